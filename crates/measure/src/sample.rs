@@ -1,0 +1,71 @@
+//! One measured turn.
+
+use crate::id::{ConversationKey, LaneId, ScenarioId, StageId};
+use crate::outcome::{Outcome, Verdict};
+use crate::time::Nanos;
+use crate::timeline::{ConnectPhases, Timeline};
+use crate::tokens::Usage;
+
+/// What is kept of the gaps between content events of one stream, besides their distribution.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GapSummary {
+    /// Number of gaps: reads that brought content, minus one.
+    pub count: u32,
+    /// Sum of all gaps.
+    pub sum: Nanos,
+    /// The longest gap.
+    pub max: Nanos,
+    /// The most content events that one read brought.
+    pub largest_burst: u32,
+}
+
+/// One scheduled turn and what became of it. `Copy`, without heap.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// The stage in which the turn was intended to start.
+    pub stage: StageId,
+    /// The scenario it is an instance of.
+    pub scenario: ScenarioId,
+    /// The target it went to.
+    pub lane: LaneId,
+    /// The conversation it belongs to.
+    pub conversation: ConversationKey,
+    /// Position in the conversation, from 0.
+    pub turn: u16,
+    /// Was a stream asked for?
+    pub stream: bool,
+    /// Does it belong to a warm-up stage?
+    pub warmup: bool,
+    /// Did it go over a connection that had been used before?
+    pub reused: bool,
+    /// The instants.
+    pub timeline: Timeline,
+    /// Connection set-up, where there was one.
+    pub connect: ConnectPhases,
+    /// HTTP status; 0 where none was received.
+    pub status: u16,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What the target decided, where it answered.
+    pub verdict: Option<Verdict>,
+    /// Tokens.
+    pub usage: Usage,
+    /// Content-bearing events received.
+    pub events: u32,
+    /// Gaps between them.
+    pub gaps: GapSummary,
+    /// Bytes of the request, head included.
+    pub bytes_out: u64,
+    /// Bytes of the response, head included, as they came off the connection (after TLS).
+    pub bytes_in: u64,
+    /// How long the generator took to read what the kernel had already received: the worst read of
+    /// the turn. `None` without kernel time stamps.
+    pub read_lag: Option<Nanos>,
+}
+
+impl Sample {
+    /// The output tokens, where they are known.
+    pub const fn output_tokens(&self) -> Option<u32> {
+        self.usage.completion.known()
+    }
+}

@@ -1,0 +1,315 @@
+//! Points and lengths of time, and the clocks that tell them.
+
+use std::cell::Cell;
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Sub};
+use std::str::FromStr;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A length of time in nanoseconds: 0 to 584 years.
+///
+/// Arithmetic saturates: a measuring instrument must not panic on a strange clock reading.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(u64);
+
+impl Nanos {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+    /// The longest length that can be written.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// From nanoseconds.
+    pub const fn new(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// From microseconds.
+    pub const fn from_micros(micros: u64) -> Self {
+        Self(micros.saturating_mul(1_000))
+    }
+
+    /// From milliseconds.
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis.saturating_mul(1_000_000))
+    }
+
+    /// From whole seconds.
+    pub const fn from_secs(secs: u64) -> Self {
+        Self(secs.saturating_mul(1_000_000_000))
+    }
+
+    /// From seconds; negative and NaN become zero, too large becomes [`Nanos::MAX`].
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "float-to-int casts saturate, which is the documented behaviour"
+    )]
+    pub fn from_secs_f64(secs: f64) -> Self {
+        Self((secs * 1e9).round() as u64)
+    }
+
+    /// In nanoseconds.
+    pub const fn as_u64(self) -> u64 {
+        self.0
+    }
+
+    /// In seconds.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// In milliseconds.
+    pub fn as_millis_f64(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
+    /// In microseconds.
+    pub fn as_micros_f64(self) -> f64 {
+        self.0 as f64 / 1e3
+    }
+
+    /// As the standard library's type.
+    pub const fn to_duration(self) -> Duration {
+        Duration::from_nanos(self.0)
+    }
+
+    /// Multiplied by a factor; rounded to a nanosecond, negative factors give zero.
+    pub fn scale(self, factor: f64) -> Self {
+        Self::from_secs_f64(self.as_secs_f64() * factor)
+    }
+
+    /// `self - other`, or zero.
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl From<Duration> for Nanos {
+    fn from(duration: Duration) -> Self {
+        Self(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Nanos {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for Nanos {
+    fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
+        iter.fold(Self::ZERO, Add::add)
+    }
+}
+
+/// Unit names and their length in nanoseconds, longest first.
+const UNITS: [(&str, u64); 6] = [
+    ("h", 3_600_000_000_000),
+    ("m", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+];
+
+/// Writes the length in the largest unit that needs no more than three decimals: `90s`, `1.5ms`, `2h`.
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == 0 {
+            return f.write_str("0s");
+        }
+        // Whole minutes and hours only: "90s" reads better than "1.5m".
+        let fits = |&&(unit, size): &&(&str, u64)| match unit {
+            "h" | "m" => self.0.is_multiple_of(size),
+            "ns" => true,
+            _ => self.0 >= size && self.0.is_multiple_of(size / 1_000),
+        };
+        let (unit, size) = UNITS.iter().find(fits).copied().unwrap_or(("ns", 1));
+        write!(f, "{}{unit}", self.0 as f64 / size as f64)
+    }
+}
+
+/// A text that is not a length of time.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a length of time: write a number and a unit (ns, us, ms, s, m, h), like `500ms`, `30s` or `1m30s`")]
+pub struct ParseNanosError(String);
+
+/// Reads `500ms`, `1.5s`, `1m30s`. A bare number is refused: the unit is part of the value.
+impl FromStr for Nanos {
+    type Err = ParseNanosError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let refuse = || ParseNanosError(text.to_owned());
+        let mut rest = text.trim();
+        if rest == "0" {
+            return Ok(Self::ZERO);
+        }
+        let mut total = 0.0;
+        let mut seen = false;
+        while !rest.is_empty() {
+            let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(refuse)?;
+            let (number, tail) = rest.split_at(digits);
+            let letters = tail.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tail.len());
+            let (unit, tail) = tail.split_at(letters);
+            let size = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(refuse)?.1;
+            total += number.parse::<f64>().map_err(|_| refuse())? * size as f64;
+            (rest, seen) = (tail, true);
+        }
+        if seen && total < u64::MAX as f64 { Ok(Self::from_secs_f64(total / 1e9)) } else { Err(refuse()) }
+    }
+}
+
+/// As the text that [`fmt::Display`] writes, so that files stay readable.
+impl Serialize for Nanos {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Nanos {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// A point on the run's clock: nanoseconds since the clock's epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(u64);
+
+impl Moment {
+    /// The clock's epoch.
+    pub const EPOCH: Self = Self(0);
+
+    /// The point that lies `nanos` after the epoch.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the epoch.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The time from `earlier` to this point; zero where `earlier` is later.
+    pub const fn since(self, earlier: Self) -> Nanos {
+        Nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Nanos> for Moment {
+    type Output = Self;
+    fn add(self, length: Nanos) -> Self {
+        Self(self.0.saturating_add(length.0))
+    }
+}
+
+impl Sub<Nanos> for Moment {
+    type Output = Self;
+    fn sub(self, length: Nanos) -> Self {
+        Self(self.0.saturating_sub(length.0))
+    }
+}
+
+/// Tells the time of the run. Time is an argument everywhere else.
+pub trait Clock {
+    /// The present moment; never earlier than one told before.
+    fn now(&self) -> Moment;
+}
+
+/// The machine's monotonic clock, with the wall-clock time of its epoch read once.
+#[derive(Clone, Copy, Debug)]
+pub struct MonotonicClock {
+    epoch: Instant,
+    epoch_unix_nanos: u64,
+}
+
+impl MonotonicClock {
+    /// A clock whose epoch is now.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place where both clocks are read; everyone else asks a Clock"
+    )]
+    pub fn start() -> Self {
+        let epoch = Instant::now();
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { epoch, epoch_unix_nanos: Nanos::from(unix).as_u64() }
+    }
+
+    /// Wall-clock time of a moment, in nanoseconds since 1970 UTC, as the clocks stood at the epoch:
+    /// later steps of the wall clock have no effect.
+    pub const fn unix_nanos(&self, moment: Moment) -> u64 {
+        self.epoch_unix_nanos.saturating_add(moment.0)
+    }
+}
+
+impl Clock for MonotonicClock {
+    #[inline]
+    fn now(&self) -> Moment {
+        Moment(Nanos::from(self.epoch.elapsed()).as_u64())
+    }
+}
+
+/// A clock that stands until it is told to move, for tests.
+#[derive(Debug, Default)]
+pub struct ManualClock(Cell<u64>);
+
+impl ManualClock {
+    /// Moves the clock on.
+    pub fn advance(&self, length: Nanos) {
+        self.0.set(self.0.get().saturating_add(length.0));
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Moment {
+        Moment(self.0.get())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn lengths_are_read_and_written_with_their_unit() {
+        for (text, nanos, written) in [
+            ("500ms", 500_000_000, "500ms"),
+            ("1.5s", 1_500_000_000, "1.5s"),
+            ("1m30s", 90_000_000_000, "90s"),
+            ("2h", 7_200_000_000_000, "2h"),
+            ("0", 0, "0s"),
+            ("250us", 250_000, "250us"),
+            ("7ns", 7, "7ns"),
+        ] {
+            let length: Nanos = text.parse().unwrap();
+            assert_eq!((length.as_u64(), length.to_string().as_str()), (nanos, written), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_length_without_a_unit_or_with_nonsense_is_refused() {
+        for text in ["", "10", "ten", "10x", "-5s", "s", "1..5s", "5s6", "1e3s"] {
+            assert!(text.parse::<Nanos>().is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back_the_same(nanos in 0u64..10_000_000_000_000) {
+            let length = Nanos::new(nanos);
+            prop_assert_eq!(length.to_string().parse::<Nanos>().unwrap(), length);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The instants of one turn, and the durations that the glossary defines on them.
+
+use crate::time::{Moment, Nanos};
+
+/// When each thing happened in one turn. Later instants are `None` where the turn did not get there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timeline {
+    /// When the schedule asked for the request; closed model: when the virtual user became free.
+    pub intended: Moment,
+    /// When the generator took it in hand: before connection set-up and the first write.
+    pub dispatched: Option<Moment>,
+    /// When a connection was at hand; equals `dispatched` for a reused one.
+    pub connected: Option<Moment>,
+    /// When the last byte of the request was handed to the kernel.
+    pub sent: Option<Moment>,
+    /// When the first byte of the response arrived.
+    pub first_byte: Option<Moment>,
+    /// When the first content-bearing event arrived (text, reasoning or tool call).
+    pub first_token: Option<Moment>,
+    /// When the first content-bearing event that is not reasoning arrived.
+    pub first_output_token: Option<Moment>,
+    /// When the last content-bearing event arrived.
+    pub last_token: Option<Moment>,
+    /// When the turn was over: complete, failed or given up.
+    pub finished: Option<Moment>,
+}
+
+impl Timeline {
+    /// A timeline of which only the intention is known.
+    pub fn intended(at: Moment) -> Self {
+        Self { intended: at, ..Self::default() }
+    }
+
+    /// `finished - intended`: what a user waits.
+    pub fn response_time(&self) -> Option<Nanos> {
+        Some(self.finished?.since(self.intended))
+    }
+
+    /// `finished - dispatched`: what the target took, connection set-up included.
+    pub fn service_time(&self) -> Option<Nanos> {
+        self.since_dispatch(self.finished)
+    }
+
+    /// `dispatched - intended`: the generator's lateness, or its wait for a free slot.
+    pub fn dispatch_lag(&self) -> Option<Nanos> {
+        Some(self.dispatched?.since(self.intended))
+    }
+
+    /// First byte of the response minus dispatched.
+    pub fn ttfb(&self) -> Option<Nanos> {
+        self.since_dispatch(self.first_byte)
+    }
+
+    /// First content-bearing event minus dispatched.
+    pub fn ttft(&self) -> Option<Nanos> {
+        self.since_dispatch(self.first_token)
+    }
+
+    /// First content-bearing event minus intended.
+    pub fn response_ttft(&self) -> Option<Nanos> {
+        Some(self.first_token?.since(self.intended))
+    }
+
+    /// First content-bearing event that is not reasoning, minus dispatched.
+    pub fn ttfot(&self) -> Option<Nanos> {
+        self.since_dispatch(self.first_output_token)
+    }
+
+    /// First byte of the response to the end of the turn.
+    pub fn transfer_time(&self) -> Option<Nanos> {
+        Some(self.finished?.since(self.first_byte?))
+    }
+
+    /// `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens.
+    pub fn tpot(&self, output_tokens: u32) -> Option<Nanos> {
+        let gaps = u64::from(output_tokens.checked_sub(1)?);
+        let span = self.last_token?.since(self.first_token?);
+        span.as_u64().checked_div(gaps).map(Nanos::new)
+    }
+
+    /// `service_time / output_tokens`.
+    pub fn ntpot(&self, output_tokens: u32) -> Option<Nanos> {
+        self.service_time()?.as_u64().checked_div(u64::from(output_tokens)).map(Nanos::new)
+    }
+
+    fn since_dispatch(&self, moment: Option<Moment>) -> Option<Nanos> {
+        Some(moment?.since(self.dispatched?))
+    }
+}
+
+/// How long each part of connection set-up took; all `None` for a reused connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConnectPhases {
+    /// Name resolution; `None` for an address.
+    pub dns: Option<Nanos>,
+    /// The TCP handshake.
+    pub tcp: Option<Nanos>,
+    /// The TLS handshake.
+    pub tls: Option<Nanos>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Moment {
+        Moment::EPOCH + Nanos::from_millis(ms)
+    }
+
+    #[test]
+    fn durations_follow_the_glossary() {
+        let line = Timeline {
+            intended: at(100),
+            dispatched: Some(at(110)),
+            connected: Some(at(111)),
+            sent: Some(at(112)),
+            first_byte: Some(at(150)),
+            first_token: Some(at(210)),
+            first_output_token: Some(at(230)),
+            last_token: Some(at(510)),
+            finished: Some(at(520)),
+        };
+        let ms = |length: Option<Nanos>| length.map(Nanos::as_millis_f64);
+        assert_eq!(ms(line.response_time()), Some(420.0));
+        assert_eq!(ms(line.service_time()), Some(410.0));
+        assert_eq!(ms(line.dispatch_lag()), Some(10.0));
+        assert_eq!(ms(line.ttfb()), Some(40.0));
+        assert_eq!(ms(line.ttft()), Some(100.0));
+        assert_eq!(ms(line.response_ttft()), Some(110.0));
+        assert_eq!(ms(line.ttfot()), Some(120.0));
+        assert_eq!(ms(line.transfer_time()), Some(370.0));
+        assert_eq!(ms(line.tpot(31)), Some(10.0));
+        assert_eq!(ms(line.ntpot(41)), Some(10.0));
+    }
+
+    #[test]
+    fn too_few_tokens_or_no_answer_give_no_value() {
+        let line = Timeline::intended(at(5));
+        assert_eq!(line.response_time(), None);
+        assert_eq!(line.tpot(10), None);
+        let one = Timeline { first_token: Some(at(6)), last_token: Some(at(6)), ..line };
+        assert_eq!(one.tpot(1), None);
+        assert_eq!(one.tpot(0), None);
+    }
+}

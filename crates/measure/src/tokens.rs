@@ -1,0 +1,69 @@
+//! Token counts that remember where they came from.
+
+use serde::{Deserialize, Serialize};
+
+/// Where a token count comes from. Counts of different sources are never added up silently.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenSource {
+    /// Nobody said and nothing was counted.
+    #[default]
+    Unknown,
+    /// The target's own usage report.
+    Reported,
+    /// Counted content events of a stream (output) or estimated from the text (input).
+    Estimated,
+}
+
+impl TokenSource {
+    /// The word in files and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Reported => "reported",
+            Self::Estimated => "estimated",
+        }
+    }
+}
+
+/// A number of tokens and its source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TokenCount {
+    /// Number of tokens; 0 where the source is [`TokenSource::Unknown`].
+    pub count: u32,
+    /// Where the number comes from.
+    pub source: TokenSource,
+}
+
+impl TokenCount {
+    /// A count from the target's usage.
+    pub const fn reported(count: u32) -> Self {
+        Self { count, source: TokenSource::Reported }
+    }
+
+    /// A count of our own.
+    pub const fn estimated(count: u32) -> Self {
+        Self { count, source: TokenSource::Estimated }
+    }
+
+    /// The count, where there is one.
+    pub const fn known(self) -> Option<u32> {
+        match self.source {
+            TokenSource::Unknown => None,
+            TokenSource::Reported | TokenSource::Estimated => Some(self.count),
+        }
+    }
+}
+
+/// Tokens of one turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Input tokens.
+    pub prompt: TokenCount,
+    /// Output tokens, reasoning included where the target says so.
+    pub completion: TokenCount,
+    /// Of the input tokens, those that the target read from its prompt cache (reported, else 0).
+    pub cached: u32,
+    /// Of the output tokens, those spent on reasoning (reported, else 0).
+    pub reasoning: u32,
+}

@@ -1,0 +1,1 @@
+//! Count and judge: recorders, snapshots, merge, summary, thresholds, verdicts, comparison.

@@ -1,0 +1,139 @@
+//! The resolved intent of a run: immutable, every default visible.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use plimsoll_measure::{Nanos, Seed, Stripe};
+use plimsoll_protocol::Dialect;
+use plimsoll_schedule::{Arrivals, Stages};
+use plimsoll_workload::{ScenarioSpec, TraceSpec};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, Serializer};
+
+/// A value that is never shown: keys, and the values of headers that carry one.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a value.
+    pub const fn new(value: String) -> Self {
+        Self(value)
+    }
+
+    /// The value itself, for the wire alone.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<redacted>")
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("<redacted>")
+    }
+}
+
+/// What happens to an arrival when `max_in_flight` is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Overflow {
+    /// It waits for a free place, and its waiting is charged from the intended start.
+    #[default]
+    Queue,
+    /// It is not sent, and counted as never sent.
+    Drop,
+}
+
+/// One target of the run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Lane {
+    /// Name in reports.
+    pub name: String,
+    /// Base URL: scheme, host, port and an optional path prefix; never with credentials.
+    pub target: String,
+    /// Model asked for.
+    pub model: String,
+    /// Key: `Authorization: Bearer`, or `x-api-key` for Anthropic's dialect.
+    pub key: Option<Secret>,
+    /// Headers of every request; values under names that carry credentials are secret.
+    pub headers: BTreeMap<String, Secret>,
+    /// Overrides the protocol of every scenario.
+    pub protocol: Option<Dialect>,
+}
+
+/// Bounds on what the generator does.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Limits {
+    /// Most requests under way at once in the open model, over all workers of all shards.
+    pub max_in_flight: u64,
+    /// What happens beyond that.
+    pub overflow: Overflow,
+    /// Time limit of one request, from its dispatch to the end of its answer.
+    pub timeout: Nanos,
+    /// Time limit of connection set-up, each attempt.
+    pub connect_timeout: Nanos,
+    /// How long answers are waited for when the stages are over.
+    pub drain: Nanos,
+    /// Largest response body that is read, in bytes.
+    pub max_body: u64,
+    /// Worker threads; `None` means one for each core that this process may use.
+    pub workers: Option<u16>,
+}
+
+/// How TLS targets are verified.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TlsPlan {
+    /// Trusted roots instead of the system's, PEM.
+    pub ca_file: Option<PathBuf>,
+    /// Do not verify the target's certificate; said loudly in every report.
+    pub insecure: bool,
+}
+
+/// The resolved plan of one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Plan {
+    /// Name of the run.
+    pub name: String,
+    /// Version of the tool that resolved the plan.
+    pub tool_version: String,
+    /// Seed of every random draw.
+    #[serde(serialize_with = "seed")]
+    pub seed: Seed,
+    /// The part of the run that this process carries.
+    #[serde(serialize_with = "stripe")]
+    pub shard: Stripe,
+    /// When.
+    pub stages: Stages,
+    /// How the open model spaces its arrivals.
+    pub arrivals: Arrivals,
+    /// What.
+    pub scenarios: Vec<ScenarioSpec>,
+    /// Recorded traffic, where a stage plays it.
+    pub trace: Option<TraceSpec>,
+    /// A local `tokenizer.json` for content sized in tokens.
+    pub tokenizer: Option<PathBuf>,
+    /// Where to. One lane for `run`; several are loaded in the same window.
+    pub lanes: Vec<Lane>,
+    /// Bounds.
+    pub limits: Limits,
+    /// TLS.
+    pub tls: TlsPlan,
+    /// Bounds on aggregates, by metric: `"ttft" -> ["p(95)<500ms"]`.
+    pub thresholds: BTreeMap<String, Vec<String>>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn seed<S: Serializer>(seed: &Seed, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(seed.0)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn stripe<S: Serializer>(stripe: &Stripe, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{}/{}", stripe.index(), stripe.count()))
+}

@@ -1,0 +1,194 @@
+//! What a user can ask for: scenarios, their content, and traces.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use plimsoll_measure::Nanos;
+use plimsoll_protocol::Dialect;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Are caches between us and the model to be missed?
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheMode {
+    /// A unique id before every conversation (after a shared prefix, where there is one) and in
+    /// `x-request-id`.
+    #[default]
+    Bust,
+    /// Prompts repeat as the content says.
+    Allow,
+}
+
+/// A length of time, fixed or drawn anew each time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum DurationSpec {
+    /// Always the same.
+    Fixed(#[schemars(with = "String")] Nanos),
+    /// Uniform between two lengths.
+    Uniform {
+        /// The shortest.
+        #[schemars(with = "String")]
+        min: Nanos,
+        /// The longest.
+        #[schemars(with = "String")]
+        max: Nanos,
+    },
+    /// Exponential.
+    Exponential {
+        /// Mean.
+        #[schemars(with = "String")]
+        mean: Nanos,
+    },
+    /// Normal, cut off at zero.
+    Normal {
+        /// Mean.
+        #[schemars(with = "String")]
+        mean: Nanos,
+        /// Standard deviation.
+        #[schemars(with = "String")]
+        std: Nanos,
+    },
+    /// Lognormal, given by two of its quantiles.
+    Lognormal {
+        /// Half of all draws are shorter.
+        #[schemars(with = "String")]
+        median: Nanos,
+        /// 95 % of all draws are shorter.
+        #[schemars(with = "String")]
+        p95: Nanos,
+    },
+}
+
+/// Where the user's side of the dialogue comes from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "mode", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Content {
+    /// A random prompt of a list for every turn.
+    Pool {
+        /// The list.
+        prompts: Vec<String>,
+    },
+    /// A fixed dialogue: turn `i` says `script[i]`.
+    Scripted {
+        /// The user's lines.
+        script: Vec<String>,
+    },
+    /// Synthetic text of about a given number of tokens for every turn.
+    Sized {
+        /// Tokens per turn: counted with the profile's tokenizer where one is given, else estimated.
+        approx_input_tokens: u32,
+    },
+}
+
+/// The system prompt: a text, or synthetic text of about a given number of tokens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum SystemPrompt {
+    /// This text.
+    Text(String),
+    /// Synthetic text, the same in every conversation of the scenario.
+    ApproxTokens(u32),
+}
+
+/// Prefixes that several conversations share, as with a common tool or document preamble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrefixPool {
+    /// Number of different prefixes; each conversation draws one.
+    pub count: u32,
+    /// Length of each, in tokens.
+    pub approx_tokens: u32,
+}
+
+/// A plain HTTP request. `{{uuid}}`, `{{seq}}`, `{{turn}}`, `{{random N}}` and `{{prompt}}` are
+/// replaced in path, header values and body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HttpSpec {
+    /// `GET`, `POST`, ...
+    #[serde(default = "get")]
+    pub method: String,
+    /// Path and query; empty means the target's own path.
+    #[serde(default)]
+    pub path: String,
+    /// Headers of this request.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Body.
+    #[serde(default)]
+    pub body: String,
+}
+
+fn get() -> String {
+    "GET".to_owned()
+}
+
+/// One weighted kind of user behaviour, every default filled in.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ScenarioSpec {
+    /// Name, unique in the plan.
+    pub name: String,
+    /// Share of all conversations, relative to the other weights.
+    pub weight: f64,
+    /// Wire format.
+    pub protocol: Dialect,
+    /// Requests of one conversation.
+    pub turns: u16,
+    /// Are answers streamed?
+    pub stream: bool,
+    /// System prompt.
+    pub system: Option<SystemPrompt>,
+    /// The user's side.
+    pub content: Content,
+    /// Most output tokens per turn.
+    pub max_tokens: Option<u32>,
+    /// Pause before every turn but the first.
+    pub think_time: Option<DurationSpec>,
+    /// Headers of every request, added to those of the profile.
+    pub headers: BTreeMap<String, String>,
+    /// Cache busting.
+    pub cache_mode: CacheMode,
+    /// Shared prefixes.
+    pub prefix_pool: Option<PrefixPool>,
+    /// The request of the `http` protocol.
+    pub http: Option<HttpSpec>,
+    /// Further members of the request's JSON object, like `temperature`.
+    pub parameters: serde_json::Map<String, serde_json::Value>,
+}
+
+/// File format of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TraceFormat {
+    /// CSV with `TIMESTAMP,ContextTokens,GeneratedTokens` (Azure LLM inference trace 2023).
+    Azure,
+    /// JSON lines with `timestamp` (ms), `input_length`, `output_length`, `hash_ids` (Mooncake).
+    Mooncake,
+}
+
+/// A trace that gives arrival times, input and output lengths, and shared prefixes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TraceSpec {
+    /// The file, relative to the profile.
+    pub file: PathBuf,
+    /// Its format.
+    pub format: TraceFormat,
+    /// How much faster than recorded it is played: 10 plays ten minutes in one.
+    #[serde(default = "one")]
+    pub time_scale: f64,
+    /// Where in the recording to start, before scaling.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub from: Option<Nanos>,
+    /// Where in the recording to end, before scaling; the end of the file if left out.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub to: Option<Nanos>,
+}
+
+const fn one() -> f64 {
+    1.0
+}
