@@ -1,1 +1,28 @@
-//! transport
+//! Send: DNS, TCP, TLS, HTTP/1.1 connections and pools. Every read and write is time-stamped here.
+//!
+//! - [`Connector`]: opens [`Connection`]s and times each phase of it
+//! - [`Connection::exchange`]: one request out, one response in, told to a [`Receiver`] as it happens
+//! - [`http1`]: the wire format, sans-I/O, so that it can be tested and fuzzed by itself
+//! - [`Pool`]: idle connections, most recently used first
+//!
+//! A target that misbehaves is data: everything it can do ends in a [`Failure`] that names its
+//! [`plimsoll_measure::ErrorClass`]. Nothing here knows JSON, LLMs, scenarios or histograms.
+//!
+//! The steady state of an exchange is two system calls (one vectored write, one read) and no allocation:
+//! the read buffer belongs to the worker, and a connection that waits holds none.
+
+pub mod connect;
+pub mod connection;
+pub mod failure;
+pub mod http1;
+pub mod pool;
+mod resolve;
+mod socket;
+pub mod tls;
+
+pub use connect::{Connected, Connector, Endpoint, InvalidHost};
+pub use connection::{Connection, Flow, Receiver, Request, Scratch};
+pub use failure::Failure;
+pub use http1::{RequestHead, RequestHeadError, ResponseHead};
+pub use pool::Pool;
+pub use tls::{TlsError, TlsSettings};

@@ -1,0 +1,152 @@
+//! Opening connections, each phase timed.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use plimsoll_measure::{Clock, ConnectPhases, ErrorClass, Nanos};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection};
+use tokio::net::TcpStream;
+
+use crate::connection::Connection;
+use crate::failure::Failure;
+use crate::resolve::Resolver;
+use crate::socket::Socket;
+
+/// Host and port of a target. An IPv6 address is written without brackets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    host: String,
+    port: u16,
+}
+
+impl Endpoint {
+    /// A host name or address, and a port.
+    pub const fn new(host: String, port: u16) -> Self {
+        Self { host, port }
+    }
+
+    /// The host name or address.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port.
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+/// As `host:port`, an IPv6 address in brackets.
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+/// A host name that cannot be verified in a certificate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is neither a DNS name nor an IP address, so no certificate can be checked against it"
+)]
+pub struct InvalidHost(String);
+
+/// A new connection, or why there is none, and how long each phase took.
+#[derive(Debug)]
+pub struct Connected {
+    /// Times of the phases that took place.
+    pub phases: ConnectPhases,
+    /// The connection.
+    pub connection: Result<Connection, Failure>,
+}
+
+/// Opens connections to one endpoint.
+#[derive(Debug)]
+pub struct Connector {
+    endpoint: Endpoint,
+    tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+    timeout: Nanos,
+    resolver: Resolver,
+}
+
+impl Connector {
+    /// A connector over plain TCP, or over TLS where a configuration is given. `timeout` bounds the
+    /// whole of one attempt.
+    ///
+    /// # Errors
+    /// [`InvalidHost`] for a TLS endpoint whose name no certificate can bear.
+    pub fn new(
+        endpoint: Endpoint,
+        tls: Option<Arc<ClientConfig>>,
+        timeout: Nanos,
+    ) -> Result<Self, InvalidHost> {
+        let tls = match tls {
+            None => None,
+            Some(config) => {
+                let name = ServerName::try_from(endpoint.host.clone());
+                Some((config, name.map_err(|_| InvalidHost(endpoint.host.clone()))?))
+            }
+        };
+        Ok(Self { endpoint, tls, timeout, resolver: Resolver::default() })
+    }
+
+    /// Opens a connection.
+    pub async fn connect<C: Clock>(&self, clock: &C) -> Connected {
+        let mut phases = ConnectPhases::default();
+        let attempt =
+            tokio::time::timeout(self.timeout.to_duration(), self.attempt(clock, &mut phases))
+                .await;
+        let connection = attempt.unwrap_or_else(|_| {
+            Err(Failure::new(
+                ErrorClass::ConnectTimeout,
+                format!("no connection to {} within {}", self.endpoint, self.timeout),
+            ))
+        });
+        Connected { phases, connection }
+    }
+
+    async fn attempt<C: Clock>(
+        &self,
+        clock: &C,
+        phases: &mut ConnectPhases,
+    ) -> Result<Connection, Failure> {
+        let (addresses, dns) = self.resolver.resolve(clock, &self.endpoint).await?;
+        phases.dns = dns;
+        let began = clock.now();
+        let tcp = connect_first(&addresses).await?;
+        let connected = clock.now();
+        phases.tcp = Some(connected.since(began));
+        let Some((config, name)) = &self.tls else {
+            return Ok(Connection::new(Socket::plain(tcp)));
+        };
+        let session = ClientConnection::new(Arc::clone(config), name.clone())
+            .map_err(|error| Failure::new(ErrorClass::TlsHandshake, error.to_string()))?;
+        let socket = Socket::handshake(tcp, session).await?;
+        phases.tls = Some(clock.now().since(connected));
+        Ok(Connection::new(socket))
+    }
+}
+
+/// The first address that accepts; the last one's failure if none does.
+async fn connect_first(addresses: &[SocketAddr]) -> Result<TcpStream, Failure> {
+    let mut last = Failure::new(ErrorClass::Dns, "no address");
+    for address in addresses {
+        match TcpStream::connect(address).await {
+            Ok(tcp) => {
+                // Requests are written whole: waiting for more would only add delay.
+                tcp.set_nodelay(true).map_err(|error| Failure::connecting(&error))?;
+                return Ok(tcp);
+            }
+            Err(error) => {
+                last = Failure::connecting(&error);
+                last.detail = format!("{address}: {}", last.detail);
+            }
+        }
+    }
+    Err(last)
+}

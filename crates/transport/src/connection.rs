@@ -1,0 +1,172 @@
+//! One connection and the exchanges on it.
+
+use std::cell::RefCell;
+
+use plimsoll_measure::{Clock, Moment};
+
+use crate::failure::Failure;
+use crate::http1::{Part, Progress, ResponseHead, ResponseParser};
+use crate::socket::{Outgoing, Read, Socket};
+
+/// Bytes read at once. One read takes whatever a loopback or 100 Gbit/s link delivers between two
+/// wake-ups of a busy worker.
+const READ_SIZE: usize = 64 * 1024;
+
+/// The read buffers of a worker, shared by all its connections: one that waits holds none.
+#[derive(Debug)]
+pub struct Scratch {
+    pub(crate) wire: Vec<u8>,
+    pub(crate) plain: Vec<u8>,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self { wire: vec![0; READ_SIZE], plain: vec![0; READ_SIZE] }
+    }
+}
+
+/// The bytes of one request.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The head in wire format.
+    pub head: &'a [u8],
+    /// The body.
+    pub body: &'a [u8],
+    /// Is it a `HEAD` request, whose response has no body?
+    pub is_head: bool,
+}
+
+/// May an exchange go on?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Yes.
+    Continue,
+    /// No: what was received cannot be used, so the rest is not read.
+    Stop,
+}
+
+/// Is told what happens in an exchange, as it happens.
+pub trait Receiver {
+    /// The last byte of the request was handed to the kernel.
+    fn sent(&mut self, at: Moment);
+    /// A read brought `bytes` bytes (of plaintext) of the response.
+    fn received(&mut self, bytes: usize, at: Moment);
+    /// The final head of the response.
+    fn head(&mut self, head: &ResponseHead<'_>);
+    /// Bytes of the body.
+    fn body(&mut self, bytes: &[u8], at: Moment) -> Flow;
+}
+
+/// An open connection.
+#[derive(Debug)]
+pub struct Connection {
+    socket: Socket,
+    parser: ResponseParser,
+    used: bool,
+}
+
+impl Connection {
+    pub(crate) const fn new(socket: Socket) -> Self {
+        Self { socket, parser: ResponseParser::new(), used: false }
+    }
+
+    /// Has it carried a request before?
+    pub const fn was_used(&self) -> bool {
+        self.used
+    }
+
+    /// Is it open, with nothing unasked for on it?
+    pub fn is_idle(&mut self) -> bool {
+        self.socket.is_silent()
+    }
+
+    /// Sends a request and reads its response to the end; true if the connection may be used again.
+    ///
+    /// The response is read while the request is still being written, so that a target that answers
+    /// early (413, 429) is heard, and neither side waits for the other for ever.
+    ///
+    /// # Errors
+    /// A [`Failure`] of the network or the target; the connection must then be dropped.
+    ///
+    /// # Cancel safety
+    /// A dropped exchange leaves the connection unusable: drop it as well.
+    pub async fn exchange<C: Clock, R: Receiver>(
+        &mut self,
+        clock: &C,
+        scratch: &RefCell<Scratch>,
+        request: Request<'_>,
+        receiver: &mut R,
+    ) -> Result<bool, Failure> {
+        self.used = true;
+        self.parser.start(request.is_head);
+        let mut outgoing = Outgoing::new(request.head, request.body);
+        loop {
+            let broken = self.push(clock, &mut outgoing, receiver).err();
+            if let Some(reusable) = self.pull(clock, scratch, receiver)? {
+                return Ok(reusable && outgoing.is_done());
+            }
+            if let Some(failure) = broken {
+                return Err(failure);
+            }
+            let ready = self.socket.ready(!outgoing.is_done()).await;
+            ready.map_err(|error| Failure::on_connection(&error))?;
+        }
+    }
+
+    fn push<C: Clock, R: Receiver>(
+        &mut self,
+        clock: &C,
+        outgoing: &mut Outgoing<'_>,
+        receiver: &mut R,
+    ) -> Result<(), Failure> {
+        if outgoing.is_done() {
+            return Ok(());
+        }
+        self.socket.send(outgoing).map_err(|error| Failure::on_connection(&error))?;
+        if outgoing.is_done() {
+            receiver.sent(clock.now());
+        }
+        Ok(())
+    }
+
+    /// Reads until nothing is left; `Some` when the response is over.
+    fn pull<C: Clock, R: Receiver>(
+        &mut self,
+        clock: &C,
+        scratch: &RefCell<Scratch>,
+        receiver: &mut R,
+    ) -> Result<Option<bool>, Failure> {
+        let mut scratch = scratch.borrow_mut();
+        let Self { socket, parser, .. } = self;
+        loop {
+            let mut progress = Ok(Progress::Partial);
+            let mut flow = Flow::Continue;
+            let read = socket.receive(clock, &mut scratch, &mut |bytes, at| {
+                receiver.received(bytes.len(), at);
+                if !matches!(progress, Ok(Progress::Partial)) {
+                    // A second record after the end of the response.
+                    progress = Ok(Progress::Complete { reusable: false });
+                } else if flow == Flow::Continue {
+                    progress = parser.feed(bytes, &mut |part| match part {
+                        Part::Head(head) => receiver.head(&head),
+                        Part::Body(body) if flow == Flow::Continue => {
+                            flow = receiver.body(body, at)
+                        }
+                        Part::Body(_) => {}
+                    });
+                }
+            })?;
+            if flow == Flow::Stop {
+                return Ok(Some(false));
+            }
+            match (progress?, read) {
+                (Progress::Complete { reusable }, read) => {
+                    return Ok(Some(reusable && read != Read::Closed));
+                }
+                (Progress::Partial, Read::Bytes) => {}
+                (Progress::Partial, Read::Nothing) => return Ok(None),
+                (Progress::Partial, Read::Closed) => return parser.close().map(|_| Some(false)),
+            }
+        }
+    }
+}

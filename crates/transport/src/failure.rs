@@ -1,0 +1,96 @@
+//! What went wrong on a connection, as data.
+
+use std::fmt;
+use std::io;
+
+use plimsoll_measure::ErrorClass;
+
+/// Why a connection could not be opened or an exchange not be finished.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The class it is counted under.
+    pub class: ErrorClass,
+    /// What exactly was seen, for a person.
+    pub detail: String,
+}
+
+impl Failure {
+    /// A failure of a class, with what was seen.
+    pub fn new(class: ErrorClass, detail: impl Into<String>) -> Self {
+        Self { class, detail: detail.into() }
+    }
+
+    /// An error while a connection was being opened.
+    pub(crate) fn connecting(error: &io::Error) -> Self {
+        let class = local_class(error).unwrap_or(match error.kind() {
+            io::ErrorKind::ConnectionRefused => ErrorClass::ConnectRefused,
+            io::ErrorKind::TimedOut => ErrorClass::ConnectTimeout,
+            io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => ErrorClass::Reset,
+            io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
+                ErrorClass::Unreachable
+            }
+            _ => ErrorClass::LocalIo,
+        });
+        Self::new(class, error.to_string())
+    }
+
+    /// An error on an open connection.
+    pub(crate) fn on_connection(error: &io::Error) -> Self {
+        let class = local_class(error).unwrap_or(match error.kind() {
+            io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::NotConnected
+            | io::ErrorKind::TimedOut => ErrorClass::Reset,
+            _ => ErrorClass::LocalIo,
+        });
+        Self::new(class, error.to_string())
+    }
+}
+
+/// The class of an error of which this machine is the cause.
+fn local_class(error: &io::Error) -> Option<ErrorClass> {
+    use nix::errno::Errno;
+    match Errno::from_raw(error.raw_os_error()?) {
+        Errno::EADDRNOTAVAIL | Errno::EADDRINUSE => Some(ErrorClass::PortExhaustion),
+        Errno::EMFILE | Errno::ENFILE => Some(ErrorClass::FdExhaustion),
+        Errno::ENOBUFS | Errno::ENOMEM => Some(ErrorClass::NoBuffers),
+        _ => None,
+    }
+}
+
+impl From<ErrorClass> for Failure {
+    fn from(class: ErrorClass) -> Self {
+        Self::new(class, "")
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.class.name())?;
+        if self.detail.is_empty() { Ok(()) } else { write!(f, ": {}", self.detail) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_this_machine_are_told_from_those_of_the_target() {
+        for (errno, connecting, open) in [
+            (nix::libc::EADDRNOTAVAIL, "gen_port_exhaustion", "gen_port_exhaustion"),
+            (nix::libc::EMFILE, "gen_fd_exhaustion", "gen_fd_exhaustion"),
+            (nix::libc::ENOBUFS, "gen_no_buffers", "gen_no_buffers"),
+            (nix::libc::ECONNREFUSED, "connect_refused", "gen_io"),
+            (nix::libc::ETIMEDOUT, "connect_timeout", "reset"),
+            (nix::libc::EHOSTUNREACH, "unreachable", "gen_io"),
+            (nix::libc::ECONNRESET, "reset", "reset"),
+            (nix::libc::EPIPE, "gen_io", "reset"),
+        ] {
+            let error = io::Error::from_raw_os_error(errno);
+            assert_eq!(Failure::connecting(&error).class.name(), connecting, "{error}");
+            assert_eq!(Failure::on_connection(&error).class.name(), open, "{error}");
+        }
+    }
+}

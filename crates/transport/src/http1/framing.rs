@@ -1,0 +1,176 @@
+//! How the end of a response body is known (RFC 9112, section 6.3).
+
+use httparse::Header;
+
+/// How the body of a response is delimited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// No body, whatever the headers say.
+    Empty,
+    /// Exactly so many bytes.
+    Length(u64),
+    /// Chunked coding.
+    Chunked,
+    /// Everything until the connection is closed.
+    UntilClose,
+}
+
+/// What the head of a response says about the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Connection {
+    pub(super) framing: Framing,
+    pub(super) keep_alive: bool,
+}
+
+/// The headers contradict themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Contradiction;
+
+impl Connection {
+    /// Reads status and headers of the response to a request that was, or was not, a `HEAD`.
+    pub(super) fn of(
+        status: u16,
+        http_1_1: bool,
+        headers: &[Header<'_>],
+        to_head: bool,
+    ) -> Result<Self, Contradiction> {
+        let mut keep_alive = http_1_1;
+        let mut length = None;
+        let mut coding: Option<bool> = None;
+        for header in headers {
+            if header.name.eq_ignore_ascii_case("content-length") {
+                length = Some(merge_length(length, header.value)?);
+            } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
+                coding = Some(last_is_chunked(header.value));
+            } else if header.name.eq_ignore_ascii_case("connection") {
+                keep_alive = connection_option(header.value).unwrap_or(keep_alive);
+            }
+        }
+        let framing = match (coding, length) {
+            _ if to_head || matches!(status, 100..=199 | 204 | 304) => Framing::Empty,
+            (Some(true), _) => Framing::Chunked,
+            (Some(false), _) | (None, None) => Framing::UntilClose,
+            (None, Some(length)) => Framing::Length(length),
+        };
+        // Both headers at once is how responses are smuggled: the connection is not used again.
+        let suspicious = coding.is_some() && length.is_some();
+        let switched = status == 101;
+        let keep_alive = keep_alive && framing != Framing::UntilClose && !suspicious && !switched;
+        Ok(Self { framing, keep_alive })
+    }
+}
+
+/// A repeated length is fine as long as it is the same one.
+fn merge_length(earlier: Option<u64>, value: &[u8]) -> Result<u64, Contradiction> {
+    value
+        .split(|&b| b == b',')
+        .try_fold(earlier, |earlier, part| {
+            let part = part.trim_ascii();
+            let digits = !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+            let text = std::str::from_utf8(part).map_err(|_| Contradiction)?;
+            let length: u64 = text.parse().map_err(|_| Contradiction)?;
+            if digits && earlier.is_none_or(|e| e == length) {
+                Ok(Some(length))
+            } else {
+                Err(Contradiction)
+            }
+        })?
+        .ok_or(Contradiction)
+}
+
+fn last_is_chunked(value: &[u8]) -> bool {
+    value
+        .rsplit(|&b| b == b',')
+        .next()
+        .is_some_and(|last| last.trim_ascii().eq_ignore_ascii_case(b"chunked"))
+}
+
+fn connection_option(value: &[u8]) -> Option<bool> {
+    value.split(|&b| b == b',').find_map(|option| match option.trim_ascii() {
+        close if close.eq_ignore_ascii_case(b"close") => Some(false),
+        keep if keep.eq_ignore_ascii_case(b"keep-alive") => Some(true),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(
+        status: u16,
+        to_head: bool,
+        headers: &[(&str, &str)],
+    ) -> Result<(Framing, bool), Contradiction> {
+        let headers: Vec<_> =
+            headers.iter().map(|(name, value)| Header { name, value: value.as_bytes() }).collect();
+        Connection::of(status, true, &headers, to_head).map(|c| (c.framing, c.keep_alive))
+    }
+
+    #[test]
+    fn the_end_of_a_body_is_known_as_the_rfc_says() {
+        use Framing::{Chunked, Empty, Length, UntilClose};
+        let length = ("Content-Length", "5");
+        let chunked = ("transfer-encoding", "gzip, Chunked");
+        for (sentence, status, to_head, headers, expected) in [
+            ("a length", 200, false, vec![length], (Length(5), true)),
+            ("chunks", 200, false, vec![chunked], (Chunked, true)),
+            (
+                "chunks win over a length, and the connection ends",
+                200,
+                false,
+                vec![length, chunked],
+                (Chunked, false),
+            ),
+            ("an answer to HEAD has no body", 200, true, vec![length], (Empty, true)),
+            ("204 has no body", 204, false, vec![length], (Empty, true)),
+            ("304 has no body", 304, false, vec![length], (Empty, true)),
+            ("neither means until close", 200, false, vec![], (UntilClose, false)),
+            (
+                "another last coding means until close",
+                200,
+                false,
+                vec![("transfer-encoding", "gzip")],
+                (UntilClose, false),
+            ),
+            (
+                "close is honoured",
+                200,
+                false,
+                vec![length, ("connection", "Close")],
+                (Length(5), false),
+            ),
+            (
+                "the same length twice is one",
+                200,
+                false,
+                vec![length, ("content-length", "5, 5")],
+                (Length(5), true),
+            ),
+        ] {
+            assert_eq!(of(status, to_head, &headers), Ok(expected), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn lengths_that_contradict_or_are_no_numbers_are_refused() {
+        for value in ["5, 6", "", "-1", "+5", "5x", "0x5", "99999999999999999999"] {
+            assert_eq!(of(200, false, &[("content-length", value)]), Err(Contradiction), "{value}");
+        }
+        assert_eq!(
+            of(200, false, &[("content-length", "5"), ("content-length", "6")]),
+            Err(Contradiction)
+        );
+    }
+
+    #[test]
+    fn http_1_0_closes_unless_it_says_keep_alive() {
+        let length = Header { name: "content-length", value: b"1" };
+        let keep = Header { name: "connection", value: b"keep-alive" };
+        let keeps = |headers: &[Header<'_>]| {
+            Connection::of(200, false, headers, false).map(|c| c.keep_alive)
+        };
+        assert_eq!(keeps(&[length]), Ok(false));
+        assert_eq!(keeps(&[length, keep]), Ok(true));
+    }
+}

@@ -1,0 +1,47 @@
+//! Name resolution.
+
+use std::cell::RefCell;
+use std::net::{IpAddr, SocketAddr};
+
+use plimsoll_measure::{Clock, ErrorClass, Moment, Nanos};
+
+use crate::connect::Endpoint;
+use crate::failure::Failure;
+
+/// How long an answer is used. Long enough that a burst of new connections asks once, short enough to
+/// follow a target that moves.
+const FRESH: Nanos = Nanos::from_secs(30);
+
+/// The addresses of one endpoint.
+#[derive(Debug, Default)]
+pub(crate) struct Resolver {
+    cached: RefCell<Option<(Moment, Vec<SocketAddr>)>>,
+}
+
+impl Resolver {
+    /// The addresses, and how long the look-up took if there was one.
+    pub(crate) async fn resolve<C: Clock>(
+        &self,
+        clock: &C,
+        endpoint: &Endpoint,
+    ) -> Result<(Vec<SocketAddr>, Option<Nanos>), Failure> {
+        if let Ok(address) = endpoint.host().parse::<IpAddr>() {
+            return Ok((vec![SocketAddr::new(address, endpoint.port())], None));
+        }
+        let began = clock.now();
+        if let Some((at, addresses)) = &*self.cached.borrow()
+            && began.since(*at) < FRESH
+        {
+            return Ok((addresses.clone(), None));
+        }
+        let dns = |detail: String| Failure::new(ErrorClass::Dns, detail);
+        let found = tokio::net::lookup_host((endpoint.host(), endpoint.port())).await;
+        let addresses: Vec<_> = found.map_err(|error| dns(error.to_string()))?.collect();
+        if addresses.is_empty() {
+            return Err(dns(format!("`{}` has no address", endpoint.host())));
+        }
+        let now = clock.now();
+        self.cached.replace(Some((now, addresses.clone())));
+        Ok((addresses, Some(now.since(began))))
+    }
+}

@@ -1,0 +1,280 @@
+//! A TCP socket, plain or under TLS, with non-blocking reads and writes.
+
+use std::io::{self, IoSlice, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
+
+use nix::sys::socket::{MsgFlags, recv};
+use plimsoll_measure::{Clock, ErrorClass, Moment};
+use rustls::ClientConnection;
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+
+use crate::connection::Scratch;
+use crate::failure::Failure;
+
+/// An open socket.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    tcp: TcpStream,
+    tls: Option<Box<ClientConnection>>,
+}
+
+/// What one non-blocking read found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Read {
+    /// Nothing at the moment.
+    Nothing,
+    /// Bytes came off the wire; they may or may not have completed plaintext.
+    Bytes,
+    /// The peer has closed.
+    Closed,
+}
+
+/// Bytes of a request that wait to be handed to the kernel.
+#[derive(Debug)]
+pub(crate) struct Outgoing<'a> {
+    parts: [&'a [u8]; 2],
+    encrypted: bool,
+}
+
+impl<'a> Outgoing<'a> {
+    pub(crate) const fn new(head: &'a [u8], body: &'a [u8]) -> Self {
+        Self { parts: [head, body], encrypted: false }
+    }
+
+    /// Has the kernel everything?
+    pub(crate) const fn is_done(&self) -> bool {
+        self.parts[0].is_empty() && self.parts[1].is_empty() && !self.encrypted
+    }
+
+    fn advance(&mut self, mut sent: usize) {
+        for part in &mut self.parts {
+            let take = sent.min(part.len());
+            *part = &part[take..];
+            sent -= take;
+        }
+    }
+}
+
+impl Socket {
+    pub(crate) const fn plain(tcp: TcpStream) -> Self {
+        Self { tcp, tls: None }
+    }
+
+    /// Runs the TLS handshake.
+    pub(crate) async fn handshake(
+        tcp: TcpStream,
+        mut tls: ClientConnection,
+    ) -> Result<Self, Failure> {
+        while tls.is_handshaking() {
+            while tls.wants_write() {
+                if !flush_tls(&tcp, &mut tls).map_err(|error| Failure::connecting(&error))? {
+                    tcp.writable().await.map_err(|error| Failure::connecting(&error))?;
+                }
+            }
+            if tls.is_handshaking() {
+                tcp.readable().await.map_err(|error| Failure::connecting(&error))?;
+                read_handshake(&tcp, &mut tls)?;
+            }
+        }
+        Ok(Self { tcp, tls: Some(Box::new(tls)) })
+    }
+
+    /// Waits until reading (or writing, where asked for) may go on.
+    pub(crate) async fn ready(&self, to_write: bool) -> io::Result<()> {
+        let interest =
+            if to_write { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
+        self.tcp.ready(interest).await.map(|_| ())
+    }
+
+    /// Hands as much to the kernel as it takes.
+    pub(crate) fn send(&mut self, outgoing: &mut Outgoing<'_>) -> io::Result<()> {
+        let result = match &mut self.tls {
+            None => send_plain(&self.tcp, outgoing),
+            Some(tls) => send_tls(&self.tcp, tls, outgoing),
+        };
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Reads what has arrived, once, and passes the plaintext on with the time of the read.
+    pub(crate) fn receive<C: Clock>(
+        &mut self,
+        clock: &C,
+        scratch: &mut Scratch,
+        on: &mut impl FnMut(&[u8], Moment),
+    ) -> Result<Read, Failure> {
+        let received = match receive_wire(&self.tcp, &mut scratch.wire) {
+            Ok(received) => received,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Read::Nothing),
+            Err(error) => return Err(Failure::on_connection(&error)),
+        };
+        if received == 0 {
+            return Ok(Read::Closed);
+        }
+        let at = clock.now();
+        let wire = &scratch.wire[..received];
+        match &mut self.tls {
+            None => on(wire, at),
+            Some(tls) => {
+                return decrypt(tls, wire, &mut scratch.plain, &mut |bytes| on(bytes, at));
+            }
+        }
+        Ok(Read::Bytes)
+    }
+
+    /// Is the socket open, with nothing unasked for in it? Costs no system call while nothing arrives.
+    pub(crate) fn is_silent(&mut self) -> bool {
+        let mut small = [0; 1];
+        let fd = self.tcp.as_raw_fd();
+        let peeked = self.tcp.try_io(Interest::READABLE, || {
+            Ok(recv(fd, &mut small, MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT)?)
+        });
+        match peeked {
+            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+            Ok(0) => false,
+            Ok(_) => self.holds_only_tickets(),
+        }
+    }
+
+    /// TLS 1.3 servers send session tickets unasked, which is no answer to anything.
+    fn holds_only_tickets(&mut self) -> bool {
+        let Some(tls) = &mut self.tls else { return false };
+        let mut wire = [0; 4096];
+        let mut plaintext = false;
+        let read =
+            receive_wire(&self.tcp, &mut wire).map_err(|error| Failure::on_connection(&error));
+        let read = read.and_then(|received| {
+            decrypt(tls, &wire[..received], &mut [0; 64], &mut |_| plaintext = true)
+        });
+        matches!(read, Ok(Read::Bytes)) && !plaintext
+    }
+}
+
+/// One `recv`. A read that does not fill the buffer has emptied the socket, so the readiness is cleared
+/// right away: the next read then costs no failing system call (epoll(7), edge-triggered mode).
+fn receive_wire(tcp: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
+    let fd = tcp.as_raw_fd();
+    let mut short = None;
+    let result = tcp.try_io(Interest::READABLE, || {
+        let received = recv(fd, buffer, MsgFlags::MSG_DONTWAIT)?;
+        if received < buffer.len() {
+            short = Some(received);
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Ok(received)
+    });
+    short.map_or(result, Ok)
+}
+
+fn send_plain(tcp: &TcpStream, outgoing: &mut Outgoing<'_>) -> io::Result<()> {
+    while !outgoing.is_done() {
+        let [head, body] = outgoing.parts;
+        let sent = if body.is_empty() {
+            tcp.try_write(head)?
+        } else if head.is_empty() {
+            tcp.try_write(body)?
+        } else {
+            tcp.try_write_vectored(&[IoSlice::new(head), IoSlice::new(body)])?
+        };
+        outgoing.advance(sent);
+    }
+    Ok(())
+}
+
+fn send_tls(
+    tcp: &TcpStream,
+    tls: &mut ClientConnection,
+    outgoing: &mut Outgoing<'_>,
+) -> io::Result<()> {
+    while !outgoing.is_done() {
+        let [head, body] = outgoing.parts;
+        let accepted = tls.writer().write_vectored(&[IoSlice::new(head), IoSlice::new(body)])?;
+        outgoing.advance(accepted);
+        outgoing.encrypted = tls.wants_write();
+        if outgoing.encrypted && !flush_tls(tcp, tls)? {
+            return Ok(());
+        }
+        outgoing.encrypted = tls.wants_write();
+    }
+    Ok(())
+}
+
+/// Hands ciphertext to the kernel; false when it takes no more for now.
+fn flush_tls(tcp: &TcpStream, tls: &mut ClientConnection) -> io::Result<bool> {
+    while tls.wants_write() {
+        match tls.write_tls(&mut Kernel(tcp)) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+fn read_handshake(tcp: &TcpStream, tls: &mut ClientConnection) -> Result<(), Failure> {
+    let mut wire = [0; 4096];
+    match receive_wire(tcp, &mut wire) {
+        Ok(0) => Err(Failure::new(
+            ErrorClass::TlsHandshake,
+            "the target closed during the handshake; does it speak TLS?",
+        )),
+        Ok(received) => decrypt(tls, &wire[..received], &mut [], &mut |_| {}).map(|_| ()),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+        Err(error) => Err(Failure::connecting(&error)),
+    }
+}
+
+/// Takes ciphertext, passes plaintext on. With an empty `plain` buffer no plaintext is taken out yet.
+fn decrypt(
+    tls: &mut ClientConnection,
+    mut wire: &[u8],
+    plain: &mut [u8],
+    on: &mut impl FnMut(&[u8]),
+) -> Result<Read, Failure> {
+    while !wire.is_empty() {
+        tls.read_tls(&mut wire).map_err(|error| Failure::on_connection(&error))?;
+        tls.process_new_packets().map_err(|error| tls_failure(&error))?;
+        if plain.is_empty() {
+            continue;
+        }
+        loop {
+            match tls.reader().read(plain) {
+                Ok(0) => return Ok(Read::Closed),
+                Ok(length) => on(&plain[..length]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(Failure::on_connection(&error)),
+            }
+        }
+    }
+    Ok(Read::Bytes)
+}
+
+fn tls_failure(error: &rustls::Error) -> Failure {
+    let class = match error {
+        rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => {
+            ErrorClass::TlsCertificate
+        }
+        _ => ErrorClass::TlsHandshake,
+    };
+    Failure::new(class, error.to_string())
+}
+
+/// The socket as rustls wants to write to it.
+struct Kernel<'a>(&'a TcpStream);
+
+impl io::Write for Kernel<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.try_write(bytes)
+    }
+
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.0.try_write_vectored(slices)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

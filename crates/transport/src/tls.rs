@@ -1,0 +1,120 @@
+//! Whom to trust.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+/// How targets are verified. The default is the system's roots.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsSettings {
+    /// Trusted roots instead of the system's: a PEM file.
+    pub ca_file: Option<PathBuf>,
+    /// Accept any certificate.
+    pub insecure: bool,
+}
+
+/// TLS cannot be set up.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// The PEM file cannot be read or holds no certificate.
+    #[error(
+        "cannot read certificates from `{file}`: {cause}; it must be a PEM file with at least one CERTIFICATE"
+    )]
+    CaFile {
+        /// The file.
+        file: PathBuf,
+        /// What was wrong.
+        cause: String,
+    },
+    /// The system has no usable root certificates.
+    #[error(
+        "this system has no root certificates{0}; install the package `ca-certificates` or give --ca-file"
+    )]
+    NoRoots(String),
+    /// rustls refuses the configuration.
+    #[error("TLS cannot be configured: {0}")]
+    Config(#[from] rustls::Error),
+}
+
+impl TlsSettings {
+    /// The configuration of a client that speaks HTTP/1.1.
+    ///
+    /// # Errors
+    /// [`TlsError`] where roots are missing or unreadable.
+    pub fn client_config(&self) -> Result<Arc<ClientConfig>, TlsError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()?;
+        let builder = if self.insecure {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
+        } else {
+            builder.with_root_certificates(self.roots()?)
+        };
+        let mut config = builder.with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Arc::new(config))
+    }
+
+    fn roots(&self) -> Result<RootCertStore, TlsError> {
+        let mut roots = RootCertStore::empty();
+        let Some(file) = &self.ca_file else {
+            let found = rustls_native_certs::load_native_certs();
+            roots.add_parsable_certificates(found.certs);
+            let cause = found.errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
+            return if roots.is_empty() { Err(TlsError::NoRoots(cause)) } else { Ok(roots) };
+        };
+        let refuse = |cause: String| TlsError::CaFile { file: file.clone(), cause };
+        let certificates =
+            CertificateDer::pem_file_iter(file).map_err(|error| refuse(error.to_string()))?;
+        for certificate in certificates {
+            let certificate = certificate.map_err(|error| refuse(error.to_string()))?;
+            roots.add(certificate).map_err(|error| refuse(error.to_string()))?;
+        }
+        if roots.is_empty() { Err(refuse("no certificate in it".to_owned())) } else { Ok(roots) }
+    }
+}
+
+/// Checks signatures but no chain: for `--insecure`, which every report says loudly.
+#[derive(Debug)]
+struct AcceptAny(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AcceptAny {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
