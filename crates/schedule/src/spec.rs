@@ -1,8 +1,22 @@
 //! The load shapes a user can ask for, in the notation `1:10s,@100..5000:60s,w10:5s`.
 
+mod notation;
+mod parse;
+
 use plimsoll_measure::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::error::StageFault;
+
+/// The most virtual users of a stage.
+pub const MAX_USERS: u32 = 10_000_000;
+/// The highest arrival rate of a stage, per second.
+pub const MAX_RATE: f64 = 100_000_000.0;
+/// The longest duration of a stage. Nanoseconds of this length are still exact in a 64-bit float.
+pub const MAX_DURATION: Nanos = Nanos::from_secs(31 * 24 * 3600);
+/// The most stages of a run: every stage has its own [`plimsoll_measure::StageId`].
+pub const MAX_STAGES: usize = u16::MAX as usize;
 
 /// How the open model spaces its arrivals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,7 +46,7 @@ pub enum Load {
         /// Arrivals per second at the end; equal to `from` for a constant rate.
         to: f64,
     },
-    /// Open model: the arrival times of the profile's trace.
+    /// Open model: the arrival times of the profile's trace, from its beginning.
     Trace,
 }
 
@@ -41,12 +55,71 @@ pub enum Load {
 pub struct StageSpec {
     /// The load shape.
     pub load: Load,
-    /// How long new work is started.
-    pub duration: Nanos,
+    /// How long new work is started. Only a [`Load::Trace`] stage can do without: it then lasts as
+    /// long as the trace, see [`Stages::with_trace_length`].
+    pub duration: Option<Nanos>,
     /// Recorded apart, and left out of every total and threshold.
     pub warmup: bool,
 }
 
-/// The stages of a run, one after another.
+impl StageSpec {
+    /// Everything about this stage that cannot be scheduled.
+    pub(crate) fn faults(&self) -> impl Iterator<Item = StageFault> {
+        self.load.fault().into_iter().chain(duration_fault(self.duration, self.load == Load::Trace))
+    }
+}
+
+fn duration_fault(duration: Option<Nanos>, optional: bool) -> Option<StageFault> {
+    match duration {
+        None => (!optional).then_some(StageFault::NoDuration),
+        Some(Nanos::ZERO) => Some(StageFault::ZeroDuration),
+        Some(duration) => (duration > MAX_DURATION).then_some(StageFault::LongDuration),
+    }
+}
+
+impl Load {
+    fn fault(&self) -> Option<StageFault> {
+        match *self {
+            Self::Closed { from: 0, to: 0 } => Some(StageFault::NoUsers),
+            Self::Closed { from, to } => {
+                (from.max(to) > MAX_USERS).then_some(StageFault::TooManyUsers)
+            }
+            Self::Open { from, to } => rate_fault(from, to),
+            Self::Trace => None,
+        }
+    }
+}
+
+fn rate_fault(from: f64, to: f64) -> Option<StageFault> {
+    if let Some(bad) = [from, to].into_iter().find(|rate| !rate.is_finite() || *rate < 0.0) {
+        return Some(StageFault::BadRate(bad));
+    }
+    let highest = from.max(to);
+    if highest == 0.0 {
+        return Some(StageFault::NoRate);
+    }
+    (highest > MAX_RATE).then_some(StageFault::TooFast)
+}
+
+/// The stages of a run, one after another. In files and flags one string, see [`Stages::from_str`].
+///
+/// [`Stages::from_str`]: std::str::FromStr::from_str
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stages(pub Vec<StageSpec>);
+
+impl Stages {
+    /// Does a stage play the trace?
+    pub fn play_trace(&self) -> bool {
+        self.0.iter().any(|stage| stage.load == Load::Trace)
+    }
+
+    /// Gives trace stages that were written without a duration the length of the (scaled) trace
+    /// window, which may end later than its last arrival.
+    #[must_use]
+    pub fn with_trace_length(mut self, length: Nanos) -> Self {
+        for stage in self.0.iter_mut().filter(|stage| stage.load == Load::Trace) {
+            stage.duration.get_or_insert(length);
+        }
+        self
+    }
+}

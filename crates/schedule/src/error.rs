@@ -1,0 +1,105 @@
+//! What can be wrong with the stages of a run.
+
+use std::fmt;
+
+use plimsoll_measure::ParseNanosError;
+
+use crate::spec::{MAX_DURATION, MAX_RATE, MAX_STAGES, MAX_USERS};
+
+/// All that is wrong with the stages of a run, in the order of the stages.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{}", Lines(.0))]
+pub struct ScheduleError(Vec<StageProblem>);
+
+impl ScheduleError {
+    /// `Err` unless the list is empty.
+    pub(crate) fn unless_empty(problems: Vec<StageProblem>) -> Result<(), Self> {
+        if problems.is_empty() { Ok(()) } else { Err(Self(problems)) }
+    }
+
+    /// The problems, one by one; never empty.
+    pub fn problems(&self) -> &[StageProblem] {
+        &self.0
+    }
+}
+
+struct Lines<'a>(&'a [StageProblem]);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().enumerate().try_for_each(|(line, problem)| {
+            let separator = if line == 0 { "" } else { "\n" };
+            write!(f, "{separator}{problem}")
+        })
+    }
+}
+
+/// One thing that is wrong with one stage.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("stage {position} `{text}`: {fault}")]
+pub struct StageProblem {
+    /// Position of the stage, counted from 1.
+    pub position: usize,
+    /// The stage as it is written.
+    pub text: String,
+    /// What is wrong with it.
+    pub fault: StageFault,
+}
+
+/// Why a stage cannot be scheduled. The message ends with the mend.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StageFault {
+    /// Nothing is written where a stage is expected: write one, or remove the comma.
+    #[error(
+        "no load is written here: write stages like `100:60s` or `@500:60s`, separated by single commas"
+    )]
+    Empty,
+    /// The stage says what but not for how long: append `:` and a duration.
+    #[error("the duration is missing: write `LOAD:DURATION`, like `100:60s` or `@500:60s`")]
+    NoDuration,
+    /// The duration cannot be read: write a number with its unit.
+    #[error(transparent)]
+    Duration(#[from] ParseNanosError),
+    /// The stage would be over at once: give it a duration, or remove it.
+    #[error("the duration is zero: give the stage some time, like `30s`, or remove it")]
+    ZeroDuration,
+    /// The stage lasts longer than a schedule covers: split the run.
+    #[error("the duration is longer than {MAX_DURATION}: was another unit meant?")]
+    LongDuration,
+    /// The number of virtual users cannot be read: write a whole number, or `@` for a rate.
+    #[error(
+        "`{0}` is not a number of virtual users: write a whole number like `100`, or `@100` for arrivals per second"
+    )]
+    Users(String),
+    /// Nobody would send anything: ask for at least one virtual user.
+    #[error("there are no virtual users: ask for at least one, like `1:30s` or `0..10:30s`")]
+    NoUsers,
+    /// More virtual users than any host or fleet can carry: ask for fewer.
+    #[error("more than {MAX_USERS} virtual users: ask for fewer")]
+    TooManyUsers,
+    /// The rate cannot be read: write a number of arrivals per second.
+    #[error("`{0}` is not a rate: write arrivals per second after the `@`, like `@500` or `@0.5`")]
+    Rate(String),
+    /// The rate is negative or not finite: write a number from 0 up.
+    #[error("a rate of {0} cannot be paced: write arrivals per second from 0 up, like `@500`")]
+    BadRate(f64),
+    /// Nothing would ever arrive: ask for a rate above zero at one end at least.
+    #[error("the rate is zero all the time: ask for more, like `@500:60s` or `@0..500:60s`")]
+    NoRate,
+    /// A higher rate than any generator reaches: ask for less.
+    #[error("more than {MAX_RATE} arrivals per second: ask for fewer")]
+    TooFast,
+    /// The stage plays a trace and there is none: name a trace in the profile.
+    #[error("there is no trace to play: give the profile a `trace` with `file` and `format`")]
+    NoTrace,
+    /// The trace has no row: widen its window.
+    #[error("the trace is empty: widen its `from`..`to` window")]
+    EmptyTrace,
+    /// The trace goes back in time: sort its rows.
+    #[error("the trace goes back in time at row {0}: sort its rows by time")]
+    UnsortedTrace(usize),
+    /// More stages than can be told apart: write fewer.
+    #[error("this is one stage more than {MAX_STAGES}: write fewer, or use ramps")]
+    TooManyStages,
+}
