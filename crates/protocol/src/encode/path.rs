@@ -1,0 +1,56 @@
+//! Where a request goes: the target's path joined with the dialect's endpoint.
+
+use std::borrow::Cow;
+
+/// Joins the path of a target's base URL with the dialect's endpoint (`/chat/completions`).
+///
+/// - empty or `/`: the API's own path, `/v1` and the endpoint;
+/// - ends in `/v1`: the endpoint follows;
+/// - ends with the endpoint already: used as it is;
+/// - any other prefix: `/v1` and the endpoint follow.
+///
+/// Slashes at the end of the base do not count, and its query (`?api-version=...`) stays at the end.
+pub(super) fn join(base: &str, endpoint: &str) -> String {
+    let (path, query) = base.split_at(base.find('?').unwrap_or(base.len()));
+    let path = path.trim_end_matches('/');
+    let (version, endpoint) = match () {
+        () if path.ends_with(endpoint) => ("", ""),
+        () if path == "v1" || path.ends_with("/v1") => ("", endpoint),
+        () => ("/v1", endpoint),
+    };
+    rooted(&[path, version, endpoint, query].concat()).into_owned()
+}
+
+/// The path with a `/` before it, if it has none.
+pub(super) fn rooted(path: &str) -> Cow<'_, str> {
+    if path.starts_with('/') { Cow::Borrowed(path) } else { Cow::Owned(format!("/{path}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rule_of_base_paths() {
+        for (base, path, rule) in [
+            ("", "/v1/messages", "nothing gets the default"),
+            ("/", "/v1/messages", "a bare slash is nothing"),
+            ("/v1", "/v1/messages", "the version gets the rest"),
+            ("/v1/", "/v1/messages", "a slash at the end does not count"),
+            ("v1", "/v1/messages", "a slash at the start is added"),
+            ("/proxy/v1", "/proxy/v1/messages", "so does a version below a prefix"),
+            ("/v1/messages", "/v1/messages", "a whole path is used as it is"),
+            ("/v1/messages/", "/v1/messages", "also with a slash at its end"),
+            ("/my/messages", "/my/messages", "also below another prefix"),
+            ("/gateway", "/gateway/v1/messages", "a prefix is put before the default"),
+            ("/gateway/", "/gateway/v1/messages", "with one slash between"),
+            ("/rev1", "/rev1/v1/messages", "only the whole word is a version"),
+            ("/xmessages", "/xmessages/v1/messages", "only the whole word is an endpoint"),
+            ("/v1?k=1", "/v1/messages?k=1", "a query stays at the end"),
+            ("/v1/messages?k=/v1", "/v1/messages?k=/v1", "also of a whole path"),
+            ("?k=1", "/v1/messages?k=1", "also of nothing"),
+        ] {
+            assert_eq!(join(base, "/messages"), path, "{rule}: {base:?}");
+        }
+    }
+}
