@@ -79,7 +79,7 @@ impl JsonSchema for Stages {
 
 fn pattern() -> String {
     const RATE: &str = r"[0-9.]+([eE][+-]?[0-9]+)?";
-    const DURATION: &str = r":\s*([0-9.]+(h|m|s|ms|us|ns))+";
+    const DURATION: &str = r"\s*:\s*([0-9.]+(h|m|s|ms|us|ns))+";
     let ramp = format!(r"([0-9]+(\.\.[0-9]+)?|@{RATE}(\.\.{RATE})?){DURATION}");
     let stage = format!(r"\s*w?({ramp}|trace({DURATION})?)\s*");
     format!("^{stage}(,{stage})*$")
