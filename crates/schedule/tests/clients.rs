@@ -59,7 +59,7 @@ proptest! {
         // Within a hair of a crossing either side is right.
         prop_assume!((line.fract() - 0.5).abs() > 1e-6);
         let at = Nanos::from_secs(secs).scale(share);
-        prop_assert_eq!(active(&windows, at) as f64, line.round());
+        prop_assert!((active(&windows, at) as f64 - line.round()).abs() < 0.5);
     }
 
     #[test]
