@@ -1,1 +1,43 @@
-//! Count and judge: recorders, snapshots, merge, summary, thresholds, verdicts, comparison.
+//! Count and judge: recorders, snapshots, merge, summary, thresholds, validity.
+//!
+//! - [`catalog`]: the one table of metrics, from which every report, threshold and page is made
+//! - [`Recorder`]: what a worker counts, without lock; [`Snapshot`]: what is merged
+//! - [`RunSummary`]: the merged result, as `summary.json` holds it
+//! - [`Threshold`] and [`Judgement`]: was the target good enough?
+//! - [`InstrumentHealth`] and [`Validity`]: was the instrument?
+//!
+//! ```text
+//! Recorder::take -> Snapshot --merge--> Snapshot + RunFacts + InstrumentHealth -> RunSummary
+//! ```
+//!
+//! Nothing here knows async, HTTP, files or terminals.
+
+pub mod accounting;
+pub mod catalog;
+pub mod cell;
+pub mod distribution;
+pub mod environment;
+pub mod error;
+pub mod facts;
+pub mod health;
+pub mod quantile;
+pub mod recorder;
+pub mod snapshot;
+pub mod summary;
+pub mod threshold;
+pub mod validity;
+
+pub use accounting::Accounting;
+pub use catalog::{Counters, Figure, Metric, Population, Rates, Unit};
+pub use cell::{Cell, CellKey};
+pub use distribution::Distribution;
+pub use environment::Environment;
+pub use error::MetricsError;
+pub use facts::{Ended, LaneInfo, LoadModel, RunFacts, RunInfo, StageInfo};
+pub use health::{Conversations, InstrumentHealth, Lag, LittlesLaw};
+pub use quantile::{QUANTILES, Quantile, samples_needed};
+pub use recorder::Recorder;
+pub use snapshot::Snapshot;
+pub use summary::{DistributionSummary, Group, RunSummary};
+pub use threshold::{Judged, Judgement, Scope, Threshold};
+pub use validity::{Evidence, Reason, Validity, judge_health};

@@ -1,0 +1,145 @@
+//! Distributions of times.
+
+use plimsoll_measure::{Nanos, Outcome, Sample};
+
+/// Which requests a distribution is about. Outcome classes are kept apart, so that a storm of fast
+/// refusals or slow failures does not move the percentiles of success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Population {
+    /// Completed requests.
+    Completed,
+    /// Well-formed refusals.
+    Rejected,
+    /// Failed and timed-out requests.
+    Unsuccessful,
+    /// Every request that was dispatched, whatever became of it.
+    Dispatched,
+}
+
+impl Population {
+    /// Does a request with this outcome belong to it?
+    pub const fn covers(self, outcome: Outcome) -> bool {
+        match self {
+            Self::Completed => matches!(outcome, Outcome::Completed),
+            Self::Rejected => matches!(outcome, Outcome::Rejected(_)),
+            Self::Unsuccessful => matches!(outcome, Outcome::Failed(_) | Outcome::TimedOut),
+            Self::Dispatched => true,
+        }
+    }
+
+    /// The words in the reference page.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Rejected => "rejected",
+            Self::Unsuccessful => "failed, timed out",
+            Self::Dispatched => "all dispatched",
+        }
+    }
+}
+
+macro_rules! metrics {
+    ($($variant:ident($name:literal, $title:literal, $population:ident): $definition:literal => $of:expr;)+) => {
+        /// A distribution of times over requests.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Metric {
+            $(#[doc = $definition] $variant,)+
+        }
+
+        impl Metric {
+            /// How many there are.
+            pub const COUNT: usize = [$(Self::$variant),+].len();
+
+            /// Every metric, in the order of the reports.
+            pub const ALL: [Self; Self::COUNT] = [$(Self::$variant),+];
+
+            /// The name in thresholds and files.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+
+            /// The name with its unit: the key in JSON.
+            pub const fn key(self) -> &'static str {
+                match self { $(Self::$variant => concat!($name, "_ms"),)+ }
+            }
+
+            /// The heading in reports.
+            pub const fn title(self) -> &'static str {
+                match self { $(Self::$variant => $title,)+ }
+            }
+
+            /// What it means.
+            pub const fn definition(self) -> &'static str {
+                match self { $(Self::$variant => $definition,)+ }
+            }
+
+            /// Which requests it is about.
+            pub const fn population(self) -> Population {
+                match self { $(Self::$variant => Population::$population,)+ }
+            }
+
+            /// Its value in one request; `None` where the request did not get there.
+            pub fn of(self, sample: &Sample) -> Option<Nanos> {
+                let of: fn(&Sample) -> Option<Nanos> = match self { $(Self::$variant => $of,)+ };
+                of(sample)
+            }
+        }
+    };
+}
+
+metrics! {
+    ResponseTime("response_time", "Response time", Completed):
+        "`finished - intended`: what a user waits."
+        => |s| s.timeline.response_time();
+    ServiceTime("service_time", "Service time", Completed):
+        "`finished - dispatched`: what the target took, connection set-up included."
+        => |s| s.timeline.service_time();
+    DispatchLag("dispatch_lag", "Dispatch lag", Dispatched):
+        "`dispatched - intended`: the generator's lateness, or its wait for a connection."
+        => |s| s.timeline.dispatch_lag();
+    ReadLag("read_lag", "Read lag", Dispatched):
+        "User-space read minus the kernel's receive time stamp, the worst read of a request: the generator's lateness in reading."
+        => |s| s.read_lag;
+    Ttfb("ttfb", "TTFB", Completed):
+        "First byte of the response minus dispatched."
+        => |s| s.timeline.ttfb();
+    Ttft("ttft", "TTFT", Completed):
+        "First content-bearing event (text, reasoning or tool-call delta) minus dispatched."
+        => |s| s.timeline.ttft();
+    ResponseTtft("response_ttft", "Response TTFT", Completed):
+        "First content-bearing event minus intended."
+        => |s| s.timeline.response_ttft();
+    Ttfot("ttfot", "TTFOT", Completed):
+        "First content event that is not reasoning, minus dispatched."
+        => |s| s.timeline.ttfot();
+    Itl("itl", "ITL", Completed):
+        "The gaps between consecutive content events of a stream, one value per gap; events of one read share a time stamp and make one gap."
+        => |_| None;
+    Tpot("tpot", "TPOT", Completed):
+        "Per request `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens."
+        => |s| s.timeline.tpot(s.output_tokens()?);
+    Ntpot("ntpot", "NTPOT", Completed):
+        "Per request `service_time / output_tokens`."
+        => |s| s.timeline.ntpot(s.output_tokens()?);
+    Dns("dns", "DNS", Completed):
+        "Name resolution, where a connection was opened to a name."
+        => |s| s.connect.dns;
+    Connect("connect", "TCP connect", Completed):
+        "The TCP handshake, where a connection was opened."
+        => |s| s.connect.tcp;
+    Tls("tls", "TLS handshake", Completed):
+        "The TLS handshake, where a connection was opened."
+        => |s| s.connect.tls;
+    Transfer("transfer", "Transfer", Completed):
+        "First byte of the response to its end."
+        => |s| s.timeline.transfer_time();
+    RejectedResponseTime("rejected_response_time", "Response time, rejected", Rejected):
+        "`finished - intended` of well-formed refusals."
+        => |s| s.timeline.response_time();
+    RejectedServiceTime("rejected_service_time", "Service time, rejected", Rejected):
+        "`finished - dispatched` of well-formed refusals."
+        => |s| s.timeline.service_time();
+    UnsuccessfulResponseTime("unsuccessful_response_time", "Response time, unsuccessful", Unsuccessful):
+        "`finished - intended` of failed and timed-out requests."
+        => |s| s.timeline.response_time();
+}

@@ -1,0 +1,100 @@
+//! What is counted of one stage x scenario x lane.
+
+use std::collections::BTreeMap;
+
+use plimsoll_measure::{ErrorClass, LaneId, Nanos, Outcome, Sample, ScenarioId, StageId};
+
+use crate::accounting::Accounting;
+use crate::catalog::{Counters, Metric};
+use crate::distribution::Distribution;
+
+/// What a cell is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CellKey {
+    /// Stage.
+    pub stage: StageId,
+    /// Scenario.
+    pub scenario: ScenarioId,
+    /// Lane.
+    pub lane: LaneId,
+}
+
+impl CellKey {
+    pub(crate) const fn of(sample: &Sample) -> Self {
+        Self { stage: sample.stage, scenario: sample.scenario, lane: sample.lane }
+    }
+}
+
+/// Counters and distributions of a group of requests. Each distribution is allocated with its first
+/// value; after that, recording allocates nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Cell {
+    pub(crate) counters: Counters,
+    errors: BTreeMap<ErrorClass, u64>,
+    statuses: BTreeMap<u16, u64>,
+    distributions: [Option<Box<Distribution>>; Metric::COUNT],
+}
+
+impl Cell {
+    /// Records one request. `gaps` are those of its stream.
+    pub(crate) fn record(&mut self, sample: &Sample, gaps: &[Nanos]) {
+        self.counters.count(sample);
+        if let Outcome::Failed(class) = sample.outcome {
+            *self.errors.entry(class).or_default() += 1;
+        }
+        if sample.status != 0 {
+            *self.statuses.entry(sample.status).or_default() += 1;
+        }
+        for metric in Metric::ALL {
+            if metric.population().covers(sample.outcome) {
+                metric.of(sample).into_iter().for_each(|value| self.observe(metric, value));
+            }
+        }
+        if Metric::Itl.population().covers(sample.outcome) {
+            for &gap in gaps {
+                self.observe(Metric::Itl, gap);
+            }
+        }
+    }
+
+    /// Adds another group's counts and values.
+    pub fn merge(&mut self, other: &Self) {
+        self.counters.merge(&other.counters);
+        other.errors.iter().for_each(|(class, n)| *self.errors.entry(*class).or_default() += n);
+        other.statuses.iter().for_each(|(code, n)| *self.statuses.entry(*code).or_default() += n);
+        for (mine, theirs) in self.distributions.iter_mut().zip(&other.distributions) {
+            if let Some(theirs) = theirs {
+                mine.get_or_insert_default().merge(theirs);
+            }
+        }
+    }
+
+    /// The counters.
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The terms of the accounting identity.
+    pub fn accounting(&self) -> Accounting {
+        Accounting::from(&self.counters)
+    }
+
+    /// Failures by class.
+    pub const fn errors(&self) -> &BTreeMap<ErrorClass, u64> {
+        &self.errors
+    }
+
+    /// Answers by HTTP status.
+    pub const fn statuses(&self) -> &BTreeMap<u16, u64> {
+        &self.statuses
+    }
+
+    /// A distribution; `None` where it has no value.
+    pub fn distribution(&self, metric: Metric) -> Option<&Distribution> {
+        self.distributions[metric as usize].as_deref()
+    }
+
+    fn observe(&mut self, metric: Metric, value: Nanos) {
+        self.distributions[metric as usize].get_or_insert_default().record(value);
+    }
+}

@@ -1,0 +1,290 @@
+//! A distribution of times: an HDR histogram, with the exact count, sum, minimum and maximum beside it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
+use hdrhistogram::{Counter, Histogram};
+use plimsoll_measure::Nanos;
+
+use crate::error::MetricsError;
+use crate::quantile::samples_needed;
+
+/// Values below are told apart in steps of 512 ns; above about 1 ms, by 3 significant digits.
+const LOWEST: u64 = 1_000;
+/// The range before the histogram grows by itself: nothing is ever clipped.
+const HOUR: u64 = 3_600_000_000_000;
+const DIGITS: u8 = 3;
+
+/// A distribution of times in nanoseconds.
+///
+/// A worker records into `u32` counters (96 KiB, allocated with the first value); the first merge
+/// widens them to `u64`, away from the worker.
+#[derive(Clone, Debug)]
+pub struct Distribution {
+    counts: Counts,
+    count: u64,
+    sum: u128,
+    min: u64,
+    max: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Counts {
+    Narrow(Histogram<u32>),
+    Wide(Histogram<u64>),
+}
+
+impl Default for Distribution {
+    fn default() -> Self {
+        Self::new(Counts::Narrow(empty()))
+    }
+}
+
+impl Distribution {
+    const fn new(counts: Counts) -> Self {
+        Self { counts, count: 0, sum: 0, min: u64::MAX, max: 0 }
+    }
+
+    /// Adds one value.
+    pub fn record(&mut self, value: Nanos) {
+        let nanos = value.as_u64();
+        match &mut self.counts {
+            Counts::Narrow(histogram) => put(histogram, nanos, 1),
+            Counts::Wide(histogram) => put(histogram, nanos, 1),
+        }
+        self.count += 1;
+        self.sum += u128::from(nanos);
+        self.min = self.min.min(nanos);
+        self.max = self.max.max(nanos);
+    }
+
+    /// Adds all values of another distribution, bucket by bucket.
+    pub fn merge(&mut self, other: &Self) {
+        if let Counts::Wide(wide) = &mut self.counts {
+            other.counts.pour(wide);
+        } else {
+            let mut wide = empty();
+            self.counts.pour(&mut wide);
+            other.counts.pour(&mut wide);
+            self.counts = Counts::Wide(wide);
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Number of values.
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Exact sum of all values, in nanoseconds.
+    pub const fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// Exact mean; `None` without values.
+    pub fn mean(&self) -> Option<Nanos> {
+        let mean = self.sum.checked_div(u128::from(self.count))?;
+        Some(Nanos::new(u64::try_from(mean).unwrap_or(u64::MAX)))
+    }
+
+    /// Exact smallest value; `None` without values.
+    pub const fn min(&self) -> Option<Nanos> {
+        if self.count > 0 { Some(Nanos::new(self.min)) } else { None }
+    }
+
+    /// Exact largest value; `None` without values.
+    pub const fn max(&self) -> Option<Nanos> {
+        if self.count > 0 { Some(Nanos::new(self.max)) } else { None }
+    }
+
+    /// The value that a share `q` of all values do not exceed, to the histogram's resolution;
+    /// `None` where there are fewer than [`samples_needed`].
+    pub fn quantile(&self, q: f64) -> Option<Nanos> {
+        if self.count < samples_needed(q) { None } else { self.nearest_rank(q) }
+    }
+
+    /// [`Distribution::quantile`] from any number of values but none: for judging the instrument,
+    /// where one bad value of few matters, not for reporting the target.
+    pub fn nearest_rank(&self, q: f64) -> Option<Nanos> {
+        if self.count == 0 {
+            return None;
+        }
+        // 99.9 / 100 is a little more than 0.999, and its rank among 1,000 values would be 1,000.
+        let q = q * (1.0 - 1e-12);
+        let value = match &self.counts {
+            Counts::Narrow(histogram) => histogram.value_at_quantile(q),
+            Counts::Wide(histogram) => histogram.value_at_quantile(q),
+        };
+        // A bucket's upper edge may lie beyond the largest value that is in it.
+        Some(Nanos::new(value.clamp(self.min, self.max)))
+    }
+
+    /// The histogram in nanoseconds, as every HdrHistogram tool reads it: V2 encoding, deflated,
+    /// base64.
+    ///
+    /// # Errors
+    /// [`MetricsError::EncodeHistogram`], which only an exhausted memory can cause.
+    pub fn encode(&self) -> Result<String, MetricsError> {
+        let mut bytes = Vec::new();
+        let mut serializer = V2DeflateSerializer::new();
+        match &self.counts {
+            Counts::Narrow(histogram) => serializer.serialize(histogram, &mut bytes),
+            Counts::Wide(histogram) => serializer.serialize(histogram, &mut bytes),
+        }
+        .map_err(|error| MetricsError::EncodeHistogram(error.to_string()))?;
+        Ok(STANDARD.encode(bytes))
+    }
+
+    /// Reads what [`Distribution::encode`] wrote, and puts the exact figures back beside it.
+    ///
+    /// # Errors
+    /// [`MetricsError::DecodeHistogram`] where the text is not such a histogram.
+    pub(crate) fn decode(text: &str, exact: &Exact) -> Result<Self, MetricsError> {
+        let refuse = |cause: &dyn ToString| MetricsError::DecodeHistogram(cause.to_string());
+        let bytes = STANDARD.decode(text).map_err(|error| refuse(&error))?;
+        let mut histogram: Histogram<u64> = Deserializer::new()
+            .deserialize(&mut bytes.as_slice())
+            .map_err(|error| refuse(&error))?;
+        histogram.auto(true);
+        let count = histogram.len();
+        let Exact { sum, min, max } = *exact;
+        Ok(Self { counts: Counts::Wide(histogram), count, sum, min, max })
+    }
+}
+
+/// What a histogram alone does not keep exactly, in nanoseconds.
+pub(crate) struct Exact {
+    pub(crate) sum: u128,
+    pub(crate) min: u64,
+    pub(crate) max: u64,
+}
+
+impl Counts {
+    fn pour(&self, into: &mut Histogram<u64>) {
+        match self {
+            Self::Narrow(histogram) => pour(histogram, into),
+            Self::Wide(histogram) => pour(histogram, into),
+        }
+    }
+}
+
+fn empty<C: Counter>() -> Histogram<C> {
+    let mut histogram = Histogram::new_with_bounds(LOWEST, HOUR, DIGITS)
+        .unwrap_or_else(|_| unreachable!("the bounds are constants that the constructor accepts"));
+    histogram.auto(true);
+    histogram
+}
+
+/// Adds `count` times a value.
+fn put<C: Counter>(histogram: &mut Histogram<C>, nanos: u64, count: C) {
+    let fits = histogram.record_n(nanos, count);
+    // The only cause of failure is an address space too small for the grown histogram.
+    debug_assert!(fits.is_ok(), "an auto-resizing histogram takes every value");
+}
+
+/// Adds one histogram to another, bucket by bucket: every value is recorded at the upper edge of its
+/// bucket, which lies in the same bucket again because all histograms share their bounds.
+fn pour<C: Counter>(from: &Histogram<C>, into: &mut Histogram<u64>) {
+    for bucket in from.iter_recorded() {
+        put(into, bucket.value_iterated_to(), bucket.count_since_last_iteration());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(values: &[u64]) -> Distribution {
+        let mut distribution = Distribution::default();
+        for &nanos in values {
+            distribution.record(Nanos::new(nanos));
+        }
+        distribution
+    }
+
+    fn merged(parts: &[Distribution]) -> Distribution {
+        let mut whole = Distribution::default();
+        for part in parts {
+            whole.merge(part);
+        }
+        whole
+    }
+
+    /// Everything that can be seen of a distribution.
+    fn look(d: &Distribution) -> String {
+        let mut wide = empty();
+        d.counts.pour(&mut wide);
+        let buckets: Vec<_> =
+            wide.iter_recorded().map(|b| (b.value_iterated_to(), b.count_at_value())).collect();
+        format!("{} {} {:?} {:?} {buckets:?}", d.count(), d.sum(), d.min(), d.max())
+    }
+
+    #[test]
+    fn quantiles_of_a_known_sequence_are_within_the_resolution() {
+        // 1 us, 2 us, ... 100 ms: quantile q is q * 100 ms.
+        let values: Vec<u64> = (1..=100_000).map(|i| i * 1_000).collect();
+        let distribution = of(&values);
+        for q in [0.5, 0.9, 0.95, 0.99, 0.999] {
+            let measured = distribution.quantile(q).unwrap().as_u64() as f64;
+            assert!((measured / (q * 1e8) - 1.0).abs() < 0.001, "{q}: {measured}");
+        }
+        assert_eq!(distribution.mean(), Some(Nanos::new(50_000_500)));
+        assert_eq!(distribution.min(), Some(Nanos::from_micros(1)));
+        assert_eq!(distribution.max(), Some(Nanos::from_millis(100)));
+    }
+
+    #[test]
+    fn the_rank_of_a_quantile_does_not_depend_on_how_it_was_rounded() {
+        let values: Vec<u64> = (1..=1_000).map(|i| i * 1_000_000).collect();
+        let rank = |q| of(&values).nearest_rank(q).map(|value| value.as_u64() / 1_000_000);
+        for (q, expected) in [(0.999, 999), (99.9 / 100.0, 999), (0.55, 550), (0.5, 500)] {
+            // A bucket is up to 0.1 % wide.
+            assert!(rank(q).unwrap().abs_diff(expected) == 0, "{q}: {:?}", rank(q));
+        }
+    }
+
+    #[test]
+    fn nothing_is_clipped_however_long_it_took() {
+        let day = 86_400_000_000_000;
+        let distribution = of(&[0, day, u64::MAX]);
+        assert_eq!(distribution.max(), Some(Nanos::MAX));
+        let median = distribution.nearest_rank(0.5).unwrap().as_u64();
+        assert!(median.abs_diff(day) < day / 1_000, "{median}");
+    }
+
+    #[test]
+    fn a_quantile_is_refused_where_the_samples_are_too_few() {
+        assert_eq!(of(&[5_000; 99]).quantile(0.9), None);
+        assert_eq!(of(&[5_000; 100]).quantile(0.9), Some(Nanos::from_micros(5)));
+        assert_eq!(of(&[]).nearest_rank(0.5), None);
+        assert_eq!(of(&[]).mean(), None);
+    }
+
+    #[test]
+    fn an_encoded_histogram_reads_back_bucket_by_bucket() {
+        let distribution = of(&[700, 1_500_000, 1_500_000, 40_000_000_000]);
+        let exact = Exact { sum: distribution.sum, min: distribution.min, max: distribution.max };
+        let back = Distribution::decode(&distribution.encode().unwrap(), &exact).unwrap();
+        assert_eq!(look(&back), look(&distribution));
+        assert!(Distribution::decode("no histogram", &exact).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_recording_in_one_whatever_the_grouping_and_order(
+            values in proptest::collection::vec(0u64..20_000_000_000_000, 0..60),
+            cuts in (0usize..60, 0usize..60),
+        ) {
+            let (low, high) = (cuts.0.min(cuts.1).min(values.len()), cuts.0.max(cuts.1).min(values.len()));
+            let parts = [of(&values[..low]), of(&values[low..high]), of(&values[high..])];
+            let one = look(&of(&values));
+            prop_assert_eq!(&look(&merged(&parts)), &one);
+            let [a, b, c] = parts;
+            prop_assert_eq!(&look(&merged(&[c, merged(&[b, a])])), &one);
+        }
+    }
+}

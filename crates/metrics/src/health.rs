@@ -1,0 +1,148 @@
+//! What the instrument measured of itself.
+
+use std::collections::BTreeMap;
+
+use plimsoll_measure::Side;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::Metric;
+use crate::cell::Cell;
+use crate::distribution::Distribution;
+
+/// Lateness of the instrument, in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Lag {
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile, by nearest rank however few the samples: one late start of few matters.
+    pub p99: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+impl Lag {
+    /// The figures of a distribution; `None` without values.
+    pub fn of(distribution: &Distribution) -> Option<Self> {
+        Some(Self {
+            p50: distribution.nearest_rank(0.5)?.as_millis_f64(),
+            p99: distribution.nearest_rank(0.99)?.as_millis_f64(),
+            max: distribution.max()?.as_millis_f64(),
+        })
+    }
+}
+
+/// Conversations of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Conversations {
+    /// First turn begun.
+    pub started: u64,
+    /// Last turn done.
+    pub finished: u64,
+    /// Ended before their last turn.
+    pub abandoned: u64,
+}
+
+/// Little's law on one stage: in a steady state the mean number under way is the rate of completion
+/// times the mean service time, whatever the distributions (J. D. C. Little, 1961).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LittlesLaw {
+    /// Name of the stage.
+    pub stage: String,
+    /// N: mean number under way, as the engine watched it.
+    pub in_flight: f64,
+    /// X R: sum of all service times over the length of the stage.
+    pub rate_times_time: f64,
+}
+
+impl LittlesLaw {
+    /// `|N - X R| / N`.
+    pub fn error(&self) -> f64 {
+        (self.in_flight - self.rate_times_time).abs() / self.in_flight
+    }
+}
+
+/// What the instrument measured of itself. `None` means unknown, never zero.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct InstrumentHealth {
+    /// Arrivals that the schedule of the open stages asked for.
+    pub planned_arrivals: Option<u64>,
+    /// Of these, the ones that the pacer released while their stage lasted, even if a bound on
+    /// requests in flight then held them back.
+    pub achieved_arrivals: Option<u64>,
+    /// How late the pacer released arrivals: the generator's own lateness, without any wait for a
+    /// free place. Judged instead of `dispatch_lag_ms` where it is known.
+    pub pacing_lag_ms: Option<Lag>,
+    /// Dispatched minus intended, of all requests, warm-up included.
+    pub dispatch_lag_ms: Option<Lag>,
+    /// User-space read minus the kernel's receive time stamp.
+    pub read_lag_ms: Option<Lag>,
+    /// Was the kernel's receive time stamp used?
+    pub kernel_timestamps: Option<bool>,
+    /// Timer precision and how deadlines are waited for.
+    pub timer: Option<String>,
+    /// Workers.
+    pub workers: Option<u32>,
+    /// CPU time over wall time, by worker.
+    pub worker_cpu_shares: Vec<f64>,
+    /// Wall time of the load, in seconds.
+    pub wall_s: Option<f64>,
+    /// CPU time of the process in user space, in seconds.
+    pub cpu_user_s: Option<f64>,
+    /// CPU time of the process in the kernel, in seconds.
+    pub cpu_system_s: Option<f64>,
+    /// Context switches of the process's own will (it waited).
+    pub voluntary_switches: Option<u64>,
+    /// Context switches forced on the process (others wanted its CPU).
+    pub involuntary_switches: Option<u64>,
+    /// Share of CPU time that the hypervisor withheld during the load.
+    pub steal_share: Option<f64>,
+    /// Limit on open file descriptors.
+    pub fd_limit: Option<u64>,
+    /// Most file descriptors open at once.
+    pub fd_peak: Option<u64>,
+    /// Local ports for outgoing connections.
+    pub ephemeral_ports: Option<u64>,
+    /// Connections opened.
+    pub connections_opened: Option<u64>,
+    /// Requests over a connection used before.
+    pub connections_reused: Option<u64>,
+    /// Most requests under way at once.
+    pub peak_in_flight: Option<u64>,
+    /// Conversations.
+    pub conversations: Option<Conversations>,
+    /// Rows written to `results.jsonl`.
+    pub sink_written: Option<u64>,
+    /// Rows that did not fit the queue to the disk, and are missing from `results.jsonl`.
+    pub sink_overflowed: Option<u64>,
+    /// Errors on the generator's side, by class.
+    pub generator_errors: BTreeMap<String, u64>,
+    /// Little's law, by stage.
+    pub littles_law: Vec<LittlesLaw>,
+}
+
+impl InstrumentHealth {
+    /// Fills in what the measurements of the whole run tell and the engine left open.
+    pub(crate) fn observe(&mut self, run: &Cell) {
+        let lag = |metric| run.distribution(metric).and_then(Lag::of);
+        self.dispatch_lag_ms = self.dispatch_lag_ms.or_else(|| lag(Metric::DispatchLag));
+        self.read_lag_ms = self.read_lag_ms.or_else(|| lag(Metric::ReadLag));
+        let counters = run.counters();
+        self.connections_opened.get_or_insert(counters.connections_opened);
+        self.connections_reused.get_or_insert(counters.connections_reused);
+        for (class, count) in run.errors().iter().filter(|(c, _)| c.side() == Side::Generator) {
+            self.generator_errors.entry(class.name().to_owned()).or_insert(*count);
+        }
+    }
+
+    /// The busiest worker's share of its CPU.
+    pub fn busiest_worker(&self) -> Option<f64> {
+        self.worker_cpu_shares.iter().copied().reduce(f64::max)
+    }
+
+    /// The generator's own lateness.
+    pub fn lateness(&self) -> Option<Lag> {
+        self.pacing_lag_ms.or(self.dispatch_lag_ms)
+    }
+}

@@ -1,0 +1,85 @@
+//! The merged result of a run: what `summary.json` holds and every report shows.
+
+mod build;
+mod group;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::accounting::Accounting;
+use crate::catalog::Counters;
+use crate::environment::Environment;
+use crate::facts::{LaneInfo, RunInfo, StageInfo};
+use crate::health::InstrumentHealth;
+use crate::threshold::{Judged, Scope};
+use crate::validity::Validity;
+
+pub use group::{DistributionSummary, Group};
+
+/// Version of the layout of `summary.json`.
+pub const SCHEMA: &str = "plimsoll.summary/1";
+
+/// The merged result of a run. All groups but those of warm-up stages leave warm-up out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunSummary {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The run.
+    pub run: RunInfo,
+    /// Is the instrument to be believed?
+    pub validity: Validity,
+    /// The thresholds and what became of them.
+    pub thresholds: Vec<Judged>,
+    /// What a reader must know.
+    pub notes: Vec<String>,
+    /// Stages, in order.
+    pub stages: Vec<StageInfo>,
+    /// Names of the scenarios, in order.
+    pub scenarios: Vec<String>,
+    /// Targets, in order.
+    pub lanes: Vec<LaneInfo>,
+    /// The whole run without warm-up.
+    pub total: Group,
+    /// One per stage, warm-up stages too.
+    pub by_stage: Vec<Group>,
+    /// One per scenario, without warm-up.
+    pub by_scenario: Vec<Group>,
+    /// One per target, without warm-up.
+    pub by_lane: Vec<Group>,
+    /// One per stage x scenario x lane in which anything was scheduled.
+    pub cells: Vec<Group>,
+    /// What the instrument measured of itself.
+    pub health: InstrumentHealth,
+    /// The generator's machine.
+    pub environment: Environment,
+}
+
+impl RunSummary {
+    /// The group that a scope names. A stage is named by its name, or by its number counted from 1.
+    pub fn group(&self, scope: &Scope) -> Option<&Group> {
+        match scope {
+            Scope::Run => Some(&self.total),
+            Scope::Stage(name) => named(&self.by_stage, |g| g.stage.as_deref(), name)
+                .or_else(|| self.by_stage.get(name.parse::<usize>().ok()?.checked_sub(1)?)),
+            Scope::Scenario(name) => named(&self.by_scenario, |g| g.scenario.as_deref(), name),
+            Scope::Lane(name) => named(&self.by_lane, |g| g.lane.as_deref(), name),
+        }
+    }
+
+    /// The accounting of the whole run, warm-up included.
+    pub fn accounting(&self) -> Accounting {
+        let mut counters = Counters::default();
+        for group in &self.by_stage {
+            counters.merge(&group.counters);
+        }
+        Accounting::from(&counters)
+    }
+}
+
+fn named<'a>(
+    groups: &'a [Group],
+    label: impl Fn(&Group) -> Option<&str>,
+    name: &str,
+) -> Option<&'a Group> {
+    groups.iter().find(|group| label(group) == Some(name))
+}

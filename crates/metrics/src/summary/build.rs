@@ -1,0 +1,143 @@
+//! From what was counted to what is shown.
+
+use crate::catalog::Metric;
+use crate::cell::{Cell, CellKey};
+use crate::error::MetricsError;
+use crate::facts::{LoadModel, RunFacts, StageInfo};
+use crate::health::{InstrumentHealth, LittlesLaw};
+use crate::snapshot::Snapshot;
+use crate::summary::{Group, RunSummary, SCHEMA};
+use crate::threshold::Threshold;
+use crate::validity::{Evidence, Validity, judge_health};
+
+impl RunSummary {
+    /// Sums up a run: rolls the cells up, judges the instrument, then the thresholds.
+    ///
+    /// # Errors
+    /// [`MetricsError::EncodeHistogram`] where a histogram holds more counts than 63 bits.
+    pub fn build(
+        facts: RunFacts,
+        mut health: InstrumentHealth,
+        snapshot: &Snapshot,
+        thresholds: &[Threshold],
+    ) -> Result<Self, MetricsError> {
+        let whole = snapshot.total(|_| true);
+        health.observe(&whole);
+        health.littles_law = littles_law(&facts, snapshot);
+        let roll = Roll { facts: &facts, snapshot };
+        let mut summary = Self {
+            schema: SCHEMA.to_owned(),
+            total: roll.measured(|_| true)?,
+            by_stage: roll.stages()?,
+            by_scenario: roll.scenarios()?,
+            by_lane: roll.lanes()?,
+            cells: roll.cells()?,
+            validity: Validity::Valid,
+            thresholds: Vec::new(),
+            run: facts.run,
+            stages: facts.stages,
+            scenarios: facts.scenarios,
+            lanes: facts.lanes,
+            health,
+            environment: facts.environment,
+            notes: facts.notes,
+        };
+        summary.validity = judge_health(&summary.health, &summary.evidence(&whole));
+        summary.thresholds = thresholds.iter().map(|threshold| threshold.judge(&summary)).collect();
+        Ok(summary)
+    }
+
+    fn evidence(&self, whole: &Cell) -> Evidence {
+        Evidence {
+            ended: self.run.ended,
+            accounting: whole.accounting(),
+            open_model: self.stages.iter().any(|stage| stage.model == LoadModel::Open),
+            service_time_p50_ms: whole
+                .distribution(Metric::ServiceTime)
+                .and_then(|d| d.nearest_rank(0.5))
+                .map(plimsoll_measure::Nanos::as_millis_f64),
+        }
+    }
+}
+
+/// Rolls cells up into groups.
+struct Roll<'a> {
+    facts: &'a RunFacts,
+    snapshot: &'a Snapshot,
+}
+
+impl Roll<'_> {
+    /// The measured (not warm-up) cells that `filter` accepts.
+    fn measured(&self, filter: impl Fn(CellKey) -> bool) -> Result<Group, MetricsError> {
+        let cell = self.snapshot.total(|key| !self.is_warmup(key) && filter(key));
+        let measured = self.facts.stages.iter().filter(|stage| !stage.warmup);
+        Group::of(&cell, measured.map(|stage| stage.duration_s).sum())
+    }
+
+    fn stages(&self) -> Result<Vec<Group>, MetricsError> {
+        let group = |(index, stage): (usize, &StageInfo)| {
+            let cell = self.snapshot.total(|key| key.stage.index() == index);
+            let group = Group::of(&cell, stage.duration_s)?;
+            Ok(Group { stage: Some(stage.name.clone()), warmup: stage.warmup, ..group })
+        };
+        self.facts.stages.iter().enumerate().map(group).collect()
+    }
+
+    fn scenarios(&self) -> Result<Vec<Group>, MetricsError> {
+        let group = |(index, name): (usize, &String)| {
+            let group = self.measured(|key| key.scenario.index() == index)?;
+            Ok(Group { scenario: Some(name.clone()), ..group })
+        };
+        self.facts.scenarios.iter().enumerate().map(group).collect()
+    }
+
+    fn lanes(&self) -> Result<Vec<Group>, MetricsError> {
+        let group = |(index, lane): (usize, &crate::facts::LaneInfo)| {
+            let group = self.measured(|key| key.lane.index() == index)?;
+            Ok(Group { lane: Some(lane.name.clone()), ..group })
+        };
+        self.facts.lanes.iter().enumerate().map(group).collect()
+    }
+
+    fn cells(&self) -> Result<Vec<Group>, MetricsError> {
+        self.snapshot.cells().map(|(key, cell)| self.cell(key, cell)).collect()
+    }
+
+    fn cell(&self, key: CellKey, cell: &Cell) -> Result<Group, MetricsError> {
+        let facts = self.facts;
+        let stage = facts.stages.get(key.stage.index());
+        let group = Group::of(cell, stage.map_or(0.0, |stage| stage.duration_s))?;
+        Ok(Group {
+            stage: stage.map(|stage| stage.name.clone()),
+            scenario: facts.scenarios.get(key.scenario.index()).cloned(),
+            lane: facts.lanes.get(key.lane.index()).map(|lane| lane.name.clone()),
+            warmup: self.is_warmup(key),
+            ..group
+        })
+    }
+
+    fn is_warmup(&self, key: CellKey) -> bool {
+        self.facts.stages.get(key.stage.index()).is_some_and(|stage| stage.warmup)
+    }
+}
+
+/// Little's law on every stage whose requests in flight were watched.
+fn littles_law(facts: &RunFacts, snapshot: &Snapshot) -> Vec<LittlesLaw> {
+    let law = |(index, stage): (usize, &StageInfo)| {
+        let in_flight = stage.mean_in_flight.filter(|_| stage.duration_s > 0.0)?;
+        let cell = snapshot.total(|key| key.stage.index() == index);
+        let rate_times_time = seconds_in_service(&cell) / stage.duration_s;
+        Some(LittlesLaw { stage: stage.name.clone(), in_flight, rate_times_time })
+    };
+    facts.stages.iter().enumerate().filter_map(law).collect()
+}
+
+/// Sum of all service times, in seconds. Of unsuccessful requests the response time is kept instead,
+/// which is longer by their dispatch lag.
+fn seconds_in_service(cell: &Cell) -> f64 {
+    [Metric::ServiceTime, Metric::RejectedServiceTime, Metric::UnsuccessfulResponseTime]
+        .into_iter()
+        .filter_map(|metric| cell.distribution(metric))
+        .map(|distribution| distribution.sum() as f64 / 1e9)
+        .sum()
+}
