@@ -25,4 +25,5 @@ pub use connection::{Connection, Flow, Receiver, Request, Scratch};
 pub use failure::Failure;
 pub use http1::{RequestHead, RequestHeadError, ResponseHead};
 pub use pool::Pool;
+pub use rustls::ClientConfig as TlsClientConfig;
 pub use tls::{TlsError, TlsSettings};

@@ -1,0 +1,51 @@
+//! What can be wrong with us. The target's failures are data and never end up here.
+
+use std::io;
+
+use plimsoll_protocol::ProtocolError;
+use plimsoll_schedule::ScheduleError;
+use plimsoll_transport::{InvalidHost, RequestHeadError, TlsError};
+use plimsoll_workload::WorkloadError;
+
+/// A run could not be prepared or carried out.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The stages or the trace do not make a schedule.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    /// The scenarios do not make a workload.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// A scenario cannot be said in its dialect.
+    #[error("scenario `{scenario}`: {cause}")]
+    Protocol {
+        /// The scenario.
+        scenario: String,
+        /// Why.
+        cause: ProtocolError,
+    },
+    /// A request head cannot be rendered.
+    #[error("scenario `{scenario}`: {cause}")]
+    Head {
+        /// The scenario.
+        scenario: String,
+        /// Why.
+        cause: RequestHeadError,
+    },
+    /// TLS cannot be set up.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The target's name cannot be verified.
+    #[error(transparent)]
+    Host(#[from] InvalidHost),
+    /// A thread could not be started; lower `workers` or raise the process limit.
+    #[error("cannot start a thread: {0}; lower `workers` or raise the limit on processes")]
+    Thread(io::Error),
+    /// The kernel refuses a worker its event loop or timer; raise the descriptor limit.
+    #[error("cannot set up a worker: {0}; raise the limit on open files (`ulimit -n`)")]
+    Worker(io::Error),
+    /// A worker panicked. This is a bug; the numbers of the run cannot be used.
+    #[error("a worker panicked: this is a bug in plimsoll, and the run cannot be used")]
+    WorkerPanicked,
+}

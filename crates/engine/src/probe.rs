@@ -1,0 +1,176 @@
+//! One request before the load, to find what would make the load pointless.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use plimsoll_measure::{
+    Clock as _, ConversationKey, ErrorClass, LaneId, MonotonicClock, Outcome, ScenarioId, Stripe,
+};
+use plimsoll_protocol::Dialect;
+use tokio::runtime::Builder;
+use tokio::task::{LocalSet, spawn_local};
+
+use crate::error::EngineError;
+use crate::prepare::Prepared;
+use crate::sink::Outbox;
+use crate::turn::{Ended, OpenTurn};
+use crate::virtual_user::Connections;
+use crate::watchdog::Watchdog;
+use crate::worker::Worker;
+
+/// Output tokens that a probe asks for at most.
+const OUTPUT_CAP: u32 = 16;
+
+/// What one probe request found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbeFinding {
+    /// Name of the target.
+    pub lane: String,
+    /// The scenario that was tried.
+    pub scenario: String,
+    /// What was seen and what to do about it.
+    pub message: String,
+    /// Would every request of the load fail like this?
+    pub fatal: bool,
+}
+
+/// What all probe requests found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProbeReport {
+    /// Requests sent.
+    pub requests: u32,
+    /// What is worth telling.
+    pub findings: Vec<ProbeFinding>,
+}
+
+/// Tries the first scenario of each dialect on each lane.
+pub(crate) fn probe(
+    run: &Arc<Prepared>,
+    clock: MonotonicClock,
+) -> Result<ProbeReport, EngineError> {
+    let runtime =
+        Builder::new_current_thread().enable_all().build().map_err(EngineError::Worker)?;
+    LocalSet::new().block_on(&runtime, async {
+        let mut worker =
+            Worker::new(Arc::clone(run), Stripe::WHOLE, clock, clock.now(), Outbox::default())?;
+        worker.output_cap = Some(OUTPUT_CAP);
+        let worker = Rc::new(worker);
+        let driver = Rc::clone(&worker);
+        spawn_local(async move { driver.timer.drive().await });
+        let mut report = ProbeReport::default();
+        for (scenario, lane) in routes(run) {
+            let ended = try_route(&worker, scenario, lane).await;
+            report.requests += 1;
+            let found = judge(run.route(scenario, lane).encoder.dialect(), &ended);
+            report.findings.extend(found.map(|(fatal, message)| ProbeFinding {
+                lane: run.plan.lanes[lane.index()].name.clone(),
+                scenario: run.plan.scenarios[scenario.index()].name.clone(),
+                message,
+                fatal,
+            }));
+        }
+        Ok(report)
+    })
+}
+
+/// The first scenario of each dialect, for each lane.
+fn routes(run: &Prepared) -> Vec<(ScenarioId, LaneId)> {
+    let mut routes: Vec<(ScenarioId, LaneId)> = Vec::new();
+    let dialect = |&(scenario, lane): &(ScenarioId, LaneId)| {
+        (run.route(scenario, lane).encoder.dialect(), lane)
+    };
+    for lane in (0..run.plan.lanes.len()).filter_map(|lane| u16::try_from(lane).ok()).map(LaneId) {
+        for scenario in
+            (0..run.plan.scenarios.len()).filter_map(|s| u16::try_from(s).ok()).map(ScenarioId)
+        {
+            let route = (scenario, lane);
+            if !routes.iter().any(|earlier| dialect(earlier) == dialect(&route)) {
+                routes.push(route);
+            }
+        }
+    }
+    routes
+}
+
+async fn try_route(worker: &Rc<Worker>, scenario: ScenarioId, lane: LaneId) -> Ended {
+    // A key that no arrival has, so that the probe's prompt is nobody else's.
+    let key = ConversationKey::arrival(u64::MAX - u64::from(scenario.0));
+    let mut conversation = worker.run.workload.conversation_of(scenario, key);
+    let turn = OpenTurn::schedule_on(worker, &conversation, lane, worker.clock.now());
+    let connections = Connections::new(worker.run.plan.lanes.len());
+    turn.carry_out(&mut conversation, &connections, &mut Watchdog::new()).await
+}
+
+/// What a probe's end means: whether it is fatal, and what to do.
+fn judge(dialect: Dialect, ended: &Ended) -> Option<(bool, String)> {
+    let status = ended.sample.status;
+    let said = ended
+        .detail
+        .as_deref()
+        .filter(|detail| !detail.is_empty())
+        .map(|detail| format!(" ({detail})"));
+    let said = said.unwrap_or_default();
+    // Of a plain endpoint nothing but an answer is expected.
+    let strict = dialect != Dialect::Http;
+    match ended.sample.outcome {
+        Outcome::Completed => None,
+        Outcome::Rejected(_) => {
+            let (fatal, mend) = refusal(status);
+            Some((fatal && strict, format!("the target answers {status}{said}; {mend}")))
+        }
+        Outcome::Failed(class) => {
+            let (fatal, mend) = failure(class);
+            let seen = if status == 0 {
+                class.name().to_owned()
+            } else {
+                format!("{} with status {status}", class.name())
+            };
+            Some((fatal, format!("{seen}{said}; {mend}")))
+        }
+        Outcome::TimedOut => {
+            Some((true, "no complete answer within `timeout`; is the target alive?".to_owned()))
+        }
+        Outcome::Cancelled | Outcome::InFlight | Outcome::NeverSent => None,
+    }
+}
+
+const fn refusal(status: u16) -> (bool, &'static str) {
+    match status {
+        401 => (true, "give the right key with --vk (or PLIMSOLL_KEY)"),
+        404 => (true, "check the path in --target, --protocol and --model"),
+        400 | 405 | 406 | 415 | 422 => {
+            (true, "does it speak this dialect? check --protocol and --model")
+        }
+        403 => (false, "the key may lack a right, or a policy blocks the first prompt"),
+        429 => (false, "it limits the rate already; raise its limit for this key"),
+        _ => (false, "the load goes on, and these answers are counted as rejected"),
+    }
+}
+
+const fn failure(class: ErrorClass) -> (bool, &'static str) {
+    match class {
+        ErrorClass::Dns => (true, "check the host name in --target"),
+        ErrorClass::ConnectRefused => {
+            (true, "nothing listens there: start the target, or correct --target")
+        }
+        ErrorClass::ConnectTimeout | ErrorClass::Unreachable => {
+            (true, "check --target and the way to it")
+        }
+        ErrorClass::TlsCertificate => {
+            (true, "give the target's root with --ca-file, or --insecure to accept any")
+        }
+        ErrorClass::TlsHandshake => (true, "does the target speak TLS on this port?"),
+        ErrorClass::MalformedHead => (true, "this is not HTTP/1.1; does the port want https?"),
+        ErrorClass::ContentType
+        | ErrorClass::MalformedBody
+        | ErrorClass::StreamTruncated
+        | ErrorClass::Redirect
+        | ErrorClass::MalformedChunk => {
+            (true, "does it speak this dialect? check --protocol and the path in --target")
+        }
+        ErrorClass::Reset | ErrorClass::ClosedEarly | ErrorClass::BodyTruncated => {
+            (true, "the target closed the connection; does it speak HTTP/1.1 on this port?")
+        }
+        _ => (false, "the load goes on, and such answers are counted as failed"),
+    }
+}
