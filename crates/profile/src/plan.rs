@@ -9,35 +9,12 @@ use plimsoll_protocol::Dialect;
 use plimsoll_schedule::{Arrivals, Stages};
 use plimsoll_workload::{ScenarioSpec, TraceSpec};
 use schemars::JsonSchema;
+use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 
-/// A value that is never shown: keys, and the values of headers that carry one.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Wraps a value.
-    pub const fn new(value: String) -> Self {
-        Self(value)
-    }
-
-    /// The value itself, for the wire alone.
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<redacted>")
-    }
-}
-
-impl Serialize for Secret {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str("<redacted>")
-    }
-}
+use crate::secret::{HeaderValue, REDACTED, Secret, is_sensitive};
+use crate::url::TargetUrl;
 
 /// What happens to an arrival when `max_in_flight` is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -56,13 +33,13 @@ pub struct Lane {
     /// Name in reports.
     pub name: String,
     /// Base URL: scheme, host, port and an optional path prefix; never with credentials.
-    pub target: String,
+    pub target: TargetUrl,
     /// Model asked for.
     pub model: String,
     /// Key: `Authorization: Bearer`, or `x-api-key` for Anthropic's dialect.
     pub key: Option<Secret>,
     /// Headers of every request; values under names that carry credentials are secret.
-    pub headers: BTreeMap<String, Secret>,
+    pub headers: BTreeMap<String, HeaderValue>,
     /// Overrides the protocol of every scenario.
     pub protocol: Option<Dialect>,
 }
@@ -87,16 +64,21 @@ pub struct Limits {
 }
 
 /// How TLS targets are verified.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct TlsPlan {
     /// Trusted roots instead of the system's, PEM.
+    #[serde(default)]
     pub ca_file: Option<PathBuf>,
     /// Do not verify the target's certificate; said loudly in every report.
+    #[serde(default)]
     pub insecure: bool,
 }
 
 /// The resolved plan of one run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+///
+/// Whatever shows it, `Debug` and `Serialize` included, shows no credentials.
+#[derive(Clone, PartialEq, Serialize)]
 pub struct Plan {
     /// Name of the run.
     pub name: String,
@@ -113,6 +95,7 @@ pub struct Plan {
     /// How the open model spaces its arrivals.
     pub arrivals: Arrivals,
     /// What.
+    #[serde(serialize_with = "scenarios")]
     pub scenarios: Vec<ScenarioSpec>,
     /// Recorded traffic, where a stage plays it.
     pub trace: Option<TraceSpec>,
@@ -126,6 +109,39 @@ pub struct Plan {
     pub tls: TlsPlan,
     /// Bounds on aggregates, by metric: `"ttft" -> ["p(95)<500ms"]`.
     pub thresholds: BTreeMap<String, Vec<String>>,
+}
+
+impl Plan {
+    /// The plan as a person reads it: YAML, every default visible, credentials redacted.
+    pub fn show(&self) -> String {
+        let value = serde_json::to_value(self).unwrap_or_default();
+        serde_saphyr::to_string(&value).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Plan {}", serde_json::to_value(self).unwrap_or_default())
+    }
+}
+
+/// Scenarios know their headers as plain texts; what is shown of them is redacted by name.
+fn scenarios<S: Serializer>(scenarios: &[ScenarioSpec], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut value = serde_json::to_value(scenarios).map_err(S::Error::custom)?;
+    for scenario in value.as_array_mut().into_iter().flatten() {
+        for place in ["/headers", "/http/headers"] {
+            scenario.pointer_mut(place).into_iter().for_each(redact);
+        }
+    }
+    value.serialize(serializer)
+}
+
+fn redact(headers: &mut Value) {
+    for (name, value) in headers.as_object_mut().into_iter().flatten() {
+        if is_sensitive(name) {
+            *value = REDACTED.into();
+        }
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]

@@ -1,0 +1,224 @@
+//! What the schema cannot say: whether the values of a profile make sense, alone and together.
+
+mod headers;
+mod scenarios;
+
+use std::path::Path;
+
+use plimsoll_measure::Nanos;
+use plimsoll_metrics::Threshold;
+use plimsoll_protocol::Dialect;
+
+use crate::document::{self, Profile, is_plain};
+use crate::draft::{Draft, Found};
+use crate::error::{Fault, Problem, Problems, Source};
+use crate::place::Place;
+use crate::resolve::Purpose;
+use crate::spec::ProfileFile;
+use crate::url::{TargetUrl, UrlFault};
+
+/// Everything that is needed to judge the values of a profile.
+pub(crate) struct Check<'a> {
+    pub(crate) profile: &'a Profile,
+    pub(crate) draft: &'a Draft,
+    pub(crate) file: &'a ProfileFile,
+    pub(crate) purpose: Purpose,
+    pub(crate) found: Found,
+}
+
+/// What a key looks like that nobody has filled in yet.
+const PLACEHOLDER: &str = "REPLACE_";
+
+impl Check<'_> {
+    /// The target's address, or every problem of the values and those that were found before.
+    pub(crate) fn target_or_problems(mut self) -> Result<TargetUrl, Problems> {
+        self.name();
+        let target = self.target();
+        self.key();
+        self.model();
+        self.stages();
+        self.limits();
+        self.trace();
+        self.files();
+        self.thresholds();
+        self.all_headers();
+        self.scenarios();
+        let problems = self.found.into_problems();
+        target.filter(|_| problems.is_empty()).ok_or(problems)
+    }
+
+    fn report(&mut self, place: Place, cause: impl Into<String>, mend: impl Into<String>) {
+        self.report_fault(place, Fault::new(cause, mend));
+    }
+
+    fn report_fault(&mut self, place: Place, fault: Fault) {
+        let source_name = self.draft.source(&place).clone();
+        self.found.add(Problem { source_name, place, fault });
+    }
+
+    fn name(&mut self) {
+        let plain = |name: &String| !name.is_empty() && name.chars().all(is_plain);
+        if self.file.name.as_ref().is_some_and(|name| !plain(name)) {
+            let cause = "cannot be part of a folder's name";
+            self.report(top("name"), cause, "write letters, digits, `-`, `_` and `.`");
+        }
+    }
+
+    fn target(&mut self) -> Option<TargetUrl> {
+        let Some(target) = &self.file.target else {
+            let mend = "write `target: http://127.0.0.1:9000`, or give --target URL";
+            self.report(top("target"), "is missing", mend);
+            return None;
+        };
+        target
+            .parse()
+            .map_err(|fault: UrlFault| self.report(top("target"), fault.to_string(), fault.mend()))
+            .ok()
+    }
+
+    fn key(&mut self) {
+        let Some(key) = self.file.key.as_deref() else { return };
+        if key.is_empty() {
+            self.report(
+                top("key"),
+                "is empty",
+                "write the key or `${NAME}` of a variable, or leave `key` out",
+            );
+        } else if !headers::is_value(key) {
+            let cause = "has a line break or another character that no header can carry";
+            self.report(top("key"), cause, "check how the key got there");
+        } else {
+            self.placeholder(top("key"), key);
+        }
+    }
+
+    /// A placeholder may be checked and shown, but not run.
+    fn placeholder(&mut self, place: Place, value: &str) {
+        if self.purpose == Purpose::Run && value.starts_with(PLACEHOLDER) {
+            let mend = "write the key or `${NAME}` of a variable, or give --vk KEY (any, if the target asks for none)";
+            self.report(place, "is still the placeholder", mend);
+        }
+    }
+
+    /// Does a scenario speak an LLM protocol?
+    fn speaks_llm(&self) -> bool {
+        self.file.scenarios.iter().any(|scenario| scenario.behaviour.protocol != Dialect::Http)
+    }
+
+    fn model(&mut self) {
+        if self.speaks_llm() && self.file.model.as_deref().is_none_or(str::is_empty) {
+            let mend = "write the name of a model of the target, or give --model NAME";
+            self.report(top("model"), "is missing", mend);
+        }
+    }
+
+    fn stages(&mut self) {
+        let Some(stages) = &self.file.stages else {
+            let mend = "write at least one stage, like `stages: 10:30s`, or give --stages STAGES";
+            return self.report(top("stages"), "is missing", mend);
+        };
+        if stages.play_trace() && self.file.trace.is_none() {
+            let mend = "write `trace:` with `file` and `format`";
+            self.report(top("trace"), "is missing, and a stage plays it", mend);
+        }
+        if !stages.play_trace() && self.file.trace.is_some() {
+            let mend = "write a stage like `trace:60s`, or leave `trace` out";
+            self.report(top("trace"), "is played by no stage", mend);
+        }
+    }
+
+    fn limits(&mut self) {
+        for (key, length) in
+            [("timeout", self.file.timeout), ("connect_timeout", self.file.connect_timeout)]
+        {
+            if length == Nanos::ZERO {
+                self.report(
+                    top(key),
+                    "is zero, so that every request would fail",
+                    "write a length of time, like `30s`",
+                );
+            }
+        }
+        if self.file.max_body.bytes() == 0 {
+            self.report(
+                top("max_body"),
+                "is zero, so that every answer would fail",
+                "write a size, like `16MiB`",
+            );
+        }
+    }
+
+    fn trace(&mut self) {
+        let Some(trace) = &self.file.trace else { return };
+        if !(trace.time_scale.is_finite() && trace.time_scale > 0.0) {
+            let mend = "write 1 to play it as recorded, 10 to play it ten times as fast";
+            self.report(top("trace").key("time_scale"), "is not above zero", mend);
+        }
+        if trace.to.is_some_and(|to| to <= trace.from.unwrap_or_default()) {
+            let mend = "write an end after `from`, or leave `to` out";
+            self.report(top("trace").key("to"), "is not after `from`", mend);
+        }
+    }
+
+    fn files(&mut self) {
+        let file = self.file;
+        let named = [
+            (top("tokenizer"), file.tokenizer.as_deref()),
+            (top("tls").key("ca_file"), file.tls.ca_file.as_deref()),
+            (top("trace").key("file"), file.trace.as_ref().map(|trace| trace.file.as_path())),
+        ];
+        for (place, path) in named {
+            let Some(path) = path else { continue };
+            let path = resolve_path(self.profile, self.draft, &place, path);
+            if let Err(error) = document::try_open(&path) {
+                let cause = format!(
+                    "names `{}`, which cannot be read ({})",
+                    path.display(),
+                    document::plain_error(&error)
+                );
+                self.report(
+                    place,
+                    cause,
+                    "give the path of a file, relative to the profile's folder",
+                );
+            }
+        }
+    }
+
+    fn thresholds(&mut self) {
+        for (metric, expressions) in &self.file.thresholds {
+            let place = top("thresholds").key(metric);
+            if expressions.is_empty() {
+                self.report(
+                    place.clone(),
+                    "has no bound",
+                    "write one, like `[\"p(95)<500ms\"]`, or leave it out",
+                );
+            }
+            for (index, expression) in expressions.iter().enumerate() {
+                if let Err(error) = Threshold::parse(metric, expression) {
+                    self.report_fault(place.index(index), Fault::of(&error));
+                }
+            }
+        }
+    }
+}
+
+/// A key of the profile.
+fn top(key: &str) -> Place {
+    Place::top().key(key)
+}
+
+/// The path of a file that is named at `place`: relative to the profile where the profile names it, else
+/// to the current folder.
+pub(crate) fn resolve_path(
+    profile: &Profile,
+    draft: &Draft,
+    place: &Place,
+    path: &Path,
+) -> std::path::PathBuf {
+    match draft.source(place) {
+        Source::File(_) => profile.resolve(path),
+        Source::Environment(_) | Source::Flag(_) => path.to_path_buf(),
+    }
+}

@@ -1,0 +1,56 @@
+//! The flags of the command line that change a profile.
+
+use std::fmt;
+
+/// What the command line asks for in place of the profile, each as it was typed.
+#[derive(Clone, Default)]
+pub struct Overrides {
+    /// `--target URL`.
+    pub target: Option<String>,
+    /// `--vk KEY`.
+    pub key: Option<String>,
+    /// `--model NAME`.
+    pub model: Option<String>,
+    /// `--protocol NAME`: for every scenario, whatever the profile says.
+    pub protocol: Option<String>,
+    /// `--stages STAGES`.
+    pub stages: Option<String>,
+    /// `--seed N`.
+    pub seed: Option<String>,
+    /// `--ca-file FILE`.
+    pub ca_file: Option<String>,
+    /// `--insecure`.
+    pub insecure: bool,
+    /// `--header 'NAME: VALUE'`, added to those of the profile or in the place of one of the same name.
+    pub headers: Vec<String>,
+    /// `--set PATH=VALUE`, for every key: `--set scenarios.simple.weight=3`.
+    pub sets: Vec<String>,
+    /// `--shard K/N`: the part of the run that this process carries, from 0.
+    pub shard: Option<String>,
+}
+
+impl Overrides {
+    /// The flags that stand for one key: the flag, the key's path and the text.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
+        let insecure = self.insecure.then_some("true");
+        [
+            ("--target", "target", self.target.as_deref()),
+            ("--vk", "key", self.key.as_deref()),
+            ("--model", "model", self.model.as_deref()),
+            ("--protocol", "protocol", self.protocol.as_deref()),
+            ("--stages", "stages", self.stages.as_deref()),
+            ("--seed", "seed", self.seed.as_deref()),
+            ("--ca-file", "tls.ca_file", self.ca_file.as_deref()),
+            ("--insecure", "tls.insecure", insecure),
+        ]
+        .into_iter()
+        .filter_map(|(flag, path, text)| Some((flag, path, text?)))
+    }
+}
+
+/// Shows nothing: keys and headers are secrets.
+impl fmt::Debug for Overrides {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Overrides").finish_non_exhaustive()
+    }
+}

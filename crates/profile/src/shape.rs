@@ -1,0 +1,223 @@
+//! Does a profile have the shape that the schema asks for? Every place where it has not is reported.
+
+use plimsoll_measure::Nanos;
+use plimsoll_schedule::Stages;
+use serde_json::{Map, Value};
+
+use crate::error::Fault;
+use crate::place::Place;
+use crate::schema::{self, Kind, Node};
+use crate::size::ByteSize;
+use crate::suggest;
+
+/// Every place where `root` has not the shape of a profile.
+pub(crate) fn faults(root: &Value) -> Vec<(Place, Fault)> {
+    let mut walk = Walk { faults: Vec::new() };
+    walk.value(root, schema::top(), &Place::top());
+    walk.faults
+}
+
+struct Walk {
+    faults: Vec<(Place, Fault)>,
+}
+
+impl Walk {
+    fn report(&mut self, place: &Place, fault: Fault) {
+        self.faults.push((place.clone(), fault));
+    }
+
+    fn value(&mut self, value: &Value, schema: &Value, place: &Place) {
+        let forms = schema::forms(schema);
+        let fitting: Vec<_> =
+            forms.iter().copied().filter(|form| form.allows(Kind::of(value))).collect();
+        if fitting.is_empty() {
+            return self.report(place, wrong_kind(value, &forms));
+        }
+        match value {
+            Value::Object(map) => match select(map, &fitting) {
+                Ok(form) => self.mapping(map, form, place),
+                Err(fault) => self.report(place, fault),
+            },
+            Value::Array(items) => self.list(items, fitting[0], place),
+            Value::String(text) => self.text(text, &fitting, place),
+            Value::Number(number) => {
+                let fault = number.as_f64().and_then(|number| out_of_range(number, fitting[0]));
+                fault.into_iter().for_each(|fault| self.report(place, fault));
+            }
+            Value::Bool(_) | Value::Null => {}
+        }
+    }
+
+    fn mapping(&mut self, map: &Map<String, Value>, form: Node<'_>, place: &Place) {
+        for (key, value) in map {
+            match form.member(key) {
+                // A key without a value is a key left out.
+                Some(schema) if !value.is_null() => self.value(value, schema, &place.key(key)),
+                None if form.is_closed() => self.report(&place.key(key), unknown_key(key, form)),
+                _ => {}
+            }
+        }
+        for key in form.required().filter(|key| map.get(*key).is_none_or(Value::is_null)) {
+            self.report(&place.key(key), missing(form, key));
+        }
+    }
+
+    fn list(&mut self, items: &[Value], form: Node<'_>, place: &Place) {
+        let Some(schema) = form.items() else { return };
+        for (index, item) in items.iter().enumerate() {
+            self.value(item, schema, &place.index(index));
+        }
+    }
+
+    fn text(&mut self, text: &str, forms: &[Node<'_>], place: &Place) {
+        let words: Vec<_> = forms.iter().copied().flat_map(Node::words).collect();
+        if words.is_empty() {
+            for fault in
+                forms.iter().filter_map(|form| form.format()).flat_map(|name| notation(name, text))
+            {
+                self.report(place, fault);
+            }
+        } else if !words.contains(&text) {
+            self.report(place, unknown_word(text, &words));
+        }
+    }
+}
+
+/// Of several forms of a mapping, the one that this mapping means: by the word under the key that tells
+/// them apart (`mode: pool`), or by the one key that it has (`uniform: ...`).
+fn select<'s>(map: &Map<String, Value>, forms: &[Node<'s>]) -> Result<Node<'s>, Fault> {
+    if let [form] = forms {
+        return Ok(*form);
+    }
+    let tag = forms
+        .iter()
+        .find_map(|form| form.members().find(|(_, schema)| Node(schema).words().count() == 1));
+    let Some((tag, _)) = tag else { return select_by_key(map, forms) };
+    let word_of = |form: &Node<'s>| form.member(tag).and_then(|schema| Node(schema).words().next());
+    let words: Vec<_> = forms.iter().filter_map(word_of).collect();
+    let Some(Value::String(word)) = map.get(tag) else {
+        return Err(Fault::new(
+            format!("does not say its `{tag}`"),
+            format!("write `{tag}:` and {}", suggest::one_of(&words)),
+        ));
+    };
+    forms.iter().copied().find(|form| word_of(form) == Some(word)).ok_or_else(|| {
+        let Fault { cause, mend } = unknown_word(word, &words);
+        Fault::new(format!("has a `{tag}` that {cause}"), mend)
+    })
+}
+
+fn select_by_key<'s>(map: &Map<String, Value>, forms: &[Node<'s>]) -> Result<Node<'s>, Fault> {
+    let known: Vec<_> = forms.iter().copied().flat_map(Node::required).collect();
+    let mend = || format!("write {}", suggest::one_of(&known));
+    match map.keys().collect::<Vec<_>>().as_slice() {
+        [] => Err(Fault::new("is an empty mapping", mend())),
+        [key] => forms
+            .iter()
+            .copied()
+            .find(|form| form.required().any(|known| known == *key))
+            .ok_or_else(|| {
+                Fault::new(format!("has the unknown key `{key}`"), suggest::instead(key, &known))
+            }),
+        _ => Err(Fault::new("has several keys where one is asked for", mend())),
+    }
+}
+
+fn wrong_kind(value: &Value, forms: &[Node<'_>]) -> Fault {
+    let mut wanted: Vec<_> = forms.iter().map(|form| describe(*form)).collect();
+    wanted.dedup();
+    let kind = Kind::of(value);
+    let cause = match value {
+        // The number is known to be no secret where a length of time is wanted.
+        Value::Number(_) if wants_duration(forms) => "is a number without a unit".to_owned(),
+        _ => format!("is {}", kind.name()),
+    };
+    let quotes = matches!(kind, Kind::Whole | Kind::Fraction | Kind::Truth)
+        && forms.iter().all(|form| form.format().is_none() && form.words().next().is_none())
+        && forms.iter().any(|form| form.allows(Kind::Text));
+    let hint = if quotes { ", in quotes" } else { "" };
+    Fault::new(cause, format!("write {}{hint}", wanted.join(" or ")))
+}
+
+fn wants_duration(forms: &[Node<'_>]) -> bool {
+    forms.iter().any(|form| form.format() == Some("duration"))
+}
+
+/// What a form of a value is called in a message.
+fn describe(form: Node<'_>) -> String {
+    let words: Vec<_> = form.words().collect();
+    if !words.is_empty() {
+        return suggest::one_of(&words);
+    }
+    match form.format() {
+        Some("duration") => return "a length of time with a unit, like `30s`".to_owned(),
+        Some("size") => return "a size with a unit, like `16MiB`, or a number of bytes".to_owned(),
+        Some("stages") => return "stages, like `10:30s` or `\"@100:30s\"`".to_owned(),
+        _ => {}
+    }
+    let mapping = || match form.required().next() {
+        Some(key) => format!("a mapping with `{key}`"),
+        None => "a mapping".to_owned(),
+    };
+    let named = [
+        (Kind::Text, "a text"),
+        (Kind::Fraction, "a number"),
+        (Kind::Whole, "a whole number"),
+        (Kind::Truth, "`true` or `false`"),
+        (Kind::List, "a list"),
+    ];
+    named
+        .iter()
+        .find(|(kind, _)| form.allows(*kind))
+        .map_or_else(mapping, |(_, name)| (*name).to_owned())
+}
+
+fn unknown_key(key: &str, form: Node<'_>) -> Fault {
+    let mut known: Vec<_> = form.members().map(|(name, _)| name).collect();
+    known.sort_unstable();
+    Fault::new("is not a key that is known here", suggest::instead(key, &known))
+}
+
+fn unknown_word(word: &str, known: &[&str]) -> Fault {
+    Fault::new(format!("is `{word}`, which is not known"), suggest::instead(word, known))
+}
+
+fn missing(form: Node<'_>, key: &str) -> Fault {
+    let wanted = form
+        .member(key)
+        .map(schema::forms)
+        .and_then(|forms| forms.first().map(|form| describe(*form)));
+    Fault::new(
+        "is missing",
+        format!("write `{key}:` and {}", wanted.as_deref().unwrap_or("a value")),
+    )
+}
+
+/// Is a number outside of its bounds, or of the integer type of its format?
+fn out_of_range(number: f64, form: Node<'_>) -> Option<Fault> {
+    let type_limit = (form.format() == Some("uint32")).then_some(f64::from(u32::MAX));
+    if let Some(least) = form.bound("minimum").filter(|least| number < *least) {
+        return Some(Fault::new(format!("is less than {least}"), format!("write {least} or more")));
+    }
+    let most = form.bound("maximum").or(type_limit).filter(|most| number > *most)?;
+    Some(Fault::new(format!("is more than {most}"), format!("write {most} or less")))
+}
+
+/// Is a text not in the notation that is asked for?
+fn notation(name: &str, text: &str) -> Vec<Fault> {
+    match name {
+        "duration" => text.parse::<Nanos>().err().iter().map(Fault::of).collect(),
+        "size" => text.parse::<ByteSize>().err().iter().map(Fault::of).collect(),
+        "stages" if text.trim().is_empty() => {
+            vec![Fault::new("is empty", "write at least one stage, like `10:30s` or `@100:30s`")]
+        }
+        "stages" => text
+            .parse::<Stages>()
+            .err()
+            .iter()
+            .flat_map(|error| error.problems())
+            .map(Fault::of)
+            .collect(),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,63 @@
+//! Did you mean ...?
+
+/// The known name that is nearest to `written`, if one is near.
+///
+/// Near means at most a third of the letters inserted, removed, changed or swapped (the optimal string
+/// alignment distance).
+fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
+    let lower = written.to_lowercase().replace('-', "_");
+    let distance = |name: &str| strsim::osa_distance(&lower, &name.replace('-', "_"));
+    let near =
+        known.iter().map(|name| (distance(name), *name)).min_by_key(|(distance, _)| *distance);
+    near.filter(|(distance, name)| *distance <= (name.chars().count() / 3).max(1))
+        .map(|(_, name)| name)
+}
+
+/// What to write instead of an unknown name.
+pub(crate) fn instead(written: &str, known: &[&str]) -> String {
+    match nearest(written, known) {
+        Some(name) => format!("did you mean `{name}`? Known are {}", list(known, "and")),
+        None => format!("known are {}", list(known, "and")),
+    }
+}
+
+/// `a`, `b` or `c`.
+pub(crate) fn one_of(names: &[&str]) -> String {
+    list(names, "or")
+}
+
+fn list(names: &[&str], last: &str) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        None => "none".to_owned(),
+        Some((only, [])) => only.clone(),
+        Some((end, rest)) => format!("{} {last} {end}", rest.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_suggested_if_it_is_near() {
+        let known = ["target", "timeout", "max_tokens"];
+        for (written, suggestion) in [
+            ("taget", Some("target")),
+            ("Target", Some("target")),
+            ("time_out", Some("timeout")),
+            ("max-tokens", Some("max_tokens")),
+            ("temperature", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(written, &known), suggestion, "{written}");
+        }
+    }
+
+    #[test]
+    fn lists_read_like_sentences() {
+        assert_eq!(one_of(&["a", "b", "c"]), "`a`, `b` or `c`");
+        assert_eq!(one_of(&["a"]), "`a`");
+        assert_eq!(instead("x", &["abc", "def"]), "known are `abc` and `def`");
+    }
+}

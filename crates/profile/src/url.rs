@@ -1,0 +1,260 @@
+//! The target's address.
+
+use std::fmt;
+use std::net::Ipv6Addr;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+/// With or without TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// Plain TCP.
+    Http,
+    /// TLS.
+    Https,
+}
+
+impl Scheme {
+    /// The word before `://`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+
+    /// The port that is meant when none is written.
+    pub const fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+}
+
+/// A base URL: scheme, host, port and an optional path prefix. Never with credentials, query or
+/// fragment.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TargetUrl {
+    scheme: Scheme,
+    host: String,
+    port: u16,
+    path: String,
+}
+
+impl TargetUrl {
+    /// With or without TLS.
+    pub const fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// Name or address to connect to; an IPv6 address stands without its brackets.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Port, the scheme's own if none was written.
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Path prefix as it was written: empty, or starting with `/`.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The value of the `Host` header: IPv6 in brackets, the port only where it is not the scheme's own.
+    pub fn authority(&self) -> String {
+        let host =
+            if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        if self.port == self.scheme.default_port() { host } else { format!("{host}:{}", self.port) }
+    }
+}
+
+impl fmt::Display for TargetUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}{}", self.scheme.name(), self.authority(), self.path)
+    }
+}
+
+impl Serialize for TargetUrl {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Why a text is not the address of a target. None of the messages quotes the text, which may hold a
+/// password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UrlFault {
+    /// Nothing before `://`. Remedy: put `http://` or `https://` before it.
+    #[error("has no scheme")]
+    NoScheme,
+    /// A scheme that is not spoken. Remedy: use `http://` or `https://`.
+    #[error("has a scheme other than http and https")]
+    Scheme,
+    /// A name or password before the host. Remedy: use `key` or `headers`.
+    #[error("has credentials in it")]
+    Credentials,
+    /// No host. Remedy: write the host.
+    #[error("has no host")]
+    NoHost,
+    /// A host that is neither a name nor an address. Remedy: check it; write IPv6 in brackets.
+    #[error("has a host that is neither a name nor an address")]
+    Host,
+    /// A port that is not a number from 1 to 65535. Remedy: correct it.
+    #[error("has a port that is not a number from 1 to 65535")]
+    Port,
+    /// `?` or `#`. Remedy: for plain HTTP, put the query in `http.path`.
+    #[error("has a query or a fragment")]
+    Query,
+    /// A blank or a control character. Remedy: remove it, or write `%20`.
+    #[error("has a blank, a control or a non-ASCII character in it")]
+    Character,
+}
+
+impl UrlFault {
+    /// What to do about it.
+    pub const fn mend(self) -> &'static str {
+        match self {
+            Self::NoScheme | Self::Scheme => {
+                "write it like `http://127.0.0.1:9000` or `https://gateway.example`"
+            }
+            Self::Credentials => {
+                "take them out, and use `key` or `headers`, with `${ENV}` for the value"
+            }
+            Self::NoHost => "write the host after `://`",
+            Self::Host => {
+                "write a host name, an IPv4 address, or an IPv6 address in brackets like `[::1]`"
+            }
+            Self::Port => "write a port like `:9000`, or leave it off",
+            Self::Query => "leave it off; plain HTTP requests have theirs in `http.path`",
+            Self::Character => "take it out, or percent-encode it",
+        }
+    }
+}
+
+impl FromStr for TargetUrl {
+    type Err = UrlFault;
+
+    fn from_str(text: &str) -> Result<Self, UrlFault> {
+        let (scheme, rest) = text.split_once("://").ok_or(UrlFault::NoScheme)?;
+        let scheme = scheme_of(scheme)?;
+        let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        if authority.contains('@') {
+            return Err(UrlFault::Credentials);
+        }
+        if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(UrlFault::Character);
+        }
+        if path.contains(['?', '#']) {
+            return Err(UrlFault::Query);
+        }
+        let (host, port) = host_and_port(authority)?;
+        let port = port.map_or(Ok(scheme.default_port()), port_of)?;
+        Ok(Self { scheme, host: host.to_owned(), port, path: path.to_owned() })
+    }
+}
+
+fn scheme_of(name: &str) -> Result<Scheme, UrlFault> {
+    match name.to_ascii_lowercase().as_str() {
+        "http" => Ok(Scheme::Http),
+        "https" => Ok(Scheme::Https),
+        "" => Err(UrlFault::NoScheme),
+        _ => Err(UrlFault::Scheme),
+    }
+}
+
+/// Splits `host:port`, and checks the host.
+fn host_and_port(authority: &str) -> Result<(&str, Option<&str>), UrlFault> {
+    if let Some(rest) = authority.strip_prefix('[') {
+        let (address, tail) = rest.split_once(']').ok_or(UrlFault::Host)?;
+        address.parse::<Ipv6Addr>().map_err(|_| UrlFault::Host)?;
+        return match tail.strip_prefix(':') {
+            Some(port) => Ok((address, Some(port))),
+            None if tail.is_empty() => Ok((address, None)),
+            None => Err(UrlFault::Host),
+        };
+    }
+    let (host, port) = authority.split_once(':').map_or((authority, None), |(h, p)| (h, Some(p)));
+    if host.is_empty() {
+        return Err(UrlFault::NoHost);
+    }
+    let named = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    if host.bytes().all(named) && port.is_none_or(|port| !port.contains(':')) {
+        Ok((host, port))
+    } else {
+        Err(UrlFault::Host)
+    }
+}
+
+fn port_of(text: &str) -> Result<u16, UrlFault> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|&port| digits && port > 0).ok_or(UrlFault::Port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_address_is_taken_apart() {
+        for (text, scheme, host, port, path) in [
+            ("http://127.0.0.1:9000", Scheme::Http, "127.0.0.1", 9000, ""),
+            ("https://gateway.example", Scheme::Https, "gateway.example", 443, ""),
+            ("HTTP://gateway/", Scheme::Http, "gateway", 80, "/"),
+            ("http://[::1]:8080/openai", Scheme::Http, "::1", 8080, "/openai"),
+            ("https://[2001:db8::7]", Scheme::Https, "2001:db8::7", 443, ""),
+        ] {
+            let url: TargetUrl = text.parse().unwrap();
+            assert_eq!(
+                (url.scheme(), url.host(), url.port(), url.path()),
+                (scheme, host, port, path),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_base_url_is_refused_by_its_fault() {
+        for (text, fault) in [
+            ("", UrlFault::NoScheme),
+            ("127.0.0.1:9000", UrlFault::NoScheme),
+            ("://host", UrlFault::NoScheme),
+            ("ftp://host", UrlFault::Scheme),
+            ("http://me:pw@host", UrlFault::Credentials),
+            ("http://", UrlFault::NoHost),
+            ("http://:80", UrlFault::NoHost),
+            ("http:///path", UrlFault::NoHost),
+            ("http://::1/", UrlFault::NoHost),
+            ("http://fe80::1/", UrlFault::Host),
+            ("http://[::1", UrlFault::Host),
+            ("http://[::g]", UrlFault::Host),
+            ("http://[::1]x", UrlFault::Host),
+            ("http://ho$t", UrlFault::Host),
+            ("http://host:", UrlFault::Port),
+            ("http://host:0", UrlFault::Port),
+            ("http://host:+80", UrlFault::Port),
+            ("http://host:65536", UrlFault::Port),
+            ("http://host?x=1", UrlFault::Query),
+            ("http://host/p#f", UrlFault::Query),
+            ("http://host/a b", UrlFault::Character),
+            ("http://h\u{f6}st/", UrlFault::Character),
+            ("http://host/\r\nX: y", UrlFault::Character),
+        ] {
+            assert_eq!(text.parse::<TargetUrl>(), Err(fault), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic_and_what_it_accepts_reads_back(text in "(https?://)?[ -~]{0,20}|\\PC*") {
+            if let Ok(url) = text.parse::<TargetUrl>() {
+                prop_assert_eq!(url.to_string().parse::<TargetUrl>(), Ok(url));
+            }
+        }
+    }
+}
