@@ -1,0 +1,10 @@
+//! The wire formats against bytes written by hand.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
+
+mod answers;
+mod encode;
+mod errors;
+mod reading;
+mod splits;
+mod sse;
+mod streams;
