@@ -6,6 +6,6 @@
 pub mod spec;
 
 pub use spec::{
-    CacheMode, Content, DurationSpec, HttpSpec, PrefixPool, ScenarioSpec, SystemPrompt, TraceFormat,
-    TraceSpec,
+    CacheMode, Content, DurationSpec, HttpSpec, PrefixPool, ScenarioSpec, SystemPrompt,
+    TraceFormat, TraceSpec,
 };

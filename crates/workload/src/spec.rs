@@ -1,12 +1,26 @@
 //! What a user can ask for: scenarios, their content, and traces.
 
+mod duration;
+mod system;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use plimsoll_measure::Nanos;
 use plimsoll_protocol::Dialect;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
+
+pub use duration::DurationSpec;
+pub use system::SystemPrompt;
+
+/// Adds one more form to an enum's schema.
+fn add_alternative(schema: &mut Schema, form: serde_json::Value) {
+    let forms = schema.get_mut("oneOf").and_then(serde_json::Value::as_array_mut);
+    if let Some(forms) = forms {
+        forms.insert(0, form);
+    }
+}
 
 /// Are caches between us and the model to be missed?
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -18,47 +32,6 @@ pub enum CacheMode {
     Bust,
     /// Prompts repeat as the content says.
     Allow,
-}
-
-/// A length of time, fixed or drawn anew each time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum DurationSpec {
-    /// Always the same.
-    Fixed(#[schemars(with = "String")] Nanos),
-    /// Uniform between two lengths.
-    Uniform {
-        /// The shortest.
-        #[schemars(with = "String")]
-        min: Nanos,
-        /// The longest.
-        #[schemars(with = "String")]
-        max: Nanos,
-    },
-    /// Exponential.
-    Exponential {
-        /// Mean.
-        #[schemars(with = "String")]
-        mean: Nanos,
-    },
-    /// Normal, cut off at zero.
-    Normal {
-        /// Mean.
-        #[schemars(with = "String")]
-        mean: Nanos,
-        /// Standard deviation.
-        #[schemars(with = "String")]
-        std: Nanos,
-    },
-    /// Lognormal, given by two of its quantiles.
-    Lognormal {
-        /// Half of all draws are shorter.
-        #[schemars(with = "String")]
-        median: Nanos,
-        /// 95 % of all draws are shorter.
-        #[schemars(with = "String")]
-        p95: Nanos,
-    },
 }
 
 /// Where the user's side of the dialogue comes from.
@@ -80,16 +53,6 @@ pub enum Content {
         /// Tokens per turn: counted with the profile's tokenizer where one is given, else estimated.
         approx_input_tokens: u32,
     },
-}
-
-/// The system prompt: a text, or synthetic text of about a given number of tokens.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum SystemPrompt {
-    /// This text.
-    Text(String),
-    /// Synthetic text, the same in every conversation of the scenario.
-    ApproxTokens(u32),
 }
 
 /// Prefixes that several conversations share, as with a common tool or document preamble.
@@ -181,11 +144,11 @@ pub struct TraceSpec {
     pub time_scale: f64,
     /// Where in the recording to start, before scaling.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", extend("format" = "duration"))]
     pub from: Option<Nanos>,
     /// Where in the recording to end, before scaling; the end of the file if left out.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", extend("format" = "duration"))]
     pub to: Option<Nanos>,
 }
 
