@@ -3,7 +3,12 @@
 use plimsoll_measure::{ErrorClass, Outcome};
 use plimsoll_protocol::{Decoder, DecoderOptions, Dialect};
 
-use crate::reading::{EVENTS, JSON, decoder, json, read};
+use crate::reading::{EVENTS, JSON, Read, decoder, read};
+
+/// Reads JSON with a good head, where no stream was asked for.
+fn json(dialect: Dialect, body: &str) -> Read {
+    read(&mut decoder(dialect, false), (200, JSON), [body.as_bytes()])
+}
 
 #[test]
 fn whole_answers_give_their_text_reason_and_usage_and_no_deltas() {
@@ -122,9 +127,10 @@ fn plain_http_counts_bytes_and_looks_at_nothing() {
 fn a_body_larger_than_the_limit_is_not_kept() {
     for dialect in [Dialect::OpenaiChat, Dialect::Http] {
         let mut decoder = decoder(dialect, false);
-        let fits = read(&mut decoder, (200, JSON), [&[b' '; 20_000][..]]);
+        let limit = vec![b' '; 20_000];
+        let fits = read(&mut decoder, (200, JSON), [&limit[..]]);
         assert_ne!(fits.outcome, Outcome::Failed(ErrorClass::BodyTooLarge));
-        let read = read(&mut decoder, (200, JSON), [&[b' '; 20_000][..], b" ", b"more"]);
+        let read = read(&mut decoder, (200, JSON), [&limit[..], b" ", b"more"]);
         assert_eq!(read.outcome, Outcome::Failed(ErrorClass::BodyTooLarge));
         assert_eq!((read.events.len(), read.received), (1, 20_005));
     }

@@ -14,7 +14,9 @@ fn encoder(dialect: Dialect) -> Encoder {
 
 fn text(pieces: &[&str]) -> Text {
     let mut text = Text::new();
-    pieces.iter().for_each(|&piece| text.push(piece));
+    for &piece in pieces {
+        text.push(piece);
+    }
     text
 }
 

@@ -1,4 +1,4 @@
-//! Answers read into lines that a person can compare.
+//! Answers read into lines that a person can compare. The fuzz target `decoder` uses it too.
 
 use plimsoll_measure::{Outcome, TokenCount, TokenSource, Usage};
 use plimsoll_protocol::{Decoder, DecoderOptions, DeltaKind, Dialect, WireEvent};
@@ -45,16 +45,6 @@ pub(crate) fn read<'a>(
         detail: decoder.error_detail().cloned(),
         received: decoder.received(),
     }
-}
-
-/// Reads a stream with a good head, as it comes in one piece.
-pub(crate) fn stream(dialect: Dialect, body: &str) -> Read {
-    read(&mut decoder(dialect, true), (200, EVENTS), [body.as_bytes()])
-}
-
-/// Reads JSON with a good head, where no stream was asked for.
-pub(crate) fn json(dialect: Dialect, body: &str) -> Read {
-    read(&mut decoder(dialect, false), (200, JSON), [body.as_bytes()])
 }
 
 fn line(event: WireEvent<'_>) -> String {

@@ -4,7 +4,7 @@ use plimsoll_measure::ErrorClass;
 use plimsoll_protocol::sse::{Event, Parser};
 use proptest::prelude::*;
 
-type Events = Vec<(String, String)>;
+use crate::sse_oracle::{Events, oracle};
 
 fn parse<'a>(
     max: usize,
@@ -19,33 +19,6 @@ fn parse<'a>(
         .into_iter()
         .try_for_each(|piece| parser.feed(piece, |event| push(&mut events, event)));
     (events, result)
-}
-
-/// The standard's algorithm on a whole text, written for clearness and not for speed.
-fn oracle(text: &str) -> Events {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    // What follows the last line end is an unfinished line.
-    let lines: Vec<&str> = text.split('\n').collect();
-    let (mut events, mut name, mut data) = (Vec::new(), String::new(), String::new());
-    for line in &lines[..lines.len() - 1] {
-        if line.is_empty() {
-            if let Some(data) = data.strip_suffix('\n') {
-                events.push((name.clone(), data.to_owned()));
-            }
-            name.clear();
-            data.clear();
-        } else if !line.starts_with(':') {
-            let (field, value) = line.split_once(':').unwrap_or((line, ""));
-            let value = value.strip_prefix(' ').unwrap_or(value);
-            match field {
-                "event" => value.clone_into(&mut name),
-                "data" => data += &format!("{value}\n"),
-                _ => {}
-            }
-        }
-    }
-    events
 }
 
 #[test]
@@ -78,7 +51,7 @@ fn streams_are_read_as_the_standard_says() {
 
 #[test]
 fn what_is_longer_than_the_limit_ends_the_stream_after_the_events_before_it() {
-    let a = ("".to_owned(), "a".to_owned());
+    let a = (String::new(), "a".to_owned());
     let fits = format!("data: {}\n\n", "x".repeat(94));
     assert_eq!(parse(100, [fits.as_bytes()]).1, Ok(()));
     for (stream, what) in [

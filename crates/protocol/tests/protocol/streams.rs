@@ -74,6 +74,11 @@ pub(crate) const ANTHROPIC: &str = concat!(
     "\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
 );
 
+/// Reads a stream with a good head, as it comes in one piece.
+fn stream(dialect: Dialect, body: &str) -> Read {
+    read(&mut decoder(dialect, true), (200, EVENTS), [body.as_bytes()])
+}
+
 #[track_caller]
 fn completed(read: &Read, events: &[&str], text: &str, usage: &str) {
     assert_eq!(read.events, events);
