@@ -15,6 +15,7 @@ impl Seed {
     }
 
     /// A seed of its own for the part of a run called `stream`.
+    #[must_use]
     pub fn derive(self, stream: &str) -> Self {
         Self(mix(self.0 ^ hash(stream)))
     }
@@ -39,7 +40,6 @@ impl Draw {
     }
 
     /// Uniform in `0..n`; 0 where `n` is 0. Multiply-shift: the bias is below `n / 2^64`.
-    #[expect(clippy::cast_possible_truncation, reason = "the product's upper half fits in 64 bits")]
     pub const fn below(&mut self, n: u64) -> u64 {
         ((self.bits() as u128 * n as u128) >> 64) as u64
     }
@@ -66,7 +66,8 @@ const fn mix(mut z: u64) -> u64 {
 
 /// FNV-1a, for the short names of streams.
 fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xCBF2_9CE4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01B3))
+    text.bytes()
+        .fold(0xCBF2_9CE4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01B3))
 }
 
 #[cfg(test)]

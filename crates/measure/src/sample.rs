@@ -21,6 +21,7 @@ pub struct GapSummary {
 
 /// One scheduled turn and what became of it. `Copy`, without heap.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that are independent of one another")]
 pub struct Sample {
     /// The stage in which the turn was intended to start.
     pub stage: StageId,

@@ -77,11 +77,13 @@ impl Nanos {
     }
 
     /// Multiplied by a factor; rounded to a nanosecond, negative factors give zero.
+    #[must_use]
     pub fn scale(self, factor: f64) -> Self {
         Self::from_secs_f64(self.as_secs_f64() * factor)
     }
 
     /// `self - other`, or zero.
+    #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -141,7 +143,9 @@ impl fmt::Display for Nanos {
 
 /// A text that is not a length of time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a length of time: write a number and a unit (ns, us, ms, s, m, h), like `500ms`, `30s` or `1m30s`")]
+#[error(
+    "`{0}` is not a length of time: write a number and a unit (ns, us, ms, s, m, h), like `500ms`, `30s` or `1m30s`"
+)]
 pub struct ParseNanosError(String);
 
 /// Reads `500ms`, `1.5s`, `1m30s`. A bare number is refused: the unit is part of the value.
@@ -165,7 +169,11 @@ impl FromStr for Nanos {
             total += number.parse::<f64>().map_err(|_| refuse())? * size as f64;
             (rest, seen) = (tail, true);
         }
-        if seen && total < u64::MAX as f64 { Ok(Self::from_secs_f64(total / 1e9)) } else { Err(refuse()) }
+        if seen && total < u64::MAX as f64 {
+            Ok(Self::from_secs_f64(total / 1e9))
+        } else {
+            Err(refuse())
+        }
     }
 }
 

@@ -138,35 +138,50 @@ impl Connection {
     ) -> Result<Option<bool>, Failure> {
         let mut scratch = scratch.borrow_mut();
         let Self { socket, parser, .. } = self;
+        let mut reading =
+            Reading { parser, receiver, flow: Flow::Continue, progress: Ok(Progress::Partial) };
         loop {
-            let mut progress = Ok(Progress::Partial);
-            let mut flow = Flow::Continue;
-            let read = socket.receive(clock, &mut scratch, &mut |bytes, at| {
-                receiver.received(bytes.len(), at);
-                if !matches!(progress, Ok(Progress::Partial)) {
-                    // A second record after the end of the response.
-                    progress = Ok(Progress::Complete { reusable: false });
-                } else if flow == Flow::Continue {
-                    progress = parser.feed(bytes, &mut |part| match part {
-                        Part::Head(head) => receiver.head(&head),
-                        Part::Body(body) if flow == Flow::Continue => {
-                            flow = receiver.body(body, at)
-                        }
-                        Part::Body(_) => {}
-                    });
-                }
-            })?;
-            if flow == Flow::Stop {
+            let read =
+                socket.receive(clock, &mut scratch, &mut |bytes, at| reading.take(bytes, at))?;
+            if reading.flow == Flow::Stop {
                 return Ok(Some(false));
             }
-            match (progress?, read) {
+            match (std::mem::replace(&mut reading.progress, Ok(Progress::Partial))?, read) {
                 (Progress::Complete { reusable }, read) => {
                     return Ok(Some(reusable && read != Read::Closed));
                 }
                 (Progress::Partial, Read::Bytes) => {}
                 (Progress::Partial, Read::Nothing) => return Ok(None),
-                (Progress::Partial, Read::Closed) => return parser.close().map(|_| Some(false)),
+                (Progress::Partial, Read::Closed) => {
+                    return reading.parser.close().map(|_| Some(false));
+                }
             }
         }
+    }
+}
+
+/// A response that is being read.
+struct Reading<'a, R> {
+    parser: &'a mut ResponseParser,
+    receiver: &'a mut R,
+    flow: Flow,
+    progress: Result<Progress, Failure>,
+}
+
+impl<R: Receiver> Reading<'_, R> {
+    /// Takes plaintext of one read.
+    fn take(&mut self, bytes: &[u8], at: Moment) {
+        self.receiver.received(bytes.len(), at);
+        if self.progress != Ok(Progress::Partial) {
+            // A second TLS record after the end of the response.
+            self.progress = Ok(Progress::Complete { reusable: false });
+            return;
+        }
+        let Self { parser, receiver, flow, .. } = self;
+        self.progress = parser.feed(bytes, &mut |part| match part {
+            Part::Head(head) => receiver.head(&head),
+            Part::Body(body) if *flow == Flow::Continue => *flow = receiver.body(body, at),
+            Part::Body(_) => {}
+        });
     }
 }

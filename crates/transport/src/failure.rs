@@ -22,7 +22,7 @@ impl Failure {
 
     /// An error while a connection was being opened.
     pub(crate) fn connecting(error: &io::Error) -> Self {
-        let class = local_class(error).unwrap_or(match error.kind() {
+        let class = local_class(error).unwrap_or_else(|| match error.kind() {
             io::ErrorKind::ConnectionRefused => ErrorClass::ConnectRefused,
             io::ErrorKind::TimedOut => ErrorClass::ConnectTimeout,
             io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => ErrorClass::Reset,
@@ -36,7 +36,7 @@ impl Failure {
 
     /// An error on an open connection.
     pub(crate) fn on_connection(error: &io::Error) -> Self {
-        let class = local_class(error).unwrap_or(match error.kind() {
+        let class = local_class(error).unwrap_or_else(|| match error.kind() {
             io::ErrorKind::ConnectionReset
             | io::ErrorKind::ConnectionAborted
             | io::ErrorKind::BrokenPipe

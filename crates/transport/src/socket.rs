@@ -67,16 +67,12 @@ impl Socket {
         mut tls: ClientConnection,
     ) -> Result<Self, Failure> {
         while tls.is_handshaking() {
-            while tls.wants_write() {
-                if !flush_tls(&tcp, &mut tls).map_err(|error| Failure::connecting(&error))? {
-                    tcp.writable().await.map_err(|error| Failure::connecting(&error))?;
-                }
-            }
-            if tls.is_handshaking() {
-                tcp.readable().await.map_err(|error| Failure::connecting(&error))?;
-                read_handshake(&tcp, &mut tls)?;
-            }
+            let interest = if tls.wants_write() { Interest::WRITABLE } else { Interest::READABLE };
+            tcp.ready(interest).await.map_err(|error| Failure::connecting(&error))?;
+            flush_tls(&tcp, &mut tls).map_err(|error| Failure::connecting(&error))?;
+            read_handshake(&tcp, &mut tls)?;
         }
+        // The client's last message may still be waiting; the first request takes it along.
         Ok(Self { tcp, tls: Some(Box::new(tls)) })
     }
 

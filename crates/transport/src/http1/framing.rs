@@ -27,14 +27,14 @@ pub(super) struct Connection {
 pub(super) struct Contradiction;
 
 impl Connection {
-    /// Reads status and headers of the response to a request that was, or was not, a `HEAD`.
+    /// Reads the head of a response in HTTP/1.`minor` to a request that was, or was not, a `HEAD`.
     pub(super) fn of(
         status: u16,
-        http_1_1: bool,
+        minor: u8,
         headers: &[Header<'_>],
         to_head: bool,
     ) -> Result<Self, Contradiction> {
-        let mut keep_alive = http_1_1;
+        let mut keep_alive = minor >= 1;
         let mut length = None;
         let mut coding: Option<bool> = None;
         for header in headers {
@@ -104,7 +104,7 @@ mod tests {
     ) -> Result<(Framing, bool), Contradiction> {
         let headers: Vec<_> =
             headers.iter().map(|(name, value)| Header { name, value: value.as_bytes() }).collect();
-        Connection::of(status, true, &headers, to_head).map(|c| (c.framing, c.keep_alive))
+        Connection::of(status, 1, &headers, to_head).map(|c| (c.framing, c.keep_alive))
     }
 
     #[test]
@@ -167,9 +167,8 @@ mod tests {
     fn http_1_0_closes_unless_it_says_keep_alive() {
         let length = Header { name: "content-length", value: b"1" };
         let keep = Header { name: "connection", value: b"keep-alive" };
-        let keeps = |headers: &[Header<'_>]| {
-            Connection::of(200, false, headers, false).map(|c| c.keep_alive)
-        };
+        let keeps =
+            |headers: &[Header<'_>]| Connection::of(200, 0, headers, false).map(|c| c.keep_alive);
         assert_eq!(keeps(&[length]), Ok(false));
         assert_eq!(keeps(&[length, keep]), Ok(true));
     }

@@ -61,6 +61,7 @@ enum State {
 
 /// A parser for one response after another on one connection.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that are independent of one another")]
 pub struct ResponseParser {
     state: State,
     to_head: bool,
@@ -193,7 +194,7 @@ impl ResponseParser {
         let status = response.code.unwrap_or(0);
         let head = ResponseHead { status, headers: response.headers };
         let connection =
-            Connection::of(status, response.version == Some(1), head.headers, self.to_head)
+            Connection::of(status, response.version.unwrap_or(0), head.headers, self.to_head)
                 .map_err(|_| {
                     Failure::new(
                         ErrorClass::MalformedHead,
@@ -299,6 +300,7 @@ mod tests {
     const LAST: Result<Progress, ErrorClass> = Ok(Progress::Complete { reusable: false });
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table")]
     fn responses_are_read_to_their_end() {
         for (sentence, wire, status, body, end) in [
             ("a length", "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc", 200, "abc", REUSABLE),

@@ -1,0 +1,189 @@
+//! Exchanges with servers that behave well, badly and strangely.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    unreachable_pub,
+    reason = "tests may fail loudly, and their raw server may sleep"
+)]
+
+mod common;
+
+use common::{Act, Client, Heard, run, say, serve};
+use plimsoll_measure::{ErrorClass, Nanos};
+use plimsoll_transport::{Connector, Endpoint, Pool, Request};
+
+const SMALL: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+
+#[test]
+fn a_connection_is_used_again_and_each_answer_is_heard_whole() {
+    run(async {
+        let client =
+            Client::new(serve(vec![vec![say(SMALL), Act::Listen, say(SMALL), Act::Pause(200)]]));
+        let mut connection = client.connect().await;
+        assert!(!connection.was_used());
+        for _ in 0..2 {
+            let (heard, end) = client.get(&mut connection).await;
+            assert_eq!((heard.status, heard.body.as_slice(), end), (200, &b"ok"[..], Ok(true)));
+            assert!(heard.sent.unwrap() <= heard.reads[0]);
+        }
+        assert!(connection.was_used());
+    });
+}
+
+#[test]
+fn reads_are_stamped_when_they_happen() {
+    run(async {
+        let parts = [
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
+            "1\r\na\r\n",
+            "1\r\nb\r\n",
+            "0\r\n\r\n",
+        ];
+        let script = parts.iter().flat_map(|part| [say(part), Act::Pause(30)]).collect();
+        let client = Client::new(serve(vec![script]));
+        let mut connection = client.connect().await;
+        let (heard, end) = client.get(&mut connection).await;
+        assert_eq!((heard.body.as_slice(), end), (&b"ab"[..], Ok(true)));
+        let gaps: Vec<_> =
+            heard.reads.windows(2).map(|w| w[1].since(w[0]).as_millis_f64()).collect();
+        assert!(gaps.len() == 3 && gaps.iter().all(|gap| (25.0..200.0).contains(gap)), "{gaps:?}");
+    });
+}
+
+#[test]
+fn how_a_connection_ends_is_told_apart() {
+    run(async {
+        for (sentence, script, expected) in [
+            ("close before any answer", vec![], Err(ErrorClass::ClosedEarly)),
+            ("close in the head", vec![say("HTTP/1.1 2")], Err(ErrorClass::ClosedEarly)),
+            (
+                "close in the body",
+                vec![say("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc")],
+                Err(ErrorClass::BodyTruncated),
+            ),
+            (
+                "reset in the body",
+                vec![
+                    say("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc"),
+                    Act::Pause(20),
+                    Act::Reset,
+                ],
+                Err(ErrorClass::Reset),
+            ),
+            ("close as the end of the body", vec![say("HTTP/1.1 200 OK\r\n\r\nabc")], Ok(false)),
+            (
+                "garbage",
+                vec![say("\x16\x03\x01 hello"), Act::Pause(50)],
+                Err(ErrorClass::MalformedHead),
+            ),
+            (
+                "an announced close",
+                vec![say("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")],
+                Ok(false),
+            ),
+        ] {
+            let client = Client::new(serve(vec![script]));
+            let mut connection = client.connect().await;
+            assert_eq!(client.get(&mut connection).await.1, expected, "{sentence}");
+        }
+    });
+}
+
+#[test]
+fn an_answer_before_the_request_is_whole_is_heard() {
+    run(async {
+        // The server never reads the 8 MiB body: a client that writes first and reads later would hang.
+        let refusal = "HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+        let client = Client::new(serve(vec![vec![say(refusal), Act::Pause(1_000)]]));
+        let mut connection = client.connect().await;
+        let body = vec![b'x'; 8 << 20];
+        let head = format!("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: {}\r\n\r\n", body.len());
+        let (heard, end) = client.send(&mut connection, head.as_bytes(), &body).await;
+        assert_eq!((heard.status, end, heard.sent), (413, Ok(false), None));
+    });
+}
+
+#[test]
+fn an_answer_that_is_of_no_use_is_not_read_on() {
+    run(async {
+        let endless =
+            [say("HTTP/1.1 200 OK\r\n\r\n"), say("x".repeat(1000)), Act::Pause(60_000)].to_vec();
+        let client = Client::new(serve(vec![endless]));
+        let mut connection = client.connect().await;
+        let mut heard = Heard { stop_after: Some(10), ..Heard::default() };
+        let request =
+            Request { head: b"GET / HTTP/1.1\r\nhost: a\r\n\r\n", body: b"", is_head: false };
+        let end = connection.exchange(&client.clock, &client.scratch, request, &mut heard).await;
+        assert_eq!(end, Ok(false));
+    });
+}
+
+#[test]
+fn a_pool_gives_no_connection_that_was_closed_or_spoke_unasked() {
+    run(async {
+        let client = Client::new(serve(vec![
+            vec![say(SMALL), Act::Pause(1_000)],
+            vec![say(SMALL), Act::Pause(20)],
+            vec![
+                say(SMALL),
+                Act::Pause(20),
+                say("HTTP/1.1 408 Timeout\r\n\r\n"),
+                Act::Pause(1_000),
+            ],
+        ]));
+        let mut pool = Pool::new();
+        for _ in 0..3 {
+            let mut connection = client.connect().await;
+            assert_eq!(client.get(&mut connection).await.1, Ok(true));
+            pool.give(connection);
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        assert!(pool.take().is_some(), "the first is still open");
+        assert!(pool.take().is_none(), "the others are not to be used");
+    });
+}
+
+#[test]
+fn connections_that_cannot_be_made_say_why() {
+    run(async {
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let fails = async |host: &str, port| {
+            let connector =
+                Connector::new(Endpoint::new(host.to_owned(), port), None, Nanos::from_millis(300));
+            let client = Client::with(connector.unwrap());
+            client.connector.connect(&client.clock).await.connection.unwrap_err().class
+        };
+        assert_eq!(fails("127.0.0.1", closed.port()).await, ErrorClass::ConnectRefused);
+        assert_eq!(fails("no-such-host.invalid", 80).await, ErrorClass::Dns);
+    });
+}
+
+#[test]
+fn names_and_both_families_of_addresses_are_reached() {
+    run(async {
+        let listener = std::net::TcpListener::bind("[::1]:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let connector =
+            Connector::new(Endpoint::new("::1".to_owned(), port), None, Nanos::from_secs(1))
+                .unwrap();
+        let client = Client::with(connector);
+        let connected = client.connector.connect(&client.clock).await;
+        assert!(
+            connected.connection.is_ok()
+                && connected.phases.dns.is_none()
+                && connected.phases.tcp.is_some()
+        );
+
+        let address = serve(vec![vec![say(SMALL)], vec![say(SMALL)]]);
+        let endpoint = Endpoint::new("localhost".to_owned(), address.port());
+        let client = Client::with(Connector::new(endpoint, None, Nanos::from_secs(1)).unwrap());
+        let first = client.connector.connect(&client.clock).await;
+        assert!(first.connection.is_ok() && first.phases.dns.is_some());
+        let second = client.connector.connect(&client.clock).await;
+        assert!(
+            second.connection.is_ok() && second.phases.dns.is_none(),
+            "the answer is used again"
+        );
+    });
+}

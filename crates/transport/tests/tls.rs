@@ -1,0 +1,158 @@
+//! TLS targets: trusted, not trusted, and not TLS at all.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    dead_code,
+    unreachable_pub,
+    reason = "tests may fail loudly, and use a part of the common server"
+)]
+
+mod common;
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+
+use common::{Client, run, say, serve};
+use plimsoll_measure::{ErrorClass, Nanos};
+use plimsoll_transport::{Connected, Connector, Endpoint, TlsSettings};
+use rustls::pki_types::{PrivateKeyDer, pem::PemObject as _};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+/// A TLS server for `localhost` that answers every request with `answer`; its address and its root as PEM.
+fn serve_tls(answer: Vec<u8>) -> (SocketAddr, String) {
+    let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let key =
+        PrivateKeyDer::from_pem_slice(certified.signing_key.serialize_pem().as_bytes()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certified.cert.der().clone()], key)
+        .unwrap();
+    let (config, listener) = (Arc::new(config), TcpListener::bind("127.0.0.1:0").unwrap());
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for tcp in listener.incoming() {
+            let (config, answer) = (Arc::clone(&config), answer.clone());
+            std::thread::spawn(move || answer_all(tcp.unwrap(), config, &answer));
+        }
+    });
+    (address, certified.cert.pem())
+}
+
+fn answer_all(tcp: TcpStream, config: Arc<ServerConfig>, answer: &[u8]) {
+    let mut tls = StreamOwned::new(ServerConnection::new(config).unwrap(), tcp);
+    let mut buffer = [0; 4096];
+    while let Ok(received @ 1..) = tls.read(&mut buffer) {
+        let ends = buffer[..received].ends_with(b"\r\n\r\n");
+        if ends && tls.write_all(answer).is_err() {
+            return;
+        }
+    }
+}
+
+fn client(address: SocketAddr, host: &str, settings: &TlsSettings) -> Client {
+    let endpoint = Endpoint::new(host.to_owned(), address.port());
+    let config = settings.client_config().unwrap();
+    Client::with(Connector::new(endpoint, Some(config), Nanos::from_secs(2)).unwrap())
+}
+
+async fn connect(client: &Client) -> Connected {
+    client.connector.connect(&client.clock).await
+}
+
+fn trust(pem: &str) -> (tempfile::NamedTempFile, TlsSettings) {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), pem).unwrap();
+    let settings = TlsSettings { ca_file: Some(file.path().to_owned()), insecure: false };
+    (file, settings)
+}
+
+#[test]
+fn a_trusted_target_is_spoken_to_and_its_handshake_timed() {
+    run(async {
+        // Larger than a TLS record and than one read.
+        let body = "0123456789".repeat(30_000);
+        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        let (address, pem) = serve_tls(answer.into_bytes());
+        let (_file, settings) = trust(&pem);
+        let client = client(address, "localhost", &settings);
+        let connected = connect(&client).await;
+        assert!(connected.phases.tls.is_some_and(|tls| tls > Nanos::ZERO));
+        let mut connection = connected.connection.unwrap();
+        for _ in 0..3 {
+            let (heard, end) = client.get(&mut connection).await;
+            assert_eq!((heard.status, heard.body == body.as_bytes(), end), (200, true, Ok(true)));
+            // The tickets that a TLS 1.3 server sends unasked do not spoil the connection.
+            assert!(connection.is_idle());
+        }
+    });
+}
+
+#[test]
+fn certificates_are_verified_unless_told_otherwise() {
+    run(async {
+        let (address, pem) = serve_tls(b"HTTP/1.1 204 Fine\r\n\r\n".to_vec());
+        let (_other, other_pem) = serve_tls(Vec::new());
+        let class = async |host: &str, settings: &TlsSettings| {
+            connect(&client(address, host, settings))
+                .await
+                .connection
+                .err()
+                .map(|failure| failure.class)
+        };
+        let (_right_file, right) = trust(&pem);
+        let (_wrong_file, wrong) = trust(&other_pem);
+        assert_eq!(class("localhost", &right).await, None);
+        assert_eq!(class("localhost", &wrong).await, Some(ErrorClass::TlsCertificate));
+        assert_eq!(
+            class("127.0.0.1", &right).await,
+            Some(ErrorClass::TlsCertificate),
+            "another name"
+        );
+        let anyone = TlsSettings { ca_file: None, insecure: true };
+        assert_eq!(class("127.0.0.1", &anyone).await, None);
+    });
+}
+
+#[test]
+fn a_target_that_does_not_speak_tls_is_named_as_such() {
+    run(async {
+        let anyone = TlsSettings { ca_file: None, insecure: true };
+        let answer = "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n";
+        // The plain server waits for the end of a request head, which a handshake never is.
+        let plain = serve(vec![vec![say(answer)]]);
+        let connector = Connector::new(
+            Endpoint::new("127.0.0.1".to_owned(), plain.port()),
+            Some(anyone.client_config().unwrap()),
+            Nanos::from_millis(200),
+        );
+        let silent = Client::with(connector.unwrap());
+        assert_eq!(
+            connect(&silent).await.connection.unwrap_err().class,
+            ErrorClass::ConnectTimeout
+        );
+
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let (mut tcp, _) = listener.accept().unwrap();
+            tcp.write_all(answer.as_bytes()).unwrap();
+            let _ = tcp.read(&mut [0; 4096]);
+        });
+        let talking = client(address, "127.0.0.1", &anyone);
+        assert_eq!(connect(&talking).await.connection.unwrap_err().class, ErrorClass::TlsHandshake);
+    });
+}
+
+#[test]
+fn unusable_roots_are_refused_with_their_file() {
+    let (file, settings) = trust("no certificate here");
+    let error = settings.client_config().unwrap_err().to_string();
+    assert!(error.contains(&file.path().display().to_string()), "{error}");
+    let missing = TlsSettings { ca_file: Some("no/such/file.pem".into()), insecure: false };
+    assert!(missing.client_config().unwrap_err().to_string().contains("no/such/file.pem"));
+}
