@@ -1,8 +1,8 @@
 //! The vocabulary of synthetic text.
 
 /// 256 common English words of three letters, each with a blank behind it, so that every word is four
-/// bytes: one token by the usual estimate of four bytes per token, and one token in the vocabularies
-/// of the usual tokenizers.
+/// bytes: one token by the usual estimate of four bytes per token, and mostly one token in the
+/// vocabularies of real tokenizers ([`crate::gauge`] checks them).
 const WORDS: &str = "\
     the and for are but not you all any can had her was one our out day get has him his how \
     man new now old see two way who boy did its let put say she too use act add age ago aid \
@@ -36,7 +36,10 @@ mod tests {
         assert_eq!((unique.len(), all().count()), (256, 256));
         for word in unique {
             let letters = word.strip_suffix(' ').unwrap();
-            assert!(letters.len() == 3 && letters.bytes().all(|b| b.is_ascii_lowercase()), "{word}");
+            assert!(
+                letters.len() == 3 && letters.bytes().all(|b| b.is_ascii_lowercase()),
+                "{word}"
+            );
         }
     }
 }

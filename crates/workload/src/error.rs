@@ -1,0 +1,248 @@
+//! What can be wrong with a workload.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use plimsoll_measure::Nanos;
+
+/// The most tokens of one text: more would be tens of megabytes in every request.
+pub const MAX_TOKENS: u32 = 10_000_000;
+
+/// A workload that cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkloadError {
+    /// Scenarios that cannot be played, with everything that is wrong with them.
+    #[error("{}", Lines(.0))]
+    Scenarios(Vec<ScenarioProblem>),
+    /// A tokenizer that cannot be used: give another `tokenizer.json`, or leave it out, so that
+    /// tokens are estimated at four bytes each.
+    #[error("{}: the tokenizer {cause}: give a `tokenizer.json` of another model, or leave `tokenizer` out (tokens are then estimated at 4 bytes each)", file.display())]
+    Tokenizer {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// A file that cannot be read: check its path and permissions.
+    #[error("{}: cannot be read ({source}): check the path and the permissions", file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Rows of a trace that cannot be read.
+    #[error("{}{}", Lines(problems), More(*more, problems.first()))]
+    Trace {
+        /// The first problems, in the order of the lines.
+        problems: Vec<TraceProblem>,
+        /// Number of further problems.
+        more: u64,
+    },
+    /// A trace that cannot be played as asked for.
+    #[error("{}: {fault}", file.display())]
+    Window {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        fault: WindowFault,
+    },
+}
+
+/// One thing that is wrong with one scenario.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("scenario `{scenario}`, `{field}`: {fault}")]
+pub struct ScenarioProblem {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// The key inside the scenario, like `http.body`.
+    pub field: String,
+    /// What is wrong with it.
+    pub fault: ScenarioFault,
+}
+
+/// Why a scenario cannot be played. The message ends with the mend.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScenarioFault {
+    /// There is no scenario, or one too many: write between 1 and 65,535.
+    #[error("there are {0} scenarios: write between 1 and 65535")]
+    Number(usize),
+    /// The weight is negative or not finite: write a number from 0 up.
+    #[error("the weight {0} is no share: write a number from 0 up")]
+    Weight(f64),
+    /// No scenario has a weight: give one at least.
+    #[error("no scenario has a weight above 0, so none would ever be drawn: give one at least")]
+    NoWeight,
+    /// The conversation has no turn: ask for at least one.
+    #[error("there are no turns: ask for at least 1")]
+    NoTurns,
+    /// The list is empty: write at least one text.
+    #[error("the list is empty: write at least one text")]
+    NoTexts,
+    /// The script is over before the conversation: write more lines or ask for fewer turns.
+    #[error(
+        "the script has {lines} lines for {turns} turns: write a line for every turn, or ask for {lines} turns"
+    )]
+    ShortScript {
+        /// Lines of the script.
+        lines: usize,
+        /// Turns asked for.
+        turns: u16,
+    },
+    /// The text would have no tokens, or more than a request can carry.
+    #[error("{0} tokens are no length of a text: ask for 1 to {MAX_TOKENS}")]
+    Tokens(u32),
+    /// The pool is empty: ask for at least one prefix.
+    #[error("the pool is empty: ask for at least 1 prefix, or leave the pool out")]
+    NoPrefixes,
+    /// The `http` protocol needs a request: write one.
+    #[error(
+        "the protocol `http` has no request: write `http` with `method`, `path`, `headers` and `body` as needed"
+    )]
+    NoRequest,
+    /// No length can be drawn: turn the range around, or start above zero.
+    #[error("the lengths are upside down or zero: write `min` <= `max`, and 0 < `median` <= `p95`")]
+    Duration,
+    /// A template that cannot be filled in.
+    #[error(transparent)]
+    Template(#[from] TemplateFault),
+}
+
+/// Why a template cannot be filled in. Positions are characters, counted from 1.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TemplateFault {
+    /// A placeholder that is none: write a known one.
+    #[error(
+        "`{{{{{name}}}}}` at character {position} is not a placeholder: write {{{{uuid}}}}, {{{{seq}}}}, {{{{turn}}}}, {{{{random N}}}} (N from 1 up) or {{{{prompt}}}}"
+    )]
+    Unknown {
+        /// Where its braces open.
+        position: usize,
+        /// What stands in the braces.
+        name: String,
+    },
+    /// Braces that are never closed: write `}}`.
+    #[error(
+        "the `{{{{` at character {position} is never closed: write `}}}}` after the placeholder"
+    )]
+    Open {
+        /// Where they open.
+        position: usize,
+    },
+}
+
+/// One thing that is wrong with one line of a trace.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}, line {line}: {fault}", file.display())]
+pub struct TraceProblem {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, counted from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub fault: TraceFault,
+}
+
+/// Why a line of a trace cannot be read. The message ends with the mend.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TraceFault {
+    /// The first line does not name the columns.
+    #[error(
+        "the header is `{0}`: expected `TIMESTAMP,ContextTokens,GeneratedTokens` (or is this `format: mooncake`?)"
+    )]
+    Header(String),
+    /// A line with more or fewer columns.
+    #[error("{0} columns: expected 3 (TIMESTAMP,ContextTokens,GeneratedTokens)")]
+    Columns(usize),
+    /// A time stamp that cannot be read.
+    #[error("TIMESTAMP `{0}` is not a time: write `2023-11-16 18:15:46.6805900` (UTC)")]
+    Timestamp(String),
+    /// A number of tokens that cannot be read.
+    #[error("{column} `{text}` is not a number of tokens: write a whole number up to {MAX_TOKENS}")]
+    Tokens {
+        /// Name of the column or key.
+        column: &'static str,
+        /// What stands there.
+        text: String,
+    },
+    /// A line that is not the expected JSON object.
+    #[error(
+        "{0}: expected {{\"timestamp\": MS, \"input_length\": N, \"output_length\": N, \"hash_ids\": [N, ...]}}"
+    )]
+    Json(String),
+    /// The ids do not cover the input.
+    #[error("hash_ids has {found} ids for an input_length of {input}: expected {}, one for every 512 tokens", input.div_ceil(512))]
+    Blocks {
+        /// Number of ids.
+        found: usize,
+        /// Input tokens.
+        input: u32,
+    },
+    /// A line that no trace has; nothing after it is read.
+    #[error("longer than 1 MiB: is this a trace?")]
+    LongLine,
+    /// Bytes that are not text.
+    #[error("not UTF-8 text: is this a trace?")]
+    NotText,
+}
+
+/// Why a trace cannot be played as asked for. The message ends with the mend.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WindowFault {
+    /// The time scale is zero, negative or not finite.
+    #[error(
+        "time_scale {0} cannot be played: write a number above 0, like 10 for ten minutes in one"
+    )]
+    Scale(f64),
+    /// The window ends before it starts.
+    #[error("the window from {from} to {to} is empty: write `from` before `to`")]
+    UpsideDown {
+        /// Its start.
+        from: Nanos,
+        /// Its end.
+        to: Nanos,
+    },
+    /// The file has no rows at all.
+    #[error("the trace has no rows: is this the right file?")]
+    NoRows,
+    /// No row lies in the window.
+    #[error(
+        "no row lies in the window from {from}: the recording lasts {length}, so write an earlier `from` or a later `to`"
+    )]
+    Outside {
+        /// Start of the window.
+        from: Nanos,
+        /// From the first row to the last.
+        length: Nanos,
+    },
+}
+
+struct Lines<'a, T>(&'a [T]);
+
+impl<T: fmt::Display> fmt::Display for Lines<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().enumerate().try_for_each(|(line, problem)| {
+            let separator = if line == 0 { "" } else { "\n" };
+            write!(f, "{separator}{problem}")
+        })
+    }
+}
+
+struct More<'a>(u64, Option<&'a TraceProblem>);
+
+impl fmt::Display for More<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self(0, _) | Self(_, None) => Ok(()),
+            Self(more, Some(first)) => {
+                write!(f, "\n{}: {more} more lines cannot be read", first.file.display())
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The id of a conversation, as targets and logs see it.
+
+use std::fmt;
+
+use plimsoll_measure::{ConversationKey, Seed};
+
+/// A text of the form of a version 4 UUID (RFC 9562), which is a function of seed and key.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ConversationId([u8; Self::LEN]);
+
+impl ConversationId {
+    /// Length in bytes.
+    pub const LEN: usize = 36;
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        // Only ever made of ASCII.
+        str::from_utf8(&self.0).unwrap_or_default()
+    }
+
+    fn from_bits(high: u64, low: u64) -> Self {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let version = high & !0xF000 | 0x4000;
+        let variant = low & !(0b11 << 62) | 0b10 << 62;
+        let bits = u128::from(version) << 64 | u128::from(variant);
+        let mut text = [b'-'; Self::LEN];
+        let places =
+            text.iter_mut().enumerate().filter(|(place, _)| ![8, 13, 18, 23].contains(place));
+        for ((_, letter), digit) in places.zip(0u32..) {
+            *letter = DIGITS[(bits >> (124 - 4 * digit)) as usize & 0xF];
+        }
+        Self(text)
+    }
+}
+
+impl fmt::Display for ConversationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for ConversationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The id of a conversation, without the conversation itself.
+pub fn conversation_id(seed: Seed, key: ConversationKey) -> ConversationId {
+    let mut draw = seed.draw("conversation id", key.0);
+    ConversationId::from_bits(draw.bits(), draw.bits())
+}
+
+/// An id of one request: the conversation's own in its first turn, another one in each later turn.
+pub(crate) fn turn_id(conversation: ConversationId, own: Seed, turn: u16) -> ConversationId {
+    if turn == 0 {
+        return conversation;
+    }
+    let mut draw = own.draw("turn id", u64::from(turn));
+    ConversationId::from_bits(draw.bits(), draw.bits())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn bits_are_written_as_a_version_4_uuid() {
+        for (high, low, text) in [
+            (0, 0, "00000000-0000-4000-8000-000000000000"),
+            (u64::MAX, u64::MAX, "ffffffff-ffff-4fff-bfff-ffffffffffff"),
+            (0x0123_4567_89AB_CDEF, 0x0011_2233_4455_6677, "01234567-89ab-4def-8011-223344556677"),
+        ] {
+            assert_eq!(ConversationId::from_bits(high, low).as_str(), text);
+        }
+    }
+
+    #[test]
+    fn ids_differ_by_key_and_by_seed_and_repeat_otherwise() {
+        let id = |seed, key| conversation_id(Seed(seed), ConversationKey(key));
+        let all: HashSet<_> = (0..5).flat_map(|s| (0..5_000).map(move |k| id(s, k))).collect();
+        assert_eq!(all.len(), 25_000);
+        assert_eq!(id(3, 4), id(3, 4));
+    }
+}

@@ -1,0 +1,153 @@
+//! Recorded traffic: arrival times, lengths, and what prompts have in common.
+
+mod azure;
+mod lines;
+mod mooncake;
+mod recording;
+mod timestamp;
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::sync::Arc;
+
+use plimsoll_measure::Nanos;
+
+use crate::error::{WindowFault, WorkloadError};
+use crate::spec::TraceSpec;
+use recording::{Record, Recording};
+
+/// A window of a recording, on the time axis on which it is played.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    offsets: Arc<[Nanos]>,
+    duration: Nanos,
+    recording: Recording,
+}
+
+/// One request of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceRow<'a> {
+    /// Tokens of the prompt.
+    pub input_tokens: u32,
+    /// Tokens of the answer.
+    pub output_tokens: u32,
+    /// One id for every 512 tokens of the prompt; equal ids are equal text. Empty where the format has
+    /// none.
+    pub hash_ids: &'a [u64],
+}
+
+impl Trace {
+    /// Reads a file; a relative path starts at `base`.
+    ///
+    /// # Errors
+    /// The file cannot be read, lines of it are not in the format, or no row lies in the window.
+    pub fn load(spec: &TraceSpec, base: &Path) -> Result<Self, WorkloadError> {
+        let file = base.join(&spec.file);
+        let spec = TraceSpec { file, ..spec.clone() };
+        let reader = File::open(&spec.file)
+            .map_err(|source| WorkloadError::Read { file: spec.file.clone(), source })?;
+        Self::parse(&spec, BufReader::new(reader))
+    }
+
+    /// Reads the text of a trace; the file of `spec` only names it in errors.
+    ///
+    /// Times are relative to the earliest row. Rows in `from..to` are kept, and played at
+    /// `(time - from) / time_scale`. Rows that are not in the order of time are put into it; those of
+    /// the same time keep the order of the file. Byte order marks, carriage returns and blank lines do
+    /// not matter.
+    ///
+    /// # Errors
+    /// As [`Trace::load`].
+    pub fn parse(spec: &TraceSpec, reader: impl BufRead) -> Result<Self, WorkloadError> {
+        let refuse = |fault| WorkloadError::Window { file: spec.file.clone(), fault };
+        Window::check(spec).map_err(refuse)?;
+        let mut recording = Recording::read(spec, reader)?;
+        let window = Window::new(spec, &recording.records).map_err(refuse)?;
+        recording.records.retain(|record| window.contains(record));
+        if recording.records.is_empty() {
+            return Err(refuse(window.outside()));
+        }
+        let offsets = recording.records.iter().map(|record| window.offset(record.at));
+        Ok(Self { offsets: offsets.collect(), duration: window.duration(), recording })
+    }
+
+    /// When each row is played, from the start of the window; in order.
+    pub fn offsets(&self) -> Arc<[Nanos]> {
+        Arc::clone(&self.offsets)
+    }
+
+    /// Length of the window as it is played: up to its `to`, else to just after the last row.
+    pub const fn duration(&self) -> Nanos {
+        self.duration
+    }
+
+    /// The request of a row, by its position in [`Trace::offsets`].
+    pub fn row(&self, row: u64) -> Option<TraceRow<'_>> {
+        self.recording.row(usize::try_from(row).ok()?)
+    }
+}
+
+/// A part of the recorded time, in nanoseconds, and how fast it is played.
+struct Window {
+    /// Recorded time of the first row.
+    origin: u64,
+    from: u64,
+    to: u64,
+    /// From the first row to just after the last.
+    length: u64,
+    scale: f64,
+}
+
+impl Window {
+    fn check(spec: &TraceSpec) -> Result<(), WindowFault> {
+        let (from, scale) = (spec.from.unwrap_or_default(), spec.time_scale);
+        if !scale.is_finite() || scale <= 0.0 {
+            return Err(WindowFault::Scale(scale));
+        }
+        match spec.to {
+            Some(to) if to <= from => Err(WindowFault::UpsideDown { from, to }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Records must be in the order of time.
+    fn new(spec: &TraceSpec, records: &[Record]) -> Result<Self, WindowFault> {
+        let (Some(first), Some(last)) = (records.first(), records.last()) else {
+            return Err(WindowFault::NoRows);
+        };
+        let length = last.at - first.at + 1;
+        let from = spec.from.unwrap_or_default().as_u64();
+        let to = spec.to.map_or_else(|| length.max(from), Nanos::as_u64);
+        Ok(Self { origin: first.at, from, to, length, scale: spec.time_scale })
+    }
+
+    const fn contains(&self, record: &Record) -> bool {
+        let time = record.at - self.origin;
+        self.from <= time && time < self.to
+    }
+
+    fn offset(&self, at: u64) -> Nanos {
+        self.played(at - self.origin - self.from)
+    }
+
+    /// At least a nanosecond after the last row, however far that is sped up.
+    fn duration(&self) -> Nanos {
+        let last = (self.length - 1).min(self.to - 1);
+        let just_after = self.played(last.saturating_sub(self.from)) + Nanos::new(1);
+        self.played(self.to - self.from).max(just_after)
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a play of more than 584 years ends there"
+    )]
+    fn played(&self, recorded: u64) -> Nanos {
+        Nanos::new((recorded as f64 / self.scale).round() as u64)
+    }
+
+    const fn outside(&self) -> WindowFault {
+        WindowFault::Outside { from: Nanos::new(self.from), length: Nanos::new(self.length - 1) }
+    }
+}
