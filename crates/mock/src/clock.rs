@@ -1,0 +1,42 @@
+//! The one clock of the mock.
+
+use nix::time::{ClockId, clock_gettime};
+
+/// The kernel's monotonic clock, which is also the clock of `timerfd`, and its distance from the wall
+/// clock, read once at the start.
+///
+/// Every wall-clock time in the log is a monotonic reading plus that distance: steps of the wall clock
+/// during a run have no effect, and differences between logged times are true lengths of time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    monotonic: ClockId,
+    unix_minus_monotonic: u64,
+}
+
+impl Clock {
+    pub(crate) fn start() -> Self {
+        let monotonic = ClockId::CLOCK_MONOTONIC;
+        // The middle of two monotonic readings is closest to the moment of the wall-clock reading.
+        let before = read(monotonic);
+        let unix = read(ClockId::CLOCK_REALTIME);
+        let after = read(monotonic);
+        Self { monotonic, unix_minus_monotonic: unix.saturating_sub(before.midpoint(after)) }
+    }
+
+    /// Monotonic time in nanoseconds.
+    pub(crate) fn now(self) -> u64 {
+        read(self.monotonic)
+    }
+
+    /// The wall-clock time of a monotonic reading, in nanoseconds since 1970 UTC.
+    pub(crate) const fn unix(self, monotonic: u64) -> u64 {
+        self.unix_minus_monotonic.saturating_add(monotonic)
+    }
+}
+
+/// The call fails for unknown clocks only; these two exist on every Linux.
+fn read(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock).unwrap_or_else(|_| nix::sys::time::TimeSpec::new(0, 0));
+    let seconds = u64::try_from(time.tv_sec()).unwrap_or(0);
+    seconds * 1_000_000_000 + u64::try_from(time.tv_nsec()).unwrap_or(0)
+}

@@ -1,0 +1,281 @@
+//! The shapes of all answers, checked as JSON and against each other; their exact bytes are checked in
+//! `tests/dialects.rs`.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::answer::{Finish, sections};
+use crate::draw::Draws;
+use crate::plan::Plan;
+use crate::script::Script;
+
+const STREAMED: [Dialect; 3] =
+    [Dialect::OpenaiChat, Dialect::OpenaiResponses, Dialect::AnthropicMessages];
+
+fn answer(tokens: u32, reasoning: u32, tool_call: bool, finish: Finish) -> Answer {
+    Answer {
+        draws: Draws::new(1, Some(b"id"), 0),
+        model: r#""m\"1""#.to_owned(),
+        prompt_tokens: 11,
+        sections: sections(tokens, reasoning, tool_call),
+        finish,
+        usage: true,
+        stream_usage: true,
+        vectors: 2,
+        dimensions: 3,
+    }
+}
+
+fn streamed(dialect: Dialect, answer: Answer) -> Vec<Value> {
+    let plan = Plan::of_answer(answer);
+    let mut script = Script::new(plan, dialect.voice().unwrap());
+    let mut out = Vec::new();
+    while script.play(1, &mut out).is_none() {}
+    events(&String::from_utf8(out).unwrap())
+}
+
+/// The data of all events; each must be JSON, and agree with the event's name.
+fn events(text: &str) -> Vec<Value> {
+    assert!(text.ends_with("\n\n"), "{text}");
+    let mut found = Vec::new();
+    for event in text.trim_end().split("\n\n") {
+        let data = event.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+        if data != "[DONE]" {
+            let value: Value = serde_json::from_str(data).unwrap_or_else(|e| panic!("{e}: {data}"));
+            if let Some(name) = event.lines().find_map(|line| line.strip_prefix("event: ")) {
+                assert_eq!(value["type"], name);
+            }
+            found.push(value);
+        }
+    }
+    found
+}
+
+/// Reasoning, text and arguments, put together from the content events.
+fn heard(dialect: Dialect, events: &[Value]) -> [String; 3] {
+    let mut heard = [const { String::new() }; 3];
+    for event in events {
+        let delta = &event["choices"][0]["delta"];
+        let places = match dialect {
+            Dialect::OpenaiChat => [
+                &delta["reasoning_content"],
+                &delta["content"],
+                &delta["tool_calls"][0]["function"]["arguments"],
+            ],
+            Dialect::AnthropicMessages => [
+                &event["delta"]["thinking"],
+                &event["delta"]["text"],
+                &event["delta"]["partial_json"],
+            ],
+            _ => {
+                let of = |kind| if event["type"] == kind { &event["delta"] } else { &Value::Null };
+                [
+                    of("response.reasoning_summary_text.delta"),
+                    of("response.output_text.delta"),
+                    of("response.function_call_arguments.delta"),
+                ]
+            }
+        };
+        for (text, place) in heard.iter_mut().zip(places) {
+            text.push_str(place.as_str().unwrap_or_default());
+        }
+    }
+    heard
+}
+
+/// The same, from an answer in one piece.
+fn read(dialect: Dialect, whole: &Value) -> [String; 3] {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let item = |list: &Value, kind: &str| {
+        let found = list.as_array().unwrap().iter().find(|item| item["type"] == kind);
+        found.cloned().unwrap_or_default()
+    };
+    match dialect {
+        Dialect::OpenaiChat => {
+            let message = &whole["choices"][0]["message"];
+            let call = &message["tool_calls"][0]["function"]["arguments"];
+            [text(&message["reasoning_content"]), text(&message["content"]), text(call)]
+        }
+        Dialect::AnthropicMessages => {
+            let content = &whole["content"];
+            let input = item(content, "tool_use")["input"].clone();
+            let input = if input.is_null() { String::new() } else { input.to_string() };
+            [
+                text(&item(content, "thinking")["thinking"]),
+                text(&item(content, "text")["text"]),
+                input,
+            ]
+        }
+        _ => {
+            let output = &whole["output"];
+            [
+                text(&item(output, "reasoning")["summary"][0]["text"]),
+                text(&item(output, "message")["content"][0]["text"]),
+                text(&item(output, "function_call")["arguments"]),
+            ]
+        }
+    }
+}
+
+#[test]
+fn streams_say_in_pieces_what_the_whole_answer_says() {
+    for dialect in STREAMED {
+        for (tokens, reasoning, tool) in [(5, 0, false), (7, 3, false), (6, 2, true), (4, 4, false)]
+        {
+            let make = || answer(tokens, reasoning, tool, Finish::Stop);
+            let whole: Value = serde_json::from_slice(&dialect.whole(&make())).unwrap();
+            let heard = heard(dialect, &streamed(dialect, make()));
+            assert_eq!(heard, read(dialect, &whole), "{dialect:?}, {reasoning} of {tokens}");
+            assert_eq!(heard[0].len(), 4 * reasoning as usize);
+            let rest = 4 * (tokens - reasoning) as usize;
+            if tool {
+                let arguments: Value = serde_json::from_str(&heard[2]).unwrap();
+                assert_eq!(arguments["query"].as_str().unwrap().len(), rest);
+            } else {
+                assert_eq!(heard[1].len(), rest);
+            }
+        }
+    }
+}
+
+#[test]
+fn usage_is_the_same_in_both_forms() {
+    let details = json!({"reasoning_tokens": 3});
+    let cached = json!({"cached_tokens": 0});
+    for (dialect, expected) in [
+        (
+            Dialect::OpenaiChat,
+            json!({"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18,
+                "completion_tokens_details": details}),
+        ),
+        (
+            Dialect::OpenaiResponses,
+            json!({"input_tokens": 11, "input_tokens_details": cached, "output_tokens": 7,
+                "output_tokens_details": details, "total_tokens": 18}),
+        ),
+        (Dialect::AnthropicMessages, json!({"input_tokens": 11, "output_tokens": 7})),
+    ] {
+        let make = || answer(7, 3, false, Finish::Stop);
+        let whole: Value = serde_json::from_slice(&dialect.whole(&make())).unwrap();
+        assert_eq!(whole["usage"], expected);
+        let events = streamed(dialect, make());
+        let last = events.last().unwrap();
+        let streamed = match dialect {
+            Dialect::OpenaiChat => last["usage"].clone(),
+            Dialect::OpenaiResponses => last["response"]["usage"].clone(),
+            _ => {
+                let input = &events[0]["message"]["usage"]["input_tokens"];
+                let output = &events[events.len() - 2]["usage"]["output_tokens"];
+                json!({"input_tokens": input, "output_tokens": output})
+            }
+        };
+        assert_eq!(streamed, expected, "{dialect:?}");
+        assert_eq!(whole["model"], "m\"1");
+    }
+}
+
+#[test]
+fn without_usage_nothing_is_reported() {
+    for dialect in STREAMED {
+        let make = || Answer { usage: false, ..answer(3, 0, false, Finish::Stop) };
+        let whole: Value = serde_json::from_slice(&dialect.whole(&make())).unwrap();
+        assert!(whole["usage"].is_null(), "{whole}");
+        let text = serde_json::to_string(&streamed(dialect, make())).unwrap();
+        assert!(!text.contains("_tokens\""), "{text}");
+    }
+}
+
+#[test]
+fn the_reason_for_the_end_is_named() {
+    for (dialect, path, reasons) in [
+        (Dialect::OpenaiChat, "/choices/0/finish_reason", ["stop", "tool_calls", "length"]),
+        (Dialect::OpenaiResponses, "/status", ["completed", "completed", "incomplete"]),
+        (Dialect::AnthropicMessages, "/stop_reason", ["end_turn", "tool_use", "max_tokens"]),
+    ] {
+        let cases = [(false, Finish::Stop), (true, Finish::Stop), (false, Finish::Length)];
+        for ((tool, finish), reason) in cases.into_iter().zip(reasons) {
+            let make = || answer(3, 0, tool, finish);
+            let whole: Value = serde_json::from_slice(&dialect.whole(&make())).unwrap();
+            assert_eq!(whole.pointer(path).unwrap(), reason, "{dialect:?}");
+            let events = serde_json::to_string(&streamed(dialect, make())).unwrap();
+            assert!(events.contains(&format!("\"{reason}\"")), "{reason} in {events}");
+        }
+    }
+}
+
+#[test]
+fn responses_number_their_events_and_repeat_the_text_at_the_end() {
+    let events = streamed(Dialect::OpenaiResponses, answer(6, 2, true, Finish::Stop));
+    for (index, event) in events.iter().enumerate() {
+        assert_eq!(event["sequence_number"], index);
+    }
+    let [reasoning, _, arguments] = heard(Dialect::OpenaiResponses, &events);
+    let output = &events.last().unwrap()["response"]["output"];
+    assert_eq!(output[0]["summary"][0]["text"], reasoning);
+    assert_eq!(output[1]["arguments"], arguments);
+}
+
+#[test]
+fn messages_open_and_close_each_block_once_and_in_order() {
+    let events = streamed(Dialect::AnthropicMessages, answer(3, 1, false, Finish::Stop));
+    let names: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    let expected = "message_start content_block_start ping content_block_delta content_block_delta \
+                    content_block_stop content_block_start content_block_delta content_block_delta \
+                    content_block_stop message_delta message_stop";
+    assert_eq!(names.join(" "), expected);
+    assert_eq!(events[4]["delta"]["type"], "signature_delta");
+    assert_eq!((&events[3]["index"], &events[7]["index"]), (&json!(0), &json!(1)));
+}
+
+#[test]
+fn an_answer_of_no_tokens_is_still_well_formed() {
+    for dialect in STREAMED {
+        let make = || answer(0, 0, false, Finish::Stop);
+        let _: Value = serde_json::from_slice(&dialect.whole(&make())).unwrap();
+        let events = streamed(dialect, make());
+        assert_eq!(heard(dialect, &events), ["", "", ""]);
+        let count = |name: &str| events.iter().filter(|event| event["type"] == name).count();
+        assert_eq!(count("content_block_start"), count("content_block_stop"));
+        assert_eq!(count("response.output_item.added"), count("response.output_item.done"));
+    }
+}
+
+#[test]
+fn embeddings_have_the_asked_number_of_small_numbers() {
+    let answer = Answer { sections: Vec::new(), ..answer(0, 0, false, Finish::Stop) };
+    let whole: Value = serde_json::from_slice(&Dialect::OpenaiEmbeddings.whole(&answer)).unwrap();
+    assert_eq!(whole["usage"], json!({"prompt_tokens": 11, "total_tokens": 11}));
+    let vectors = whole["data"].as_array().unwrap();
+    assert_eq!((vectors.len(), &vectors[1]["index"]), (2, &json!(1)));
+    for vector in vectors {
+        let numbers = vector["embedding"].as_array().unwrap();
+        assert_eq!(numbers.len(), 3);
+        assert!(numbers.iter().all(|number| number.as_f64().unwrap().abs() < 1.0), "{whole}");
+    }
+}
+
+#[test]
+fn refusals_have_the_shape_of_their_dialect() {
+    for (dialect, status, expected) in [
+        (
+            Some(Dialect::OpenaiChat),
+            429,
+            json!({"error": {"message": "a \"b\"", "type": "requests", "param": null,
+                "code": "rate_limit_exceeded"}}),
+        ),
+        (
+            None,
+            404,
+            json!({"error": {"message": "a \"b\"", "type": "invalid_request_error", "param": null,
+                "code": "not_found"}}),
+        ),
+        (
+            Some(Dialect::AnthropicMessages),
+            503,
+            json!({"type": "error", "error": {"type": "api_error", "message": "a \"b\""}}),
+        ),
+    ] {
+        let body: Value = serde_json::from_slice(&refusal(dialect, status, "a \"b\"")).unwrap();
+        assert_eq!(body, expected);
+    }
+}

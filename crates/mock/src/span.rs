@@ -1,0 +1,157 @@
+//! Lengths of time as people write them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::{Deserializer, Unexpected, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+/// A length of time in nanoseconds, written with its unit: `350us`, `1.5s`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span(u64);
+
+/// Unit names and their lengths in nanoseconds, the longest first.
+const UNITS: [(&str, u64); 6] = [
+    ("h", 3_600_000_000_000),
+    ("m", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+];
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+
+    /// From nanoseconds.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// From milliseconds.
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis.saturating_mul(1_000_000))
+    }
+
+    /// In nanoseconds.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+}
+
+/// A text that is not a length of time.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a length of time: write a number and a unit (ns, us, ms, s, m, h), like `350us` or `1.5s`"
+)]
+pub struct ParseSpanError(String);
+
+impl FromStr for Span {
+    type Err = ParseSpanError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        parse(text.trim()).ok_or_else(|| ParseSpanError(text.to_owned()))
+    }
+}
+
+/// Nanoseconds as a float are exact up to 104 days, far beyond any pause that is asked for here.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the number has no sign, and its size is checked"
+)]
+fn parse(text: &str) -> Option<Span> {
+    if text == "0" {
+        return Some(Span::ZERO);
+    }
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);
+    let plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let size = UNITS.iter().find(|(name, _)| *name == unit)?.1;
+    let nanos = number.parse::<f64>().ok().filter(|_| plain)? * size as f64;
+    (nanos < u64::MAX as f64).then(|| Span(nanos.round() as u64))
+}
+
+/// Writes the length in the largest unit in which it is a whole number, so that it reads back exactly.
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = |&&(_, size): &&(&str, u64)| self.0 >= size && self.0.is_multiple_of(size);
+        match UNITS.iter().find(whole) {
+            Some((unit, size)) => write!(f, "{}{unit}", self.0 / size),
+            None => f.write_str("0s"),
+        }
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SpanVisitor)
+    }
+}
+
+struct SpanVisitor;
+
+impl Visitor<'_> for SpanVisitor {
+    type Value = Span;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a length of time with its unit, like `350us` or `1.5s`")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Span, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    /// Zero is the one length that needs no unit.
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Span, E> {
+        let refuse = || E::invalid_value(Unexpected::Unsigned(number), &self);
+        if number == 0 { Ok(Span::ZERO) } else { Err(refuse()) }
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Span, E> {
+        let refuse = || E::invalid_value(Unexpected::Signed(number), &self);
+        if number == 0 { Ok(Span::ZERO) } else { Err(refuse()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_read_with_their_unit_and_written_so_that_they_read_back() {
+        for (text, nanos, written) in [
+            ("20ms", 20_000_000, "20ms"),
+            ("350us", 350_000, "350us"),
+            ("1.5s", 1_500_000_000, "1500ms"),
+            ("0.25ms", 250_000, "250us"),
+            ("2h", 7_200_000_000_000, "2h"),
+            ("7ns", 7, "7ns"),
+            ("0", 0, "0s"),
+        ] {
+            let span: Span = text.parse().unwrap();
+            assert_eq!((span.as_nanos(), span.to_string().as_str()), (nanos, written), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_without_a_unit_or_with_nonsense_is_refused() {
+        for text in ["", "10", "ms", "-5ms", "1e3s", "5 ms x", "1..5s", "5parsec", "infs", "nans"] {
+            assert!(text.parse::<Span>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_may_leave_the_unit_off_for_zero_alone() {
+        assert_eq!(serde_json::from_str::<Span>("0").unwrap(), Span::ZERO);
+        assert_eq!(serde_json::from_str::<Span>("\"3ms\"").unwrap(), Span::from_millis(3));
+        let error = serde_json::from_str::<Span>("3").unwrap_err().to_string();
+        assert!(error.contains("with its unit"), "{error}");
+    }
+}
