@@ -8,6 +8,7 @@
 //!
 //! The reports, the CSV header, the Prometheus names, the thresholds and the reference page read it.
 
+use plimsoll_measure::Side;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -110,6 +111,15 @@ impl Figure {
             Self::Counter(counter) => counter.unit,
             Self::Rate(rate) => rate.unit,
         }
+    }
+}
+
+/// The word for a side in every report.
+pub const fn side_word(side: Side) -> &'static str {
+    match side {
+        Side::Generator => "generator",
+        Side::Network => "network",
+        Side::Target => "target",
     }
 }
 

@@ -1,1 +1,24 @@
-//! report
+//! Show: a summary in, bytes out.
+//!
+//! - [`text`]: what a person reads
+//! - [`json`], [`csv`], [`prometheus`]: what machines read, all from the one catalog of metrics
+//! - [`row`]: the lines of `results.jsonl`, written while the run lasts
+//! - [`rebuild`]: a summary from those lines, where the run left none
+//!
+//! Nothing here knows how the run happened.
+
+mod csv;
+mod error;
+mod json;
+mod prometheus;
+mod rebuild;
+pub mod row;
+mod text;
+
+pub use csv::csv;
+pub use error::ReportError;
+pub use json::{json, read_json};
+pub use prometheus::prometheus;
+pub use rebuild::rebuild;
+pub use row::{ParsedRow, RowContext, parse_row, write_row};
+pub use text::{Style, text};

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_measure::{ErrorClass, Side};
+use plimsoll_measure::ErrorClass;
 
-use super::{COUNTERS, Metric, RATES};
+use super::{COUNTERS, Metric, RATES, side_word};
 use crate::quantile::{QUANTILES, samples_needed};
 
 const HEAD: &str = "# Metrics
@@ -79,7 +79,7 @@ pub fn reference() -> String {
     }
     page.push_str(ERRORS);
     for class in ErrorClass::ALL {
-        row(&mut page, &[&code(class.name()), side(class.side())]);
+        row(&mut page, &[&code(class.name()), side_word(class.side())]);
     }
     page.push_str(PERCENTILES);
     for quantile in &QUANTILES {
@@ -99,12 +99,4 @@ fn row(page: &mut String, cells: &[&str]) {
 
 fn code(name: &str) -> String {
     format!("`{name}`")
-}
-
-const fn side(side: Side) -> &'static str {
-    match side {
-        Side::Generator => "generator",
-        Side::Network => "network",
-        Side::Target => "target",
-    }
 }

@@ -1,0 +1,100 @@
+//! A summary from `results.jsonl`, for a run that left none.
+
+use plimsoll_measure::{Moment, Nanos, Sample};
+use plimsoll_metrics::{
+    Ended, InstrumentHealth, Recorder, RunFacts, RunSummary, StageInfo, Threshold,
+};
+
+use crate::error::ReportError;
+use crate::row::parse_row;
+
+const MARK: &str = "rebuilt from results.jsonl (the run did not finish)";
+const NO_GAPS: &str =
+    "ITL is not available: rows hold the mean and the longest gap of a stream, not every gap";
+const NO_END: &str =
+    "requests under way or waiting when the process ended left no row, and are not counted";
+
+/// Sums up the rows of a run that left no summary. `facts` are those that the plan stored.
+///
+/// The last line may be cut: a killed process leaves it so. Other lines that cannot be read are
+/// counted in the notes. Instrument health is unknown, and so the summary is never valid.
+///
+/// # Errors
+/// [`ReportError::UnknownName`] where the facts are those of another run.
+pub fn rebuild<L: AsRef<[u8]>>(
+    lines: impl IntoIterator<Item = L>,
+    mut facts: RunFacts,
+    thresholds: &[Threshold],
+) -> Result<RunSummary, ReportError> {
+    let mut rows = Rows::new(&facts);
+    for line in lines {
+        rows.add(line.as_ref(), &facts)?;
+    }
+    facts.run.ended = Ended::Unfinished;
+    facts.notes.extend(rows.notes());
+    for stage in &mut facts.stages {
+        shorten(stage, rows.last);
+    }
+    let snapshot = rows.recorder.take();
+    Ok(RunSummary::build(facts, InstrumentHealth::default(), &snapshot, thresholds)?)
+}
+
+struct Rows {
+    recorder: Recorder,
+    /// When the last turn ended.
+    last: Moment,
+    unreadable: u64,
+    /// Was the line read last unreadable?
+    cut: bool,
+}
+
+impl Rows {
+    fn new(facts: &RunFacts) -> Self {
+        let end = |stage: &StageInfo| seconds(stage.start_s + stage.duration_s);
+        let recorder = Recorder::new(facts.stages.iter().map(end).collect());
+        Self { recorder, last: Moment::EPOCH, unreadable: 0, cut: false }
+    }
+
+    fn add(&mut self, line: &[u8], facts: &RunFacts) -> Result<(), ReportError> {
+        if line.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        let row = parse_row(line);
+        self.cut = row.is_err();
+        match row {
+            Ok(row) => self.count(&row.sample(facts)?),
+            Err(_) => self.unreadable += 1,
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, sample: &Sample) {
+        self.recorder.scheduled(sample.stage, sample.scenario, sample.lane);
+        self.recorder.record(sample, &[]);
+        self.last = self.last.max(sample.timeline.finished.unwrap_or_default());
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<_> = [MARK, NO_GAPS, NO_END].map(str::to_owned).into();
+        let inner = self.unreadable - u64::from(self.cut);
+        if self.cut {
+            notes.push("the last line of results.jsonl is cut, and left out".to_owned());
+        }
+        if inner > 0 {
+            notes.push(format!(
+                "{inner} other lines of results.jsonl cannot be read, and are left out"
+            ));
+        }
+        notes
+    }
+}
+
+/// A stage that was cut off lasted until the last answer, as far as anybody knows.
+fn shorten(stage: &mut StageInfo, last: Moment) {
+    let lasted = last.since(seconds(stage.start_s)).as_secs_f64();
+    stage.duration_s = stage.duration_s.min(lasted);
+}
+
+fn seconds(seconds: f64) -> Moment {
+    Moment::EPOCH + Nanos::from_secs_f64(seconds)
+}

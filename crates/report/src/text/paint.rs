@@ -1,0 +1,23 @@
+//! ANSI colours.
+
+/// How a word is made to stand out.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Paint {
+    Bold,
+    Good,
+    Bad,
+    Unsure,
+}
+
+impl Paint {
+    /// The text between the sequences that switch the colour on and off.
+    pub(super) fn on(self, text: &str) -> String {
+        let code = match self {
+            Self::Bold => "1",
+            Self::Good => "1;32",
+            Self::Bad => "1;31",
+            Self::Unsure => "1;33",
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}

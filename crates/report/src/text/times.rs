@@ -1,0 +1,63 @@
+//! Distributions of times, a block per group.
+
+use plimsoll_metrics::{DistributionSummary, Group, Metric, QUANTILES};
+
+use super::table::Table;
+use super::{Labelled, Page, format};
+
+/// What a reader of a load test looks for first; the whole catalog is in `summary.json`.
+const SHOWN: [Metric; 12] = [
+    Metric::ResponseTime,
+    Metric::ServiceTime,
+    Metric::Ttfb,
+    Metric::Ttft,
+    Metric::Itl,
+    Metric::Tpot,
+    Metric::Dns,
+    Metric::Connect,
+    Metric::Tls,
+    Metric::DispatchLag,
+    Metric::RejectedResponseTime,
+    Metric::UnsuccessfulResponseTime,
+];
+
+pub(super) fn write(page: &mut Page, groups: &[Labelled<'_>]) {
+    let mut table = Table::new(head());
+    for (label, group) in groups {
+        block(&mut table, label, group);
+    }
+    page.line("");
+    table.write(page);
+}
+
+fn head() -> Vec<&'static str> {
+    let mut head = vec!["", "count", "mean"];
+    head.extend(QUANTILES.iter().map(|quantile| quantile.label));
+    head.push("max");
+    head
+}
+
+fn block(table: &mut Table, label: &str, group: &Group) {
+    table.row(vec![label.to_owned()]);
+    for metric in SHOWN {
+        if let Some(times) = group.distribution(metric) {
+            table.row(row(metric, times));
+        }
+    }
+}
+
+fn row(metric: Metric, times: &DistributionSummary) -> Vec<String> {
+    let mut cells =
+        vec![format!("  {}", metric.title()), format::count(times.count), format::time(times.mean)];
+    cells.extend(QUANTILES.iter().map(|quantile| format::time_or_dash((quantile.of)(times))));
+    cells.push(format::time(times.max));
+    cells
+}
+
+/// Is any percentile of the group's block refused?
+pub(super) fn refuses(group: &Group) -> bool {
+    let shown = SHOWN.into_iter().filter_map(|metric| group.distribution(metric));
+    shown
+        .flat_map(|times| QUANTILES.iter().map(move |quantile| (quantile.of)(times)))
+        .any(|value| value.is_none())
+}

@@ -1,0 +1,33 @@
+//! May the reader believe the numbers?
+
+use plimsoll_metrics::{Reason, RunSummary, Validity};
+
+use super::Page;
+use super::paint::Paint;
+
+pub(super) fn write(page: &mut Page, summary: &RunSummary) {
+    page.line("");
+    match &summary.validity {
+        Validity::Valid => {
+            let word = page.paint(Paint::Good, "VALID");
+            page.line(&format!("{word}: the instrument kept all its own bounds"));
+        }
+        Validity::Invalid(reasons) => invalid(page, reasons),
+    }
+    for note in &summary.notes {
+        let word = page.paint(Paint::Unsure, "NOTE");
+        page.line(&format!("{word}: {note}"));
+    }
+}
+
+fn invalid(page: &mut Page, reasons: &[Reason]) {
+    let word = page.paint(Paint::Bad, "INVALID");
+    page.line(&format!(
+        "{word}: DO NOT USE THESE NUMBERS. They show the instrument, not the target:"
+    ));
+    for reason in reasons {
+        let Reason { what, measured, bound, mend } = reason;
+        page.paragraph("  - ", &format!("{what}: {measured} (bound: {bound})"));
+        page.paragraph("      ", &format!("mend: {mend}"));
+    }
+}

@@ -1,0 +1,42 @@
+//! JSON and CSV.
+
+use plimsoll_report::{ReportError, csv, json, read_json};
+
+use crate::example::{facts, golden, health, summary};
+
+#[test]
+fn a_summary_reads_back_from_its_json() {
+    let summary = summary(facts(), health());
+    let text = json(&summary).unwrap();
+    assert_eq!(read_json(text.as_bytes()).unwrap(), summary);
+    assert!(text.contains("\"response_time_ms\": {"));
+}
+
+#[test]
+fn the_json_of_another_layout_is_refused_by_name() {
+    let other = br#"{"schema":"plimsoll.summary/9"}"#;
+    assert!(matches!(read_json(other), Err(ReportError::Layout { .. })));
+    assert!(matches!(read_json(b"{}"), Err(ReportError::Summary(_))));
+}
+
+#[test]
+fn csv_has_one_row_per_cell_and_as_many_fields_as_columns() {
+    let summary = summary(facts(), health());
+    let text = csv(&summary).unwrap();
+    golden("report.csv", &text);
+    let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+    let head = reader.headers().unwrap().clone();
+    let column = |name: &str| head.iter().position(|column| column == name).unwrap();
+    let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), summary.cells.len());
+    let of = |row: usize, name: &str| rows[row][column(name)].to_owned();
+    assert_eq!((of(0, "stage").as_str(), of(0, "warmup").as_str()), ("w4:1s", "true"));
+    assert_eq!(of(0, "completed"), "50");
+    assert_eq!(of(0, "service_time_max_ms"), "60");
+    assert_eq!(
+        (of(0, "service_time_p50_ms"), of(0, "service_time_p99_ms").as_str()),
+        ("60".to_owned(), "")
+    );
+    assert_eq!(of(3, "statuses"), "200:750 429:20 503:7");
+    assert_eq!(of(3, "error_server_error"), "7");
+}

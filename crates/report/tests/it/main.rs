@@ -1,0 +1,9 @@
+//! Tests of the crate through its public face.
+#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
+
+mod example;
+mod exposition;
+mod formats;
+mod rebuilding;
+mod rows;
+mod texts;
