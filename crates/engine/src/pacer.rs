@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use plimsoll_measure::{Clock as _, ConversationKey, Moment};
+use plimsoll_profile::Overflow;
 use plimsoll_schedule::Arrival;
 
 use crate::conversation::{Start, converse};
@@ -20,6 +21,8 @@ const BURST: u32 = 64;
 /// [`Worker::arrivals`], where [`account_for_rest`] finds it.
 pub(crate) async fn pace(worker: Rc<Worker>) {
     let mut burst = 0;
+    // Since when the pacer is free: waiting for a slot is the target's lateness, not the pacer's.
+    let mut free = worker.origin;
     while let Some(at) = worker.next_arrival() {
         if worker.is_past(at) {
             burst += 1;
@@ -34,21 +37,38 @@ pub(crate) async fn pace(worker: Rc<Worker>) {
         if at >= worker.until.get() {
             return;
         }
-        worker.count_released(worker.clock.now().since(at));
-        dispatch(&worker, at).await;
+        worker.count_released(at, worker.clock.now().since(at.max(free)));
+        if dispatch(&worker, at).await == Held::Yes {
+            free = worker.clock.now();
+        }
     }
 }
 
-async fn dispatch(worker: &Rc<Worker>, at: Moment) {
-    let slot = Slot::by_policy(worker).await;
+/// Did an arrival have to wait for a slot?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Held {
+    No,
+    Yes,
+}
+
+async fn dispatch(worker: &Rc<Worker>, at: Moment) -> Held {
+    let mut held = Held::No;
+    let mut slot = Slot::now(worker);
+    if slot.is_none() && worker.run.plan.limits.overflow == Overflow::Queue {
+        worker.held.set(true);
+        slot = Slot::wait(worker).await;
+        worker.held.set(false);
+        held = Held::Yes;
+    }
     // Only now: an arrival that is still waiting when the run ends belongs to the rest.
-    let Some(arrival) = worker.take_arrival() else { return };
+    let Some(arrival) = worker.take_arrival() else { return held };
     match slot {
         None => never_send(worker, &arrival, at),
         Some(slot) => {
             tokio::task::spawn_local(serve(Rc::clone(worker), arrival, Start::open(at, slot)));
         }
     }
+    held
 }
 
 async fn serve(worker: Rc<Worker>, arrival: Arrival, start: Start) {
@@ -64,7 +84,10 @@ async fn serve(worker: Rc<Worker>, arrival: Arrival, start: Start) {
 
 /// Counts the arrivals whose time came before `end` but that were never dispatched.
 pub(crate) fn account_for_rest(worker: &Rc<Worker>, end: Moment) {
+    // What a full house held back is not the pacer's fault; what it did not get to is.
+    let released = worker.held.get();
     while let Some(at) = worker.next_arrival().filter(|&at| at < end) {
+        worker.count_left_over(released);
         if let Some(arrival) = worker.take_arrival() {
             never_send(worker, &arrival, at);
         }

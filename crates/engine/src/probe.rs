@@ -59,7 +59,8 @@ pub(crate) fn probe(
         spawn_local(async move { driver.timer.drive().await });
         let mut report = ProbeReport::default();
         for (scenario, lane) in routes(run) {
-            let ended = try_route(&worker, scenario, lane).await;
+            let Some(key) = key_of(run, scenario) else { continue };
+            let ended = try_route(&worker, key, lane).await;
             report.requests += 1;
             let found = judge(run.route(scenario, lane).encoder.dialect(), &ended);
             report.findings.extend(found.map(|(fatal, message)| ProbeFinding {
@@ -92,10 +93,17 @@ fn routes(run: &Prepared) -> Vec<(ScenarioId, LaneId)> {
     routes
 }
 
-async fn try_route(worker: &Rc<Worker>, scenario: ScenarioId, lane: LaneId) -> Ended {
-    // A key that no arrival has, so that the probe's prompt is nobody else's.
-    let key = ConversationKey::arrival(u64::MAX - u64::from(scenario.0));
-    let mut conversation = worker.run.workload.conversation_of(scenario, key);
+/// A key that no arrival has, so that the probe's prompt is nobody else's, and that the mix gives to `scenario`.
+/// `None` for a scenario so rare that it is not worth a longer search.
+fn key_of(run: &Prepared, scenario: ScenarioId) -> Option<ConversationKey> {
+    (0..100_000)
+        .map(|n| ConversationKey::arrival(u64::MAX - n))
+        .find(|&key| run.workload.scenario(key) == scenario)
+}
+
+async fn try_route(worker: &Rc<Worker>, key: ConversationKey, lane: LaneId) -> Ended {
+    let row = worker.run.plan.trace.is_some().then_some(0);
+    let mut conversation = worker.run.workload.conversation(key, row);
     let turn = OpenTurn::schedule_on(worker, &conversation, lane, worker.clock.now());
     let connections = Connections::new(worker.run.plan.lanes.len());
     turn.carry_out(&mut conversation, &connections, &mut Watchdog::new()).await

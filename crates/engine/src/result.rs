@@ -74,9 +74,11 @@ pub(crate) fn assemble(
     };
     let mut causes = Causes::new();
     let (mut lag, mut conversations) = (Distribution::default(), Conversations::default());
+    let mut arrivals = (0, 0);
     for done in done {
         snapshot.merge(done.snapshot);
         lag.merge(&done.pacing_lag);
+        arrivals = (arrivals.0 + done.arrivals.0, arrivals.1 + done.arrivals.1);
         health.worker_cpu_shares.push(done.cpu_share);
         conversations.started += done.conversations.started;
         conversations.finished += done.conversations.finished;
@@ -86,7 +88,10 @@ pub(crate) fn assemble(
             lane.server = lane.server.take().or(server).filter(|server| !server.is_empty());
         }
     }
-    health.pacing_lag = Lag::of(&lag);
+    let open = arrivals.0 > 0;
+    health.planned_arrivals = open.then_some(arrivals.0);
+    health.achieved_arrivals = open.then_some(arrivals.1);
+    health.pacing_lag_ms = Lag::of(&lag);
     health.conversations = Some(conversations);
     RunResult { snapshot, facts, health, causes: by_frequency(causes), sink: SinkReport::default() }
 }

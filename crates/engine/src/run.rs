@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Barrier, OnceLock};
+use std::sync::{Arc, Barrier};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -90,8 +90,7 @@ impl Run {
         let mut facts = self.facts();
         facts.run.ended =
             if control.is_interrupted() { Ended::Interrupted } else { Ended::Complete };
-        let result = assemble(facts, origin, watch.total, done, watch.most_descriptors);
-        let mut result = result;
+        let mut result = assemble(facts, origin, watch.total, done, watch.most_descriptors);
         baseline.fill(&self.clock, &mut result.health);
         result.close_sink(sink);
         Ok(result)

@@ -208,7 +208,7 @@ impl OpenTurn {
         let Some(decoder) = &self.decoder else { return };
         self.sample.usage = decoder.usage();
         if let Some(detail) = decoder.error_detail() {
-            self.detail = Some(detail.to_string());
+            self.detail = Some(detail.message.clone());
         }
         if self.sample.status != 0 {
             self.sample.verdict = Some(Verdict::of_status(self.sample.status));

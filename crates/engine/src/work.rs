@@ -45,6 +45,8 @@ pub(crate) struct Done {
     pub(crate) causes: Causes,
     pub(crate) presence: Vec<StagePresence>,
     pub(crate) pacing_lag: Distribution,
+    /// Arrivals planned, and released in time.
+    pub(crate) arrivals: (u64, u64),
     pub(crate) conversations: Conversations,
     pub(crate) servers: Vec<Option<String>>,
     /// CPU time over wall time.
@@ -102,6 +104,7 @@ impl Load<'_> {
             causes: worker.take_causes(),
             presence: worker.take_presence(end),
             pacing_lag: worker.take_pacing_lag(),
+            arrivals: worker.arrivals(),
             conversations: worker.conversations(),
             servers: worker.servers(),
             cpu_share: CpuTime::of_thread().busy_since(&cpu).as_secs_f64() / wall,

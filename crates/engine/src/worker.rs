@@ -54,6 +54,8 @@ pub(crate) struct Worker {
     outbox: RefCell<Outbox>,
     causes: RefCell<Causes>,
     spares: RefCell<Spares>,
+    /// Is the pacer waiting for a slot?
+    pub(crate) held: Cell<bool>,
     gauges: Gauges,
     /// `Server` headers by lane, from the first answers.
     servers: RefCell<Vec<Option<String>>>,
@@ -69,6 +71,8 @@ struct Gauges {
     open_turns: Cell<u64>,
     conversations: Cell<Conversations>,
     pacing_lag: RefCell<Distribution>,
+    /// Planned, and released in time.
+    arrivals: Cell<(u64, u64)>,
 }
 
 /// Buffers that are not in use.
@@ -115,9 +119,11 @@ impl Worker {
                 open_turns: Cell::default(),
                 conversations: Cell::default(),
                 pacing_lag: RefCell::default(),
+                arrivals: Cell::default(),
             },
             servers: RefCell::new(vec![None; run.plan.lanes.len()]),
             output_cap: None,
+            held: Cell::new(false),
             recorder: RefCell::new(Recorder::new(stage_ends)),
             run,
         })
@@ -242,9 +248,31 @@ impl Worker {
         presence.stages().to_vec()
     }
 
-    /// The pacer released an arrival `late` after its intended start.
-    pub(crate) fn count_released(&self, late: Nanos) {
+    /// The pacer released an arrival, `late` by its own fault.
+    pub(crate) fn count_released(&self, at: Moment, late: Nanos) {
         self.gauges.pacing_lag.borrow_mut().record(late);
+        let stage_end = self
+            .run
+            .schedule
+            .stages()
+            .get(self.stage_at(at).index())
+            .map(|stage| self.origin + stage.end);
+        self.count_arrival(stage_end.is_none_or(|end| at + late < end));
+    }
+
+    /// An arrival is left over at the end: `released` if only the lack of a slot kept it from being dispatched.
+    pub(crate) fn count_left_over(&self, released: bool) {
+        self.count_arrival(released);
+    }
+
+    fn count_arrival(&self, achieved: bool) {
+        let (planned, before) = self.gauges.arrivals.get();
+        self.gauges.arrivals.set((planned + 1, before + u64::from(achieved)));
+    }
+
+    /// Arrivals planned, and released in time.
+    pub(crate) fn arrivals(&self) -> (u64, u64) {
+        self.gauges.arrivals.get()
     }
 
     /// How late arrivals were released.
