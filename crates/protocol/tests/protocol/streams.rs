@@ -3,7 +3,7 @@
 use plimsoll_measure::{ErrorClass, Outcome};
 use plimsoll_protocol::Dialect;
 
-use crate::reading::{EVENTS, JSON, Read, decoder, read, stream};
+use crate::reading::{EVENTS, JSON, Read, decoder, read};
 
 /// A chat stream with all that may be in one.
 pub(crate) const CHAT: &str = concat!(

@@ -1,0 +1,44 @@
+//! Any bytes as a recorded trace: no panic, a fault has a message, and what is accepted is in the
+//! order of time, within its window and with a request for every arrival, however it was read.
+//!
+//! Input: a byte for the format and window, one for the time scale; then the file.
+
+#![no_main]
+
+use std::io::BufReader;
+
+use libfuzzer_sys::fuzz_target;
+use plimsoll_measure::Nanos;
+use plimsoll_workload::{Trace, TraceFormat, TraceSpec};
+
+fn spec(kind: u8, scale: u8) -> TraceSpec {
+    let windowed = kind & 2 != 0;
+    TraceSpec {
+        file: "trace".into(),
+        format: if kind & 1 == 0 { TraceFormat::Azure } else { TraceFormat::Mooncake },
+        time_scale: f64::from(scale) / 10.0,
+        from: windowed.then_some(Nanos::from_millis(100)),
+        to: windowed.then_some(Nanos::from_millis(10_000)),
+    }
+}
+
+fn read(spec: &TraceSpec, capacity: usize, file: &[u8]) -> Result<(Vec<Nanos>, Nanos), String> {
+    let trace = Trace::parse(spec, BufReader::with_capacity(capacity, file))
+        .map_err(|error| error.to_string())?;
+    let offsets = trace.offsets();
+    assert!(offsets.is_sorted());
+    assert!(offsets.last().is_some_and(|last| *last <= trace.duration()));
+    assert!((0..offsets.len() as u64).all(|row| trace.row(row).is_some()));
+    assert!(trace.row(offsets.len() as u64).is_none());
+    Ok((offsets.to_vec(), trace.duration()))
+}
+
+fuzz_target!(|input: &[u8]| {
+    let [kind, scale, file @ ..] = input else { return };
+    let spec = spec(*kind, *scale);
+    let whole = read(&spec, 1 << 16, file);
+    assert_eq!(read(&spec, 1, file), whole);
+    if let Err(message) = whole {
+        assert!(!message.is_empty());
+    }
+});
