@@ -1,7 +1,6 @@
 //! From a plan to what every worker needs, computed once and shared read-only.
 
 use std::borrow::Cow;
-use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_measure::{LaneId, ScenarioId};
@@ -30,7 +29,7 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// Loads what the plan names (trace, tokenizer, roots) and prepares every route.
     pub(crate) fn new(plan: Plan) -> Result<Self, EngineError> {
-        let trace = plan.trace.as_ref().map(|spec| Trace::load(spec, Path::new(""))).transpose()?;
+        let trace = plan.read_trace()?;
         let offsets = trace.as_ref().map(Trace::offsets);
         let schedule = Schedule::new(&plan.stages, plan.arrivals, plan.seed, offsets)?;
         let workload = Workload::new(&plan.scenarios, trace, plan.tokenizer.as_deref(), plan.seed)?;

@@ -73,7 +73,7 @@ mod tests {
                     clock.now() >= limit && clock.now().since(began) < Nanos::from_millis(ms + 200)
                 );
             }
-            let slow = tokio::time::sleep(std::time::Duration::from_millis(20));
+            let slow = sleep(std::time::Duration::from_millis(20));
             assert_eq!(dog.guard(&clock, limit(500), slow).await, Some(()));
         });
     }
