@@ -10,8 +10,6 @@ use plimsoll_measure::ErrorClass;
 use plimsoll_metrics::catalog::{COUNTERS, CounterSpec, RATES, RateSpec, side_word};
 use plimsoll_metrics::{Group, Metric, QUANTILES, RunSummary, Unit};
 
-const MILLIS_PER_SECOND: f64 = 1e3;
-
 /// The summary's cells as Prometheus metrics.
 pub fn prometheus(summary: &RunSummary) -> String {
     let mut page = Page { out: String::new(), cells: &summary.cells };
@@ -58,10 +56,10 @@ impl Page<'_> {
             let Some(times) = cell.distribution(metric) else { continue };
             for (q, millis) in QUANTILES.iter().filter_map(|q| Some((q.q, (q.of)(times)?))) {
                 let labels = with(cell, "quantile", q.to_string());
-                self.line(&name, &labels, millis / MILLIS_PER_SECOND);
+                self.line(&name, &labels, seconds(millis));
             }
             let labels = labels(cell);
-            self.line(&format!("{name}_sum"), &labels, times.sum / MILLIS_PER_SECOND);
+            self.line(&format!("{name}_sum"), &labels, seconds(times.sum));
             self.line(&format!("{name}_count"), &labels, times.count as f64);
         }
     }
@@ -118,6 +116,11 @@ impl Page<'_> {
             labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escape(value))).collect();
         let _ = writeln!(self.out, "{name}{{{}}} {value}", pairs.join(","));
     }
+}
+
+/// By way of whole nanoseconds, so that 60.2 ms is written 0.0602 and not 0.060200000000000004.
+fn seconds(millis: f64) -> f64 {
+    (millis * 1e6).round() / 1e9
 }
 
 fn labels(cell: &Group) -> Labels<'_> {

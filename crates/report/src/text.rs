@@ -2,6 +2,7 @@
 //! out, did it pass, where does it come from.
 
 mod accounting;
+mod cells;
 mod environment;
 mod errors;
 mod format;
@@ -53,29 +54,37 @@ pub fn text(summary: &RunSummary, style: Style) -> String {
 type Labelled<'a> = (&'a str, &'a Group);
 
 fn groups(page: &mut Page, summary: &RunSummary) {
-    let stages = |warmup| {
-        let wanted = summary.by_stage.iter().filter(move |group| group.warmup == warmup);
-        wanted.map(|group| (group.stage.as_deref().unwrap_or_default(), group))
-    };
-    let scenarios: Vec<_> = labelled(&summary.by_scenario, |group| group.scenario.as_deref());
-    let lanes: Vec<_> = labelled(&summary.by_lane, |group| group.lane.as_deref());
-    let total = ("total", &summary.total);
-    let mut shown: Vec<(&str, Vec<Labelled<'_>>)> =
-        vec![("Stages", stages(false).chain([total]).collect())];
-    if scenarios.len() > 1 {
-        shown.push(("Scenarios", scenarios));
-    }
-    if lanes.len() > 1 {
-        shown.push(("Lanes", lanes));
-    }
-    shown.push(("Warm-up (recorded apart, in no total and no threshold)", stages(true).collect()));
+    let shown = sections(summary);
     for (title, groups) in shown.iter().filter(|(_, groups)| !groups.is_empty()) {
         load::write(page, title, groups, &summary.stages);
         times::write(page, groups);
     }
+    cells::write(page, summary);
     if shown.iter().flat_map(|(_, groups)| groups).any(|(_, group)| times::refuses(group)) {
-        page.note("-  there are fewer samples than this percentile needs: 20 for p50, 100 for p90, 200 for p95, 1,000 for p99, 10,000 for p99.9");
+        page.note(&times::footnote());
     }
+}
+
+/// What is shown in full, each under its title. What would only repeat the total is left out.
+fn sections(summary: &RunSummary) -> Vec<(&'static str, Vec<Labelled<'_>>)> {
+    let stages = labelled(&summary.by_stage, |group| group.stage.as_deref());
+    let (warmups, mut stages): (Vec<_>, Vec<_>) =
+        stages.into_iter().partition(|(_, group)| group.warmup);
+    if stages.len() > 1 {
+        stages.push(("total", &summary.total));
+    }
+    let scenarios = labelled(&summary.by_scenario, |group| group.scenario.as_deref());
+    let lanes = labelled(&summary.by_lane, |group| group.lane.as_deref());
+    vec![
+        ("Stages", stages),
+        ("Scenarios", several(scenarios)),
+        ("Lanes", several(lanes)),
+        ("Warm-up (recorded apart, in no total and no threshold)", warmups),
+    ]
+}
+
+fn several(groups: Vec<Labelled<'_>>) -> Vec<Labelled<'_>> {
+    if groups.len() > 1 { groups } else { Vec::new() }
 }
 
 fn labelled(groups: &[Group], label: impl Fn(&Group) -> Option<&str>) -> Vec<Labelled<'_>> {
@@ -102,28 +111,31 @@ impl Page {
         self.line(&title);
     }
 
-    /// A paragraph, broken between words.
-    fn paragraph(&mut self, indent: &str, text: &str) {
-        for line in format::wrap(text, self.style.width.saturating_sub(indent.len())) {
-            self.line(&format!("{indent}{line}"));
-        }
+    /// A paragraph, broken between words and indented.
+    fn paragraph(&mut self, indent: usize, text: &str) {
+        self.hang(&" ".repeat(indent), indent, text);
     }
 
     /// A paragraph after an empty line.
     fn note(&mut self, text: &str) {
         self.line("");
-        self.paragraph("", text);
+        self.paragraph(0, text);
+    }
+
+    /// A paragraph whose further lines are indented by the `width` that its lead shows on the page.
+    fn hang(&mut self, lead: &str, width: usize, text: &str) {
+        let lines = format::wrap(text, self.style.width.saturating_sub(width));
+        for (index, line) in lines.iter().enumerate() {
+            let indent = if index == 0 { lead.to_owned() } else { " ".repeat(width) };
+            self.line(&format!("{indent}{line}"));
+        }
     }
 
     /// `label   value` lines, the values in one column; what is unknown is left out.
     fn list(&mut self, items: &[(&str, Option<String>)]) {
         let width = items.iter().map(|(label, _)| label.len()).max().unwrap_or_default();
         for (label, value) in items.iter().filter_map(|(label, v)| Some((label, v.as_ref()?))) {
-            let mut lines =
-                format::wrap(value, self.style.width.saturating_sub(width + 4)).into_iter();
-            let first = lines.next().unwrap_or_default();
-            self.line(&format!("  {label:<width$}  {first}"));
-            lines.for_each(|line| self.line(&format!("  {:<width$}  {line}", "")));
+            self.hang(&format!("  {label:<width$}  "), width + 4, value);
         }
     }
 

@@ -24,7 +24,10 @@ pub fn write_row(sample: &Sample, context: &RowContext<'_>, out: &mut Vec<u8>) {
     let mut object = Object { out, first: true };
     names(&mut object, context);
     turn(&mut object, sample);
-    object.number("intended_unix_ns", context.epoch_unix_ns + sample.timeline.intended.as_nanos());
+    object.number(
+        "intended_unix_ns",
+        context.epoch_unix_ns.saturating_add(sample.timeline.intended.as_nanos()),
+    );
     times(&mut object, sample);
     gaps(&mut object, sample);
     outcome(&mut object, sample);

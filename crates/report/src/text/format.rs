@@ -27,9 +27,9 @@ pub(super) fn digits(number: f64) -> String {
     }
 }
 
-/// A rate, or `-` where there is none.
+/// A rate, or `n/a` where there is no time to divide by.
 pub(super) fn rate(per_second: Option<f64>) -> String {
-    per_second.map_or_else(|| "-".to_owned(), digits)
+    per_second.map_or_else(|| "n/a".to_owned(), digits)
 }
 
 /// A count, in groups of three digits.
@@ -37,21 +37,21 @@ pub(super) fn count(count: u64) -> String {
     groups(&count.to_string())
 }
 
-/// A share in percent. Only none is `0 %`, and only all is `100 %`.
+/// A share in percent. Only none is `0%`, and only all is `100%`.
 pub(super) fn share(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
-        p if p <= 0.0 => "0 %".to_owned(),
-        p if p >= 100.0 => "100 %".to_owned(),
-        p if p < 0.01 => "<0.01 %".to_owned(),
-        p if p > 99.99 => ">99.99 %".to_owned(),
-        p => format!("{p:.2} %"),
+        p if p <= 0.0 => "0%".to_owned(),
+        p if p >= 100.0 => "100%".to_owned(),
+        p if p < 0.01 => "<0.01%".to_owned(),
+        p if p > 99.99 => ">99.99%".to_owned(),
+        p => format!("{p:.2}%"),
     }
 }
 
-/// [`share`], or `-` where there is none.
-pub(super) fn share_or_dash(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".to_owned(), share)
+/// [`share`], or `n/a` of nothing.
+pub(super) fn share_of(value: Option<f64>) -> String {
+    value.map_or_else(|| "n/a".to_owned(), share)
 }
 
 /// Bytes in decimal multiples: `950 B`, `1.20 MB`.
@@ -139,11 +139,11 @@ mod tests {
     #[test]
     fn only_none_is_zero_percent_and_only_all_is_a_hundred() {
         for (value, shown) in [
-            (0.0, "0 %"),
-            (0.000_001, "<0.01 %"),
-            (0.0123, "1.23 %"),
-            (0.999_99, ">99.99 %"),
-            (1.0, "100 %"),
+            (0.0, "0%"),
+            (0.000_001, "<0.01%"),
+            (0.0123, "1.23%"),
+            (0.999_99, ">99.99%"),
+            (1.0, "100%"),
         ] {
             assert_eq!(share(value), shown);
         }

@@ -10,13 +10,13 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     let title = page.paint(Paint::Bold, &format!("plimsoll {}: {}", run.tool_version, run.name));
     page.line(&title);
     for lane in &summary.lanes {
-        page.paragraph("  ", &target(lane));
+        page.paragraph(2, &target(lane));
     }
     let shard = if run.shard == "0/1" { String::new() } else { format!(", shard {}", run.shard) };
     let started = format::utc(run.started_unix_ns);
     let played: f64 = summary.stages.iter().map(|stage| stage.duration_s).sum();
     page.paragraph(
-        "  ",
+        2,
         &format!(
             "started {started}, {} of load, seed {}{shard}, {}",
             format::seconds(played),

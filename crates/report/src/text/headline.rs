@@ -22,9 +22,9 @@ fn requests(total: &Group) -> String {
         "{} requests in {}: {} completed, {} rejected, {} without a good answer.",
         format::count(total.counters.scheduled),
         format::seconds(total.duration_s),
-        format::share_or_dash(total.rates.success_rate),
-        format::share_or_dash(total.rates.reject_rate),
-        format::share_or_dash(total.rates.error_rate),
+        format::share_of(total.rates.success_rate),
+        format::share_of(total.rates.reject_rate),
+        format::share_of(total.rates.error_rate),
     )
 }
 

@@ -5,7 +5,7 @@ use plimsoll_metrics::{Group, StageInfo};
 use super::table::Table;
 use super::{Labelled, Page, format};
 
-const HEAD: [&str; 12] = [
+const HEAD: [&str; 13] = [
     "",
     "time",
     "planned/s",
@@ -18,6 +18,7 @@ const HEAD: [&str; 12] = [
     "timeout",
     "tokens/s",
     "in/s",
+    "out/s",
 ];
 
 pub(super) fn write(page: &mut Page, title: &str, groups: &[Labelled<'_>], stages: &[StageInfo]) {
@@ -35,7 +36,7 @@ fn row(label: &str, group: &Group, stages: &[StageInfo]) -> Vec<String> {
         if group.duration_s > 0.0 {
             format::bytes(bytes as f64 / group.duration_s)
         } else {
-            "-".to_owned()
+            "n/a".to_owned()
         }
     };
     vec![
@@ -44,17 +45,18 @@ fn row(label: &str, group: &Group, stages: &[StageInfo]) -> Vec<String> {
         format::rate(rates.planned_rate_per_s),
         format::rate(rates.achieved_rate_per_s),
         format::rate(rates.throughput_per_s),
-        peak(group, stages).map_or_else(|| "-".to_owned(), format::count),
-        format::share_or_dash(rates.success_rate),
-        format::share_or_dash(rates.reject_rate),
-        format::share_or_dash(rates.failure_rate),
-        format::share_or_dash(rates.timeout_rate),
+        peak(group, stages).map(format::count).unwrap_or_default(),
+        format::share_of(rates.success_rate),
+        format::share_of(rates.reject_rate),
+        format::share_of(rates.failure_rate),
+        format::share_of(rates.timeout_rate),
         tokens(group),
         per_second(group.counters.bytes_in),
+        per_second(group.counters.bytes_out),
     ]
 }
 
-/// The peak of a stage, or of all measured stages together.
+/// The peak of a stage, or of all measured stages together; scenarios and lanes are not watched.
 fn peak(group: &Group, stages: &[StageInfo]) -> Option<u64> {
     if group.scenario.is_some() || group.lane.is_some() {
         return None;

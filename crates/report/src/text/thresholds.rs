@@ -14,9 +14,8 @@ pub(super) fn write(page: &mut Page, thresholds: &[Judged]) {
         thresholds.iter().map(|t| format!("{} {}", t.metric, t.expression)).collect();
     let width = bounds.iter().map(|bound| bound.chars().count()).max().unwrap_or_default();
     for (threshold, bound) in thresholds.iter().zip(&bounds) {
-        let line = format!("{bound:<width$}  {}", measured(threshold));
         let word = verdict(page, &threshold.judgement);
-        page.line(&format!("  {word}  {line}"));
+        page.hang(&format!("  {word}  {bound:<width$}  "), width + 18, &measured(threshold));
     }
 }
 

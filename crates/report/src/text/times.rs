@@ -1,6 +1,6 @@
 //! Distributions of times, a block per group.
 
-use plimsoll_metrics::{DistributionSummary, Group, Metric, QUANTILES};
+use plimsoll_metrics::{DistributionSummary, Group, Metric, QUANTILES, samples_needed};
 
 use super::table::Table;
 use super::{Labelled, Page, format};
@@ -60,4 +60,13 @@ pub(super) fn refuses(group: &Group) -> bool {
     shown
         .flat_map(|times| QUANTILES.iter().map(move |quantile| (quantile.of)(times)))
         .any(|value| value.is_none())
+}
+
+/// What a refused percentile is shown as, and why.
+pub(super) fn footnote() -> String {
+    let need = |q: &plimsoll_metrics::Quantile| {
+        format!("{} {}", q.label, format::count(samples_needed(q.q)))
+    };
+    let needs: Vec<_> = QUANTILES.iter().map(need).collect();
+    format!("-: too few samples for this percentile. They need: {}.", needs.join(", "))
 }

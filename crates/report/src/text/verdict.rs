@@ -16,18 +16,16 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     }
     for note in &summary.notes {
         let word = page.paint(Paint::Unsure, "NOTE");
-        page.line(&format!("{word}: {note}"));
+        page.hang(&format!("{word}: "), "NOTE: ".len(), note);
     }
 }
 
 fn invalid(page: &mut Page, reasons: &[Reason]) {
     let word = page.paint(Paint::Bad, "INVALID");
-    page.line(&format!(
-        "{word}: DO NOT USE THESE NUMBERS. They show the instrument, not the target:"
-    ));
+    page.line(&format!("{word}: DO NOT USE THESE NUMBERS. The instrument broke its own bounds:"));
     for reason in reasons {
         let Reason { what, measured, bound, mend } = reason;
-        page.paragraph("  - ", &format!("{what}: {measured} (bound: {bound})"));
-        page.paragraph("      ", &format!("mend: {mend}"));
+        page.hang("  - ", 4, &format!("{what}: {measured} (bound: {bound})"));
+        page.paragraph(6, &format!("mend: {mend}"));
     }
 }

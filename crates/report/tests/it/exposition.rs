@@ -56,9 +56,14 @@ fn read(line: &str) -> Line {
         assert!(labels.insert(key.to_owned(), value).is_none(), "{line}");
         match after.strip_prefix(',') {
             Some(more) => rest = more,
-            None => return (name.to_owned(), labels, after[1..].trim().parse().unwrap()),
+            None => return (name.to_owned(), labels, number(after)),
         }
     }
+}
+
+/// Reads what follows the labels: `} 1.5`.
+fn number(text: &str) -> f64 {
+    text.strip_prefix("} ").unwrap().parse().unwrap()
 }
 
 /// Reads to the closing quote; `after` starts behind it.
@@ -68,15 +73,19 @@ fn quoted(text: &str) -> (String, &str) {
     while let Some((index, c)) = chars.next() {
         match c {
             '"' => return (value, &text[index + 1..]),
-            '\\' => value.push(match chars.next().unwrap().1 {
-                'n' => '\n',
-                c @ ('\\' | '"') => c,
-                other => panic!("bad escape {other}"),
-            }),
+            '\\' => value.push(unescaped(chars.next().unwrap().1).unwrap()),
             c => value.push(c),
         }
     }
-    panic!("no closing quote in {text}")
+    (value, "")
+}
+
+const fn unescaped(c: char) -> Option<char> {
+    match c {
+        'n' => Some('\n'),
+        '\\' | '"' => Some(c),
+        _ => None,
+    }
 }
 
 fn valid_name(name: &str) -> bool {
