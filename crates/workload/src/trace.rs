@@ -68,8 +68,12 @@ impl Trace {
         if recording.records.is_empty() {
             return Err(refuse(window.outside()));
         }
-        let offsets = recording.records.iter().map(|record| window.offset(record.at));
-        Ok(Self { offsets: offsets.collect(), duration: window.duration(), recording })
+        let offsets: Arc<[Nanos]> =
+            recording.records.iter().map(|record| window.offset(record.at)).collect();
+        // However far it is sped up, the last row lies inside.
+        let just_after = offsets.last().map_or(Nanos::ZERO, |last| *last + Nanos::new(1));
+        let duration = window.played(window.to - window.from).max(just_after);
+        Ok(Self { offsets, duration, recording })
     }
 
     /// When each row is played, from the start of the window; in order.
@@ -129,13 +133,6 @@ impl Window {
 
     fn offset(&self, at: u64) -> Nanos {
         self.played(at - self.origin - self.from)
-    }
-
-    /// At least a nanosecond after the last row, however far that is sped up.
-    fn duration(&self) -> Nanos {
-        let last = (self.length - 1).min(self.to - 1);
-        let just_after = self.played(last.saturating_sub(self.from)) + Nanos::new(1);
-        self.played(self.to - self.from).max(just_after)
     }
 
     #[expect(

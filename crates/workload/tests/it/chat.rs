@@ -1,0 +1,165 @@
+//! Dialogues.
+
+use plimsoll_measure::Nanos;
+use plimsoll_protocol::{Dialect, Role};
+use plimsoll_workload::{CacheMode, Content, DurationSpec, PrefixPool, ScenarioSpec, SystemPrompt};
+
+use crate::{chat, common, conversation, conversations, said, scenario, sized, tokens};
+
+fn scripted(lines: &[&str]) -> ScenarioSpec {
+    let script: Vec<_> = lines.iter().map(|&line| line.to_owned()).collect();
+    let turns = u16::try_from(lines.len()).unwrap();
+    ScenarioSpec { turns, content: Content::Scripted { script }, ..scenario() }
+}
+
+#[test]
+fn a_dialogue_grows_by_an_answer_and_a_line_in_every_turn() {
+    use Role::{Assistant, User};
+    let mut talk = conversation(&scripted(&["one", "two", "three"]));
+    let user = |text: &str| (User, text.to_owned());
+    let model = |text: &str| (Assistant, text.to_owned());
+    assert_eq!(chat(&talk), (None, vec![user("one")]));
+    assert!(talk.wants_reply());
+    talk.advance(Some("1"));
+    assert_eq!(chat(&talk).1, [user("one"), model("1"), user("two")]);
+    talk.advance(Some("2"));
+    assert_eq!(chat(&talk).1, [user("one"), model("1"), user("two"), model("2"), user("three")]);
+    assert!(!talk.wants_reply(), "nothing follows the last turn");
+    assert!(!talk.is_over());
+    talk.advance(Some("3"));
+    assert!(talk.is_over() && talk.turn().is_none());
+    talk.advance(None);
+    assert_eq!((talk.index(), talk.turns()), (3, 3), "there is nothing beyond the end");
+}
+
+#[test]
+fn an_answer_without_text_leaves_no_message() {
+    for reply in [None, Some("")] {
+        let mut talk = conversation(&scripted(&["one", "two"]));
+        talk.advance(reply);
+        let roles: Vec<_> = chat(&talk).1.into_iter().map(|(role, _)| role).collect();
+        assert_eq!(roles, [Role::User, Role::User], "{reply:?}");
+    }
+}
+
+#[test]
+fn all_chat_dialects_say_the_same() {
+    for protocol in [Dialect::OpenaiChat, Dialect::OpenaiResponses, Dialect::AnthropicMessages] {
+        assert_eq!(said(&conversation(&ScenarioSpec { protocol, ..scenario() })), "hello");
+    }
+}
+
+#[test]
+fn limits_and_streaming_are_those_of_the_scenario() {
+    let talk = conversation(&scenario());
+    let turn = talk.turn().unwrap();
+    assert_eq!((turn.stream, turn.max_tokens), (true, Some(64)));
+}
+
+#[test]
+fn a_request_id_is_the_conversations_id_and_the_turn() {
+    let mut talk = conversation(&scripted(&["one", "two"]));
+    let id = talk.id().to_owned();
+    let free = plimsoll_workload::conversation_id(plimsoll_measure::Seed(42), talk.key());
+    assert_eq!(free.as_str(), id, "the sink computes the same without a conversation");
+    assert_eq!(talk.request_id(), format!("{id}-0"));
+    talk.advance(None);
+    assert_eq!(talk.request_id(), format!("{id}-1"));
+}
+
+#[test]
+fn a_pool_offers_all_its_prompts_turn_by_turn() {
+    let prompts: Vec<_> = (0..4).map(|n| format!("prompt {n}")).collect();
+    let content = Content::Pool { prompts: prompts.clone() };
+    let spec = ScenarioSpec { turns: 2, content, ..scenario() };
+    let mut seen = [[0; 4]; 2];
+    for mut talk in conversations(&spec, 4_000) {
+        let position = |text: &String| prompts.iter().position(|prompt| prompt == text).unwrap();
+        seen[0][position(&said(&talk))] += 1;
+        talk.advance(None);
+        seen[1][position(&said(&talk))] += 1;
+    }
+    // 1,000 each; four standard deviations are 110.
+    assert!(seen.iter().flatten().all(|count| i32::abs(count - 1_000) < 110), "{seen:?}");
+}
+
+#[test]
+fn the_marker_stands_once_before_the_first_text() {
+    let bust = ScenarioSpec { cache_mode: CacheMode::Bust, ..scripted(&["one", "two"]) };
+    let mut talk = conversation(&bust);
+    let marker = format!("[{}]  ", talk.id());
+    assert_eq!(marker.len(), 40);
+    assert_eq!(said(&talk), format!("{marker}one"));
+    talk.advance(Some("1"));
+    let lines: Vec<_> = chat(&talk).1.into_iter().map(|(_, text)| text).collect();
+    assert_eq!(lines, [format!("{marker}one"), "1".to_owned(), "two".to_owned()]);
+
+    let system = Some(SystemPrompt::Text("Be kind.".to_owned()));
+    let (system, lines) = chat(&conversation(&ScenarioSpec { system, ..bust }));
+    assert_eq!(system.unwrap(), format!("{marker}Be kind."));
+    assert_eq!(lines[0].1, "one");
+}
+
+#[test]
+fn a_synthetic_system_prompt_is_of_its_size_and_the_same_everywhere() {
+    let system = Some(SystemPrompt::ApproxTokens(700));
+    for (cache_mode, own) in [(CacheMode::Allow, 0), (CacheMode::Bust, 40)] {
+        let spec = ScenarioSpec { system: system.clone(), cache_mode, ..scenario() };
+        let prompts: Vec<_> =
+            conversations(&spec, 20).iter().map(|talk| chat(talk).0.unwrap()).collect();
+        for prompt in &prompts {
+            assert_eq!(tokens(prompt), 700);
+            assert_eq!(prompt[own..], prompts[0][own..], "but for the marker");
+        }
+    }
+}
+
+#[test]
+fn prefixes_come_first_and_are_shared() {
+    let prefix_pool = Some(PrefixPool { count: 3, approx_tokens: 600 });
+    let spec = ScenarioSpec {
+        prefix_pool,
+        cache_mode: CacheMode::Bust,
+        content: sized(100),
+        ..scenario()
+    };
+    let talks = conversations(&spec, 300);
+    let mut prefixes: Vec<_> = talks.iter().map(|talk| said(talk)[..2_400].to_owned()).collect();
+    for talk in &talks {
+        let text = said(talk);
+        assert_eq!(tokens(&text), 700);
+        assert_eq!(text[2_400..2_437], format!("[{}", talk.id()), "the marker follows the prefix");
+    }
+    prefixes.sort();
+    prefixes.dedup();
+    assert_eq!(prefixes.len(), 3);
+    assert!(common(&prefixes[0], &prefixes[1]) < 40 && common(&prefixes[1], &prefixes[2]) < 40);
+}
+
+#[test]
+fn prefixes_stand_before_the_system_prompt_where_there_is_one() {
+    let prefix_pool = Some(PrefixPool { count: 1, approx_tokens: 50 });
+    let system = Some(SystemPrompt::Text("Be kind.".to_owned()));
+    let spec = ScenarioSpec { prefix_pool, system, cache_mode: CacheMode::Bust, ..scenario() };
+    let talk = conversation(&spec);
+    let (system, lines) = chat(&talk);
+    assert_eq!(system.unwrap()[200..], format!("[{}]  Be kind.", talk.id()));
+    assert_eq!(lines[0].1, "hello");
+}
+
+#[test]
+fn users_think_before_every_turn_but_the_first() {
+    let think_time = Some(DurationSpec::Exponential { mean: Nanos::from_secs(2) });
+    let spec = ScenarioSpec { think_time, turns: 3, ..scenario() };
+    let mut sum = 0.0;
+    for mut talk in conversations(&spec, 5_000) {
+        assert_eq!(talk.think_time(), Nanos::ZERO);
+        talk.advance(None);
+        let second = talk.think_time();
+        assert_eq!(second, talk.think_time(), "asking does not draw anew");
+        talk.advance(None);
+        assert_ne!(second, talk.think_time());
+        sum += second.as_secs_f64() + talk.think_time().as_secs_f64();
+    }
+    assert!((sum / 10_000.0 - 2.0).abs() < 0.08, "{sum}");
+}
