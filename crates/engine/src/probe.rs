@@ -121,7 +121,6 @@ fn judge(dialect: Dialect, ended: &Ended) -> Option<(bool, String)> {
     // Of a plain endpoint nothing but an answer is expected.
     let strict = dialect != Dialect::Http;
     match ended.sample.outcome {
-        Outcome::Completed => None,
         Outcome::Rejected(_) => {
             let (fatal, mend) = refusal(status);
             Some((fatal && strict, format!("the target answers {status}{said}; {mend}")))
@@ -138,7 +137,7 @@ fn judge(dialect: Dialect, ended: &Ended) -> Option<(bool, String)> {
         Outcome::TimedOut => {
             Some((true, "no complete answer within `timeout`; is the target alive?".to_owned()))
         }
-        Outcome::Cancelled | Outcome::InFlight | Outcome::NeverSent => None,
+        Outcome::Completed | Outcome::Cancelled | Outcome::InFlight | Outcome::NeverSent => None,
     }
 }
 

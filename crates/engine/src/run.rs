@@ -208,7 +208,9 @@ impl<'r> Watch<'r> {
                 last = now;
             }
         }
-        round.into_iter().for_each(|interval| self.total.merge(interval.snapshot));
+        for interval in round {
+            self.total.merge(interval.snapshot);
+        }
     }
 
     fn tell(
@@ -220,7 +222,9 @@ impl<'r> Watch<'r> {
     ) {
         let in_flight = round.iter().map(|interval| interval.in_flight).sum();
         let mut counted = Snapshot::new();
-        round.into_iter().for_each(|interval| counted.merge(interval.snapshot));
+        for interval in round {
+            counted.merge(interval.snapshot);
+        }
         let interval = counted.total(|_| true);
         self.so_far.merge(&interval);
         self.total.merge(counted);

@@ -180,21 +180,14 @@ mod tests {
     fn sleepers_wake_in_the_order_of_their_deadlines_and_never_early() {
         with_timer(|timer, clock| async move {
             let start = clock.now();
-            let woken = Rc::new(RefCell::new(Vec::new()));
-            let tasks: Vec<_> = [3u64, 1, 2, 2]
-                .map(|ms| {
-                    let (timer, woken) = (Rc::clone(&timer), Rc::clone(&woken));
-                    tokio::task::spawn_local(async move {
-                        let at = start + Nanos::from_millis(ms);
-                        timer.sleep_until(at).await;
-                        assert!(clock.now() >= at);
-                        woken.borrow_mut().push(ms);
-                    })
-                })
-                .into();
-            for task in tasks {
-                task.await.unwrap();
-            }
+            let woken = RefCell::new(Vec::new());
+            let sleep = async |ms| {
+                let at = start + Nanos::from_millis(ms);
+                timer.sleep_until(at).await;
+                assert!(clock.now() >= at);
+                woken.borrow_mut().push(ms);
+            };
+            tokio::join!(sleep(3), sleep(1), sleep(2), sleep(2));
             assert_eq!(*woken.borrow(), [1, 2, 2, 3]);
         });
     }

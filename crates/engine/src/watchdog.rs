@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use plimsoll_measure::{Clock, Moment};
 use tokio::time::{Instant, Sleep, sleep};
@@ -37,16 +37,21 @@ impl Watchdog {
             if let Poll::Ready(output) = work.as_mut().poll(context) {
                 return Poll::Ready(Some(output));
             }
-            while self.alarm.as_mut().poll(context).is_ready() {
-                let left = limit.since(clock.now()).to_duration();
-                if left.is_zero() {
-                    return Poll::Ready(None);
-                }
-                self.alarm.as_mut().reset(Instant::now() + left);
-            }
-            Poll::Pending
+            if self.is_past(clock, limit, context) { Poll::Ready(None) } else { Poll::Pending }
         })
         .await
+    }
+
+    /// Has `limit` passed? If not, the alarm wakes the task when it may have.
+    fn is_past<C: Clock>(&mut self, clock: &C, limit: Moment, context: &mut Context<'_>) -> bool {
+        while self.alarm.as_mut().poll(context).is_ready() {
+            let left = limit.since(clock.now()).to_duration();
+            if left.is_zero() {
+                return true;
+            }
+            self.alarm.as_mut().reset(Instant::now() + left);
+        }
+        false
     }
 }
 

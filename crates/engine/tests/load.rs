@@ -1,7 +1,6 @@
 //! Load against the mock: what we say that we did is what the mock says that it saw.
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     clippy::cast_possible_truncation,
     clippy::disallowed_methods,
     unreachable_pub,
@@ -76,7 +75,7 @@ fn shards_and_workers_carry_exactly_the_whole_schedule() {
         let mock = mock("");
         let overrides = Overrides { shard: Some(shard.to_owned()), ..Overrides::default() };
         let profile = format!("{CHAT}stages: '@400:1s'\narrivals: poisson\nworkers: {workers}\n");
-        let ran = run(plan_with(&url(&mock), &profile, overrides));
+        let ran = run(plan_with(&url(&mock), &profile, &overrides));
         let log = mock.take_log();
         assert_eq!(log.len(), ran.samples.len());
         log.into_iter().map(|r| (r.request_id.unwrap(), r.prompt_hash)).collect::<BTreeSet<_>>()

@@ -17,13 +17,13 @@ pub fn mock(model: &str) -> Mock {
 
 /// A plan against a target: the profile's text plus the target.
 pub fn plan(target: &str, profile: &str) -> Plan {
-    plan_with(target, profile, Overrides::default())
+    plan_with(target, profile, &Overrides::default())
 }
 
-pub fn plan_with(target: &str, profile: &str, overrides: Overrides) -> Plan {
+pub fn plan_with(target: &str, profile: &str, overrides: &Overrides) -> Plan {
     let text = format!("target: {target}\nmodel: mock\nkey: test\n{profile}\n");
     let profile = Profile::new("test.yaml".as_ref(), text.into_bytes());
-    load(&profile, &Environment::default(), &overrides, Purpose::Run).unwrap()
+    load(&profile, &Environment::default(), overrides, Purpose::Run).unwrap()
 }
 
 pub fn url(mock: &Mock) -> String {
