@@ -54,11 +54,15 @@ fn what_is_longer_than_the_limit_ends_the_stream_after_the_events_before_it() {
     let a = (String::new(), "a".to_owned());
     let fits = format!("data: {}\n\n", "x".repeat(94));
     assert_eq!(parse(100, [fits.as_bytes()]).1, Ok(()));
+    // The line feed that joins two lines counts as data.
+    let half = format!("data: {}\n", "x".repeat(50));
+    let fits = format!("{half}data: {}\n\n", "x".repeat(49));
+    assert_eq!(parse(100, [fits.as_bytes()]).1, Ok(()));
     for (stream, what) in [
         (format!("data: a\n\ndata: {}\n\n", "x".repeat(95)), "a line"),
         (format!("data: a\n\n{}", "x".repeat(101)), "an unfinished line"),
         (format!("data: a\n\n:{}\n", "x".repeat(100)), "a comment"),
-        (format!("data: a\n\n{}", "data: 123456789\n".repeat(11)), "data of many lines"),
+        (format!("data: a\n\n{half}{half}\n"), "data of two lines"),
     ] {
         for pieces in [1, 7, 1_000] {
             let read = parse(100, stream.as_bytes().chunks(pieces));
@@ -94,6 +98,17 @@ fn a_parser_that_is_reset_knows_nothing_of_the_stream_before() {
         parser.feed(feed, |event| events.push((event.name.len(), event.data.len()))).unwrap();
         assert_eq!(events, [(0, 3)], "{before:?}");
     }
+}
+
+#[test]
+fn a_line_feed_after_a_reset_belongs_to_no_line_before() {
+    let mut parser = Parser::new(100);
+    parser.feed(b"data: old\r", |_| {}).unwrap();
+    parser.reset();
+    // It is a line of its own, so what follows is no byte order mark at the start.
+    let mut events = 0;
+    parser.feed("\n\u{feff}data: new\n\n".as_bytes(), |_| events += 1).unwrap();
+    assert_eq!(events, 0);
 }
 
 /// Texts made of what matters to the grammar.
