@@ -1,0 +1,56 @@
+//! The commands, one file each.
+
+pub(crate) mod completions;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod http;
+pub(crate) mod mock;
+pub(crate) mod profile;
+pub(crate) mod report;
+pub(crate) mod run;
+
+use clap::{Parser, Subcommand};
+
+const ABOUT: &str = "A calibrated load-testing instrument for LLM and API gateways";
+
+const AFTER: &str = "\
+Start here:
+  plimsoll demo                    a mock provider, realistic load and a report, in 15 seconds
+  plimsoll http http://HOST/path   load for any endpoint
+  plimsoll run realistic --target https://gateway.example --vk KEY --model NAME
+
+Exit codes:
+  0 pass; 1 a threshold failed; 2 wrong usage or a bad profile; 3 the run is invalid or inconclusive, or could not be
+  carried out; 130 interrupted (the report is still written)";
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(name = "plimsoll", version, about = ABOUT, after_help = AFTER)]
+#[command(arg_required_else_help = true, subcommand_required = true, max_term_width = 110)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What can be asked for.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// See it work: a mock provider in this process, the realistic mix against it, a report
+    Demo(demo::Flags),
+    /// Run a profile against a target
+    Run(run::Flags),
+    /// Load any HTTP endpoint, several one after another
+    Http(http::Flags),
+    /// Serve as a mock LLM provider
+    Mock(mock::Flags),
+    /// Check, show, write and list profiles
+    #[command(subcommand)]
+    Profile(profile::What),
+    /// Show a stored run again, also one that was killed
+    Report(report::Flags),
+    /// What on this host would bend a measurement, and the mend
+    #[command(after_help = doctor::AFTER)]
+    Doctor,
+    /// Completions for a shell
+    Completions(completions::Flags),
+}

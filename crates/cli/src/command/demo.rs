@@ -1,0 +1,73 @@
+//! `plimsoll demo`: the first thing a new user runs. It needs nothing but this program.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use plimsoll_mock::Mock;
+use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
+
+use super::mock;
+use crate::console;
+use crate::exit::Exit;
+use crate::flags::{Output, Talk};
+use crate::session::{Conduct, Session};
+
+const AFTER: &str = "\
+Takes about 12 seconds. The mock provider and the load share this machine's cores, so the numbers show what a report
+looks like; they say nothing about any real target.";
+
+const PROFILE: &str = "realistic";
+
+/// Short enough for a first look, and long enough for a 99th percentile.
+const STAGES: &str = "w20:2s,60:8s";
+
+/// People who think for seconds between turns would not get far in eight.
+const SETS: [&str; 3] =
+    ["name=demo", "scenarios.medium.think_time=200ms", "scenarios.complex.think_time=300ms"];
+
+#[derive(Args, Debug)]
+#[command(after_help = AFTER)]
+pub(crate) struct Flags {
+    #[command(flatten)]
+    output: Output,
+    #[command(flatten)]
+    talk: Talk,
+}
+
+/// Runs the demonstration.
+pub(crate) fn run(flags: &Flags) -> Result<Exit> {
+    let mut session = Session::open(flags.talk.quiet);
+    let free_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let mock = Mock::spawn(&mock::everyday()?, free_port)
+        .context("the mock provider of the demonstration did not start")?;
+    session.screen().tell(&format!("a mock LLM provider listens on http://{}", mock.addr()));
+    session.screen().tell(&format!("the profile `{PROFILE}` now runs against it: {STAGES}"));
+    let plan = plan(mock.addr())?;
+    // A demonstration is no measurement: a busy machine is told of, and no reason to fail.
+    let conduct = Conduct { out: None, rows: false, probe: true, allow_invalid: true };
+    let conduct = flags.output.keep(conduct);
+    let exit = session.carry_out(plan, &conduct)?.exit;
+    console::print(NEXT)?;
+    Ok(exit)
+}
+
+const NEXT: &str = "
+Next, your own target:
+  plimsoll run realistic --target https://gateway.example --vk KEY --model NAME
+  plimsoll doctor            what on this host would bend a measurement
+  plimsoll profile init      a profile of your own to start from
+";
+
+fn plan(addr: SocketAddr) -> Result<Plan> {
+    let overrides = Overrides {
+        target: Some(format!("http://{addr}")),
+        key: Some("demo-key".to_owned()),
+        stages: Some(STAGES.to_owned()),
+        sets: SETS.map(str::to_owned).into(),
+        ..Overrides::default()
+    };
+    // Variables are meant for real targets.
+    let environment = Environment::default();
+    Ok(load(&Profile::open(PROFILE)?, &environment, &overrides, Purpose::Run)?)
+}

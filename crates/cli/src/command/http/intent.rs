@@ -1,0 +1,163 @@
+//! From flags to a plan, by way of a profile: what a profile may say is checked in one place only.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Result;
+use plimsoll_measure::Nanos;
+use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
+use serde_json::{Map, Value, json};
+
+use super::{Flags, Load, Request, Spacing};
+use crate::exit::Usage;
+
+const CONNECTIONS: u32 = 64;
+
+/// The plan for one URL.
+pub(super) fn plan(flags: &Flags, url: &str) -> Result<Plan> {
+    let profile =
+        Profile::new(Path::new("command line"), profile(flags, url)?.to_string().into_bytes());
+    let overrides = Overrides {
+        seed: flags.load.seed.clone(),
+        ca_file: flags.tls.ca_file.clone(),
+        insecure: flags.tls.insecure,
+        headers: flags.request.headers.clone(),
+        ..Overrides::default()
+    };
+    // Variables are meant for profiles: PLIMSOLL_TARGET must not win over the URL.
+    Ok(load(&profile, &Environment::default(), &overrides, Purpose::Run)?)
+}
+
+fn profile(flags: &Flags, url: &str) -> Result<Value> {
+    let (base, path) = split(url);
+    let mut profile = Map::new();
+    let mut set = |key: &str, value: Value| drop(profile.insert(key.to_owned(), value));
+    set("name", name(base).into());
+    set("target", literal(base));
+    set("protocol", "http".into());
+    set("stages", stages(&flags.load).into());
+    set("timeout", flags.request.timeout.to_string().into());
+    set("http", request(&flags.request, path)?);
+    let spacing = match flags.load.arrivals {
+        Spacing::Constant => "constant",
+        Spacing::Poisson => "poisson",
+    };
+    set("arrivals", spacing.into());
+    if let (Some(_), Some(most)) = (flags.load.rate, flags.load.connections) {
+        set("max_in_flight", most.into());
+    }
+    Ok(Value::Object(profile))
+}
+
+/// The target, and what is asked of it: path and query.
+fn split(url: &str) -> (&str, &str) {
+    let host = url.find("://").map_or(0, |scheme| scheme + "://".len());
+    let end = url[host..].find(['/', '?', '#']).map_or(url.len(), |end| host + end);
+    url.split_at(end)
+}
+
+/// The name of the run: the host and the port, as far as they can be part of a folder's name.
+fn name(base: &str) -> String {
+    let host = base.split_once("://").map_or(base, |(_, host)| host);
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
+    // Credentials do not belong there; the target as a whole is refused for them.
+    let host = host.rsplit('@').next().unwrap_or(host);
+    format!("http-{}", host.chars().map(plain).collect::<String>())
+}
+
+/// A text as it is: in profiles `$` has a meaning, on the command line it has none.
+fn literal(text: &str) -> Value {
+    text.replace('$', "$$").into()
+}
+
+fn stages(load: &Load) -> String {
+    let shape = match load.rate {
+        Some(rate) => format!("@{rate}"),
+        None => load.connections.unwrap_or(CONNECTIONS).to_string(),
+    };
+    let measured = format!("{shape}:{}", load.duration);
+    if load.warmup == Nanos::ZERO {
+        measured
+    } else {
+        format!("w{shape}:{},{measured}", load.warmup)
+    }
+}
+
+fn request(request: &Request, path: &str) -> Result<Value> {
+    let body = match &request.body {
+        None => String::new(),
+        Some(body) => match body.strip_prefix('@') {
+            None => body.clone(),
+            Some(file) => fs::read_to_string(file).map_err(|error| {
+                Usage(format!("--body: cannot read {file}: {error}; give a file of UTF-8 text"))
+            })?,
+        },
+    };
+    let usual = if request.body.is_some() { "POST" } else { "GET" };
+    let method = request.method.as_deref().unwrap_or(usual);
+    // A fragment is never sent.
+    let path = path.split('#').next().unwrap_or_default();
+    let path = if path.starts_with('?') { format!("/{path}") } else { path.to_owned() };
+    Ok(json!({"method": literal(method), "path": literal(&path), "body": literal(&body)}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(connections: Option<u32>, rate: Option<f64>, warmup: u64) -> Load {
+        Load {
+            connections,
+            rate,
+            arrivals: Spacing::Constant,
+            duration: Nanos::from_secs(30),
+            warmup: Nanos::from_millis(warmup),
+            seed: None,
+        }
+    }
+
+    #[test]
+    fn a_url_is_a_target_and_what_is_asked_of_it() {
+        for (url, parts) in [
+            ("http://a", ("http://a", "")),
+            ("https://a:1/b/c?d=e#f", ("https://a:1", "/b/c?d=e#f")),
+            ("http://a?d", ("http://a", "?d")),
+            ("http://[::1]:8/x", ("http://[::1]:8", "/x")),
+            ("a/b", ("a", "/b")),
+            ("", ("", "")),
+        ] {
+            assert_eq!(split(url), parts, "{url}");
+        }
+    }
+
+    #[test]
+    fn the_load_is_written_in_the_notation_of_stages() {
+        for (load, text) in [
+            (load(None, None, 0), "64:30s"),
+            (load(Some(8), None, 1_500), "w8:1.5s,8:30s"),
+            (load(Some(8), Some(2.5), 2_000), "w@2.5:2s,@2.5:30s"),
+        ] {
+            assert_eq!(stages(&load), text);
+        }
+    }
+
+    #[test]
+    fn names_can_be_part_of_a_folders_name_and_hold_no_password() {
+        assert_eq!(name("https://a.example:8443"), "http-a.example-8443");
+        assert_eq!(name("http://me:secret@a"), "http-a");
+    }
+
+    #[test]
+    fn a_method_is_the_users_or_the_usual_one() {
+        let of = |method: Option<&str>, body: Option<&str>| {
+            let headers = Vec::new();
+            let timeout = Nanos::from_secs(1);
+            let own = |text: &str| text.to_owned();
+            let flags = Request { method: method.map(own), body: body.map(own), headers, timeout };
+            request(&flags, "?a=$b#c").unwrap()
+        };
+        assert_eq!(of(None, None), json!({"method": "GET", "path": "/?a=$$b", "body": ""}));
+        assert_eq!(of(None, Some("x"))["method"], "POST");
+        assert_eq!(of(Some("PUT"), Some("x"))["method"], "PUT");
+    }
+}

@@ -1,0 +1,84 @@
+//! `plimsoll report`: a stored run, shown again.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::{Args, ValueEnum, ValueHint};
+use plimsoll_metrics::RunSummary;
+use plimsoll_report::{csv, json, prometheus, read_json, rebuild, text};
+
+use crate::console;
+use crate::exit::{Exit, Usage};
+use crate::folder::{StoredPlan, file};
+
+const AFTER: &str = "\
+Examples:
+  plimsoll report runs/20260102T030405Z-realistic
+  plimsoll report runs/20260102T030405Z-realistic --format csv > cells.csv
+
+A run that was killed has no summary.json: it is then summed up from plan.json and results.jsonl, as far as the rows
+go, and called invalid. Exit code: 0 if the run could be shown, whatever it says.";
+
+#[derive(Args, Debug)]
+#[command(after_help = AFTER)]
+pub(crate) struct Flags {
+    /// Folder of the run
+    #[arg(value_hint = ValueHint::DirPath)]
+    run: PathBuf,
+    /// How to show it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+    Csv,
+    Prometheus,
+}
+
+/// Shows the run.
+pub(crate) fn run(flags: &Flags) -> Result<Exit> {
+    let summary = read(&flags.run)?;
+    let shown = match flags.format {
+        Format::Text => text(&summary, console::style()),
+        Format::Json => json(&summary)?,
+        Format::Csv => csv(&summary)?,
+        Format::Prometheus => prometheus(&summary),
+    };
+    console::print(&shown)?;
+    Ok(Exit::Pass)
+}
+
+/// The summary, or what can be made of the rows.
+fn read(run: &Path) -> Result<RunSummary> {
+    let path = run.join(file::SUMMARY);
+    match fs::read(&path) {
+        Ok(bytes) => read_json(&bytes).with_context(|| path.display().to_string()),
+        Err(error) if error.kind() == ErrorKind::NotFound => sum_up_rows(run),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+fn sum_up_rows(run: &Path) -> Result<RunSummary> {
+    let (plan, rows) = (run.join(file::PLAN), run.join(file::ROWS));
+    let Ok(bytes) = fs::read(&plan) else {
+        let what = "is not the folder of a run: it has neither summary.json nor plan.json";
+        return Err(Usage(format!(
+            "{} {what}; give the folder that `plimsoll run` printed",
+            run.display()
+        ))
+        .into());
+    };
+    let stored = StoredPlan::parse(&bytes).with_context(|| plan.display().to_string())?;
+    let thresholds = stored.thresholds()?;
+    let file = fs::File::open(&rows).with_context(|| {
+        format!("the run left no summary, and its rows cannot be read either ({})", rows.display())
+    })?;
+    // A disk that fails in the middle ends the rows, as a kill does.
+    let lines = BufReader::new(file).split(b'\n').map_while(Result::ok);
+    Ok(rebuild(lines, stored.facts, &thresholds)?)
+}

@@ -1,0 +1,112 @@
+//! The machine that the load comes from, read from the kernel.
+
+mod cgroup;
+mod cpu;
+mod steal;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use plimsoll_measure::Nanos;
+use plimsoll_metrics::Environment;
+
+use crate::descriptors::Descriptors;
+use crate::pause::pause;
+use steal::Ticks;
+
+pub(crate) use cpu::count as processors;
+
+/// How long the hypervisor is watched before a run.
+const WATCH: Nanos = Nanos::from_millis(100);
+
+/// All that a report says of the machine. Takes a tenth of a second, in which the hypervisor is watched.
+pub(crate) fn read(descriptors: Option<Descriptors>) -> Environment {
+    let before = Ticks::read();
+    pause(WATCH);
+    Environment {
+        cpu_model: file("/proc/cpuinfo").and_then(|text| cpu::model(&text)),
+        cpu_count: file("/sys/devices/system/cpu/online").and_then(|text| cpu::count(&text)),
+        cpu_quota: cgroup::quota(),
+        cpu_affinity: file("/proc/self/status").and_then(|text| cpu::affinity(&text)),
+        cpu_governor: file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        memory_bytes: memory("MemTotal"),
+        kernel: kernel(),
+        clock_source: file("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        fd_limit: descriptors.map(|descriptors| descriptors.now),
+        port_range: file("/proc/sys/net/ipv4/ip_local_port_range").and_then(|text| pair(&text)),
+        load_average: file("/proc/loadavg").and_then(|text| load_average(&text)),
+        steal_share: Ticks::share_since(before),
+        versions: versions(),
+    }
+}
+
+/// The content of a file of the kernel, without the line's end.
+pub(crate) fn file(path: &str) -> Option<String> {
+    Some(fs::read_to_string(path).ok()?.trim().to_owned())
+}
+
+/// A number in a file of the kernel.
+pub(crate) fn number(path: &str) -> Option<u64> {
+    file(path)?.parse().ok()
+}
+
+/// A size of `/proc/meminfo`, in bytes.
+pub(crate) fn memory(name: &str) -> Option<u64> {
+    meminfo(&file("/proc/meminfo")?, name)
+}
+
+fn meminfo(text: &str, name: &str) -> Option<u64> {
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    let kibibytes: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+fn kernel() -> Option<String> {
+    let of = |name| file(&format!("/proc/sys/kernel/{name}"));
+    Some(format!("{} {}", of("ostype")?, of("osrelease")?))
+}
+
+fn pair(text: &str) -> Option<(u16, u16)> {
+    let (first, last) = text.split_once(char::is_whitespace)?;
+    Some((first.parse().ok()?, last.trim().parse().ok()?))
+}
+
+fn load_average(text: &str) -> Option<(f64, f64, f64)> {
+    let mut numbers = text.split_whitespace().map_while(|number| number.parse().ok());
+    Some((numbers.next()?, numbers.next()?, numbers.next()?))
+}
+
+fn versions() -> BTreeMap<String, String> {
+    let build = if cfg!(debug_assertions) { "debug" } else { "release" };
+    let platform = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);
+    [("plimsoll", env!("CARGO_PKG_VERSION")), ("build", build), ("platform", &platform)]
+        .map(|(name, version)| (name.to_owned(), version.to_owned()))
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_the_kernel_are_read_as_it_writes_them() {
+        assert_eq!(pair("32768\t60999"), Some((32_768, 60_999)));
+        assert_eq!(pair("1"), None);
+        assert_eq!(load_average("0.25 1.50 12.00 3/123 4567"), Some((0.25, 1.5, 12.0)));
+        assert_eq!(load_average("0.25 x"), None);
+        let text =
+            "MemTotal:       24643248 kB\nMemFree:         123 kB\nMemAvailable:  22000000 kB";
+        assert_eq!(meminfo(text, "MemTotal"), Some(24_643_248 * 1024));
+        assert_eq!(meminfo(text, "MemAvailable"), Some(22_000_000 * 1024));
+        assert_eq!(meminfo(text, "Mem"), None);
+    }
+
+    #[test]
+    fn this_machine_has_a_kernel_memory_and_ports() {
+        let environment = read(None);
+        assert!(environment.kernel.is_some() && environment.memory_bytes.is_some());
+        assert!(environment.port_range.is_some_and(|(first, last)| first < last));
+        assert!(environment.cpu_count.is_some_and(|count| count >= 1));
+        assert_eq!(environment.fd_limit, None);
+    }
+}

@@ -1,0 +1,126 @@
+//! Flags that several commands have.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use plimsoll_profile::Overrides;
+
+use crate::session::Conduct;
+
+/// What changes a profile.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "What is sent")]
+pub(crate) struct Intent {
+    /// Base URL of the target
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    target: Option<String>,
+    /// Key of the target, never shown; PLIMSOLL_KEY keeps it out of the process list, too
+    #[arg(long, value_name = "KEY")]
+    vk: Option<String>,
+    /// Model asked for
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Wire format of every scenario: openai-chat, openai-responses, openai-embeddings, anthropic-messages, http
+    #[arg(long, value_name = "NAME")]
+    protocol: Option<String>,
+    /// Load: `10:30s` users, `@50:30s` arrivals/s, `@5..50:30s` a ramp, `w` in front a warm-up
+    #[arg(long, value_name = "STAGES")]
+    stages: Option<String>,
+    /// Header of every request (repeatable)
+    #[arg(long = "header", short = 'H', value_name = "'NAME: VALUE'")]
+    headers: Vec<String>,
+    /// Any key of the profile, like `scenarios.simple.weight=3` (repeatable)
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    sets: Vec<String>,
+    /// Seed of every random draw
+    #[arg(long, value_name = "N")]
+    seed: Option<String>,
+    /// Part K (from 0) of N equal parts of the load, for several processes
+    #[arg(long, value_name = "K/N")]
+    shard: Option<String>,
+    /// Name of the run
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    #[command(flatten)]
+    tls: Tls,
+}
+
+/// How an https target is verified.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "What is sent")]
+pub(crate) struct Tls {
+    /// Trust these roots in place of the system's (PEM)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) ca_file: Option<String>,
+    /// Do not verify the target's certificate; every report says so
+    #[arg(long)]
+    pub(crate) insecure: bool,
+}
+
+impl Intent {
+    /// As the profile takes them.
+    pub(crate) fn overrides(&self) -> Overrides {
+        // The name comes first, so that an explicit `--set name=...` wins.
+        let name = self.name.iter().map(|name| format!("name={name}"));
+        Overrides {
+            target: self.target.clone(),
+            key: self.vk.clone(),
+            model: self.model.clone(),
+            protocol: self.protocol.clone(),
+            stages: self.stages.clone(),
+            seed: self.seed.clone(),
+            ca_file: self.tls.ca_file.clone(),
+            insecure: self.tls.insecure,
+            headers: self.headers.clone(),
+            sets: name.chain(self.sets.iter().cloned()).collect(),
+            shard: self.shard.clone(),
+        }
+    }
+}
+
+/// What is kept of a run.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "What comes out")]
+pub(crate) struct Output {
+    /// Folder in which the run gets its own, named by time and name
+    #[arg(long, value_name = "DIR", default_value = "runs", value_hint = ValueHint::DirPath)]
+    out: PathBuf,
+    /// No results.jsonl, the file with a line for each request
+    #[arg(long)]
+    no_jsonl: bool,
+}
+
+/// How strict and how talkative a run is.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "What comes out")]
+pub(crate) struct Manners {
+    /// Send no probe request before the load
+    #[arg(long)]
+    no_probe: bool,
+    /// Do not fail (exit 3) because the instrument was not good enough; the report still says so
+    #[arg(long)]
+    allow_invalid: bool,
+}
+
+/// No progress.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "What comes out")]
+pub(crate) struct Talk {
+    /// Show no progress on stderr
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+impl Output {
+    /// How a run is carried out whose files are kept.
+    pub(crate) fn keep(&self, conduct: Conduct) -> Conduct {
+        Conduct { out: Some(self.out.clone()), rows: !self.no_jsonl, ..conduct }
+    }
+}
+
+impl Manners {
+    /// How a run is carried out that keeps nothing.
+    pub(crate) const fn conduct(&self) -> Conduct {
+        Conduct { out: None, rows: false, probe: !self.no_probe, allow_invalid: self.allow_invalid }
+    }
+}

@@ -1,0 +1,142 @@
+//! The folder of a run and its files.
+
+mod plan;
+mod rows;
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use nix::sys::statvfs::statvfs;
+use plimsoll_metrics::RunSummary;
+use plimsoll_report::{Style, csv, json, prometheus, text};
+
+pub(crate) use plan::{StoredPlan, store_plan, thresholds};
+pub(crate) use rows::RowFile;
+
+/// The files of a run.
+pub(crate) mod file {
+    pub(crate) const PLAN: &str = "plan.json";
+    pub(crate) const ROWS: &str = "results.jsonl";
+    pub(crate) const SUMMARY: &str = "summary.json";
+    pub(crate) const TEXT: &str = "report.txt";
+    pub(crate) const CSV: &str = "report.csv";
+    pub(crate) const PROMETHEUS: &str = "metrics.prom";
+}
+
+/// Less free space than this is worth a warning: about two million rows.
+const SCARCE: u64 = 1 << 30;
+
+/// The folder of one run.
+#[derive(Debug)]
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    /// Makes `PARENT/STAMP-NAME`, or `PARENT/STAMP-NAME-2` and so on where another run was as quick.
+    ///
+    /// # Errors
+    /// Where the folder cannot be made.
+    pub(crate) fn create(parent: &Path, stamp: &str, name: &str) -> Result<Self> {
+        let refused = || {
+            format!(
+                "cannot write to the folder {}; choose a writable one with --out",
+                parent.display()
+            )
+        };
+        fs::create_dir_all(parent).with_context(refused)?;
+        Self::fresh(parent, &format!("{stamp}-{name}")).map(Self).with_context(refused)
+    }
+
+    fn fresh(parent: &Path, name: &str) -> io::Result<PathBuf> {
+        let mut path = parent.join(name);
+        for number in 2.. {
+            match fs::create_dir(&path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    path = parent.join(format!("{name}-{number}"));
+                }
+                done => return done.map(|()| path),
+            }
+        }
+        Err(ErrorKind::AlreadyExists.into())
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// What to tell the user where the disk is nearly full.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let disk = statvfs(&self.0).ok()?;
+        let free = disk.blocks_available() * disk.fragment_size();
+        (free < SCARCE).then(|| {
+            let (place, free) = (self.0.display(), free >> 20);
+            format!("only {free} MiB are free for {place}; a request takes about half a kilobyte (--no-jsonl takes none)")
+        })
+    }
+
+    /// Writes a file as a whole: a reader sees the old one or the new one.
+    pub(crate) fn write(&self, file: &str, content: &[u8]) -> Result<()> {
+        let path = self.0.join(file);
+        let new = self.0.join(format!(".{file}.new"));
+        let written = fs::write(&new, content).and_then(|()| fs::rename(&new, &path));
+        if written.is_err() {
+            // It would only be half a file.
+            let _ = fs::remove_file(&new);
+        }
+        written.with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Writes the summary in every form.
+    pub(crate) fn write_summary(&self, summary: &RunSummary) -> Result<()> {
+        self.write(file::SUMMARY, json(summary)?.as_bytes())?;
+        self.write(file::TEXT, text(summary, Style::default()).as_bytes())?;
+        self.write(file::CSV, csv(summary)?.as_bytes())?;
+        self.write(file::PROMETHEUS, prometheus(summary).as_bytes())
+    }
+
+    /// Takes the folder away again: there was no run.
+    pub(crate) fn discard(&self) {
+        // What cannot be removed does no harm.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_runs_in_one_second_get_two_folders() {
+        let parent = tempfile::tempdir().unwrap();
+        let out = parent.path().join("a/b");
+        let first = Folder::create(&out, "S", "n").unwrap();
+        let second = Folder::create(&out, "S", "n").unwrap();
+        assert_eq!((first.path(), second.path()), (&*out.join("S-n"), &*out.join("S-n-2")));
+        second.discard();
+        assert!(first.path().exists() && !out.join("S-n-2").exists());
+    }
+
+    #[test]
+    fn a_place_that_is_no_folder_is_refused_with_the_mend() {
+        let parent = tempfile::tempdir().unwrap();
+        let file = parent.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = format!("{:#}", Folder::create(&file, "S", "n").unwrap_err());
+        assert!(error.contains("choose a writable one with --out"), "{error}");
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_leaves_no_other_behind() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = Folder::create(parent.path(), "S", "n").unwrap();
+        folder.write("x", b"one").unwrap();
+        folder.write("x", b"two").unwrap();
+        assert_eq!(fs::read(folder.path().join("x")).unwrap(), b"two");
+        let mut files: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        files.sort();
+        assert_eq!(files, ["x"]);
+    }
+}

@@ -1,0 +1,76 @@
+//! `plan.json`: what was to be done, and all that a summary needs besides the rows.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+use plimsoll_engine::Run;
+use plimsoll_metrics::{RunFacts, Threshold};
+use plimsoll_profile::Plan;
+use serde::{Deserialize, Serialize};
+
+use super::{Folder, file};
+
+/// Version of the layout of `plan.json`.
+const SCHEMA: &str = "plimsoll.plan/1";
+
+#[derive(Serialize)]
+struct NewPlan<'a> {
+    schema: &'static str,
+    /// Shards of one run have the same.
+    schedule_fingerprint: String,
+    plan: &'a Plan,
+    facts: &'a RunFacts,
+}
+
+/// Writes the plan of a run that is about to begin. The plan itself shows no credentials.
+pub(crate) fn store_plan(folder: &Folder, run: &Run, facts: &RunFacts) -> Result<()> {
+    let plan = NewPlan {
+        schema: SCHEMA,
+        schedule_fingerprint: format!("{:016x}", run.schedule_fingerprint()),
+        plan: run.plan(),
+        facts,
+    };
+    let mut text = serde_json::to_vec_pretty(&plan)?;
+    text.push(b'\n');
+    folder.write(file::PLAN, &text)
+}
+
+/// What of a stored plan is needed to sum the run up again.
+#[derive(Debug, Deserialize)]
+pub(crate) struct StoredPlan {
+    schema: String,
+    plan: Intent,
+    /// Names, stages, targets, the machine.
+    pub(crate) facts: RunFacts,
+}
+
+#[derive(Debug, Deserialize)]
+struct Intent {
+    thresholds: BTreeMap<String, Vec<String>>,
+}
+
+impl StoredPlan {
+    /// Reads `plan.json`.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
+        let plan: Self = serde_json::from_slice(bytes)
+            .context("this is not a plan that this version can read")?;
+        anyhow::ensure!(
+            plan.schema == SCHEMA,
+            "the plan's layout is `{}`, and this version reads `{SCHEMA}`: use the version of plimsoll that wrote it",
+            plan.schema
+        );
+        Ok(plan)
+    }
+
+    /// The thresholds of the run.
+    pub(crate) fn thresholds(&self) -> Result<Vec<Threshold>> {
+        thresholds(&self.plan.thresholds)
+    }
+}
+
+/// Reads thresholds as a plan writes them.
+pub(crate) fn thresholds(written: &BTreeMap<String, Vec<String>>) -> Result<Vec<Threshold>> {
+    let all =
+        written.iter().flat_map(|(metric, bounds)| bounds.iter().map(move |bound| (metric, bound)));
+    all.map(|(metric, bound)| Ok(Threshold::parse(metric, bound)?)).collect()
+}

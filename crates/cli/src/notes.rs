@@ -1,0 +1,111 @@
+//! What a reader of the report must know besides the numbers.
+
+use plimsoll_engine::{Cause, ProbeReport};
+use plimsoll_measure::Stripe;
+use plimsoll_profile::Plan;
+
+use crate::secrets::Secrets;
+
+/// Causes of failure that are told; the counts of all are in the tables.
+const CAUSES: usize = 5;
+/// Characters of a target's message that are told.
+const MESSAGE: usize = 200;
+
+/// What is known before the load.
+pub(crate) fn before(plan: &Plan) -> Vec<String> {
+    let mut notes = Vec::new();
+    if cfg!(debug_assertions) {
+        notes.push(
+            "DEBUG BUILD: the generator is many times slower than it should be; build with --release".to_owned(),
+        );
+    }
+    if plan.tls.insecure {
+        notes.push("TLS VERIFICATION IS OFF (--insecure): the target may be anybody".to_owned());
+    }
+    if plan.shard != Stripe::WHOLE {
+        let (index, count) = (plan.shard.index(), plan.shard.count());
+        notes
+            .push(format!("this is shard {index} of {count} (counted from 0), not the whole load"));
+    }
+    notes
+}
+
+/// How the probe went.
+pub(crate) fn of_probe(probe: Option<&ProbeReport>, secrets: &Secrets) -> Vec<String> {
+    let Some(probe) = probe else {
+        return vec!["no probe request was sent before the load (--no-probe)".to_owned()];
+    };
+    let s = if probe.requests == 1 { "" } else { "s" };
+    let sent = format!("{} probe request{s} before the load, not counted", probe.requests);
+    let found = probe.findings.iter().map(|finding| {
+        let said = secrets.hide(&finding.message);
+        format!("the probe of {} (scenario {}): {said}", finding.lane, finding.scenario)
+    });
+    std::iter::once(sent).chain(found).collect()
+}
+
+/// Why requests did not complete, in the words of the first of each kind.
+pub(crate) fn of_causes(causes: &[Cause], secrets: &Secrets) -> Vec<String> {
+    let told = causes.iter().filter(|cause| !cause.first.is_empty()).take(CAUSES);
+    told.map(|cause| {
+        let first = shorten(&secrets.hide(&cause.first));
+        format!("{} x {}; the first said: {first}", cause.count, cause.kind)
+    })
+    .collect()
+}
+
+/// One line of bounded length.
+fn shorten(message: &str) -> String {
+    let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MESSAGE) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_engine::ProbeFinding;
+
+    fn secrets() -> Secrets {
+        std::iter::once("sk-1234").collect()
+    }
+
+    #[test]
+    fn the_first_message_of_each_kind_is_told_on_one_line_without_keys() {
+        let cause = |kind: &str, first: &str| Cause {
+            kind: kind.to_owned(),
+            count: 3,
+            first: first.to_owned(),
+        };
+        let causes = [cause("status 401", "bad\nkey sk-1234"), cause("reset", "")];
+        let notes = of_causes(&causes, &secrets());
+        assert_eq!(notes, ["3 x status 401; the first said: bad key <redacted>"]);
+    }
+
+    #[test]
+    fn long_messages_are_cut_between_characters() {
+        let note = shorten(&"é".repeat(300));
+        assert_eq!(note.chars().count(), MESSAGE + 3);
+    }
+
+    #[test]
+    fn the_probe_is_always_mentioned() {
+        assert!(of_probe(None, &secrets())[0].contains("--no-probe"));
+        let finding = ProbeFinding {
+            lane: "a:1".to_owned(),
+            scenario: "s".to_owned(),
+            message: "429 (sk-1234)".to_owned(),
+            fatal: false,
+        };
+        let probe = ProbeReport { requests: 1, findings: vec![finding] };
+        assert_eq!(
+            of_probe(Some(&probe), &secrets()),
+            [
+                "1 probe request before the load, not counted",
+                "the probe of a:1 (scenario s): 429 (<redacted>)"
+            ]
+        );
+    }
+}

@@ -1,0 +1,66 @@
+//! Keeps credentials out of what others wrote: a target's error message may quote the key that it refuses.
+
+use plimsoll_profile::{HeaderValue, Plan, REDACTED, Secret, is_sensitive};
+
+/// Shorter texts hide nothing, and would tear holes into innocent messages.
+const SHORTEST: usize = 4;
+
+/// The credentials of a plan.
+pub(crate) struct Secrets(Vec<String>);
+
+impl Secrets {
+    /// Collects the keys and the values of headers that carry credentials.
+    pub(crate) fn of(plan: &Plan) -> Self {
+        let lanes = plan.lanes.iter().flat_map(|lane| {
+            let headers = lane.headers.values().filter(|value| value.shown() == REDACTED);
+            lane.key
+                .as_ref()
+                .map(Secret::reveal)
+                .into_iter()
+                .chain(headers.map(HeaderValue::reveal))
+        });
+        let scenarios = plan.scenarios.iter().flat_map(|scenario| {
+            let http = scenario.http.iter().flat_map(|http| &http.headers);
+            let headers = scenario.headers.iter().chain(http);
+            headers.filter(|(name, _)| is_sensitive(name)).map(|(_, value)| value.as_str())
+        });
+        Self::from_iter(lanes.chain(scenarios))
+    }
+
+    /// The text, with every credential in it replaced.
+    pub(crate) fn hide(&self, text: &str) -> String {
+        self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), REDACTED))
+    }
+}
+
+impl<'a> FromIterator<&'a str> for Secrets {
+    /// Of `Bearer KEY`, the key alone is a secret too.
+    fn from_iter<I: IntoIterator<Item = &'a str>>(values: I) -> Self {
+        let parts =
+            |value: &'a str| [value].into_iter().chain(value.split_whitespace().next_back());
+        let mut all: Vec<_> = values.into_iter().flat_map(parts).map(str::to_owned).collect();
+        all.retain(|secret| secret.len() >= SHORTEST);
+        // The longest first: what is left of it must not be half a key.
+        all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        all.dedup();
+        Self(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_hidden_wherever_they_stand() {
+        let secrets: Secrets = ["sk-1234", "Bearer abcdef", "x", ""].into_iter().collect();
+        for (text, shown) in [
+            ("wrong key sk-1234!", "wrong key <redacted>!"),
+            ("got `Bearer abcdef`", "got `<redacted>`"),
+            ("token abcdef, again abcdef", "token <redacted>, again <redacted>"),
+            ("an x is no secret", "an x is no secret"),
+        ] {
+            assert_eq!(secrets.hide(text), shown);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! One run from its plan to its report: what `run`, `demo` and `http` have in common.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use plimsoll_engine::{Control, EngineError, ProbeReport, Run, RunResult, SampleSink};
+use plimsoll_measure::Nanos;
+use plimsoll_metrics::{RunFacts, RunSummary, Threshold};
+use plimsoll_profile::Plan;
+use plimsoll_report::text;
+use plimsoll_schedule::Load;
+
+use crate::console;
+use crate::descriptors::Descriptors;
+use crate::environment;
+use crate::exit::{Exit, Usage};
+use crate::folder::{self, Folder, RowFile};
+use crate::notes;
+use crate::progress::{Live, Screen};
+use crate::secrets::Secrets;
+use crate::signal;
+use crate::utc;
+
+/// How a run is carried out, besides its plan.
+pub(crate) struct Conduct {
+    /// Where its folder is made; `None` keeps nothing.
+    pub(crate) out: Option<PathBuf>,
+    /// Is there a row for each request?
+    pub(crate) rows: bool,
+    /// Is the target tried before the load?
+    pub(crate) probe: bool,
+    /// Does the exit code accept an instrument that was not good enough?
+    pub(crate) allow_invalid: bool,
+}
+
+/// What several runs of one process share: the terminal, the signals, the limits.
+pub(crate) struct Session {
+    screen: Screen,
+    control: Control,
+    descriptors: Option<Descriptors>,
+    listening: bool,
+}
+
+/// A run that was carried out.
+pub(crate) struct Finished {
+    pub(crate) summary: RunSummary,
+    pub(crate) exit: Exit,
+}
+
+impl Session {
+    /// Prepares the process: raises its limits, and finds out what the terminal can show.
+    pub(crate) fn open(quiet: bool) -> Self {
+        let screen = Screen::of_stderr(quiet);
+        let descriptors = Descriptors::raise();
+        descriptors.and_then(Descriptors::told).into_iter().for_each(|told| screen.tell(&told));
+        Self { screen, control: Control::new(), descriptors, listening: false }
+    }
+
+    /// Where to tell the user something.
+    pub(crate) const fn screen(&self) -> &Screen {
+        &self.screen
+    }
+
+    /// Carries a plan out, and keeps and shows what came of it.
+    ///
+    /// # Errors
+    /// Where there could be no run; what the target did is in the summary.
+    pub(crate) fn carry_out(&mut self, plan: Plan, conduct: &Conduct) -> Result<Finished> {
+        let secrets = Secrets::of(&plan);
+        let thresholds = folder::thresholds(&plan.thresholds)?;
+        self.warn_of(&plan);
+        let run = Run::prepare(plan).map_err(fault_of_plan)?;
+        let mut facts = run.facts();
+        facts.environment = environment::read(self.descriptors);
+        facts.notes = notes::before(run.plan());
+        let make = |out| self.make_folder(out, &run, &facts);
+        let folder = conduct.out.as_deref().map(make).transpose()?;
+        let probed = conduct.probe.then(|| probe(&run, &secrets)).transpose();
+        let probed = probed.inspect_err(|_| folder.iter().for_each(Folder::discard))?;
+        facts.notes.extend(notes::of_probe(probed.as_ref(), &secrets));
+        let keep = |folder| keep(folder, &run, &facts, conduct.rows);
+        let sink = folder.as_ref().and_then(|folder| keep(folder).transpose()).transpose()?;
+        let result = self.load(run, sink)?;
+        let summary = sum_up(result, facts, &thresholds, &secrets)?;
+        self.conclude(summary, folder, conduct.allow_invalid)
+    }
+
+    fn warn_of(&self, plan: &Plan) {
+        let connections = connections(plan);
+        let warning = self.descriptors.and_then(|descriptors| descriptors.warning(connections));
+        warning.into_iter().for_each(|warning| self.screen.warn(&warning));
+    }
+
+    /// The folder with the plan in it, which shows that it can be written to.
+    fn make_folder(&self, out: &Path, run: &Run, facts: &RunFacts) -> Result<Folder> {
+        let folder = Folder::create(out, &utc::stamp(facts.run.started_unix_ns), &facts.run.name)?;
+        folder::store_plan(&folder, run, facts)?;
+        folder.warning().into_iter().for_each(|warning| self.screen.warn(&warning));
+        Ok(folder)
+    }
+
+    /// The load itself, which Ctrl-C ends early.
+    fn load(&mut self, run: Run, sink: Option<Box<dyn SampleSink>>) -> Result<RunResult> {
+        self.listen()?;
+        let facts = run.facts();
+        let length = facts.stages.iter().map(|stage| stage.duration_s).sum();
+        let stages = facts.stages.into_iter().map(|stage| stage.name).collect();
+        let mut live = Live::begin(&self.screen, stages, Nanos::from_secs_f64(length));
+        Ok(run.start(sink, &self.control, &mut |progress| live.show(progress))?)
+    }
+
+    fn listen(&mut self) -> Result<()> {
+        if !std::mem::replace(&mut self.listening, true) {
+            let (control, screen) = (self.control.clone(), self.screen.clone());
+            signal::listen(move || {
+                control.interrupt();
+                screen.tell("finishing; press Ctrl-C again to stop at once");
+            })?;
+        }
+        Ok(())
+    }
+
+    fn conclude(
+        &self,
+        summary: RunSummary,
+        folder: Option<Folder>,
+        allow_invalid: bool,
+    ) -> Result<Finished> {
+        console::print(&text(&summary, console::style()))?;
+        if let Some(folder) = &folder {
+            folder.write_summary(&summary)?;
+            console::print_line(&format!("\nfiles: {}", folder.path().display()))?;
+        }
+        if summary.total.counters.completed == 0 {
+            self.screen.warn("no request was completed outside of warm-up");
+        }
+        let exit = Exit::of_run(&summary, allow_invalid);
+        Ok(Finished { summary, exit })
+    }
+}
+
+/// What keeps a plan from being prepared is in the plan; only threads and timers are the machine's business.
+fn fault_of_plan(error: EngineError) -> anyhow::Error {
+    match error {
+        EngineError::Thread(_) | EngineError::Worker(_) | EngineError::WorkerPanicked => {
+            error.into()
+        }
+        error => Usage(error.to_string()).into(),
+    }
+}
+
+/// Connections that a plan may need at once.
+fn connections(plan: &Plan) -> u64 {
+    let of_stage = |load: &Load| match *load {
+        Load::Closed { from, to } => u64::from(from.max(to)) / plan.shard.count(),
+        Load::Open { .. } | Load::Trace => 0,
+    };
+    plan.stages.0.iter().map(|stage| of_stage(&stage.load)).max().unwrap_or(0)
+}
+
+/// Tries the target. A finding that would make the load pointless is an error.
+fn probe(run: &Run, secrets: &Secrets) -> Result<ProbeReport> {
+    let report = run.probe()?;
+    let fatal: Vec<_> = report
+        .findings
+        .iter()
+        .filter(|finding| finding.fatal)
+        .map(|finding| {
+            format!(
+                "{} (scenario {}): {}",
+                finding.lane,
+                finding.scenario,
+                secrets.hide(&finding.message)
+            )
+        })
+        .collect();
+    if !fatal.is_empty() {
+        bail!("{}\nno load was sent; --no-probe sends it all the same", fatal.join("\n"));
+    }
+    Ok(report)
+}
+
+/// Writes the plan anew, with what the probe found, and opens the file of rows.
+fn keep(
+    folder: &Folder,
+    run: &Run,
+    facts: &RunFacts,
+    rows: bool,
+) -> Result<Option<Box<dyn SampleSink>>> {
+    folder::store_plan(folder, run, facts)?;
+    let open =
+        || -> Result<Box<dyn SampleSink>> { Ok(Box::new(RowFile::create(folder, facts.clone())?)) };
+    rows.then(open).transpose()
+}
+
+fn sum_up(
+    result: RunResult,
+    planned: RunFacts,
+    thresholds: &[Threshold],
+    secrets: &Secrets,
+) -> Result<RunSummary> {
+    let mut facts = result.facts;
+    facts.environment = planned.environment;
+    facts.notes = planned.notes;
+    facts
+        .notes
+        .extend(result.sink.error.map(|error| format!("results.jsonl is cut short: {error}")));
+    facts.notes.extend(notes::of_causes(&result.causes, secrets));
+    Ok(RunSummary::build(facts, result.health, &result.snapshot, thresholds)?)
+}
