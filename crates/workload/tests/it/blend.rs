@@ -1,5 +1,7 @@
 //! Which scenario, and that nothing but the key decides.
 
+use std::fmt::Write as _;
+
 use plimsoll_measure::{ConversationKey, Seed};
 use plimsoll_workload::{CacheMode, ScenarioSpec, Workload};
 use proptest::prelude::*;
@@ -44,7 +46,8 @@ fn transcript(workload: &Workload, key: u64) -> String {
     let mut talk = workload.conversation(ConversationKey(key), None);
     let mut all = format!("{:?} {}", talk.scenario(), talk.id());
     while talk.turn().is_some() {
-        all += &format!("\n{} {:?} {:?}", talk.request_id(), talk.think_time(), chat(&talk));
+        let turn = (talk.request_id(), talk.think_time(), chat(&talk));
+        writeln!(all, "\n{turn:?}").unwrap();
         talk.advance(Some("fine"));
     }
     all

@@ -1,5 +1,10 @@
 //! What is said, seen from outside: through the public interface, with expected values of its own.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests may fail loudly, and say what they skip"
+)]
 
 mod alone;
 mod blend;

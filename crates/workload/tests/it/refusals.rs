@@ -17,10 +17,6 @@ fn refusal(scenarios: &[ScenarioSpec]) -> String {
     error.to_string()
 }
 
-fn pool(count: u32, approx_tokens: u32) -> Option<PrefixPool> {
-    Some(PrefixPool { count, approx_tokens })
-}
-
 #[test]
 fn every_fault_is_told_with_its_place_and_mend() {
     let ok = scenario;
@@ -29,6 +25,7 @@ fn every_fault_is_told_with_its_place_and_mend() {
         let (method, path) = ("GET".to_owned(), path.to_owned());
         Some(HttpSpec { method, path, headers: BTreeMap::new(), body: String::new() })
     };
+    let pool = |count, approx_tokens| Some(PrefixPool { count, approx_tokens });
     let upside_down = DurationSpec::Uniform { min: Nanos::from_secs(2), max: Nanos::from_secs(1) };
     let no_spread = DurationSpec::Lognormal { median: Nanos::ZERO, p95: Nanos::from_secs(1) };
     for (spec, part) in [

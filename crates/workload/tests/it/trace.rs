@@ -122,7 +122,7 @@ fn windows_that_cannot_be_played_are_refused() {
             "the window from 5s to 5s is empty",
         ),
         (
-            TraceSpec { from: secs(5), ..base.clone() },
+            TraceSpec { from: secs(5), ..base },
             "no row lies in the window from 5s: the recording lasts 1s",
         ),
     ] {
