@@ -3,18 +3,21 @@
 mod headers;
 mod scenarios;
 
+use std::io;
 use std::path::Path;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::Threshold;
 use plimsoll_protocol::Dialect;
+use plimsoll_workload::{TraceSpec, WindowFault, WorkloadError};
 
 use crate::document::{self, Profile, is_plain};
 use crate::draft::{Draft, Found};
 use crate::error::{Fault, Problem, Problems, Source};
 use crate::place::Place;
-use crate::resolve::Purpose;
+use crate::resolve::{Purpose, scenario_name};
 use crate::spec::ProfileFile;
+use crate::suggest;
 use crate::url::{TargetUrl, UrlFault};
 
 /// Everything that is needed to judge the values of a profile.
@@ -28,6 +31,9 @@ pub(crate) struct Check<'a> {
 
 /// What a key looks like that nobody has filled in yet.
 const PLACEHOLDER: &str = "REPLACE_";
+
+/// So many bad lines of a trace are shown one by one: they are mostly bad in the same way.
+const SHOWN_ROWS: usize = 3;
 
 impl Check<'_> {
     /// The target's address, or every problem of the values and those that were found before.
@@ -148,15 +154,37 @@ impl Check<'_> {
         }
     }
 
+    /// Reads the trace as the run will, so that what is wrong with it is known before.
     fn trace(&mut self) {
         let Some(trace) = &self.file.trace else { return };
-        if !(trace.time_scale.is_finite() && trace.time_scale > 0.0) {
-            let mend = "write 1 to play it as recorded, 10 to play it ten times as fast";
-            self.report(top("trace").key("time_scale"), "is not above zero", mend);
-        }
-        if trace.to.is_some_and(|to| to <= trace.from.unwrap_or_default()) {
-            let mend = "write an end after `from`, or leave `to` out";
-            self.report(top("trace").key("to"), "is not after `from`", mend);
+        let place = top("trace").key("file");
+        let file = resolve_path(self.profile, self.draft, &place, &trace.file);
+        match document::read_trace(&TraceSpec { file, ..trace.clone() }) {
+            Ok(_) => {}
+            Err(WorkloadError::Read { file, source }) => self.unreadable(place, &file, &source),
+            Err(WorkloadError::Window { fault, .. }) => {
+                let key = match fault {
+                    WindowFault::Scale(_) => "time_scale",
+                    WindowFault::UpsideDown { .. } => "to",
+                    WindowFault::Outside { .. } => "from",
+                    _ => "file",
+                };
+                self.report_fault(top("trace").key(key), Fault::of(&fault));
+            }
+            Err(WorkloadError::Trace { problems, more }) => {
+                for row in problems.iter().take(SHOWN_ROWS) {
+                    self.report_fault(place.clone(), Fault::of(row));
+                }
+                let more = more + problems.len().saturating_sub(SHOWN_ROWS) as u64;
+                if more > 0 {
+                    self.report(
+                        place,
+                        format!("{more} more lines cannot be read"),
+                        "see those above",
+                    );
+                }
+            }
+            Err(error) => self.report_fault(place, Fault::of(&error)),
         }
     }
 
@@ -165,29 +193,29 @@ impl Check<'_> {
         let named = [
             (top("tokenizer"), file.tokenizer.as_deref()),
             (top("tls").key("ca_file"), file.tls.ca_file.as_deref()),
-            (top("trace").key("file"), file.trace.as_ref().map(|trace| trace.file.as_path())),
         ];
         for (place, path) in named {
             let Some(path) = path else { continue };
             let path = resolve_path(self.profile, self.draft, &place, path);
             if let Err(error) = document::try_open(&path) {
-                let cause = format!(
-                    "names `{}`, which cannot be read ({})",
-                    path.display(),
-                    document::plain_error(&error)
-                );
-                self.report(
-                    place,
-                    cause,
-                    "give the path of a file, relative to the profile's folder",
-                );
+                self.unreadable(place, &path, &error);
             }
         }
+    }
+
+    fn unreadable(&mut self, place: Place, path: &Path, error: &io::Error) {
+        let cause = format!(
+            "names `{}`, which cannot be read ({})",
+            path.display(),
+            document::plain_error(error)
+        );
+        self.report(place, cause, "give the path of a file, relative to the profile's folder");
     }
 
     fn thresholds(&mut self) {
         for (metric, expressions) in &self.file.thresholds {
             let place = top("thresholds").key(metric);
+            self.scenario_of(metric, &place);
             if expressions.is_empty() {
                 self.report(
                     place.clone(),
@@ -195,11 +223,24 @@ impl Check<'_> {
                     "write one, like `[\"p(95)<500ms\"]`, or leave it out",
                 );
             }
-            for (index, expression) in expressions.iter().enumerate() {
-                if let Err(error) = Threshold::parse(metric, expression) {
-                    self.report_fault(place.index(index), Fault::of(&error));
-                }
+            let faults = expressions.iter().map(|text| Threshold::parse(metric, text).err());
+            for (index, error) in
+                faults.enumerate().filter_map(|(index, error)| Some((index, error?)))
+            {
+                self.report_fault(place.index(index), Fault::of(&error));
             }
+        }
+    }
+
+    /// A bound on `ttft{scenario:NAME}` needs a scenario of that name: without samples it never passes.
+    fn scenario_of(&mut self, metric: &str, place: &Place) {
+        let inside = metric.split_once("{scenario:").and_then(|(_, rest)| rest.strip_suffix('}'));
+        let Some(name) = inside.map(str::trim) else { return };
+        let names: Vec<_> = self.file.scenarios.iter().enumerate().map(scenario_name).collect();
+        if !names.iter().any(|known| known == name) {
+            let known: Vec<_> = names.iter().map(String::as_str).collect();
+            let cause = format!("is about a scenario `{name}`, which there is not");
+            self.report(place.clone(), cause, suggest::instead(name, &known));
         }
     }
 }

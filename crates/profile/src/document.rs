@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use plimsoll_workload::{Trace, TraceSpec, WorkloadError};
+
 use crate::builtin;
 use crate::error::{Fault, Problem, Problems, Source};
 use crate::place::Place;
@@ -79,24 +81,16 @@ impl std::fmt::Debug for Profile {
     }
 }
 
-/// Reads a file that a plan names: from the disk, or one that is built in (`builtin:...`).
-///
-/// # Errors
-/// As the system gives them; `NotFound` for a built-in file that does not exist.
-pub fn read_file(path: &Path) -> io::Result<Cow<'static, [u8]>> {
-    match builtin_path(path) {
-        Some(name) => builtin::file(name)
-            .map(|text| Cow::Borrowed(text.as_bytes()))
-            .ok_or_else(|| io::ErrorKind::NotFound.into()),
-        None => std::fs::read(path).map(Cow::Owned),
-    }
+/// Reads a trace from the disk, or one that is built in.
+pub(crate) fn read_trace(spec: &TraceSpec) -> Result<Trace, WorkloadError> {
+    let Some(name) = builtin_path(&spec.file) else { return Trace::load(spec, Path::new("")) };
+    let missing =
+        || WorkloadError::Read { file: spec.file.clone(), source: io::ErrorKind::NotFound.into() };
+    Trace::parse(spec, builtin::file(name).ok_or_else(missing)?.as_bytes())
 }
 
 /// Can the file be read?
 pub(crate) fn try_open(path: &Path) -> io::Result<()> {
-    if builtin_path(path).is_some() {
-        return read_file(path).map(drop);
-    }
     if std::fs::metadata(path)?.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }

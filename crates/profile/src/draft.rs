@@ -18,18 +18,24 @@ pub(crate) struct Draft {
     /// Places that the environment or a flag has written, the latest last.
     written: Vec<(Place, Source)>,
     problems: Vec<Problem>,
+    /// Places whose values cannot be used.
+    unusable: Vec<Place>,
 }
 
 impl Draft {
     /// The values of a file.
     pub(crate) const fn new(root: Value, file: Source) -> Self {
-        Self { root, file, written: Vec::new(), problems: Vec::new() }
+        Self { root, file, written: Vec::new(), problems: Vec::new(), unusable: Vec::new() }
     }
 
-    /// Where the value at `place` was written.
+    /// Where the value at `place` was written: as a whole, or else the latest part of it.
     pub(crate) fn source(&self, place: &Place) -> &Source {
-        let latest = self.written.iter().rev().find(|(written, _)| place.is_within(written));
-        latest.map_or(&self.file, |(_, source)| source)
+        let latest = |holds: fn(&Place, &Place) -> bool| {
+            self.written.iter().rev().find(|(written, _)| holds(place, written))
+        };
+        let found =
+            latest(Place::is_within).or_else(|| latest(|place, written| written.is_within(place)));
+        found.map_or(&self.file, |(_, source)| source)
     }
 
     /// Where the behaviour `key` of scenario `index` was written: there, or at the top of the profile.
@@ -43,8 +49,10 @@ impl Draft {
         if implicit || (top_has_it && !scenario_has_it) { top } else { own }
     }
 
+    /// Reports a value that cannot be used.
     fn report(&mut self, place: Place, fault: Fault) {
         let source_name = self.source(&place).clone();
+        self.unusable.push(place.clone());
         self.problems.push(Problem { source_name, place, fault });
     }
 
@@ -121,7 +129,7 @@ impl Draft {
         match locate(&self.root, path) {
             Ok(place) => self.write(place, text, source),
             Err((place, fault)) => {
-                self.problems.push(Problem { source_name: source, place, fault })
+                self.problems.push(Problem { source_name: source, place, fault });
             }
         }
     }
@@ -139,36 +147,36 @@ impl Draft {
     pub(crate) fn expand(&mut self, environment: &Environment) {
         let mut texts = Vec::new();
         collect_dollars(&self.root, &Place::top(), &mut texts);
+        texts.retain(|(place, _)| *self.source(place) == self.file);
         for (place, text) in texts {
-            if self.source(&place) != &self.file {
-                continue;
+            let expanded = environment.expand(&text);
+            if let Ok(text) = &expanded {
+                self.replace(&place, read_text(&place, text));
             }
-            match environment.expand(&text) {
-                Ok(expanded) => {
-                    let value = read_text(&place, &expanded);
-                    place.find_mut(&mut self.root).into_iter().for_each(|old| *old = value.clone());
-                }
-                Err(faults) => {
-                    faults.into_iter().for_each(|fault| self.report(place.clone(), fault))
-                }
+            for fault in expanded.err().into_iter().flatten() {
+                self.report(place.clone(), fault);
             }
+        }
+    }
+
+    fn replace(&mut self, place: &Place, value: Value) {
+        if let Some(old) = place.find_mut(&mut self.root) {
+            *old = value;
         }
     }
 
     /// Compares the values with the schema. What is wrong is taken out, so that the rest can be typed
     /// and checked further; the problems so far are handed over with the places taken out.
     pub(crate) fn check_shape(&mut self) -> Found {
-        let unexpanded: Vec<_> =
-            self.problems.iter().map(|problem| problem.place.clone()).collect();
-        let known = |place: &Place| unexpanded.iter().any(|bad| bad == place);
+        let unexpanded = self.unusable.clone();
         for (place, fault) in shape::faults(&self.root) {
-            if !known(&place) {
+            if !unexpanded.contains(&place) {
                 self.report(place, fault);
             }
         }
-        let removed: Vec<_> = self.problems.iter().map(|problem| unit_of(&problem.place)).collect();
+        let removed: Vec<_> = self.unusable.iter().map(unit_of).collect();
         for place in &removed {
-            place.find_mut(&mut self.root).into_iter().for_each(|value| *value = Value::Null);
+            self.replace(place, Value::Null);
         }
         Found { problems: std::mem::take(&mut self.problems), removed }
     }

@@ -44,10 +44,19 @@ impl Fault {
     /// From the message of another crate's error, which is written `CAUSE; MEND` or `CAUSE: MEND`.
     pub(crate) fn of(error: &impl ToString) -> Self {
         let message = error.to_string();
-        let parts = message.rsplit_once("; ").or_else(|| message.rsplit_once(": "));
-        let (cause, mend) = parts.unwrap_or((&message, "correct it"));
-        Self::new(cause, mend)
+        let seam = last_outside_of_quotes(&message, "; ")
+            .or_else(|| last_outside_of_quotes(&message, ": "));
+        match seam {
+            Some(at) => Self::new(&message[..at], &message[at + 2..]),
+            None => Self::new(message, "correct it"),
+        }
     }
+}
+
+/// Where `sign` stands for the last time outside of back-quotes.
+fn last_outside_of_quotes(text: &str, sign: &str) -> Option<usize> {
+    let quoted = |at: usize| text[..at].matches('`').count() % 2 == 1;
+    text.rmatch_indices(sign).map(|(at, _)| at).find(|at| !quoted(*at))
 }
 
 /// One thing that is wrong with a profile.

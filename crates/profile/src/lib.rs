@@ -9,7 +9,7 @@
 //! - [`Profile`]: a profile's text, from a file or built in ([`builtin_names`])
 //! - [`load`]: all of the above; every problem comes at once, with its source, its place and its mend
 //! - [`schema`](fn@schema): the JSON Schema of [`ProfileFile`], for editors
-//! - [`read_file`]: the files that a plan names, some of which are built in
+//! - [`Plan::read_trace`]: the trace that a plan names, from a file or built in
 //!
 //! No sockets, no results and no terminal here.
 
@@ -33,7 +33,7 @@ mod tree;
 mod url;
 
 pub use builtin::{names as builtin_names, profile as builtin};
-pub use document::{Profile, read_file};
+pub use document::Profile;
 pub use environment::Environment;
 pub use error::{Fault, Problem, Problems, Source};
 pub use overrides::Overrides;

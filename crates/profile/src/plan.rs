@@ -7,12 +7,11 @@ use std::path::PathBuf;
 use plimsoll_measure::{Nanos, Seed, Stripe};
 use plimsoll_protocol::Dialect;
 use plimsoll_schedule::{Arrivals, Stages};
-use plimsoll_workload::{ScenarioSpec, TraceSpec};
+use plimsoll_workload::{ScenarioSpec, Trace, TraceSpec, WorkloadError};
 use schemars::JsonSchema;
-use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
 
+use crate::document;
 use crate::secret::{HeaderValue, REDACTED, Secret, is_sensitive};
 use crate::url::TargetUrl;
 
@@ -114,34 +113,37 @@ pub struct Plan {
 impl Plan {
     /// The plan as a person reads it: YAML, every default visible, credentials redacted.
     pub fn show(&self) -> String {
-        let value = serde_json::to_value(self).unwrap_or_default();
-        serde_saphyr::to_string(&value).unwrap_or_default()
+        serde_saphyr::to_string(self).unwrap_or_default()
+    }
+
+    /// Reads the trace, which may be one that comes with the tool.
+    ///
+    /// # Errors
+    /// As [`Trace::load`].
+    pub fn read_trace(&self) -> Result<Option<Trace>, WorkloadError> {
+        self.trace.as_ref().map(document::read_trace).transpose()
     }
 }
 
 impl fmt::Debug for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Plan {}", serde_json::to_value(self).unwrap_or_default())
+        f.write_str(&self.show())
     }
 }
 
 /// Scenarios know their headers as plain texts; what is shown of them is redacted by name.
 fn scenarios<S: Serializer>(scenarios: &[ScenarioSpec], serializer: S) -> Result<S::Ok, S::Error> {
-    let mut value = serde_json::to_value(scenarios).map_err(S::Error::custom)?;
-    for scenario in value.as_array_mut().into_iter().flatten() {
-        for place in ["/headers", "/http/headers"] {
-            scenario.pointer_mut(place).into_iter().for_each(redact);
-        }
-    }
-    value.serialize(serializer)
+    serializer.collect_seq(scenarios.iter().cloned().map(redacted))
 }
 
-fn redact(headers: &mut Value) {
-    for (name, value) in headers.as_object_mut().into_iter().flatten() {
+fn redacted(mut scenario: ScenarioSpec) -> ScenarioSpec {
+    let of_http = scenario.http.iter_mut().flat_map(|http| &mut http.headers);
+    for (name, value) in scenario.headers.iter_mut().chain(of_http) {
         if is_sensitive(name) {
-            *value = REDACTED.into();
+            REDACTED.clone_into(value);
         }
     }
+    scenario
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
@@ -149,7 +151,6 @@ fn seed<S: Serializer>(seed: &Seed, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(seed.0)
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
 fn stripe<S: Serializer>(stripe: &Stripe, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{}/{}", stripe.index(), stripe.count()))
 }

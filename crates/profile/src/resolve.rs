@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use plimsoll_measure::{Seed, Stripe};
 use plimsoll_workload::{Content, ScenarioSpec, TraceSpec};
-use serde::Deserialize;
+use serde::Deserialize as _;
 
 use crate::check::{Check, resolve_path};
 use crate::document::Profile;
@@ -162,11 +162,18 @@ fn header_values(headers: BTreeMap<String, String>) -> BTreeMap<String, HeaderVa
         .collect()
 }
 
-fn scenario((index, file): (usize, ScenarioFile)) -> ScenarioSpec {
+/// The name of a scenario, given or by its position.
+pub(crate) fn scenario_name((index, file): (usize, &ScenarioFile)) -> String {
+    file.name.clone().unwrap_or_else(|| format!("scenario-{}", index + 1))
+}
+
+/// A scenario with every default filled in.
+pub(crate) fn scenario((index, file): (usize, ScenarioFile)) -> ScenarioSpec {
+    let name = scenario_name((index, &file));
     let Behaviour { protocol, turns, stream, system, content, max_tokens, .. } = file.behaviour;
     let Behaviour { think_time, cache_mode, prefix_pool, parameters, http, .. } = file.behaviour;
     ScenarioSpec {
-        name: file.name.unwrap_or_else(|| format!("scenario-{}", index + 1)),
+        name,
         weight: file.weight,
         protocol,
         turns,

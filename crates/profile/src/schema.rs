@@ -58,7 +58,8 @@ impl Kind {
         match self {
             Self::Null => "nothing",
             Self::Truth => "true or false",
-            Self::Whole | Self::Fraction => "a number",
+            Self::Whole => "a number",
+            Self::Fraction => "a number with a decimal point",
             Self::Text => "a text",
             Self::List => "a list",
             Self::Mapping => "a mapping",

@@ -1,7 +1,7 @@
 //! Does a profile have the shape that the schema asks for? Every place where it has not is reported.
 
 use plimsoll_measure::Nanos;
-use plimsoll_schedule::Stages;
+use plimsoll_schedule::{ScheduleError, Stages};
 use serde_json::{Map, Value};
 
 use crate::error::Fault;
@@ -42,7 +42,9 @@ impl Walk {
             Value::String(text) => self.text(text, &fitting, place),
             Value::Number(number) => {
                 let fault = number.as_f64().and_then(|number| out_of_range(number, fitting[0]));
-                fault.into_iter().for_each(|fault| self.report(place, fault));
+                if let Some(fault) = fault {
+                    self.report(place, fault);
+                }
             }
             Value::Bool(_) | Value::Null => {}
         }
@@ -124,41 +126,61 @@ fn select_by_key<'s>(map: &Map<String, Value>, forms: &[Node<'s>]) -> Result<Nod
 }
 
 fn wrong_kind(value: &Value, forms: &[Node<'_>]) -> Fault {
-    let mut wanted: Vec<_> = forms.iter().map(|form| describe(*form)).collect();
-    wanted.dedup();
-    let kind = Kind::of(value);
     let cause = match value {
-        // The number is known to be no secret where a length of time is wanted.
+        Value::Bool(value) => format!("is `{value}`"),
         Value::Number(_) if wants_duration(forms) => "is a number without a unit".to_owned(),
-        _ => format!("is {}", kind.name()),
+        _ => format!("is {}", Kind::of(value).name()),
     };
-    let quotes = matches!(kind, Kind::Whole | Kind::Fraction | Kind::Truth)
-        && forms.iter().all(|form| form.format().is_none() && form.words().next().is_none())
-        && forms.iter().any(|form| form.allows(Kind::Text));
-    let hint = if quotes { ", in quotes" } else { "" };
-    Fault::new(cause, format!("write {}{hint}", wanted.join(" or ")))
+    let wanted = describe(forms);
+    let mend = match value {
+        Value::Number(_) | Value::Bool(_) => wanted.replace("a text", "a text in quotes"),
+        Value::String(text) if text.parse::<f64>().is_ok() => wanted + " without quotes",
+        _ => wanted,
+    };
+    Fault::new(cause, format!("write {mend}"))
 }
 
 fn wants_duration(forms: &[Node<'_>]) -> bool {
     forms.iter().any(|form| form.format() == Some("duration"))
 }
 
-/// What a form of a value is called in a message.
-fn describe(form: Node<'_>) -> String {
-    let words: Vec<_> = form.words().collect();
+/// What the forms of a value are called in a message.
+fn describe(forms: &[Node<'_>]) -> String {
+    let (mappings, others): (Vec<_>, Vec<_>) =
+        forms.iter().copied().partition(|form| form.allows(Kind::Mapping));
+    let mut words: Vec<_> = others.iter().copied().flat_map(Node::words).collect();
+    words.dedup();
+    let mut names: Vec<String> = Vec::new();
     if !words.is_empty() {
-        return suggest::one_of(&words);
+        names.push(suggest::one_of(&words));
     }
+    names.extend(
+        others
+            .iter()
+            .filter(|form| form.words().next().is_none())
+            .map(|form| noun(*form).to_owned()),
+    );
+    if !mappings.is_empty() {
+        let mut keys: Vec<_> = mappings.iter().filter_map(|form| form.required().next()).collect();
+        keys.dedup();
+        let which = if keys.is_empty() {
+            String::new()
+        } else {
+            format!(" with {}", suggest::one_of(&keys))
+        };
+        names.push(format!("a mapping{which}"));
+    }
+    names.join(", or ")
+}
+
+/// What a value other than a mapping is called in a message.
+fn noun(form: Node<'_>) -> &'static str {
     match form.format() {
-        Some("duration") => return "a length of time with a unit, like `30s`".to_owned(),
-        Some("size") => return "a size with a unit, like `16MiB`, or a number of bytes".to_owned(),
-        Some("stages") => return "stages, like `10:30s` or `\"@100:30s\"`".to_owned(),
+        Some("duration") => return "a length of time with a unit, like `30s`",
+        Some("size") => return "a size with a unit, like `16MiB`, or a number of bytes",
+        Some("stages") => return "stages, like `10:30s` or `\"@100:30s\"`",
         _ => {}
     }
-    let mapping = || match form.required().next() {
-        Some(key) => format!("a mapping with `{key}`"),
-        None => "a mapping".to_owned(),
-    };
     let named = [
         (Kind::Text, "a text"),
         (Kind::Fraction, "a number"),
@@ -166,10 +188,7 @@ fn describe(form: Node<'_>) -> String {
         (Kind::Truth, "`true` or `false`"),
         (Kind::List, "a list"),
     ];
-    named
-        .iter()
-        .find(|(kind, _)| form.allows(*kind))
-        .map_or_else(mapping, |(_, name)| (*name).to_owned())
+    named.iter().find(|(kind, _)| form.allows(*kind)).map_or("a value", |(_, name)| name)
 }
 
 fn unknown_key(key: &str, form: Node<'_>) -> Fault {
@@ -183,14 +202,9 @@ fn unknown_word(word: &str, known: &[&str]) -> Fault {
 }
 
 fn missing(form: Node<'_>, key: &str) -> Fault {
-    let wanted = form
-        .member(key)
-        .map(schema::forms)
-        .and_then(|forms| forms.first().map(|form| describe(*form)));
-    Fault::new(
-        "is missing",
-        format!("write `{key}:` and {}", wanted.as_deref().unwrap_or("a value")),
-    )
+    let wanted =
+        form.member(key).map_or_else(String::new, |schema| describe(&schema::forms(schema)));
+    Fault::new("is missing", format!("write `{key}:` and {wanted}"))
 }
 
 /// Is a number outside of its bounds, or of the integer type of its format?
@@ -215,7 +229,7 @@ fn notation(name: &str, text: &str) -> Vec<Fault> {
             .parse::<Stages>()
             .err()
             .iter()
-            .flat_map(|error| error.problems())
+            .flat_map(ScheduleError::problems)
             .map(Fault::of)
             .collect(),
         _ => Vec::new(),

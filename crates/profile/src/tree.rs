@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
+use serde_saphyr::UserMessageFormatter;
+use serde_saphyr::options::NonFiniteFloatPolicy;
 
 use crate::error::Fault;
 
@@ -49,13 +51,18 @@ fn json(text: &str) -> Result<Value, Fault> {
     Tree { depth: 0 }
         .deserialize(&mut reader)
         .and_then(|value| reader.end().map(|()| value))
-        .map_err(|error| Fault::new(format!("is not JSON: {error}"), "correct it there"))
+        .map_err(|error| {
+            Fault::new(format!("is not JSON that can be used: {error}"), "correct it there")
+        })
 }
 
 fn yaml(text: &str) -> Result<Value, Fault> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
+        // A snippet would quote the text.
         with_snippet: false,
+        // So that the visitor below sees them, and refuses them.
+        non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_ALIASED },
         budget: serde_saphyr::budget! {
             max_depth: MAX_DEPTH,
@@ -66,10 +73,23 @@ fn yaml(text: &str) -> Result<Value, Fault> {
     serde_saphyr::with_deserializer_from_str_with_options(text, options, |reader| {
         Tree { depth: 0 }.deserialize(reader)
     })
-    .map_err(|error| {
-        let mend = "correct it there; texts that start with `@`, `*`, `&`, `%` or `{`, or have `: ` or ` #` in them, need quotes";
-        Fault::new(format!("is not YAML: {error}"), mend)
-    })
+    .map_err(|error| unusable(&error))
+}
+
+fn unusable(error: &serde_saphyr::Error) -> Fault {
+    if let serde_saphyr::Error::DuplicateMappingKey { key, location } = error {
+        let key = key.as_deref().map_or_else(String::new, |key| format!(" `{key}`"));
+        let (line, column) = (location.line(), location.column());
+        let cause = format!(
+            "is not YAML that can be used: the key{key} is given twice at line {line}, column {column}"
+        );
+        return Fault::new(cause, "leave one out");
+    }
+    let message = error.render_with_formatter(&UserMessageFormatter);
+    Fault::new(
+        format!("is not YAML that can be used: {message}"),
+        "correct it there (quotes are needed around texts with `: ` or ` #` in them, or a sign like `@` at their start)",
+    )
 }
 
 /// Builds a [`Value`], and refuses what `Value` itself would let pass in silence: a key given twice,

@@ -153,7 +153,7 @@ impl FromStr for TargetUrl {
             return Err(UrlFault::Query);
         }
         let (host, port) = host_and_port(authority)?;
-        let port = port.map_or(Ok(scheme.default_port()), port_of)?;
+        let port = port.map_or_else(|| Ok(scheme.default_port()), port_of)?;
         Ok(Self { scheme, host: host.to_owned(), port, path: path.to_owned() })
     }
 }

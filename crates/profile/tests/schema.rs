@@ -1,7 +1,5 @@
 //! The JSON Schema: kept in the documentation, and one opinion with the tool.
 
-#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
-
 use std::path::Path;
 
 use plimsoll_profile::{builtin, builtin_names, schema};

@@ -1,45 +1,63 @@
 //! Scenarios, alone and as a blend.
 
-use plimsoll_measure::Nanos;
+use plimsoll_measure::Seed;
 use plimsoll_protocol::Dialect;
-use plimsoll_workload::{Content, DurationSpec, HttpSpec, PrefixPool, SystemPrompt};
+use plimsoll_workload::{Content, HttpSpec, Workload, WorkloadError};
 
 use super::{Check, headers, top};
+use crate::error::Fault;
 use crate::place::Place;
-use crate::spec::Behaviour;
+use crate::resolve;
+use crate::spec::{Behaviour, ScenarioFile};
 
 impl Check<'_> {
     pub(super) fn scenarios(&mut self) {
-        self.weights();
         self.names();
+        self.as_workload();
         let file = self.file;
         for (index, scenario) in file.scenarios.iter().enumerate() {
             let behaviour = &scenario.behaviour;
             self.content(index, behaviour);
-            self.system(index, behaviour.system.as_ref());
-            self.think_time(index, behaviour.think_time);
-            self.prefix_pool(index, behaviour.prefix_pool);
             self.parameters(index, behaviour);
             self.http(index, behaviour);
         }
     }
 
-    fn weights(&mut self) {
-        let weights = || self.file.scenarios.iter().map(|scenario| scenario.weight);
-        if !weights().any(|weight| weight > 0.0) {
-            let mend = "give at least one scenario a weight above zero";
-            self.report(
-                top("scenarios"),
-                "all have the weight 0, so that none would ever be drawn",
-                mend,
-            );
-        } else if weights().sum::<f64>().is_infinite() {
-            self.report(
-                top("scenarios"),
-                "have weights whose sum is beyond all numbers",
-                "write smaller weights",
-            );
+    /// What the workload itself says about its scenarios.
+    fn as_workload(&mut self) {
+        // Under names that are their positions, so that each problem finds its way back.
+        let numbered = |(index, file): (usize, &ScenarioFile)| {
+            resolve::scenario((
+                index,
+                ScenarioFile { name: Some(index.to_string()), ..file.clone() },
+            ))
+        };
+        let scenarios: Vec<_> = self.file.scenarios.iter().enumerate().map(numbered).collect();
+        let found = Workload::new(&scenarios, None, None, Seed(self.file.seed));
+        let Err(WorkloadError::Scenarios(problems)) = found else { return };
+        for problem in problems {
+            let place = match problem.scenario.parse() {
+                Ok(index) if self.lacks_content(index) && problem.field.starts_with("content") => {
+                    continue;
+                }
+                Ok(index) => self.inside(index, &problem.field),
+                Err(_) => top("scenarios"),
+            };
+            self.report_fault(place, Fault::of(&problem.fault));
         }
+    }
+
+    /// The place of a field like `content.script` of a scenario.
+    fn inside(&self, index: usize, field: &str) -> Place {
+        let mut steps = field.split('.');
+        let first = steps.next().unwrap_or_default();
+        steps.fold(self.draft.place_of(index, first), |place, step| place.key(step))
+    }
+
+    /// Is there no content where there has to be one?
+    fn lacks_content(&self, index: usize) -> bool {
+        let behaviour = self.file.scenarios.get(index).map(|scenario| &scenario.behaviour);
+        behaviour.is_some_and(|own| own.content.is_none() && own.protocol != Dialect::Http)
     }
 
     fn names(&mut self) {
@@ -61,8 +79,7 @@ impl Check<'_> {
     fn content(&mut self, index: usize, behaviour: &Behaviour) {
         let place = self.draft.place_of(index, "content");
         match &behaviour.content {
-            None if behaviour.protocol == Dialect::Http => {}
-            None => {
+            None if self.lacks_content(index) => {
                 let cause = format!("is missing, and {} needs it", behaviour.protocol.name());
                 let mend = match behaviour.http {
                     Some(_) => {
@@ -75,86 +92,14 @@ impl Check<'_> {
                 self.report(place, cause, mend);
             }
             Some(Content::Pool { prompts }) => self.texts(&place.key("prompts"), prompts),
-            Some(Content::Scripted { script }) => {
-                let place = place.key("script");
-                self.texts(&place, script);
-                let turns = usize::from(behaviour.turns);
-                if !script.is_empty() && script.len() < turns {
-                    let cause = format!("has {} lines for {turns} turns", script.len());
-                    self.report(
-                        place,
-                        cause,
-                        "write a line for every turn, or ask for fewer turns",
-                    );
-                }
-            }
-            Some(Content::Sized { approx_input_tokens: 0 }) => {
-                self.report(
-                    place.key("approx_input_tokens"),
-                    "is zero",
-                    "write a number of tokens, like 128",
-                );
-            }
-            Some(Content::Sized { .. }) => {}
+            Some(Content::Scripted { script }) => self.texts(&place.key("script"), script),
+            Some(Content::Sized { .. }) | None => {}
         }
     }
 
     fn texts(&mut self, place: &Place, texts: &[String]) {
-        if texts.is_empty() {
-            self.report(place.clone(), "is an empty list", "write at least one text");
-        }
         for (index, _) in texts.iter().enumerate().filter(|(_, text)| text.trim().is_empty()) {
             self.report(place.index(index), "is an empty text", "write something, or take it out");
-        }
-    }
-
-    fn system(&mut self, index: usize, system: Option<&SystemPrompt>) {
-        if system == Some(&SystemPrompt::ApproxTokens(0)) {
-            let place = self.draft.place_of(index, "system").key("approx_tokens");
-            self.report(place, "is zero", "write a number of tokens, or leave `system` out");
-        }
-    }
-
-    fn think_time(&mut self, index: usize, think_time: Option<DurationSpec>) {
-        let place = self.draft.place_of(index, "think_time");
-        match think_time {
-            Some(DurationSpec::Uniform { min, max }) if max < min => {
-                self.report(
-                    place.key("uniform").key("max"),
-                    "is less than `min`",
-                    "write a longer one",
-                );
-            }
-            Some(DurationSpec::Lognormal { median: Nanos::ZERO, .. }) => {
-                let mend = "write a length of time above zero";
-                self.report(
-                    place.key("lognormal").key("median"),
-                    "is zero, which no lognormal has",
-                    mend,
-                );
-            }
-            Some(DurationSpec::Lognormal { median, p95 }) if p95 < median => {
-                self.report(
-                    place.key("lognormal").key("p95"),
-                    "is less than `median`",
-                    "write a longer one",
-                );
-            }
-            _ => {}
-        }
-    }
-
-    fn prefix_pool(&mut self, index: usize, pool: Option<PrefixPool>) {
-        let Some(PrefixPool { count, approx_tokens }) = pool else { return };
-        let place = self.draft.place_of(index, "prefix_pool");
-        for (key, value) in [("count", count), ("approx_tokens", approx_tokens)] {
-            if value == 0 {
-                self.report(
-                    place.key(key),
-                    "is zero",
-                    "write 1 or more, or leave `prefix_pool` out",
-                );
-            }
         }
     }
 
@@ -170,14 +115,7 @@ impl Check<'_> {
 
     fn http(&mut self, index: usize, behaviour: &Behaviour) {
         let place = self.draft.place_of(index, "http");
-        let Some(HttpSpec { method, path, .. }) = &behaviour.http else {
-            if behaviour.protocol == Dialect::Http {
-                let mend =
-                    "write `http:` with `path`, and `method`, `headers` and `body` as needed";
-                self.report(place, "is missing, and the protocol `http` needs it", mend);
-            }
-            return;
-        };
+        let Some(HttpSpec { method, path, .. }) = &behaviour.http else { return };
         if !headers::is_name(method) {
             self.report(
                 place.key("method"),
