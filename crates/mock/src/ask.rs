@@ -9,6 +9,9 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::dialect::Dialect;
 
+/// As many texts may be embedded at once: an answer is much larger than its request.
+const MOST_INPUTS: usize = 2_048;
+
 /// What a request asks for.
 #[derive(Debug)]
 pub(crate) struct Ask<'a> {
@@ -45,6 +48,9 @@ impl<'a> Ask<'a> {
             }
             Dialect::AnthropicMessages if raw.max_tokens.is_none() => {
                 Err("max_tokens: Field required".to_owned())
+            }
+            Dialect::OpenaiEmbeddings if raw.input.as_ref().is_some_and(Input::is_too_long) => {
+                Err(format!("input must not have more than {MOST_INPUTS} items"))
             }
             _ => Ok(raw.resolve(dialect)),
         }
@@ -175,6 +181,12 @@ struct Input<'a> {
     token_ids: u64,
 }
 
+impl Input<'_> {
+    const fn is_too_long(&self) -> bool {
+        self.items > MOST_INPUTS
+    }
+}
+
 impl<'de: 'a, 'a> Deserialize<'de> for Input<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(InputVisitor)
@@ -267,6 +279,7 @@ impl<'de> Visitor<'de> for ItemVisitor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn texts_and_tokens_are_found_in_every_shape_of_prompt() {
@@ -350,6 +363,33 @@ mod tests {
             br#"{"model":"m","messages":[{"content":"plain"},{"content":[{"text":"part"}]}]}"#;
         let ask = Ask::parse(Dialect::OpenaiChat, body).unwrap();
         assert!(ask.texts.iter().all(|text| matches!(text, Cow::Borrowed(_))), "{ask:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_parser_fail(
+            prefix in prop::sample::select(vec![
+                "", r#"{"model":"m","messages":"#, r#"{"model":"m","input":"#, r#"{"system":"#,
+            ]),
+            bytes in prop::collection::vec(
+                prop_oneof![any::<u8>(), prop::sample::select(br#"[]{}":,\1au"#.to_vec())], 0..80,
+            ),
+        ) {
+            let body = [prefix.as_bytes(), &bytes].concat();
+            for dialect in [Dialect::OpenaiChat, Dialect::OpenaiEmbeddings] {
+                let _ = Ask::parse(dialect, &body).map(|ask| ask.prompt_tokens());
+            }
+        }
+    }
+
+    #[test]
+    fn more_inputs_than_the_limit_are_refused() {
+        let body =
+            |count| format!(r#"{{"model":"m","input":[{}]}}"#, vec!["\"x\""; count].join(","));
+        for (count, accepted) in [(2_048, true), (2_049, false)] {
+            let ask = Ask::parse(Dialect::OpenaiEmbeddings, body(count).as_bytes()).is_ok();
+            assert_eq!(ask, accepted, "{count}");
+        }
     }
 
     #[test]

@@ -106,7 +106,8 @@ impl Mock {
         self.addr
     }
 
-    /// The counts so far.
+    /// The counts so far. A client can have its answer a moment before it is counted as completed; after
+    /// [`Mock::shutdown`] all is counted.
     pub fn stats(&self) -> Stats {
         self.shared.stats()
     }

@@ -134,13 +134,15 @@ fn drawn_time(law: &Law<Span>, numbers: &mut Numbers, factor: f64) -> u64 {
     whole(law.draw(numbers) * factor)
 }
 
+/// Rounds what is not negative. (`f64::round` is a call into the C library on plain x86-64, and this
+/// is done for every token.)
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "float-to-int casts saturate, and laws give nothing below zero"
 )]
 fn whole(number: f64) -> u64 {
-    number.round() as u64
+    (number + 0.5) as u64
 }
 
 /// The waits between content events, one draw for each.

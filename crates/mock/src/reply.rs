@@ -198,3 +198,14 @@ impl Paced {
         Poll::Ready((!out.is_empty()).then(|| Ok(Frame::data(out.into()))))
     }
 }
+
+/// A stream that ends early has its last piece written all the same, if there was time for it.
+impl Drop for Paced {
+    fn drop(&mut self) {
+        if let (Some(mark), Some(exchange)) = (self.mark, &mut self.exchange)
+            && self.tap.mark() > mark
+        {
+            exchange.written(self.tap.last_write());
+        }
+    }
+}

@@ -50,6 +50,9 @@ async fn read(body: Incoming) -> Result<Option<Bytes>, BrokenOff> {
     if body.is_end_stream() {
         return Ok(Some(Bytes::new()));
     }
+    if body.size_hint().lower() > BODY_LIMIT as u64 {
+        return Ok(None);
+    }
     match Limited::new(body, BODY_LIMIT).collect().await {
         Ok(collected) => Ok(Some(collected.to_bytes())),
         Err(error) if error.is::<LengthLimitError>() => Ok(None),

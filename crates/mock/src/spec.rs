@@ -138,7 +138,7 @@ impl Slowdown {
     /// The factor on waits while `in_flight` requests are in flight.
     pub(crate) fn factor(self, in_flight: u64) -> f64 {
         let excess = in_flight.saturating_sub(u64::from(self.knee));
-        (excess as f64).mul_add(self.slope, 1.0)
+        1.0 + excess as f64 * self.slope
     }
 }
 

@@ -125,6 +125,7 @@ async fn attend(worker: Rc<Worker>, stream: StdTcpStream) {
     let io = Tapped::new(stream, Rc::clone(&tap));
     let service =
         service_fn(move |request| service::serve(Rc::clone(&worker), Rc::clone(&tap), request));
+    // One buffer for each write: most are smaller than what several buffers cost the kernel.
     // Every error here is either the client's doing or ours on purpose; the exchange has logged it.
-    let _ = http1::Builder::new().serve_connection(io, service).await;
+    let _ = http1::Builder::new().writev(false).serve_connection(io, service).await;
 }

@@ -1,5 +1,5 @@
 //! The shapes of all answers, checked as JSON and against each other; their exact bytes are checked in
-//! `tests/dialects.rs`.
+//! `tests/mock/dialects.rs`.
 
 use serde_json::{Value, json};
 

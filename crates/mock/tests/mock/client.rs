@@ -1,0 +1,185 @@
+//! An HTTP/1.1 client of some dozen lines, which shares nothing with the mock.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use plimsoll_mock::{LogRecord, Mock, MockConfig};
+use serde_json::Value;
+
+/// Starts a mock on a free port.
+pub(crate) fn spawn(yaml: &str) -> Mock {
+    let config = MockConfig::from_yaml(yaml).unwrap();
+    Mock::spawn(&config, SocketAddr::from(([127, 0, 0, 1], 0))).unwrap()
+}
+
+/// Shuts a mock down and returns its log in the order of the requests.
+pub(crate) fn finish(mut mock: Mock) -> Vec<LogRecord> {
+    mock.shutdown();
+    let mut log = mock.take_log();
+    log.sort_by_key(|record| record.sequence);
+    log
+}
+
+/// A chat of one message; `extra` are further members, each with a comma before it.
+pub(crate) fn chat(text: &str, extra: &str) -> String {
+    format!(r#"{{"model":"m","messages":[{{"role":"user","content":"{text}"}}]{extra}}}"#)
+}
+
+/// What came back.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    head: String,
+    pub(crate) body: Vec<u8>,
+    /// When each read brought something of the body, and how many HTTP chunks were complete then.
+    pub(crate) reads: Vec<(Instant, usize)>,
+    /// Did the body end as HTTP wants it?
+    pub(crate) complete: bool,
+    pub(crate) error: Option<io::ErrorKind>,
+}
+
+impl Answer {
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines
+            .into_iter()
+            .find(|(found, _)| found.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
+    }
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Client {
+    stream: TcpStream,
+    unread: Vec<u8>,
+}
+
+impl Client {
+    pub(crate) fn connect(mock: &Mock) -> Self {
+        let stream = TcpStream::connect(mock.addr()).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        Self { stream, unread: Vec::new() }
+    }
+
+    pub(crate) fn post(&mut self, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        self.send_post(path, headers, body);
+        self.answer()
+    }
+
+    pub(crate) fn get(&mut self, path: &str) -> Answer {
+        self.send(&format!("GET {path} HTTP/1.1\r\nhost: mock\r\n\r\n"));
+        self.answer()
+    }
+
+    pub(crate) fn send_post(&mut self, path: &str, headers: &[(&str, &str)], body: &str) {
+        let lines: String =
+            headers.iter().flat_map(|(name, value)| [*name, ": ", *value, "\r\n"]).collect();
+        let length = body.len();
+        self.send(&format!(
+            "POST {path} HTTP/1.1\r\nhost: mock\r\n{lines}content-length: {length}\r\n\r\n{body}"
+        ));
+    }
+
+    pub(crate) fn send(&mut self, bytes: &str) {
+        self.stream.write_all(bytes.as_bytes()).unwrap();
+    }
+
+    /// Reads one answer, as far as it goes.
+    pub(crate) fn answer(&mut self) -> Answer {
+        let mut answer = Answer::default();
+        if let Err(error) = self.try_answer(&mut answer) {
+            answer.error = Some(error.kind());
+        }
+        answer
+    }
+
+    fn try_answer(&mut self, answer: &mut Answer) -> io::Result<()> {
+        answer.head = self.head()?;
+        answer.status = answer.head.split(' ').nth(1).unwrap().parse().unwrap();
+        match answer.header("content-length").map(|length| length.parse().unwrap()) {
+            Some(length) => self.sized(answer, length)?,
+            None => self.chunked(answer)?,
+        }
+        answer.complete = true;
+        Ok(())
+    }
+
+    fn more(&mut self) -> io::Result<()> {
+        let mut buffer = [0; 16_384];
+        match self.stream.read(&mut buffer)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            read => {
+                self.unread.extend_from_slice(&buffer[..read]);
+                Ok(())
+            }
+        }
+    }
+
+    fn head(&mut self) -> io::Result<String> {
+        loop {
+            if let Some(end) = self.unread.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+                let head: Vec<u8> = self.unread.drain(..end + 4).collect();
+                return Ok(String::from_utf8(head).unwrap());
+            }
+            self.more()?;
+        }
+    }
+
+    fn sized(&mut self, answer: &mut Answer, length: usize) -> io::Result<()> {
+        loop {
+            let take = self.unread.len().min(length - answer.body.len());
+            answer.body.extend(self.unread.drain(..take));
+            answer.reads.push((Instant::now(), 0));
+            if answer.body.len() == length {
+                return Ok(());
+            }
+            self.more()?;
+        }
+    }
+
+    fn chunked(&mut self, answer: &mut Answer) -> io::Result<()> {
+        loop {
+            let (chunks, over) = self.take_chunks(&mut answer.body);
+            if chunks > 0 {
+                answer.reads.push((Instant::now(), chunks));
+            }
+            if over {
+                return Ok(());
+            }
+            self.more()?;
+        }
+    }
+
+    /// Takes the complete HTTP chunks of what is unread: how many, and whether the last was among them.
+    fn take_chunks(&mut self, body: &mut Vec<u8>) -> (usize, bool) {
+        let mut chunks = 0;
+        while let Some((begin, length)) = self.chunk() {
+            let chunk: Vec<u8> = self.unread.drain(..begin + length + 2).collect();
+            body.extend_from_slice(&chunk[begin..begin + length]);
+            if length == 0 {
+                return (chunks, true);
+            }
+            chunks += 1;
+        }
+        (chunks, false)
+    }
+
+    /// Begin and length of a complete HTTP chunk at the front of what is unread.
+    fn chunk(&self) -> Option<(usize, usize)> {
+        let line = self.unread.windows(2).position(|bytes| bytes == b"\r\n")?;
+        let digits = std::str::from_utf8(&self.unread[..line]).unwrap();
+        let length = usize::from_str_radix(digits, 16).unwrap();
+        (self.unread.len() >= line + 2 + length + 2).then_some((line + 2, length))
+    }
+}

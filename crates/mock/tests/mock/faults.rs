@@ -1,0 +1,183 @@
+//! Each fault, as a client meets it.
+
+use std::io::ErrorKind;
+
+use plimsoll_mock::{End, LogRecord};
+
+use crate::client::{Answer, Client, chat, finish, spawn};
+
+const MS: u64 = 1_000_000;
+const CHAT: &str = "/v1/chat/completions";
+const STREAM: &str = r#","stream":true,"max_tokens":6"#;
+const WHOLE: &str = r#","max_tokens":6"#;
+
+/// One request with a fault, and its log record.
+fn meet(fault: &str, extra: &str, gap: &str) -> (Answer, LogRecord) {
+    let mock = spawn("log: memory");
+    let headers = [("x-mock-fault", fault), ("x-mock-gap", gap)];
+    let answer = Client::connect(&mock).post(CHAT, &headers, &chat("hi", extra));
+    let stats = mock.stats();
+    let mut log = finish(mock);
+    assert_eq!((log.len(), stats.requests), (1, 1), "{fault}");
+    let record = log.remove(0);
+    assert_eq!(record.fault.as_deref(), Some(fault));
+    (answer, record)
+}
+
+fn content_events(answer: &Answer) -> usize {
+    // The role chunk has an empty content.
+    answer.text().matches("\"content\":\"").count().saturating_sub(1)
+}
+
+#[test]
+fn in_streams_faults_strike_after_their_token() {
+    for gap in ["0", "300us"] {
+        for (fault, events, complete, error, end) in [
+            ("error@5", 5, true, None, End::Completed),
+            ("truncate@2", 2, true, None, End::Completed),
+            ("cut@5", 5, false, Some(ErrorKind::UnexpectedEof), End::Aborted),
+            ("cut@0", 0, false, Some(ErrorKind::UnexpectedEof), End::Aborted),
+            ("reset@3", 3, false, Some(ErrorKind::ConnectionReset), End::Aborted),
+        ] {
+            let (answer, record) = meet(fault, STREAM, gap);
+            let found = (answer.status, answer.complete, answer.error, record.end);
+            assert_eq!(found, (200, complete, error, Some(end)), "{fault}, gap {gap}");
+            // A reset may overtake what was written before it.
+            if error != Some(ErrorKind::ConnectionReset) {
+                assert_eq!(content_events(&answer), events, "{fault}, gap {gap}");
+            }
+            let tokens: u32 = record.chunks.iter().map(|chunk| chunk.tokens).sum();
+            assert_eq!(tokens as usize, events, "{fault}, gap {gap}");
+            assert!(record.chunks.iter().all(|chunk| chunk.written >= chunk.handed), "{record:?}");
+            assert!(!answer.text().contains("[DONE]"), "{fault}");
+            assert_eq!(answer.text().contains("\"error\""), fault == "error@5", "{fault}");
+        }
+    }
+}
+
+#[test]
+fn a_stall_is_a_pause_and_nothing_is_lost() {
+    let (answer, record) = meet("stall@3:80ms", STREAM, "1ms");
+    assert!(answer.complete && answer.text().ends_with("data: [DONE]\n\n"));
+    assert_eq!((content_events(&answer), record.end), (6, Some(End::Completed)));
+    let dues: Vec<u64> =
+        record.chunks.iter().map(|chunk| (chunk.due - record.body_complete) / MS).collect();
+    // The head is due together with the first token.
+    assert_eq!(dues, [0, 1, 2, 83, 84, 85]);
+    let longest = answer.reads.windows(2).map(|pair| pair[1].0 - pair[0].0).max().unwrap();
+    assert!((60..200).contains(&longest.as_millis()), "{longest:?}");
+}
+
+#[test]
+fn answers_in_one_piece_are_torn_or_refused() {
+    for (fault, status, error, end) in [
+        ("error@3", 500, None, End::Completed),
+        ("cut@3", 200, Some(ErrorKind::UnexpectedEof), End::Aborted),
+        ("truncate@3", 200, Some(ErrorKind::UnexpectedEof), End::Aborted),
+        ("reset@3", 200, Some(ErrorKind::ConnectionReset), End::Aborted),
+    ] {
+        let (answer, record) = meet(fault, WHOLE, "0");
+        if error == Some(ErrorKind::ConnectionReset) {
+            // A reset may overtake the head as well.
+            assert_eq!((answer.error, record.end), (error, Some(end)), "{fault}");
+            continue;
+        }
+        let found = (answer.status, answer.complete, answer.error, record.end);
+        assert_eq!(found, (status, error.is_none(), error, Some(end)), "{fault}");
+        if !answer.complete {
+            assert_eq!(answer.body.len() as u64, record.chunks[0].bytes);
+        }
+    }
+}
+
+#[test]
+fn before_the_answer_there_are_statuses_resets_and_silence() {
+    for (fault, status, retry_after) in [
+        ("429:2s", 429, Some("2")),
+        ("429:1s", 429, Some("1")),
+        ("503", 503, None),
+        ("404", 404, None),
+    ] {
+        let (answer, record) = meet(fault, STREAM, "0");
+        assert_eq!((answer.status, answer.header("retry-after")), (status, retry_after));
+        assert_eq!((record.status, record.end), (status, Some(End::Completed)));
+        assert!(answer.complete);
+    }
+    let (answer, record) = meet("reset", STREAM, "0");
+    assert_eq!((answer.status, answer.error), (0, Some(ErrorKind::ConnectionReset)));
+    assert_eq!((record.status, record.end), (0, Some(End::Aborted)));
+}
+
+#[test]
+fn a_hanging_request_ends_when_its_client_goes() {
+    let mock = spawn("log: memory");
+    let mut client = Client::connect(&mock);
+    client.send_post(CHAT, &[("x-mock-fault", "hang")], &chat("hi", STREAM));
+    wait(|| mock.stats().in_flight == 1);
+    drop(client);
+    wait(|| mock.stats().in_flight == 0);
+    let stats = mock.stats();
+    assert_eq!((stats.requests, stats.aborted, stats.client_gone), (1, 1, 0));
+    let log = finish(mock);
+    assert_eq!((log[0].status, log[0].end), (0, Some(End::Aborted)));
+}
+
+#[test]
+fn plain_paths_heed_faults_too() {
+    let mock = spawn("log: memory");
+    for (fault, status, complete) in
+        [("503", 503, true), ("cut@0", 200, false), ("error@0", 500, true), ("reset", 0, false)]
+    {
+        let answer = Client::connect(&mock).post("/", &[("x-mock-fault", fault)], "");
+        assert_eq!((answer.status, answer.complete), (status, complete), "{fault}");
+    }
+    let mut client = Client::connect(&mock);
+    client.post("/", &[("x-mock-ttft", "12ms")], "");
+    let log = finish(mock);
+    assert_eq!(log[4].chunks[0].due - log[4].body_complete, 12 * MS);
+}
+
+#[test]
+fn configured_shares_are_drawn_and_add_up() {
+    let yaml = "
+log: memory
+other_models:
+  faults:
+    - {fault: '429', share: 0.2}
+    - {fault: cut@1, share: 0.1}
+    - {fault: error@2, share: 0.1}
+";
+    let mut mock = spawn(yaml);
+    let mut client = Client::connect(&mock);
+    let mut complete = 0;
+    for number in 0..1_000 {
+        let id = format!("share-{number}");
+        let answer = client.post(CHAT, &[("x-request-id", &id)], &chat("hi", STREAM));
+        complete += u64::from(answer.complete);
+        if !answer.complete {
+            client = Client::connect(&mock);
+        }
+    }
+    mock.shutdown();
+    let stats = mock.stats();
+    let count = |log: &[LogRecord], fault: &str| {
+        log.iter().filter(|record| record.fault.as_deref() == Some(fault)).count() as u64
+    };
+    let log = finish(mock);
+    let (limited, cut, error) =
+        (count(&log, "429:1s"), count(&log, "cut@1"), count(&log, "error@2"));
+    assert_eq!((stats.completed, stats.aborted), (complete, cut));
+    assert_eq!((stats.by_status[&429], stats.by_status[&200]), (limited, 1_000 - limited));
+    assert!((150..250).contains(&limited), "{limited}");
+    assert!((60..140).contains(&cut) && (60..140).contains(&error), "{cut} {error}");
+}
+
+fn wait(until: impl Fn() -> bool) {
+    for _ in 0..2_000 {
+        if until() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    assert!(until(), "waited for two seconds");
+}

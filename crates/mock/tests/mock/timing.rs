@@ -1,0 +1,156 @@
+//! Times, as the log has them and as a client sees them. The bounds are absolute and generous: these
+//! tests share two cores with others.
+
+use std::time::Instant;
+
+use plimsoll_mock::LogRecord;
+
+use crate::client::{Client, chat, finish, spawn};
+
+const MS: u64 = 1_000_000;
+const CHAT: &str = "/v1/chat/completions";
+const STREAM: &str = r#","stream":true"#;
+
+/// Due times in ms from the complete request.
+fn dues(record: &LogRecord) -> Vec<u64> {
+    record.chunks.iter().map(|chunk| (chunk.due - record.body_complete) / MS).collect()
+}
+
+/// How late the bytes left, worst chunk first, in ns; none may leave early.
+fn lateness(records: &[LogRecord]) -> Vec<u64> {
+    let chunks = records.iter().flat_map(|record| &record.chunks);
+    let mut late: Vec<u64> =
+        chunks.map(|chunk| chunk.written.checked_sub(chunk.due).unwrap()).collect();
+    late.sort_unstable_by(|a, b| b.cmp(a));
+    late
+}
+
+#[test]
+fn each_event_is_written_on_its_own_at_its_time() {
+    let mock = spawn("{log: memory, other_models: {preamble: 4ms, ttft: 30ms, gap: 10ms}}");
+    let mut client = Client::connect(&mock);
+    let sent = Instant::now();
+    let answer = client.post(CHAT, &[("x-mock-output-tokens", "5")], &chat("hi", STREAM));
+    let arrivals: Vec<u64> = answer
+        .reads
+        .iter()
+        .map(|(at, _)| u64::try_from((*at - sent).as_millis()).unwrap())
+        .collect();
+    let log = finish(mock);
+    let expected = [4, 30, 40, 50, 60, 70];
+    assert_eq!(dues(&log[0]), expected);
+    let tokens: Vec<u32> = log[0].chunks.iter().map(|chunk| chunk.tokens).collect();
+    assert_eq!(tokens, [0, 1, 1, 1, 1, 1]);
+    let bytes: u64 = log[0].chunks.iter().map(|chunk| chunk.bytes).sum();
+    assert_eq!(bytes, answer.body.len() as u64);
+    assert_eq!(arrivals.len(), expected.len(), "{arrivals:?}");
+    for (arrival, due) in arrivals.iter().zip(expected) {
+        assert!((due..due + 50).contains(arrival), "{arrivals:?}");
+    }
+    assert!(lateness(&log)[0] < 50 * MS, "{log:?}");
+}
+
+#[test]
+fn an_answer_in_one_piece_takes_as_long_as_its_stream() {
+    let yaml = "{log: memory, other_models: {ttft: 10ms, gap: 5ms, prefill_per_token: 3ms}}";
+    let mock = spawn(yaml);
+    // Two input tokens: 10 + 6 ms, and three gaps.
+    Client::connect(&mock).post(CHAT, &[], &chat("12345678", r#","max_tokens":4"#));
+    let log = finish(mock);
+    assert_eq!(dues(&log[0]), [31]);
+    assert_eq!(log[0].chunks[0].tokens, 4);
+    assert!(lateness(&log)[0] < 50 * MS, "{log:?}");
+}
+
+#[test]
+fn lateness_does_not_add_up_over_a_stream() {
+    let mock = spawn("log: memory");
+    let headers = [("x-mock-gap", "500us"), ("x-mock-output-tokens", "600")];
+    Client::connect(&mock).post(CHAT, &headers, &chat("hi", STREAM));
+    let log = finish(mock);
+    // A timer that counted milliseconds, or waits that were counted from the last event, would be
+    // hundreds of milliseconds late by now.
+    let last = log[0].chunks.last().unwrap();
+    assert_eq!((last.due - log[0].body_complete) / 1_000, 299_500);
+    assert!(last.written - last.due < 50 * MS, "{last:?}");
+    let late = lateness(&log);
+    assert!(late[late.len() / 2] < 2 * MS, "median {} ns", late[late.len() / 2]);
+    assert_eq!(log[0].chunks.len(), 600);
+}
+
+#[test]
+fn many_streams_at_once_keep_their_times() {
+    let mock = spawn("{log: memory, other_models: {ttft: 50ms, gap: 10ms}}");
+    let mut clients: Vec<Client> = (0..100).map(|_| Client::connect(&mock)).collect();
+    for client in &mut clients {
+        client.send_post(CHAT, &[("x-mock-output-tokens", "10")], &chat("hi", STREAM));
+    }
+    assert!(clients.iter_mut().all(|client| client.answer().complete));
+    let log = finish(mock);
+    assert_eq!(log.len(), 100);
+    let late = lateness(&log);
+    assert!(late[late.len() / 2] < 5 * MS, "median {} ns", late[late.len() / 2]);
+}
+
+#[test]
+fn events_without_gaps_share_writes_and_late_events_do_not() {
+    let mock = spawn("log: memory");
+    let mut client = Client::connect(&mock);
+    let tokens = ("x-mock-output-tokens", "2000");
+    let at_once = client.post(CHAT, &[tokens], &chat("hi", STREAM));
+    let late = client.post(CHAT, &[tokens, ("x-mock-gap", "1ns")], &chat("hi", STREAM));
+    let words = |text: &str| text.matches("\"content\":\"").count();
+    assert_eq!((words(at_once.text()), words(late.text())), (2_001, 2_001));
+    let log = finish(mock);
+    assert!(log[0].chunks.len() < 10, "{}", log[0].chunks.len());
+    let one_by_one: Vec<u32> = log[1].chunks.iter().map(|chunk| chunk.tokens).collect();
+    // The preamble is due together with the first token.
+    assert_eq!(one_by_one, vec![1; 2_000]);
+    let in_order = |pair: &[plimsoll_mock::ChunkRecord]| pair[0].written <= pair[1].handed;
+    assert!(log[1].chunks.windows(2).all(in_order));
+}
+
+#[test]
+fn slowdown_stretches_the_waits_of_crowded_requests() {
+    let yaml = "{log: memory, other_models: {ttft: 20ms, slowdown: {knee: 1, slope: 1}}}";
+    let mock = spawn(yaml);
+    let mut clients: Vec<Client> = (0..3).map(|_| Client::connect(&mock)).collect();
+    for client in &mut clients {
+        client.send_post(CHAT, &[], &chat("hi", r#","max_tokens":1"#));
+        // The next one finds this one in flight.
+        std::thread::sleep(std::time::Duration::from_millis(3));
+    }
+    assert!(clients.iter_mut().all(|client| client.answer().complete));
+    let due: Vec<u64> = finish(mock).iter().map(|record| dues(record)[0]).collect();
+    assert_eq!(due, [20, 40, 60]);
+}
+
+#[test]
+fn drawn_times_follow_their_distribution() {
+    let yaml = "
+log: memory
+other_models:
+  ttft: {lognormal: {median: 2ms, p95: 6ms}}
+  gap: {quantiles: [[0.5, 100us], [0.9, 300us]]}
+";
+    let mock = spawn(yaml);
+    let mut clients: Vec<Client> = (0..300).map(|_| Client::connect(&mock)).collect();
+    for (number, client) in clients.iter_mut().enumerate() {
+        let id = format!("draw-{number}");
+        let headers = [("x-request-id", id.as_str()), ("x-mock-output-tokens", "11")];
+        client.send_post(CHAT, &headers, &chat("hi", STREAM));
+    }
+    assert!(clients.iter_mut().all(|client| client.answer().complete));
+    let log = finish(mock);
+    let share = |values: &[u64], limit: u64| {
+        values.iter().filter(|value| **value <= limit).count() as f64 / values.len() as f64
+    };
+    let ttft: Vec<u64> = log.iter().map(|r| r.chunks[1].due - r.body_complete).collect();
+    assert!((share(&ttft, 2 * MS) - 0.5).abs() < 0.1, "{}", share(&ttft, 2 * MS));
+    assert!((share(&ttft, 6 * MS) - 0.95).abs() < 0.05, "{}", share(&ttft, 6 * MS));
+    let gap = |pair: &[plimsoll_mock::ChunkRecord]| pair[1].due - pair[0].due;
+    let gaps: Vec<u64> = log.iter().flat_map(|r| r.chunks[1..].windows(2).map(gap)).collect();
+    assert_eq!(gaps.len(), 3_000);
+    assert!((share(&gaps, 100_000) - 0.5).abs() < 0.04, "{}", share(&gaps, 100_000));
+    assert!((share(&gaps, 200_000) - 0.7).abs() < 0.04, "{}", share(&gaps, 200_000));
+}
