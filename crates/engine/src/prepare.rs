@@ -10,7 +10,7 @@ use plimsoll_protocol::{
 };
 use plimsoll_schedule::Schedule;
 use plimsoll_transport::{
-    Connector, Endpoint, RequestHead, RequestHeadError, TlsClientConfig, TlsSettings,
+    Connector, Endpoint, RequestHead, RequestHeadError, SocketOptions, TlsClientConfig, TlsSettings,
 };
 use plimsoll_workload::{HttpSpec, ScenarioSpec, Trace, Workload};
 
@@ -65,7 +65,9 @@ impl Prepared {
     pub(crate) fn connector(&self, lane: &Lane) -> Result<Connector, EngineError> {
         let endpoint = Endpoint::new(lane.target.host().to_owned(), lane.target.port());
         let tls = self.tls.clone().filter(|_| lane.target.scheme() == Scheme::Https);
-        Ok(Connector::new(endpoint, tls, self.plan.limits.connect_timeout)?)
+        let options =
+            SocketOptions { timeout: self.plan.limits.connect_timeout, kernel_stamps: true };
+        Ok(Connector::new(endpoint, tls, options)?)
     }
 }
 

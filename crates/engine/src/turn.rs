@@ -7,7 +7,7 @@ use plimsoll_measure::{
     Verdict,
 };
 use plimsoll_protocol::{Decoder, DeltaKind, WireEvent};
-use plimsoll_transport::{Connection, Failure, Flow, Receiver, Request, ResponseHead};
+use plimsoll_transport::{Arrival, Connection, Failure, Flow, Receiver, Request, ResponseHead};
 use plimsoll_workload::Conversation;
 
 use crate::virtual_user::Connections;
@@ -166,7 +166,7 @@ impl OpenTurn {
         } else {
             worker.clock.now()
         });
-        if connection.exchange(&worker.clock, &worker.scratch, request, self).await? {
+        if connection.exchange(&worker.stamper, &worker.scratch, request, self).await? {
             connections.give(lane, connection);
         }
         Ok(())
@@ -248,7 +248,9 @@ impl Receiver for OpenTurn {
         self.sample.timeline.sent = Some(at);
     }
 
-    fn received(&mut self, bytes: usize, at: Moment) {
+    fn received(&mut self, bytes: usize, arrival: Arrival) {
+        let Arrival { at, read_lag } = arrival;
+        self.sample.read_lag = self.sample.read_lag.max(read_lag);
         let timeline = &mut self.sample.timeline;
         timeline.first_byte.get_or_insert(at);
         // Records of one read share its time stamp, and so one burst.

@@ -14,7 +14,7 @@ use plimsoll_metrics::{Conversations, Distribution, Recorder, Snapshot};
 use plimsoll_profile::Overflow;
 use plimsoll_protocol::Decoder;
 use plimsoll_schedule::{Arrival, ArrivalIter, Load};
-use plimsoll_transport::{Connector, ResponseHead, Scratch};
+use plimsoll_transport::{Connector, ResponseHead, Scratch, Stamper};
 use tokio::sync::Semaphore;
 
 use crate::error::EngineError;
@@ -39,6 +39,7 @@ pub(crate) type Causes = BTreeMap<String, (u64, String)>;
 pub(crate) struct Worker {
     pub(crate) run: Arc<Prepared>,
     pub(crate) clock: MonotonicClock,
+    pub(crate) stamper: Stamper<MonotonicClock>,
     /// The run's start: offsets of the schedule are counted from here.
     pub(crate) origin: Moment,
     /// No turn is started here or later. Moves forward in time only by an interrupt.
@@ -103,6 +104,7 @@ impl Worker {
         let decoders = (0..run.routes()).map(|_| Vec::new()).collect();
         Ok(Self {
             clock,
+            stamper: Stamper::new(clock),
             origin,
             until: Cell::new(origin + run.schedule.duration()),
             timer: Timer::new(clock).map_err(EngineError::Worker)?,

@@ -65,25 +65,33 @@ pub struct Connected {
     pub connection: Result<Connection, Failure>,
 }
 
+/// How connections are opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SocketOptions {
+    /// Bounds the whole of one attempt.
+    pub timeout: Nanos,
+    /// Shall the kernel note when bytes arrive?
+    pub kernel_stamps: bool,
+}
+
 /// Opens connections to one endpoint.
 #[derive(Debug)]
 pub struct Connector {
     endpoint: Endpoint,
     tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
-    timeout: Nanos,
+    options: SocketOptions,
     resolver: Resolver,
 }
 
 impl Connector {
-    /// A connector over plain TCP, or over TLS where a configuration is given. `timeout` bounds the
-    /// whole of one attempt.
+    /// A connector over plain TCP, or over TLS where a configuration is given.
     ///
     /// # Errors
     /// [`InvalidHost`] for a TLS endpoint whose name no certificate can bear.
     pub fn new(
         endpoint: Endpoint,
         tls: Option<Arc<ClientConfig>>,
-        timeout: Nanos,
+        options: SocketOptions,
     ) -> Result<Self, InvalidHost> {
         let tls = match tls {
             None => None,
@@ -92,19 +100,21 @@ impl Connector {
                 Some((config, name.map_err(|_| InvalidHost(endpoint.host.clone()))?))
             }
         };
-        Ok(Self { endpoint, tls, timeout, resolver: Resolver::default() })
+        Ok(Self { endpoint, tls, options, resolver: Resolver::default() })
     }
 
     /// Opens a connection.
     pub async fn connect<C: Clock>(&self, clock: &C) -> Connected {
         let mut phases = ConnectPhases::default();
-        let attempt =
-            tokio::time::timeout(self.timeout.to_duration(), self.attempt(clock, &mut phases))
-                .await;
+        let attempt = tokio::time::timeout(
+            self.options.timeout.to_duration(),
+            self.attempt(clock, &mut phases),
+        )
+        .await;
         let connection = attempt.unwrap_or_else(|_| {
             Err(Failure::new(
                 ErrorClass::ConnectTimeout,
-                format!("no connection to {} within {}", self.endpoint, self.timeout),
+                format!("no connection to {} within {}", self.endpoint, self.options.timeout),
             ))
         });
         Connected { phases, connection }
@@ -122,13 +132,20 @@ impl Connector {
         let connected = clock.now();
         phases.tcp = Some(connected.since(began));
         let Some((config, name)) = &self.tls else {
-            return Ok(Connection::new(Socket::plain(tcp)));
+            return Ok(self.finish(Socket::plain(tcp)));
         };
         let session = ClientConnection::new(Arc::clone(config), name.clone())
             .map_err(|error| Failure::new(ErrorClass::TlsHandshake, error.to_string()))?;
         let socket = Socket::handshake(tcp, session).await?;
         phases.tls = Some(clock.now().since(connected));
-        Ok(Connection::new(socket))
+        Ok(self.finish(socket))
+    }
+
+    fn finish(&self, mut socket: Socket) -> Connection {
+        if self.options.kernel_stamps {
+            socket.ask_for_stamps();
+        }
+        Connection::new(socket)
     }
 }
 

@@ -2,11 +2,14 @@
 
 use std::cell::RefCell;
 
+use nix::cmsg_space;
+use nix::sys::time::TimeSpec;
 use plimsoll_measure::{Clock, Moment};
 
 use crate::failure::Failure;
 use crate::http1::{Part, Progress, ResponseHead, ResponseParser};
 use crate::socket::{Outgoing, Read, Socket};
+use crate::stamp::{Arrival, Stamper};
 
 /// Bytes read at once. One read takes whatever a loopback or 100 Gbit/s link delivers between two
 /// wake-ups of a busy worker.
@@ -17,11 +20,13 @@ const READ_SIZE: usize = 64 * 1024;
 pub struct Scratch {
     pub(crate) wire: Vec<u8>,
     pub(crate) plain: Vec<u8>,
+    /// Room for the kernel's note about a read.
+    pub(crate) note: Vec<u8>,
 }
 
 impl Default for Scratch {
     fn default() -> Self {
-        Self { wire: vec![0; READ_SIZE], plain: vec![0; READ_SIZE] }
+        Self { wire: vec![0; READ_SIZE], plain: vec![0; READ_SIZE], note: cmsg_space!(TimeSpec) }
     }
 }
 
@@ -50,7 +55,7 @@ pub trait Receiver {
     /// The last byte of the request was handed to the kernel.
     fn sent(&mut self, at: Moment);
     /// A read brought `bytes` bytes (of plaintext) of the response.
-    fn received(&mut self, bytes: usize, at: Moment);
+    fn received(&mut self, bytes: usize, arrival: Arrival);
     /// The final head of the response.
     fn head(&mut self, head: &ResponseHead<'_>);
     /// Bytes of the body.
@@ -92,7 +97,7 @@ impl Connection {
     /// A dropped exchange leaves the connection unusable: drop it as well.
     pub async fn exchange<C: Clock, R: Receiver>(
         &mut self,
-        clock: &C,
+        stamper: &Stamper<C>,
         scratch: &RefCell<Scratch>,
         request: Request<'_>,
         receiver: &mut R,
@@ -101,8 +106,8 @@ impl Connection {
         self.parser.start(request.is_head);
         let mut outgoing = Outgoing::new(request.head, request.body);
         loop {
-            let broken = self.push(clock, &mut outgoing, receiver).err();
-            if let Some(reusable) = self.pull(clock, scratch, receiver)? {
+            let broken = self.push(stamper.clock(), &mut outgoing, receiver).err();
+            if let Some(reusable) = self.pull(stamper, scratch, receiver)? {
                 return Ok(reusable && outgoing.is_done());
             }
             if let Some(failure) = broken {
@@ -132,7 +137,7 @@ impl Connection {
     /// Reads until nothing is left; `Some` when the response is over.
     fn pull<C: Clock, R: Receiver>(
         &mut self,
-        clock: &C,
+        stamper: &Stamper<C>,
         scratch: &RefCell<Scratch>,
         receiver: &mut R,
     ) -> Result<Option<bool>, Failure> {
@@ -141,8 +146,9 @@ impl Connection {
         let mut reading =
             Reading { parser, receiver, flow: Flow::Continue, progress: Ok(Progress::Partial) };
         loop {
-            let read =
-                socket.receive(clock, &mut scratch, &mut |bytes, at| reading.take(bytes, at))?;
+            let read = socket.receive(stamper, &mut scratch, &mut |bytes, arrival| {
+                reading.take(bytes, arrival);
+            })?;
             if reading.flow == Flow::Stop {
                 return Ok(Some(false));
             }
@@ -170,8 +176,8 @@ struct Reading<'a, R> {
 
 impl<R: Receiver> Reading<'_, R> {
     /// Takes plaintext of one read.
-    fn take(&mut self, bytes: &[u8], at: Moment) {
-        self.receiver.received(bytes.len(), at);
+    fn take(&mut self, bytes: &[u8], arrival: Arrival) {
+        self.receiver.received(bytes.len(), arrival);
         if self.progress != Ok(Progress::Partial) {
             // A second TLS record after the end of the response.
             self.progress = Ok(Progress::Complete { reusable: false });
@@ -180,7 +186,7 @@ impl<R: Receiver> Reading<'_, R> {
         let Self { parser, receiver, flow, .. } = self;
         self.progress = parser.feed(bytes, &mut |part| match part {
             Part::Head(head) => receiver.head(&head),
-            Part::Body(body) if *flow == Flow::Continue => *flow = receiver.body(body, at),
+            Part::Body(body) if *flow == Flow::Continue => *flow = receiver.body(body, arrival.at),
             Part::Body(_) => {}
         });
     }

@@ -1,4 +1,5 @@
-//! Send: DNS, TCP, TLS, HTTP/1.1 connections and pools. Every read and write is time-stamped here.
+//! Send: DNS, TCP, TLS, HTTP/1.1 connections and pools. Every read and write is time-stamped here, reads by the
+//! kernel where it offers that ([`Stamper`]).
 //!
 //! - [`Connector`]: opens [`Connection`]s and times each phase of it
 //! - [`Connection::exchange`]: one request out, one response in, told to a [`Receiver`] as it happens
@@ -18,12 +19,14 @@ pub mod http1;
 pub mod pool;
 mod resolve;
 mod socket;
+mod stamp;
 pub mod tls;
 
-pub use connect::{Connected, Connector, Endpoint, InvalidHost};
+pub use connect::{Connected, Connector, Endpoint, InvalidHost, SocketOptions};
 pub use connection::{Connection, Flow, Receiver, Request, Scratch};
 pub use failure::Failure;
 pub use http1::{RequestHead, RequestHeadError, ResponseHead};
 pub use pool::Pool;
 pub use rustls::ClientConfig as TlsClientConfig;
+pub use stamp::{Arrival, Stamper};
 pub use tls::{TlsError, TlsSettings};

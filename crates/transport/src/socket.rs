@@ -1,21 +1,26 @@
 //! A TCP socket, plain or under TLS, with non-blocking reads and writes.
 
-use std::io::{self, IoSlice, Read as _, Write as _};
-use std::os::fd::AsRawFd as _;
+use std::io::{self, IoSlice, IoSliceMut, Read as _, Write as _};
+use std::os::fd::{AsRawFd as _, RawFd};
 
-use nix::sys::socket::{MsgFlags, recv};
-use plimsoll_measure::{Clock, ErrorClass, Moment};
+use nix::sys::socket::sockopt::ReceiveTimestampns;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recv, recvmsg, setsockopt};
+use nix::sys::time::TimeSpec;
+use plimsoll_measure::{Clock, ErrorClass};
 use rustls::ClientConnection;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 use crate::connection::Scratch;
 use crate::failure::Failure;
+use crate::stamp::{Arrival, Stamper};
 
 /// An open socket.
 #[derive(Debug)]
 pub(crate) struct Socket {
     tcp: TcpStream,
+    /// Does the kernel note when bytes arrive?
+    stamped: bool,
     tls: Option<Box<ClientConnection>>,
 }
 
@@ -58,7 +63,12 @@ impl<'a> Outgoing<'a> {
 
 impl Socket {
     pub(crate) const fn plain(tcp: TcpStream) -> Self {
-        Self { tcp, tls: None }
+        Self { tcp, stamped: false, tls: None }
+    }
+
+    /// Asks the kernel to note when bytes arrive; without its consent reads are stamped when they happen.
+    pub(crate) fn ask_for_stamps(&mut self) {
+        self.stamped = setsockopt(&self.tcp, ReceiveTimestampns, &true).is_ok();
     }
 
     /// Runs the TLS handshake.
@@ -73,7 +83,7 @@ impl Socket {
             read_handshake(&tcp, &mut tls)?;
         }
         // The client's last message may still be waiting; the first request takes it along.
-        Ok(Self { tcp, tls: Some(Box::new(tls)) })
+        Ok(Self { tcp, stamped: false, tls: Some(Box::new(tls)) })
     }
 
     /// Waits until reading (or writing, where asked for) may go on.
@@ -95,29 +105,32 @@ impl Socket {
         }
     }
 
-    /// Reads what has arrived, once, and passes the plaintext on with the time of the read.
+    /// Reads what has arrived, once, and passes the plaintext on with the time of its arrival.
     pub(crate) fn receive<C: Clock>(
         &mut self,
-        clock: &C,
+        stamper: &Stamper<C>,
         scratch: &mut Scratch,
-        on: &mut impl FnMut(&[u8], Moment),
+        on: &mut impl FnMut(&[u8], Arrival),
     ) -> Result<Read, Failure> {
-        let received = match receive_wire(&self.tcp, &mut scratch.wire) {
+        let Scratch { wire, plain, note } = scratch;
+        let stamped = self.stamped;
+        let read = receive_wire(&self.tcp, wire.len(), |fd| {
+            if stamped { receive_noted(fd, wire, note) } else { receive_plain(fd, wire) }
+        });
+        let received = match read {
             Ok(received) => received,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Read::Nothing),
             Err(error) => return Err(Failure::on_connection(&error)),
         };
-        if received == 0 {
+        if received.length == 0 {
             return Ok(Read::Closed);
         }
-        let at = clock.now();
-        let wire = &scratch.wire[..received];
-        match &mut self.tls {
-            None => on(wire, at),
-            Some(tls) => {
-                return decrypt(tls, wire, &mut scratch.plain, &mut |bytes| on(bytes, at));
-            }
+        let arrival = stamper.arrival(received.note);
+        let wire = &wire[..received.length];
+        if let Some(tls) = &mut self.tls {
+            return decrypt(tls, wire, plain, &mut |bytes| on(bytes, arrival));
         }
+        on(wire, arrival);
         Ok(Read::Bytes)
     }
 
@@ -140,29 +153,55 @@ impl Socket {
         let Some(tls) = &mut self.tls else { return false };
         let mut wire = [0; 4096];
         let mut plaintext = false;
-        let read =
-            receive_wire(&self.tcp, &mut wire).map_err(|error| Failure::on_connection(&error));
-        let read = read.and_then(|received| {
-            decrypt(tls, &wire[..received], &mut [0; 64], &mut |_| plaintext = true)
+        let read = receive_wire(&self.tcp, wire.len(), |fd| receive_plain(fd, &mut wire));
+        let read = read.map_err(|error| Failure::on_connection(&error)).and_then(|received| {
+            decrypt(tls, &wire[..received.length], &mut [0; 64], &mut |_| plaintext = true)
         });
         matches!(read, Ok(Read::Bytes)) && !plaintext
     }
 }
 
-/// One `recv`. A read that does not fill the buffer has emptied the socket, so the readiness is cleared
+/// What one system call read.
+#[derive(Clone, Copy, Debug)]
+struct Received {
+    length: usize,
+    note: Option<TimeSpec>,
+}
+
+/// One read. A read that does not fill the buffer has emptied the socket, so the readiness is cleared
 /// right away: the next read then costs no failing system call (epoll(7), edge-triggered mode).
-fn receive_wire(tcp: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
+fn receive_wire(
+    tcp: &TcpStream,
+    room: usize,
+    read: impl FnOnce(RawFd) -> io::Result<Received>,
+) -> io::Result<Received> {
     let fd = tcp.as_raw_fd();
     let mut short = None;
     let result = tcp.try_io(Interest::READABLE, || {
-        let received = recv(fd, buffer, MsgFlags::MSG_DONTWAIT)?;
-        if received < buffer.len() {
+        let received = read(fd)?;
+        if received.length < room {
             short = Some(received);
             return Err(io::ErrorKind::WouldBlock.into());
         }
         Ok(received)
     });
     short.map_or(result, Ok)
+}
+
+/// Reads bytes alone.
+fn receive_plain(fd: RawFd, buffer: &mut [u8]) -> io::Result<Received> {
+    Ok(Received { length: recv(fd, buffer, MsgFlags::MSG_DONTWAIT)?, note: None })
+}
+
+/// Reads bytes with the kernel's note about the last of them.
+fn receive_noted(fd: RawFd, buffer: &mut [u8], room: &mut [u8]) -> io::Result<Received> {
+    let mut slices = [IoSliceMut::new(buffer)];
+    let message = recvmsg::<()>(fd, &mut slices, Some(room), MsgFlags::MSG_DONTWAIT)?;
+    let note = message.cmsgs()?.find_map(|message| match message {
+        ControlMessageOwned::ScmTimestampns(time) => Some(time),
+        _ => None,
+    });
+    Ok(Received { length: message.bytes, note })
 }
 
 fn send_plain(tcp: &TcpStream, outgoing: &mut Outgoing<'_>) -> io::Result<()> {
@@ -212,12 +251,12 @@ fn flush_tls(tcp: &TcpStream, tls: &mut ClientConnection) -> io::Result<bool> {
 
 fn read_handshake(tcp: &TcpStream, tls: &mut ClientConnection) -> Result<(), Failure> {
     let mut wire = [0; 4096];
-    match receive_wire(tcp, &mut wire) {
-        Ok(0) => Err(Failure::new(
+    match receive_wire(tcp, wire.len(), |fd| receive_plain(fd, &mut wire)) {
+        Ok(Received { length: 0, .. }) => Err(Failure::new(
             ErrorClass::TlsHandshake,
             "the target closed during the handshake; does it speak TLS?",
         )),
-        Ok(received) => decrypt(tls, &wire[..received], &mut [], &mut |_| {}).map(|_| ()),
+        Ok(received) => decrypt(tls, &wire[..received.length], &mut [], &mut |_| {}).map(|_| ()),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
         Err(error) => Err(Failure::connecting(&error)),
     }

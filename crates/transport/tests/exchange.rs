@@ -9,9 +9,9 @@
 
 mod common;
 
-use common::{Act, Client, Heard, run, say, serve};
+use common::{Act, Client, Heard, options, run, say, serve};
 use plimsoll_measure::{ErrorClass, Nanos};
-use plimsoll_transport::{Connector, Endpoint, Pool, Request};
+use plimsoll_transport::{Connector, Endpoint, Pool, Request, SocketOptions};
 
 const SMALL: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
@@ -114,7 +114,7 @@ fn an_answer_that_is_of_no_use_is_not_read_on() {
         let mut heard = Heard { stop_after: Some(10), ..Heard::default() };
         let request =
             Request { head: b"GET / HTTP/1.1\r\nhost: a\r\n\r\n", body: b"", is_head: false };
-        let end = connection.exchange(&client.clock, &client.scratch, request, &mut heard).await;
+        let end = connection.exchange(&client.stamper, &client.scratch, request, &mut heard).await;
         assert_eq!(end, Ok(false));
     });
 }
@@ -149,8 +149,11 @@ fn connections_that_cannot_be_made_say_why() {
     run(async {
         let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let fails = async |host: &str, port| {
-            let connector =
-                Connector::new(Endpoint::new(host.to_owned(), port), None, Nanos::from_millis(300));
+            let connector = Connector::new(
+                Endpoint::new(host.to_owned(), port),
+                None,
+                options(Nanos::from_millis(300)),
+            );
             let client = Client::with(connector.unwrap());
             client.connector.connect(&client.clock).await.connection.unwrap_err().class
         };
@@ -164,9 +167,12 @@ fn names_and_both_families_of_addresses_are_reached() {
     run(async {
         let listener = std::net::TcpListener::bind("[::1]:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let connector =
-            Connector::new(Endpoint::new("::1".to_owned(), port), None, Nanos::from_secs(1))
-                .unwrap();
+        let connector = Connector::new(
+            Endpoint::new("::1".to_owned(), port),
+            None,
+            options(Nanos::from_secs(1)),
+        )
+        .unwrap();
         let client = Client::with(connector);
         let connected = client.connector.connect(&client.clock).await;
         assert!(
@@ -177,7 +183,8 @@ fn names_and_both_families_of_addresses_are_reached() {
 
         let address = serve(vec![vec![say(SMALL)], vec![say(SMALL)]]);
         let endpoint = Endpoint::new("localhost".to_owned(), address.port());
-        let client = Client::with(Connector::new(endpoint, None, Nanos::from_secs(1)).unwrap());
+        let client =
+            Client::with(Connector::new(endpoint, None, options(Nanos::from_secs(1))).unwrap());
         let first = client.connector.connect(&client.clock).await;
         assert!(first.connection.is_ok() && first.phases.dns.is_some());
         let second = client.connector.connect(&client.clock).await;
@@ -185,5 +192,35 @@ fn names_and_both_families_of_addresses_are_reached() {
             second.connection.is_ok() && second.phases.dns.is_none(),
             "the answer is used again"
         );
+    });
+}
+
+#[test]
+fn the_kernel_tells_when_bytes_arrived_however_late_they_are_read() {
+    run(async {
+        for (kernel_stamps, expected_lag) in [(true, 25.0..200.0), (false, 0.0..0.0)] {
+            let address = serve(vec![vec![Act::Pause(20), say(SMALL), Act::Pause(500)]]);
+            let endpoint = Endpoint::new("127.0.0.1".to_owned(), address.port());
+            let options = SocketOptions { kernel_stamps, ..options(Nanos::from_secs(1)) };
+            let client = Client::with(Connector::new(endpoint, None, options).unwrap());
+            let mut connection = client.connect().await;
+            let (heard, ()) = tokio::join!(client.get(&mut connection), async {
+                // The answer arrives after 20 ms, while this thread is held up for 50 ms.
+                std::thread::sleep(std::time::Duration::from_millis(50));
+            });
+            let (heard, end) = heard;
+            assert_eq!(end, Ok(true));
+            let after_sent = heard.reads[0].since(heard.sent.unwrap()).as_millis_f64();
+            match heard.lags[0] {
+                Some(lag) => {
+                    assert!(expected_lag.contains(&lag.as_millis_f64()), "read lag {lag}");
+                    assert!(
+                        (19.0..45.0).contains(&after_sent),
+                        "arrived {after_sent} ms after it was sent"
+                    );
+                }
+                None => assert!(!kernel_stamps && after_sent >= 49.0, "{after_sent}"),
+            }
+        }
     });
 }

@@ -14,7 +14,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
-use common::{Client, run, say, serve};
+use common::{Client, options, run, say, serve};
 use plimsoll_measure::{ErrorClass, Nanos};
 use plimsoll_transport::{Connected, Connector, Endpoint, TlsSettings};
 use rustls::pki_types::{PrivateKeyDer, pem::PemObject as _};
@@ -57,7 +57,7 @@ fn answer_all(tcp: TcpStream, config: Arc<ServerConfig>, answer: &[u8]) {
 fn client(address: SocketAddr, host: &str, settings: &TlsSettings) -> Client {
     let endpoint = Endpoint::new(host.to_owned(), address.port());
     let config = settings.client_config().unwrap();
-    Client::with(Connector::new(endpoint, Some(config), Nanos::from_secs(2)).unwrap())
+    Client::with(Connector::new(endpoint, Some(config), options(Nanos::from_secs(2))).unwrap())
 }
 
 async fn connect(client: &Client) -> Connected {
@@ -128,7 +128,7 @@ fn a_target_that_does_not_speak_tls_is_named_as_such() {
         let connector = Connector::new(
             Endpoint::new("127.0.0.1".to_owned(), plain.port()),
             Some(anyone.client_config().unwrap()),
-            Nanos::from_millis(200),
+            options(Nanos::from_millis(200)),
         );
         let silent = Client::with(connector.unwrap());
         assert_eq!(

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use plimsoll_measure::{ErrorClass, Moment, MonotonicClock, Nanos};
 use plimsoll_transport::{
-    Connection, Connector, Endpoint, Flow, Receiver, Request, ResponseHead, Scratch,
+    Arrival, Connection, Connector, Endpoint, Flow, Receiver, Request, ResponseHead, Scratch,
+    SocketOptions, Stamper,
 };
 
 /// What a raw server does on one connection after it has read a request head.
@@ -84,6 +85,7 @@ pub struct Heard {
     pub status: u16,
     pub body: Vec<u8>,
     pub reads: Vec<Moment>,
+    pub lags: Vec<Option<Nanos>>,
     pub sent: Option<Moment>,
     pub stop_after: Option<usize>,
 }
@@ -92,8 +94,9 @@ impl Receiver for Heard {
     fn sent(&mut self, at: Moment) {
         self.sent = Some(at);
     }
-    fn received(&mut self, _bytes: usize, at: Moment) {
-        self.reads.push(at);
+    fn received(&mut self, _bytes: usize, arrival: Arrival) {
+        self.reads.push(arrival.at);
+        self.lags.push(arrival.read_lag);
     }
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.status = head.status;
@@ -108,9 +111,15 @@ impl Receiver for Heard {
     }
 }
 
+/// With kernel time stamps.
+pub fn options(timeout: Nanos) -> SocketOptions {
+    SocketOptions { timeout, kernel_stamps: true }
+}
+
 /// A client of one address.
 pub struct Client {
     pub clock: MonotonicClock,
+    pub stamper: Stamper<MonotonicClock>,
     pub scratch: RefCell<Scratch>,
     pub connector: Connector,
 }
@@ -118,11 +127,12 @@ pub struct Client {
 impl Client {
     pub fn new(address: SocketAddr) -> Self {
         let endpoint = Endpoint::new(address.ip().to_string(), address.port());
-        Self::with(Connector::new(endpoint, None, Nanos::from_secs(2)).unwrap())
+        Self::with(Connector::new(endpoint, None, options(Nanos::from_secs(2))).unwrap())
     }
 
     pub fn with(connector: Connector) -> Self {
-        Self { clock: MonotonicClock::start(), scratch: RefCell::default(), connector }
+        let clock = MonotonicClock::start();
+        Self { clock, stamper: Stamper::new(clock), scratch: RefCell::default(), connector }
     }
 
     pub async fn connect(&self) -> Connection {
@@ -143,7 +153,7 @@ impl Client {
         let mut heard = Heard::default();
         let request = Request { head, body, is_head: head.starts_with(b"HEAD ") };
         let limit = Duration::from_secs(5);
-        let exchange = connection.exchange(&self.clock, &self.scratch, request, &mut heard);
+        let exchange = connection.exchange(&self.stamper, &self.scratch, request, &mut heard);
         let end = tokio::time::timeout(limit, exchange).await.expect("the exchange hangs");
         (heard, end.map_err(|failure| failure.class))
     }
