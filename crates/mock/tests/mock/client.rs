@@ -26,6 +26,15 @@ pub(crate) fn chat(text: &str, extra: &str) -> String {
     format!(r#"{{"model":"m","messages":[{{"role":"user","content":"{text}"}}]{extra}}}"#)
 }
 
+/// Waits until something is so, for some seconds at most.
+pub(crate) fn wait(until: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !until() {
+        assert!(start.elapsed() < Duration::from_secs(5), "waited in vain");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// What came back.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {

@@ -73,7 +73,7 @@ fn requests_in_pieces_and_pipelined_requests_are_served_in_order() {
     );
     let (first, rest) = request.split_at(100);
     client.send(first);
-    std::thread::sleep(std::time::Duration::from_millis(20));
+    std::thread::sleep(std::time::Duration::from_millis(100));
     client.send(&format!("{rest}GET / HTTP/1.1\r\nhost: m\r\n\r\n{request}"));
     assert_eq!(client.answer().json()["usage"]["prompt_tokens"], 2);
     assert_eq!(client.answer().text(), "ok\n");
