@@ -30,26 +30,27 @@ pub struct ArrivalIter {
     schedule: Schedule,
     stripe: Stripe,
     stage: usize,
-    walk: Walk,
+    /// Through the current stage; `None` before its first step.
+    walk: Option<Walk>,
     seq: u64,
 }
 
 impl ArrivalIter {
-    pub(crate) fn new(schedule: Schedule, stripe: Stripe) -> Self {
-        Self { schedule, stripe, stage: 0, walk: Walk::default(), seq: 0 }
+    pub(crate) const fn new(schedule: Schedule, stripe: Stripe) -> Self {
+        Self { schedule, stripe, stage: 0, walk: None, seq: 0 }
     }
 
     /// The next arrival of the whole run.
     fn step(&mut self) -> Option<Arrival> {
         loop {
             let (plan, pace) = self.schedule.stage(self.stage)?;
-            if let Some((index, offset)) = pace.next(&mut self.walk) {
+            if let Some((index, offset)) = pace.next(self.walk.get_or_insert_with(|| pace.walk())) {
                 let seq = self.seq;
                 self.seq += 1;
                 return Some(Arrival { seq, at: plan.start + offset, stage: plan.id, index });
             }
             self.stage += 1;
-            self.walk = Walk::default();
+            self.walk = None;
         }
     }
 }

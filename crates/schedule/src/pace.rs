@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_measure::{Nanos, Seed, StageId};
+use plimsoll_measure::{Draw, Nanos};
 
 use crate::rate::Rate;
 use crate::spec::{Arrivals, Load};
@@ -16,7 +16,7 @@ enum Law {
     Even(Rate),
     /// A Poisson process of rate 1 on the axis of the integral, brought onto the axis of time by the
     /// integral's inverse (time rescaling). Its gaps are exponential with mean 1.
-    Poisson(Rate, Seed),
+    Poisson(Rate),
     /// Arrival `n` is due at the trace's offset `n`.
     Trace(Arc<[Nanos]>),
 }
@@ -26,22 +26,27 @@ enum Law {
 pub(crate) struct Pace {
     law: Law,
     length: Nanos,
+    /// The gaps of a Poisson process. The generator counts, so that its n-th number is a function of
+    /// (seed, stage, n), the same in every walk.
+    gaps: Draw,
 }
 
 /// How far a walk through one stage has come.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Walk {
     /// Arrivals so far.
     index: u64,
     /// The integral of the rate at the last arrival of a Poisson process.
     mass: f64,
+    /// The gaps still to come.
+    gaps: Draw,
 }
 
 impl Pace {
     pub(crate) fn new(
         load: Load,
         length: Nanos,
-        (process, seed): (Arrivals, Seed),
+        (process, gaps): (Arrivals, Draw),
         offsets: &Arc<[Nanos]>,
     ) -> Self {
         let law = match load {
@@ -51,32 +56,37 @@ impl Pace {
                 let rate = Rate::new(from, to, length);
                 match process {
                     Arrivals::Constant => Law::Even(rate),
-                    Arrivals::Poisson => Law::Poisson(rate, seed),
+                    Arrivals::Poisson => Law::Poisson(rate),
                 }
             }
         };
-        Self { law, length }
+        Self { law, length, gaps }
+    }
+
+    /// A walk from the start of the stage.
+    pub(crate) fn walk(&self) -> Walk {
+        Walk { index: 0, mass: 0.0, gaps: self.gaps.clone() }
     }
 
     /// The next arrival's index and offset within the stage; `None` when the stage is over.
     #[inline]
     pub(crate) fn next(&self, walk: &mut Walk) -> Option<(u64, Nanos)> {
+        let due = self.due(walk).filter(|due| *due < self.length)?;
         let index = walk.index;
-        let due = self.due(index, &mut walk.mass).filter(|due| *due < self.length)?;
         walk.index += 1;
         Some((index, due))
     }
 
     #[inline]
-    fn due(&self, index: u64, mass: &mut f64) -> Option<Nanos> {
+    fn due(&self, walk: &mut Walk) -> Option<Nanos> {
         match &self.law {
             Law::Idle => None,
-            Law::Even(rate) => rate.due(index as f64),
-            Law::Poisson(rate, seed) => {
-                *mass += seed.draw("gap", index).exponential();
-                rate.due(*mass)
+            Law::Even(rate) => rate.due(walk.index as f64),
+            Law::Poisson(rate) => {
+                walk.mass += walk.gaps.exponential();
+                rate.due(walk.mass)
             }
-            Law::Trace(offsets) => offsets.get(usize::try_from(index).ok()?).copied(),
+            Law::Trace(offsets) => offsets.get(usize::try_from(walk.index).ok()?).copied(),
         }
     }
 
@@ -87,8 +97,8 @@ impl Pace {
             Law::Idle => 0,
             Law::Even(rate) => self.even_count(rate),
             Law::Trace(offsets) => offsets.partition_point(|due| *due < self.length) as u64,
-            Law::Poisson(..) => {
-                let mut walk = Walk::default();
+            Law::Poisson(_) => {
+                let mut walk = self.walk();
                 while self.next(&mut walk).is_some() {}
                 walk.index
             }
@@ -112,9 +122,4 @@ impl Pace {
         }
         count
     }
-}
-
-/// The seed of one stage's gaps.
-pub(crate) fn stage_seed(seed: Seed, stage: StageId) -> Seed {
-    Seed(seed.draw("arrivals", u64::from(stage.0)).bits())
 }

@@ -8,7 +8,7 @@ use crate::arrivals::ArrivalIter;
 use crate::clients::{self, Window};
 use crate::error::{ScheduleError, StageFault, StageProblem};
 use crate::fingerprint::fingerprint;
-use crate::pace::{Pace, stage_seed};
+use crate::pace::Pace;
 use crate::spec::{Arrivals, Load, MAX_STAGES, StageSpec, Stages};
 
 /// One stage at its place in the run.
@@ -58,7 +58,8 @@ impl Schedule {
         let plans = plans(&stages.0, after_trace);
         let pace = |plan: &StagePlan| {
             let length = plan.end.saturating_sub(plan.start);
-            Pace::new(plan.load, length, (process, stage_seed(seed, plan.id)), &offsets)
+            let gaps = seed.draw("arrivals", u64::from(plan.id.0));
+            Pace::new(plan.load, length, (process, gaps), &offsets)
         };
         Ok(Self(Arc::new(Inner {
             paces: plans.iter().map(pace).collect(),

@@ -20,14 +20,17 @@ impl ConversationId {
 
     fn from_bits(high: u64, low: u64) -> Self {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        /// The groups of digits between the hyphens.
+        const GROUPS: [std::ops::Range<usize>; 5] = [0..8, 9..13, 14..18, 19..23, 24..36];
         let version = high & !0xF000 | 0x4000;
         let variant = low & !(0b11 << 62) | 0b10 << 62;
-        let bits = u128::from(version) << 64 | u128::from(variant);
+        let mut bits = u128::from(version) << 64 | u128::from(variant);
         let mut text = [b'-'; Self::LEN];
-        let places =
-            text.iter_mut().enumerate().filter(|(place, _)| ![8, 13, 18, 23].contains(place));
-        for ((_, letter), digit) in places.zip(0u32..) {
-            *letter = DIGITS[(bits >> (124 - 4 * digit)) as usize & 0xF];
+        for group in GROUPS {
+            for letter in &mut text[group] {
+                bits = bits.rotate_left(4);
+                *letter = DIGITS[(bits & 0xF) as usize];
+            }
         }
         Self(text)
     }

@@ -24,13 +24,14 @@ const BLOCKS: u64 = 256;
 /// Words, and shared blocks of them.
 #[derive(Debug)]
 pub(crate) struct Lexicon {
-    words: Vec<&'static str>,
+    words: Vec<[u8; WORD_BYTES]>,
     blocks: Vec<Arc<str>>,
 }
 
 impl Lexicon {
     /// A lexicon of some words, each of [`WORD_BYTES`] bytes.
-    pub(crate) fn new(words: Vec<&'static str>, seed: Seed) -> Self {
+    pub(crate) fn new(words: &[&'static str], seed: Seed) -> Self {
+        let words = words.iter().filter_map(|word| word.as_bytes().try_into().ok()).collect();
         let mut lexicon = Self { words, blocks: Vec::new() };
         let block = |index| lexicon.fresh(&mut seed.draw("block", index), BLOCK);
         lexicon.blocks = (0..BLOCKS).map(block).collect();
@@ -67,19 +68,17 @@ impl Lexicon {
     }
 
     fn fresh(&self, draw: &mut Draw, count: usize) -> Arc<str> {
-        let mut text = String::with_capacity(count * WORD_BYTES);
-        let mut left = count;
-        while left > 0 {
-            // Four words of every draw: 16 bits are plenty to choose among a few hundred.
-            let bits = draw.bits();
-            for lane in 0..left.min(4) {
-                let point = (bits >> (16 * lane)) & 0xFFFF;
-                let index = (point * self.words.len() as u64) >> 16;
-                text.push_str(self.words[usize::try_from(index).unwrap_or_default()]);
+        let mut text = vec![0; count * WORD_BYTES];
+        for four in text.chunks_mut(4 * WORD_BYTES) {
+            // 16 bits of a draw are plenty to choose among a few hundred words.
+            let mut bits = draw.bits();
+            for slot in four.chunks_exact_mut(WORD_BYTES) {
+                let index = ((bits & 0xFFFF) * self.words.len() as u64) >> 16;
+                slot.copy_from_slice(&self.words[usize::try_from(index).unwrap_or_default()]);
+                bits >>= 16;
             }
-            left -= left.min(4);
         }
-        text.into()
+        String::from_utf8(text).unwrap_or_default().into()
     }
 }
 
@@ -89,7 +88,7 @@ mod tests {
     use std::collections::HashSet;
 
     fn lexicon() -> Lexicon {
-        Lexicon::new(all().collect(), Seed(1))
+        Lexicon::new(&all().collect::<Vec<_>>(), Seed(1))
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub(crate) enum Speech<'a> {
 }
 
 impl Materials {
-    pub(crate) fn new(words: Vec<&'static str>, gauge: Gauge, seed: Seed) -> Self {
+    pub(crate) fn new(words: &[&'static str], gauge: Gauge, seed: Seed) -> Self {
         Self { lexicon: Lexicon::new(words, seed), gauge, seed }
     }
 

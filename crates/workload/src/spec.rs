@@ -43,7 +43,7 @@ pub enum Content {
         /// The list.
         prompts: Vec<String>,
     },
-    /// A fixed dialogue: turn `i` says `script[i]`.
+    /// A fixed dialogue: turn `i` says `script[i]`. It must have a line for every turn.
     Scripted {
         /// The user's lines.
         script: Vec<String>,
@@ -65,8 +65,15 @@ pub struct PrefixPool {
     pub approx_tokens: u32,
 }
 
-/// A plain HTTP request. `{{uuid}}`, `{{seq}}`, `{{turn}}`, `{{random N}}` and `{{prompt}}` are
-/// replaced in path, header values and body.
+/// A plain HTTP request. In path, header values and body these are replaced:
+///
+/// - `{{uuid}}`: an id of the request, the same at every place of it; in the first turn the
+///   conversation's own
+/// - `{{seq}}`: the number of the conversation: in the open model that of its arrival, from 0
+/// - `{{turn}}`: the turn, from 0
+/// - `{{random N}}`: a random whole number from 0 to N-1, a new one at every place
+/// - `{{prompt}}`: what the content says, percent-encoded in the path, on one line in a header, and
+///   escaped as part of a JSON string in a body that begins with `{` or `[`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpSpec {
@@ -142,11 +149,12 @@ pub struct TraceSpec {
     /// How much faster than recorded it is played: 10 plays ten minutes in one.
     #[serde(default = "one")]
     pub time_scale: f64,
-    /// Where in the recording to start, before scaling.
+    /// Where in the recording to start, from its first row and before scaling.
     #[serde(default)]
     #[schemars(with = "Option<String>", extend("format" = "duration"))]
     pub from: Option<Nanos>,
-    /// Where in the recording to end, before scaling; the end of the file if left out.
+    /// Where in the recording to end, without that instant, from its first row and before scaling; the
+    /// end of the file if left out.
     #[serde(default)]
     #[schemars(with = "Option<String>", extend("format" = "duration"))]
     pub to: Option<Nanos>,

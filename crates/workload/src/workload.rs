@@ -48,7 +48,7 @@ impl Workload {
         Ok(Self(Arc::new(Parts {
             scenarios: checked,
             trace,
-            materials: Materials::new(words, gauge, seed.derive("materials")),
+            materials: Materials::new(&words, gauge, seed.derive("materials")),
             mix: Mix::new(scenarios.iter().map(|scenario| scenario.weight)),
             seed,
         })))
