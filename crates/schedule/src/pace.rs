@@ -105,7 +105,8 @@ impl Pace {
         }
     }
 
-    /// The integral, corrected for rounding at the stage's very end.
+    /// The first arrivals that the whole part of the integral counts are inside for sure: at the highest
+    /// rate they are 10 ns apart. One more may be.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -116,9 +117,6 @@ impl Pace {
         let mut count = rate.total() as u64;
         while inside(count) {
             count += 1;
-        }
-        while count > 0 && !inside(count - 1) {
-            count -= 1;
         }
         count
     }

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tokenizers::models::TrainerWrapper;
 use tokenizers::models::bpe::{BPE, BpeTrainer};
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
-use tokenizers::{Tokenizer, TruncationParams};
+use tokenizers::{PaddingParams, PaddingStrategy, Tokenizer, TruncationParams};
 
 use crate::{common, said, scenario, sized, texts};
 
@@ -42,12 +42,15 @@ fn byte_level(folder: &TempDir) -> PathBuf {
     tokenizer
         .with_truncation(Some(TruncationParams { max_length: 16, ..Default::default() }))
         .unwrap();
+    let strategy = PaddingStrategy::Fixed(64);
+    tokenizer.with_padding(Some(PaddingParams { strategy, ..Default::default() }));
     saved(folder, &tokenizer)
 }
 
 fn count(file: &Path, text: &str) -> usize {
     let mut tokenizer = Tokenizer::from_file(file).unwrap();
     tokenizer.with_truncation(None).unwrap();
+    tokenizer.with_padding(None);
     tokenizer.encode(text, false).unwrap().len()
 }
 
