@@ -105,8 +105,8 @@ impl Pace {
         }
     }
 
-    /// The first arrivals that the whole part of the integral counts are inside for sure: at the highest
-    /// rate they are 10 ns apart. One more may be.
+    /// As many as the whole part of the integral are inside for sure, since arrivals are at least 10 ns
+    /// apart; one more may be.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
