@@ -15,13 +15,16 @@ const ABOUT: &str = "A calibrated load-testing instrument for LLM and API gatewa
 
 const AFTER: &str = "\
 Start here:
-  plimsoll demo                    a mock provider, realistic load and a report, in 15 seconds
+  plimsoll demo                    a mock provider, realistic load and a report, in 12 seconds
   plimsoll http http://HOST/path   load for any endpoint
   plimsoll run realistic --target https://gateway.example --vk KEY --model NAME
 
 Exit codes:
-  0 pass; 1 a threshold failed; 2 wrong usage or a bad profile; 3 the run is invalid or inconclusive, or could not be
-  carried out; 130 interrupted (the report is still written)";
+    0  pass
+    1  a threshold failed
+    2  wrong usage or a bad profile
+    3  the run is invalid or inconclusive, or could not be carried out
+  130  interrupted (the report is still written)";
 
 /// The command line.
 #[derive(Debug, Parser)]

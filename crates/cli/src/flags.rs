@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use plimsoll_profile::Overrides;
 
+use crate::folder::Keep;
 use crate::session::Conduct;
 
 /// What changes a profile.
@@ -14,7 +15,7 @@ pub(crate) struct Intent {
     /// Base URL of the target
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     target: Option<String>,
-    /// Key of the target, never shown; PLIMSOLL_KEY keeps it out of the process list, too
+    /// Key of the target, never shown; `PLIMSOLL_KEY` keeps it out of the process list, too
     #[arg(long, value_name = "KEY")]
     vk: Option<String>,
     /// Model asked for
@@ -112,15 +113,15 @@ pub(crate) struct Talk {
 }
 
 impl Output {
-    /// How a run is carried out whose files are kept.
-    pub(crate) fn keep(&self, conduct: Conduct) -> Conduct {
-        Conduct { out: Some(self.out.clone()), rows: !self.no_jsonl, ..conduct }
+    /// As the session takes it.
+    pub(crate) fn keep(&self) -> Keep {
+        Keep { out: self.out.clone(), rows: !self.no_jsonl }
     }
 }
 
 impl Manners {
-    /// How a run is carried out that keeps nothing.
-    pub(crate) const fn conduct(&self) -> Conduct {
-        Conduct { out: None, rows: false, probe: !self.no_probe, allow_invalid: self.allow_invalid }
+    /// How a run is carried out of which this is kept.
+    pub(crate) const fn conduct(&self, keep: Option<Keep>) -> Conduct {
+        Conduct { keep, probe: !self.no_probe, allow_invalid: self.allow_invalid }
     }
 }

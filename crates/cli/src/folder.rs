@@ -28,24 +28,38 @@ pub(crate) mod file {
 /// Less free space than this is worth a warning: about two million rows.
 const SCARCE: u64 = 1 << 30;
 
+/// What is kept of a run.
+#[derive(Debug)]
+pub(crate) struct Keep {
+    /// Where its folder is made.
+    pub(crate) out: PathBuf,
+    /// Is there a row for each request?
+    pub(crate) rows: bool,
+}
+
 /// The folder of one run.
 #[derive(Debug)]
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct Folder {
+    path: PathBuf,
+    rows: bool,
+}
 
 impl Folder {
-    /// Makes `PARENT/STAMP-NAME`, or `PARENT/STAMP-NAME-2` and so on where another run was as quick.
+    /// Makes `OUT/STAMP-NAME`, or `OUT/STAMP-NAME-2` and so on where another run was as quick.
     ///
     /// # Errors
     /// Where the folder cannot be made.
-    pub(crate) fn create(parent: &Path, stamp: &str, name: &str) -> Result<Self> {
-        let refused = || {
+    pub(crate) fn create(keep: &Keep, stamp: &str, name: &str) -> Result<Self> {
+        let Keep { out, rows } = keep;
+        let made =
+            fs::create_dir_all(out).and_then(|()| Self::fresh(out, &format!("{stamp}-{name}")));
+        let path = made.with_context(|| {
             format!(
                 "cannot write to the folder {}; choose a writable one with --out",
-                parent.display()
+                out.display()
             )
-        };
-        fs::create_dir_all(parent).with_context(refused)?;
-        Self::fresh(parent, &format!("{stamp}-{name}")).map(Self).with_context(refused)
+        })?;
+        Ok(Self { path, rows: *rows })
     }
 
     fn fresh(parent: &Path, name: &str) -> io::Result<PathBuf> {
@@ -63,23 +77,28 @@ impl Folder {
 
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
-        &self.0
+        &self.path
+    }
+
+    /// Is there a row for each request?
+    pub(crate) const fn wants_rows(&self) -> bool {
+        self.rows
     }
 
     /// What to tell the user where the disk is nearly full.
     pub(crate) fn warning(&self) -> Option<String> {
-        let disk = statvfs(&self.0).ok()?;
+        let disk = statvfs(&self.path).ok()?;
         let free = disk.blocks_available() * disk.fragment_size();
         (free < SCARCE).then(|| {
-            let (place, free) = (self.0.display(), free >> 20);
+            let (place, free) = (self.path.display(), free >> 20);
             format!("only {free} MiB are free for {place}; a request takes about half a kilobyte (--no-jsonl takes none)")
         })
     }
 
     /// Writes a file as a whole: a reader sees the old one or the new one.
     pub(crate) fn write(&self, file: &str, content: &[u8]) -> Result<()> {
-        let path = self.0.join(file);
-        let new = self.0.join(format!(".{file}.new"));
+        let path = self.path.join(file);
+        let new = self.path.join(format!(".{file}.new"));
         let written = fs::write(&new, content).and_then(|()| fs::rename(&new, &path));
         if written.is_err() {
             // It would only be half a file.
@@ -99,7 +118,7 @@ impl Folder {
     /// Takes the folder away again: there was no run.
     pub(crate) fn discard(&self) {
         // What cannot be removed does no harm.
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.path);
     }
 }
 
@@ -107,12 +126,16 @@ impl Folder {
 mod tests {
     use super::*;
 
+    fn keep(out: &Path) -> Keep {
+        Keep { out: out.to_owned(), rows: true }
+    }
+
     #[test]
     fn two_runs_in_one_second_get_two_folders() {
         let parent = tempfile::tempdir().unwrap();
         let out = parent.path().join("a/b");
-        let first = Folder::create(&out, "S", "n").unwrap();
-        let second = Folder::create(&out, "S", "n").unwrap();
+        let first = Folder::create(&keep(&out), "S", "n").unwrap();
+        let second = Folder::create(&keep(&out), "S", "n").unwrap();
         assert_eq!((first.path(), second.path()), (&*out.join("S-n"), &*out.join("S-n-2")));
         second.discard();
         assert!(first.path().exists() && !out.join("S-n-2").exists());
@@ -123,14 +146,14 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let file = parent.path().join("file");
         fs::write(&file, "").unwrap();
-        let error = format!("{:#}", Folder::create(&file, "S", "n").unwrap_err());
+        let error = format!("{:#}", Folder::create(&keep(&file), "S", "n").unwrap_err());
         assert!(error.contains("choose a writable one with --out"), "{error}");
     }
 
     #[test]
     fn a_file_is_replaced_as_a_whole_and_leaves_no_other_behind() {
         let parent = tempfile::tempdir().unwrap();
-        let folder = Folder::create(parent.path(), "S", "n").unwrap();
+        let folder = Folder::create(&keep(parent.path()), "S", "n").unwrap();
         folder.write("x", b"one").unwrap();
         folder.write("x", b"two").unwrap();
         assert_eq!(fs::read(folder.path().join("x")).unwrap(), b"two");

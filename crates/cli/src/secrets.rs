@@ -24,7 +24,7 @@ impl Secrets {
             let headers = scenario.headers.iter().chain(http);
             headers.filter(|(name, _)| is_sensitive(name)).map(|(_, value)| value.as_str())
         });
-        Self::from_iter(lanes.chain(scenarios))
+        lanes.chain(scenarios).collect()
     }
 
     /// The text, with every credential in it replaced.

@@ -1,7 +1,5 @@
 //! One run from its plan to its report: what `run`, `demo` and `http` have in common.
 
-use std::path::{Path, PathBuf};
-
 use anyhow::{Result, bail};
 use plimsoll_engine::{Control, EngineError, ProbeReport, Run, RunResult, SampleSink};
 use plimsoll_measure::Nanos;
@@ -14,7 +12,7 @@ use crate::console;
 use crate::descriptors::Descriptors;
 use crate::environment;
 use crate::exit::{Exit, Usage};
-use crate::folder::{self, Folder, RowFile};
+use crate::folder::{self, Folder, Keep, RowFile};
 use crate::notes;
 use crate::progress::{Live, Screen};
 use crate::secrets::Secrets;
@@ -23,10 +21,8 @@ use crate::utc;
 
 /// How a run is carried out, besides its plan.
 pub(crate) struct Conduct {
-    /// Where its folder is made; `None` keeps nothing.
-    pub(crate) out: Option<PathBuf>,
-    /// Is there a row for each request?
-    pub(crate) rows: bool,
+    /// What is kept of it; `None` for nothing.
+    pub(crate) keep: Option<Keep>,
     /// Is the target tried before the load?
     pub(crate) probe: bool,
     /// Does the exit code accept an instrument that was not good enough?
@@ -52,7 +48,9 @@ impl Session {
     pub(crate) fn open(quiet: bool) -> Self {
         let screen = Screen::of_stderr(quiet);
         let descriptors = Descriptors::raise();
-        descriptors.and_then(Descriptors::told).into_iter().for_each(|told| screen.tell(&told));
+        if let Some(told) = descriptors.and_then(Descriptors::told) {
+            screen.tell(&told);
+        }
         Self { screen, control: Control::new(), descriptors, listening: false }
     }
 
@@ -68,44 +66,47 @@ impl Session {
     pub(crate) fn carry_out(&mut self, plan: Plan, conduct: &Conduct) -> Result<Finished> {
         let secrets = Secrets::of(&plan);
         let thresholds = folder::thresholds(&plan.thresholds)?;
-        self.warn_of(&plan);
         let run = Run::prepare(plan).map_err(fault_of_plan)?;
+        self.warn_of(run.plan());
         let mut facts = run.facts();
         facts.environment = environment::read(self.descriptors);
         facts.notes = notes::before(run.plan());
-        let make = |out| self.make_folder(out, &run, &facts);
-        let folder = conduct.out.as_deref().map(make).transpose()?;
+        let folder = conduct.keep.as_ref().map(|keep| self.make_folder(keep, &run, &facts));
+        let folder = folder.transpose()?;
         let probed = conduct.probe.then(|| probe(&run, &secrets)).transpose();
         let probed = probed.inspect_err(|_| folder.iter().for_each(Folder::discard))?;
         facts.notes.extend(notes::of_probe(probed.as_ref(), &secrets));
-        let keep = |folder| keep(folder, &run, &facts, conduct.rows);
-        let sink = folder.as_ref().and_then(|folder| keep(folder).transpose()).transpose()?;
+        let sink = folder.as_ref().map(|folder| open(folder, &run, &facts)).transpose()?.flatten();
         let result = self.load(run, sink)?;
         let summary = sum_up(result, facts, &thresholds, &secrets)?;
-        self.conclude(summary, folder, conduct.allow_invalid)
+        self.conclude(summary, folder.as_ref(), conduct.allow_invalid)
     }
 
     fn warn_of(&self, plan: &Plan) {
         let connections = connections(plan);
         let warning = self.descriptors.and_then(|descriptors| descriptors.warning(connections));
-        warning.into_iter().for_each(|warning| self.screen.warn(&warning));
+        if let Some(warning) = warning {
+            self.screen.warn(&warning);
+        }
     }
 
     /// The folder with the plan in it, which shows that it can be written to.
-    fn make_folder(&self, out: &Path, run: &Run, facts: &RunFacts) -> Result<Folder> {
-        let folder = Folder::create(out, &utc::stamp(facts.run.started_unix_ns), &facts.run.name)?;
+    fn make_folder(&self, keep: &Keep, run: &Run, facts: &RunFacts) -> Result<Folder> {
+        let folder = Folder::create(keep, &utc::stamp(facts.run.started_unix_ns), &facts.run.name)?;
         folder::store_plan(&folder, run, facts)?;
-        folder.warning().into_iter().for_each(|warning| self.screen.warn(&warning));
+        if let Some(warning) = folder.warning() {
+            self.screen.warn(&warning);
+        }
         Ok(folder)
     }
 
     /// The load itself, which Ctrl-C ends early.
     fn load(&mut self, run: Run, sink: Option<Box<dyn SampleSink>>) -> Result<RunResult> {
         self.listen()?;
-        let facts = run.facts();
-        let length = facts.stages.iter().map(|stage| stage.duration_s).sum();
-        let stages = facts.stages.into_iter().map(|stage| stage.name).collect();
-        let mut live = Live::begin(&self.screen, stages, Nanos::from_secs_f64(length));
+        let stages = run.facts().stages;
+        let length = stages.iter().map(|stage| stage.duration_s).sum();
+        let names = stages.into_iter().map(|stage| stage.name).collect();
+        let mut live = Live::begin(&self.screen, names, Nanos::from_secs_f64(length));
         Ok(run.start(sink, &self.control, &mut |progress| live.show(progress))?)
     }
 
@@ -120,14 +121,15 @@ impl Session {
         Ok(())
     }
 
+    /// Shows the report before it is written: a full disk must not take it away.
     fn conclude(
         &self,
         summary: RunSummary,
-        folder: Option<Folder>,
+        folder: Option<&Folder>,
         allow_invalid: bool,
     ) -> Result<Finished> {
         console::print(&text(&summary, console::style()))?;
-        if let Some(folder) = &folder {
+        if let Some(folder) = folder {
             folder.write_summary(&summary)?;
             console::print_line(&format!("\nfiles: {}", folder.path().display()))?;
         }
@@ -149,10 +151,10 @@ fn fault_of_plan(error: EngineError) -> anyhow::Error {
     }
 }
 
-/// Connections that a plan may need at once.
+/// Connections that a plan needs at once, as far as it says so: one for each virtual user.
 fn connections(plan: &Plan) -> u64 {
     let of_stage = |load: &Load| match *load {
-        Load::Closed { from, to } => u64::from(from.max(to)) / plan.shard.count(),
+        Load::Closed { from, to } => plan.shard.share(from.max(to).into()),
         Load::Open { .. } | Load::Trace => 0,
     };
     plan.stages.0.iter().map(|stage| of_stage(&stage.load)).max().unwrap_or(0)
@@ -161,36 +163,22 @@ fn connections(plan: &Plan) -> u64 {
 /// Tries the target. A finding that would make the load pointless is an error.
 fn probe(run: &Run, secrets: &Secrets) -> Result<ProbeReport> {
     let report = run.probe()?;
-    let fatal: Vec<_> = report
-        .findings
-        .iter()
-        .filter(|finding| finding.fatal)
-        .map(|finding| {
-            format!(
-                "{} (scenario {}): {}",
-                finding.lane,
-                finding.scenario,
-                secrets.hide(&finding.message)
-            )
-        })
-        .collect();
+    let fatal = report.findings.iter().filter(|finding| finding.fatal).map(|finding| {
+        let said = secrets.hide(&finding.message);
+        format!("{} (scenario {}): {said}", finding.lane, finding.scenario)
+    });
+    let fatal: Vec<_> = fatal.collect();
     if !fatal.is_empty() {
         bail!("{}\nno load was sent; --no-probe sends it all the same", fatal.join("\n"));
     }
     Ok(report)
 }
 
-/// Writes the plan anew, with what the probe found, and opens the file of rows.
-fn keep(
-    folder: &Folder,
-    run: &Run,
-    facts: &RunFacts,
-    rows: bool,
-) -> Result<Option<Box<dyn SampleSink>>> {
+/// Writes the plan anew, with what the probe found, and makes the file of rows.
+fn open(folder: &Folder, run: &Run, facts: &RunFacts) -> Result<Option<Box<dyn SampleSink>>> {
     folder::store_plan(folder, run, facts)?;
-    let open =
-        || -> Result<Box<dyn SampleSink>> { Ok(Box::new(RowFile::create(folder, facts.clone())?)) };
-    rows.then(open).transpose()
+    let file = folder.wants_rows().then(|| RowFile::create(folder, facts.clone())).transpose()?;
+    Ok(file.map(|file| Box::new(file) as Box<dyn SampleSink>))
 }
 
 fn sum_up(
@@ -202,9 +190,8 @@ fn sum_up(
     let mut facts = result.facts;
     facts.environment = planned.environment;
     facts.notes = planned.notes;
-    facts
-        .notes
-        .extend(result.sink.error.map(|error| format!("results.jsonl is cut short: {error}")));
+    let cut = result.sink.error.map(|error| format!("results.jsonl is cut short: {error}"));
+    facts.notes.extend(cut);
     facts.notes.extend(notes::of_causes(&result.causes, secrets));
     Ok(RunSummary::build(facts, result.health, &result.snapshot, thresholds)?)
 }

@@ -14,8 +14,7 @@ use crate::flags::{Output, Talk};
 use crate::session::{Conduct, Session};
 
 const AFTER: &str = "\
-Takes about 12 seconds. The mock provider and the load share this machine's cores, so the numbers show what a report
-looks like; they say nothing about any real target.";
+Takes about 12 seconds. The mock provider and the load share this machine's cores, so the numbers show what a report looks like; they say nothing about any real target.";
 
 const PROFILE: &str = "realistic";
 
@@ -45,8 +44,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     session.screen().tell(&format!("the profile `{PROFILE}` now runs against it: {STAGES}"));
     let plan = plan(mock.addr())?;
     // A demonstration is no measurement: a busy machine is told of, and no reason to fail.
-    let conduct = Conduct { out: None, rows: false, probe: true, allow_invalid: true };
-    let conduct = flags.output.keep(conduct);
+    let conduct = Conduct { keep: Some(flags.output.keep()), probe: true, allow_invalid: true };
     let exit = session.carry_out(plan, &conduct)?.exit;
     console::print(NEXT)?;
     Ok(exit)

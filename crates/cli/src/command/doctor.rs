@@ -8,8 +8,9 @@ use crate::doctor::{Finding, State, examine};
 use crate::exit::Exit;
 
 pub(crate) const AFTER: &str = "\
-Each line is `ok`, `warn` (may bend a measurement) or `bad` (will). The limit on open files is raised by every command
-itself, as far as the hard limit allows. Exit code: 3 if anything is bad, else 0.";
+Each line is `ok`, `warn` (may bend a measurement) or `bad` (will). The limit on open files is raised by every command itself, as far as the hard limit allows.
+
+Exit code: 3 if anything is bad, else 0.";
 
 /// Prints what was found.
 pub(crate) fn run() -> Result<Exit> {
@@ -22,9 +23,7 @@ pub(crate) fn run() -> Result<Exit> {
 
 fn line(finding: &Finding) -> String {
     let Finding { state, about, seen, mend } = finding;
-    let mut line = format!("{:4}  {about:20} {seen}\n", state.word());
-    if !mend.is_empty() {
-        line.push_str(&format!("      {:20} mend: {mend}\n", ""));
-    }
-    line
+    let mend =
+        if mend.is_empty() { String::new() } else { format!("      {:20} mend: {mend}\n", "") };
+    format!("{:4}  {about:20} {seen}\n{mend}", state.word())
 }

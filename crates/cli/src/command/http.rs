@@ -12,18 +12,19 @@ use plimsoll_measure::Nanos;
 use crate::console;
 use crate::exit::Exit;
 use crate::flags::{Manners, Talk, Tls};
-use crate::session::{Conduct, Session};
+use crate::folder::Keep;
+use crate::session::Session;
 
 const AFTER: &str = "\
 Examples:
   plimsoll http http://127.0.0.1:8080/health -c 128 -d 30s
   plimsoll http https://api.example/v1/items --rate 5000 --arrivals poisson
-  plimsoll http http://127.0.0.1:8080/echo --method POST --body @request.json -H 'content-type: application/json'
-  plimsoll http http://127.0.0.1:8080/ http://127.0.0.1:8081/    one after the other, and compared
+  plimsoll http http://127.0.0.1:8080/echo --body @request.json -H 'accept: */*'
+  plimsoll http http://127.0.0.1:8080/ http://127.0.0.1:8081/    one by one, and compared
 
-With -c alone each connection sends its next request when the answer is there (closed model). With --rate requests
-start when the schedule says, whatever the target does (open model); -c is then the most under way at once.
-`{{uuid}}`, `{{seq}}` and `{{random N}}` in the URL's path, the headers and the body are replaced in each request.";
+With -c alone each connection sends its next request when the answer is there (closed model). With --rate requests start when the schedule says, whatever the target does (open model); -c is then the most under way at once.
+
+`{{uuid}}`, `{{seq}}` and `{{random N}}` in the URL's path, in headers and in the body are replaced in each request.";
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
@@ -100,8 +101,8 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let plans =
         flags.urls.iter().map(|url| intent::plan(flags, url)).collect::<Result<Vec<_>>>()?;
     let mut session = Session::open(flags.talk.quiet);
-    let out = flags.out.clone();
-    let conduct = Conduct { rows: out.is_some(), out, ..flags.manners.conduct() };
+    let keep = flags.out.clone().map(|out| Keep { out, rows: true });
+    let conduct = flags.manners.conduct(keep);
     let (mut exit, mut summaries) = (Exit::Pass, Vec::new());
     for plan in plans {
         if exit == Exit::Interrupted {

@@ -21,9 +21,7 @@ Examples:
   plimsoll mock --ttft '{lognormal: {median: 300ms, p95: 900ms}}' --log truth.jsonl
   curl http://127.0.0.1:9000/v1/models
 
-It speaks OpenAI's chat completions, responses and embeddings and Anthropic's messages, streamed and not. Without
---config every model answers like a quick real one, and `mock-fast` at once. Counters: GET /metrics. A request header
-overrides a setting for that request: `x-mock-ttft: 50ms`, `x-mock-fault: 503`.";
+It speaks OpenAI's chat completions, responses and embeddings and Anthropic's messages, streamed and not. Without --config every model answers like a quick real one, and `mock-fast` at once. Live counters are at /metrics. A request header overrides a setting for that request: `x-mock-ttft: 50ms`, `x-mock-status: 503`.";
 
 /// How the mock behaves unless it is told otherwise.
 const MODELS: &str = include_str!("mock/models.yaml");

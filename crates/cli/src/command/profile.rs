@@ -40,7 +40,7 @@ pub(crate) enum What {
     },
     /// Print the plan that a profile and flags come to
     #[command(after_help = AFTER_SHOW)]
-    Show(Show),
+    Show(Box<Show>),
     /// Write a profile to start from
     #[command(after_help = AFTER_INIT)]
     Init {

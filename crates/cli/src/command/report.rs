@@ -18,8 +18,9 @@ Examples:
   plimsoll report runs/20260102T030405Z-realistic
   plimsoll report runs/20260102T030405Z-realistic --format csv > cells.csv
 
-A run that was killed has no summary.json: it is then summed up from plan.json and results.jsonl, as far as the rows
-go, and called invalid. Exit code: 0 if the run could be shown, whatever it says.";
+A run that was killed has no summary.json: it is then summed up from plan.json and results.jsonl, as far as the rows go, and called invalid.
+
+Exit code: 0 if the run could be shown, whatever it says.";
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]

@@ -51,7 +51,7 @@ impl Finding {
 }
 
 /// The state of a number that should be large.
-pub(super) fn at_least<T: PartialOrd>(value: T, good: T, bearable: T) -> State {
+pub(super) fn at_least<T: PartialOrd + Copy>(value: T, good: T, bearable: T) -> State {
     if value >= good {
         State::Ok
     } else if value >= bearable {
@@ -62,7 +62,7 @@ pub(super) fn at_least<T: PartialOrd>(value: T, good: T, bearable: T) -> State {
 }
 
 /// The state of a number that should be small.
-pub(super) fn at_most<T: PartialOrd>(value: T, good: T, bearable: T) -> State {
+pub(super) fn at_most<T: PartialOrd + Copy>(value: T, good: T, bearable: T) -> State {
     if value <= good {
         State::Ok
     } else if value <= bearable {

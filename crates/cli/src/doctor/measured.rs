@@ -93,7 +93,9 @@ mod tests {
     fn the_median_decides() {
         let judge = |micros: [u64; 3]| {
             let mut times = Distribution::default();
-            micros.into_iter().for_each(|micros| times.record(Nanos::from_micros(micros)));
+            for micros in micros {
+                times.record(Nanos::from_micros(micros));
+            }
             shown("x", &times, [Nanos::from_micros(100), Nanos::from_micros(1_000)], "y").state
         };
         assert_eq!(judge([10, 20, 900_000]), State::Ok);

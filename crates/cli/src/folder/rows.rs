@@ -54,7 +54,9 @@ impl RowFile {
 impl SampleSink for RowFile {
     fn write(&mut self, samples: &[Sample]) -> io::Result<()> {
         self.lines.clear();
-        samples.iter().for_each(|sample| self.add(sample));
+        for sample in samples {
+            self.add(sample);
+        }
         self.file.write_all(&self.lines)
     }
 }

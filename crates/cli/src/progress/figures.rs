@@ -11,18 +11,18 @@ pub(super) fn line(progress: &Progress<'_>) -> String {
     let quantile =
         |q| times.and_then(|times| times.nearest_rank(q)).map_or_else(|| "-".to_owned(), time);
     let so_far = progress.total.accounting();
-    let mut line = format!(
-        "{} done/s  {} in flight  p50 {}  p99 {}  {} failed",
+    let rejected = match so_far.rejected {
+        0 => String::new(),
+        count => format!("  {count} rejected"),
+    };
+    format!(
+        "{} done/s  {} in flight  p50 {}  p99 {}  {} failed{rejected}",
         rate(rates.throughput_per_s.unwrap_or_default()),
         progress.in_flight,
         quantile(0.5),
         quantile(0.99),
         so_far.failed + so_far.timed_out,
-    );
-    if so_far.rejected > 0 {
-        line.push_str(&format!("  {} rejected", so_far.rejected));
-    }
-    line
+    )
 }
 
 /// A length of time with three significant digits.

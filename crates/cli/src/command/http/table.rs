@@ -14,18 +14,15 @@ pub(super) fn side_by_side<'a>(runs: impl Iterator<Item = (&'a String, &'a RunSu
     let width =
         |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; COLUMNS.len()] = std::array::from_fn(width);
-    let mut text = "\nSide by side (response times)\n".to_owned();
-    for row in &rows {
-        // The last column, the longest, stays ragged.
-        let (url, numbers) =
-            row.split_last().map_or(("", &[][..]), |(url, numbers)| (url, numbers));
-        for (number, width) in numbers.iter().zip(widths) {
-            text.push_str(&format!("{number:>width$}  "));
-        }
-        text.push_str(url);
-        text.push('\n');
-    }
-    text
+    let lines: Vec<_> = rows.iter().map(|row| line(row, &widths)).collect();
+    format!("\nSide by side (response times)\n{}", lines.concat())
+}
+
+/// Numbers to the right; the last column, the longest, stays ragged.
+fn line([numbers @ .., url]: &[String; COLUMNS.len()], widths: &[usize]) -> String {
+    let numbers: Vec<_> =
+        numbers.iter().zip(widths).map(|(number, width)| format!("{number:>width$}  ")).collect();
+    format!("{}{url}\n", numbers.concat())
 }
 
 fn row(url: &str, summary: &RunSummary) -> [String; COLUMNS.len()] {
