@@ -31,7 +31,11 @@ impl Prepared {
     pub(crate) fn new(plan: Plan) -> Result<Self, EngineError> {
         let trace = plan.read_trace()?;
         let offsets = trace.as_ref().map(Trace::offsets);
-        let schedule = Schedule::new(&plan.stages, plan.arrivals, plan.seed, offsets)?;
+        let stages = match &trace {
+            Some(trace) => plan.stages.clone().with_trace_length(trace.duration()),
+            None => plan.stages.clone(),
+        };
+        let schedule = Schedule::new(&stages, plan.arrivals, plan.seed, offsets)?;
         let workload = Workload::new(&plan.scenarios, trace, plan.tokenizer.as_deref(), plan.seed)?;
         let wants_tls = plan.lanes.iter().any(|lane| lane.target.scheme() == Scheme::Https);
         let settings =
@@ -65,8 +69,10 @@ impl Prepared {
     pub(crate) fn connector(&self, lane: &Lane) -> Result<Connector, EngineError> {
         let endpoint = Endpoint::new(lane.target.host().to_owned(), lane.target.port());
         let tls = self.tls.clone().filter(|_| lane.target.scheme() == Scheme::Https);
-        let options =
-            SocketOptions { timeout: self.plan.limits.connect_timeout, kernel_stamps: true };
+        let options = SocketOptions {
+            timeout: self.plan.limits.connect_timeout,
+            kernel_stamps: self.plan.instrument.kernel_timestamps,
+        };
         Ok(Connector::new(endpoint, tls, options)?)
     }
 }

@@ -1,8 +1,9 @@
-//! How many requests are under way, at every instant.
+//! How many turns are under way, at every instant.
 
 use plimsoll_measure::{Moment, StageId};
 
-/// Requests under way, and their integral over time by stage: what Little's law needs.
+/// Turns under way, from their schedule to their record, and the integral over time by stage: what Little's
+/// law needs. Counted by the clock as it stands, independent of the times in the samples.
 #[derive(Debug)]
 pub(crate) struct Presence {
     now: u64,
@@ -16,9 +17,9 @@ pub(crate) struct Presence {
 pub(crate) struct StagePresence {
     /// End of the stage.
     end: Moment,
-    /// Requests times nanoseconds.
+    /// Turns times nanoseconds.
     pub(crate) area: u128,
-    /// Most requests at once.
+    /// Most turns at once.
     pub(crate) peak: u64,
 }
 
@@ -29,7 +30,7 @@ impl Presence {
         Self { now: 0, since: start, stages: stages.collect() }
     }
 
-    /// Requests under way.
+    /// Turns under way.
     pub(crate) const fn now(&self) -> u64 {
         self.now
     }

@@ -1,7 +1,8 @@
 //! What a run brings home.
 
-use plimsoll_measure::{Moment, StageId};
+use plimsoll_measure::{Moment, Nanos, StageId};
 use plimsoll_metrics::{Conversations, Distribution, InstrumentHealth, Lag, RunFacts, Snapshot};
+use plimsoll_profile::Instrument;
 
 use crate::presence::Presence;
 use crate::sink::{Sink, SinkReport};
@@ -47,6 +48,7 @@ impl RunResult {
 /// Puts together what the workers brought home.
 pub(crate) fn assemble(
     mut facts: RunFacts,
+    instrument: Instrument,
     origin: Moment,
     mut snapshot: Snapshot,
     done: Vec<Done>,
@@ -68,8 +70,8 @@ pub(crate) fn assemble(
         workers: u32::try_from(done.len()).ok(),
         fd_peak,
         peak_in_flight: facts.stages.iter().filter_map(|stage| stage.peak_in_flight).max(),
-        timer: Some("timerfd, nanosecond deadlines, no spinning".to_owned()),
-        kernel_timestamps: Some(false),
+        timer: Some(timer(instrument)),
+        kernel_timestamps: Some(instrument.kernel_timestamps),
         ..InstrumentHealth::default()
     };
     let mut causes = Causes::new();
@@ -94,6 +96,14 @@ pub(crate) fn assemble(
     health.pacing_lag_ms = Lag::of(&lag);
     health.conversations = Some(conversations);
     RunResult { snapshot, facts, health, causes: by_frequency(causes), sink: SinkReport::default() }
+}
+
+/// How deadlines are waited for.
+fn timer(instrument: Instrument) -> String {
+    match instrument.spin {
+        Nanos::ZERO => "timerfd, nanosecond deadlines, no spinning".to_owned(),
+        spin => format!("timerfd, nanosecond deadlines, the last {spin} by spinning"),
+    }
 }
 
 fn merge_causes(causes: &mut Causes, more: Causes) {

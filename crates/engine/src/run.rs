@@ -87,10 +87,11 @@ impl Run {
         let mut watch = Watch::new(&self, origin, crew.workers.len());
         watch.follow(&crew.intervals, &crew.workers, observe);
         let done = crew.dismiss()?;
-        let mut facts = self.facts();
+        let (mut facts, instrument) = (self.facts(), self.plan().instrument);
         facts.run.ended =
             if control.is_interrupted() { Ended::Interrupted } else { Ended::Complete };
-        let mut result = assemble(facts, origin, watch.total, done, watch.most_descriptors);
+        let mut result =
+            assemble(facts, instrument, origin, watch.total, done, watch.most_descriptors);
         baseline.fill(&self.clock, &mut result.health);
         result.close_sink(sink);
         Ok(result)

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
-use plimsoll_measure::{Clock, Moment};
+use plimsoll_measure::{Clock, Moment, Nanos};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -33,6 +33,8 @@ impl AsRawFd for Descriptor {
 pub(crate) struct Timer<C> {
     clock: C,
     fd: AsyncFd<Descriptor>,
+    /// How long before a deadline the worker stops sleeping and spins.
+    spin: Nanos,
     deadlines: RefCell<BinaryHeap<Reverse<Deadline>>>,
     armed: Cell<Option<Moment>>,
     next_id: Cell<u64>,
@@ -75,13 +77,14 @@ impl<C: Clock> Timer<C> {
         deprecated,
         reason = "its successor is unsafe, which the workspace forbids; what it asks for holds: the descriptor is owned"
     )]
-    pub(crate) fn new(clock: C) -> io::Result<Self> {
+    pub(crate) fn new(clock: C, spin: Nanos) -> io::Result<Self> {
         let fd = TimerFd::new(
             ClockId::CLOCK_MONOTONIC,
             TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
         )?;
         Ok(Self {
             clock,
+            spin,
             fd: AsyncFd::with_interest(Descriptor(fd), Interest::READABLE)?,
             deadlines: RefCell::default(),
             armed: Cell::new(None),
@@ -114,6 +117,7 @@ impl<C: Clock> Timer<C> {
             // Never read: setting it anew clears it, and edge-triggered events tell of every expiry once.
             self.fd.readable().await?.clear_ready();
             self.armed.set(None);
+            self.spin_to_next();
             self.wake_due();
             self.arm()?;
         }
@@ -125,6 +129,16 @@ impl<C: Clock> Timer<C> {
         self.deadlines.borrow_mut().push(Reverse(Deadline { at, id, waker }));
         // Arming fails only for a time out of range, which the relative time here never is.
         let _ = self.arm();
+    }
+
+    fn spin_to_next(&self) {
+        let next = self.deadlines.borrow().peek().map(|Reverse(deadline)| deadline.at);
+        let Some(next) = next.filter(|next| next.since(self.clock.now()) <= self.spin) else {
+            return;
+        };
+        while self.clock.now() < next {
+            std::hint::spin_loop();
+        }
     }
 
     fn wake_due(&self) {
@@ -147,7 +161,10 @@ impl<C: Clock> Timer<C> {
         }
         self.armed.set(Some(earliest));
         // Zero would disarm it.
-        let wait = earliest.since(self.clock.now()).to_duration().max(Duration::from_nanos(1));
+        let wait = (earliest - self.spin)
+            .since(self.clock.now())
+            .to_duration()
+            .max(Duration::from_nanos(1));
         let expiration = Expiration::OneShot(TimeSpec::from_duration(wait));
         Ok(self.fd.get_ref().0.set(expiration, TimerSetTimeFlags::empty())?)
     }
@@ -157,7 +174,7 @@ impl<C: Clock> Timer<C> {
 mod tests {
     use std::rc::Rc;
 
-    use plimsoll_measure::{MonotonicClock, Nanos};
+    use plimsoll_measure::MonotonicClock;
     use tokio::task::LocalSet;
 
     use super::*;
@@ -169,7 +186,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         LocalSet::new().block_on(&runtime, async {
             let clock = MonotonicClock::start();
-            let timer = Rc::new(Timer::new(clock).unwrap());
+            let timer = Rc::new(Timer::new(clock, Nanos::from_micros(20)).unwrap());
             let driver = Rc::clone(&timer);
             tokio::task::spawn_local(async move { driver.drive().await });
             body(timer, clock).await;

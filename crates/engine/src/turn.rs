@@ -111,7 +111,6 @@ impl OpenTurn {
         let prepared = self.encode(conversation, &mut wire);
         let dispatched = worker.clock.now();
         self.sample.timeline.dispatched = Some(dispatched);
-        worker.enter(dispatched);
         let result = match prepared {
             Err(failure) => Some(Err(failure)),
             Ok(is_head) => {
@@ -284,12 +283,9 @@ impl Receiver for OpenTurn {
 impl Drop for OpenTurn {
     fn drop(&mut self) {
         let sample = &mut self.sample;
-        if sample.timeline.dispatched.is_some() {
-            self.worker.leave(sample.timeline.finished.unwrap_or_else(|| self.worker.clock.now()));
-            if sample.outcome == Outcome::NeverSent {
-                sample.outcome = Outcome::InFlight;
-                sample.timeline.finished = None;
-            }
+        if sample.timeline.dispatched.is_some() && sample.outcome == Outcome::NeverSent {
+            sample.outcome = Outcome::InFlight;
+            sample.timeline.finished = None;
         }
         self.worker.record(sample, &self.gaps, self.detail.take());
         self.worker.give_gaps(std::mem::take(&mut self.gaps));

@@ -68,8 +68,6 @@ pub(crate) struct Worker {
 #[derive(Debug)]
 struct Gauges {
     presence: RefCell<Presence>,
-    /// Turns that are scheduled and not recorded.
-    open_turns: Cell<u64>,
     conversations: Cell<Conversations>,
     pacing_lag: RefCell<Distribution>,
     /// Planned, and released in time.
@@ -107,7 +105,7 @@ impl Worker {
             stamper: Stamper::new(clock),
             origin,
             until: Cell::new(origin + run.schedule.duration()),
-            timer: Timer::new(clock).map_err(EngineError::Worker)?,
+            timer: Timer::new(clock, run.plan.instrument.spin).map_err(EngineError::Worker)?,
             scratch: RefCell::default(),
             connections: Rc::new(Connections::new(run.plan.lanes.len())),
             connectors,
@@ -118,7 +116,6 @@ impl Worker {
             spares: RefCell::new(Spares { decoders, ..Spares::default() }),
             gauges: Gauges {
                 presence: RefCell::new(Presence::new(origin, stage_ends.iter().copied())),
-                open_turns: Cell::default(),
                 conversations: Cell::default(),
                 pacing_lag: RefCell::default(),
                 arrivals: Cell::default(),
@@ -190,13 +187,13 @@ impl Worker {
 impl Worker {
     /// A turn is scheduled: from here on it is accounted for.
     pub(crate) fn count_scheduled(&self, sample: &Sample) {
-        self.gauges.open_turns.set(self.gauges.open_turns.get() + 1);
+        self.gauges.presence.borrow_mut().enter(self.clock.now());
         self.recorder.borrow_mut().scheduled(sample.stage, sample.scenario, sample.lane);
     }
 
     /// Records a turn that is over, with what was said about its failure.
     pub(crate) fn record(&self, sample: &Sample, gaps: &[Nanos], detail: Option<String>) {
-        self.gauges.open_turns.set(self.gauges.open_turns.get().saturating_sub(1));
+        self.gauges.presence.borrow_mut().leave(self.clock.now());
         self.recorder.borrow_mut().record(sample, gaps);
         self.outbox.borrow_mut().offer(sample);
         let cause = match sample.outcome {
@@ -228,22 +225,12 @@ impl Worker {
         if may_wait { outbox.send_all() } else { outbox.send() }
     }
 
-    /// A turn was dispatched.
-    pub(crate) fn enter(&self, at: Moment) {
-        self.gauges.presence.borrow_mut().enter(at);
-    }
-
-    /// A dispatched turn is over.
-    pub(crate) fn leave(&self, at: Moment) {
-        self.gauges.presence.borrow_mut().leave(at);
-    }
-
-    /// Requests under way.
+    /// Turns that are scheduled and not recorded.
     pub(crate) fn in_flight(&self) -> u64 {
         self.gauges.presence.borrow().now()
     }
 
-    /// Requests under way by stage, up to `at`.
+    /// The same by stage, up to `at`.
     pub(crate) fn take_presence(&self, at: Moment) -> Vec<StagePresence> {
         let mut presence = self.gauges.presence.borrow_mut();
         presence.advance(at);
@@ -313,7 +300,7 @@ impl Worker {
     /// Is everything recorded that was to be started before the run's end?
     pub(crate) fn is_quiet(&self) -> bool {
         let until = self.until.get();
-        self.gauges.open_turns.get() == 0 && self.next_arrival().is_none_or(|at| at >= until)
+        self.in_flight() == 0 && self.next_arrival().is_none_or(|at| at >= until)
     }
 }
 

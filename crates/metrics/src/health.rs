@@ -44,14 +44,15 @@ pub struct Conversations {
 }
 
 /// Little's law on one stage: in a steady state the mean number under way is the rate of completion
-/// times the mean service time, whatever the distributions (J. D. C. Little, 1961).
+/// times the mean time there, whatever the distributions (J. D. C. Little, 1961). Counted here from the
+/// intended start: what the engine watched against what the samples say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LittlesLaw {
     /// Name of the stage.
     pub stage: String,
     /// N: mean number under way, as the engine watched it.
     pub in_flight: f64,
-    /// X R: sum of all service times over the length of the stage.
+    /// X R: sum of all response times over the length of the stage.
     pub rate_times_time: f64,
 }
 

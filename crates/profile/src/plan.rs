@@ -74,6 +74,15 @@ pub struct TlsPlan {
     pub insecure: bool,
 }
 
+/// How the instrument measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Instrument {
+    /// Answers are stamped by the kernel when they arrive, not when they are read.
+    pub kernel_timestamps: bool,
+    /// How long before an intended start a worker stops sleeping and spins.
+    pub spin: Nanos,
+}
+
 /// The resolved plan of one run.
 ///
 /// Whatever shows it, `Debug` and `Serialize` included, shows no credentials.
@@ -106,6 +115,8 @@ pub struct Plan {
     pub limits: Limits,
     /// TLS.
     pub tls: TlsPlan,
+    /// The instrument itself.
+    pub instrument: Instrument,
     /// Bounds on aggregates, by metric: `"ttft" -> ["p(95)<500ms"]`.
     pub thresholds: BTreeMap<String, Vec<String>>,
 }

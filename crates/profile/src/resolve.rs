@@ -14,7 +14,7 @@ use crate::environment::Environment;
 use crate::error::{Fault, Problem, Problems, Source};
 use crate::overrides::Overrides;
 use crate::place::Place;
-use crate::plan::{Lane, Limits, Plan, TlsPlan};
+use crate::plan::{Instrument, Lane, Limits, Plan, TlsPlan};
 use crate::secret::{HeaderValue, Secret};
 use crate::spec::{Behaviour, ProfileFile, ScenarioFile};
 use crate::tree;
@@ -111,6 +111,7 @@ fn plan(
     let path = |place: Place, path: PathBuf| resolve_path(profile, draft, &place, &path);
     let top = |key| Place::top().key(key);
     let limits = limits(&file);
+    let instrument = Instrument { kernel_timestamps: file.kernel_timestamps, spin: file.spin };
     Plan {
         name: file.name.unwrap_or_else(|| profile.name().to_owned()),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -132,6 +133,7 @@ fn plan(
             protocol: None,
         }],
         limits,
+        instrument,
         tls: TlsPlan {
             ca_file: file.tls.ca_file.map(|file| path(top("tls").key("ca_file"), file)),
             ..file.tls

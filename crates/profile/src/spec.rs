@@ -77,6 +77,14 @@ pub struct ProfileFile {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub workers: Option<u16>,
+    /// Answers are stamped by the kernel when they arrive, where it offers that; else when they are read.
+    #[serde(default = "kernel_timestamps")]
+    pub kernel_timestamps: bool,
+    /// How long before an intended start a worker stops sleeping and spins: more is more precise, and
+    /// costs CPU time.
+    #[serde(default)]
+    #[schemars(with = "String", extend("format" = "duration"))]
+    pub spin: Nanos,
     /// How an `https` target is verified.
     #[serde(default)]
     pub tls: TlsPlan,
@@ -190,6 +198,10 @@ const fn timeout() -> Nanos {
 
 const fn connect_timeout() -> Nanos {
     Nanos::from_secs(5)
+}
+
+const fn kernel_timestamps() -> bool {
+    true
 }
 
 const fn drain() -> Nanos {

@@ -126,16 +126,15 @@ fn littles_law(facts: &RunFacts, snapshot: &Snapshot) -> Vec<LittlesLaw> {
     let law = |(index, stage): (usize, &StageInfo)| {
         let in_flight = stage.mean_in_flight.filter(|_| stage.duration_s > 0.0)?;
         let cell = snapshot.total(|key| key.stage.index() == index);
-        let rate_times_time = seconds_in_service(&cell) / stage.duration_s;
+        let rate_times_time = seconds_waited(&cell) / stage.duration_s;
         Some(LittlesLaw { stage: stage.name.clone(), in_flight, rate_times_time })
     };
     facts.stages.iter().enumerate().filter_map(law).collect()
 }
 
-/// Sum of all service times, in seconds. Of unsuccessful requests the response time is kept instead,
-/// which is longer by their dispatch lag.
-fn seconds_in_service(cell: &Cell) -> f64 {
-    [Metric::ServiceTime, Metric::RejectedServiceTime, Metric::UnsuccessfulResponseTime]
+/// Sum of all response times, in seconds, whatever the outcome.
+fn seconds_waited(cell: &Cell) -> f64 {
+    [Metric::ResponseTime, Metric::RejectedResponseTime, Metric::UnsuccessfulResponseTime]
         .into_iter()
         .filter_map(|metric| cell.distribution(metric))
         .map(|distribution| distribution.sum() as f64 / 1e9)
