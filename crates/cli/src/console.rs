@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
 use plimsoll_report::Style;
+use terminal_size::{Width, terminal_size_of};
 
 /// Writes results to stdout as they are. A reader that went away (`| head`) is not an error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
@@ -15,10 +16,17 @@ pub(crate) fn print_line(line: &str) -> io::Result<()> {
     print(&format!("{line}\n"))
 }
 
-/// How reports look on stdout: with colours on a terminal, unless `NO_COLOR` forbids them.
+/// How reports look on stdout. On a terminal they are as wide as that, if it is narrower than a file, and have
+/// colours, unless `NO_COLOR` forbids them.
 pub(crate) fn style() -> Style {
-    let forbidden = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    Style { color: io::stdout().is_terminal() && !forbidden, ..Style::default() }
+    let file = Style::default();
+    let stdout = io::stdout();
+    if !stdout.is_terminal() {
+        return file;
+    }
+    let colourless = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let columns = terminal_size_of(stdout).map_or(file.width, |(Width(columns), _)| columns.into());
+    Style { width: file.width.min(columns), color: !colourless }
 }
 
 /// Tells something on stderr. If nobody listens there, nobody can be told.

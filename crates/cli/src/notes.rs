@@ -2,7 +2,7 @@
 
 use plimsoll_engine::{Cause, ProbeReport};
 use plimsoll_measure::Stripe;
-use plimsoll_profile::Plan;
+use plimsoll_profile::{Plan, Scheme};
 
 use crate::secrets::Secrets;
 
@@ -19,7 +19,8 @@ pub(crate) fn before(plan: &Plan) -> Vec<String> {
             "DEBUG BUILD: the generator is many times slower than it should be; build with --release".to_owned(),
         );
     }
-    if plan.tls.insecure {
+    let tls = plan.lanes.iter().any(|lane| lane.target.scheme() == Scheme::Https);
+    if tls && plan.tls.insecure {
         notes.push("TLS VERIFICATION IS OFF (--insecure): the target may be anybody".to_owned());
     }
     if plan.shard != Stripe::WHOLE {

@@ -5,7 +5,7 @@ mod figures;
 use std::io::IsTerminal as _;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use plimsoll_engine::Progress;
+use plimsoll_engine::{Control, Progress};
 use plimsoll_measure::Nanos;
 
 use crate::console;
@@ -56,18 +56,36 @@ impl Screen {
         }
     }
 
+    /// Tells that the run ends early.
+    ///
+    /// The terminal has just written `^C` behind the bar, so that nobody knows where the cursor is: the bar is left
+    /// standing, and goes on below.
+    pub(crate) fn interrupt(&self, message: &str) {
+        let Self::Bar(bar) = self else { return self.tell(message) };
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+        console::say(&format!("\n{message}"));
+        bar.set_draw_target(ProgressDrawTarget::stderr());
+    }
+
     fn begin(&self, length: Nanos) {
         let Self::Bar(bar) = self else { return };
+        // The bar may have shown another run before, of which nothing must be drawn again.
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+        bar.reset();
+        bar.set_message("");
         let style = ProgressStyle::with_template("{wide_bar:.cyan/blue} {prefix}\n{msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━━╌"));
         bar.set_length(length.as_u64());
         bar.set_draw_target(ProgressDrawTarget::stderr());
+        bar.set_prefix("starting");
+        bar.tick();
     }
 }
 
 /// Shows the progress of one run.
 pub(crate) struct Live {
     screen: Screen,
+    control: Control,
     stages: Vec<String>,
     /// When the next line is due.
     next_line: Nanos,
@@ -75,9 +93,15 @@ pub(crate) struct Live {
 
 impl Live {
     /// Begins to show a run of these stages.
-    pub(crate) fn begin(screen: &Screen, stages: Vec<String>, length: Nanos) -> Self {
+    pub(crate) fn begin(
+        screen: &Screen,
+        control: &Control,
+        stages: Vec<String>,
+        length: Nanos,
+    ) -> Self {
         screen.begin(length);
-        Self { screen: screen.clone(), stages, next_line: Nanos::ZERO }
+        let (screen, control) = (screen.clone(), control.clone());
+        Self { screen, control, stages, next_line: Nanos::ZERO }
     }
 
     /// Shows where the run is.
@@ -102,7 +126,7 @@ impl Live {
         let index = progress.stage.index();
         let name = self.stages.get(index).map_or("", String::as_str);
         let stage = format!("stage {}/{} {name}", index + 1, self.stages.len());
-        if progress.elapsed >= progress.duration {
+        if progress.elapsed >= progress.duration || self.control.is_interrupted() {
             return format!("{stage}, waiting for {} answers", progress.in_flight);
         }
         let left = figures::clock(progress.duration.saturating_sub(progress.elapsed));
@@ -124,10 +148,10 @@ mod tests {
     use plimsoll_measure::StageId;
     use plimsoll_metrics::Cell;
 
-    fn place(elapsed: u64, stage: u16) -> String {
+    fn place(elapsed: u64, stage: u16, control: &Control) -> String {
         let cell = Cell::default();
         let stages = vec!["w5:10s".to_owned(), "@7:80s".to_owned()];
-        let live = Live::begin(&Screen::Quiet, stages, Nanos::from_secs(90));
+        let live = Live::begin(&Screen::Quiet, control, stages, Nanos::from_secs(90));
         live.place(&Progress {
             elapsed: Nanos::from_secs(elapsed),
             duration: Nanos::from_secs(90),
@@ -141,8 +165,11 @@ mod tests {
 
     #[test]
     fn the_place_names_the_stage_and_what_is_left() {
-        assert_eq!(place(5, 0), "stage 1/2 w5:10s, 1:25 left");
-        assert_eq!(place(81, 1), "stage 2/2 @7:80s, 0:09 left");
-        assert_eq!(place(91, 1), "stage 2/2 @7:80s, waiting for 3 answers");
+        let control = Control::new();
+        assert_eq!(place(5, 0, &control), "stage 1/2 w5:10s, 1:25 left");
+        assert_eq!(place(81, 1, &control), "stage 2/2 @7:80s, 0:09 left");
+        assert_eq!(place(91, 1, &control), "stage 2/2 @7:80s, waiting for 3 answers");
+        control.interrupt();
+        assert_eq!(place(81, 1, &control), "stage 2/2 @7:80s, waiting for 3 answers");
     }
 }

@@ -106,7 +106,8 @@ impl Session {
         let stages = run.facts().stages;
         let length = stages.iter().map(|stage| stage.duration_s).sum();
         let names = stages.into_iter().map(|stage| stage.name).collect();
-        let mut live = Live::begin(&self.screen, names, Nanos::from_secs_f64(length));
+        let length = Nanos::from_secs_f64(length);
+        let mut live = Live::begin(&self.screen, &self.control, names, length);
         Ok(run.start(sink, &self.control, &mut |progress| live.show(progress))?)
     }
 
@@ -115,7 +116,7 @@ impl Session {
             let (control, screen) = (self.control.clone(), self.screen.clone());
             signal::listen(move || {
                 control.interrupt();
-                screen.tell("finishing; press Ctrl-C again to stop at once");
+                screen.interrupt("finishing; press Ctrl-C again to stop at once");
             })?;
         }
         Ok(())

@@ -118,7 +118,9 @@ fn init(kind: &str, path: &Path) -> Result<()> {
                 format!("{} exists already; name another file, or remove it", path.display());
             return Err(Usage(cause).into());
         }
-        done => done.with_context(|| format!("cannot write {}", path.display()))?,
+        done => done.with_context(|| {
+            format!("cannot write {}; name a file in a folder that exists", path.display())
+        })?,
     }
     let path = path.display();
     console::print_line(&format!(
@@ -131,19 +133,24 @@ fn list() -> Result<()> {
     let names: Vec<_> = builtin_names().collect();
     let width = names.iter().map(|name| name.len()).max().unwrap_or(0);
     for name in names {
-        let about = builtin(name).map(first_sentence).unwrap_or_default();
+        let about = builtin(name).map(headline).unwrap_or_default();
         console::print_line(&format!("{name:width$}  {about}"))?;
     }
     Ok(())
 }
 
-/// The first sentence of the comment at the top of a profile.
-fn first_sentence(text: &str) -> String {
+/// Characters that fit beside the longest name.
+const HEADLINE: usize = 72;
+
+/// What the comment at the top of a profile says: its first sentence, or what of it stands before a colon if it is long.
+fn headline(text: &str) -> String {
     let comment: Vec<_> =
         text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim).collect();
     let comment = comment.join(" ");
-    let end = comment.find(". ").unwrap_or(comment.len());
-    comment[..end].trim_end_matches('.').to_owned()
+    let sentence = comment.split(". ").next().unwrap_or_default().trim_end_matches('.');
+    let long = sentence.chars().count() > HEADLINE;
+    let short = sentence.split(": ").next().filter(|_| long);
+    short.unwrap_or(sentence).to_owned()
 }
 
 #[cfg(test)]
@@ -151,20 +158,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_sentence_describes_a_profile() {
+    fn the_headline_describes_a_profile() {
         for (text, sentence) in [
             ("# One two\n# three. Four.\nname: x\n# no", "One two three"),
-            ("# Only this\nx: 1", "Only this"),
+            ("# One: two. Three\n", "One: two"),
+            (
+                "# One: two, and so on, and on, until it is more than fits onto a line of a terminal.",
+                "One",
+            ),
+            ("# Only this.\nx: 1", "Only this"),
             ("name: x", ""),
         ] {
-            assert_eq!(first_sentence(text), sentence);
+            assert_eq!(headline(text), sentence);
         }
     }
 
     #[test]
     fn every_built_in_profile_has_a_description() {
         for name in builtin_names() {
-            assert!(!first_sentence(builtin(name).unwrap()).is_empty(), "{name}");
+            assert!(!headline(builtin(name).unwrap()).is_empty(), "{name}");
         }
     }
 }
