@@ -78,10 +78,19 @@ pub(crate) struct Usage(pub(crate) String);
 /// Tells what went wrong, and gives the code.
 pub(crate) fn code(done: anyhow::Result<Exit>) -> ExitCode {
     let exit = done.unwrap_or_else(|error| {
-        console::complain("error", &format!("{error:#}"));
+        console::complain("error", &told(&error));
         of_error(&error)
     });
     ExitCode::from(exit.number())
+}
+
+/// The error and its causes; a cause that the error itself quotes is not told twice.
+pub(crate) fn told(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |told, cause| match cause.to_string() {
+        cause if told.is_empty() => cause,
+        cause if told.contains(&cause) => told,
+        cause => format!("{told}: {cause}"),
+    })
 }
 
 fn of_error(error: &anyhow::Error) -> Exit {
@@ -115,6 +124,14 @@ mod tests {
         ] {
             assert_eq!((one.and(other), other.and(one)), (both, both), "{one:?} and {other:?}");
         }
+    }
+
+    #[test]
+    fn causes_are_told_once() {
+        let error = anyhow::anyhow!("no room").context("cannot write x").context("no report");
+        assert_eq!(told(&error), "no report: cannot write x: no room");
+        let error = anyhow::anyhow!("no room").context("cannot write x: no room; make some");
+        assert_eq!(told(&error), "cannot write x: no room; make some");
     }
 
     #[test]

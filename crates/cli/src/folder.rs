@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use nix::sys::statvfs::statvfs;
 use plimsoll_metrics::RunSummary;
 use plimsoll_report::{Style, csv, json, prometheus, text};
@@ -53,11 +53,9 @@ impl Folder {
         let Keep { out, rows } = keep;
         let made =
             fs::create_dir_all(out).and_then(|()| Self::fresh(out, &format!("{stamp}-{name}")));
-        let path = made.with_context(|| {
-            format!(
-                "cannot write to the folder {}; choose a writable one with --out",
-                out.display()
-            )
+        let path = made.map_err(|error| {
+            let out = out.display();
+            anyhow!("cannot write to the folder {out}: {error}; choose a writable one with --out")
         })?;
         Ok(Self { path, rows: *rows })
     }

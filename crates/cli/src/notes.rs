@@ -1,6 +1,6 @@
 //! What a reader of the report must know besides the numbers.
 
-use plimsoll_engine::{Cause, ProbeReport};
+use plimsoll_engine::{Cause, ProbeFinding, ProbeReport};
 use plimsoll_measure::Stripe;
 use plimsoll_profile::{Plan, Scheme};
 
@@ -32,17 +32,23 @@ pub(crate) fn before(plan: &Plan) -> Vec<String> {
 }
 
 /// How the probe went.
-pub(crate) fn of_probe(probe: Option<&ProbeReport>, secrets: &Secrets) -> Vec<String> {
+pub(crate) fn of_probe(probe: Option<&ProbeReport>, plan: &Plan, secrets: &Secrets) -> Vec<String> {
     let Some(probe) = probe else {
         return vec!["no probe request was sent before the load (--no-probe)".to_owned()];
     };
     let s = if probe.requests == 1 { "" } else { "s" };
     let sent = format!("{} probe request{s} before the load, not counted", probe.requests);
-    let found = probe.findings.iter().map(|finding| {
-        let said = secrets.hide(&finding.message);
-        format!("the probe of {} (scenario {}): {said}", finding.lane, finding.scenario)
-    });
-    std::iter::once(sent).chain(found).collect()
+    let told = |finding| format!("probe of {}", of_finding(finding, plan, secrets));
+    std::iter::once(sent).chain(probe.findings.iter().map(told)).collect()
+}
+
+/// What the probe found: where, and what to do. One scenario need not be told from others.
+pub(crate) fn of_finding(finding: &ProbeFinding, plan: &Plan, secrets: &Secrets) -> String {
+    let said = secrets.hide(&finding.message);
+    match plan.scenarios.len() {
+        1 => format!("{}: {said}", finding.lane),
+        _ => format!("{} (scenario {}): {said}", finding.lane, finding.scenario),
+    }
 }
 
 /// Why requests did not complete, in the words of the first of each kind.
@@ -67,7 +73,7 @@ fn shorten(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_engine::ProbeFinding;
+    use plimsoll_profile::{Environment, Overrides, Profile, Purpose, load};
 
     fn secrets() -> Secrets {
         std::iter::once("sk-1234").collect()
@@ -91,9 +97,15 @@ mod tests {
         assert_eq!(note.chars().count(), MESSAGE + 3);
     }
 
+    fn plan(name: &str) -> Plan {
+        let overrides = Overrides { key: Some("any".to_owned()), ..Overrides::default() };
+        let profile = Profile::open(name).unwrap();
+        load(&profile, &Environment::default(), &overrides, Purpose::Run).unwrap()
+    }
+
     #[test]
     fn the_probe_is_always_mentioned() {
-        assert!(of_probe(None, &secrets())[0].contains("--no-probe"));
+        assert!(of_probe(None, &plan("minimal"), &secrets())[0].contains("--no-probe"));
         let finding = ProbeFinding {
             lane: "a:1".to_owned(),
             scenario: "s".to_owned(),
@@ -101,12 +113,12 @@ mod tests {
             fatal: false,
         };
         let probe = ProbeReport { requests: 1, findings: vec![finding] };
-        assert_eq!(
-            of_probe(Some(&probe), &secrets()),
-            [
-                "1 probe request before the load, not counted",
-                "the probe of a:1 (scenario s): 429 (<redacted>)"
-            ]
-        );
+        for (profile, told) in [
+            ("minimal", "probe of a:1: 429 (<redacted>)"),
+            ("realistic", "probe of a:1 (scenario s): 429 (<redacted>)"),
+        ] {
+            let notes = of_probe(Some(&probe), &plan(profile), &secrets());
+            assert_eq!(notes, ["1 probe request before the load, not counted", told]);
+        }
     }
 }

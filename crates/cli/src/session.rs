@@ -75,7 +75,7 @@ impl Session {
         let folder = folder.transpose()?;
         let probed = conduct.probe.then(|| probe(&run, &secrets)).transpose();
         let probed = probed.inspect_err(|_| folder.iter().for_each(Folder::discard))?;
-        facts.notes.extend(notes::of_probe(probed.as_ref(), &secrets));
+        facts.notes.extend(notes::of_probe(probed.as_ref(), run.plan(), &secrets));
         let sink = folder.as_ref().map(|folder| open(folder, &run, &facts)).transpose()?.flatten();
         let result = self.load(run, sink)?;
         let summary = sum_up(result, facts, &thresholds, &secrets)?;
@@ -164,11 +164,9 @@ fn connections(plan: &Plan) -> u64 {
 /// Tries the target. A finding that would make the load pointless is an error.
 fn probe(run: &Run, secrets: &Secrets) -> Result<ProbeReport> {
     let report = run.probe()?;
-    let fatal = report.findings.iter().filter(|finding| finding.fatal).map(|finding| {
-        let said = secrets.hide(&finding.message);
-        format!("{} (scenario {}): {said}", finding.lane, finding.scenario)
-    });
-    let fatal: Vec<_> = fatal.collect();
+    let fatal = report.findings.iter().filter(|finding| finding.fatal);
+    let fatal: Vec<_> =
+        fatal.map(|finding| notes::of_finding(finding, run.plan(), secrets)).collect();
     if !fatal.is_empty() {
         bail!("{}\nno load was sent; --no-probe sends it all the same", fatal.join("\n"));
     }

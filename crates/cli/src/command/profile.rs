@@ -12,7 +12,7 @@ use plimsoll_profile::{
 };
 
 use crate::console;
-use crate::exit::{Exit, Usage};
+use crate::exit::{Exit, Usage, told};
 use crate::flags::Intent;
 
 const AFTER_CHECK: &str = "\
@@ -91,7 +91,7 @@ fn check_all(profiles: &[String]) -> Result<Exit> {
         match check(profile) {
             Ok(()) => console::print_line(&format!("{profile}: ok"))?,
             Err(error) => {
-                console::complain("error", &format!("{error:#}"));
+                console::complain("error", &told(&error));
                 exit = Exit::Usage;
             }
         }
