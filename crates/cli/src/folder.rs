@@ -25,7 +25,7 @@ pub(crate) mod file {
     pub(crate) const PROMETHEUS: &str = "metrics.prom";
 }
 
-/// Less free space than this is worth a warning: about two million rows.
+/// Less free space than this is worth a warning: about one and a half million rows.
 const SCARCE: u64 = 1 << 30;
 
 /// What is kept of a run.
@@ -89,7 +89,7 @@ impl Folder {
         let free = disk.blocks_available() * disk.fragment_size();
         (free < SCARCE).then(|| {
             let (place, free) = (self.path.display(), free >> 20);
-            format!("only {free} MiB are free for {place}; a request takes about half a kilobyte (--no-jsonl takes none)")
+            format!("only {free} MiB are free for {place}; a request takes about 700 bytes (--no-jsonl takes none)")
         })
     }
 
