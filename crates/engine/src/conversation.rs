@@ -54,7 +54,7 @@ pub(crate) async fn converse(
     let open_model = slot.is_some();
     worker.conversation_started();
     loop {
-        let turn = OpenTurn::schedule(worker, &conversation, intended);
+        let mut turn = OpenTurn::schedule(worker, &conversation, intended);
         if open_model && slot.is_none() {
             slot = Slot::by_policy(worker).await;
             if slot.is_none() {
@@ -62,9 +62,10 @@ pub(crate) async fn converse(
             }
         }
         let ended = turn.carry_out(&mut conversation, connections, watchdog).await;
+        drop(turn);
         slot = None;
-        let over = Over { at: ended.at(), sent: ended.sent() };
-        if !ended.completed() {
+        let over = Over { at: ended.at, sent: ended.sent };
+        if !ended.completed {
             return over;
         }
         conversation.advance(Some(&ended.reply));
@@ -72,7 +73,7 @@ pub(crate) async fn converse(
             worker.conversation_finished();
             return over;
         }
-        intended = ended.at() + conversation.think_time();
+        intended = ended.at + conversation.think_time();
         if intended >= worker.end_of(end) {
             return over;
         }

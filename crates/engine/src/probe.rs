@@ -7,13 +7,13 @@ use plimsoll_measure::{
     Clock as _, ConversationKey, ErrorClass, LaneId, MonotonicClock, Outcome, ScenarioId, Stripe,
 };
 use plimsoll_protocol::Dialect;
-use tokio::runtime::Builder;
-use tokio::task::{LocalSet, spawn_local};
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::task::spawn_local;
 
 use crate::error::EngineError;
 use crate::prepare::Prepared;
 use crate::sink::Outbox;
-use crate::turn::{Ended, OpenTurn};
+use crate::turn::OpenTurn;
 use crate::virtual_user::Connections;
 use crate::watchdog::Watchdog;
 use crate::worker::Worker;
@@ -48,9 +48,11 @@ pub(crate) fn probe(
     run: &Arc<Prepared>,
     clock: MonotonicClock,
 ) -> Result<ProbeReport, EngineError> {
-    let runtime =
-        Builder::new_current_thread().enable_all().build().map_err(EngineError::Worker)?;
-    LocalSet::new().block_on(&runtime, async {
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())
+        .map_err(EngineError::Worker)?;
+    runtime.block_on(async {
         let mut worker =
             Worker::new(Arc::clone(run), Stripe::WHOLE, clock, clock.now(), Outbox::default())?;
         worker.output_cap = Some(OUTPUT_CAP);
@@ -60,9 +62,9 @@ pub(crate) fn probe(
         let mut report = ProbeReport::default();
         for (scenario, lane) in routes(run) {
             let Some(key) = key_of(run, scenario) else { continue };
-            let ended = try_route(&worker, key, lane).await;
+            let turn = try_route(&worker, key, lane).await;
             report.requests += 1;
-            let found = judge(run.route(scenario, lane).encoder.dialect(), &ended);
+            let found = judge(run.route(scenario, lane).encoder.dialect(), &turn);
             report.findings.extend(found.map(|(fatal, message)| ProbeFinding {
                 lane: run.plan.lanes[lane.index()].name.clone(),
                 scenario: run.plan.scenarios[scenario.index()].name.clone(),
@@ -101,26 +103,24 @@ fn key_of(run: &Prepared, scenario: ScenarioId) -> Option<ConversationKey> {
         .find(|&key| run.workload.scenario(key) == scenario)
 }
 
-async fn try_route(worker: &Rc<Worker>, key: ConversationKey, lane: LaneId) -> Ended {
+async fn try_route(worker: &Rc<Worker>, key: ConversationKey, lane: LaneId) -> OpenTurn {
     let row = worker.run.plan.trace.is_some().then_some(0);
     let mut conversation = worker.run.workload.conversation(key, row);
-    let turn = OpenTurn::schedule_on(worker, &conversation, lane, worker.clock.now());
+    let mut turn = OpenTurn::schedule_on(worker, &conversation, lane, worker.clock.now());
     let connections = Connections::new(worker.run.plan.lanes.len());
-    turn.carry_out(&mut conversation, &connections, &mut Watchdog::new()).await
+    turn.carry_out(&mut conversation, &connections, &mut Watchdog::new()).await;
+    turn
 }
 
 /// What a probe's end means: whether it is fatal, and what to do.
-fn judge(dialect: Dialect, ended: &Ended) -> Option<(bool, String)> {
-    let status = ended.sample.status;
-    let said = ended
-        .detail
-        .as_deref()
-        .filter(|detail| !detail.is_empty())
-        .map(|detail| format!(" ({detail})"));
+fn judge(dialect: Dialect, turn: &OpenTurn) -> Option<(bool, String)> {
+    let status = turn.sample().status;
+    let said =
+        turn.detail().filter(|detail| !detail.is_empty()).map(|detail| format!(" ({detail})"));
     let said = said.unwrap_or_default();
     // Of a plain endpoint nothing but an answer is expected.
     let strict = dialect != Dialect::Http;
-    match ended.sample.outcome {
+    match turn.sample().outcome {
         Outcome::Rejected(_) => {
             let (fatal, mend) = refusal(status);
             Some((fatal && strict, format!("the target answers {status}{said}; {mend}")))

@@ -52,7 +52,6 @@ pub(crate) fn assemble(
     origin: Moment,
     mut snapshot: Snapshot,
     done: Vec<Done>,
-    fd_peak: Option<u64>,
 ) -> RunResult {
     // Offsets of the stages are told since the clock's epoch, as samples are.
     let end =
@@ -68,7 +67,6 @@ pub(crate) fn assemble(
     }
     let mut health = InstrumentHealth {
         workers: u32::try_from(done.len()).ok(),
-        fd_peak,
         peak_in_flight: facts.stages.iter().filter_map(|stage| stage.peak_in_flight).max(),
         timer: Some(timer(instrument)),
         kernel_timestamps: Some(instrument.kernel_timestamps),

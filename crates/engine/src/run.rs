@@ -90,8 +90,8 @@ impl Run {
         let (mut facts, instrument) = (self.facts(), self.plan().instrument);
         facts.run.ended =
             if control.is_interrupted() { Ended::Interrupted } else { Ended::Complete };
-        let mut result =
-            assemble(facts, instrument, origin, watch.total, done, watch.most_descriptors);
+        let mut result = assemble(facts, instrument, origin, watch.total, done);
+        result.health.fd_peak = watch.most_descriptors;
         baseline.fill(&self.clock, &mut result.health);
         result.close_sink(sink);
         Ok(result)

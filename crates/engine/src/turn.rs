@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use plimsoll_measure::{
-    Clock as _, ErrorClass, GapSummary, LaneId, Moment, Nanos, Outcome, Sample, Timeline, Usage,
-    Verdict,
+    Clock as _, ConnectPhases, ErrorClass, GapSummary, LaneId, Moment, Nanos, Outcome, Sample,
+    Timeline, Usage, Verdict,
 };
 use plimsoll_protocol::{Decoder, DeltaKind, WireEvent};
 use plimsoll_transport::{Arrival, Connection, Failure, Flow, Receiver, Request, ResponseHead};
@@ -20,39 +20,22 @@ use crate::worker::Worker;
 /// whatever ends its task.
 pub(crate) struct OpenTurn {
     worker: Rc<Worker>,
-    sample: Sample,
-    gaps: Vec<Nanos>,
-    decoder: Option<Decoder>,
-    /// Content events of the read that is being processed.
-    burst: u32,
+    measured: Measured,
+    decoder: Option<Box<Decoder>>,
     detail: Option<String>,
 }
 
-/// A turn that is over.
+/// What the conversation needs to know of a turn that is over.
+#[derive(Debug)]
 pub(crate) struct Ended {
-    /// What was recorded.
-    pub(crate) sample: Sample,
-    /// What was said about its failure.
-    pub(crate) detail: Option<String>,
+    /// When the turn was over.
+    pub(crate) at: Moment,
+    /// May the conversation go on?
+    pub(crate) completed: bool,
+    /// Did the request get as far as the kernel?
+    pub(crate) sent: bool,
     /// The assistant's text; empty unless it is kept for the next turn.
     pub(crate) reply: String,
-}
-
-impl Ended {
-    /// May the conversation go on?
-    pub(crate) fn completed(&self) -> bool {
-        self.sample.outcome == Outcome::Completed
-    }
-
-    /// When the turn was over.
-    pub(crate) fn at(&self) -> Moment {
-        self.sample.timeline.finished.unwrap_or(self.sample.timeline.intended)
-    }
-
-    /// Did the request get as far as the kernel?
-    pub(crate) fn sent(&self) -> bool {
-        self.sample.timeline.sent.is_some()
-    }
 }
 
 impl OpenTurn {
@@ -83,7 +66,7 @@ impl OpenTurn {
             warmup: worker.is_warmup(stage),
             reused: false,
             timeline: Timeline::intended(intended),
-            connect: plimsoll_measure::ConnectPhases::default(),
+            connect: ConnectPhases::default(),
             status: 0,
             outcome: Outcome::NeverSent,
             verdict: None,
@@ -95,13 +78,23 @@ impl OpenTurn {
             read_lag: None,
         };
         worker.count_scheduled(&sample);
-        let (gaps, decoder) = (worker.take_gaps(), None);
-        Self { worker: Rc::clone(worker), sample, gaps, decoder, burst: 0, detail: None }
+        let measured = Measured { sample, gaps: worker.take_gaps(), burst: 0 };
+        Self { worker: Rc::clone(worker), measured, decoder: None, detail: None }
+    }
+
+    /// What has been measured up to now.
+    pub(crate) const fn sample(&self) -> &Sample {
+        &self.measured.sample
+    }
+
+    /// What was said about a failure.
+    pub(crate) fn detail(&self) -> Option<&str> {
+        self.detail.as_deref()
     }
 
     /// Sends the turn and reads its answer to the end or to its time limit.
     pub(crate) async fn carry_out(
-        mut self,
+        &mut self,
         conversation: &mut Conversation,
         connections: &Connections,
         watchdog: &mut Watchdog,
@@ -110,12 +103,12 @@ impl OpenTurn {
         let mut wire = worker.take_wire();
         let prepared = self.encode(conversation, &mut wire);
         let dispatched = worker.clock.now();
-        self.sample.timeline.dispatched = Some(dispatched);
+        self.measured.sample.timeline.dispatched = Some(dispatched);
         let result = match prepared {
             Err(failure) => Some(Err(failure)),
             Ok(is_head) => {
                 let request = Request { head: &wire.head, body: &wire.body, is_head };
-                self.sample.bytes_out = (request.head.len() + request.body.len()) as u64;
+                self.measured.sample.bytes_out = (request.head.len() + request.body.len()) as u64;
                 let limit = dispatched + worker.run.plan.limits.timeout;
                 watchdog.guard(&worker.clock, limit, self.exchange(connections, request)).await
             }
@@ -130,7 +123,7 @@ impl OpenTurn {
         conversation: &mut Conversation,
         wire: &mut WireBuffers,
     ) -> Result<bool, Failure> {
-        let route = self.worker.run.route(self.sample.scenario, self.sample.lane);
+        let route = self.worker.run.route(self.sample().scenario, self.sample().lane);
         let broken = |detail: String| Failure::new(ErrorClass::LocalIo, detail);
         let Some(mut turn) = conversation.turn() else {
             return Err(broken("the conversation has no turn".to_owned()));
@@ -153,18 +146,16 @@ impl OpenTurn {
         request: Request<'_>,
     ) -> Result<(), Failure> {
         let worker = Rc::clone(&self.worker);
-        self.decoder = Some(worker.take_decoder(&self.sample));
-        let lane = self.sample.lane;
+        let lane = self.sample().lane;
+        self.decoder = Some(worker.take_decoder(self.sample()));
         let mut connection = match connections.take(lane) {
             Some(connection) => connection,
             None => self.connect().await?,
         };
-        self.sample.reused = connection.was_used();
-        self.sample.timeline.connected = Some(if connection.was_used() {
-            self.sample.timeline.dispatched.unwrap_or_default()
-        } else {
-            worker.clock.now()
-        });
+        let sample = &mut self.measured.sample;
+        sample.reused = connection.was_used();
+        sample.timeline.connected =
+            if sample.reused { sample.timeline.dispatched } else { Some(worker.clock.now()) };
         if connection.exchange(&worker.stamper, &worker.scratch, request, self).await? {
             connections.give(lane, connection);
         }
@@ -172,45 +163,116 @@ impl OpenTurn {
     }
 
     async fn connect(&mut self) -> Result<Connection, Failure> {
-        let connected = self.worker.connector(self.sample.lane).connect(&self.worker.clock).await;
-        self.sample.connect = connected.phases;
+        let connector = self.worker.connector(self.sample().lane);
+        let connected = connector.connect(&self.worker.clock).await;
+        self.measured.sample.connect = connected.phases;
         connected.connection
     }
 
-    /// Judges the answer and records the turn. `None`: the time limit passed.
-    fn conclude(mut self, result: Option<Result<(), Failure>>) -> Ended {
-        self.end_of_read();
-        let finished = self.worker.clock.now();
-        let outcome = match (result, self.decoder.as_mut()) {
+    /// Judges the answer. `None`: the time limit passed.
+    fn conclude(&mut self, result: Option<Result<(), Failure>>) -> Ended {
+        self.measured.end_of_read();
+        let outcome = self.judge(result);
+        let sample = &mut self.measured.sample;
+        // The end of an answer is the arrival of its last byte; of a turn without one, it is now.
+        let arrived = sample.timeline.finished.filter(|_| outcome != Outcome::TimedOut);
+        let at = arrived.unwrap_or_else(|| self.worker.clock.now());
+        sample.timeline.finished = Some(at);
+        sample.outcome = outcome;
+        let mut reply = String::new();
+        if let Some(decoder) = &self.decoder {
+            sample.usage = decoder.usage();
+            sample.verdict =
+                Some(sample.status).filter(|&status| status != 0).map(Verdict::of_status);
+            decoder.text().clone_into(&mut reply);
+            if let Some(detail) = decoder.error_detail() {
+                self.detail = Some(detail.message.clone());
+            }
+        }
+        Ended {
+            at,
+            completed: outcome == Outcome::Completed,
+            sent: sample.timeline.sent.is_some(),
+            reply,
+        }
+    }
+
+    fn judge(&mut self, result: Option<Result<(), Failure>>) -> Outcome {
+        match (result, &mut self.decoder) {
             (None, _) => Outcome::TimedOut,
             (Some(Err(failure)), decoder) => {
                 // What the decoder found wrong came first, and explains why reading stopped.
-                let class = decoder.and_then(|decoder| decoder.failure()).unwrap_or(failure.class);
+                let found = decoder.as_ref().and_then(|decoder| decoder.failure());
                 self.detail = Some(failure.detail).filter(|detail| !detail.is_empty());
-                Outcome::Failed(class)
+                Outcome::Failed(found.unwrap_or(failure.class))
             }
             (Some(Ok(())), Some(decoder)) => decoder.finish(&mut |_| {}),
             (Some(Ok(())), None) => Outcome::Failed(ErrorClass::LocalIo),
-        };
-        // The end of an answer that arrived is the read that brought its last byte.
-        let last_read =
-            self.sample.timeline.finished.filter(|_| !matches!(outcome, Outcome::TimedOut));
-        self.sample.timeline.finished = last_read.or(Some(finished));
-        self.sample.outcome = outcome;
-        self.take_what_was_decoded();
-        let reply =
-            self.decoder.as_ref().map(|decoder| decoder.text().to_owned()).unwrap_or_default();
-        Ended { sample: self.sample, detail: self.detail.clone(), reply }
+        }
+    }
+}
+
+impl Receiver for OpenTurn {
+    fn sent(&mut self, at: Moment) {
+        self.measured.sample.timeline.sent = Some(at);
     }
 
-    fn take_what_was_decoded(&mut self) {
-        let Some(decoder) = &self.decoder else { return };
-        self.sample.usage = decoder.usage();
-        if let Some(detail) = decoder.error_detail() {
-            self.detail = Some(detail.message.clone());
+    fn received(&mut self, bytes: usize, arrival: Arrival) {
+        self.measured.received(bytes, arrival);
+    }
+
+    fn head(&mut self, head: &ResponseHead<'_>) {
+        self.measured.sample.status = head.status;
+        self.worker.meet_server(self.sample().lane, head);
+        if let Some(decoder) = &mut self.decoder {
+            decoder.head(head.status, head.header("content-type"));
         }
-        if self.sample.status != 0 {
-            self.sample.verdict = Some(Verdict::of_status(self.sample.status));
+    }
+
+    fn body(&mut self, bytes: &[u8], at: Moment) -> Flow {
+        let Self { decoder: Some(decoder), measured, .. } = self else { return Flow::Stop };
+        decoder.feed(bytes, &mut |event| {
+            if let WireEvent::Delta { kind, .. } = event {
+                measured.content(kind, at);
+            }
+        });
+        if decoder.failure().is_some() { Flow::Stop } else { Flow::Continue }
+    }
+}
+
+impl Drop for OpenTurn {
+    fn drop(&mut self) {
+        let Measured { sample, gaps, .. } = &mut self.measured;
+        if sample.timeline.dispatched.is_some() && sample.outcome == Outcome::NeverSent {
+            sample.outcome = Outcome::InFlight;
+            sample.timeline.finished = None;
+        }
+        self.worker.record(sample, gaps, self.detail.take());
+        self.worker.give_gaps(std::mem::take(gaps));
+        if let Some(decoder) = self.decoder.take() {
+            self.worker.give_decoder(sample, decoder);
+        }
+    }
+}
+
+/// What has been measured of a turn.
+struct Measured {
+    sample: Sample,
+    gaps: Vec<Nanos>,
+    /// Content events of the read that is being processed.
+    burst: u32,
+}
+
+impl Measured {
+    fn received(&mut self, bytes: usize, arrival: Arrival) {
+        let Arrival { at, read_lag } = arrival;
+        let sample = &mut self.sample;
+        sample.read_lag = sample.read_lag.max(read_lag);
+        sample.bytes_in += bytes as u64;
+        sample.timeline.first_byte.get_or_insert(at);
+        // Records of one read share its time stamp, and so one burst.
+        if sample.timeline.finished.replace(at) != Some(at) {
+            self.end_of_read();
         }
     }
 
@@ -221,12 +283,11 @@ impl OpenTurn {
     }
 
     fn content(&mut self, kind: DeltaKind, at: Moment) {
-        let timeline = &mut self.sample.timeline;
+        let Sample { timeline, gaps, events, .. } = &mut self.sample;
         if self.burst == 0 {
             if let Some(last) = timeline.last_token {
                 let gap = at.since(last);
                 self.gaps.push(gap);
-                let gaps = &mut self.sample.gaps;
                 gaps.count += 1;
                 gaps.sum += gap;
                 gaps.max = gaps.max.max(gap);
@@ -238,60 +299,7 @@ impl OpenTurn {
             timeline.first_output_token.get_or_insert(at);
         }
         self.burst += 1;
-        self.sample.events += 1;
-    }
-}
-
-impl Receiver for OpenTurn {
-    fn sent(&mut self, at: Moment) {
-        self.sample.timeline.sent = Some(at);
-    }
-
-    fn received(&mut self, bytes: usize, arrival: Arrival) {
-        let Arrival { at, read_lag } = arrival;
-        self.sample.read_lag = self.sample.read_lag.max(read_lag);
-        let timeline = &mut self.sample.timeline;
-        timeline.first_byte.get_or_insert(at);
-        // Records of one read share its time stamp, and so one burst.
-        if timeline.finished.replace(at) != Some(at) {
-            self.end_of_read();
-        }
-        self.sample.bytes_in += bytes as u64;
-    }
-
-    fn head(&mut self, head: &ResponseHead<'_>) {
-        self.sample.status = head.status;
-        self.worker.meet_server(self.sample.lane, head);
-        if let Some(decoder) = &mut self.decoder {
-            decoder.head(head.status, head.header("content-type"));
-        }
-    }
-
-    fn body(&mut self, bytes: &[u8], at: Moment) -> Flow {
-        let Some(mut decoder) = self.decoder.take() else { return Flow::Stop };
-        decoder.feed(bytes, &mut |event| {
-            if let WireEvent::Delta { kind, .. } = event {
-                self.content(kind, at);
-            }
-        });
-        let flow = if decoder.failure().is_some() { Flow::Stop } else { Flow::Continue };
-        self.decoder = Some(decoder);
-        flow
-    }
-}
-
-impl Drop for OpenTurn {
-    fn drop(&mut self) {
-        let sample = &mut self.sample;
-        if sample.timeline.dispatched.is_some() && sample.outcome == Outcome::NeverSent {
-            sample.outcome = Outcome::InFlight;
-            sample.timeline.finished = None;
-        }
-        self.worker.record(sample, &self.gaps, self.detail.take());
-        self.worker.give_gaps(std::mem::take(&mut self.gaps));
-        if let Some(decoder) = self.decoder.take() {
-            self.worker.give_decoder(sample, decoder);
-        }
+        *events += 1;
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Barrier, OnceLock};
 
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, Stripe};
 use plimsoll_metrics::{Conversations, Distribution, Snapshot};
-use tokio::runtime::{Builder, Runtime};
-use tokio::task::{LocalSet, spawn_local};
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use tokio::task::spawn_local;
 
 use crate::control::Control;
 use crate::error::EngineError;
@@ -63,12 +63,13 @@ pub(crate) fn work(
     intervals: Sender<Interval>,
 ) -> Result<Done, EngineError> {
     // Whatever fails here must fail after the barrier, or the other workers would wait for ever.
-    let runtime = Builder::new_current_thread().enable_all().build().map_err(EngineError::Worker);
+    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
+    let runtime = runtime.map_err(EngineError::Worker);
     shared.ready.wait();
     shared.ready.wait();
     let origin = shared.origin.get().copied().unwrap_or_else(|| shared.clock.now());
     let load = Load { shared, stripe, origin };
-    load.carry_out(&runtime?, outbox, intervals)
+    load.carry_out(runtime?, outbox, intervals)
 }
 
 /// One worker's part of the load.
@@ -81,21 +82,20 @@ struct Load<'a> {
 impl Load<'_> {
     fn carry_out(
         &self,
-        runtime: &Runtime,
+        runtime: LocalRuntime,
         outbox: Outbox,
         intervals: Sender<Interval>,
     ) -> Result<Done, EngineError> {
         let Shared { run, clock, .. } = self.shared;
         let (began, cpu) = (clock.now(), CpuTime::of_thread());
-        let tasks = LocalSet::new();
         let worker = {
             let _context = runtime.enter();
             Rc::new(Worker::new(Arc::clone(run), self.stripe, *clock, self.origin, outbox)?)
         };
-        tasks.block_on(runtime, self.load(&worker, intervals));
+        runtime.block_on(self.load(&worker, intervals));
         let end = clock.now();
         // Turns that are still open are recorded as they are dropped.
-        drop(tasks);
+        drop(runtime);
         account_for_rest(&worker, worker.until.get());
         worker.post_samples(true);
         let wall = clock.now().since(began).as_secs_f64();

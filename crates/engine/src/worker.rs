@@ -80,8 +80,9 @@ struct Spares {
     wires: Vec<WireBuffers>,
     gaps: Vec<Vec<Nanos>>,
     watchdogs: Vec<Watchdog>,
-    /// By route.
-    decoders: Vec<Vec<Decoder>>,
+    /// By route. Boxed, so that lending one moves a pointer.
+    #[expect(clippy::vec_box, reason = "they are lent for the length of a turn, and large")]
+    decoders: Vec<Vec<Box<Decoder>>>,
 }
 
 impl Worker {
@@ -335,14 +336,14 @@ impl Worker {
         keep(&mut self.spares.borrow_mut().watchdogs, watchdog);
     }
 
-    pub(crate) fn take_decoder(&self, sample: &Sample) -> Decoder {
+    pub(crate) fn take_decoder(&self, sample: &Sample) -> Box<Decoder> {
         let spare = self.spares.borrow_mut().decoders
             [self.run.route_index(sample.scenario, sample.lane)]
         .pop();
-        spare.unwrap_or_else(|| self.run.route(sample.scenario, sample.lane).decoder())
+        spare.unwrap_or_else(|| Box::new(self.run.route(sample.scenario, sample.lane).decoder()))
     }
 
-    pub(crate) fn give_decoder(&self, sample: &Sample, mut decoder: Decoder) {
+    pub(crate) fn give_decoder(&self, sample: &Sample, mut decoder: Box<Decoder>) {
         decoder.reset();
         let route = self.run.route_index(sample.scenario, sample.lane);
         keep(&mut self.spares.borrow_mut().decoders[route], decoder);

@@ -258,8 +258,9 @@ fn times_agree_with_the_mocks_own_record() {
         note("first token", wall(line.first_token) - content[0]);
         note("last token", wall(line.last_token) - content[content.len() - 1]);
         note("longest gap", sample.gaps.max.as_millis_f64() - longest_gap(&content));
-        assert_eq!(content.len(), 20);
-        assert_eq!(sample.gaps.count + 1, 20, "each event in a read of its own");
+        assert_eq!((content.len(), sample.events), (20, 20));
+        // A thread that is held up finds several events in one read: a burst, and no invented gaps.
+        assert!(sample.gaps.count < 20 && sample.gaps.count + sample.gaps.largest_burst >= 10);
         assert!(line.ttft().unwrap() >= Nanos::from_millis(60));
         assert!(line.ttfb().unwrap() < Nanos::from_millis(55), "the role chunk is no token");
     }
@@ -269,7 +270,8 @@ fn times_agree_with_the_mocks_own_record() {
         assert!(median < 2.0, "{what}: median error {median} ms");
     }
     let itl = ran.result.snapshot.total(|_| true).distribution(Metric::Itl).unwrap().count();
-    assert_eq!(itl, 40 * 19);
+    assert_eq!(itl, ran.samples.iter().map(|sample| u64::from(sample.gaps.count)).sum::<u64>());
+    assert!(itl > 40 * 15, "most events come in a read of their own: {itl} gaps");
 }
 
 fn longest_gap(times: &[f64]) -> f64 {

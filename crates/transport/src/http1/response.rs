@@ -1,6 +1,8 @@
 //! Responses, parsed incrementally.
 
-use httparse::{EMPTY_HEADER, Header, Status};
+use std::mem::MaybeUninit;
+
+use httparse::{Header, ParserConfig, Status};
 use plimsoll_measure::ErrorClass;
 
 use super::chunked::Chunked;
@@ -172,9 +174,14 @@ impl ResponseParser {
         bytes: &[u8],
         on: &mut impl FnMut(Part<'_>),
     ) -> Result<Option<usize>, Failure> {
-        let mut headers = [EMPTY_HEADER; MAX_HEADERS];
-        let mut response = httparse::Response::new(&mut headers);
-        let used = match response.parse(bytes) {
+        let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+        let mut response = httparse::Response::new(&mut []);
+        let parsed = ParserConfig::default().parse_response_with_uninit_headers(
+            &mut response,
+            bytes,
+            &mut headers,
+        );
+        let used = match parsed {
             Ok(Status::Complete(used)) if used <= MAX_HEAD => used,
             Ok(Status::Partial) if bytes.len() <= MAX_HEAD => return Ok(None),
             Ok(_) => {
