@@ -15,6 +15,7 @@
 //! recorded; whatever ends its task, dropping it records it. That is how every planned request is accounted for
 //! (law 8), without any code path that has to remember it.
 
+mod clock;
 mod control;
 mod conversation;
 mod error;

@@ -1,5 +1,6 @@
 //! One turn: from its schedule to its sample.
 
+use std::pin::pin;
 use std::rc::Rc;
 
 use plimsoll_measure::{
@@ -110,7 +111,8 @@ impl OpenTurn {
                 let request = Request { head: &wire.head, body: &wire.body, is_head };
                 self.measured.sample.bytes_out = (request.head.len() + request.body.len()) as u64;
                 let limit = dispatched + worker.run.plan.limits.timeout;
-                watchdog.guard(&worker.clock, limit, self.exchange(connections, request)).await
+                let exchange = pin!(self.exchange(connections, request));
+                watchdog.guard(&worker.clock, limit, exchange).await
             }
         };
         worker.give_wire(wire);

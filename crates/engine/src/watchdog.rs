@@ -1,7 +1,7 @@
 //! The time limit of a request, without a timer operation per request.
 
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use plimsoll_measure::{Clock, Moment};
@@ -30,9 +30,8 @@ impl Watchdog {
         &mut self,
         clock: &C,
         limit: Moment,
-        work: F,
+        mut work: Pin<&mut F>,
     ) -> Option<F::Output> {
-        let mut work = pin!(work);
         poll_fn(|context| {
             if let Poll::Ready(output) = work.as_mut().poll(context) {
                 return Poll::Ready(Some(output));
@@ -58,6 +57,7 @@ impl Watchdog {
 #[cfg(test)]
 mod tests {
     use std::future::{pending, ready};
+    use std::pin::pin;
 
     use plimsoll_measure::{MonotonicClock, Nanos};
 
@@ -70,16 +70,16 @@ mod tests {
             let clock = MonotonicClock::start();
             let mut dog = Watchdog::new();
             let limit = |ms| clock.now() + Nanos::from_millis(ms);
-            assert_eq!(dog.guard(&clock, limit(5), ready(7)).await, Some(7));
+            assert_eq!(dog.guard(&clock, limit(5), pin!(ready(7))).await, Some(7));
             for ms in [5, 10] {
                 let (began, limit) = (clock.now(), limit(ms));
-                assert_eq!(dog.guard(&clock, limit, pending::<()>()).await, None);
+                assert_eq!(dog.guard(&clock, limit, pin!(pending::<()>())).await, None);
                 assert!(
                     clock.now() >= limit && clock.now().since(began) < Nanos::from_millis(ms + 200)
                 );
             }
             let slow = sleep(std::time::Duration::from_millis(20));
-            assert_eq!(dog.guard(&clock, limit(500), slow).await, Some(()));
+            assert_eq!(dog.guard(&clock, limit(500), pin!(slow)).await, Some(()));
         });
     }
 }

@@ -17,6 +17,7 @@ use plimsoll_schedule::{Arrival, ArrivalIter, Load};
 use plimsoll_transport::{Connector, ResponseHead, Scratch, Stamper};
 use tokio::sync::Semaphore;
 
+use crate::clock::WorkerClock;
 use crate::error::EngineError;
 use crate::prepare::Prepared;
 use crate::presence::{Presence, StagePresence};
@@ -38,13 +39,13 @@ pub(crate) type Causes = BTreeMap<String, (u64, String)>;
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) run: Arc<Prepared>,
-    pub(crate) clock: MonotonicClock,
-    pub(crate) stamper: Stamper<MonotonicClock>,
+    pub(crate) clock: WorkerClock,
+    pub(crate) stamper: Stamper<WorkerClock>,
     /// The run's start: offsets of the schedule are counted from here.
     pub(crate) origin: Moment,
     /// No turn is started here or later. Moves forward in time only by an interrupt.
     pub(crate) until: Cell<Moment>,
-    pub(crate) timer: Timer<MonotonicClock>,
+    pub(crate) timer: Timer<WorkerClock>,
     pub(crate) scratch: RefCell<Scratch>,
     /// Connections of the open model.
     pub(crate) connections: Rc<Connections>,
@@ -94,7 +95,7 @@ impl Worker {
         origin: Moment,
         outbox: Outbox,
     ) -> Result<Self, EngineError> {
-        let limits = &run.plan.limits;
+        let (clock, limits) = (WorkerClock::new(clock), &run.plan.limits);
         let slots = usize::try_from(stripe.share(limits.max_in_flight)).unwrap_or(usize::MAX);
         let connectors =
             run.plan.lanes.iter().map(|lane| run.connector(lane)).collect::<Result<_, _>>()?;
@@ -102,11 +103,11 @@ impl Worker {
             run.schedule.stages().iter().map(|stage| origin + stage.end).collect();
         let decoders = (0..run.routes()).map(|_| Vec::new()).collect();
         Ok(Self {
-            clock,
-            stamper: Stamper::new(clock),
+            stamper: Stamper::new(clock.clone()),
             origin,
             until: Cell::new(origin + run.schedule.duration()),
-            timer: Timer::new(clock, run.plan.instrument.spin).map_err(EngineError::Worker)?,
+            timer: Timer::new(clock.clone(), run.plan.instrument.spin)
+                .map_err(EngineError::Worker)?,
             scratch: RefCell::default(),
             connections: Rc::new(Connections::new(run.plan.lanes.len())),
             connectors,
@@ -125,6 +126,7 @@ impl Worker {
             output_cap: None,
             held: Cell::new(false),
             recorder: RefCell::new(Recorder::new(stage_ends)),
+            clock,
             run,
         })
     }
@@ -188,13 +190,13 @@ impl Worker {
 impl Worker {
     /// A turn is scheduled: from here on it is accounted for.
     pub(crate) fn count_scheduled(&self, sample: &Sample) {
-        self.gauges.presence.borrow_mut().enter(self.clock.now());
+        self.gauges.presence.borrow_mut().enter(self.clock.latest());
         self.recorder.borrow_mut().scheduled(sample.stage, sample.scenario, sample.lane);
     }
 
     /// Records a turn that is over, with what was said about its failure.
     pub(crate) fn record(&self, sample: &Sample, gaps: &[Nanos], detail: Option<String>) {
-        self.gauges.presence.borrow_mut().leave(self.clock.now());
+        self.gauges.presence.borrow_mut().leave(self.clock.latest());
         self.recorder.borrow_mut().record(sample, gaps);
         self.outbox.borrow_mut().offer(sample);
         let cause = match sample.outcome {

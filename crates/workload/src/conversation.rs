@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plimsoll_measure::{ConversationKey, Nanos, ScenarioId, Seed};
 use plimsoll_protocol::{Ask, HttpAsk, Message, Role, Text, Turn};
 
-use crate::id::{ConversationId, conversation_id, turn_id};
+use crate::id::{ConversationId, RequestId, conversation_id, request_id, turn_id};
 use crate::materials::{Opening, Speech};
 use crate::request::{Request, Templates};
 use crate::scenario::{Form, Scenario};
@@ -86,10 +86,9 @@ impl Conversation {
         self.id.as_str()
     }
 
-    /// An id of the current turn's request, for `x-request-id`: the conversation's id, `-` and the
-    /// turn, from 0. Unique in the run, and found again by the conversation.
-    pub fn request_id(&self) -> String {
-        format!("{}-{}", self.id, self.turn)
+    /// The id of the current turn's request, see [`request_id`].
+    pub fn request_id(&self) -> RequestId {
+        request_id(self.id, self.turn)
     }
 
     /// Position of the current turn, from 0.

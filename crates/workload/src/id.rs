@@ -48,6 +48,55 @@ impl fmt::Debug for ConversationId {
     }
 }
 
+/// An id of one request, for `x-request-id`: the conversation's id, `-` and the turn, from 0. Unique in the run, and
+/// found again by the conversation.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RequestId {
+    text: [u8; Self::LEN],
+    len: u8,
+}
+
+impl RequestId {
+    /// Greatest length in bytes: a turn has up to five digits.
+    const LEN: usize = ConversationId::LEN + 6;
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        // Only ever made of ASCII.
+        str::from_utf8(&self.text[..usize::from(self.len)]).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The id of a request, without the conversation itself.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a remainder of ten, and a length of at most 42"
+)]
+pub fn request_id(conversation: ConversationId, turn: u16) -> RequestId {
+    let mut text = [b'-'; RequestId::LEN];
+    text[..ConversationId::LEN].copy_from_slice(&conversation.0);
+    let digits = turn.checked_ilog10().unwrap_or(0) as usize + 1;
+    let len = ConversationId::LEN + 1 + digits;
+    let mut rest = turn;
+    for digit in text[ConversationId::LEN + 1..len].iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    RequestId { text, len: len as u8 }
+}
+
 /// The id of a conversation, without the conversation itself.
 pub fn conversation_id(seed: Seed, key: ConversationKey) -> ConversationId {
     let mut draw = seed.draw("conversation id", key.0);
@@ -67,6 +116,14 @@ pub(crate) fn turn_id(conversation: ConversationId, own: Seed, turn: u16) -> Con
 mod tests {
     use super::*;
     use std::collections::HashSet;
+
+    #[test]
+    fn a_request_id_ends_in_the_number_of_its_turn() {
+        let conversation = conversation_id(Seed(1), ConversationKey::arrival(2));
+        for turn in [0, 7, 10, 99, 100, 12_345, u16::MAX] {
+            assert_eq!(request_id(conversation, turn).as_str(), format!("{conversation}-{turn}"));
+        }
+    }
 
     #[test]
     fn bits_are_written_as_a_version_4_uuid() {

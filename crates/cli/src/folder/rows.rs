@@ -1,6 +1,5 @@
 //! `results.jsonl`, written while the run goes on.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write as _};
 
@@ -9,7 +8,7 @@ use plimsoll_engine::SampleSink;
 use plimsoll_measure::{Sample, Seed};
 use plimsoll_metrics::RunFacts;
 use plimsoll_report::{RowContext, write_row};
-use plimsoll_workload::conversation_id;
+use plimsoll_workload::{conversation_id, request_id};
 
 use super::{Folder, file};
 
@@ -21,7 +20,6 @@ pub(crate) struct RowFile {
     file: File,
     facts: RunFacts,
     lines: Vec<u8>,
-    request_id: String,
 }
 
 impl RowFile {
@@ -30,18 +28,16 @@ impl RowFile {
         let path = folder.path().join(file::ROWS);
         let file =
             File::create_new(&path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self { file, facts, lines: Vec::new(), request_id: String::new() })
+        Ok(Self { file, facts, lines: Vec::new() })
     }
 
     fn add(&mut self, sample: &Sample) {
-        let Self { facts, lines, request_id, .. } = self;
+        let Self { facts, lines, .. } = self;
         let conversation = conversation_id(Seed(facts.run.seed), sample.conversation);
-        request_id.clear();
-        // Writing to memory does not fail.
-        let _ = write!(request_id, "{conversation}-{}", sample.turn);
+        let request = request_id(conversation, sample.turn);
         let row = RowContext {
             conversation: conversation.as_str(),
-            request_id,
+            request_id: request.as_str(),
             scenario: facts.scenarios.get(sample.scenario.index()).map_or("", String::as_str),
             lane: facts.lanes.get(sample.lane.index()).map_or("", |lane| &lane.name),
             stage: facts.stages.get(sample.stage.index()).map_or("", |stage| &stage.name),

@@ -62,9 +62,9 @@ fn a_request_id_is_the_conversations_id_and_the_turn() {
     let id = talk.id().to_owned();
     let free = plimsoll_workload::conversation_id(plimsoll_measure::Seed(42), talk.key());
     assert_eq!(free.as_str(), id, "the sink computes the same without a conversation");
-    assert_eq!(talk.request_id(), format!("{id}-0"));
+    assert_eq!(talk.request_id().as_str(), format!("{id}-0"));
     talk.advance(None);
-    assert_eq!(talk.request_id(), format!("{id}-1"));
+    assert_eq!(talk.request_id().as_str(), format!("{id}-1"));
 }
 
 #[test]
