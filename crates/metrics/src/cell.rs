@@ -30,6 +30,7 @@ impl CellKey {
 #[derive(Clone, Debug, Default)]
 pub struct Cell {
     pub(crate) counters: Counters,
+    pub(crate) under_way: u128,
     errors: BTreeMap<ErrorClass, u64>,
     statuses: BTreeMap<u16, u64>,
     distributions: [Option<Box<Distribution>>; Metric::COUNT],
@@ -45,21 +46,17 @@ impl Cell {
         if sample.status != 0 {
             *self.statuses.entry(sample.status).or_default() += 1;
         }
-        for metric in Metric::ALL {
-            if metric.population().covers(sample.outcome) {
-                metric.of(sample).into_iter().for_each(|value| self.observe(metric, value));
-            }
-        }
-        if Metric::Itl.population().covers(sample.outcome) {
-            for &gap in gaps {
-                self.observe(Metric::Itl, gap);
-            }
+        Metric::each(sample, |metric, value| self.values(metric).record(value));
+        if !gaps.is_empty() && Metric::Itl.population().covers(sample.outcome) {
+            let values = self.values(Metric::Itl);
+            gaps.iter().for_each(|gap| values.record(*gap));
         }
     }
 
     /// Adds another group's counts and values.
     pub fn merge(&mut self, other: &Self) {
         self.counters.merge(&other.counters);
+        self.under_way += other.under_way;
         other.errors.iter().for_each(|(class, n)| *self.errors.entry(*class).or_default() += n);
         other.statuses.iter().for_each(|(code, n)| *self.statuses.entry(*code).or_default() += n);
         for (mine, theirs) in self.distributions.iter_mut().zip(&other.distributions) {
@@ -94,7 +91,14 @@ impl Cell {
         self.distributions[metric as usize].as_deref()
     }
 
-    fn observe(&mut self, metric: Metric, value: Nanos) {
-        self.distributions[metric as usize].get_or_insert_default().record(value);
+    /// Turns times nanoseconds: how long requests were under way while the stage lasted, whichever
+    /// stage they were scheduled in.
+    pub const fn under_way(&self) -> u128 {
+        self.under_way
+    }
+
+    #[inline]
+    fn values(&mut self, metric: Metric) -> &mut Distribution {
+        self.distributions[metric as usize].get_or_insert_default()
     }
 }

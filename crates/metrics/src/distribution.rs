@@ -122,6 +122,14 @@ impl Distribution {
         Some(Nanos::new(value.clamp(self.min, self.max)))
     }
 
+    /// Tells every bucket that holds values, ascending: its [`bucket`] number, and how many.
+    pub(crate) fn for_each_bucket(&self, tell: &mut dyn FnMut(u32, u64)) {
+        match &self.counts {
+            Counts::Narrow(histogram) => buckets(histogram, tell),
+            Counts::Wide(histogram) => buckets(histogram, tell),
+        }
+    }
+
     /// The histogram in nanoseconds, as every HdrHistogram tool reads it: V2 encoding, deflated,
     /// base64.
     ///
@@ -183,6 +191,25 @@ fn put<C: Counter>(histogram: &mut Histogram<C>, nanos: u64, count: C) {
     let fits = histogram.record_n(nanos, count);
     // The only cause of failure is an address space too small for the grown histogram.
     debug_assert!(fits.is_ok(), "an auto-resizing histogram takes every value");
+}
+
+fn buckets<C: Counter>(histogram: &Histogram<C>, tell: &mut dyn FnMut(u32, u64)) {
+    for entry in histogram.iter_recorded() {
+        tell(bucket(entry.value_iterated_to()), entry.count_since_last_iteration());
+    }
+}
+
+/// A number for the bucket of a value: higher values never have a lower one, and values have the same
+/// one exactly where the histogram does not tell them apart.
+pub(crate) const fn bucket(nanos: u64) -> u32 {
+    /// The histogram's unit: the largest power of two within [`LOWEST`].
+    const UNIT_BITS: u32 = LOWEST.ilog2();
+    /// Buckets of each power of two, of which 3 digits need 1,024.
+    const SUB_BITS: u32 = 10;
+    let units = nanos >> UNIT_BITS;
+    let shift = (u64::BITS - units.leading_zeros()).saturating_sub(SUB_BITS + 1);
+    // At most 11 bits are left after the shift, and shift is at most 44.
+    (shift << SUB_BITS) + (units >> shift) as u32
 }
 
 /// Adds one histogram to another, bucket by bucket: every value is recorded at the upper edge of its
@@ -274,6 +301,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn bucket_numbers_are_the_histograms_buckets(a in 0u64..1 << 45, near in 0u64..4_096) {
+            let histogram: Histogram<u64> = empty();
+            let b = a + near;
+            prop_assert_eq!(bucket(a) == bucket(b), histogram.equivalent(a, b));
+            prop_assert!(bucket(a) <= bucket(b));
+        }
+
         #[test]
         fn merging_is_recording_in_one_whatever_the_grouping_and_order(
             values in proptest::collection::vec(0u64..20_000_000_000_000, 0..60),

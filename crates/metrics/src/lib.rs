@@ -13,8 +13,10 @@
 //! Nothing here knows async, HTTP, files or terminals.
 
 pub mod accounting;
+mod batches;
 pub mod catalog;
 pub mod cell;
+pub mod confidence;
 pub mod distribution;
 pub mod environment;
 pub mod error;
@@ -28,8 +30,10 @@ pub mod threshold;
 pub mod validity;
 
 pub use accounting::Accounting;
+pub use batches::WITH_INTERVALS;
 pub use catalog::{Counters, Figure, Metric, Population, Rates, Unit};
 pub use cell::{Cell, CellKey};
+pub use confidence::{Doubt, Interval};
 pub use distribution::Distribution;
 pub use environment::Environment;
 pub use error::MetricsError;

@@ -2,7 +2,7 @@
 
 use plimsoll_measure::{LaneId, Moment, Nanos, Outcome, Sample, ScenarioId, StageId};
 
-use crate::cell::CellKey;
+use crate::cell::{Cell, CellKey};
 use crate::snapshot::Snapshot;
 
 /// Counts what one worker plans and measures.
@@ -12,7 +12,10 @@ use crate::snapshot::Snapshot;
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     stage_ends: Vec<Moment>,
-    snapshot: Snapshot,
+    /// What each of `cells` is about. In an interval a worker touches few: looking through them from
+    /// the newest on is faster than any map.
+    keys: Vec<CellKey>,
+    cells: Vec<Cell>,
 }
 
 impl Recorder {
@@ -21,33 +24,73 @@ impl Recorder {
     ///
     /// The ends decide which completions count as throughput of which stage.
     pub const fn new(stage_ends: Vec<Moment>) -> Self {
-        Self { stage_ends, snapshot: Snapshot::new() }
+        Self { stage_ends, keys: Vec::new(), cells: Vec::new() }
     }
 
     /// Counts a request that the schedule asks for.
     pub fn scheduled(&mut self, stage: StageId, scenario: ScenarioId, lane: LaneId) {
-        self.snapshot.cell(CellKey { stage, scenario, lane }).counters.scheduled += 1;
+        self.cell(CellKey { stage, scenario, lane }).counters.scheduled += 1;
     }
 
     /// Records what became of a request, with the gaps of its stream. The gaps count only where the
     /// request completed.
     pub fn record(&mut self, sample: &Sample, gaps: &[Nanos]) {
         let key = CellKey::of(sample);
-        self.snapshot.cell(key).record(sample, gaps);
-        if let Some(stage) = self.stage_at(sample.timeline.dispatched) {
-            self.snapshot.cell(CellKey { stage, ..key }).counters.dispatch();
-        }
-        if let (Outcome::Completed, Some(stage)) =
-            (sample.outcome, self.stage_at(sample.timeline.finished))
-        {
-            self.snapshot.cell(CellKey { stage, ..key }).counters.complete(sample.usage.completion);
+        let line = &sample.timeline;
+        let whole =
+            line.dispatched.is_some() && self.is_within(key.stage, line.intended, line.finished);
+        let cell = self.cell(key);
+        cell.record(sample, gaps);
+        if whole {
+            cell.under_way += u128::from(line.response_time().unwrap_or_default().as_u64());
+            cell.counters.dispatch();
+            if sample.outcome == Outcome::Completed {
+                cell.counters.complete(sample.usage.completion);
+            }
+        } else {
+            self.record_across_stages(sample);
         }
     }
 
     /// Hands over what was counted since the last call. The histograms are moved, not copied, so
     /// this is cheap for the worker; the next values allocate anew.
     pub fn take(&mut self) -> Snapshot {
-        std::mem::take(&mut self.snapshot)
+        self.keys.drain(..).zip(self.cells.drain(..)).collect()
+    }
+
+    /// The counts by stage of a request that was not wholly within its own stage.
+    #[cold]
+    fn record_across_stages(&mut self, sample: &Sample) {
+        let (key, line) = (CellKey::of(sample), &sample.timeline);
+        if let Some(stage) = self.stage_at(line.dispatched) {
+            self.cell(CellKey { stage, ..key }).counters.dispatch();
+        }
+        if let (Outcome::Completed, Some(stage)) = (sample.outcome, self.stage_at(line.finished)) {
+            self.cell(CellKey { stage, ..key }).counters.complete(sample.usage.completion);
+        }
+        let until = match sample.outcome {
+            Outcome::NeverSent => line.intended,
+            // Unanswered when the last stage had ended.
+            _ => line.finished.unwrap_or(Moment::from_nanos(u64::MAX)),
+        };
+        self.spread_over_stages(key, line.intended, until);
+    }
+
+    /// Counts a request as under way in every stage between two moments.
+    fn spread_over_stages(&mut self, key: CellKey, mut from: Moment, until: Moment) {
+        while let Some(stage) = self.stage_at(Some(from)).filter(|_| from < until) {
+            let to = self.stage_ends[stage.index()].min(until);
+            self.cell(CellKey { stage, ..key }).under_way += u128::from(to.since(from).as_u64());
+            from = to;
+        }
+    }
+
+    /// Does the time of a request lie within this stage?
+    fn is_within(&self, stage: StageId, intended: Moment, finished: Option<Moment>) -> bool {
+        let before = stage.index().checked_sub(1).and_then(|before| self.stage_ends.get(before));
+        let start = before.copied().unwrap_or(Moment::EPOCH);
+        let end = self.stage_ends.get(stage.index()).copied().unwrap_or(Moment::EPOCH);
+        intended >= start && finished.is_some_and(|finished| finished < end)
     }
 
     /// The stage that lasted at this moment; `None` after the last one.
@@ -56,5 +99,19 @@ impl Recorder {
         let index = self.stage_ends.partition_point(|&end| end <= moment);
         let stage = StageId(u16::try_from(index).ok()?);
         (index < self.stage_ends.len()).then_some(stage)
+    }
+
+    #[inline]
+    fn cell(&mut self, key: CellKey) -> &mut Cell {
+        let place = self.keys.iter().rposition(|known| *known == key);
+        let place = place.unwrap_or_else(|| self.open(key));
+        &mut self.cells[place]
+    }
+
+    #[cold]
+    fn open(&mut self, key: CellKey) -> usize {
+        self.keys.push(key);
+        self.cells.push(Cell::default());
+        self.keys.len() - 1
     }
 }

@@ -3,19 +3,33 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use crate::batches::Batches;
+use crate::catalog::Metric;
 use crate::cell::{Cell, CellKey};
+use crate::confidence::{self, Doubt, Interval};
+use crate::distribution::{Distribution, bucket};
 
 /// What was counted, per stage x scenario x lane. Merging is associative and commutative: integers are
 /// added, nothing is averaged.
+///
+/// Snapshots of one time are put together with [`Snapshot::merge`], snapshots that follow one another
+/// with [`Snapshot::append`]: only from the latter can confidence intervals be made.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     cells: BTreeMap<CellKey, Cell>,
+    batches: Batches,
 }
 
 impl Snapshot {
     /// A snapshot of nothing.
     pub const fn new() -> Self {
-        Self { cells: BTreeMap::new() }
+        Self { cells: BTreeMap::new(), batches: Batches::new() }
+    }
+
+    /// Adds what the next interval of the run counted, all workers together.
+    pub fn append(&mut self, interval: Self) {
+        self.batches.add(interval.cells());
+        self.merge(interval);
     }
 
     /// Adds what another worker, interval or shard counted.
@@ -26,6 +40,7 @@ impl Snapshot {
                 Entry::Occupied(mut place) => place.get_mut().merge(&cell),
             }
         }
+        self.batches.merge(other.batches);
     }
 
     /// Every cell that has been touched, by stage, then scenario, then lane.
@@ -40,7 +55,24 @@ impl Snapshot {
         total
     }
 
-    pub(crate) fn cell(&mut self, key: CellKey) -> &mut Cell {
-        self.cells.entry(key).or_default()
+    /// The confidence interval of a percentile of `whole`, which is the distribution of the cells that
+    /// `filter` accepts.
+    pub(crate) fn interval(
+        &self,
+        whole: &Distribution,
+        metric: Metric,
+        q: f64,
+        filter: &dyn Fn(CellKey) -> bool,
+    ) -> Result<Interval, Doubt> {
+        let value = whole.quantile(q).ok_or(Doubt::Samples)?;
+        let spread = self.batches.spread(metric, bucket(value.as_u64()), filter)?;
+        confidence::interval(whole, q, &spread)
+    }
+}
+
+/// What a recorder has counted becomes a snapshot.
+impl FromIterator<(CellKey, Cell)> for Snapshot {
+    fn from_iter<I: IntoIterator<Item = (CellKey, Cell)>>(cells: I) -> Self {
+        Self { cells: cells.into_iter().collect(), batches: Batches::new() }
     }
 }

@@ -1,5 +1,6 @@
 //! From what was counted to what is shown.
 
+use crate::batches::WITH_INTERVALS;
 use crate::catalog::Metric;
 use crate::cell::{Cell, CellKey};
 use crate::error::MetricsError;
@@ -69,15 +70,31 @@ struct Roll<'a> {
 impl Roll<'_> {
     /// The measured (not warm-up) cells that `filter` accepts.
     fn measured(&self, filter: impl Fn(CellKey) -> bool) -> Result<Group, MetricsError> {
-        let cell = self.snapshot.total(|key| !self.is_warmup(key) && filter(key));
         let measured = self.facts.stages.iter().filter(|stage| !stage.warmup);
-        Group::of(&cell, measured.map(|stage| stage.duration_s).sum())
+        let duration_s = measured.map(|stage| stage.duration_s).sum();
+        self.group(duration_s, &|key| !self.is_warmup(key) && filter(key))
+    }
+
+    /// All cells that `filter` accepts, without labels.
+    fn group(
+        &self,
+        duration_s: f64,
+        filter: &dyn Fn(CellKey) -> bool,
+    ) -> Result<Group, MetricsError> {
+        let cell = self.snapshot.total(filter);
+        let mut group = Group::of(&cell, duration_s)?;
+        for metric in WITH_INTERVALS {
+            let times = group.distributions.get_mut(metric.key());
+            if let (Some(times), Some(whole)) = (times, cell.distribution(metric)) {
+                times.bound(|q| self.snapshot.interval(whole, metric, q, filter));
+            }
+        }
+        Ok(group)
     }
 
     fn stages(&self) -> Result<Vec<Group>, MetricsError> {
         let group = |(index, stage): (usize, &StageInfo)| {
-            let cell = self.snapshot.total(|key| key.stage.index() == index);
-            let group = Group::of(&cell, stage.duration_s)?;
+            let group = self.group(stage.duration_s, &|key| key.stage.index() == index)?;
             Ok(Group { stage: Some(stage.name.clone()), warmup: stage.warmup, ..group })
         };
         self.facts.stages.iter().enumerate().map(group).collect()
@@ -100,13 +117,14 @@ impl Roll<'_> {
     }
 
     fn cells(&self) -> Result<Vec<Group>, MetricsError> {
-        self.snapshot.cells().map(|(key, cell)| self.cell(key, cell)).collect()
+        self.snapshot.cells().map(|(key, _)| self.cell(key)).collect()
     }
 
-    fn cell(&self, key: CellKey, cell: &Cell) -> Result<Group, MetricsError> {
+    fn cell(&self, key: CellKey) -> Result<Group, MetricsError> {
         let facts = self.facts;
         let stage = facts.stages.get(key.stage.index());
-        let group = Group::of(cell, stage.map_or(0.0, |stage| stage.duration_s))?;
+        let duration_s = stage.map_or(0.0, |stage| stage.duration_s);
+        let group = self.group(duration_s, &|other| other == key)?;
         Ok(Group {
             stage: stage.map(|stage| stage.name.clone()),
             scenario: facts.scenarios.get(key.scenario.index()).cloned(),
@@ -126,17 +144,8 @@ fn littles_law(facts: &RunFacts, snapshot: &Snapshot) -> Vec<LittlesLaw> {
     let law = |(index, stage): (usize, &StageInfo)| {
         let in_flight = stage.mean_in_flight.filter(|_| stage.duration_s > 0.0)?;
         let cell = snapshot.total(|key| key.stage.index() == index);
-        let rate_times_time = seconds_waited(&cell) / stage.duration_s;
+        let rate_times_time = cell.under_way() as f64 / 1e9 / stage.duration_s;
         Some(LittlesLaw { stage: stage.name.clone(), in_flight, rate_times_time })
     };
     facts.stages.iter().enumerate().filter_map(law).collect()
-}
-
-/// Sum of all response times, in seconds, whatever the outcome.
-fn seconds_waited(cell: &Cell) -> f64 {
-    [Metric::ResponseTime, Metric::RejectedResponseTime, Metric::UnsuccessfulResponseTime]
-        .into_iter()
-        .filter_map(|metric| cell.distribution(metric))
-        .map(|distribution| distribution.sum() as f64 / 1e9)
-        .sum()
 }

@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::accounting::Accounting;
 use crate::catalog::{Counters, Metric, Rates};
 use crate::cell::Cell;
+use crate::confidence::{Doubt, Interval};
 use crate::distribution::{Distribution, Exact};
 use crate::error::MetricsError;
+use crate::quantile::{QUANTILES, Quantile};
 
 /// The results of one group of requests: a cell, a stage, a scenario, a lane, or the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -93,6 +95,13 @@ pub struct DistributionSummary {
     pub p99_9: Option<f64>,
     /// Exact largest value.
     pub max: f64,
+    /// 95 % confidence intervals by [`Quantile::key`], which allow for autocorrelation; of the metrics
+    /// in [`crate::WITH_INTERVALS`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ci: BTreeMap<String, Interval>,
+    /// Why a percentile that is given has no interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ci_note: Option<String>,
     /// HDR histogram in nanoseconds: V2 encoding, deflated, base64.
     pub histogram: String,
 }
@@ -116,7 +125,27 @@ impl DistributionSummary {
             p99_9: quantile(0.999),
             max: exact(distribution.max()),
             histogram: distribution.encode()?,
+            ..Self::default()
         })
+    }
+
+    /// The confidence interval of a percentile; `None` where there is none.
+    pub fn interval(&self, quantile: &Quantile) -> Option<&Interval> {
+        self.ci.get(quantile.key)
+    }
+
+    /// Puts an interval beside every percentile that is given, or says why not.
+    pub(super) fn bound(&mut self, interval: impl Fn(f64) -> Result<Interval, Doubt>) {
+        for quantile in &QUANTILES {
+            match (quantile.of)(self).map(|_| interval(quantile.q)) {
+                None => {}
+                Some(Ok(interval)) => drop(self.ci.insert(quantile.key.to_owned(), interval)),
+                Some(Err(doubt)) => {
+                    let why = || format!("{}: {}", quantile.label, doubt.words());
+                    self.ci_note.get_or_insert_with(why);
+                }
+            }
+        }
     }
 
     /// The distribution that this is a summary of, bucket by bucket.
