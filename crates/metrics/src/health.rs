@@ -19,6 +19,9 @@ pub struct Lag {
     pub p99: f64,
     /// Largest.
     pub max: f64,
+    /// Mean: what it took from every cycle of a closed loop.
+    #[serde(default)]
+    pub mean: f64,
 }
 
 impl Lag {
@@ -28,8 +31,25 @@ impl Lag {
             p50: distribution.nearest_rank(0.5)?.as_millis_f64(),
             p99: distribution.nearest_rank(0.99)?.as_millis_f64(),
             max: distribution.max()?.as_millis_f64(),
+            mean: distribution.mean()?.as_millis_f64(),
         })
     }
+}
+
+/// What the last calibration on this host found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CalibrationQuote {
+    /// When it was made, like `2026-11-21 02:30:00 UTC`.
+    pub when: String,
+    /// Tests that kept their bound.
+    pub passed: u32,
+    /// Tests that broke it or could not be carried out.
+    pub failed: u32,
+    /// Response time of a server that does nothing, in microseconds: the instrument's own floor.
+    pub floor_us: Option<f64>,
+    /// Highest rate of this host against such a server, in requests per second.
+    pub max_rate: Option<f64>,
 }
 
 /// Conversations of the run.
@@ -52,7 +72,7 @@ pub struct LittlesLaw {
     pub stage: String,
     /// N: mean number under way, as the engine watched it.
     pub in_flight: f64,
-    /// X R: sum of all response times over the length of the stage.
+    /// X R: sum of all response times over the length of the stage, each as far as it lay within it.
     pub rate_times_time: f64,
 }
 
@@ -87,6 +107,18 @@ pub struct InstrumentHealth {
     pub workers: Option<u32>,
     /// CPU time over wall time, by worker.
     pub worker_cpu_shares: Vec<f64>,
+    /// Time that each worker was ready to run and waited for a CPU, over wall time.
+    pub worker_wait_shares: Vec<f64>,
+    /// Share of the time in which the control group's CPU quota held the process up.
+    pub throttled_share: Option<f64>,
+    /// Smallest step of the clock, in nanoseconds.
+    pub clock_step_ns: Option<u64>,
+    /// TCP segments that this host sent again during the load, to whomever.
+    pub retransmits: Option<u64>,
+    /// Most local ports in use or not yet released (TIME-WAIT) at once, on this host, at most.
+    pub ports_peak: Option<u64>,
+    /// The calibration of this host; `None` where there was none.
+    pub calibration: Option<CalibrationQuote>,
     /// Wall time of the load, in seconds.
     pub wall_s: Option<f64>,
     /// CPU time of the process in user space, in seconds.
@@ -140,6 +172,13 @@ impl InstrumentHealth {
     /// The busiest worker's share of its CPU.
     pub fn busiest_worker(&self) -> Option<f64> {
         self.worker_cpu_shares.iter().copied().reduce(f64::max)
+    }
+
+    /// Of the worker that wanted its CPU most: the share of the time in which it had it or waited for
+    /// it. A worker that others keep from its CPU is as saturated as one that uses all of it.
+    pub fn most_wanted(&self) -> Option<f64> {
+        let waits = self.worker_wait_shares.iter().copied().chain(std::iter::repeat(0.0));
+        self.worker_cpu_shares.iter().zip(waits).map(|(cpu, wait)| cpu + wait).reduce(f64::max)
     }
 
     /// The generator's own lateness.

@@ -1,6 +1,7 @@
 //! The merged result of a run: what `summary.json` holds and every report shows.
 
 mod build;
+mod evidence;
 mod group;
 
 use schemars::JsonSchema;
@@ -12,7 +13,7 @@ use crate::environment::Environment;
 use crate::facts::{LaneInfo, RunInfo, StageInfo};
 use crate::health::InstrumentHealth;
 use crate::threshold::{Judged, Scope};
-use crate::validity::Validity;
+use crate::validity::{Reason, Validity};
 
 pub use group::{DistributionSummary, Group};
 
@@ -28,6 +29,9 @@ pub struct RunSummary {
     pub run: RunInfo,
     /// Is the instrument to be believed?
     pub validity: Validity,
+    /// What a reader must know of the instrument, even where the run is valid.
+    #[serde(default)]
+    pub warnings: Vec<Reason>,
     /// The thresholds and what became of them.
     pub thresholds: Vec<Judged>,
     /// What a reader must know.

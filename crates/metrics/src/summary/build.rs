@@ -1,15 +1,14 @@
 //! From what was counted to what is shown.
 
 use crate::batches::WITH_INTERVALS;
-use crate::catalog::Metric;
-use crate::cell::{Cell, CellKey};
+use crate::cell::CellKey;
 use crate::error::MetricsError;
-use crate::facts::{LoadModel, RunFacts, StageInfo};
+use crate::facts::{RunFacts, StageInfo};
 use crate::health::{InstrumentHealth, LittlesLaw};
 use crate::snapshot::Snapshot;
-use crate::summary::{Group, RunSummary, SCHEMA};
+use crate::summary::{Group, RunSummary, SCHEMA, evidence};
 use crate::threshold::Threshold;
-use crate::validity::{Evidence, Validity, judge_health};
+use crate::validity::{Assessment, Validity, judge_health};
 
 impl RunSummary {
     /// Sums up a run: rolls the cells up, judges the instrument, then the thresholds.
@@ -25,6 +24,7 @@ impl RunSummary {
         let whole = snapshot.total(|_| true);
         health.observe(&whole);
         health.littles_law = littles_law(&facts, snapshot);
+        let evidence = evidence::of(&facts, snapshot, &whole);
         let roll = Roll { facts: &facts, snapshot };
         let mut summary = Self {
             schema: SCHEMA.to_owned(),
@@ -34,6 +34,7 @@ impl RunSummary {
             by_lane: roll.lanes()?,
             cells: roll.cells()?,
             validity: Validity::Valid,
+            warnings: Vec::new(),
             thresholds: Vec::new(),
             run: facts.run,
             stages: facts.stages,
@@ -43,21 +44,10 @@ impl RunSummary {
             environment: facts.environment,
             notes: facts.notes,
         };
-        summary.validity = judge_health(&summary.health, &summary.evidence(&whole));
+        let Assessment { validity, warnings } = judge_health(&summary.health, &evidence);
+        (summary.validity, summary.warnings) = (validity, warnings);
         summary.thresholds = thresholds.iter().map(|threshold| threshold.judge(&summary)).collect();
         Ok(summary)
-    }
-
-    fn evidence(&self, whole: &Cell) -> Evidence {
-        Evidence {
-            ended: self.run.ended,
-            accounting: whole.accounting(),
-            open_model: self.stages.iter().any(|stage| stage.model == LoadModel::Open),
-            service_time_p50_ms: whole
-                .distribution(Metric::ServiceTime)
-                .and_then(|d| d.nearest_rank(0.5))
-                .map(plimsoll_measure::Nanos::as_millis_f64),
-        }
     }
 }
 

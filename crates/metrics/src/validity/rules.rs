@@ -1,0 +1,302 @@
+//! The bounds. Each is a function from what was measured to what is wrong with it.
+
+use super::{ClosedStage, Evidence, Reason};
+use crate::facts::Ended;
+use crate::health::InstrumentHealth;
+
+/// Lateness below this is never held against a run, in milliseconds: what a scheduler does to an idle
+/// process once in a while.
+const LAG_FLOOR_MS: f64 = 1.0;
+/// Open model: lateness may be this share of the median service time.
+const LAG_SHARE: f64 = 0.1;
+/// Closed model: 99 % of the turns may be this late whatever the target does, in milliseconds: some
+/// time slices of the scheduler.
+const TURN_FLOOR_MS: f64 = 10.0;
+/// A generator that stood still for so long has a warning, in milliseconds, however rarely.
+const STALL_MS: f64 = 100.0;
+/// Share of the planned arrivals that must be released in their stage.
+const ACHIEVED_SHARE: f64 = 0.99;
+/// A worker that had or wanted its CPU for more than this share of the time is saturated.
+const BUSY_SHARE: f64 = 0.9;
+/// Share of a limit that may be used: peaks are looked for once a second, and may be missed.
+const HEADROOM_SHARE: f64 = 0.9;
+/// Share of CPU time that a hypervisor may withhold: it hits target and generator alike, and cannot be
+/// told from slowness.
+const STEAL_SHARE: f64 = 0.05;
+/// Share of the time that a CPU quota may hold the process up: more would be seen in p99.
+const THROTTLED_SHARE: f64 = 0.01;
+/// Steps of the clock, in nanoseconds: twice the resolution of the histograms.
+const CLOCK_STEP_NS: u64 = 1_000;
+/// By how much Little's law may be off, and in stages of which length, in seconds.
+const LITTLE_ERROR: f64 = 0.02;
+const LITTLE_LENGTH_S: f64 = 5.0;
+/// Share of requests without an end up to which it is known how long requests were under way.
+const LITTLE_UNFINISHED: f64 = 0.01;
+
+const REPORT_IT: &str = "this is a fault of Plimsoll: report it, with the run's folder";
+const MORE_GENERATOR: &str = "give the generator more or idler cores, lower the load, or divide it over several processes with --shard";
+
+/// Whatever makes a run invalid.
+pub(super) fn violations(health: &InstrumentHealth, evidence: &Evidence) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    reasons.extend(end(evidence));
+    reasons.extend(balance(evidence));
+    reasons.extend(sink(health));
+    reasons.extend(health.generator_errors.iter().map(|(class, n)| generator_error(class, *n)));
+    reasons.extend(descriptors(health));
+    reasons.extend(lag(health, evidence));
+    reasons.extend(arrivals(health));
+    reasons.extend(saturation(health, evidence));
+    reasons.extend(evidence.closed.iter().filter_map(generator_slower_than_target));
+    reasons.extend(evidence.closed.iter().filter_map(late_turns));
+    reasons.extend(blind_saturation(health, evidence));
+    reasons.extend(withheld(health));
+    reasons.extend(clock(health));
+    reasons.extend(littles_law(health, evidence));
+    reasons
+}
+
+/// Whatever a reader must know of a valid run.
+pub(super) fn warnings(health: &InstrumentHealth, evidence: &Evidence) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    reasons.extend(limited(health, evidence));
+    reasons.extend(coalesced(health, evidence));
+    reasons.extend(stall(health, evidence));
+    reasons.extend(ports(health));
+    reasons.extend(calibration(health));
+    reasons
+}
+
+fn reason(what: &str, measured: String, bound: impl Into<String>, mend: &str) -> Reason {
+    Reason { what: what.to_owned(), measured, bound: bound.into(), mend: mend.to_owned() }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+fn end(evidence: &Evidence) -> Option<Reason> {
+    let (measured, mend) = match evidence.ended {
+        Ended::Complete | Ended::Interrupted => return None,
+        Ended::Aborted => ("aborted", "mend what the notes say, and run again"),
+        Ended::Unfinished => ("never finished", "run again; instrument health was not recorded"),
+    };
+    Some(reason("end of the run", measured.to_owned(), "complete or interrupted", mend))
+}
+
+fn balance(evidence: &Evidence) -> Option<Reason> {
+    let (cell, accounting) = evidence.unbalanced.first()?;
+    let others = match evidence.unbalanced.len() - 1 {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    let measured = format!("{cell}: {accounting}{others}");
+    Some(reason("accounting", measured, "scheduled = sum of all outcomes", REPORT_IT))
+}
+
+fn sink(health: &InstrumentHealth) -> Option<Reason> {
+    let lost = health.sink_overflowed.filter(|&lost| lost > 0)?;
+    let mend = "write to a faster disk (--out), or lower the load";
+    Some(reason("results.jsonl", format!("{lost} rows lost"), "none", mend))
+}
+
+fn generator_error(class: &str, count: u64) -> Reason {
+    let mend = match class {
+        "gen_port_exhaustion" => {
+            "widen net.ipv4.ip_local_port_range, or let connections be reused: see `plimsoll doctor`"
+        }
+        "gen_fd_exhaustion" => "raise the limit on open files (ulimit -n): see `plimsoll doctor`",
+        "gen_no_buffers" => "give the generator more memory, or lower the load",
+        _ => "see `plimsoll doctor`, and the rows of this error class in results.jsonl",
+    };
+    reason(class, format!("{count} requests"), "none", mend)
+}
+
+fn descriptors(health: &InstrumentHealth) -> Option<Reason> {
+    let (peak, limit) = (health.fd_peak?, health.fd_limit?);
+    beyond_headroom(peak, limit).then(|| {
+        let mend = "raise the limit on open files (ulimit -n): see `plimsoll doctor`";
+        reason("file descriptors", format!("{peak} of {limit}"), "at most 90 %", mend)
+    })
+}
+
+fn beyond_headroom(peak: u64, limit: u64) -> bool {
+    peak as f64 > limit as f64 * HEADROOM_SHARE
+}
+
+fn lag(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
+    let measured = health.lateness().filter(|_| evidence.open_model)?.p99;
+    let share = evidence.service_time_p50_ms.unwrap_or_default() * LAG_SHARE;
+    let bound = share.max(LAG_FLOOR_MS);
+    (measured > bound).then(|| {
+        let bound = format!(
+            "p99 at most {bound:.3} ms (the larger of 1 ms and 10 % of the median service time)"
+        );
+        reason("lateness of the generator", format!("p99 {measured:.3} ms"), bound, MORE_GENERATOR)
+    })
+}
+
+fn arrivals(health: &InstrumentHealth) -> Option<Reason> {
+    let (planned, achieved) = (health.planned_arrivals?, health.achieved_arrivals?);
+    ((achieved as f64) < planned as f64 * ACHIEVED_SHARE).then(|| {
+        let measured = format!("{achieved} of {planned} planned");
+        reason("arrivals in time", measured, "at least 99 %", MORE_GENERATOR)
+    })
+}
+
+fn saturated(health: &InstrumentHealth) -> Option<f64> {
+    health.most_wanted().filter(|&share| share > BUSY_SHARE)
+}
+
+fn saturation(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
+    let busy = saturated(health).filter(|_| evidence.open_model)?;
+    let late = health.lateness().filter(|lag| lag.p99 > LAG_FLOOR_MS)?;
+    let measured =
+        format!("had or wanted its CPU {} of the time, p99 {:.3} ms late", percent(busy), late.p99);
+    Some(reason(
+        "saturated worker",
+        measured,
+        "at most 90 % while more than 1 ms late",
+        MORE_GENERATOR,
+    ))
+}
+
+/// More than half of each cycle of a virtual user passed in the generator: the throughput is its own.
+fn generator_slower_than_target(stage: &ClosedStage) -> Option<Reason> {
+    let bound = stage.target.mean.max(LAG_FLOOR_MS);
+    (stage.generator.mean > bound).then(|| {
+        let measured = format!(
+            "stage {}: {:.3} ms between requests, {:.3} ms in the target",
+            stage.name, stage.generator.mean, stage.target.mean
+        );
+        let bound =
+            format!("mean at most {bound:.3} ms (the larger of 1 ms and the mean service time)");
+        reason("limited by the instrument", measured, bound, MORE_GENERATOR)
+    })
+}
+
+/// The generator's lateness is what the high percentiles of response time show.
+fn late_turns(stage: &ClosedStage) -> Option<Reason> {
+    let bound = stage.target.p99.max(TURN_FLOOR_MS);
+    (stage.generator.p99 > bound).then(|| {
+        let measured =
+            format!("stage {}: p99 {:.3} ms between requests", stage.name, stage.generator.p99);
+        let bound =
+            format!("at most {bound:.3} ms (the larger of 10 ms and p99 of the service time)");
+        reason("lateness of the generator", measured, bound, MORE_GENERATOR)
+    })
+}
+
+/// Without the kernel's time stamps nobody can tell how much of the service time was the generator's.
+fn blind_saturation(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
+    let busy = saturated(health).filter(|_| health.kernel_timestamps == Some(false))?;
+    (!evidence.closed.is_empty()).then(|| {
+        reason(
+            "saturated worker",
+            format!("had or wanted its CPU {} of the time, without the kernel's time stamps", percent(busy)),
+            "at most 90 % without them",
+            "turn the kernel's time stamps on, give the generator more cores, or use fewer virtual users",
+        )
+    })
+}
+
+/// CPU time that others withheld from the process.
+fn withheld(health: &InstrumentHealth) -> Vec<Reason> {
+    let steal = health.steal_share.filter(|&share| share > STEAL_SHARE).map(|share| {
+        let mend =
+            "use a machine of your own, or a quieter hour: the hypervisor gave the CPU to others";
+        reason("steal", percent(share), "at most 5 %", mend)
+    });
+    let throttled = health.throttled_share.filter(|&share| share > THROTTLED_SHARE).map(|share| {
+        let mend = "raise the CPU quota of the container or control group, or lower the load";
+        reason("CPU quota", format!("held up {} of the time", percent(share)), "at most 1 %", mend)
+    });
+    steal.into_iter().chain(throttled).collect()
+}
+
+fn clock(health: &InstrumentHealth) -> Option<Reason> {
+    let step = health.clock_step_ns.filter(|&step| step > CLOCK_STEP_NS)?;
+    let mend = "use a better clock source (tsc): see `plimsoll doctor`";
+    Some(reason("clock", format!("steps of {step} ns"), "at most 1000 ns", mend))
+}
+
+/// What was watched and what the samples say of the same stage must agree.
+fn littles_law(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
+    let steady = |stage: &&ClosedStage| {
+        evidence.ended == Ended::Complete
+            && stage.duration_s >= LITTLE_LENGTH_S
+            && stage.unfinished <= LITTLE_UNFINISHED
+    };
+    let judged: Vec<_> = evidence.closed.iter().filter(steady).map(|stage| &stage.name).collect();
+    let laws = health.littles_law.iter().filter(|law| judged.contains(&&law.stage));
+    let law = laws.max_by(|a, b| a.error().total_cmp(&b.error()))?;
+    (law.error() > LITTLE_ERROR).then(|| {
+        let measured = format!(
+            "stage {}: N {:.3}, X R {:.3}, off by {}",
+            law.stage,
+            law.in_flight,
+            law.rate_times_time,
+            percent(law.error())
+        );
+        reason("Little's law", measured, "at most 2 %", REPORT_IT)
+    })
+}
+
+/// A closed loop as fast as it can go: what wrk measures. The service time is still the target's,
+/// because the kernel stamps both the answer and nothing of ours lies in between.
+fn limited(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
+    let busy = saturated(health).filter(|_| !evidence.closed.is_empty())?;
+    let generator = evidence.closed.iter().map(|s| s.generator.mean).fold(0.0, f64::max);
+    let target = evidence.closed.iter().map(|s| s.target.mean).fold(0.0, f64::max);
+    Some(reason(
+        "limited by the instrument",
+        format!(
+            "a worker had or wanted its CPU {} of the time; mean {generator:.3} ms between requests, {target:.3} ms in the target",
+            percent(busy)
+        ),
+        "at most 90 % of the time",
+        "throughput is that of generator and target together, and response time contains the generator's share; \
+         service time, by the kernel's time stamps, is the target's. For more, give the generator more cores",
+    ))
+}
+
+/// Events that arrive while the generator is busy are read together, and the gap between them is lost.
+/// Of each request the worst read counts, so half a gap in the median is still few events.
+fn coalesced(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
+    let (lag, gap) = (health.read_lag_ms?.p50, evidence.gap_p50_ms?);
+    (lag > gap / 2.0).then(|| {
+        let measured = format!("worst read of a stream p50 {lag:.3} ms late, gaps p50 {gap:.3} ms");
+        let mend = "gaps between events of one read are lost: give the generator more cores, or use fewer streams at once";
+        reason("limited by the instrument", measured, "at most half a gap", mend)
+    })
+}
+
+fn stall(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
+    let open = health.lateness().filter(|_| evidence.open_model).map(|lag| lag.max);
+    let longest = evidence.closed.iter().map(|stage| stage.generator.max).chain(open);
+    let longest = longest.fold(0.0, f64::max);
+    (longest > STALL_MS).then(|| {
+        let measured = format!("up to {longest:.0} ms late");
+        let mend = "the requests that it hit are charged with it: look at the maximum with care";
+        reason("the generator stood still", measured, "at most 100 ms", mend)
+    })
+}
+
+fn ports(health: &InstrumentHealth) -> Option<Reason> {
+    let (peak, limit) = (health.ports_peak?, health.ephemeral_ports?);
+    beyond_headroom(peak, limit).then(|| {
+        let mend = "widen net.ipv4.ip_local_port_range, or let connections be reused";
+        reason("local ports", format!("up to {peak} of {limit} taken"), "at most 90 %", mend)
+    })
+}
+
+fn calibration(health: &InstrumentHealth) -> Option<Reason> {
+    let quote = health.calibration.as_ref().filter(|quote| quote.failed > 0)?;
+    let measured = format!("{} tests failed on this host ({})", quote.failed, quote.when);
+    Some(reason(
+        "calibration",
+        measured,
+        "none",
+        "see `plimsoll calibrate` for which, and what it means",
+    ))
+}
