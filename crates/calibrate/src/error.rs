@@ -1,0 +1,75 @@
+//! What keeps a calibration test from being carried out.
+
+use std::io;
+use std::path::PathBuf;
+
+use plimsoll_engine::EngineError;
+use plimsoll_metrics::MetricsError;
+use plimsoll_mock::MockError;
+use plimsoll_profile::Problems;
+use plimsoll_workload::WorkloadError;
+
+/// Why a test could not be carried out. It is then reported as not run, never as passed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CalibrateError {
+    /// A reference server could not be started or spoken to. Look at the cause; often a limit on
+    /// processes, descriptors or ports.
+    #[error("the reference server: {0}")]
+    Server(#[source] io::Error),
+    /// The reference server answered with something else than its log. It may have been killed for
+    /// lack of memory.
+    #[error("the reference server's record cannot be read: {0}")]
+    Truth(#[from] serde_json::Error),
+    /// The mock provider could not be started.
+    #[error(transparent)]
+    Mock(#[from] MockError),
+    /// A test's own profile is refused: a fault of this tool.
+    #[error("a profile of the calibration itself is refused: {0}")]
+    Profile(#[from] Problems),
+    /// The engine could not carry out the load.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A histogram could not be written.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
+    /// A trace could not be read.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// The system refused something that a test needs.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The test needs something that is not at hand; the text says what, and how to have it.
+    #[error("{0}")]
+    Missing(String),
+    /// The record cannot be kept or read. Choose another file with `--record`.
+    #[error("cannot use the calibration record {path}: {source}")]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl CalibrateError {
+    /// A thread of ours ended where it must not.
+    pub(crate) fn panicked() -> Self {
+        Self::Missing("a thread of the calibration panicked: report it".to_owned())
+    }
+
+    /// For `map_err` on what the system refused.
+    pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::System { what, source }
+    }
+
+    /// The same for errors of system calls made directly.
+    pub(crate) fn errno(what: &'static str) -> impl FnOnce(nix::Error) -> Self {
+        move |errno| Self::System { what, source: errno.into() }
+    }
+}

@@ -1,0 +1,156 @@
+//! The statistics that tests compare with: closed forms and textbook estimators, apart from the product's own.
+
+/// The value of nearest rank in ascending values: the smallest that a share `q` does not exceed.
+/// Not a number without values.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rank lies between 0 and the number of values"
+)]
+pub(crate) fn quantile(ascending: &[f64], q: f64) -> f64 {
+    let rank = (q * ascending.len() as f64 - 1e-9).ceil().max(1.0) as usize;
+    ascending.get(rank - 1).copied().unwrap_or(f64::NAN)
+}
+
+/// The values in ascending order.
+pub(crate) fn ascending(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    values
+}
+
+/// The value of nearest rank in values of any order.
+pub(crate) fn quantile_of(values: &[f64], q: f64) -> f64 {
+    quantile(&ascending(values.to_vec()), q)
+}
+
+/// Arithmetic mean; not a number without values.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Unbiased sample variance.
+pub(crate) fn variance(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0)
+}
+
+/// Probability that a sample as far from its supposed distribution as this one, or farther, comes about by chance:
+/// the Kolmogorov-Smirnov test of one sample, with M. A. Stephens' correction for its size ("EDF statistics for
+/// goodness of fit", 1974).
+pub(crate) fn kolmogorov_smirnov(ascending: &[f64], distribution: impl Fn(f64) -> f64) -> f64 {
+    let n = ascending.len() as f64;
+    let distance = ascending.iter().enumerate().fold(0.0_f64, |most, (rank, &value)| {
+        let (rank, expected) = (rank as f64, distribution(value));
+        most.max((expected - rank / n).abs()).max(((rank + 1.0) / n - expected).abs())
+    });
+    let lambda = (n.sqrt() + 0.12 + 0.11 / n.sqrt()) * distance;
+    kolmogorov_tail(lambda)
+}
+
+/// `Q(x) = 2 sum (-1)^(j-1) exp(-2 j^2 x^2)` over j from 1 (A. N. Kolmogorov, 1933).
+fn kolmogorov_tail(x: f64) -> f64 {
+    if x < 0.2 {
+        // The series converges slowly here, and the sum differs from 1 by less than 1e-12.
+        return 1.0;
+    }
+    let term = |j: i32| {
+        let sign = if j % 2 == 1 { 2.0 } else { -2.0 };
+        sign * (-2.0 * f64::from(j * j) * x * x).exp()
+    };
+    (1..=100).map(term).sum::<f64>().clamp(0.0, 1.0)
+}
+
+/// Variance over mean of the counts in windows of equal length: 1 for a Poisson process, 0 for an even one.
+pub(crate) fn dispersion(times: &[f64], length: f64, windows: usize) -> f64 {
+    variance(&counts(times, length, windows)) / mean(&counts(times, length, windows))
+}
+
+/// How many of the times lie in each of `windows` equal parts of `0..length`.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "negative times count in the first window, and too large ones in none"
+)]
+pub(crate) fn counts(times: &[f64], length: f64, windows: usize) -> Vec<f64> {
+    let mut counts = vec![0.0; windows];
+    for time in times {
+        let window = (time / length * windows as f64) as usize;
+        if let Some(count) = counts.get_mut(window) {
+            *count += 1.0;
+        }
+    }
+    counts
+}
+
+/// Half the width of the confidence interval of a mean from independent, about normal values, at the level of
+/// `t`, the quantile of Student's distribution.
+pub(crate) fn half_width(values: &[f64], t: f64) -> f64 {
+    t * (variance(values) / values.len() as f64).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_measure::Seed;
+
+    fn close(found: f64, expected: f64, tolerance: f64) {
+        assert!((found - expected).abs() <= tolerance, "{found} and not {expected}");
+    }
+
+    #[test]
+    fn quantiles_are_of_nearest_rank() {
+        let values: Vec<f64> = (1..=1_000).map(f64::from).collect();
+        for (q, value) in [
+            (0.0, 1.0),
+            (0.5, 500.0),
+            (0.99, 990.0),
+            (0.999, 999.0),
+            (0.9991, 1_000.0),
+            (1.0, 1_000.0),
+        ] {
+            close(quantile(&values, q), value, 0.0);
+        }
+        assert!(quantile(&[], 0.5).is_nan());
+    }
+
+    #[test]
+    fn moments_are_those_of_the_textbook() {
+        let values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
+        close(mean(&values), 5.0, 1e-12);
+        close(variance(&values), 32.0 / 7.0, 1e-12);
+        // t(0.975, 7) = 2.364624: 2.364624 sqrt(32/7/8) = 1.787488.
+        close(half_width(&values, 2.364_624), 1.787_488, 1e-5);
+    }
+
+    #[test]
+    fn the_kolmogorov_distribution_has_its_tabled_values() {
+        for (x, p) in [(1.2238, 0.10), (1.3581, 0.05), (1.6276, 0.01), (1.9495, 0.001)] {
+            close(kolmogorov_tail(x), p, p * 1e-3);
+        }
+        close(kolmogorov_tail(0.1), 1.0, 1e-12);
+    }
+
+    #[test]
+    fn exponential_gaps_pass_and_even_ones_do_not() {
+        let mut draw = Seed(4).draw("gaps", 0);
+        let gaps = ascending((0..5_000).map(|_| draw.exponential()).collect());
+        assert!(kolmogorov_smirnov(&gaps, |x| -(-x).exp_m1()) > 0.01);
+        // A tenth too slow is found out.
+        assert!(kolmogorov_smirnov(&gaps, |x| -(-x * 1.1).exp_m1()) < 1e-4);
+        assert!(kolmogorov_smirnov(&vec![1.0; 5_000], |x| -(-x).exp_m1()) < 1e-6);
+    }
+
+    #[test]
+    fn dispersion_is_one_for_poisson_and_zero_for_even_arrivals() {
+        let mut draw = Seed(9).draw("arrivals", 0);
+        let poisson: Vec<f64> = (0..40_000)
+            .scan(0.0, |at, _| {
+                *at += draw.exponential() / 4_000.0;
+                Some(*at)
+            })
+            .collect();
+        close(dispersion(&poisson, 9.0, 9_000), 1.0, 0.05);
+        let even: Vec<f64> = (0..4_000).map(|n| (f64::from(n) + 0.5) / 4_000.0).collect();
+        close(dispersion(&even, 1.0, 100), 0.0, 1e-9);
+    }
+}

@@ -1,0 +1,77 @@
+//! T10: every failure in its own class, and none of them moves the percentiles of success.
+
+use std::collections::BTreeMap;
+
+use plimsoll_measure::{ErrorClass, Outcome, ScenarioId};
+use plimsoll_metrics::Metric;
+
+use super::Found;
+use crate::bench::Bench;
+use crate::error::CalibrateError;
+use crate::finding::Check;
+use crate::ran::{Ran, true_service_us};
+use crate::server::{ServerSpec, ZeroSpec};
+use crate::statistics::{ascending, quantile};
+
+/// Name, weight, header and the only outcome that is right.
+const MIX: [(&str, u32, &str, Outcome); 5] = [
+    ("ok", 81, "x-mock-status: '200'", Outcome::Completed),
+    ("refused", 10, "x-mock-status: '429'", Outcome::Rejected(429)),
+    ("failed", 5, "x-mock-status: '503'", Outcome::Failed(ErrorClass::ServerError)),
+    ("broken", 2, "x-mock-fault: reset@2", Outcome::Failed(ErrorClass::Reset)),
+    ("hung", 2, "x-mock-fault: hang", Outcome::TimedOut),
+];
+
+/// A known mix of errors, and a port where nobody listens.
+pub(super) fn t10_error_mix(bench: &Bench) -> Result<Found, CalibrateError> {
+    let scenario = |(name, weight, header, _): &(&str, u32, &str, Outcome)| {
+        format!("  - {{name: {name}, weight: {weight}, headers: {{{header}}}}}\n")
+    };
+    let scenarios: String = MIX.iter().map(scenario).collect();
+    let stage = bench.either("@500:3s", "@500:20s");
+    let mock = bench.mock("ttft: 5ms")?;
+    let ran = bench.run(
+        &mock.url(),
+        &format!(
+            "content: {{mode: sized, approx_input_tokens: 16}}\nmax_tokens: 4\nstream: true\ntimeout: 500ms\nstages: '{stage}'\nscenarios:\n{scenarios}"
+        ),
+    )?;
+    let log = mock.finish()?.requests;
+    let mut checks = classes(&ran);
+    let pairs = ran.joined(&log);
+    let fine = pairs.iter().filter(|(sample, _)| sample.scenario == ScenarioId(0));
+    let truth = ascending(fine.filter_map(|(_, record)| true_service_us(record)).collect());
+    for (q, name) in [(0.5, "p50"), (0.99, "p99")] {
+        let (measured, truth) = (ran.quantile_us(Metric::ServiceTime, q), quantile(&truth, q));
+        checks.push(Check::within(format!("success {name}"), "us", measured, truth, 50.0));
+    }
+    checks.push(nobody(bench)?);
+    Ok(checks.into())
+}
+
+/// Outcomes by scenario, of which each has one.
+fn classes(ran: &Ran) -> Vec<Check> {
+    let mut found: BTreeMap<(usize, bool), usize> = BTreeMap::new();
+    for sample in &ran.samples {
+        let scenario = sample.scenario.index();
+        let right = MIX.get(scenario).is_some_and(|(.., outcome)| sample.outcome == *outcome);
+        *found.entry((scenario, right)).or_default() += 1;
+    }
+    let of = |index, right| found.get(&(index, right)).copied().unwrap_or_default();
+    let check = |(index, (name, ..)): (usize, &(&str, u32, &str, Outcome))| {
+        let all = of(index, true) + of(index, false);
+        Check::exact(format!("`{name}` in its class"), of(index, true), all.max(1))
+    };
+    MIX.iter().enumerate().map(check).collect()
+}
+
+fn nobody(bench: &Bench) -> Result<Check, CalibrateError> {
+    // A port that was free a moment ago.
+    let gone = bench.serve(ServerSpec::Zero(ZeroSpec::default()))?;
+    let url = gone.url();
+    gone.finish()?;
+    let ran = bench.run(&url, "protocol: http\nhttp: {path: /}\nstages: '@100:300ms'\n")?;
+    let refused = Outcome::Failed(ErrorClass::ConnectRefused);
+    let count = ran.samples.iter().filter(|sample| sample.outcome == refused).count();
+    Ok(Check::exact("connections refused", count, 30))
+}

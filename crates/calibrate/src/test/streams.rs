@@ -1,0 +1,213 @@
+//! T11 and T12: streams whose every write is known.
+
+use std::time::Duration;
+
+use plimsoll_measure::{ErrorClass, Nanos, Outcome, Sample};
+use plimsoll_metrics::Metric;
+use plimsoll_mock::LogRecord;
+
+use super::Found;
+use crate::bench::Bench;
+use crate::error::CalibrateError;
+use crate::finding::Check;
+use crate::ran::Ran;
+use crate::server::{Script, ServerSpec, Step};
+use crate::statistics::{ascending, quantile};
+
+const STREAM: &str =
+    "content: {mode: sized, approx_input_tokens: 16}\nstream: true\nmax_tokens: 4096\n";
+
+/// A stream under construction: chat completions as servers write them, with CRLF line ends.
+struct Draft {
+    at: Duration,
+    script: Script,
+}
+
+impl Draft {
+    const fn new(write: Option<usize>) -> Self {
+        Self { at: Duration::ZERO, script: Script { steps: Vec::new(), write } }
+    }
+
+    /// One write, so much after the one before.
+    fn after(mut self, millis: u64, text: impl Into<String>) -> Self {
+        self.at += Duration::from_millis(millis);
+        self.script.steps.push(Step { at: self.at, text: text.into() });
+        self
+    }
+}
+
+fn event(data: &str) -> String {
+    format!("data: {data}\r\n\r\n")
+}
+
+fn delta(delta: &str) -> String {
+    event(&format!(
+        r#"{{"object":"chat.completion.chunk","choices":[{{"index":0,"delta":{delta}}}]}}"#
+    ))
+}
+
+/// Letters of one to four bytes, so that small writes cut through them.
+fn content() -> String {
+    delta(r#"{"content":"aé€😀"}"#)
+}
+
+fn role() -> String {
+    delta(r#"{"role":"assistant","content":""}"#)
+}
+
+fn end(tokens: u32) -> String {
+    let finish = r#"{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+    let usage = format!(
+        r#"{{"object":"chat.completion.chunk","choices":[],"usage":{{"prompt_tokens":16,"completion_tokens":{tokens},"total_tokens":{}}}}}"#,
+        16 + tokens
+    );
+    event(finish) + &event(&usage) + &event("[DONE]")
+}
+
+/// Role chunk at 20 ms, content at 120 ms, 100 gaps of 10 ms, one of 500 ms, then 5 events in one write.
+fn known() -> Script {
+    let start = Draft::new(None).after(20, role()).after(100, content());
+    let even = (0..100).fold(start, |draft, _| draft.after(10, content()));
+    even.after(500, content()).after(10, content().repeat(5)).after(10, end(107)).script
+}
+
+/// A stream that is right or wrong in one way, and what must be said of it.
+struct Oddity {
+    name: &'static str,
+    script: Script,
+    outcome: Outcome,
+    /// Content events that must be seen.
+    events: u32,
+}
+
+fn oddities() -> Vec<Oddity> {
+    let whole =
+        |write| Draft::new(write).after(5, role()).after(5, content().repeat(6)).after(5, end(6));
+    let comments = Draft::new(None)
+        .after(1, ": keep-alive\r\n\r\n")
+        .after(1, role())
+        .after(30, ": keep-alive\r\n\r\n")
+        .after(30, ": keep-alive\r\n\r\n".to_owned() + &content())
+        .after(1, content().repeat(5))
+        .after(1, end(6));
+    let without_end = Draft::new(None).after(5, role()).after(5, content().repeat(6));
+    let broken = Draft::new(None)
+        .after(5, role() + &content().repeat(6))
+        .after(5, event(r#"{"error":{"message":"out of memory","type":"server_error"}}"#));
+    let odd =
+        |name, draft: Draft, outcome| Oddity { name, script: draft.script, outcome, events: 6 };
+    vec![
+        odd("1-byte writes", whole(Some(1)), Outcome::Completed),
+        odd("3-byte writes", whole(Some(3)), Outcome::Completed),
+        odd("7-byte writes", whole(Some(7)), Outcome::Completed),
+        odd("comments", comments, Outcome::Completed),
+        odd("missing [DONE]", without_end, Outcome::Failed(ErrorClass::StreamTruncated)),
+        odd("error event", broken, Outcome::Failed(ErrorClass::StreamError)),
+    ]
+}
+
+/// One stream to the tenth of a millisecond, and six that are odd.
+pub(super) fn t11_known_stream(bench: &Bench) -> Result<Found, CalibrateError> {
+    let run = |script, stages: &str| {
+        let server = bench.serve(ServerSpec::Scripted(script))?;
+        bench.run(&server.url(), &format!("{STREAM}stages: '{stages}'\n"))
+    };
+    // Five streams that start apart, so that no two of their writes are due together.
+    let ran = run(known(), "@7:700ms")?;
+    let mut checks = known_times(&ran);
+    for odd in oddities() {
+        let ran = run(odd.script, "@20:200ms")?;
+        let right =
+            ran.samples.iter().filter(|s| s.outcome == odd.outcome && s.events == odd.events);
+        checks.push(Check::exact(format!("{}: streams judged right", odd.name), right.count(), 4));
+        if odd.name == "comments" {
+            let ttft = ran.quantile_us(Metric::Ttft, 0.5) / 1e3;
+            checks.push(Check::within("comments are no token: TTFT", "ms", ttft, 62.0, 0.2));
+        }
+    }
+    Ok(checks.into())
+}
+
+fn known_times(ran: &Ran) -> Vec<Check> {
+    let ms = |metric, q| ran.quantile_us(metric, q) / 1e3;
+    let all = |so: fn(&Sample) -> bool| ran.samples.iter().filter(|sample| so(sample)).count();
+    vec![
+        Check::within("TTFB", "ms", ms(Metric::Ttfb, 0.5), 20.0, 0.2),
+        Check::within("TTFT", "ms", ms(Metric::Ttft, 0.5), 120.0, 0.2),
+        Check::within("gap p50", "ms", ms(Metric::Itl, 0.5), 10.0, 0.1),
+        // To the histogram's three digits.
+        Check::within("gap max", "ms", ms(Metric::Itl, 1.0), 500.0, 0.7),
+        Check::exact("streams with 107 tokens", all(|s| s.output_tokens() == Some(107)), 5),
+        Check::exact("streams with 107 events", all(|s| s.events == 107), 5),
+        Check::exact("streams with 102 gaps", all(|s| s.gaps.count == 102), 5),
+        Check::exact("streams with a burst of 5", all(|s| s.gaps.largest_burst == 5), 5),
+        Check::exact("streams completed", all(|s| s.outcome == Outcome::Completed), 5),
+    ]
+}
+
+/// The same stream alone and with many others.
+pub(super) fn t12_many_streams(bench: &Bench) -> Result<Found, CalibrateError> {
+    let (mut checks, mut notes) = (Vec::new(), Vec::new());
+    // Streams of 3 s, started evenly: as many at once as three times the rate.
+    let crowds = [(1, "@1:3s"), (100, "@34:3s"), (1_000, "@334:3s")];
+    let crowd = crowds.into_iter().chain(bench.either(None, Some((5_000, "@1667:3s"))));
+    for (streams, stages) in crowd {
+        let mock = bench.mock("ttft: 100ms, gap: 100ms")?;
+        let profile = format!("{STREAM}max_tokens: 30\nstages: '{stages}'\n")
+            .replace("max_tokens: 4096\n", "");
+        let ran = bench.run(&mock.url(), &profile)?;
+        let log = mock.finish()?.requests;
+        let found = [shift(&ran, &log, first_us), shift(&ran, &log, gaps_us)];
+        let limited = !ran.summary()?.validity.is_valid();
+        if limited {
+            notes.push(format!(
+                "{streams} at once: the run says that it is limited by the instrument"
+            ));
+            checks
+                .push(Check::holds(format!("{streams} at once: limited, and it says so"), limited));
+        } else {
+            let check = |(what, p99)| {
+                Check::at_most(format!("{streams} at once: {what} shifted, p99"), "us", p99, 200.0)
+            };
+            checks.extend(["TTFT", "longest gap"].into_iter().zip(found).map(check));
+        }
+    }
+    Ok(Found { checks, notes })
+}
+
+/// How far a figure of a stream is from the server's own record, 99th percentile.
+fn shift(ran: &Ran, log: &[LogRecord], error: impl Fn(&Sample, &LogRecord) -> Option<f64>) -> f64 {
+    let pairs = ran.joined(log).into_iter();
+    quantile(&ascending(pairs.filter_map(|(sample, record)| error(sample, record)).collect()), 0.99)
+}
+
+fn contents(record: &LogRecord) -> impl DoubleEndedIterator<Item = u64> {
+    record.chunks.iter().filter(|chunk| chunk.tokens > 0).map(|chunk| chunk.written)
+}
+
+fn first_us(sample: &Sample, record: &LogRecord) -> Option<f64> {
+    let truth = contents(record).next()?.checked_sub(record.received)?;
+    Some((sample.timeline.ttft()?.as_micros_f64() - truth as f64 / 1e3).abs())
+}
+
+/// The longest gap of each stream: on the wire, and as it was measured.
+fn gaps_us(sample: &Sample, record: &LogRecord) -> Option<f64> {
+    let times: Vec<u64> = contents(record).collect();
+    let truth = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max()?;
+    Some((sample.gaps.max.as_micros_f64() - Nanos::new(truth).as_micros_f64()).abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_known_stream_is_as_its_table_says() {
+        let script = known();
+        let at: Vec<u128> = script.steps.iter().map(|step| step.at.as_millis()).collect();
+        assert_eq!((at[0], at[1], at[101], at[102], at[103]), (20, 120, 1_120, 1_620, 1_630));
+        let events =
+            script.steps.iter().map(|step| step.text.matches("aé€😀").count()).sum::<usize>();
+        assert_eq!((events, script.steps.len()), (107, 105));
+    }
+}
