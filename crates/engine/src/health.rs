@@ -1,9 +1,9 @@
 //! What the instrument costs and has at its disposal, read from the kernel.
 
-use std::fs;
+mod kernel;
 
 use nix::sys::resource::{Resource, Usage, UsageWho, getrlimit, getrusage};
-use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
+use plimsoll_measure::{Clock, Moment, MonotonicClock, Nanos};
 use plimsoll_metrics::InstrumentHealth;
 
 /// CPU time of a thread or process up to now.
@@ -11,6 +11,8 @@ use plimsoll_metrics::InstrumentHealth;
 pub(crate) struct CpuTime {
     user: Nanos,
     system: Nanos,
+    /// Ready to run, and waiting for a CPU; of a thread only.
+    waited: Nanos,
     voluntary: u64,
     involuntary: u64,
 }
@@ -18,12 +20,18 @@ pub(crate) struct CpuTime {
 impl CpuTime {
     /// Of the current thread.
     pub(crate) fn of_thread() -> Self {
-        Self::read(UsageWho::RUSAGE_THREAD)
+        let waited = kernel::waited().unwrap_or_default();
+        Self { waited, ..Self::read(UsageWho::RUSAGE_THREAD) }
     }
 
     /// Of the whole process.
     pub(crate) fn of_process() -> Self {
         Self::read(UsageWho::RUSAGE_SELF)
+    }
+
+    /// Time spent waiting for a CPU since `earlier`.
+    pub(crate) fn waited_since(&self, earlier: &Self) -> Nanos {
+        self.waited.saturating_sub(earlier.waited)
     }
 
     fn read(who: UsageWho) -> Self {
@@ -42,6 +50,7 @@ impl From<&Usage> for CpuTime {
         Self {
             user: length(usage.user_time()),
             system: length(usage.system_time()),
+            waited: Nanos::ZERO,
             voluntary: count(usage.voluntary_context_switches()),
             involuntary: count(usage.involuntary_context_switches()),
         }
@@ -58,49 +67,111 @@ fn length(time: nix::sys::time::TimeVal) -> Nanos {
 pub(crate) struct Baseline {
     at: Moment,
     cpu: CpuTime,
+    clock_step: Option<Nanos>,
     stolen: Option<(u64, u64)>,
+    throttled: Option<Nanos>,
+    retransmits: Option<u64>,
 }
 
 impl Baseline {
     pub(crate) fn read(clock: &MonotonicClock) -> Self {
-        Self { at: clock.now(), cpu: CpuTime::of_process(), stolen: stolen() }
+        Self {
+            at: clock.now(),
+            cpu: CpuTime::of_process(),
+            clock_step: clock_step(clock),
+            stolen: kernel::stolen(),
+            throttled: kernel::throttled(),
+            retransmits: kernel::retransmits(),
+        }
     }
 
     /// Fills in what the process used since.
     pub(crate) fn fill(&self, clock: &MonotonicClock, health: &mut InstrumentHealth) {
+        let wall = clock.now().since(self.at).as_secs_f64();
+        health.wall_s = Some(wall);
+        self.fill_cpu(health);
+        health.clock_step_ns = self.clock_step.map(Nanos::as_u64);
+        health.steal_share = self.stolen.zip(kernel::stolen()).and_then(|(before, after)| {
+            let total = after.1.checked_sub(before.1).filter(|&total| total > 0)?;
+            Some(after.0.saturating_sub(before.0) as f64 / total as f64)
+        });
+        health.throttled_share = since(self.throttled, kernel::throttled(), Nanos::saturating_sub)
+            .map(|held| held.as_secs_f64() / wall);
+        health.retransmits = since(self.retransmits, kernel::retransmits(), |now: u64, then| {
+            now.saturating_sub(then)
+        });
+        health.fd_limit = getrlimit(Resource::RLIMIT_NOFILE).ok().map(|(soft, _)| soft);
+        health.ephemeral_ports = kernel::ephemeral_ports();
+    }
+
+    fn fill_cpu(&self, health: &mut InstrumentHealth) {
         let cpu = CpuTime::of_process();
-        health.wall_s = Some(clock.now().since(self.at).as_secs_f64());
         health.cpu_user_s = Some(cpu.user.saturating_sub(self.cpu.user).as_secs_f64());
         health.cpu_system_s = Some(cpu.system.saturating_sub(self.cpu.system).as_secs_f64());
         health.voluntary_switches = Some(cpu.voluntary.saturating_sub(self.cpu.voluntary));
         health.involuntary_switches = Some(cpu.involuntary.saturating_sub(self.cpu.involuntary));
-        health.steal_share = self.stolen.zip(stolen()).and_then(|(before, after)| {
-            let total = after.1.checked_sub(before.1).filter(|&total| total > 0)?;
-            Some(after.0.saturating_sub(before.0) as f64 / total as f64)
-        });
-        health.fd_limit = getrlimit(Resource::RLIMIT_NOFILE).ok().map(|(soft, _)| soft);
-        health.ephemeral_ports =
-            port_range().map(|(first, last)| u64::from(last.saturating_sub(first)) + 1);
     }
 }
 
-/// Stolen and total clock ticks of all CPUs (`/proc/stat`, proc(5)).
-fn stolen() -> Option<(u64, u64)> {
-    let stat = fs::read_to_string("/proc/stat").ok()?;
-    let ticks: Vec<u64> =
-        stat.lines().next()?.split_whitespace().skip(1).filter_map(|n| n.parse().ok()).collect();
-    // user nice system idle iowait irq softirq steal; guest times are part of user.
-    Some((*ticks.get(7)?, ticks.iter().take(8).sum()))
+fn since<T>(before: Option<T>, after: Option<T>, minus: impl Fn(T, T) -> T) -> Option<T> {
+    Some(minus(after?, before?))
 }
 
-/// First and last local port for outgoing connections.
-fn port_range() -> Option<(u16, u16)> {
-    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
-    let mut ports = range.split_whitespace().filter_map(|port| port.parse().ok());
-    Some((ports.next()?, ports.next()?))
+/// The smallest step that a clock was seen to make: its precision, or the time that a reading takes,
+/// whichever is larger. `None` for a clock that does not move within a million readings, about 20 ms.
+fn clock_step(clock: &impl Clock) -> Option<Nanos> {
+    let mut last = clock.now();
+    let steps = (0..1_000_000).filter_map(|_| {
+        let before = std::mem::replace(&mut last, clock.now());
+        Some(last.since(before)).filter(|step| *step > Nanos::ZERO)
+    });
+    steps.take(64).min()
 }
 
-/// Descriptors that the process has open.
-pub(crate) fn open_descriptors() -> Option<u64> {
-    Some(fs::read_dir("/proc/self/fd").ok()?.count() as u64)
+/// The most that was seen of what has a limit.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Peaks {
+    descriptors: Option<u64>,
+    /// Each open descriptor may be a connection with a port of its own; those that wait for their
+    /// release are counted for the whole host. So this bounds the ports in use from above.
+    ports: Option<u64>,
+}
+
+impl Peaks {
+    /// Looks how much is in use now.
+    pub(crate) fn look(&mut self) {
+        let open = kernel::open_descriptors();
+        let ports = open.zip(kernel::time_wait()).map(|(open, waiting)| open + waiting);
+        self.descriptors = self.descriptors.max(open);
+        self.ports = self.ports.max(ports);
+    }
+
+    /// Fills in what was seen.
+    pub(crate) const fn fill(&self, health: &mut InstrumentHealth) {
+        (health.fd_peak, health.ports_peak) = (self.descriptors, self.ports);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Moves on by 250 ns at every fourth reading.
+    #[derive(Default)]
+    struct Coarse(Cell<u64>);
+
+    impl Clock for Coarse {
+        fn now(&self) -> Moment {
+            self.0.set(self.0.get() + 1);
+            Moment::from_nanos(self.0.get() / 4 * 250)
+        }
+    }
+
+    #[test]
+    fn the_step_of_a_coarse_clock_is_found() {
+        assert_eq!(clock_step(&Coarse::default()), Some(Nanos::new(250)));
+        assert_eq!(clock_step(&plimsoll_measure::ManualClock::default()), None);
+    }
 }

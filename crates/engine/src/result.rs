@@ -75,11 +75,13 @@ pub(crate) fn assemble(
     let mut causes = Causes::new();
     let (mut lag, mut conversations) = (Distribution::default(), Conversations::default());
     let mut arrivals = (0, 0);
+    let mut rest = Snapshot::new();
     for done in done {
-        snapshot.merge(done.snapshot);
+        rest.merge(done.snapshot);
         lag.merge(&done.pacing_lag);
         arrivals = (arrivals.0 + done.arrivals.0, arrivals.1 + done.arrivals.1);
         health.worker_cpu_shares.push(done.cpu_share);
+        health.worker_wait_shares.push(done.wait_share);
         conversations.started += done.conversations.started;
         conversations.finished += done.conversations.finished;
         conversations.abandoned += done.conversations.abandoned;
@@ -88,6 +90,7 @@ pub(crate) fn assemble(
             lane.server = lane.server.take().or(server).filter(|server| !server.is_empty());
         }
     }
+    snapshot.append(rest);
     let open = arrivals.0 > 0;
     health.planned_arrivals = open.then_some(arrivals.0);
     health.achieved_arrivals = open.then_some(arrivals.1);

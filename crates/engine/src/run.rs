@@ -13,7 +13,7 @@ use plimsoll_profile::Plan;
 use crate::control::Control;
 use crate::error::EngineError;
 use crate::facts;
-use crate::health::Baseline;
+use crate::health::{Baseline, Peaks};
 use crate::prepare::Prepared;
 use crate::probe::{self, ProbeReport};
 use crate::progress::Progress;
@@ -91,7 +91,7 @@ impl Run {
         facts.run.ended =
             if control.is_interrupted() { Ended::Interrupted } else { Ended::Complete };
         let mut result = assemble(facts, instrument, origin, watch.total, done);
-        result.health.fd_peak = watch.most_descriptors;
+        watch.peaks.fill(&mut result.health);
         baseline.fill(&self.clock, &mut result.health);
         result.close_sink(sink);
         Ok(result)
@@ -170,7 +170,7 @@ struct Watch<'r> {
     workers: usize,
     total: Snapshot,
     so_far: Cell,
-    most_descriptors: Option<u64>,
+    peaks: Peaks,
 }
 
 impl<'r> Watch<'r> {
@@ -181,7 +181,7 @@ impl<'r> Watch<'r> {
             workers,
             total: Snapshot::new(),
             so_far: Cell::default(),
-            most_descriptors: None,
+            peaks: Peaks::default(),
         }
     }
 
@@ -209,9 +209,11 @@ impl<'r> Watch<'r> {
                 last = now;
             }
         }
+        let mut rest = Snapshot::new();
         for interval in round {
-            self.total.merge(interval.snapshot);
+            rest.merge(interval.snapshot);
         }
+        self.total.append(rest);
     }
 
     fn tell(
@@ -228,8 +230,8 @@ impl<'r> Watch<'r> {
         }
         let interval = counted.total(|_| true);
         self.so_far.merge(&interval);
-        self.total.merge(counted);
-        self.most_descriptors = self.most_descriptors.max(crate::health::open_descriptors());
+        self.total.append(counted);
+        self.peaks.look();
         let schedule = &self.run.prepared.schedule;
         let elapsed = now.since(self.origin);
         let last =

@@ -51,6 +51,8 @@ pub(crate) struct Done {
     pub(crate) servers: Vec<Option<String>>,
     /// CPU time over wall time.
     pub(crate) cpu_share: f64,
+    /// Time ready to run without a CPU over wall time.
+    pub(crate) wait_share: f64,
     /// No turn was started here or later.
     pub(crate) until: Moment,
 }
@@ -98,7 +100,7 @@ impl Load<'_> {
         drop(runtime);
         account_for_rest(&worker, worker.until.get());
         worker.post_samples(true);
-        let wall = clock.now().since(began).as_secs_f64();
+        let (wall, used) = (clock.now().since(began).as_secs_f64(), CpuTime::of_thread());
         Ok(Done {
             snapshot: worker.take_snapshot(),
             causes: worker.take_causes(),
@@ -107,7 +109,8 @@ impl Load<'_> {
             arrivals: worker.arrivals(),
             conversations: worker.conversations(),
             servers: worker.servers(),
-            cpu_share: CpuTime::of_thread().busy_since(&cpu).as_secs_f64() / wall,
+            cpu_share: used.busy_since(&cpu).as_secs_f64() / wall,
+            wait_share: used.waited_since(&cpu).as_secs_f64() / wall,
             until: worker.until.get(),
         })
     }
