@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use plimsoll_measure::{LaneId, ScenarioId};
-use plimsoll_profile::{Lane, Plan, Scheme};
+use plimsoll_profile::{HttpVersion, Lane, Plan, Scheme};
 use plimsoll_protocol::{
     Ask, Decoder, DecoderOptions, Dialect, Encoder, EncoderOptions, HttpAsk, Turn,
 };
@@ -40,7 +40,11 @@ impl Prepared {
         let wants_tls = plan.lanes.iter().any(|lane| lane.target.scheme() == Scheme::Https);
         let settings =
             TlsSettings { ca_file: plan.tls.ca_file.clone(), insecure: plan.tls.insecure };
-        let tls = wants_tls.then(|| settings.client_config()).transpose()?;
+        let alpn = match plan.http.version {
+            HttpVersion::Http1 => "http/1.1",
+            HttpVersion::Http2 => "h2",
+        };
+        let tls = wants_tls.then(|| settings.client_config(alpn)).transpose()?;
         let mut routes = Vec::new();
         for lane in &plan.lanes {
             for scenario in &plan.scenarios {
@@ -69,9 +73,12 @@ impl Prepared {
     pub(crate) fn connector(&self, lane: &Lane) -> Result<Connector, EngineError> {
         let endpoint = Endpoint::new(lane.target.host().to_owned(), lane.target.port());
         let tls = self.tls.clone().filter(|_| lane.target.scheme() == Scheme::Https);
+        let http = self.plan.http;
         let options = SocketOptions {
             timeout: self.plan.limits.connect_timeout,
             kernel_stamps: self.plan.instrument.kernel_timestamps,
+            http2_streams: (http.version == HttpVersion::Http2)
+                .then_some(http.streams_per_connection),
         };
         Ok(Connector::new(endpoint, tls, options)?)
     }
@@ -82,7 +89,8 @@ impl Prepared {
 pub(crate) struct Route {
     pub(crate) encoder: Encoder,
     base_path: String,
-    authority: String,
+    /// Scheme and authority of the target.
+    origin: String,
     headers: Vec<(String, String)>,
     /// Rendered once where every turn has the same; plain HTTP with templates in its head has none.
     head: Option<RequestHead>,
@@ -104,7 +112,7 @@ impl Route {
             headers: headers(&encoder, scenario, lane),
             encoder,
             base_path: lane.target.path().to_owned(),
-            authority: lane.target.authority(),
+            origin: format!("{}://{}", lane.target.scheme().name(), lane.target.authority()),
             head: None,
             stream: scenario.stream,
             decoding: DecoderOptions {
@@ -160,7 +168,7 @@ impl Route {
         let shared = self.headers.iter().filter(|(name, _)| !replaced(name));
         let headers = shared.chain(own).map(|(name, value)| (name.as_str(), value.as_str()));
         let path = self.encoder.path(&self.base_path, turn);
-        RequestHead::new(self.encoder.method(turn), &path, &self.authority, headers)
+        RequestHead::new(self.encoder.method(turn), &path, &self.origin, headers)
     }
 }
 

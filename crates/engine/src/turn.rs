@@ -1,5 +1,6 @@
 //! One turn: from its schedule to its sample.
 
+use std::borrow::Cow;
 use std::pin::pin;
 use std::rc::Rc;
 
@@ -8,7 +9,7 @@ use plimsoll_measure::{
     Timeline, Usage, Verdict,
 };
 use plimsoll_protocol::{Decoder, DeltaKind, WireEvent};
-use plimsoll_transport::{Arrival, Connection, Failure, Flow, Receiver, Request, ResponseHead};
+use plimsoll_transport::{Arrival, Failure, Flow, Receiver, Request, RequestHead, ResponseHead};
 use plimsoll_workload::Conversation;
 
 use crate::virtual_user::Connections;
@@ -102,13 +103,16 @@ impl OpenTurn {
     ) -> Ended {
         let worker = Rc::clone(&self.worker);
         let mut wire = worker.take_wire();
-        let prepared = self.encode(conversation, &mut wire);
+        let prepared = encode(&worker, self.sample(), conversation, &mut wire);
+        let request_id = conversation.request_id();
         let dispatched = worker.clock.now();
         self.measured.sample.timeline.dispatched = Some(dispatched);
         let result = match prepared {
             Err(failure) => Some(Err(failure)),
-            Ok(is_head) => {
-                let request = Request { head: &wire.head, body: &wire.body, is_head };
+            Ok(shape) => {
+                let request_id = Some(request_id.as_str());
+                let request =
+                    Request { shape: &shape, request_id, head: &wire.head, body: &wire.body };
                 self.measured.sample.bytes_out = (request.head.len() + request.body.len()) as u64;
                 let limit = dispatched + worker.run.plan.limits.timeout;
                 let exchange = pin!(self.exchange(connections, request));
@@ -119,29 +123,6 @@ impl OpenTurn {
         self.conclude(result)
     }
 
-    /// Encodes the request before the turn is dispatched: preparing is our time, not the target's.
-    fn encode(
-        &mut self,
-        conversation: &mut Conversation,
-        wire: &mut WireBuffers,
-    ) -> Result<bool, Failure> {
-        let route = self.worker.run.route(self.sample().scenario, self.sample().lane);
-        let broken = |detail: String| Failure::new(ErrorClass::LocalIo, detail);
-        let Some(mut turn) = conversation.turn() else {
-            return Err(broken("the conversation has no turn".to_owned()));
-        };
-        if let Some(cap) = self.worker.output_cap {
-            turn.max_tokens = turn.max_tokens.map(|tokens| tokens.min(cap));
-        }
-        route
-            .encoder
-            .encode_body(&turn, &mut wire.body)
-            .map_err(|error| broken(error.to_string()))?;
-        let head = route.head(&turn).map_err(|error| broken(error.to_string()))?;
-        head.render(Some(conversation.request_id().as_str()), wire.body.len(), &mut wire.head);
-        Ok(head.is_head())
-    }
-
     async fn exchange(
         &mut self,
         connections: &Connections,
@@ -150,25 +131,18 @@ impl OpenTurn {
         let worker = Rc::clone(&self.worker);
         let lane = self.sample().lane;
         self.decoder = Some(worker.take_decoder(self.sample()));
-        let mut connection = match connections.take(lane) {
-            Some(connection) => connection,
-            None => self.connect().await?,
-        };
+        let pool = connections.to(lane);
+        let acquired = pool.acquire(worker.connector(lane), &worker.stamper).await;
+        self.measured.sample.connect = acquired.phases;
+        let mut connection = acquired.connection?;
         let sample = &mut self.measured.sample;
         sample.reused = connection.was_used();
         sample.timeline.connected =
             if sample.reused { sample.timeline.dispatched } else { Some(worker.clock.now()) };
         if connection.exchange(&worker.stamper, &worker.scratch, request, self).await? {
-            connections.give(lane, connection);
+            pool.give(connection);
         }
         Ok(())
-    }
-
-    async fn connect(&mut self) -> Result<Connection, Failure> {
-        let connector = self.worker.connector(self.sample().lane);
-        let connected = connector.connect(&self.worker.clock).await;
-        self.measured.sample.connect = connected.phases;
-        connected.connection
     }
 
     /// Judges the answer. `None`: the time limit passed.
@@ -212,6 +186,27 @@ impl OpenTurn {
             (Some(Ok(())), None) => Outcome::Failed(ErrorClass::LocalIo),
         }
     }
+}
+
+/// Encodes a request before its turn is dispatched: preparing is our time, not the target's.
+fn encode<'w>(
+    worker: &'w Worker,
+    sample: &Sample,
+    conversation: &Conversation,
+    wire: &mut WireBuffers,
+) -> Result<Cow<'w, RequestHead>, Failure> {
+    let route = worker.run.route(sample.scenario, sample.lane);
+    let broken = |detail: String| Failure::new(ErrorClass::LocalIo, detail);
+    let Some(mut turn) = conversation.turn() else {
+        return Err(broken("the conversation has no turn".to_owned()));
+    };
+    if let Some(cap) = worker.output_cap {
+        turn.max_tokens = turn.max_tokens.map(|tokens| tokens.min(cap));
+    }
+    route.encoder.encode_body(&turn, &mut wire.body).map_err(|error| broken(error.to_string()))?;
+    let head = route.head(&turn).map_err(|error| broken(error.to_string()))?;
+    head.render(Some(conversation.request_id().as_str()), wire.body.len(), &mut wire.head);
+    Ok(head)
 }
 
 impl Receiver for OpenTurn {

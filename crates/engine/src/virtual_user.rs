@@ -1,36 +1,29 @@
 //! The closed model: users who start their next conversation when the last one is over.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
 use plimsoll_measure::{ConversationKey, LaneId, Nanos};
+use plimsoll_profile::HttpVersion;
 use plimsoll_schedule::Window;
-use plimsoll_transport::{Connection, Pool};
+use plimsoll_transport::Pool;
 
 use crate::conversation::{Start, converse};
 use crate::watchdog::Watchdog;
 use crate::worker::Worker;
 
-/// Idle connections by lane: those of one virtual user, or those that a worker's open arrivals share.
+/// Connections by lane: those of one virtual user, or those that a worker's conversations share.
 #[derive(Debug)]
-pub(crate) struct Connections(Vec<RefCell<Pool>>);
+pub(crate) struct Connections(Vec<Pool>);
 
 impl Connections {
     /// No connections to so many lanes.
     pub(crate) fn new(lanes: usize) -> Self {
-        Self((0..lanes).map(|_| RefCell::default()).collect())
+        Self((0..lanes).map(|_| Pool::new()).collect())
     }
 
-    /// An idle connection to a lane.
-    pub(crate) fn take(&self, lane: LaneId) -> Option<Connection> {
-        self.0.get(lane.index())?.borrow_mut().take()
-    }
-
-    /// Takes a connection back.
-    pub(crate) fn give(&self, lane: LaneId, connection: Connection) {
-        if let Some(pool) = self.0.get(lane.index()) {
-            pool.borrow_mut().give(connection);
-        }
+    /// Those to one lane.
+    pub(crate) fn to(&self, lane: LaneId) -> &Pool {
+        &self.0[lane.index()]
     }
 }
 
@@ -38,13 +31,16 @@ impl Connections {
 /// without it, users of a dead target would do nothing but fail, as fast as the processor lets them.
 const REST: Nanos = Nanos::from_millis(10);
 
-/// Lives the life of virtual user `number`: in each of its windows one conversation after another, over
-/// connections of its own.
+/// Lives the life of virtual user `number`: in each of its windows one conversation after another, in HTTP/1.1 over a
+/// connection of its own.
 pub(crate) async fn live(worker: Rc<Worker>, number: u32, windows: Vec<Window>) {
     let mut watchdog = Watchdog::new();
     let mut iteration = 0;
     for window in windows {
-        let connections = Connections::new(worker.run.plan.lanes.len());
+        let connections = match worker.run.plan.http.version {
+            HttpVersion::Http1 => Rc::new(Connections::new(worker.run.plan.lanes.len())),
+            HttpVersion::Http2 => Rc::clone(&worker.connections),
+        };
         let (mut free, to) = (worker.origin + window.from, worker.origin + window.to);
         worker.timer.sleep_until(free).await;
         while free < worker.end_of(to) {

@@ -40,7 +40,7 @@ pub(crate) type Causes = BTreeMap<String, (u64, String)>;
 pub(crate) struct Worker {
     pub(crate) run: Arc<Prepared>,
     pub(crate) clock: WorkerClock,
-    pub(crate) stamper: Stamper<WorkerClock>,
+    pub(crate) stamper: Rc<Stamper<WorkerClock>>,
     /// The run's start: offsets of the schedule are counted from here.
     pub(crate) origin: Moment,
     /// No turn is started here or later. Moves forward in time only by an interrupt.
@@ -103,7 +103,7 @@ impl Worker {
             run.schedule.stages().iter().map(|stage| origin + stage.end).collect();
         let decoders = (0..run.routes()).map(|_| Vec::new()).collect();
         Ok(Self {
-            stamper: Stamper::new(clock.clone()),
+            stamper: Rc::new(Stamper::new(clock.clone())),
             origin,
             until: Cell::new(origin + run.schedule.duration()),
             timer: Timer::new(clock.clone(), run.plan.instrument.spin)

@@ -74,6 +74,27 @@ pub struct TlsPlan {
     pub insecure: bool,
 }
 
+/// A version of HTTP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum HttpVersion {
+    /// HTTP/1.1: one request after another on a connection.
+    #[default]
+    #[serde(rename = "http1")]
+    Http1,
+    /// HTTP/2: many at once. Over TLS it is agreed on by ALPN, over plain TCP it is taken for granted.
+    #[serde(rename = "http2")]
+    Http2,
+}
+
+/// How HTTP is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct HttpPlan {
+    /// The version.
+    pub version: HttpVersion,
+    /// HTTP/2: requests that one connection carries at once.
+    pub streams_per_connection: u32,
+}
+
 /// How the instrument measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Instrument {
@@ -113,6 +134,8 @@ pub struct Plan {
     pub lanes: Vec<Lane>,
     /// Bounds.
     pub limits: Limits,
+    /// HTTP.
+    pub http: HttpPlan,
     /// TLS.
     pub tls: TlsPlan,
     /// The instrument itself.

@@ -14,7 +14,7 @@ use crate::environment::Environment;
 use crate::error::{Fault, Problem, Problems, Source};
 use crate::overrides::Overrides;
 use crate::place::Place;
-use crate::plan::{Instrument, Lane, Limits, Plan, TlsPlan};
+use crate::plan::{HttpPlan, Instrument, Lane, Limits, Plan, TlsPlan};
 use crate::secret::{HeaderValue, Secret};
 use crate::spec::{Behaviour, ProfileFile, ScenarioFile};
 use crate::tree;
@@ -111,6 +111,7 @@ fn plan(
     let path = |place: Place, path: PathBuf| resolve_path(profile, draft, &place, &path);
     let top = |key| Place::top().key(key);
     let limits = limits(&file);
+    let (version, streams_per_connection) = (file.http_version, file.streams_per_connection);
     let instrument = Instrument { kernel_timestamps: file.kernel_timestamps, spin: file.spin };
     Plan {
         name: file.name.unwrap_or_else(|| profile.name().to_owned()),
@@ -134,6 +135,7 @@ fn plan(
         }],
         limits,
         instrument,
+        http: HttpPlan { version, streams_per_connection },
         tls: TlsPlan {
             ca_file: file.tls.ca_file.map(|file| path(top("tls").key("ca_file"), file)),
             ..file.tls

@@ -14,7 +14,7 @@ use plimsoll_workload::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::plan::{Overflow, TlsPlan};
+use crate::plan::{HttpVersion, Overflow, TlsPlan};
 use crate::size::ByteSize;
 
 /// A Plimsoll profile: what load, with what content, against what target.
@@ -77,6 +77,13 @@ pub struct ProfileFile {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub workers: Option<u16>,
+    /// Version of HTTP.
+    #[serde(default)]
+    pub http_version: HttpVersion,
+    /// HTTP/2: requests that one connection carries at once. A worker opens a connection when the others are full.
+    #[serde(default = "streams_per_connection")]
+    #[schemars(range(min = 1))]
+    pub streams_per_connection: u32,
     /// Answers are stamped by the kernel when they arrive, where it offers that; else when they are read.
     #[serde(default = "kernel_timestamps")]
     pub kernel_timestamps: bool,
@@ -198,6 +205,10 @@ const fn timeout() -> Nanos {
 
 const fn connect_timeout() -> Nanos {
     Nanos::from_secs(5)
+}
+
+const fn streams_per_connection() -> u32 {
+    100
 }
 
 const fn kernel_timestamps() -> bool {

@@ -1,18 +1,24 @@
 //! Opening connections, each phase timed.
 
 use std::fmt;
+use std::io;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_measure::{Clock, ConnectPhases, ErrorClass, Nanos};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
 
 use crate::connection::Connection;
 use crate::failure::Failure;
+use crate::http2::Multiplexed;
 use crate::resolve::Resolver;
-use crate::socket::Socket;
+use crate::socket::{Socket, ask_for_stamps};
+use crate::stamp::Stamper;
+use crate::stream::StampedStream;
 
 /// Host and port of a target. An IPv6 address is written without brackets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +78,9 @@ pub struct SocketOptions {
     pub timeout: Nanos,
     /// Shall the kernel note when bytes arrive?
     pub kernel_stamps: bool,
+    /// HTTP/2, with at most so many streams on a connection; `None` for HTTP/1.1. A TLS configuration must offer the
+    /// protocol ([`TlsSettings::client_config`](crate::TlsSettings::client_config)).
+    pub http2_streams: Option<u32>,
 }
 
 /// Opens connections to one endpoint.
@@ -106,18 +115,76 @@ impl Connector {
     /// Opens a connection.
     pub async fn connect<C: Clock>(&self, clock: &C) -> Connected {
         let mut phases = ConnectPhases::default();
-        let attempt = tokio::time::timeout(
-            self.options.timeout.to_duration(),
-            self.attempt(clock, &mut phases),
-        )
-        .await;
-        let connection = attempt.unwrap_or_else(|_| {
-            Err(Failure::new(
-                ErrorClass::ConnectTimeout,
-                format!("no connection to {} within {}", self.endpoint, self.options.timeout),
-            ))
-        });
+        let connection = self.in_time(self.attempt(clock, &mut phases)).await;
         Connected { phases, connection }
+    }
+
+    /// Opens a connection for many streams at once.
+    pub(crate) async fn connect_shared<C: Clock + 'static>(
+        &self,
+        stamper: &Rc<Stamper<C>>,
+        streams: u32,
+    ) -> (ConnectPhases, Result<Rc<Multiplexed>, Failure>) {
+        let mut phases = ConnectPhases::default();
+        let opened = self.in_time(self.attempt_shared(stamper, streams, &mut phases)).await;
+        (phases, opened)
+    }
+
+    /// Streams that one connection carries; `None` where each carries one exchange after another.
+    pub(crate) const fn streams_per_connection(&self) -> Option<u32> {
+        self.options.http2_streams
+    }
+
+    async fn in_time<T>(
+        &self,
+        attempt: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let limit = self.options.timeout;
+        tokio::time::timeout(limit.to_duration(), attempt).await.unwrap_or_else(|_| {
+            let detail = format!("no connection to {} within {limit}", self.endpoint);
+            Err(Failure::new(ErrorClass::ConnectTimeout, detail))
+        })
+    }
+
+    async fn attempt_shared<C: Clock + 'static>(
+        &self,
+        stamper: &Rc<Stamper<C>>,
+        streams: u32,
+        phases: &mut ConnectPhases,
+    ) -> Result<Rc<Multiplexed>, Failure> {
+        let clock = stamper.clock();
+        let tcp = self.connect_tcp(clock, phases).await?;
+        let connected = clock.now();
+        let stamped = self.options.kernel_stamps && ask_for_stamps(&tcp);
+        let stream = StampedStream::new(tcp, stamped, Rc::clone(stamper));
+        let latest = stream.latest_arrival();
+        let Some((config, name)) = &self.tls else {
+            return Multiplexed::open(stream, latest, streams).await;
+        };
+        let tls = TlsConnector::from(Arc::clone(config)).connect(name.clone(), stream).await;
+        let tls = tls.map_err(|error| tls_failure(&error))?;
+        if tls.get_ref().1.alpn_protocol() != Some(b"h2") {
+            return Err(Failure::new(
+                ErrorClass::TlsHandshake,
+                "the target does not offer HTTP/2 (ALPN `h2`)",
+            ));
+        }
+        phases.tls = Some(clock.now().since(connected));
+        Multiplexed::open(tls, latest, streams).await
+    }
+
+    /// Resolves the name and opens a TCP connection.
+    async fn connect_tcp<C: Clock>(
+        &self,
+        clock: &C,
+        phases: &mut ConnectPhases,
+    ) -> Result<TcpStream, Failure> {
+        let (addresses, dns) = self.resolver.resolve(clock, &self.endpoint).await?;
+        phases.dns = dns;
+        let began = clock.now();
+        let tcp = connect_first(&addresses).await?;
+        phases.tcp = Some(clock.now().since(began));
+        Ok(tcp)
     }
 
     async fn attempt<C: Clock>(
@@ -125,12 +192,8 @@ impl Connector {
         clock: &C,
         phases: &mut ConnectPhases,
     ) -> Result<Connection, Failure> {
-        let (addresses, dns) = self.resolver.resolve(clock, &self.endpoint).await?;
-        phases.dns = dns;
-        let began = clock.now();
-        let tcp = connect_first(&addresses).await?;
+        let tcp = self.connect_tcp(clock, phases).await?;
         let connected = clock.now();
-        phases.tcp = Some(connected.since(began));
         let Some((config, name)) = &self.tls else {
             return Ok(self.finish(Socket::plain(tcp)));
         };
@@ -145,7 +208,15 @@ impl Connector {
         if self.options.kernel_stamps {
             socket.ask_for_stamps();
         }
-        Connection::new(socket)
+        Connection::http1(socket)
+    }
+}
+
+/// An error of a handshake that was read through tokio's types.
+fn tls_failure(error: &io::Error) -> Failure {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(error) => Failure::of_tls(error),
+        None => Failure::new(ErrorClass::TlsHandshake, error.to_string()),
     }
 }
 

@@ -7,7 +7,8 @@ use nix::sys::time::TimeSpec;
 use plimsoll_measure::{Clock, Moment};
 
 use crate::failure::Failure;
-use crate::http1::{Part, Progress, ResponseHead, ResponseParser};
+use crate::http1::{Part, Progress, RequestHead, ResponseHead, ResponseParser};
+use crate::http2::Lease;
 use crate::socket::{Outgoing, Read, Socket};
 use crate::stamp::{Arrival, Stamper};
 
@@ -26,19 +27,26 @@ pub struct Scratch {
 
 impl Default for Scratch {
     fn default() -> Self {
-        Self { wire: vec![0; READ_SIZE], plain: vec![0; READ_SIZE], note: cmsg_space!(TimeSpec) }
+        Self { wire: vec![0; READ_SIZE], plain: vec![0; READ_SIZE], note: note_buffer() }
     }
 }
 
-/// The bytes of one request.
+/// Room for the kernel's note about a read.
+pub(crate) fn note_buffer() -> Vec<u8> {
+    cmsg_space!(TimeSpec)
+}
+
+/// One request.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// The head in wire format.
+    /// What its head says.
+    pub shape: &'a RequestHead,
+    /// Its `x-request-id`.
+    pub request_id: Option<&'a str>,
+    /// The head in the wire format of HTTP/1.1: [`RequestHead::render`] of the two above.
     pub head: &'a [u8],
     /// The body.
     pub body: &'a [u8],
-    /// Is it a `HEAD` request, whose response has no body?
-    pub is_head: bool,
 }
 
 /// May an exchange go on?
@@ -62,27 +70,44 @@ pub trait Receiver {
     fn body(&mut self, bytes: &[u8], at: Moment) -> Flow;
 }
 
-/// An open connection.
+/// An open connection, or a place on one that is shared.
 #[derive(Debug)]
-pub struct Connection {
-    socket: Socket,
-    parser: ResponseParser,
-    used: bool,
+pub struct Connection(Carrier);
+
+#[derive(Debug)]
+enum Carrier {
+    Http1(Http1),
+    Http2(Lease),
 }
 
 impl Connection {
-    pub(crate) const fn new(socket: Socket) -> Self {
-        Self { socket, parser: ResponseParser::new(), used: false }
+    pub(crate) const fn http1(socket: Socket) -> Self {
+        Self(Carrier::Http1(Http1 { socket, parser: ResponseParser::new(), used: false }))
+    }
+
+    pub(crate) const fn http2(lease: Lease) -> Self {
+        Self(Carrier::Http2(lease))
     }
 
     /// Has it carried a request before?
-    pub const fn was_used(&self) -> bool {
-        self.used
+    pub fn was_used(&self) -> bool {
+        match &self.0 {
+            Carrier::Http1(connection) => connection.used,
+            Carrier::Http2(lease) => lease.was_used(),
+        }
     }
 
     /// Is it open, with nothing unasked for on it?
     pub fn is_idle(&mut self) -> bool {
-        self.socket.is_silent()
+        match &mut self.0 {
+            Carrier::Http1(connection) => connection.socket.is_silent(),
+            Carrier::Http2(lease) => !lease.is_closed(),
+        }
+    }
+
+    /// Is it for one caller at a time, to be kept while it is idle?
+    pub(crate) const fn is_exclusive(&self) -> bool {
+        matches!(self.0, Carrier::Http1(_))
     }
 
     /// Sends a request and reads its response to the end; true if the connection may be used again.
@@ -102,8 +127,35 @@ impl Connection {
         request: Request<'_>,
         receiver: &mut R,
     ) -> Result<bool, Failure> {
+        match &mut self.0 {
+            Carrier::Http1(connection) => {
+                connection.exchange(stamper, scratch, request, receiver).await
+            }
+            Carrier::Http2(lease) => {
+                lease.exchange(stamper, request, receiver).await.map(|()| true)
+            }
+        }
+    }
+}
+
+/// A connection of HTTP/1.1: one exchange after another.
+#[derive(Debug)]
+struct Http1 {
+    socket: Socket,
+    parser: ResponseParser,
+    used: bool,
+}
+
+impl Http1 {
+    async fn exchange<C: Clock, R: Receiver>(
+        &mut self,
+        stamper: &Stamper<C>,
+        scratch: &RefCell<Scratch>,
+        request: Request<'_>,
+        receiver: &mut R,
+    ) -> Result<bool, Failure> {
         self.used = true;
-        self.parser.start(request.is_head);
+        self.parser.start(request.shape.is_head());
         let mut outgoing = Outgoing::new(request.head, request.body);
         loop {
             let broken = self.push(stamper.clock(), &mut outgoing, receiver).err();

@@ -34,6 +34,17 @@ impl Failure {
         Self::new(class, error.to_string())
     }
 
+    /// An error of TLS.
+    pub(crate) fn of_tls(error: &rustls::Error) -> Self {
+        let class = match error {
+            rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => {
+                ErrorClass::TlsCertificate
+            }
+            _ => ErrorClass::TlsHandshake,
+        };
+        Self::new(class, error.to_string())
+    }
+
     /// An error on an open connection.
     pub(crate) fn on_connection(error: &io::Error) -> Self {
         let class = local_class(error).unwrap_or_else(|| match error.kind() {

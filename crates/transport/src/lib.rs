@@ -16,10 +16,12 @@ pub mod connect;
 pub mod connection;
 pub mod failure;
 pub mod http1;
+mod http2;
 pub mod pool;
 mod resolve;
 mod socket;
 mod stamp;
+mod stream;
 pub mod tls;
 
 pub use connect::{Connected, Connector, Endpoint, InvalidHost, SocketOptions};

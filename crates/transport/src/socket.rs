@@ -68,7 +68,7 @@ impl Socket {
 
     /// Asks the kernel to note when bytes arrive; without its consent reads are stamped when they happen.
     pub(crate) fn ask_for_stamps(&mut self) {
-        self.stamped = setsockopt(&self.tcp, ReceiveTimestampns, &true).is_ok();
+        self.stamped = ask_for_stamps(&self.tcp);
     }
 
     /// Runs the TLS handshake.
@@ -161,16 +161,21 @@ impl Socket {
     }
 }
 
+/// Asks the kernel to note when bytes arrive; true if it will.
+pub(crate) fn ask_for_stamps(tcp: &TcpStream) -> bool {
+    setsockopt(tcp, ReceiveTimestampns, &true).is_ok()
+}
+
 /// What one system call read.
 #[derive(Clone, Copy, Debug)]
-struct Received {
-    length: usize,
-    note: Option<TimeSpec>,
+pub(crate) struct Received {
+    pub(crate) length: usize,
+    pub(crate) note: Option<TimeSpec>,
 }
 
 /// One read. A read that does not fill the buffer has emptied the socket, so the readiness is cleared
 /// right away: the next read then costs no failing system call (epoll(7), edge-triggered mode).
-fn receive_wire(
+pub(crate) fn receive_wire(
     tcp: &TcpStream,
     room: usize,
     read: impl FnOnce(RawFd) -> io::Result<Received>,
@@ -189,12 +194,12 @@ fn receive_wire(
 }
 
 /// Reads bytes alone.
-fn receive_plain(fd: RawFd, buffer: &mut [u8]) -> io::Result<Received> {
+pub(crate) fn receive_plain(fd: RawFd, buffer: &mut [u8]) -> io::Result<Received> {
     Ok(Received { length: recv(fd, buffer, MsgFlags::MSG_DONTWAIT)?, note: None })
 }
 
 /// Reads bytes with the kernel's note about the last of them.
-fn receive_noted(fd: RawFd, buffer: &mut [u8], room: &mut [u8]) -> io::Result<Received> {
+pub(crate) fn receive_noted(fd: RawFd, buffer: &mut [u8], room: &mut [u8]) -> io::Result<Received> {
     let mut slices = [IoSliceMut::new(buffer)];
     let message = recvmsg::<()>(fd, &mut slices, Some(room), MsgFlags::MSG_DONTWAIT)?;
     let note = message.cmsgs()?.find_map(|message| match message {
@@ -271,7 +276,7 @@ fn decrypt(
 ) -> Result<Read, Failure> {
     while !wire.is_empty() {
         tls.read_tls(&mut wire).map_err(|error| Failure::on_connection(&error))?;
-        tls.process_new_packets().map_err(|error| tls_failure(&error))?;
+        tls.process_new_packets().map_err(|error| Failure::of_tls(&error))?;
         if plain.is_empty() {
             continue;
         }
@@ -285,16 +290,6 @@ fn decrypt(
         }
     }
     Ok(Read::Bytes)
-}
-
-fn tls_failure(error: &rustls::Error) -> Failure {
-    let class = match error {
-        rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => {
-            ErrorClass::TlsCertificate
-        }
-        _ => ErrorClass::TlsHandshake,
-    };
-    Failure::new(class, error.to_string())
 }
 
 /// The socket as rustls wants to write to it.

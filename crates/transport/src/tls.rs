@@ -43,11 +43,11 @@ pub enum TlsError {
 }
 
 impl TlsSettings {
-    /// The configuration of a client that speaks HTTP/1.1.
+    /// The configuration of a client that speaks one version of HTTP, named as in ALPN: `http/1.1` or `h2`.
     ///
     /// # Errors
     /// [`TlsError`] where roots are missing or unreadable.
-    pub fn client_config(&self) -> Result<Arc<ClientConfig>, TlsError> {
+    pub fn client_config(&self, alpn: &str) -> Result<Arc<ClientConfig>, TlsError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()?;
@@ -57,7 +57,7 @@ impl TlsSettings {
             builder.with_root_certificates(self.roots()?)
         };
         let mut config = builder.with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![alpn.as_bytes().to_vec()];
         Ok(Arc::new(config))
     }
 

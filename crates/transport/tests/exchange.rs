@@ -11,7 +11,7 @@ mod common;
 
 use common::{Act, Client, Heard, options, run, say, serve};
 use plimsoll_measure::{ErrorClass, Nanos};
-use plimsoll_transport::{Connector, Endpoint, Pool, Request, SocketOptions};
+use plimsoll_transport::{Connector, Endpoint, Pool, SocketOptions};
 
 const SMALL: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
@@ -98,8 +98,7 @@ fn an_answer_before_the_request_is_whole_is_heard() {
         let client = Client::new(serve(vec![vec![say(refusal), Act::Pause(1_000)]]));
         let mut connection = client.connect().await;
         let body = vec![b'x'; 8 << 20];
-        let head = format!("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: {}\r\n\r\n", body.len());
-        let (heard, end) = client.send(&mut connection, head.as_bytes(), &body).await;
+        let (heard, end) = client.send(&mut connection, "POST", &body).await;
         assert_eq!((heard.status, end, heard.sent), (413, Ok(false), None));
     });
 }
@@ -112,9 +111,7 @@ fn an_answer_that_is_of_no_use_is_not_read_on() {
         let client = Client::new(serve(vec![endless]));
         let mut connection = client.connect().await;
         let mut heard = Heard { stop_after: Some(10), ..Heard::default() };
-        let request =
-            Request { head: b"GET / HTTP/1.1\r\nhost: a\r\n\r\n", body: b"", is_head: false };
-        let end = connection.exchange(&client.stamper, &client.scratch, request, &mut heard).await;
+        let end = client.send_to(&mut connection, "GET", b"", &mut heard).await;
         assert_eq!(end, Ok(false));
     });
 }
@@ -132,15 +129,17 @@ fn a_pool_gives_no_connection_that_was_closed_or_spoke_unasked() {
                 Act::Pause(1_000),
             ],
         ]));
-        let mut pool = Pool::new();
+        let pool = Pool::new();
         for _ in 0..3 {
             let mut connection = client.connect().await;
             assert_eq!(client.get(&mut connection).await.1, Ok(true));
             pool.give(connection);
         }
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-        assert!(pool.take().is_some(), "the first is still open");
-        assert!(pool.take().is_none(), "the others are not to be used");
+        let first = pool.acquire(&client.connector, &client.stamper).await;
+        assert!(first.connection.unwrap().was_used(), "the first is still open");
+        let second = pool.acquire(&client.connector, &client.stamper).await;
+        assert!(second.phases.tcp.is_some(), "the others are not to be used");
     });
 }
 
@@ -198,7 +197,7 @@ fn names_and_both_families_of_addresses_are_reached() {
 #[test]
 fn the_kernel_tells_when_bytes_arrived_however_late_they_are_read() {
     run(async {
-        for (kernel_stamps, expected_lag) in [(true, 25.0..200.0), (false, 0.0..0.0)] {
+        for (kernel_stamps, expected_lag) in [(true, 5.0..200.0), (false, 0.0..0.0)] {
             let address = serve(vec![vec![Act::Pause(20), say(SMALL), Act::Pause(500)]]);
             let endpoint = Endpoint::new("127.0.0.1".to_owned(), address.port());
             let options = SocketOptions { kernel_stamps, ..options(Nanos::from_secs(1)) };
@@ -215,7 +214,7 @@ fn the_kernel_tells_when_bytes_arrived_however_late_they_are_read() {
                 Some(lag) => {
                     assert!(expected_lag.contains(&lag.as_millis_f64()), "read lag {lag}");
                     assert!(
-                        (19.0..45.0).contains(&after_sent),
+                        (19.0..49.0).contains(&after_sent),
                         "arrived {after_sent} ms after it was sent"
                     );
                 }

@@ -56,7 +56,7 @@ fn answer_all(tcp: TcpStream, config: Arc<ServerConfig>, answer: &[u8]) {
 
 fn client(address: SocketAddr, host: &str, settings: &TlsSettings) -> Client {
     let endpoint = Endpoint::new(host.to_owned(), address.port());
-    let config = settings.client_config().unwrap();
+    let config = settings.client_config("http/1.1").unwrap();
     Client::with(Connector::new(endpoint, Some(config), options(Nanos::from_secs(2))).unwrap())
 }
 
@@ -127,7 +127,7 @@ fn a_target_that_does_not_speak_tls_is_named_as_such() {
         let plain = serve(vec![vec![say(answer)]]);
         let connector = Connector::new(
             Endpoint::new("127.0.0.1".to_owned(), plain.port()),
-            Some(anyone.client_config().unwrap()),
+            Some(anyone.client_config("http/1.1").unwrap()),
             options(Nanos::from_millis(200)),
         );
         let silent = Client::with(connector.unwrap());
@@ -151,8 +151,10 @@ fn a_target_that_does_not_speak_tls_is_named_as_such() {
 #[test]
 fn unusable_roots_are_refused_with_their_file() {
     let (file, settings) = trust("no certificate here");
-    let error = settings.client_config().unwrap_err().to_string();
+    let error = settings.client_config("http/1.1").unwrap_err().to_string();
     assert!(error.contains(&file.path().display().to_string()), "{error}");
     let missing = TlsSettings { ca_file: Some("no/such/file.pem".into()), insecure: false };
-    assert!(missing.client_config().unwrap_err().to_string().contains("no/such/file.pem"));
+    assert!(
+        missing.client_config("http/1.1").unwrap_err().to_string().contains("no/such/file.pem")
+    );
 }

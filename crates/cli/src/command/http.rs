@@ -54,6 +54,9 @@ pub(crate) struct Load {
     /// Connections [default: 64]
     #[arg(short, long, value_name = "N")]
     connections: Option<u32>,
+    /// Speak HTTP/2, with so many requests at once on each connection
+    #[arg(long, value_name = "STREAMS", num_args = 0..=1, default_missing_value = "10")]
+    http2: Option<u32>,
     /// Requests per second, in place of as many as the connections carry
     #[arg(short, long, value_name = "N")]
     rate: Option<f64>,

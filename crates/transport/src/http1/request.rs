@@ -1,6 +1,10 @@
 //! Request heads: rendered once, patched for every request.
 
 use std::io::Write as _;
+use std::sync::OnceLock;
+
+use http::header::{CONTENT_LENGTH, HOST, HeaderName, HeaderValue};
+use http::{HeaderMap, Method, Uri};
 
 /// The part of a request head that all requests of one kind share, already in wire format.
 #[derive(Clone, Debug)]
@@ -8,6 +12,9 @@ pub struct RequestHead {
     bytes: Vec<u8>,
     is_head: bool,
     always_length: bool,
+    origin: String,
+    /// The same for HTTP/2, made when it is first asked for.
+    http2: OnceLock<Result<http::Request<()>, String>>,
 }
 
 /// A method, path or header that cannot be sent.
@@ -29,14 +36,14 @@ pub enum RequestHeadError {
 }
 
 impl RequestHead {
-    /// Renders the request line, `host` and `headers`.
+    /// Renders the request line, `host` and `headers` for a target of the given origin, like `http://host:80`.
     ///
     /// # Errors
     /// Whatever would let a caller smuggle a second header or request is refused.
     pub fn new<'h>(
         method: &str,
         path: &str,
-        authority: &str,
+        origin: &str,
         headers: impl IntoIterator<Item = (&'h str, &'h str)>,
     ) -> Result<Self, RequestHeadError> {
         if !is_token(method) {
@@ -45,6 +52,7 @@ impl RequestHead {
         if path.is_empty() || !path.bytes().all(|b| b.is_ascii_graphic() || b >= 0x80) {
             return Err(RequestHeadError::Path(path.to_owned()));
         }
+        let authority = origin.split_once("://").map_or(origin, |(_, authority)| authority);
         let mut bytes = format!("{method} {path} HTTP/1.1\r\n").into_bytes();
         let mut has_host = false;
         for (name, value) in headers {
@@ -55,15 +63,8 @@ impl RequestHead {
             push_header(&mut bytes, "host", authority)?;
         }
         let always_length = matches!(method, "POST" | "PUT" | "PATCH");
-        Ok(Self { bytes, is_head: method == "HEAD", always_length })
-    }
-
-    /// Appends a header to the shared part.
-    ///
-    /// # Errors
-    /// As [`RequestHead::new`].
-    pub fn push(&mut self, name: &str, value: &str) -> Result<(), RequestHeadError> {
-        push_header(&mut self.bytes, name, value)
+        let (origin, is_head) = (origin.to_owned(), method == "HEAD");
+        Ok(Self { bytes, is_head, always_length, origin, http2: OnceLock::new() })
     }
 
     /// Writes the head of one request: the shared part, `x-request-id` and `content-length`.
@@ -81,10 +82,54 @@ impl RequestHead {
         out.extend_from_slice(b"\r\n");
     }
 
+    /// The head of one request in HTTP/2's terms.
+    pub(crate) fn http2(
+        &self,
+        request_id: Option<&str>,
+        body_len: usize,
+    ) -> Result<http::Request<()>, String> {
+        let shared = self.http2.get_or_init(|| {
+            translate(&self.origin, &self.bytes).map_err(|error| error.to_string())
+        });
+        let mut request = shared.clone()?;
+        if let Some(id) = request_id.and_then(|id| HeaderValue::from_str(id).ok()) {
+            request.headers_mut().insert(HeaderName::from_static("x-request-id"), id);
+        }
+        if body_len > 0 || self.always_length {
+            request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(body_len));
+        }
+        Ok(request)
+    }
+
     /// Is it a `HEAD` request, whose response has no body?
     pub const fn is_head(&self) -> bool {
         self.is_head
     }
+}
+
+/// Translates a rendered head: the request line becomes pseudo-headers, `host` the authority, and what concerns one
+/// connection of HTTP/1.1 is left out (RFC 9113, section 8.2.2).
+fn translate(origin: &str, bytes: &[u8]) -> Result<http::Request<()>, http::Error> {
+    let text = String::from_utf8_lossy(bytes);
+    let mut lines = text.split("\r\n").filter(|line| !line.is_empty());
+    let mut words = lines.next().unwrap_or_default().split(' ');
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let mut headers = HeaderMap::new();
+    for (name, value) in lines.filter_map(|line| line.split_once(": ")) {
+        headers.append(HeaderName::from_bytes(name.as_bytes())?, HeaderValue::from_str(value)?);
+    }
+    let scheme = origin.split_once("://").map_or("http", |(scheme, _)| scheme);
+    let host = headers.remove(HOST);
+    let authority =
+        host.as_ref().and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
+    for name in ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"] {
+        headers.remove(name);
+    }
+    let uri = Uri::builder().scheme(scheme).authority(authority).path_and_query(path).build()?;
+    let mut request =
+        http::Request::builder().method(Method::from_bytes(method.as_bytes())?).uri(uri).body(())?;
+    *request.headers_mut() = headers;
+    Ok(request)
 }
 
 fn push_header(bytes: &mut Vec<u8>, name: &str, value: &str) -> Result<(), RequestHeadError> {
@@ -112,7 +157,8 @@ mod tests {
 
     #[test]
     fn a_head_is_rendered_with_its_patched_slots() {
-        let head = RequestHead::new("POST", "/v1/x", "a:1", [("accept", "text/plain")]).unwrap();
+        let head =
+            RequestHead::new("POST", "/v1/x", "http://a:1", [("accept", "text/plain")]).unwrap();
         let mut out = Vec::new();
         head.render(Some("id-7"), 12, &mut out);
         assert_eq!(
@@ -123,15 +169,33 @@ mod tests {
 
     #[test]
     fn a_get_without_a_body_has_no_length_and_an_own_host_replaces_ours() {
-        let head = RequestHead::new("GET", "/", "a:1", [("Host", "b")]).unwrap();
+        let head = RequestHead::new("GET", "/", "http://a:1", [("Host", "b")]).unwrap();
         let mut out = Vec::new();
         head.render(None, 0, &mut out);
         assert_eq!(String::from_utf8(out).unwrap(), "GET / HTTP/1.1\r\nHost: b\r\n\r\n");
     }
 
     #[test]
+    fn http_2_gets_the_same_head_in_its_own_terms() {
+        let headers = [("Accept", "text/plain"), ("connection", "close")];
+        let head = RequestHead::new("POST", "/v1/x?y=1", "https://a:1", headers).unwrap();
+        let request = head.http2(Some("id-7"), 12).unwrap();
+        assert_eq!(
+            (request.method().as_str(), request.uri().to_string().as_str()),
+            ("POST", "https://a:1/v1/x?y=1")
+        );
+        let mut lines: Vec<_> = request
+            .headers()
+            .iter()
+            .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
+            .collect();
+        lines.sort();
+        assert_eq!(lines, ["accept: text/plain", "content-length: 12", "x-request-id: id-7"]);
+    }
+
+    #[test]
     fn whatever_could_smuggle_a_line_is_refused() {
-        let new = |method, path, header| RequestHead::new(method, path, "a", [header]).err();
+        let new = |method, path, header| RequestHead::new(method, path, "http://a", [header]).err();
         let plain = ("a", "b");
         assert!(matches!(new("GE T", "/", plain), Some(RequestHeadError::Method(_))));
         assert!(matches!(new("", "/", plain), Some(RequestHeadError::Method(_))));

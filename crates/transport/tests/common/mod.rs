@@ -3,13 +3,14 @@
 use std::cell::RefCell;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
 use plimsoll_measure::{ErrorClass, Moment, MonotonicClock, Nanos};
 use plimsoll_transport::{
-    Arrival, Connection, Connector, Endpoint, Flow, Receiver, Request, ResponseHead, Scratch,
-    SocketOptions, Stamper,
+    Arrival, Connection, Connector, Endpoint, Flow, Receiver, Request, RequestHead, ResponseHead,
+    Scratch, SocketOptions, Stamper,
 };
 
 /// What a raw server does on one connection after it has read a request head.
@@ -113,13 +114,13 @@ impl Receiver for Heard {
 
 /// With kernel time stamps.
 pub fn options(timeout: Nanos) -> SocketOptions {
-    SocketOptions { timeout, kernel_stamps: true }
+    SocketOptions { timeout, kernel_stamps: true, http2_streams: None }
 }
 
 /// A client of one address.
 pub struct Client {
     pub clock: MonotonicClock,
-    pub stamper: Stamper<MonotonicClock>,
+    pub stamper: Rc<Stamper<MonotonicClock>>,
     pub scratch: RefCell<Scratch>,
     pub connector: Connector,
 }
@@ -132,7 +133,12 @@ impl Client {
 
     pub fn with(connector: Connector) -> Self {
         let clock = MonotonicClock::start();
-        Self { clock, stamper: Stamper::new(clock), scratch: RefCell::default(), connector }
+        Self {
+            clock,
+            stamper: Rc::new(Stamper::new(clock)),
+            scratch: RefCell::default(),
+            connector,
+        }
     }
 
     pub async fn connect(&self) -> Connection {
@@ -141,27 +147,47 @@ impl Client {
 
     /// One GET; what was heard, and how it ended.
     pub async fn get(&self, connection: &mut Connection) -> (Heard, Result<bool, ErrorClass>) {
-        self.send(connection, b"GET / HTTP/1.1\r\nhost: a\r\n\r\n", b"").await
+        self.send(connection, "GET", b"").await
     }
 
     pub async fn send(
         &self,
         connection: &mut Connection,
-        head: &[u8],
+        method: &str,
         body: &[u8],
     ) -> (Heard, Result<bool, ErrorClass>) {
         let mut heard = Heard::default();
-        let request = Request { head, body, is_head: head.starts_with(b"HEAD ") };
-        let limit = Duration::from_secs(5);
-        let exchange = connection.exchange(&self.stamper, &self.scratch, request, &mut heard);
-        let end = tokio::time::timeout(limit, exchange).await.expect("the exchange hangs");
-        (heard, end.map_err(|failure| failure.class))
+        let end = self.send_to(connection, method, body, &mut heard).await;
+        (heard, end)
+    }
+
+    pub async fn send_to(
+        &self,
+        connection: &mut Connection,
+        method: &str,
+        body: &[u8],
+        heard: &mut Heard,
+    ) -> Result<bool, ErrorClass> {
+        let shape = RequestHead::new(method, "/", "http://a", [("x-test", "1")]).unwrap();
+        let mut head = Vec::new();
+        shape.render(Some("id"), body.len(), &mut head);
+        let request = Request { shape: &shape, request_id: Some("id"), head: &head, body };
+        let exchange = connection.exchange(&self.stamper, &self.scratch, request, heard);
+        let end = tokio::time::timeout(Duration::from_secs(5), exchange)
+            .await
+            .expect("the exchange hangs");
+        end.map_err(|failure| failure.class)
     }
 }
 
 /// Runs a test body on a runtime of its own.
 pub fn run<T>(body: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(body)
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder
+        .enable_all()
+        .build_local(tokio::runtime::LocalOptions::default())
+        .unwrap()
+        .block_on(body)
 }
 
 /// A script that says one text.

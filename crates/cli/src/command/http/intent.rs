@@ -38,6 +38,10 @@ fn profile(flags: &Flags, url: &str) -> Result<Value> {
     set("stages", stages(&flags.load).into());
     set("timeout", flags.request.timeout.to_string().into());
     set("http", request(&flags.request, path)?);
+    if let Some(streams) = flags.load.http2 {
+        set("http_version", "http2".into());
+        set("streams_per_connection", streams.into());
+    }
     let spacing = match flags.load.arrivals {
         Spacing::Constant => "constant",
         Spacing::Poisson => "poisson",
@@ -73,7 +77,10 @@ fn literal(text: &str) -> Value {
 fn stages(load: &Load) -> String {
     let shape = match load.rate {
         Some(rate) => format!("@{rate}"),
-        None => load.connections.unwrap_or(CONNECTIONS).to_string(),
+        None => {
+            let connections = load.connections.unwrap_or(CONNECTIONS);
+            connections.saturating_mul(load.http2.unwrap_or(1)).to_string()
+        }
     };
     let measured = format!("{shape}:{}", load.duration);
     if load.warmup == Nanos::ZERO {
@@ -108,6 +115,7 @@ mod tests {
     fn load(connections: Option<u32>, rate: Option<f64>, warmup: u64) -> Load {
         Load {
             connections,
+            http2: None,
             rate,
             arrivals: Spacing::Constant,
             duration: Nanos::from_secs(30),
