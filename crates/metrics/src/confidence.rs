@@ -134,6 +134,11 @@ impl Spread {
         }
     }
 
+    /// The one with the larger variance.
+    pub(crate) fn wider(self, other: Self) -> Self {
+        if other.variance > self.variance { other } else { self }
+    }
+
     /// The shares between which the quantile `q` of the whole population lies with 95 % confidence,
     /// given that it was estimated from `count` values; and as how many independent values they count.
     ///

@@ -65,8 +65,12 @@ impl Snapshot {
         filter: &dyn Fn(CellKey) -> bool,
     ) -> Result<Interval, Doubt> {
         let value = whole.quantile(q).ok_or(Doubt::Samples)?;
-        let spread = self.batches.spread(metric, bucket(value.as_u64()), filter)?;
-        confidence::interval(whole, q, &spread)
+        // Where many values are equal to the percentile, the share up to it may be the same in every
+        // batch, and only the share below it tells that they came in a burst.
+        let limit = bucket(value.as_u64());
+        let upto = self.batches.spread(metric, limit, filter)?;
+        let below = self.batches.spread(metric, limit.saturating_sub(1), filter)?;
+        confidence::interval(whole, q, &upto.wider(below))
     }
 }
 

@@ -2,7 +2,9 @@
 
 use plimsoll_measure::ErrorClass;
 use plimsoll_metrics::catalog::{COUNTERS, RATES};
-use plimsoll_metrics::{DistributionSummary, Group, Metric, QUANTILES, RunSummary};
+use plimsoll_metrics::{
+    DistributionSummary, Group, Interval, Metric, QUANTILES, RunSummary, WITH_INTERVALS,
+};
 
 use crate::error::ReportError;
 
@@ -34,6 +36,11 @@ fn header() -> Vec<String> {
         columns.push(format!("{name}_count"));
         columns.extend(FIGURES.iter().map(|figure| format!("{name}_{figure}{unit}")));
         columns.extend(QUANTILES.iter().map(|quantile| format!("{name}_{}{unit}", quantile.key)));
+        if WITH_INTERVALS.contains(&metric) {
+            let ends =
+                |key: &str| ["low", "high"].map(|end| format!("{name}_{key}_ci_{end}{unit}"));
+            columns.extend(QUANTILES.iter().flat_map(|quantile| ends(quantile.key)));
+        }
     }
     columns
 }
@@ -61,6 +68,9 @@ fn record(cell: &Group) -> Vec<String> {
     fields.push(statuses(cell));
     for metric in Metric::ALL {
         fields.extend(times(cell.distribution(metric)));
+        if WITH_INTERVALS.contains(&metric) {
+            fields.extend(intervals(cell.distribution(metric)));
+        }
     }
     fields
 }
@@ -81,6 +91,15 @@ fn times(distribution: Option<&DistributionSummary>) -> Vec<String> {
     fields.extend(figures(distribution).map(|figure| figure.to_string()));
     fields.extend(QUANTILES.iter().map(|quantile| optional((quantile.of)(distribution))));
     fields
+}
+
+/// Lower and upper end for every quantile.
+fn intervals(distribution: Option<&DistributionSummary>) -> Vec<String> {
+    let interval = |quantile| distribution.and_then(|times| times.interval(quantile));
+    let ends = |interval: Option<&Interval>| {
+        [interval.map(|interval| interval.low), interval.map(|interval| interval.high)]
+    };
+    QUANTILES.iter().flat_map(|quantile| ends(interval(quantile))).map(optional).collect()
 }
 
 fn optional(value: Option<f64>) -> String {

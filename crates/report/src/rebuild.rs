@@ -2,7 +2,7 @@
 
 use plimsoll_measure::{Moment, Nanos, Sample};
 use plimsoll_metrics::{
-    Ended, InstrumentHealth, Recorder, RunFacts, RunSummary, StageInfo, Threshold,
+    Ended, InstrumentHealth, Recorder, RunFacts, RunSummary, Snapshot, StageInfo, Threshold,
 };
 
 use crate::error::ReportError;
@@ -35,12 +35,16 @@ pub fn rebuild<L: AsRef<[u8]>>(
     for stage in &mut facts.stages {
         shorten(stage, rows.last);
     }
-    let snapshot = rows.recorder.take();
-    Ok(RunSummary::build(facts, InstrumentHealth::default(), &snapshot, thresholds)?)
+    rows.end_interval();
+    Ok(RunSummary::build(facts, InstrumentHealth::default(), &rows.counted, thresholds)?)
 }
+
+/// Length of the intervals that confidence intervals are made from, as in a run.
+const INTERVAL: Nanos = Nanos::from_secs(1);
 
 struct Rows {
     recorder: Recorder,
+    counted: Snapshot,
     /// When the last turn ended.
     last: Moment,
     unreadable: u64,
@@ -52,7 +56,7 @@ impl Rows {
     fn new(facts: &RunFacts) -> Self {
         let end = |stage: &StageInfo| seconds(stage.start_s + stage.duration_s);
         let recorder = Recorder::new(facts.stages.iter().map(end).collect());
-        Self { recorder, last: Moment::EPOCH, unreadable: 0, cut: false }
+        Self { recorder, counted: Snapshot::new(), last: Moment::EPOCH, unreadable: 0, cut: false }
     }
 
     fn add(&mut self, line: &[u8], facts: &RunFacts) -> Result<(), ReportError> {
@@ -69,9 +73,18 @@ impl Rows {
     }
 
     fn count(&mut self, sample: &Sample) {
+        let last = self.last.max(sample.timeline.finished.unwrap_or_default());
+        let number = |moment: Moment| moment.as_nanos() / INTERVAL.as_u64();
+        if number(std::mem::replace(&mut self.last, last)) != number(last) {
+            self.end_interval();
+        }
         self.recorder.scheduled(sample.stage, sample.scenario, sample.lane);
         self.recorder.record(sample, &[]);
-        self.last = self.last.max(sample.timeline.finished.unwrap_or_default());
+    }
+
+    /// Rows are in the order in which the requests ended.
+    fn end_interval(&mut self) {
+        self.counted.append(self.recorder.take());
     }
 
     fn notes(&self) -> Vec<String> {

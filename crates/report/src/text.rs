@@ -9,6 +9,7 @@ mod format;
 mod head;
 mod headline;
 mod health;
+mod intervals;
 mod load;
 mod paint;
 mod table;
@@ -50,6 +51,8 @@ pub fn text(summary: &RunSummary, style: Style) -> String {
     page.out
 }
 
+const WARMUP: &str = "Warm-up (recorded apart, in no total and no threshold)";
+
 /// A label of a group, and the group.
 type Labelled<'a> = (&'a str, &'a Group);
 
@@ -60,6 +63,9 @@ fn groups(page: &mut Page, summary: &RunSummary) {
         times::write(page, groups);
     }
     cells::write(page, summary);
+    let measured = shown.iter().filter(|(title, _)| *title != WARMUP);
+    let measured: Vec<_> = measured.flat_map(|(_, groups)| groups).copied().collect();
+    intervals::write(page, summary, &measured);
     if shown.iter().flat_map(|(_, groups)| groups).any(|(_, group)| times::refuses(group)) {
         page.note(&times::footnote());
     }
@@ -79,7 +85,7 @@ fn sections(summary: &RunSummary) -> Vec<(&'static str, Vec<Labelled<'_>>)> {
         ("Stages", stages),
         ("Scenarios", several(scenarios)),
         ("Lanes", several(lanes)),
-        ("Warm-up (recorded apart, in no total and no threshold)", warmups),
+        (WARMUP, warmups),
     ]
 }
 

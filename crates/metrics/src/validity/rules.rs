@@ -277,7 +277,7 @@ fn stall(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
     let longest = longest.fold(0.0, f64::max);
     (longest > STALL_MS).then(|| {
         let measured = format!("up to {longest:.0} ms late");
-        let mend = "the requests that it hit are charged with it: look at the maximum with care";
+        let mend = "find what else ran on this machine; the requests that it hit are charged with it, so read the maximum with care";
         reason("the generator stood still", measured, "at most 100 ms", mend)
     })
 }

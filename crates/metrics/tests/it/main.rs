@@ -6,3 +6,4 @@ mod make;
 mod recording;
 mod reference;
 mod summing;
+mod trusting;

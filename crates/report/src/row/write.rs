@@ -19,90 +19,102 @@ pub struct RowContext<'a> {
     pub epoch_unix_ns: u64,
 }
 
+/// A member's name as it stands in the file, put together by the compiler: `,"turn":`. The comma of the
+/// first member makes way for the brace.
+macro_rules! key {
+    ($name:literal) => {
+        concat!(",\"", $name, "\":")
+    };
+}
+
+/// Room for most rows, so that it is asked for once.
+const ROW: usize = 1_024;
+
 /// Appends one line for a turn, with its newline. Allocates only when `out` has to grow.
 pub fn write_row(sample: &Sample, context: &RowContext<'_>, out: &mut Vec<u8>) {
-    let mut object = Object { out, first: true };
+    out.reserve(ROW);
+    let mut object = Object { start: out.len(), out };
     names(&mut object, context);
     turn(&mut object, sample);
     object.number(
-        "intended_unix_ns",
+        key!("intended_unix_ns"),
         context.epoch_unix_ns.saturating_add(sample.timeline.intended.as_nanos()),
     );
     times(&mut object, sample);
     gaps(&mut object, sample);
     outcome(&mut object, sample);
     usage(&mut object, sample);
-    object.number("bytes_out", sample.bytes_out);
-    object.number("bytes_in", sample.bytes_in);
+    object.number(key!("bytes_out"), sample.bytes_out);
+    object.number(key!("bytes_in"), sample.bytes_in);
     object.end();
 }
 
 fn names(object: &mut Object<'_>, context: &RowContext<'_>) {
-    object.text("conversation", context.conversation);
-    object.text("request_id", context.request_id);
-    object.text("scenario", context.scenario);
-    object.text("lane", context.lane);
-    object.text("stage", context.stage);
+    object.text(key!("conversation"), context.conversation);
+    object.text(key!("request_id"), context.request_id);
+    object.text(key!("scenario"), context.scenario);
+    object.text(key!("lane"), context.lane);
+    object.text(key!("stage"), context.stage);
 }
 
 fn turn(object: &mut Object<'_>, sample: &Sample) {
-    object.number("turn", sample.turn.into());
-    object.flag("stream", sample.stream);
-    object.flag("warmup", sample.warmup);
-    object.flag("reused", sample.reused);
+    object.number(key!("turn"), sample.turn.into());
+    object.flag(key!("stream"), sample.stream);
+    object.flag(key!("warmup"), sample.warmup);
+    object.flag(key!("reused"), sample.reused);
 }
 
 fn times(object: &mut Object<'_>, sample: &Sample) {
     let line = &sample.timeline;
     let last_token = line.last_token.zip(line.dispatched).map(|(last, from)| last.since(from));
-    object.millis("dispatch_lag_ms", line.dispatch_lag());
-    object.millis("response_time_ms", line.response_time());
-    object.millis("service_time_ms", line.service_time());
-    object.millis("ttfb_ms", line.ttfb());
-    object.millis("ttft_ms", line.ttft());
-    object.millis("ttfot_ms", line.ttfot());
-    object.millis("last_token_ms", last_token);
-    object.millis("transfer_ms", line.transfer_time());
-    object.millis("dns_ms", sample.connect.dns);
-    object.millis("connect_ms", sample.connect.tcp);
-    object.millis("tls_ms", sample.connect.tls);
-    object.millis("read_lag_ms", sample.read_lag);
-    object.millis("tpot_ms", sample.output_tokens().and_then(|tokens| line.tpot(tokens)));
+    object.millis(key!("dispatch_lag_ms"), line.dispatch_lag());
+    object.millis(key!("response_time_ms"), line.response_time());
+    object.millis(key!("service_time_ms"), line.service_time());
+    object.millis(key!("ttfb_ms"), line.ttfb());
+    object.millis(key!("ttft_ms"), line.ttft());
+    object.millis(key!("ttfot_ms"), line.ttfot());
+    object.millis(key!("last_token_ms"), last_token);
+    object.millis(key!("transfer_ms"), line.transfer_time());
+    object.millis(key!("dns_ms"), sample.connect.dns);
+    object.millis(key!("connect_ms"), sample.connect.tcp);
+    object.millis(key!("tls_ms"), sample.connect.tls);
+    object.millis(key!("read_lag_ms"), sample.read_lag);
+    object.millis(key!("tpot_ms"), sample.output_tokens().and_then(|tokens| line.tpot(tokens)));
 }
 
 fn gaps(object: &mut Object<'_>, sample: &Sample) {
-    object.number("events", sample.events.into());
+    object.number(key!("events"), sample.events.into());
     let gaps = sample.gaps;
     if let Some(mean) = gaps.sum.as_u64().checked_div(gaps.count.into()) {
-        object.number("gap_count", gaps.count.into());
-        object.millis("gap_mean_ms", Some(Nanos::new(mean)));
-        object.millis("gap_max_ms", Some(gaps.max));
-        object.number("largest_burst", gaps.largest_burst.into());
+        object.number(key!("gap_count"), gaps.count.into());
+        object.millis(key!("gap_mean_ms"), Some(Nanos::new(mean)));
+        object.millis(key!("gap_max_ms"), Some(gaps.max));
+        object.number(key!("largest_burst"), gaps.largest_burst.into());
     }
 }
 
 fn outcome(object: &mut Object<'_>, sample: &Sample) {
     if sample.status != 0 {
-        object.number("status", sample.status.into());
+        object.number(key!("status"), sample.status.into());
     }
-    object.word("outcome", sample.outcome.name());
+    object.word(key!("outcome"), sample.outcome.name());
     if let Outcome::Failed(class) = sample.outcome {
-        object.word("error", class.name());
+        object.word(key!("error"), class.name());
     }
     if let Some(verdict) = sample.verdict {
-        object.word("verdict", verdict.name());
+        object.word(key!("verdict"), verdict.name());
     }
 }
 
 fn usage(object: &mut Object<'_>, sample: &Sample) {
     let usage = &sample.usage;
-    tokens(object, ["prompt_tokens", "prompt_tokens_source"], usage.prompt);
-    tokens(object, ["completion_tokens", "completion_tokens_source"], usage.completion);
+    tokens(object, [key!("prompt_tokens"), key!("prompt_tokens_source")], usage.prompt);
+    tokens(object, [key!("completion_tokens"), key!("completion_tokens_source")], usage.completion);
     if usage.cached > 0 {
-        object.number("cached_tokens", usage.cached.into());
+        object.number(key!("cached_tokens"), usage.cached.into());
     }
     if usage.reasoning > 0 {
-        object.number("reasoning_tokens", usage.reasoning.into());
+        object.number(key!("reasoning_tokens"), usage.reasoning.into());
     }
 }
 
@@ -113,76 +125,69 @@ fn tokens(object: &mut Object<'_>, [count, source]: [&str; 2], tokens: TokenCoun
     }
 }
 
-/// A JSON object under construction.
+/// A JSON object under construction. Keys are those of [`key!`].
 struct Object<'a> {
+    /// Where it begins in `out`.
+    start: usize,
     out: &'a mut Vec<u8>,
-    first: bool,
 }
 
 impl Object<'_> {
-    /// `key` and `word` are our own words, which need no escapes.
+    /// `word` is one of our own, which needs no escapes.
     fn word(&mut self, key: &str, word: &str) {
-        self.key(key);
+        self.put(key);
         self.out.push(b'"');
-        self.out.extend_from_slice(word.as_bytes());
+        self.put(word);
         self.out.push(b'"');
     }
 
     fn text(&mut self, key: &str, text: &str) {
-        self.key(key);
+        if text.bytes().all(is_plain) {
+            return self.word(key, text);
+        }
+        self.put(key);
         self.out.push(b'"');
         text.bytes().for_each(|byte| self.escaped(byte));
         self.out.push(b'"');
     }
 
     fn number(&mut self, key: &str, number: u64) {
-        self.key(key);
-        self.digits(number);
+        self.put(key);
+        self.put(itoa::Buffer::new().format(number));
     }
 
     fn flag(&mut self, key: &str, flag: bool) {
-        self.key(key);
-        self.out.extend_from_slice(if flag { b"true" } else { b"false" });
+        self.put(key);
+        self.put(if flag { "true" } else { "false" });
     }
 
     fn millis(&mut self, key: &str, length: Option<Nanos>) {
         let Some(length) = length else { return };
-        self.key(key);
-        self.digits(length.as_u64() / 1_000_000);
+        self.number(key, length.as_u64() / 1_000_000);
         self.fraction(length.as_u64() % 1_000_000);
     }
 
     /// The decimals of `nanos` millionths, without zeros at the end.
-    fn fraction(&mut self, mut nanos: u64) {
+    fn fraction(&mut self, nanos: u64) {
         if nanos == 0 {
             return;
         }
+        // The 1 in front keeps the zeros after it, and makes way for the point.
+        let mut buffer = itoa::Buffer::new();
+        let digits = buffer.format(1_000_000 + nanos).trim_end_matches('0');
         self.out.push(b'.');
-        let mut place = 100_000;
-        while nanos > 0 {
-            self.digits(nanos / place);
-            nanos %= place;
-            place /= 10;
-        }
+        self.put(&digits[1..]);
     }
 
     fn end(self) {
+        self.out[self.start] = b'{';
         self.out.extend_from_slice(b"}\n");
     }
 
-    fn key(&mut self, key: &str) {
-        self.out.push(if self.first { b'{' } else { b',' });
-        self.first = false;
-        self.out.push(b'"');
-        self.out.extend_from_slice(key.as_bytes());
-        self.out.extend_from_slice(b"\":");
+    fn put(&mut self, text: &str) {
+        self.out.extend_from_slice(text.as_bytes());
     }
 
-    fn digits(&mut self, number: u64) {
-        self.out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
-    }
-
-    /// Bytes of UTF-8 beyond ASCII need no escape in JSON.
     fn escaped(&mut self, byte: u8) {
         const HEX: &[u8; 16] = b"0123456789abcdef";
         match byte {
@@ -195,4 +200,9 @@ impl Object<'_> {
             _ => self.out.push(byte),
         }
     }
+}
+
+/// Does a byte stand for itself in JSON? Those of UTF-8 beyond ASCII do.
+const fn is_plain(byte: u8) -> bool {
+    !matches!(byte, b'"' | b'\\' | 0..0x20)
 }

@@ -26,6 +26,12 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
         let label = if group.warmup { format!("{name} (warm-up)") } else { name.to_owned() };
         table.row(row(label, &group.accounting()));
     }
+    if summary.by_lane.len() > 1 {
+        for group in &summary.by_lane {
+            let name = group.lane.as_deref().unwrap_or_default();
+            table.row(row(format!("lane {name}"), &group.accounting()));
+        }
+    }
     table.row(row("all".to_owned(), &summary.accounting()));
     table.write(page);
 }

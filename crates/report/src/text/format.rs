@@ -2,14 +2,22 @@
 
 /// A time in the unit that leaves at most three digits before the point: `850us`, `12.3ms`, `1.20s`.
 pub(super) fn time(millis: f64) -> String {
-    let nanos = millis * 1e6;
-    for (unit, size, next) in [("ns", 1.0, 1e3), ("us", 1e3, 1e6), ("ms", 1e6, 1e9)] {
-        // What would round up to 1000 of a unit is shown as 1.00 of the next.
-        if nanos < next * 0.9995 {
-            return format!("{}{unit}", digits(nanos / size));
-        }
-    }
-    format!("{}s", digits(nanos / 1e9))
+    let (unit, size) = unit(millis);
+    format!("{}{unit}", digits(millis / size))
+}
+
+/// Two times, in the unit that suits `millis`: `5.70, 6.20`.
+pub(super) fn range(millis: f64, low: f64, high: f64) -> String {
+    let (_, size) = unit(millis);
+    format!("{}, {}", digits(low / size), digits(high / size))
+}
+
+/// A unit of time, and its length in milliseconds.
+fn unit(millis: f64) -> (&'static str, f64) {
+    // What would round up to 1000 of a unit is shown as 1.00 of the next.
+    let fits = |&&(_, size): &&(&str, f64)| millis < size * 999.5;
+    let units = [("ns", 1e-6), ("us", 1e-3), ("ms", 1.0)];
+    units.iter().find(fits).copied().unwrap_or(("s", 1e3))
 }
 
 /// [`time`], or `-` where there is none.

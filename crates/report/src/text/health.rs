@@ -1,6 +1,6 @@
 //! What the instrument measured of itself.
 
-use plimsoll_metrics::{InstrumentHealth, Lag};
+use plimsoll_metrics::{CalibrationQuote, InstrumentHealth, Lag};
 
 use super::Page;
 use super::format;
@@ -13,18 +13,24 @@ pub(super) fn write(page: &mut Page, health: &InstrumentHealth) {
         ("dispatch lag", health.dispatch_lag_ms.map(lag)),
         ("read lag", health.read_lag_ms.map(lag)),
         ("receive times by", health.kernel_timestamps.map(stamps)),
-        ("timer", health.timer.clone()),
+        ("timer", timer(health)),
         ("workers", workers(health)),
         ("CPU time", cpu(health)),
         ("context switches", switches(health)),
         ("steal", health.steal_share.map(format::share)),
+        ("held up by a quota", health.throttled_share.map(format::share)),
         ("file descriptors", used(health.fd_peak, health.fd_limit)),
-        ("local ports", health.ephemeral_ports.map(format::count)),
+        (
+            "local ports",
+            used(health.ports_peak, health.ephemeral_ports).map(|used| format!("up to {used}")),
+        ),
+        ("TCP retransmits", health.retransmits.map(retransmits)),
         ("connections", connections(health)),
         ("peak in flight", health.peak_in_flight.map(format::count)),
         ("conversations", conversations(health)),
         ("rows written", rows(health)),
         ("generator errors", Some(errors(health))),
+        ("calibration", Some(calibration(health.calibration.as_ref()))),
     ]);
     for law in &health.littles_law {
         page.line(&format!(
@@ -38,8 +44,8 @@ pub(super) fn write(page: &mut Page, health: &InstrumentHealth) {
 }
 
 fn lag(lag: Lag) -> String {
-    let [p50, p99, max] = [lag.p50, lag.p99, lag.max].map(format::time);
-    format!("p50 {p50}, p99 {p99}, max {max}")
+    let [mean, p50, p99, max] = [lag.mean, lag.p50, lag.p99, lag.max].map(format::time);
+    format!("mean {mean}, p50 {p50}, p99 {p99}, max {max}")
 }
 
 fn arrivals(health: &InstrumentHealth) -> Option<String> {
@@ -51,13 +57,39 @@ fn stamps(kernel: bool) -> String {
     if kernel { "the kernel's time stamps" } else { "the user-space clock" }.to_owned()
 }
 
+fn timer(health: &InstrumentHealth) -> Option<String> {
+    let step = health.clock_step_ns.map(|step| format!("clock steps of {step} ns"));
+    let parts: Vec<_> = health.timer.iter().cloned().chain(step).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// Of the whole host: the kernel does not count them by process.
+fn retransmits(count: u64) -> String {
+    format!("{} by this host", format::count(count))
+}
+
+fn calibration(quote: Option<&CalibrationQuote>) -> String {
+    let Some(quote) = quote else {
+        return "none on this host: `plimsoll calibrate` shows how far its numbers can be wrong"
+            .to_owned();
+    };
+    let floor = quote.floor_us.map(|us| format!("floor {}", format::time(us / 1e3)));
+    let rate = quote.max_rate.map(|rate| format!("up to {}/s", format::digits(rate)));
+    let mut parts =
+        vec![quote.when.clone(), format!("{} tests passed, {} failed", quote.passed, quote.failed)];
+    parts.extend(floor.into_iter().chain(rate));
+    parts.join(", ")
+}
+
 fn workers(health: &InstrumentHealth) -> Option<String> {
     let workers = health.workers?;
     let busiest = health.busiest_worker().map(format::share);
-    Some(match busiest {
-        Some(share) => format!("{workers}, the busiest used {share} of a CPU"),
-        None => workers.to_string(),
-    })
+    let waited = health.worker_wait_shares.iter().copied().reduce(f64::max).map(format::share);
+    let busiest = busiest.map(|share| format!("the busiest used {share} of a CPU"));
+    let waited = waited.map(|share| format!("waited for one up to {share} of the time"));
+    let parts: Vec<_> =
+        [Some(workers.to_string()), busiest, waited].into_iter().flatten().collect();
+    Some(parts.join(", "))
 }
 
 fn cpu(health: &InstrumentHealth) -> Option<String> {

@@ -8,8 +8,8 @@ use plimsoll_measure::{
     ScenarioId, StageId, Timeline, TokenCount, Usage, Verdict,
 };
 use plimsoll_metrics::{
-    Conversations, Ended, Environment, InstrumentHealth, LaneInfo, LoadModel, Recorder, RunFacts,
-    RunInfo, RunSummary, StageInfo, Threshold,
+    CalibrationQuote, Conversations, Ended, Environment, InstrumentHealth, LaneInfo, LoadModel,
+    Recorder, RunFacts, RunInfo, RunSummary, Snapshot, StageInfo, Threshold,
 };
 
 /// Compares with a file of `tests/golden`. Refresh all of them with
@@ -93,7 +93,7 @@ pub(crate) fn facts() -> RunFacts {
         start_s,
         duration_s,
         peak_in_flight,
-        mean_in_flight: (model == LoadModel::Closed && start_s > 0.0).then_some(6.5),
+        mean_in_flight: (model == LoadModel::Closed && start_s > 0.0).then_some(6.3),
     };
     RunFacts {
         run: RunInfo {
@@ -143,7 +143,19 @@ pub(crate) fn health() -> InstrumentHealth {
         cpu_system_s: Some(3.1),
         voluntary_switches: Some(81_234),
         involuntary_switches: Some(321),
+        worker_wait_shares: vec![0.01, 0.02],
         steal_share: Some(0.0),
+        throttled_share: Some(0.0),
+        clock_step_ns: Some(21),
+        retransmits: Some(3),
+        ports_peak: Some(44),
+        calibration: Some(CalibrationQuote {
+            when: "2025-11-20 08:00:00 UTC".to_owned(),
+            passed: 19,
+            failed: 0,
+            floor_us: Some(14.0),
+            max_rate: Some(152_000.0),
+        }),
         fd_limit: Some(1_048_576),
         fd_peak: Some(41),
         ephemeral_ports: Some(28_232),
@@ -155,11 +167,12 @@ pub(crate) fn health() -> InstrumentHealth {
     }
 }
 
-/// Every turn of the run.
+/// Every turn of the run, in the order in which they ended.
 pub(crate) fn samples() -> Vec<Sample> {
     let mut samples: Vec<_> = (0..50).map(|i| sample(0, 0, i * 10_000, 60_000)).collect();
     for i in 0..1_000 {
-        let service = 50_000 + i * 25;
+        // Every length once, in an order without a drift: 577 and 1,000 have no common divisor.
+        let service = 50_000 + (i * 577 % 1_000) * 25;
         let scenario = u16::from(i % 4 == 0);
         samples.push(sample(1, scenario, 1_000_000 + i * 9_900, service));
         samples.push(sample(2, scenario, 11_000_000 + i * 10_000, service * 2));
@@ -172,6 +185,7 @@ pub(crate) fn samples() -> Vec<Sample> {
     samples.extend((0..7).map(|_| ended(odd, Outcome::Failed(ErrorClass::ServerError), 503)));
     samples.extend((0..2).map(|_| ended(odd, Outcome::Failed(ErrorClass::Reset), 0)));
     samples.push(ended(sample(2, 1, 12_000_000, 30_000_000), Outcome::TimedOut, 0));
+    samples.sort_by_key(|sample| sample.timeline.finished);
     samples
 }
 
@@ -189,13 +203,21 @@ pub(crate) fn thresholds() -> Vec<Threshold> {
     written.iter().map(|(metric, bound)| Threshold::parse(metric, bound).unwrap()).collect()
 }
 
+/// The samples are counted in intervals of a second, as they are in a run.
 pub(crate) fn summary(facts: RunFacts, health: InstrumentHealth) -> RunSummary {
     let mut recorder = Recorder::new(stage_ends());
+    let mut snapshot = Snapshot::new();
+    let mut second = 0;
     for sample in samples() {
+        let now = sample.timeline.finished.unwrap_or_default().as_nanos() / 1_000_000_000;
+        if std::mem::replace(&mut second, now) != now {
+            snapshot.append(recorder.take());
+        }
         recorder.scheduled(sample.stage, sample.scenario, sample.lane);
         let gap = sample.gaps.sum.as_u64().checked_div(sample.gaps.count.into());
         let gaps = vec![Nanos::new(gap.unwrap_or_default()); sample.gaps.count as usize];
         recorder.record(&sample, &gaps);
     }
-    RunSummary::build(facts, health, &recorder.take(), &thresholds()).unwrap()
+    snapshot.append(recorder.take());
+    RunSummary::build(facts, health, &snapshot, &thresholds()).unwrap()
 }

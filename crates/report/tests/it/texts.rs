@@ -18,7 +18,7 @@ fn a_valid_run_reads_like_this() {
 fn an_invalid_run_says_so_before_any_number() {
     let mut facts = facts();
     facts.run.ended = Ended::Interrupted;
-    let late = Some(Lag { p50: 3.0, p99: 250.0, max: 900.0 });
+    let late = Some(Lag { p50: 3.0, p99: 250.0, max: 900.0, mean: 9.0 });
     let health = InstrumentHealth {
         pacing_lag_ms: late,
         achieved_arrivals: Some(640),
