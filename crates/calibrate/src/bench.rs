@@ -127,7 +127,9 @@ impl Bench {
         control: &Control,
         observe: &mut (dyn FnMut(&Progress<'_>) + Send),
     ) -> Result<Ran, CalibrateError> {
-        self.on_generator_core(|| {
+        // Several workers need several cores. The server's notes are the kernel's, and do not suffer.
+        let core = self.generator_core().filter(|_| plan.limits.workers == Some(1));
+        on_core(core, || {
             let (seed, run) = (plan.seed, Run::prepare(plan)?);
             let (clock, keep) = (run.clock(), Keep::default());
             let result = run.start(Some(Box::new(keep.clone())), control, observe)?;
@@ -142,7 +144,7 @@ impl Bench {
         control: &Control,
         observe: &mut (dyn FnMut(&Progress<'_>) + Send),
     ) -> Result<RunResult, CalibrateError> {
-        self.on_generator_core(|| Ok(Run::prepare(plan)?.start(None, control, observe)?))
+        on_core(self.generator_core(), || Ok(Run::prepare(plan)?.start(None, control, observe)?))
     }
 
     /// Does something on the generator's core; what it starts stays there.
@@ -150,14 +152,25 @@ impl Bench {
         &self,
         work: impl FnOnce() -> Result<T, CalibrateError> + Send,
     ) -> Result<T, CalibrateError> {
-        let core = self.cores.map(|cores| cores.generator);
-        let body = move || {
-            core.map_or(Ok(()), stay_on)?;
-            work()
-        };
-        thread::scope(|scope| scope.spawn(body).join())
-            .unwrap_or_else(|_| Err(CalibrateError::panicked()))
+        on_core(self.generator_core(), work)
     }
+
+    fn generator_core(&self) -> Option<usize> {
+        self.cores.map(|cores| cores.generator)
+    }
+}
+
+/// Does something in a thread that stays on a core, as all threads and processes do that it starts.
+fn on_core<T: Send>(
+    core: Option<usize>,
+    work: impl FnOnce() -> Result<T, CalibrateError> + Send,
+) -> Result<T, CalibrateError> {
+    let body = move || {
+        core.map_or(Ok(()), stay_on)?;
+        work()
+    };
+    thread::scope(|scope| scope.spawn(body).join())
+        .unwrap_or_else(|_| Err(CalibrateError::panicked()))
 }
 
 /// The plan of a test. One worker, unless the profile says otherwise.

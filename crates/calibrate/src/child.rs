@@ -76,8 +76,9 @@ impl Tool {
     pub(crate) fn finish(mut self) -> Result<Outcome, CalibrateError> {
         let status =
             self.child.wait().map_err(CalibrateError::system("cannot wait for the tool"))?;
-        let folders = fs::read_dir(&self.out).map_err(CalibrateError::system("no run's folder"))?;
-        let folder = folders.filter_map(Result::ok).next();
+        let mut folders =
+            fs::read_dir(&self.out).map_err(CalibrateError::system("no run's folder"))?;
+        let folder = folders.find_map(Result::ok);
         let path = folder.map(|folder| folder.path().join("summary.json")).unwrap_or_default();
         let text =
             fs::read_to_string(path).map_err(CalibrateError::system("the tool left no summary"))?;

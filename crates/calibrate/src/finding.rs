@@ -182,8 +182,9 @@ impl fmt::Display for Finding {
             let passed = self.checks.iter().filter(|check| check.passes()).count();
             write!(f, "; {passed} of {} figures in bounds", self.checks.len())?;
         }
-        let broken = self.checks.iter().filter(|check| !check.passes());
-        for check in broken.skip(1).take(MOST_BROKEN) {
+        let shown = self.worst();
+        let broken = self.checks.iter().filter(|check| !check.passes() && Some(*check) != shown);
+        for check in broken.take(MOST_BROKEN) {
             write!(f, "\n{:15}{check}", "")?;
         }
         self.notes.iter().try_for_each(|note| write!(f, "\n{:15}note: {note}", ""))

@@ -81,9 +81,9 @@ impl Ran {
     }
 }
 
-/// How long the mock took for a request, in microseconds: from the last byte of it to the handing over of the last
-/// byte of the answer.
+/// How long the mock took for a request, in microseconds: from its arrival, by the kernel's note, to the return of the
+/// `write` of the last byte of the answer.
 pub(crate) fn true_service_us(record: &LogRecord) -> Option<f64> {
     let last = record.chunks.last()?.written;
-    Some(last.checked_sub(record.received)? as f64 / 1e3)
+    Some(last.checked_sub(record.arrived)? as f64 / 1e3)
 }

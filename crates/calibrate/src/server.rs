@@ -3,6 +3,7 @@
 //! Each is started from a [`ServerSpec`], in a process of its own where the tool's binary is at hand (so that it can
 //! be stopped by a signal, and its CPU time is not the generator's), else in this one.
 
+mod note;
 mod phases;
 mod process;
 mod scripted;

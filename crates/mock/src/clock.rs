@@ -1,5 +1,6 @@
 //! The one clock of the mock.
 
+use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
 /// The kernel's monotonic clock, which is also the clock of `timerfd`, and its distance from the wall
@@ -28,6 +29,11 @@ impl Clock {
         read(self.monotonic)
     }
 
+    /// How long ago a reading of the wall clock was.
+    pub(crate) fn age(reading: TimeSpec) -> u64 {
+        read(ClockId::CLOCK_REALTIME).saturating_sub(nanos(reading))
+    }
+
     /// The wall-clock time of a monotonic reading, in nanoseconds since 1970 UTC.
     pub(crate) const fn unix(self, monotonic: u64) -> u64 {
         self.unix_minus_monotonic.saturating_add(monotonic)
@@ -36,7 +42,10 @@ impl Clock {
 
 /// The call fails for unknown clocks only; these two exist on every Linux.
 fn read(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock).unwrap_or_else(|_| nix::sys::time::TimeSpec::new(0, 0));
+    nanos(clock_gettime(clock).unwrap_or_else(|_| TimeSpec::new(0, 0)))
+}
+
+fn nanos(time: TimeSpec) -> u64 {
     let seconds = u64::try_from(time.tv_sec()).unwrap_or(0);
     seconds * 1_000_000_000 + u64::try_from(time.tv_nsec()).unwrap_or(0)
 }

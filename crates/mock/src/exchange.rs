@@ -46,6 +46,7 @@ impl Exchange {
             let mut record = Box::new(describe(head, request_id));
             (record.sequence, record.dialect) = (sequence, dialect);
             record.connection = tap.connection();
+            record.arrived = shared.clock.unix(tap.arrived());
             record.received = shared.clock.unix(tap.first_read());
             record.head_complete = shared.clock.unix(tap.last_read());
             record

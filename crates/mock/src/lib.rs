@@ -13,6 +13,7 @@ mod hash;
 mod law;
 mod log;
 mod mock;
+mod note;
 mod overrides;
 mod plan;
 mod prometheus;

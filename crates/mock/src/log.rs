@@ -97,6 +97,8 @@ pub struct LogRecord {
     pub prompt_blocks: Vec<u64>,
     /// The first 60 characters of the first text, where the configuration wants them.
     pub prompt_head: Option<String>,
+    /// When the first bytes of the request arrived, by the kernel's note; when they were read, where it makes none.
+    pub arrived: u64,
     /// When the first bytes of the request were read.
     pub received: u64,
     /// When the last bytes of its head were read.

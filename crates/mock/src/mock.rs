@@ -15,8 +15,9 @@ use tokio::sync::watch;
 use crate::counters::Stats;
 use crate::error::MockError;
 use crate::log::LogRecord;
+use crate::note;
 use crate::shared::Shared;
-use crate::spec::MockConfig;
+use crate::spec::{LogTarget, MockConfig};
 use crate::worker::{self, Start};
 
 /// Connections that may wait for their acceptance: a load generator opens thousands at once.
@@ -44,6 +45,9 @@ impl Mock {
     pub fn spawn(config: &MockConfig, addr: SocketAddr) -> Result<Self, MockError> {
         config.check()?;
         let listener = listen(addr).map_err(|source| MockError::Listen { addr, source })?;
+        if config.log != LogTarget::None {
+            note::ask(&listener);
+        }
         let bound = listener.local_addr().map_err(|source| MockError::Listen { addr, source })?;
         let (stop, stopped) = watch::channel(false);
         let shared = Arc::new(Shared::new(config)?);

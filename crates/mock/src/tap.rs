@@ -12,13 +12,18 @@ use tokio::net::TcpStream;
 
 use crate::clock::Clock;
 use crate::exchange::Exchange;
+use crate::note;
 
 /// What is known of one connection, shared by its socket, its service and its response bodies.
 #[derive(Debug)]
 pub(crate) struct Tap {
     clock: Clock,
     connection: u64,
-    /// When the first bytes of the next request were read; 0 before.
+    /// Are the kernel's notes wanted?
+    noted: bool,
+    /// When the first bytes of the next request arrived, by the kernel's note; 0 before, and without one.
+    arrived: Cell<u64>,
+    /// When they were read; 0 before.
     first_read: Cell<u64>,
     last_read: Cell<u64>,
     last_write: Cell<u64>,
@@ -32,10 +37,12 @@ pub(crate) struct Tap {
 }
 
 impl Tap {
-    pub(crate) fn new(clock: Clock, connection: u64) -> Self {
+    pub(crate) fn new(clock: Clock, connection: u64, noted: bool) -> Self {
         Self {
             clock,
             connection,
+            noted,
+            arrived: Cell::new(0),
             first_read: Cell::new(0),
             last_read: Cell::new(0),
             last_write: Cell::new(0),
@@ -60,6 +67,14 @@ impl Tap {
         }
     }
 
+    /// When the first bytes of the present request arrived, or were read where the kernel did not note it.
+    pub(crate) fn arrived(&self) -> u64 {
+        match self.arrived.get() {
+            0 => self.first_read(),
+            arrived => arrived,
+        }
+    }
+
     /// When bytes were last read.
     pub(crate) const fn last_read(&self) -> u64 {
         self.last_read.get()
@@ -73,6 +88,7 @@ impl Tap {
     /// The present request is complete: what is read from now on belongs to the next.
     pub(crate) fn end_request(&self) {
         self.first_read.set(0);
+        self.arrived.set(0);
     }
 
     /// Marks the bytes that are handed over now, for [`Tap::poll_written`].
@@ -99,11 +115,12 @@ impl Tap {
         self.reset.set(true);
     }
 
-    fn stamp_read(&self) {
+    fn stamp_read(&self, arrived: Option<u64>) {
         let now = self.clock.now();
         self.last_read.set(now);
         if self.first_read.get() == 0 {
             self.first_read.set(now);
+            self.arrived.set(arrived.unwrap_or(0));
         }
     }
 
@@ -144,9 +161,12 @@ impl Read for Tapped {
         cx: &mut Context<'_>,
         buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
+        // Before the read takes the bytes away; once for each request.
+        let noted = self.tap.noted && self.tap.first_read.get() == 0;
+        let arrived = noted.then(|| note::arrival(self.io.inner(), self.tap.clock)).flatten();
         let result = Pin::new(&mut self.io).poll_read(cx, buffer);
         if let Poll::Ready(Ok(())) = result {
-            self.tap.stamp_read();
+            self.tap.stamp_read(arrived);
         }
         result
     }

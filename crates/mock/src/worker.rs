@@ -121,7 +121,7 @@ async fn attend(worker: Rc<Worker>, stream: StdTcpStream) {
     let Ok(stream) = TcpStream::from_std(stream) else { return };
     // Without it the kernel would hold back small events of a stream; it fails on closed sockets only.
     let _ = stream.set_nodelay(true);
-    let tap = Rc::new(Tap::new(worker.shared.clock, number));
+    let tap = Rc::new(Tap::new(worker.shared.clock, number, worker.shared.log.is_on()));
     let io = Tapped::new(stream, Rc::clone(&tap));
     let service =
         service_fn(move |request| service::serve(Rc::clone(&worker), Rc::clone(&tap), request));

@@ -5,11 +5,11 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use rustls_pki_types::PrivateKeyDer;
 use serde::{Deserialize, Serialize};
 
+use super::note;
 use crate::wait;
 
 /// How the server behaves.
@@ -28,7 +28,7 @@ pub(crate) struct Exchanged {
     pub(crate) connections: u64,
     /// Requests answered.
     pub(crate) requests: u64,
-    /// From the first byte of each client's hello to the last byte of the server's answer to it, in nanoseconds.
+    /// From the arrival of each client's hello to that of its last word, by the kernel's notes, in nanoseconds.
     pub(crate) handshakes: Vec<u64>,
 }
 
@@ -52,6 +52,7 @@ struct Shared {
 impl Phases {
     pub(crate) fn start(addr: SocketAddr, spec: PhasesSpec) -> io::Result<Self> {
         let listener = TcpListener::bind(addr)?;
+        note::ask(&listener)?;
         let addr = listener.local_addr()?;
         let log = Log::default();
         let shared = Shared { spec, tls: Arc::new(tls()?), log: Arc::clone(&log) };
@@ -111,11 +112,8 @@ impl Shared {
         delay: Duration,
     ) -> io::Result<StreamOwned<ServerConnection, TcpStream>> {
         let mut tls = ServerConnection::new(Arc::clone(&self.tls)).map_err(io::Error::other)?;
-        // Waits for the client's hello, without taking it.
-        stream.peek(&mut [0])?;
-        let clock = MonotonicClock::start();
-        let hello = clock.now();
-        wait::until(&clock, hello + Nanos::from(delay));
+        let hello = note::await_arrival(&stream)?;
+        wait::rest(delay);
         while tls.wants_read() && !tls.wants_write() {
             tls.read_tls(&mut stream)?;
             tls.process_new_packets().map_err(io::Error::other)?;
@@ -123,7 +121,8 @@ impl Shared {
         while tls.wants_write() {
             tls.write_tls(&mut stream)?;
         }
-        let took = clock.now().since(hello).as_u64();
+        // The client's last word comes together with its first request.
+        let took = note::await_arrival(&stream)?.saturating_sub(hello);
         self.count(|log| log.handshakes.push(took));
         Ok(StreamOwned::new(tls, stream))
     }

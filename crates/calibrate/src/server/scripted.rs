@@ -7,6 +7,7 @@ use std::time::Duration;
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
 use serde::{Deserialize, Serialize};
 
+use super::note;
 use crate::wait;
 
 const HEAD: &str =
@@ -15,7 +16,7 @@ const HEAD: &str =
 /// One piece of the body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Step {
-    /// When it is due, from the complete request.
+    /// When it is due, from the request's arrival.
     pub(crate) at: Duration,
     /// Its bytes, before HTTP's chunk framing.
     pub(crate) text: String,
@@ -39,6 +40,7 @@ pub(crate) struct Scripted {
 impl Scripted {
     pub(crate) fn start(addr: SocketAddr, script: Script) -> io::Result<Self> {
         let listener = TcpListener::bind(addr)?;
+        note::ask(&listener)?;
         let addr = listener.local_addr()?;
         super::thread("scripted", move || accept(&listener, &script))?;
         Ok(Self { addr })
@@ -61,8 +63,13 @@ fn serve(stream: &TcpStream, script: &Script) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let clock = MonotonicClock::start();
     let mut reader = BufReader::new(stream);
-    while read_request(&mut reader)? {
-        let zero = clock.now();
+    loop {
+        // Nothing is left in the reader between requests: nobody pipelines here.
+        let arrived = note::await_arrival(stream)?;
+        if !read_request(&mut reader)? {
+            return Ok(());
+        }
+        let zero = clock.now() - Nanos::new(note::now().saturating_sub(arrived));
         let mut head = HEAD.to_owned();
         for step in &script.steps {
             let chunk = format!("{:x}\r\n{}\r\n", step.text.len(), step.text);
@@ -72,7 +79,6 @@ fn serve(stream: &TcpStream, script: &Script) -> io::Result<()> {
         }
         write(stream, b"0\r\n\r\n", script.write)?;
     }
-    Ok(())
 }
 
 fn write(mut stream: &TcpStream, bytes: &[u8], most: Option<usize>) -> io::Result<()> {

@@ -1,20 +1,13 @@
-//! A server that does nothing: it answers every request at once with the same bytes.
-//!
-//! It asks the kernel when it received each request (socket(7), `SO_TIMESTAMPNS`). On the loopback interface the
-//! kernel notes that while the client sends, so the note tells when the client sent, however late this server reads.
+//! A server that does nothing: it answers every request at once with the same bytes, and notes when it arrived.
 
 use std::cell::{Cell, RefCell};
-use std::io::{self, IoSliceMut};
+use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd as _;
 use std::rc::Rc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use nix::sys::socket::sockopt::ReceiveTimestampns;
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
-use nix::sys::time::TimeSpec;
-use nix::time::{ClockId, clock_gettime};
+use nix::sys::socket::MsgFlags;
 use serde::{Deserialize, Serialize};
 use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -22,6 +15,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::task::{LocalSet, spawn_local};
 
+use super::note;
 use crate::wait;
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
@@ -34,8 +28,8 @@ const BACKLOG: u32 = 4_096;
 /// How the server behaves.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ZeroSpec {
-    /// A pause of the whole server.
-    pub(crate) pause: Option<Pause>,
+    /// Pauses of the whole server.
+    pub(crate) pauses: Vec<Pause>,
     /// Is every request noted?
     pub(crate) log: bool,
 }
@@ -49,15 +43,13 @@ pub(crate) struct Pause {
     pub(crate) length: Duration,
 }
 
-/// A request that was received. Times are nanoseconds since 1970 UTC.
+/// A request that was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Received {
     /// The number in its path.
     pub(crate) seq: u64,
-    /// When the kernel received it.
+    /// When the kernel received it, in nanoseconds since 1970 UTC.
     pub(crate) at: u64,
-    /// When its answer had been handed to the kernel.
-    pub(crate) answered: u64,
 }
 
 /// The running server.
@@ -74,7 +66,7 @@ impl Zero {
         let listener = runtime.block_on(async { listen(addr) })?;
         let addr = listener.local_addr()?;
         let (stop, stopped) = watch::channel(false);
-        let thread = super::thread("zero", move || run(&runtime, listener, stopped, spec))?;
+        let thread = super::thread("zero", move || run(&runtime, &listener, stopped, spec))?;
         Ok(Self { addr, stop, thread: Some(thread) })
     }
 
@@ -103,6 +95,7 @@ impl Drop for Zero {
 
 fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
     let socket = TcpSocket::new_v4()?;
+    note::ask(&socket)?;
     socket.bind(addr)?;
     socket.listen(BACKLOG)
 }
@@ -116,7 +109,7 @@ struct Shared {
 
 fn run(
     runtime: &Runtime,
-    listener: TcpListener,
+    listener: &TcpListener,
     mut stopped: watch::Receiver<bool>,
     spec: ZeroSpec,
 ) -> Vec<Received> {
@@ -124,7 +117,7 @@ fn run(
     let tasks = LocalSet::new();
     tasks.block_on(runtime, async {
         tokio::select! {
-            () = accept(&listener, &shared) => {}
+            () = accept(listener, &shared) => {}
             _ = stopped.wait_for(|stopped| *stopped) => {}
         }
     });
@@ -135,8 +128,6 @@ fn run(
 async fn accept(listener: &TcpListener, shared: &Rc<Shared>) {
     while let Ok((stream, _)) = listener.accept().await {
         let _ = stream.set_nodelay(true);
-        // Without the kernel's notes a request is noted when it is read.
-        let _ = setsockopt(&stream, ReceiveTimestampns, &true);
         let shared = Rc::clone(shared);
         spawn_local(async move {
             // A client that breaks a connection has its reasons.
@@ -150,8 +141,10 @@ async fn serve(stream: &TcpStream, shared: &Rc<Shared>) -> io::Result<()> {
     let mut held = 0;
     loop {
         stream.readable().await?;
-        let read = stream.try_io(Interest::READABLE, || receive(stream, &mut buffer[held..]));
-        let (length, note) = match read {
+        let read = stream.try_io(Interest::READABLE, || {
+            note::receive(stream, &mut buffer[held..], MsgFlags::MSG_DONTWAIT)
+        });
+        let (length, at) = match read {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
             read => read?,
         };
@@ -163,7 +156,6 @@ async fn serve(stream: &TcpStream, shared: &Rc<Shared>) -> io::Result<()> {
             continue;
         }
         shared.begin();
-        let at = note.unwrap_or_else(wall);
         answer(stream).await?;
         shared.note(&buffer[..held], at);
         held = 0;
@@ -183,19 +175,23 @@ async fn answer(stream: &TcpStream) -> io::Result<()> {
 }
 
 impl Shared {
-    /// The first request starts the clock of the pause.
+    /// The first request starts the clock of the pauses.
     fn begin(&self) {
-        let Some(pause) = self.spec.pause.filter(|_| !self.begun.replace(true)) else { return };
-        spawn_local(async move {
-            tokio::time::sleep(pause.after).await;
-            // Blocks the only thread: nothing is accepted, read or answered.
-            wait::rest(pause.length);
-        });
+        if self.begun.replace(true) {
+            return;
+        }
+        for pause in self.spec.pauses.clone() {
+            spawn_local(async move {
+                tokio::time::sleep(pause.after).await;
+                // Blocks the only thread: nothing is accepted, read or answered.
+                wait::rest(pause.length);
+            });
+        }
     }
 
     fn note(&self, head: &[u8], at: u64) {
         if self.spec.log {
-            self.log.borrow_mut().push(Received { seq: number(head), at, answered: wall() });
+            self.log.borrow_mut().push(Received { seq: number(head), at });
         }
     }
 }
@@ -204,27 +200,6 @@ impl Shared {
 fn number(head: &[u8]) -> u64 {
     let digits = head.iter().skip(5).take_while(|byte| byte.is_ascii_digit());
     digits.fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
-}
-
-/// One read, with the kernel's note about the last of its bytes.
-fn receive(stream: &TcpStream, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
-    let mut room = nix::cmsg_space!(TimeSpec);
-    let mut slices = [IoSliceMut::new(buffer)];
-    let fd = stream.as_raw_fd();
-    let message = recvmsg::<()>(fd, &mut slices, Some(&mut room), MsgFlags::MSG_DONTWAIT)?;
-    let note = message.cmsgs()?.find_map(|message| match message {
-        ControlMessageOwned::ScmTimestampns(time) => Some(nanos(time)),
-        _ => None,
-    });
-    Ok((message.bytes, note))
-}
-
-fn wall() -> u64 {
-    clock_gettime(ClockId::CLOCK_REALTIME).map_or(0, nanos)
-}
-
-fn nanos(time: TimeSpec) -> u64 {
-    u64::try_from(Duration::from(time).as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -240,7 +215,7 @@ mod tests {
             ZeroSpec { log: true, ..ZeroSpec::default() },
         )
         .unwrap();
-        let before = wall();
+        let before = note::now();
         let mut client = Client::connect(zero.addr()).unwrap();
         for seq in [7, 123] {
             // In two pieces.
@@ -252,8 +227,6 @@ mod tests {
         }
         let log = zero.finish();
         assert_eq!(log.iter().map(|received| received.seq).collect::<Vec<_>>(), [7, 123]);
-        assert!(
-            before <= log[0].at && log[0].at <= log[0].answered && log[0].answered <= log[1].at
-        );
+        assert!(before <= log[0].at && log[0].at <= log[1].at && log[1].at <= note::now());
     }
 }

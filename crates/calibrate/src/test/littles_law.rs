@@ -11,7 +11,7 @@ const USERS: f64 = 20.0;
 
 /// Twenty users without a pause: `N = X R`, whatever the distribution of the times.
 pub(super) fn t13_steady_state(bench: &Bench) -> Result<Found, CalibrateError> {
-    let seconds = bench.either(3, 30);
+    let seconds = bench.either(2, 30);
     let mut checks = Vec::new();
     for (name, law) in [("constant", "10ms"), ("exponential", "{exponential: {mean: 10ms}}")] {
         let mock = bench.mock(&format!("ttft: {law}"))?;

@@ -1,5 +1,7 @@
 //! T17: shards merged are one recorder, whatever their number and order.
 
+use std::fmt::Write as _;
+
 use plimsoll_measure::{LaneId, Moment, Nanos, Sample, ScenarioId, Seed, StageId};
 use plimsoll_metrics::{Cell, Metric, Recorder, Snapshot};
 
@@ -60,7 +62,9 @@ fn fingerprint(cell: &Cell) -> Result<String, CalibrateError> {
     let mut text = format!("{:?}", cell.counters());
     for metric in Metric::ALL {
         if let Some(distribution) = cell.distribution(metric) {
-            text += &format!(
+            // Writing to a text never fails.
+            let _ = write!(
+                text,
                 "\n{metric:?} {} {} {:?} {:?} {}",
                 distribution.count(),
                 distribution.sum(),

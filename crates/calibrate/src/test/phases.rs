@@ -29,7 +29,7 @@ pub(super) fn t16_phases(bench: &Bench) -> Result<Found, CalibrateError> {
     match ports_run_out(bench) {
         Ok(check) => checks.push(check),
         Err(CalibrateError::Missing(why)) => {
-            notes.push(format!("ports are not exhausted here: {why}"))
+            notes.push(format!("ports are not exhausted here: {why}"));
         }
         Err(error) => return Err(error),
     }
@@ -109,8 +109,8 @@ fn ports_run_out(bench: &Bench) -> Result<Check, CalibrateError> {
     let missing =
         |why: &str| CalibrateError::Missing(format!("needs `unshare -rn` and `ip` ({why})"));
     command.status().map_err(|error| missing(&error.to_string()))?;
-    let folder = std::fs::read_dir(&out).map_err(|_| missing("no network of its own"))?;
-    let summary = folder.filter_map(Result::ok).next().map(|f| f.path().join("summary.json"));
+    let mut folder = std::fs::read_dir(&out).map_err(|_| missing("no network of its own"))?;
+    let summary = folder.find_map(Result::ok).map(|f| f.path().join("summary.json"));
     let text = std::fs::read_to_string(summary.unwrap_or_default())
         .map_err(|_| missing("the tool left no summary"))?;
     let summary: RunSummary = serde_json::from_str(&text)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_measure::{Clock as _, Moment, MonotonicClock};
+use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, StageId};
 use plimsoll_metrics::Metric;
 
 use super::{Found, NUMBERED};
@@ -26,14 +26,22 @@ struct Stall {
 
 const RATE: f64 = 1_000.0;
 
+/// Before the measured stage the server pauses under load, so that as many connections are open as the stall needs:
+/// opening a thousand at its end would keep the server busy beyond it.
+const CROWDED: &str = "w@4000:300ms,w@100:700ms";
+const CROWD: Pause = Pause { after: Duration::ZERO, length: Duration::from_millis(320) };
+const WARM_UP: Duration = Duration::from_secs(1);
+/// The stage that is measured.
+const MEASURED: StageId = StageId(2);
+
 impl Stall {
-    const fn new(name: &'static str, begin: f64, tenths: u64) -> Self {
+    const fn new(name: &'static str, begin: f64, seconds: u64) -> Self {
         // A tenth of the run, always.
         Self {
             name,
             begin,
-            run: Duration::from_millis(tenths * 1_000),
-            length: Duration::from_millis(tenths * 100),
+            run: Duration::from_secs(seconds),
+            length: Duration::from_millis(seconds * 100),
         }
     }
 
@@ -43,7 +51,7 @@ impl Stall {
 
     /// Seconds of the stall in which requests were due.
     fn share_in_run(&self) -> f64 {
-        self.length.as_secs_f64().min((self.run - self.after()).as_secs_f64())
+        self.length.min(self.run.saturating_sub(self.after())).as_secs_f64()
     }
 
     /// Requests due during the stall wait for its end: from all of it down to `S - d`, evenly, where `S` is its
@@ -61,8 +69,11 @@ impl Stall {
     fn checks(&self, how: &str, ran: &Ran) -> [Check; 3] {
         let what = |figure: &str| format!("{} {how}, {figure}", self.name);
         let (p99, mean) = (self.p99_s() * 1e3, self.mean_s() * 1e3);
-        let measured_p99 = ran.quantile_us(Metric::ResponseTime, 0.99) / 1e3;
-        let measured_mean = ran.mean_us(Metric::ResponseTime) / 1e3;
+        let cell = ran.result.snapshot.total(|key| key.stage == MEASURED);
+        let times = cell.distribution(Metric::ResponseTime);
+        let ms = |time: Option<Nanos>| time.map_or(f64::NAN, Nanos::as_millis_f64);
+        let measured_p99 = ms(times.and_then(|times| times.nearest_rank(0.99)));
+        let measured_mean = ms(times.and_then(plimsoll_metrics::Distribution::mean));
         let expected = RATE * self.run.as_secs_f64();
         [
             Check::within(what("p99"), "ms", measured_p99, p99, p99 * 0.01),
@@ -70,7 +81,7 @@ impl Stall {
             Check::within(
                 what("requests answered"),
                 "",
-                ran.accounting().completed as f64,
+                cell.accounting().completed as f64,
                 expected,
                 1.0,
             ),
@@ -78,13 +89,13 @@ impl Stall {
     }
 
     fn stages(&self) -> String {
-        format!("{NUMBERED}stages: '@{RATE}:{}ms'", self.run.as_millis())
+        format!("{NUMBERED}stages: '{CROWDED},@{RATE}:{}ms'", self.run.as_millis())
     }
 }
 
 /// The whole target stands still for a tenth of the run: by a pause inside the server, and by stopping its process.
 pub(super) fn t4_stalled_target(bench: &Bench) -> Result<Found, CalibrateError> {
-    let short = bench.either(3, 10);
+    let short = bench.either(2, 10);
     let (mut checks, mut notes) = (Vec::new(), Vec::new());
     for stall in [
         Stall::new("at the start", 0.0, short),
@@ -104,20 +115,21 @@ pub(super) fn t4_stalled_target(bench: &Bench) -> Result<Found, CalibrateError> 
 }
 
 fn pause(bench: &Bench, stall: &Stall) -> Result<Ran, CalibrateError> {
-    let pause = Pause { after: stall.after(), length: stall.length };
-    let zero = bench.serve(ServerSpec::Zero(ZeroSpec { pause: Some(pause), log: false }))?;
+    let pause = Pause { after: WARM_UP + stall.after(), length: stall.length };
+    let zero =
+        bench.serve(ServerSpec::Zero(ZeroSpec { pauses: vec![CROWD, pause], log: false }))?;
     bench.run(&zero.url(), &stall.stages())
 }
 
 fn stop(bench: &Bench, stall: &Stall) -> Result<Ran, CalibrateError> {
-    let zero = bench.serve(ServerSpec::Zero(ZeroSpec::default()))?;
+    let zero = bench.serve(ServerSpec::Zero(ZeroSpec { pauses: vec![CROWD], log: false }))?;
     let process = zero.process().ok_or_else(|| {
         CalibrateError::Missing("the reference server has no process of its own".to_owned())
     })?;
     let (run, url) = (stall.stages(), zero.url());
     std::thread::scope(|scope| {
         let ran = scope.spawn(|| bench.run(&url, &run));
-        wait::rest(stall.after());
+        wait::rest(WARM_UP + stall.after());
         process.stop()?;
         wait::rest(stall.length);
         process.go_on()?;
