@@ -27,7 +27,7 @@ fn plain(index: usize) -> Sample {
     let service = 300 + (index as u64 * 37) % 200;
     Sample {
         stage: StageId(1),
-        scenario: ScenarioId(u16::from(index % 4 == 0)),
+        scenario: ScenarioId(u16::from(index.is_multiple_of(4))),
         lane: LaneId(0),
         conversation: ConversationKey::arrival(index as u64),
         turn: 0,

@@ -208,7 +208,9 @@ mod tests {
 
     fn sparse(values: &[u8]) -> Sparse {
         let mut counts = BTreeMap::new();
-        values.iter().for_each(|value| *counts.entry(u32::from(*value)).or_default() += 1);
+        for value in values {
+            *counts.entry(u32::from(*value)).or_default() += 1;
+        }
         Sparse(counts.into_iter().collect())
     }
 

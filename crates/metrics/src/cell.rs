@@ -49,7 +49,9 @@ impl Cell {
         Metric::each(sample, |metric, value| self.values(metric).record(value));
         if !gaps.is_empty() && Metric::Itl.population().covers(sample.outcome) {
             let values = self.values(Metric::Itl);
-            gaps.iter().for_each(|gap| values.record(*gap));
+            for gap in gaps {
+                values.record(*gap);
+            }
         }
     }
 

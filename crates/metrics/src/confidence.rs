@@ -175,9 +175,11 @@ pub(crate) fn interval(whole: &Distribution, q: f64, spread: &Spread) -> Result<
 /// low, which is added.
 fn correction(residuals: &[f64], square: f64) -> f64 {
     let neighbours: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    if square <= 0.0 {
+        return 1.0;
+    }
     let r = neighbours / square + 1.0 / residuals.len() as f64;
-    // NaN where every residual is 0: max takes the other.
-    let r = r.max(0.0).min(MOST_CORRELATED);
+    let r = r.clamp(0.0, MOST_CORRELATED);
     (1.0 + r) / (1.0 - r)
 }
 

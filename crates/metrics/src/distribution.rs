@@ -201,6 +201,10 @@ fn buckets<C: Counter>(histogram: &Histogram<C>, tell: &mut dyn FnMut(u32, u64))
 
 /// A number for the bucket of a value: higher values never have a lower one, and values have the same
 /// one exactly where the histogram does not tell them apart.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "at most 11 bits are left after the shift, which is at most 44"
+)]
 pub(crate) const fn bucket(nanos: u64) -> u32 {
     /// The histogram's unit: the largest power of two within [`LOWEST`].
     const UNIT_BITS: u32 = LOWEST.ilog2();
@@ -208,7 +212,6 @@ pub(crate) const fn bucket(nanos: u64) -> u32 {
     const SUB_BITS: u32 = 10;
     let units = nanos >> UNIT_BITS;
     let shift = (u64::BITS - units.leading_zeros()).saturating_sub(SUB_BITS + 1);
-    // At most 11 bits are left after the shift, and shift is at most 44.
     (shift << SUB_BITS) + (units >> shift) as u32
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use plimsoll_measure::ErrorClass;
 
 use super::{COUNTERS, Metric, RATES, side_word};
+use crate::batches::WITH_INTERVALS;
 use crate::quantile::{QUANTILES, samples_needed};
 
 const HEAD: &str = "# Metrics
@@ -58,6 +59,10 @@ const PERCENTILES: &str = "
 A percentile is given only where at least 10 samples lie beyond it on either side: `ceil(10 / (1 - q))` samples for an upper
 quantile `q`. Otherwise the value is `null` in JSON, empty in CSV, `-` in tables, and a threshold on it is inconclusive.
 
+95 % confidence intervals that allow for autocorrelation stand in `ci` in JSON and in the `_ci_low_ms` and `_ci_high_ms`
+columns in CSV, for {intervals}. How they are made, and when
+there is none: [statistics](../statistics.md).
+
 | percentile | samples needed |
 |---|---|
 ";
@@ -81,7 +86,8 @@ pub fn reference() -> String {
     for class in ErrorClass::ALL {
         row(&mut page, &[&code(class.name()), side_word(class.side())]);
     }
-    page.push_str(PERCENTILES);
+    let names: Vec<_> = WITH_INTERVALS.iter().map(|metric| code(metric.name())).collect();
+    page.push_str(&PERCENTILES.replace("{intervals}", &names.join(", ")));
     for quantile in &QUANTILES {
         row(&mut page, &[quantile.label, &samples_needed(quantile.q).to_string()]);
     }

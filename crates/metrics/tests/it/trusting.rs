@@ -101,8 +101,10 @@ fn any_end() -> impl Strategy<Value = Sample> {
 /// Bit for bit all that is said of the times of success.
 fn success(samples: &[Sample]) -> String {
     let (mut recorder, mut snapshot) = (recorder(), Snapshot::new());
-    for second in samples.chunk_by(|a, b| seconds(a) == seconds(b)) {
-        second.iter().for_each(|sample| run(&mut recorder, sample, &[Nanos::from_millis(3)]));
+    for interval in samples.chunk_by(|a, b| interval(a) == interval(b)) {
+        for sample in interval {
+            run(&mut recorder, sample, &[Nanos::from_millis(3)]);
+        }
         snapshot.append(recorder.take());
     }
     let summary = RunSummary::build(facts(), InstrumentHealth::default(), &snapshot, &[]).unwrap();
@@ -111,19 +113,35 @@ fn success(samples: &[Sample]) -> String {
     format!("{times:?} {:?}", summary.total.rates.throughput_per_s)
 }
 
-fn seconds(sample: &Sample) -> u64 {
-    sample.timeline.intended.as_nanos() / 1_000_000_000
+/// Which interval of four seconds.
+fn interval(sample: &Sample) -> u64 {
+    sample.timeline.intended.as_nanos() / 4_000_000_000
+}
+
+#[test]
+fn one_too_many_here_does_not_hide_one_too_few_there() {
+    let mut recorder = recorder();
+    let lost = sample(1, 12_000, 40, Outcome::Completed);
+    recorder.scheduled(lost.stage, lost.scenario, lost.lane);
+    recorder.record(&sample(2, 12_000, 40, Outcome::Completed), &[]);
+    let summary =
+        RunSummary::build(facts(), InstrumentHealth::default(), &recorder.take(), &[]).unwrap();
+    assert!(summary.accounting().balanced());
+    let Validity::Invalid(reasons) = summary.validity else { panic!("it must be invalid") };
+    assert_eq!(reasons[0].what.as_str(), "accounting");
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10))]
+    #![proptest_config(ProptestConfig::with_cases(6))]
 
     #[test]
     fn the_accounting_holds_in_every_group_however_requests_end(
         samples in proptest::collection::vec(any_end(), 0..60),
     ) {
         let mut recorder = recorder();
-        samples.iter().for_each(|sample| run(&mut recorder, sample, &[]));
+        for sample in &samples {
+            run(&mut recorder, sample, &[]);
+        }
         let summary =
             RunSummary::build(two_lanes(), InstrumentHealth::default(), &recorder.take(), &[]).unwrap();
         let groups = [&summary.by_stage, &summary.by_scenario, &summary.by_lane, &summary.cells];
@@ -136,23 +154,10 @@ proptest! {
     }
 
     #[test]
-    fn one_too_many_here_does_not_hide_one_too_few_there(stage in 1u16..3) {
-        let mut recorder = recorder();
-        let lost = sample(stage, 12_000, 40, Outcome::Completed);
-        recorder.scheduled(lost.stage, lost.scenario, lost.lane);
-        recorder.record(&sample(3 - stage, 12_000, 40, Outcome::Completed), &[]);
-        let summary =
-            RunSummary::build(facts(), InstrumentHealth::default(), &recorder.take(), &[]).unwrap();
-        prop_assert!(summary.accounting().balanced());
-        let Validity::Invalid(reasons) = summary.validity else { panic!("it must be invalid") };
-        prop_assert_eq!(reasons[0].what.as_str(), "accounting");
-    }
-
-    #[test]
     fn a_storm_of_errors_does_not_move_success_by_a_bit(
-        storm in proptest::collection::vec(any_end(), 0..200),
+        storm in proptest::collection::vec(any_end(), 0..60),
     ) {
-        let calm = (0..1_200).map(|i| sample(1, 1_000 + i * 8, 30 + i * 7 % 50, Outcome::Completed));
+        let calm = (0..300).map(|i| sample(1, 1_000 + i * 32, 30 + i * 7 % 50, Outcome::Completed));
         let calm: Vec<_> = calm.collect();
         let errors = storm.into_iter().filter(|sample| sample.outcome != Outcome::Completed);
         let mut stormy: Vec<_> = calm.iter().copied().chain(errors).collect();
