@@ -77,6 +77,10 @@ impl Prepared {
         let options = SocketOptions {
             timeout: self.plan.limits.connect_timeout,
             kernel_stamps: self.plan.instrument.kernel_timestamps,
+            bind: self.plan.bind.clone(),
+            requests_per_connection: http
+                .requests_per_connection
+                .map(|churn| (churn.min, churn.max.max(churn.min))),
             http2_streams: (http.version == HttpVersion::Http2)
                 .then_some(http.streams_per_connection),
         };

@@ -145,6 +145,10 @@ impl Check<'_> {
                 );
             }
         }
+        if self.file.requests_per_connection.is_some_and(|churn| churn.max < churn.min) {
+            let place = top("requests_per_connection").key("max");
+            self.report(place, "is less than `min`", "write `min` or more");
+        }
         if self.file.max_body.bytes() == 0 {
             self.report(
                 top("max_body"),

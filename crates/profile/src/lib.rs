@@ -38,7 +38,7 @@ pub use environment::Environment;
 pub use error::{Fault, Problem, Problems, Source};
 pub use overrides::Overrides;
 pub use place::{Place, Step};
-pub use plan::{HttpPlan, HttpVersion, Instrument, Lane, Limits, Overflow, Plan, TlsPlan};
+pub use plan::{Churn, HttpPlan, HttpVersion, Instrument, Lane, Limits, Overflow, Plan, TlsPlan};
 pub use resolve::{Purpose, load, parse};
 pub use schema::schema;
 pub use secret::{HeaderValue, REDACTED, Secret, is_sensitive};

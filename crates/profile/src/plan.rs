@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use plimsoll_measure::{Nanos, Seed, Stripe};
@@ -93,6 +94,20 @@ pub struct HttpPlan {
     pub version: HttpVersion,
     /// HTTP/2: requests that one connection carries at once.
     pub streams_per_connection: u32,
+    /// HTTP/1.1: requests after which a connection is closed.
+    pub requests_per_connection: Option<Churn>,
+}
+
+/// How long connections live: a number of requests, drawn anew for each between the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Churn {
+    /// The least.
+    #[schemars(range(min = 1))]
+    pub min: u32,
+    /// The most; no less than `min`.
+    #[schemars(range(min = 1))]
+    pub max: u32,
 }
 
 /// How the instrument measures.
@@ -136,6 +151,8 @@ pub struct Plan {
     pub limits: Limits,
     /// HTTP.
     pub http: HttpPlan,
+    /// Local addresses that connections start from, in turn; none leaves it to the kernel.
+    pub bind: Vec<IpAddr>,
     /// TLS.
     pub tls: TlsPlan,
     /// The instrument itself.

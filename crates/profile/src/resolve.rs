@@ -111,7 +111,11 @@ fn plan(
     let path = |place: Place, path: PathBuf| resolve_path(profile, draft, &place, &path);
     let top = |key| Place::top().key(key);
     let limits = limits(&file);
-    let (version, streams_per_connection) = (file.http_version, file.streams_per_connection);
+    let http = HttpPlan {
+        version: file.http_version,
+        streams_per_connection: file.streams_per_connection,
+        requests_per_connection: file.requests_per_connection,
+    };
     let instrument = Instrument { kernel_timestamps: file.kernel_timestamps, spin: file.spin };
     Plan {
         name: file.name.unwrap_or_else(|| profile.name().to_owned()),
@@ -135,7 +139,8 @@ fn plan(
         }],
         limits,
         instrument,
-        http: HttpPlan { version, streams_per_connection },
+        http,
+        bind: file.bind,
         tls: TlsPlan {
             ca_file: file.tls.ca_file.map(|file| path(top("tls").key("ca_file"), file)),
             ..file.tls

@@ -1,5 +1,7 @@
 //! Does a profile have the shape that the schema asks for? Every place where it has not is reported.
 
+use std::net::IpAddr;
+
 use plimsoll_measure::Nanos;
 use plimsoll_schedule::{ScheduleError, Stages};
 use serde_json::{Map, Value};
@@ -177,6 +179,7 @@ fn describe(forms: &[Node<'_>]) -> String {
 fn noun(form: Node<'_>) -> &'static str {
     match form.format() {
         Some("duration") => return "a length of time with a unit, like `30s`",
+        Some("ip") => return "an IP address, like `127.0.0.2`",
         Some("size") => return "a size with a unit, like `16MiB`, or a number of bytes",
         Some("stages") => return "stages, like `10:30s` or `\"@100:30s\"`",
         _ => {}
@@ -221,6 +224,13 @@ fn out_of_range(number: f64, form: Node<'_>) -> Option<Fault> {
 fn notation(name: &str, text: &str) -> Vec<Fault> {
     match name {
         "duration" => text.parse::<Nanos>().err().iter().map(Fault::of).collect(),
+        "ip" => match text.parse::<IpAddr>() {
+            Ok(_) => Vec::new(),
+            Err(_) => vec![Fault::new(
+                format!("has `{text}`, which is not an IP address"),
+                "write one like `127.0.0.2` or `::1`",
+            )],
+        },
         "size" => text.parse::<ByteSize>().err().iter().map(Fault::of).collect(),
         "stages" if text.trim().is_empty() => {
             vec![Fault::new("is empty", "write at least one stage, like `10:30s` or `@100:30s`")]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use plimsoll_measure::Nanos;
@@ -14,7 +15,7 @@ use plimsoll_workload::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::plan::{HttpVersion, Overflow, TlsPlan};
+use crate::plan::{Churn, HttpVersion, Overflow, TlsPlan};
 use crate::size::ByteSize;
 
 /// A Plimsoll profile: what load, with what content, against what target.
@@ -84,6 +85,14 @@ pub struct ProfileFile {
     #[serde(default = "streams_per_connection")]
     #[schemars(range(min = 1))]
     pub streams_per_connection: u32,
+    /// HTTP/1.1: a connection is closed after so many requests, drawn for each between `min` and `max`. Left out: it
+    /// is kept as long as the target keeps it.
+    #[serde(default)]
+    pub requests_per_connection: Option<Churn>,
+    /// Local addresses that connections start from, in turn: each has local ports of its own. Left out: the kernel
+    /// chooses.
+    #[serde(default)]
+    pub bind: Vec<IpAddr>,
     /// Answers are stamped by the kernel when they arrive, where it offers that; else when they are read.
     #[serde(default = "kernel_timestamps")]
     pub kernel_timestamps: bool,

@@ -1,15 +1,16 @@
 //! Opening connections, each phase timed.
 
+use std::cell::Cell;
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_measure::{Clock, ConnectPhases, ErrorClass, Nanos};
+use plimsoll_measure::{Clock, ConnectPhases, ErrorClass, Nanos, Seed};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 
 use crate::connection::Connection;
@@ -72,7 +73,7 @@ pub struct Connected {
 }
 
 /// How connections are opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketOptions {
     /// Bounds the whole of one attempt.
     pub timeout: Nanos,
@@ -81,6 +82,12 @@ pub struct SocketOptions {
     /// HTTP/2, with at most so many streams on a connection; `None` for HTTP/1.1. A TLS configuration must offer the
     /// protocol ([`TlsSettings::client_config`](crate::TlsSettings::client_config)).
     pub http2_streams: Option<u32>,
+    /// Local addresses that connections start from, in turn; none leaves it to the kernel. Each has local ports of
+    /// its own.
+    pub bind: Vec<IpAddr>,
+    /// HTTP/1.1: a connection is closed after so many requests, drawn anew for each between these two; `None` keeps
+    /// it as long as the target does.
+    pub requests_per_connection: Option<(u32, u32)>,
 }
 
 /// Opens connections to one endpoint.
@@ -90,6 +97,8 @@ pub struct Connector {
     tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     options: SocketOptions,
     resolver: Resolver,
+    /// Connections that were begun.
+    begun: Cell<u64>,
 }
 
 impl Connector {
@@ -109,7 +118,7 @@ impl Connector {
                 Some((config, name.map_err(|_| InvalidHost(endpoint.host.clone()))?))
             }
         };
-        Ok(Self { endpoint, tls, options, resolver: Resolver::default() })
+        Ok(Self { endpoint, tls, options, resolver: Resolver::default(), begun: Cell::new(0) })
     }
 
     /// Opens a connection.
@@ -182,7 +191,7 @@ impl Connector {
         let (addresses, dns) = self.resolver.resolve(clock, &self.endpoint).await?;
         phases.dns = dns;
         let began = clock.now();
-        let tcp = connect_first(&addresses).await?;
+        let tcp = connect_first(&addresses, self.source()).await?;
         phases.tcp = Some(clock.now().since(began));
         Ok(tcp)
     }
@@ -204,12 +213,35 @@ impl Connector {
         Ok(self.finish(socket))
     }
 
+    /// The local address of the next connection.
+    fn source(&self) -> Option<IpAddr> {
+        let begun = self.begun.get();
+        self.begun.set(begun + 1);
+        let count = u64::try_from(self.options.bind.len()).unwrap_or(1).max(1);
+        self.options.bind.get(usize::try_from(begun % count).unwrap_or(0)).copied()
+    }
+
+    /// Requests that the connection just begun may carry.
+    fn lifetime(&self) -> u32 {
+        let Some((min, max)) = self.options.requests_per_connection else { return u32::MAX };
+        let spread = u64::from(max.saturating_sub(min)) + 1;
+        let drawn = Seed::default().draw("requests per connection", self.begun.get()).below(spread);
+        min.saturating_add(u32::try_from(drawn).unwrap_or(0)).max(1)
+    }
+
     fn finish(&self, mut socket: Socket) -> Connection {
         if self.options.kernel_stamps {
             socket.ask_for_stamps();
         }
-        Connection::http1(socket)
+        Connection::http1(socket, self.lifetime())
     }
+}
+
+async fn connect_from(address: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStream> {
+    let Some(source) = source else { return TcpStream::connect(address).await };
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.bind(SocketAddr::new(source, 0))?;
+    socket.connect(address).await
 }
 
 /// An error of a handshake that was read through tokio's types.
@@ -221,10 +253,13 @@ fn tls_failure(error: &io::Error) -> Failure {
 }
 
 /// The first address that accepts; the last one's failure if none does.
-async fn connect_first(addresses: &[SocketAddr]) -> Result<TcpStream, Failure> {
+async fn connect_first(
+    addresses: &[SocketAddr],
+    source: Option<IpAddr>,
+) -> Result<TcpStream, Failure> {
     let mut last = Failure::new(ErrorClass::Dns, "no address");
     for address in addresses {
-        match TcpStream::connect(address).await {
+        match connect_from(*address, source).await {
             Ok(tcp) => {
                 // Requests are written whole: waiting for more would only add delay.
                 tcp.set_nodelay(true).map_err(|error| Failure::connecting(&error))?;

@@ -81,8 +81,9 @@ enum Carrier {
 }
 
 impl Connection {
-    pub(crate) const fn http1(socket: Socket) -> Self {
-        Self(Carrier::Http1(Http1 { socket, parser: ResponseParser::new(), used: false }))
+    /// A connection of HTTP/1.1 that is closed after `lifetime` requests.
+    pub(crate) const fn http1(socket: Socket, lifetime: u32) -> Self {
+        Self(Carrier::Http1(Http1 { socket, parser: ResponseParser::new(), used: false, lifetime }))
     }
 
     pub(crate) const fn http2(lease: Lease) -> Self {
@@ -144,6 +145,8 @@ struct Http1 {
     socket: Socket,
     parser: ResponseParser,
     used: bool,
+    /// Requests that it may still carry.
+    lifetime: u32,
 }
 
 impl Http1 {
@@ -155,12 +158,13 @@ impl Http1 {
         receiver: &mut R,
     ) -> Result<bool, Failure> {
         self.used = true;
+        self.lifetime = self.lifetime.saturating_sub(1);
         self.parser.start(request.shape.is_head());
         let mut outgoing = Outgoing::new(request.head, request.body);
         loop {
             let broken = self.push(stamper.clock(), &mut outgoing, receiver).err();
             if let Some(reusable) = self.pull(stamper, scratch, receiver)? {
-                return Ok(reusable && outgoing.is_done());
+                return Ok(reusable && outgoing.is_done() && self.lifetime > 0);
             }
             if let Some(failure) = broken {
                 return Err(failure);

@@ -223,3 +223,41 @@ fn the_kernel_tells_when_bytes_arrived_however_late_they_are_read() {
         }
     });
 }
+
+#[test]
+fn connections_start_from_the_addresses_that_are_given_in_turn() {
+    run(async {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let bind = vec!["127.0.0.2".parse().unwrap(), "127.0.0.3".parse().unwrap()];
+        let options = SocketOptions { bind, ..options(Nanos::from_secs(1)) };
+        let endpoint = Endpoint::new(address.ip().to_string(), address.port());
+        let client = Client::with(Connector::new(endpoint, None, options).unwrap());
+        let mut seen = Vec::new();
+        for _ in 0..4 {
+            let _connection = client.connect().await;
+            seen.push(listener.accept().await.unwrap().1.ip().to_string());
+        }
+        assert_eq!(seen, ["127.0.0.2", "127.0.0.3", "127.0.0.2", "127.0.0.3"]);
+    });
+}
+
+#[test]
+fn a_connection_lives_for_as_many_requests_as_it_is_given() {
+    run(async {
+        let script =
+            [say(SMALL), Act::Listen, say(SMALL), Act::Listen, say(SMALL), Act::Pause(200)]
+                .to_vec();
+        let address = serve(vec![script]);
+        let options =
+            SocketOptions { requests_per_connection: Some((3, 3)), ..options(Nanos::from_secs(1)) };
+        let endpoint = Endpoint::new(address.ip().to_string(), address.port());
+        let client = Client::with(Connector::new(endpoint, None, options).unwrap());
+        let mut connection = client.connect().await;
+        let mut reusable = Vec::new();
+        for _ in 0..3 {
+            reusable.push(client.get(&mut connection).await.1.unwrap());
+        }
+        assert_eq!(reusable, [true, true, false]);
+    });
+}

@@ -114,7 +114,13 @@ impl Receiver for Heard {
 
 /// With kernel time stamps.
 pub fn options(timeout: Nanos) -> SocketOptions {
-    SocketOptions { timeout, kernel_stamps: true, http2_streams: None }
+    SocketOptions {
+        timeout,
+        kernel_stamps: true,
+        http2_streams: None,
+        bind: Vec::new(),
+        requests_per_connection: None,
+    }
 }
 
 /// A client of one address.
