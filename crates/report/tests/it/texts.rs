@@ -1,9 +1,10 @@
 //! The report that a person reads.
 
-use plimsoll_metrics::{Ended, InstrumentHealth, Lag, Recorder, RunSummary};
+use plimsoll_measure::{LaneId, ScenarioId, StageId};
+use plimsoll_metrics::{Ended, InstrumentHealth, Lag, LaneInfo, Recorder, RunSummary};
 use plimsoll_report::{Style, text};
 
-use crate::example::{facts, golden, health, summary};
+use crate::example::{facts, golden, health, samples, stage_ends, summary};
 
 fn plain(summary: &RunSummary) -> String {
     text(summary, Style::default())
@@ -62,4 +63,26 @@ fn a_run_without_a_single_request_is_still_a_report() {
     let nothing = Recorder::new(Vec::new()).take();
     let summary = RunSummary::build(facts(), InstrumentHealth::default(), &nothing, &[]).unwrap();
     assert!(plain(&summary).contains("Nothing was scheduled outside of warm-up."));
+}
+
+#[test]
+fn the_accounting_is_shown_by_stage_and_by_lane_and_a_lost_request_is_pointed_at() {
+    let mut facts = facts();
+    let direct = LaneInfo { name: "direct".to_owned(), ..facts.lanes[0].clone() };
+    facts.lanes.push(direct);
+    let mut recorder = Recorder::new(stage_ends());
+    for mut sample in samples() {
+        sample.lane = LaneId(u16::from(sample.timeline.intended.as_nanos().is_multiple_of(4)));
+        recorder.scheduled(sample.stage, sample.scenario, sample.lane);
+        recorder.record(&sample, &[]);
+    }
+    recorder.scheduled(StageId(2), ScenarioId(0), LaneId(1));
+    let summary = RunSummary::build(facts, health(), &recorder.take(), &[]).unwrap();
+    let report = plain(&summary);
+    let (_, accounting) = report.split_once("\nAccounting").unwrap();
+    let line = |name: &str| accounting.lines().find(|line| line.trim_start().starts_with(name));
+    let wrong = |name: &str| line(name).unwrap().ends_with("WRONG");
+    let names = ["w4:1s", "8:10s", "@100:10s", "lane gateway", "lane direct", "all"];
+    assert_eq!(names.map(wrong), [false, false, true, false, true, true], "{accounting}");
+    assert!(report.contains("accounting: @100:10s simple direct: "), "{report}");
 }
