@@ -13,7 +13,7 @@ use crate::statistics::quantile_of;
 
 const CONNECTIONS: f64 = 64.0;
 /// Rounds, in each of which every tool has its turn: the host's mood then hits all of them.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 2;
 
 /// What a tool says.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -44,7 +44,7 @@ impl Difference {
 
 /// Repeats of a paired comparison, each with its interval.
 pub(super) fn t14_planted_overhead(bench: &Bench) -> Result<Found, CalibrateError> {
-    let repeats = bench.either(10, 40);
+    let repeats = bench.either(8, 40);
     let mock = bench.mock("")?;
     let (mut planted, mut none) = (Vec::new(), Vec::new());
     for repeat in 0..repeats {
