@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod calibrate;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;
@@ -54,6 +55,8 @@ pub(crate) enum Command {
     /// What on this host would bend a measurement, and the mend
     #[command(after_help = doctor::AFTER)]
     Doctor,
+    /// Prove the instrument on this machine, in about a minute
+    Calibrate(calibrate::Flags),
     /// Completions for a shell
     Completions(completions::Flags),
 }

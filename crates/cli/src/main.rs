@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         Command::Profile(what) => command::profile::run(what),
         Command::Report(flags) => command::report::run(flags),
         Command::Doctor => command::doctor::run(),
+        Command::Calibrate(flags) => command::calibrate::run(flags),
         Command::Completions(flags) => command::completions::run(flags),
     })
 }
