@@ -97,22 +97,21 @@ impl OpenTurn {
     /// Sends the turn and reads its answer to the end or to its time limit.
     pub(crate) async fn carry_out(
         &mut self,
-        conversation: &mut Conversation,
+        conversation: &Conversation,
         connections: &Connections,
         watchdog: &mut Watchdog,
     ) -> Ended {
         let worker = Rc::clone(&self.worker);
         let mut wire = worker.take_wire();
-        let prepared = encode(&worker, self.sample(), conversation, &mut wire);
         let request_id = conversation.request_id();
+        let prepared = encode(&worker, self.sample(), conversation, &mut wire);
         let dispatched = worker.clock.now();
         self.measured.sample.timeline.dispatched = Some(dispatched);
         let result = match prepared {
             Err(failure) => Some(Err(failure)),
             Ok(shape) => {
-                let request_id = Some(request_id.as_str());
-                let request =
-                    Request { shape: &shape, request_id, head: &wire.head, body: &wire.body };
+                let id = Some(request_id.as_str());
+                let request = Request { shape: &shape, id, head: &wire.head, body: &wire.body };
                 self.measured.sample.bytes_out = (request.head.len() + request.body.len()) as u64;
                 let limit = dispatched + worker.run.plan.limits.timeout;
                 let exchange = pin!(self.exchange(connections, request));

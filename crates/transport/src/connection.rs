@@ -42,7 +42,7 @@ pub struct Request<'a> {
     /// What its head says.
     pub shape: &'a RequestHead,
     /// Its `x-request-id`.
-    pub request_id: Option<&'a str>,
+    pub id: Option<&'a str>,
     /// The head in the wire format of HTTP/1.1: [`RequestHead::render`] of the two above.
     pub head: &'a [u8],
     /// The body.

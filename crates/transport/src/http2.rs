@@ -107,7 +107,7 @@ impl Lease {
         receiver: &mut R,
     ) -> Result<(), Failure> {
         self.0.used.set(true);
-        let head = request.shape.http2(request.request_id, request.body.len());
+        let head = request.shape.http2(request.id, request.body.len());
         let head = head.map_err(|detail| Failure::new(ErrorClass::LocalIo, detail))?;
         let sender = self.0.sender.clone();
         let mut sender = sender.ready().await.map_err(|error| failure(&error))?;
@@ -133,7 +133,7 @@ impl Lease {
         let status = response.status().as_u16();
         receiver.received(head_bytes(response.headers()), self.arrival(stamper));
         with_headers(response.headers(), |headers| {
-            receiver.head(&ResponseHead { status, headers })
+            receiver.head(&ResponseHead { status, headers });
         });
         let mut body = response.into_body();
         while let Some(data) = body.data().await {

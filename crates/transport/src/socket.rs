@@ -114,9 +114,7 @@ impl Socket {
     ) -> Result<Read, Failure> {
         let Scratch { wire, plain, note } = scratch;
         let stamped = self.stamped;
-        let read = receive_wire(&self.tcp, wire.len(), |fd| {
-            if stamped { receive_noted(fd, wire, note) } else { receive_plain(fd, wire) }
-        });
+        let read = receive_wire(&self.tcp, wire.len(), |fd| receive(fd, stamped, wire, note));
         let received = match read {
             Ok(received) => received,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Read::Nothing),
@@ -193,13 +191,23 @@ pub(crate) fn receive_wire(
     short.map_or(result, Ok)
 }
 
+/// Reads bytes, with the kernel's note about the last of them where it makes one.
+pub(crate) fn receive(
+    fd: RawFd,
+    stamped: bool,
+    buffer: &mut [u8],
+    note: &mut [u8],
+) -> io::Result<Received> {
+    if stamped { receive_noted(fd, buffer, note) } else { receive_plain(fd, buffer) }
+}
+
 /// Reads bytes alone.
-pub(crate) fn receive_plain(fd: RawFd, buffer: &mut [u8]) -> io::Result<Received> {
+fn receive_plain(fd: RawFd, buffer: &mut [u8]) -> io::Result<Received> {
     Ok(Received { length: recv(fd, buffer, MsgFlags::MSG_DONTWAIT)?, note: None })
 }
 
 /// Reads bytes with the kernel's note about the last of them.
-pub(crate) fn receive_noted(fd: RawFd, buffer: &mut [u8], room: &mut [u8]) -> io::Result<Received> {
+fn receive_noted(fd: RawFd, buffer: &mut [u8], room: &mut [u8]) -> io::Result<Received> {
     let mut slices = [IoSliceMut::new(buffer)];
     let message = recvmsg::<()>(fd, &mut slices, Some(room), MsgFlags::MSG_DONTWAIT)?;
     let note = message.cmsgs()?.find_map(|message| match message {

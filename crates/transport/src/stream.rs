@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::connection::note_buffer;
-use crate::socket::{receive_noted, receive_plain, receive_wire};
+use crate::socket::{receive, receive_wire};
 use crate::stamp::{Arrival, Stamper};
 
 /// When the latest bytes of a connection arrived.
@@ -47,9 +47,7 @@ impl<C: Clock> AsyncRead for StampedStream<C> {
         loop {
             ready!(tcp.poll_read_ready(context))?;
             let room = buffer.initialize_unfilled();
-            let read = receive_wire(tcp, room.len(), |fd| {
-                if *stamped { receive_noted(fd, room, note) } else { receive_plain(fd, room) }
-            });
+            let read = receive_wire(tcp, room.len(), |fd| receive(fd, *stamped, room, note));
             match read {
                 Ok(received) => {
                     latest.set(Some(stamper.arrival(received.note)));

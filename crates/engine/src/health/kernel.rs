@@ -9,7 +9,7 @@ pub(super) fn stolen() -> Option<(u64, u64)> {
     stolen_in(&fs::read_to_string("/proc/stat").ok()?)
 }
 
-/// proc_stat(5): user nice system idle iowait irq softirq steal; guest times are part of user.
+/// `proc_stat(5)`: user nice system idle iowait irq softirq steal; guest times are part of user.
 fn stolen_in(stat: &str) -> Option<(u64, u64)> {
     let ticks: Vec<u64> =
         stat.lines().next()?.split_whitespace().skip(1).filter_map(|n| n.parse().ok()).collect();

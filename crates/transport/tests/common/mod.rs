@@ -177,7 +177,7 @@ impl Client {
         let shape = RequestHead::new(method, "/", "http://a", [("x-test", "1")]).unwrap();
         let mut head = Vec::new();
         shape.render(Some("id"), body.len(), &mut head);
-        let request = Request { shape: &shape, request_id: Some("id"), head: &head, body };
+        let request = Request { shape: &shape, id: Some("id"), head: &head, body };
         let exchange = connection.exchange(&self.stamper, &self.scratch, request, heard);
         let end = tokio::time::timeout(Duration::from_secs(5), exchange)
             .await

@@ -75,13 +75,8 @@ fn literal(text: &str) -> Value {
 }
 
 fn stages(load: &Load) -> String {
-    let shape = match load.rate {
-        Some(rate) => format!("@{rate}"),
-        None => {
-            let connections = load.connections.unwrap_or(CONNECTIONS);
-            connections.saturating_mul(load.http2.unwrap_or(1)).to_string()
-        }
-    };
+    let users = load.connections.unwrap_or(CONNECTIONS).saturating_mul(load.http2.unwrap_or(1));
+    let shape = load.rate.map_or_else(|| users.to_string(), |rate| format!("@{rate}"));
     let measured = format!("{shape}:{}", load.duration);
     if load.warmup == Nanos::ZERO {
         measured
