@@ -83,6 +83,7 @@ fn requests_in_pieces_and_pipelined_requests_are_served_in_order() {
     assert_eq!(paths, ["/v1/chat/completions", "/", "/v1/chat/completions"]);
     assert!(log[0].body_complete - log[0].received > 10_000_000, "{:?}", log[0]);
     for record in &log {
+        assert!(0 < record.arrived && record.arrived <= record.received, "{record:?}");
         assert!(record.received <= record.head_complete, "{record:?}");
         assert!(record.head_complete <= record.body_complete, "{record:?}");
         assert!(record.body_complete <= record.chunks[0].handed, "{record:?}");
