@@ -3,7 +3,7 @@
 use crate::batches::WITH_INTERVALS;
 use crate::cell::CellKey;
 use crate::error::MetricsError;
-use crate::facts::{RunFacts, StageInfo};
+use crate::facts::{LoadModel, RunFacts, StageInfo};
 use crate::health::{InstrumentHealth, LittlesLaw};
 use crate::snapshot::Snapshot;
 use crate::summary::{Group, RunSummary, SCHEMA, evidence};
@@ -129,10 +129,12 @@ impl Roll<'_> {
     }
 }
 
-/// Little's law on every stage whose requests in flight were watched.
+/// Little's law on every stage of the closed model whose requests in flight were watched. In the open
+/// model requests wait for the pacer before anybody sees them, and there is nothing to compare.
 fn littles_law(facts: &RunFacts, snapshot: &Snapshot) -> Vec<LittlesLaw> {
     let law = |(index, stage): (usize, &StageInfo)| {
-        let in_flight = stage.mean_in_flight.filter(|_| stage.duration_s > 0.0)?;
+        let judged = stage.model == LoadModel::Closed && stage.duration_s > 0.0;
+        let in_flight = stage.mean_in_flight.filter(|_| judged)?;
         let cell = snapshot.total(|key| key.stage.index() == index);
         let rate_times_time = cell.under_way() as f64 / 1e9 / stage.duration_s;
         Some(LittlesLaw { stage: stage.name.clone(), in_flight, rate_times_time })

@@ -12,12 +12,17 @@ const LAG_SHARE: f64 = 0.1;
 /// Closed model: 99 % of the turns may be this late whatever the target does, in milliseconds: some
 /// time slices of the scheduler.
 const TURN_FLOOR_MS: f64 = 10.0;
+/// Closed model: the generator may take this share of the mean service time between requests, a third
+/// of the cycle, before a reader is told that the throughput is not the target's alone.
+const CYCLE_SHARE: f64 = 0.5;
 /// A generator that stood still for so long has a warning, in milliseconds, however rarely.
 const STALL_MS: f64 = 100.0;
 /// Share of the planned arrivals that must be released in their stage.
 const ACHIEVED_SHARE: f64 = 0.99;
 /// A worker that had or wanted its CPU for more than this share of the time is saturated.
 const BUSY_SHARE: f64 = 0.9;
+/// A saturated worker may wait so many times as long for its CPU as it has it.
+const WAIT_RATIO: f64 = 2.0;
 /// Share of a limit that may be used: peaks are looked for once a second, and may be missed.
 const HEADROOM_SHARE: f64 = 0.9;
 /// Share of CPU time that a hypervisor may withhold: it hits target and generator alike, and cannot be
@@ -47,6 +52,7 @@ pub(super) fn violations(health: &InstrumentHealth, evidence: &Evidence) -> Vec<
     reasons.extend(lag(health, evidence));
     reasons.extend(arrivals(health));
     reasons.extend(saturation(health, evidence));
+    reasons.extend(squeezed(health));
     reasons.extend(evidence.closed.iter().filter_map(generator_slower_than_target));
     reasons.extend(evidence.closed.iter().filter_map(late_turns));
     reasons.extend(blind_saturation(health, evidence));
@@ -161,6 +167,19 @@ fn saturation(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> 
     ))
 }
 
+/// A worker that wanted its CPU nearly always and got it for less than a third of that time: the figures
+/// are those of the scheduler.
+fn squeezed(health: &InstrumentHealth) -> Option<Reason> {
+    let workers = health.worker_cpu_shares.iter().zip(&health.worker_wait_shares);
+    let (cpu, wait) = workers
+        .filter(|&(cpu, wait)| cpu + wait > BUSY_SHARE && *wait > cpu * WAIT_RATIO)
+        .max_by(|a, b| a.1.total_cmp(b.1))?;
+    let measured =
+        format!("had its CPU {} of the time and waited for it {}", percent(*cpu), percent(*wait));
+    let bound = "waits at most twice as long as it runs, when it wants more than 90 %";
+    Some(reason("squeezed worker", measured, bound, MORE_GENERATOR))
+}
+
 /// More than half of each cycle of a virtual user passed in the generator: the throughput is its own.
 fn generator_slower_than_target(stage: &ClosedStage) -> Option<Reason> {
     let bound = stage.target.mean.max(LAG_FLOOR_MS);
@@ -243,9 +262,11 @@ fn littles_law(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason>
 }
 
 /// A closed loop as fast as it can go: what wrk measures. The service time is still the target's,
-/// because the kernel stamps both the answer and nothing of ours lies in between.
+/// because the kernel stamps the answer and nothing of ours lies in between.
 fn limited(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
-    let busy = saturated(health).filter(|_| !evidence.closed.is_empty())?;
+    let slow = |stage: &ClosedStage| stage.generator.mean > stage.target.mean * CYCLE_SHARE;
+    let limited = saturated(health).is_some() || evidence.closed.iter().any(slow);
+    let busy = health.most_wanted().filter(|_| limited && !evidence.closed.is_empty())?;
     let generator = evidence.closed.iter().map(|s| s.generator.mean).fold(0.0, f64::max);
     let target = evidence.closed.iter().map(|s| s.target.mean).fold(0.0, f64::max);
     Some(reason(
@@ -254,7 +275,7 @@ fn limited(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
             "a worker had or wanted its CPU {} of the time; mean {generator:.3} ms between requests, {target:.3} ms in the target",
             percent(busy)
         ),
-        "at most 90 % of the time",
+        "at most 90 % of the time, and half of the service time",
         "throughput is that of generator and target together, and response time contains the generator's share; \
          service time, by the kernel's time stamps, is the target's. For more, give the generator more cores",
     ))

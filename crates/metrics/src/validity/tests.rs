@@ -152,6 +152,12 @@ fn cycle(mean: f64, p99: f64, service: f64) -> impl FnOnce(&mut InstrumentHealth
 fn a_closed_loop_at_full_speed_is_valid_but_said_to_be_limited_by_the_instrument() {
     // wrk against nginx: 64 connections, 150,000 requests/s, half of the cycle in each.
     assert_eq!(warned(closed(), cycle(0.21, 1.9, 0.21)), ["limited by the instrument"]);
+    // Not saturated, but woken late each time: 40 % of the cycle.
+    let woken = |health: &mut InstrumentHealth, evidence: &mut Evidence| {
+        cycle(0.02, 0.1, 0.03)(health, evidence);
+        health.worker_cpu_shares = vec![0.3];
+    };
+    assert_eq!(warned(closed(), woken), ["limited by the instrument"]);
     // A slow target keeps the generator waiting, not the other way round.
     assert_eq!(warned(closed(), cycle(4.0, 15.0, 20.0)), ["limited by the instrument"]);
 }
@@ -163,6 +169,22 @@ fn a_closed_loop_whose_cycle_is_mostly_the_generators_is_invalid() {
     // Squeezed by a quota: mostly quick, but stopped for 80 ms in every 100.
     let squeezed = wrong(closed(), cycle(4.0, 80.0, 1.0));
     assert_eq!(squeezed, ["limited by the instrument", "lateness of the generator"]);
+}
+
+#[test]
+fn a_worker_with_a_fifth_of_a_core_that_wants_all_of_it_is_invalid_in_either_model() {
+    let squeeze = |cpu, wait| {
+        move |health: &mut InstrumentHealth, _: &mut Evidence| {
+            health.worker_cpu_shares = vec![cpu];
+            health.worker_wait_shares = vec![wait];
+        }
+    };
+    assert_eq!(wrong(closed(), squeeze(0.2, 0.78)), ["squeezed worker"]);
+    assert_eq!(wrong(sound(), squeeze(0.2, 0.78)), ["squeezed worker"]);
+    // Target and generator on one core, each with its half.
+    assert_eq!(warned(closed(), squeeze(0.45, 0.5)), ["limited by the instrument"]);
+    // A nearly idle generator on a busy machine.
+    assert!(warned(closed(), squeeze(0.04, 0.44)).is_empty());
 }
 
 #[test]
