@@ -131,6 +131,15 @@ impl Record {
         ran && !self.findings.iter().any(bad)
     }
 
+    /// Tests that kept their bounds, and tests that broke one or could not be carried out.
+    pub fn tally(&self) -> (u32, u32) {
+        self.findings.iter().fold((0, 0), |(kept, broken), finding| match finding.verdict {
+            Verdict::Pass => (kept + 1, broken),
+            Verdict::Fail | Verdict::NotRun(_) => (kept, broken + 1),
+            Verdict::Elsewhere(_) => (kept, broken),
+        })
+    }
+
     /// One line for the reports of later runs.
     pub fn quote(&self) -> String {
         let named = |wanted: fn(&Verdict) -> bool| {

@@ -1,9 +1,10 @@
 //! One run from its plan to its report: what `run`, `demo` and `http` have in common.
 
 use anyhow::{Result, bail};
+use plimsoll_calibrate::Record;
 use plimsoll_engine::{Control, EngineError, ProbeReport, Run, RunResult, SampleSink};
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{RunFacts, RunSummary, Threshold};
+use plimsoll_metrics::{CalibrationQuote, InstrumentHealth, RunFacts, RunSummary, Threshold};
 use plimsoll_profile::Plan;
 use plimsoll_report::text;
 use plimsoll_schedule::Load;
@@ -180,6 +181,19 @@ fn open(folder: &Folder, run: &Run, facts: &RunFacts) -> Result<Option<Box<dyn S
     Ok(file.map(|file| Box::new(file) as Box<dyn SampleSink>))
 }
 
+/// What the last calibration on this host found. A record that cannot be read is as good as none.
+fn last_calibration() -> Option<CalibrationQuote> {
+    let record = Record::load().ok().flatten()?;
+    let (passed, failed) = record.tally();
+    Some(CalibrationQuote {
+        when: utc::stamp(record.taken_unix_s.saturating_mul(1_000_000_000)),
+        passed,
+        failed,
+        floor_us: record.floor.map(|floor| floor.response_time_p50_us),
+        max_rate: record.floor.map(|floor| floor.highest_rate),
+    })
+}
+
 fn sum_up(
     result: RunResult,
     planned: RunFacts,
@@ -192,5 +206,6 @@ fn sum_up(
     let cut = result.sink.error.map(|error| format!("results.jsonl is cut short: {error}"));
     facts.notes.extend(cut);
     facts.notes.extend(notes::of_causes(&result.causes, secrets));
-    Ok(RunSummary::build(facts, result.health, &result.snapshot, thresholds)?)
+    let health = InstrumentHealth { calibration: last_calibration(), ..result.health };
+    Ok(RunSummary::build(facts, health, &result.snapshot, thresholds)?)
 }

@@ -103,7 +103,9 @@ pub(crate) fn assemble(
 fn timer(instrument: Instrument) -> String {
     match instrument.spin {
         Nanos::ZERO => "timerfd, nanosecond deadlines, no spinning".to_owned(),
-        spin => format!("timerfd, nanosecond deadlines, the last {spin} by spinning"),
+        spin => {
+            format!("timerfd, nanosecond deadlines, the last {spin} (at most a tenth) by spinning")
+        }
     }
 }
 

@@ -18,6 +18,9 @@ use plimsoll_measure::{Clock, Moment, Nanos};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+/// At most this part of a wait is spent spinning: a tenth, whatever the rate of deadlines.
+const SPIN_SHARE: u64 = 10;
+
 /// The descriptor, as tokio wants to see it.
 #[derive(Debug)]
 struct Descriptor(TimerFd);
@@ -33,8 +36,10 @@ impl AsRawFd for Descriptor {
 pub(crate) struct Timer<C> {
     clock: C,
     fd: AsyncFd<Descriptor>,
-    /// How long before a deadline the worker stops sleeping and spins.
+    /// How long before a deadline the worker stops sleeping and spins, at most.
     spin: Nanos,
+    /// How long it does so before the deadline that is armed.
+    lead: Cell<Nanos>,
     deadlines: RefCell<BinaryHeap<Reverse<Deadline>>>,
     armed: Cell<Option<Moment>>,
     next_id: Cell<u64>,
@@ -85,6 +90,7 @@ impl<C: Clock> Timer<C> {
         Ok(Self {
             clock,
             spin,
+            lead: Cell::new(Nanos::ZERO),
             fd: AsyncFd::with_interest(Descriptor(fd), Interest::READABLE)?,
             deadlines: RefCell::default(),
             armed: Cell::new(None),
@@ -133,7 +139,7 @@ impl<C: Clock> Timer<C> {
 
     fn spin_to_next(&self) {
         let next = self.deadlines.borrow().peek().map(|Reverse(deadline)| deadline.at);
-        let Some(next) = next.filter(|next| next.since(self.clock.now()) <= self.spin) else {
+        let Some(next) = next.filter(|next| next.since(self.clock.now()) <= self.lead.get()) else {
             return;
         };
         while self.clock.now() < next {
@@ -160,11 +166,10 @@ impl<C: Clock> Timer<C> {
             return Ok(());
         }
         self.armed.set(Some(earliest));
+        let wait = earliest.since(self.clock.now());
+        self.lead.set(self.spin.min(Nanos::new(wait.as_u64() / SPIN_SHARE)));
         // Zero would disarm it.
-        let wait = (earliest - self.spin)
-            .since(self.clock.now())
-            .to_duration()
-            .max(Duration::from_nanos(1));
+        let wait = wait.saturating_sub(self.lead.get()).to_duration().max(Duration::from_nanos(1));
         let expiration = Expiration::OneShot(TimeSpec::from_duration(wait));
         Ok(self.fd.get_ref().0.set(expiration, TimerSetTimeFlags::empty())?)
     }
