@@ -11,7 +11,7 @@
 //!   └─ ticker         sends snapshots and samples away, looks whether the run shall end
 //! ```
 //!
-//! Workers share nothing while they run (law 4). A turn that is scheduled exists as a [`turn::OpenTurn`] until it is
+//! Workers share nothing while they run (law 4). A turn that is scheduled exists as a `turn::OpenTurn` until it is
 //! recorded; whatever ends its task, dropping it records it. That is how every planned request is accounted for
 //! (law 8), without any code path that has to remember it.
 
