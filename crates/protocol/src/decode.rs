@@ -54,7 +54,7 @@ pub enum WireEvent<'a> {
     Error {
         /// The class of the failure.
         class: ErrorClass,
-        /// What the target says about it, else what we found; as in [`ErrorDetail::message`].
+        /// What the target says about it, else what we found; as in [`ErrorDetail`].
         message: &'a str,
     },
 }
