@@ -55,7 +55,7 @@ pub(crate) enum Command {
     /// What on this host would bend a measurement, and the mend
     #[command(after_help = doctor::AFTER)]
     Doctor,
-    /// Prove the instrument on this machine, in about a minute
+    /// Prove the instrument on this machine, in about two minutes
     Calibrate(calibrate::Flags),
     /// Completions for a shell
     Completions(completions::Flags),

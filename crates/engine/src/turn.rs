@@ -104,14 +104,15 @@ impl OpenTurn {
         let worker = Rc::clone(&self.worker);
         let mut wire = worker.take_wire();
         let request_id = conversation.request_id();
-        let prepared = encode(&worker, self.sample(), conversation, &mut wire);
+        let id = request_id.as_str();
+        let prepared = encode(&worker, self.sample(), conversation, id, &mut wire);
         let dispatched = worker.clock.now();
         self.measured.sample.timeline.dispatched = Some(dispatched);
         let result = match prepared {
             Err(failure) => Some(Err(failure)),
             Ok(shape) => {
-                let id = Some(request_id.as_str());
-                let request = Request { shape: &shape, id, head: &wire.head, body: &wire.body };
+                let (head, body) = (&wire.head, &wire.body);
+                let request = Request { shape: &shape, id: Some(id), head, body };
                 self.measured.sample.bytes_out = (request.head.len() + request.body.len()) as u64;
                 let limit = dispatched + worker.run.plan.limits.timeout;
                 let exchange = pin!(self.exchange(connections, request));
@@ -192,6 +193,7 @@ fn encode<'w>(
     worker: &'w Worker,
     sample: &Sample,
     conversation: &Conversation,
+    request_id: &str,
     wire: &mut WireBuffers,
 ) -> Result<Cow<'w, RequestHead>, Failure> {
     let route = worker.run.route(sample.scenario, sample.lane);
@@ -204,7 +206,7 @@ fn encode<'w>(
     }
     route.encoder.encode_body(&turn, &mut wire.body).map_err(|error| broken(error.to_string()))?;
     let head = route.head(&turn).map_err(|error| broken(error.to_string()))?;
-    head.render(Some(conversation.request_id().as_str()), wire.body.len(), &mut wire.head);
+    head.render(Some(request_id), wire.body.len(), &mut wire.head);
     Ok(head)
 }
 
