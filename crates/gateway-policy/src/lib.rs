@@ -1,0 +1,1 @@
+//! Decides what a text may do: rules, validators, verdicts, redaction.
