@@ -1,0 +1,56 @@
+//! What became of the rows.
+
+/// Rows that were not written, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drops {
+    /// The queue was full.
+    pub queue_full: u64,
+    /// They were offered after the audit was closed.
+    pub closed: u64,
+    /// The file or the store was gone and did not come back within the retries.
+    pub store: u64,
+    /// The store answered that it will never take them (HTTP 400 or 413).
+    pub refused: u64,
+}
+
+impl Drops {
+    /// All of them.
+    pub const fn total(&self) -> u64 {
+        self.queue_full + self.closed + self.store + self.refused
+    }
+}
+
+/// A consistent snapshot: all of its numbers are of the same moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Rows offered, except those that an async caller gave up waiting for.
+    pub accepted: u64,
+    /// Rows that the file holds or the store confirmed.
+    pub written: u64,
+    /// Rows lost.
+    pub dropped: Drops,
+    /// Rows that wait in the lanes, or are being written.
+    pub queued: u64,
+    /// Attempts that failed and were made again.
+    pub retries: u64,
+}
+
+impl Stats {
+    /// Is every accepted row accounted for? It is, always; tests and metrics may say so.
+    pub const fn balanced(&self) -> bool {
+        self.accepted == self.written + self.dropped.total() + self.queued
+    }
+}
+
+/// What an operator should know, told once for each outage, on the writer's thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// A write failed and is tried again; the text says why. Nothing is lost yet.
+    Failing(String),
+    /// Writing works again.
+    Recovered {
+        /// Rows that the sink lost meanwhile, those that found the queue full not counted.
+        lost: u64,
+    },
+}

@@ -1,0 +1,174 @@
+//! The thread that takes rows out of the lanes and carries them to the sink.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::lane::recycled;
+use crate::ledger::lock;
+use crate::settings::{Retry, Settings};
+use crate::shared::Shared;
+use crate::sink::{Batch, Failure, Sink};
+use crate::stats::{Drops, Notice};
+
+/// Tells an operator.
+pub(crate) type Notify = Box<dyn Fn(Notice) + Send>;
+
+pub(crate) struct Writer {
+    shared: Arc<Shared>,
+    sink: Box<dyn Sink>,
+    notify: Notify,
+    rows: usize,
+    flush: Duration,
+    retry: Retry,
+    batches: u64,
+    closing: bool,
+    outage: Option<Outage>,
+}
+
+/// The sink fails.
+#[derive(Default)]
+struct Outage {
+    lost: u64,
+    /// A batch was given up after the audit was closed: the rest is not even tried.
+    hopeless: bool,
+}
+
+/// What becomes of a batch that was not written whole.
+#[derive(Clone, Copy)]
+enum Reason {
+    Store,
+    Refused,
+}
+
+impl Writer {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        sink: Box<dyn Sink>,
+        settings: &Settings,
+        notify: Notify,
+    ) -> Self {
+        Self {
+            shared,
+            sink,
+            notify,
+            rows: settings.batch,
+            flush: settings.flush,
+            retry: settings.retry,
+            batches: 0,
+            closing: false,
+            outage: None,
+        }
+    }
+
+    /// Writes until the audit is closed and all is written or given up.
+    pub(crate) fn run(mut self) {
+        let (mut hand, mut spare) = (Vec::new(), Vec::new());
+        loop {
+            let last = self.shared.wait(self.flush);
+            self.closing |= last;
+            lock(&self.shared.ledger).collect(&mut hand, &mut spare, last);
+            self.write(&hand);
+            hand = recycled(hand);
+            if let Err(Failure::Again(error) | Failure::Refused(error)) = self.sink.sync(last) {
+                self.failing(&error, false);
+            }
+            if last {
+                return;
+            }
+        }
+    }
+
+    fn write(&mut self, mut lines: &[u8]) {
+        while !lines.is_empty() {
+            let (batch, rows, rest) = first_rows(lines, self.rows);
+            self.batches += 1;
+            self.carry(&mut Batch { number: self.batches, lines: batch, done: 0 }, rows);
+            lines = rest;
+        }
+    }
+
+    /// Carries a batch to the sink, however often that takes.
+    fn carry(&mut self, batch: &mut Batch<'_>, rows: u64) {
+        if self.outage.as_ref().is_some_and(|outage| outage.hopeless) {
+            return self.give_up(batch, rows, Reason::Store);
+        }
+        for failures in 1..=self.retry.attempts {
+            match self.sink.put(batch) {
+                Ok(()) => return self.succeed(rows),
+                Err(Failure::Refused(error)) => {
+                    self.failing(&error, false);
+                    return self.give_up(batch, rows, Reason::Refused);
+                }
+                Err(Failure::Again(error)) => self.pause_after(failures, &error),
+            }
+        }
+        self.give_up(batch, rows, Reason::Store);
+    }
+
+    fn pause_after(&mut self, failures: u32, error: &str) {
+        let again = failures < self.retry.attempts;
+        self.failing(error, again);
+        if again {
+            self.closing |= self.shared.pause(self.retry.pause(failures));
+        }
+    }
+
+    fn succeed(&mut self, rows: u64) {
+        self.settle(rows, Drops::default());
+        if let Some(outage) = self.outage.take() {
+            (self.notify)(Notice::Recovered { lost: outage.lost });
+        }
+    }
+
+    fn failing(&mut self, error: &str, again: bool) {
+        lock(&self.shared.ledger).failed(error, again);
+        if self.outage.is_none() {
+            self.outage = Some(Outage::default());
+            (self.notify)(Notice::Failing(error.to_owned()));
+        }
+    }
+
+    /// Counts the lines that got through as written and the rest as dropped.
+    fn give_up(&mut self, batch: &Batch<'_>, rows: u64, reason: Reason) {
+        let done = batch.lines.get(..batch.done).unwrap_or_default();
+        let written = memchr::memchr_iter(b'\n', done).count() as u64;
+        let lost = rows - written;
+        let outage = self.outage.get_or_insert_default();
+        outage.lost += lost;
+        outage.hopeless = self.closing && matches!(reason, Reason::Store);
+        let dropped = match reason {
+            Reason::Store => Drops { store: lost, ..Drops::default() },
+            Reason::Refused => Drops { refused: lost, ..Drops::default() },
+        };
+        self.settle(written, dropped);
+    }
+
+    fn settle(&self, written: u64, dropped: Drops) {
+        lock(&self.shared.ledger).settle(written, dropped);
+        let places = usize::try_from(written + dropped.total()).unwrap_or(usize::MAX);
+        self.shared.room.release(places);
+    }
+}
+
+/// Cuts off the first rows; gives them, their number and the rest.
+fn first_rows(lines: &[u8], most: usize) -> (&[u8], u64, &[u8]) {
+    let (mut rows, mut end) = (0, lines.len());
+    for newline in memchr::memchr_iter(b'\n', lines).take(most) {
+        rows += 1;
+        end = newline + 1;
+    }
+    let (first, rest) = lines.split_at_checked(end).unwrap_or((lines, &[]));
+    (first, rows, rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_cut_into_batches() {
+        assert_eq!(first_rows(b"a\nbb\nc\n", 2), (&b"a\nbb\n"[..], 2, &b"c\n"[..]));
+        assert_eq!(first_rows(b"a\nbb\n", 2), (&b"a\nbb\n"[..], 2, &b""[..]));
+        assert_eq!(first_rows(b"a\n", 9), (&b"a\n"[..], 1, &b""[..]));
+    }
+}
