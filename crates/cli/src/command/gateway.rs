@@ -1,0 +1,143 @@
+//! `plimsoll gateway`: the reference gateway as a server.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::mpsc;
+
+use anyhow::{Context as _, Result};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueHint};
+use plimsoll_gateway::{Gateway, GatewayError, PERSONAS, Persona, Spec};
+
+use crate::console;
+use crate::descriptors::Descriptors;
+use crate::exit::{Exit, Usage};
+use crate::signal::{self, Order};
+
+const AFTER: &str = "\
+Examples:
+  plimsoll gateway --persona llm --upstream 127.0.0.1:9000
+  plimsoll gateway --config gateway.yaml
+  plimsoll gateway --persona layers --set 'rate_limits.0.requests=0' --set scrub=null
+  plimsoll gateway --persona proxy --print > gateway.yaml
+  curl http://127.0.0.1:3050/admin/build
+
+Personas are ready-made configurations with the interface and the port of gateways that people measure. A section of the configuration that is present is a layer that is switched on; /admin/build and the metric gateway_layer_enabled say which. SIGHUP and POST /admin/reload read the file again; one that is wrong changes nothing.";
+
+#[derive(Args, Debug)]
+#[command(after_help = AFTER)]
+pub(crate) struct Flags {
+    /// Configuration, YAML
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "persona")]
+    config: Option<PathBuf>,
+    /// Ready-made configuration
+    #[arg(long, value_name = "NAME", default_value = "llm", value_parser = PossibleValuesParser::new(PERSONAS.map(|persona| persona.name)))]
+    persona: String,
+    /// Where to listen instead; port 0 takes a free one
+    #[arg(long, value_name = "HOST:PORT")]
+    listen: Option<SocketAddr>,
+    /// Address of every upstream instead of the configured ones
+    #[arg(long, value_name = "HOST:PORT")]
+    upstream: Option<String>,
+    /// Threads that serve
+    #[arg(long, value_name = "N")]
+    workers: Option<u16>,
+    /// A setting on top, like `server.body_bytes=2MiB`; `null` switches a section off
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    settings: Vec<String>,
+    /// Print the configuration that would be used, as it is written, and stop
+    #[arg(long)]
+    print: bool,
+}
+
+/// Serves until a signal comes.
+pub(crate) fn run(flags: &Flags) -> Result<Exit> {
+    let text = flags.text()?;
+    let spec = flags.spec(&text).map_err(usage)?;
+    spec.check().map_err(usage)?;
+    if flags.print {
+        console::print(&text)?;
+        return Ok(Exit::Pass);
+    }
+    if let Some(told) = Descriptors::raise().and_then(Descriptors::told) {
+        console::say(&told);
+    }
+    let started = match &flags.config {
+        Some(file) if flags.is_plain() => Gateway::spawn_from(&spec, file),
+        _ => Gateway::spawn(&spec),
+    };
+    let mut gateway = started.map_err(usage)?;
+    let (tell, orders) = mpsc::channel();
+    // The receiver is gone only when the process ends anyway.
+    signal::orders(move |order| {
+        let _ = tell.send(order);
+    })?;
+    console::print(&greeting(&gateway, &spec))?;
+    // The sender lives as long as the thread that waits for signals.
+    while let Ok(Order::Reload) = orders.recv() {
+        match gateway.reload() {
+            Ok(()) => console::say("the configuration was read again and is in force"),
+            Err(error) => console::say(&format!("{error}\nthe old configuration stays in force")),
+        }
+    }
+    gateway.shutdown();
+    console::print(&format!("{} requests served\n", gateway.served()))?;
+    Ok(Exit::Pass)
+}
+
+/// A wrong configuration is wrong usage; what the system refuses is not.
+fn usage(error: GatewayError) -> anyhow::Error {
+    match error {
+        GatewayError::Syntax(_) | GatewayError::Config(_) => Usage(error.to_string()).into(),
+        error => error.into(),
+    }
+}
+
+impl Flags {
+    fn text(&self) -> Result<String> {
+        match &self.config {
+            None => Persona::named(&self.persona)
+                .map(|persona| persona.text.to_owned())
+                .context("the persona is unknown"),
+            Some(path) => fs::read_to_string(path)
+                .map_err(|error| Usage(format!("cannot read {}: {error}", path.display())).into()),
+        }
+    }
+
+    /// Is the file all there is, so that it can be read again?
+    fn is_plain(&self) -> bool {
+        self.settings.is_empty()
+            && self.listen.is_none()
+            && self.upstream.is_none()
+            && self.workers.is_none()
+    }
+
+    fn spec(&self, text: &str) -> Result<Spec, GatewayError> {
+        let mut spec = Spec::with_settings(text, &self.settings)?;
+        spec.listen = self.listen.unwrap_or(spec.listen);
+        spec.workers = self.workers.unwrap_or(spec.workers);
+        if let Some(address) = &self.upstream {
+            for upstream in spec.upstreams.values_mut() {
+                upstream.addresses = vec![address.clone()];
+            }
+        }
+        Ok(spec)
+    }
+}
+
+fn greeting(gateway: &Gateway, spec: &Spec) -> String {
+    let scheme = if spec.tls.is_some() { "https" } else { "http" };
+    let layers = spec.layers();
+    let faults = spec.faults();
+    let mut text = format!(
+        "listening on {scheme}://{} (Ctrl-C ends it)\n{}: {}\n",
+        gateway.addr(),
+        spec.name,
+        if layers.is_empty() { "no layers".to_owned() } else { layers.join(", ") }
+    );
+    if !faults.is_empty() {
+        text.push_str(&format!("PLANTED FAULTS: {}\n", faults.join(", ")));
+    }
+    text
+}

@@ -1,0 +1,20 @@
+//! The one clock of the gateway.
+
+use nix::time::{ClockId, clock_gettime};
+
+/// The kernel's monotonic clock, in nanoseconds.
+pub(crate) fn now() -> u64 {
+    read(ClockId::CLOCK_MONOTONIC)
+}
+
+/// The wall clock, in milliseconds since 1970 UTC: for rows that others read, never for durations.
+pub(crate) fn unix_ms() -> u64 {
+    read(ClockId::CLOCK_REALTIME) / 1_000_000
+}
+
+/// The call fails for unknown clocks only; these two exist on every Linux.
+fn read(clock: ClockId) -> u64 {
+    let Ok(time) = clock_gettime(clock) else { return 0 };
+    let seconds = u64::try_from(time.tv_sec()).unwrap_or(0);
+    seconds * 1_000_000_000 + u64::try_from(time.tv_nsec()).unwrap_or(0)
+}

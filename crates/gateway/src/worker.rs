@@ -1,0 +1,228 @@
+//! One thread with one event loop: connections stay on the worker that accepted them.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hyper::rt::{Executor, Read, Write};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::spawn_local;
+use tokio::time::{sleep, timeout};
+
+use crate::config::Config;
+use crate::fault::{self, Faults};
+use crate::meters::Series;
+use crate::service;
+use crate::shared::Shared;
+use crate::spec::ServerSpec;
+use crate::upstream::{self, Pool};
+
+/// How long the acceptor rests when the system has no descriptor left.
+const ACCEPT_REST: std::time::Duration = std::time::Duration::from_millis(10);
+
+/// Bounds of one HTTP/2 connection: windows that do not throttle a stream, and streams enough.
+const STREAM_WINDOW: u32 = 1 << 20;
+const CONNECTION_WINDOW: u32 = 8 << 20;
+const STREAMS: u32 = 1_000;
+
+/// What the tasks of one worker share.
+pub(crate) struct Worker {
+    shared: Arc<Shared>,
+    pool: Pool,
+    series: Series,
+    pub(crate) faults: Faults,
+    made: Cell<u64>,
+    /// The configuration that this worker saw last, and its number.
+    seen: RefCell<arc_swap::Cache<Arc<arc_swap::ArcSwap<Config>>, Arc<Config>>>,
+}
+
+/// Tasks of hyper's HTTP/2 stay on the worker.
+#[derive(Clone, Copy, Debug)]
+struct Here;
+
+impl<F: Future<Output = ()> + 'static> Executor<F> for Here {
+    fn execute(&self, task: F) {
+        spawn_local(task);
+    }
+}
+
+/// A single-threaded runtime.
+///
+/// # Errors
+/// The system's, for want of descriptors.
+pub(crate) fn runtime() -> io::Result<LocalRuntime> {
+    Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
+}
+
+impl Worker {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let seen = RefCell::new(arc_swap::Cache::new(Arc::clone(&shared.config)));
+        Self {
+            shared,
+            pool: Pool::default(),
+            series: Series::default(),
+            faults: Faults::default(),
+            made: Cell::new(0),
+            seen,
+        }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(crate) const fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    pub(crate) const fn series(&self) -> &Series {
+        &self.series
+    }
+
+    /// The configuration in force.
+    pub(crate) fn config(&self) -> Arc<Config> {
+        Arc::clone(self.seen.borrow_mut().load())
+    }
+
+    /// A number that no other request of this gateway has.
+    pub(crate) fn number(&self) -> u64 {
+        self.made.set(self.made.get().wrapping_add(1));
+        fault::scramble(
+            self.shared.salt ^ (std::ptr::from_ref(self).addr() as u64) ^ (self.made.get() << 20),
+        )
+    }
+
+    /// Accepts connections until told to stop, then gives those that are open time to end.
+    pub(crate) async fn run(
+        self: Rc<Self>,
+        listener: TcpListener,
+        mut stop: watch::Receiver<bool>,
+        first: bool,
+    ) {
+        let server = self.config().server;
+        if let Some(pause) = self.config().faults.pause {
+            spawn_local(fault::pause(pause));
+        }
+        if first {
+            self.check_upstreams();
+        }
+        let room = Arc::new(Semaphore::new(server.connections));
+        let accepting = {
+            let (stop, room) = (stop.clone(), Arc::clone(&room));
+            accept(Rc::clone(&self), listener, room, stop)
+        };
+        tokio::select! {
+            () = accepting => {}
+            _ = stop.wait_for(|stopped| *stopped) => {}
+        }
+        let all = u32::try_from(server.connections).unwrap_or(u32::MAX);
+        let _ = timeout(server.drain.0, room.acquire_many(all)).await;
+    }
+
+    /// Starts the checks of the configuration in force.
+    pub(crate) fn check_upstreams(&self) {
+        for upstream in &self.config().upstreams {
+            if upstream.health.is_some() {
+                for number in 0..upstream.endpoints.len() {
+                    spawn_local(upstream::watch(Arc::clone(upstream), number));
+                }
+            }
+        }
+    }
+}
+
+async fn accept(
+    worker: Rc<Worker>,
+    listener: TcpListener,
+    room: Arc<Semaphore>,
+    stop: watch::Receiver<bool>,
+) {
+    loop {
+        // It is never closed.
+        let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(_) => {
+                sleep(ACCEPT_REST).await;
+                continue;
+            }
+        };
+        let (worker, stop) = (Rc::clone(&worker), stop.clone());
+        spawn_local(async move {
+            worker.shared.meters.connected();
+            attend(&worker, stream, peer, stop).await;
+            worker.shared.meters.disconnected();
+            drop(place);
+        });
+    }
+}
+
+/// Serves one connection to its end.
+async fn attend(
+    worker: &Rc<Worker>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    stop: watch::Receiver<bool>,
+) {
+    // Without it the kernel would hold back small pieces of a stream; it fails on closed sockets only.
+    let _ = stream.set_nodelay(true);
+    let server = worker.config().server;
+    match &worker.shared.tls {
+        None => talk(worker, TokioIo::new(stream), peer, (server, stop)).await,
+        Some(tls) => {
+            let shaken = timeout(server.header_timeout.0, tls.accept(stream)).await;
+            if let Ok(Ok(stream)) = shaken {
+                talk(worker, TokioIo::new(stream), peer, (server, stop)).await;
+            }
+        }
+    }
+}
+
+async fn talk<I: Read + Write + Unpin + Send + 'static>(
+    worker: &Rc<Worker>,
+    io: I,
+    peer: SocketAddr,
+    (server, mut stop): (ServerSpec, watch::Receiver<bool>),
+) {
+    let host = Rc::clone(worker);
+    let service = service_fn(move |request| service::serve(Rc::clone(&host), request, peer));
+    let builder = protocols(server);
+    let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
+    // Errors are the client's doing, or ours on purpose; what was under way is in the books.
+    tokio::select! {
+        _ = connection.as_mut() => {}
+        _ = stop.wait_for(|stopped| *stopped) => {
+            connection.as_mut().graceful_shutdown();
+            let _ = connection.await;
+        }
+    }
+}
+
+fn protocols(server: ServerSpec) -> auto::Builder<Here> {
+    let mut builder = auto::Builder::new(Here);
+    let head = usize::try_from(server.header_bytes.0).unwrap_or(usize::MAX);
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(server.header_timeout.0)
+        .max_headers(server.headers)
+        .max_buf_size(head.max(8_192))
+        .writev(false);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_concurrent_streams(STREAMS)
+        .max_header_list_size(u32::try_from(server.header_bytes.0).unwrap_or(u32::MAX));
+    builder
+}
