@@ -1,0 +1,69 @@
+//! How deep JSON may be nested. Checked before anything is parsed, in one pass without recursion.
+
+use memchr::memchr2;
+
+use crate::error::DialectError;
+
+/// The most levels of objects and arrays in a request. Schemas of tools are seldom deeper than 15.
+pub const MAX_DEPTH: usize = 64;
+
+/// Refuses text that is nested deeper than [`MAX_DEPTH`]. The text need not be JSON.
+pub(crate) fn check(text: &[u8]) -> Result<(), DialectError> {
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        at += 1;
+        match byte {
+            b'"' => at = past_string(text, at),
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return Err(DialectError::TooDeep { most: MAX_DEPTH });
+        }
+    }
+    Ok(())
+}
+
+/// The place after the closing quote of the string whose inside starts at `at`.
+pub(crate) fn past_string(text: &[u8], mut at: usize) -> usize {
+    while let Some(found) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        if text[at + found] == b'"' {
+            return at + found + 1;
+        }
+        at += found + 2;
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nested(levels: usize) -> Vec<u8> {
+        [vec![b'['; levels], vec![b']'; levels]].concat()
+    }
+
+    #[test]
+    fn the_bound_itself_is_allowed_and_one_more_is_not() {
+        assert_eq!(check(&nested(MAX_DEPTH)), Ok(()));
+        assert_eq!(check(&nested(MAX_DEPTH + 1)), Err(DialectError::TooDeep { most: MAX_DEPTH }));
+    }
+
+    #[test]
+    fn a_million_levels_are_refused_without_recursion() {
+        assert!(check(&vec![b'['; 1_000_000]).is_err());
+    }
+
+    #[test]
+    fn brackets_inside_strings_do_not_count() {
+        let text = format!("[\"{}\\\"{}\\\\\", []]", "[".repeat(100), "{".repeat(100));
+        assert_eq!(check(text.as_bytes()), Ok(()));
+    }
+
+    #[test]
+    fn siblings_do_not_add_up() {
+        assert_eq!(check(format!("[{}1]", "[],".repeat(500)).as_bytes()), Ok(()));
+    }
+}

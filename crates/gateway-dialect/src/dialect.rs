@@ -1,0 +1,64 @@
+//! Who speaks: the two dialects, and the endpoints of each.
+
+/// A provider's way to say things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// OpenAI's API, and the many servers that copy it.
+    OpenAi,
+    /// Anthropic's API.
+    Anthropic,
+}
+
+/// An endpoint of a provider's API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Endpoint {
+    /// OpenAI: `POST /v1/chat/completions`. Can cross to [`Endpoint::Messages`].
+    Chat,
+    /// OpenAI: `POST /v1/responses`. Looked at, never translated.
+    Responses,
+    /// OpenAI: `POST /v1/embeddings`. Looked at, never translated.
+    Embeddings,
+    /// Anthropic: `POST /v1/messages`. Can cross to [`Endpoint::Chat`].
+    Messages,
+}
+
+impl Endpoint {
+    /// The endpoint of a path (without the query), or None where it is none of the four.
+    pub fn of_path(path: &str) -> Option<Self> {
+        match path {
+            "/v1/chat/completions" => Some(Self::Chat),
+            "/v1/responses" => Some(Self::Responses),
+            "/v1/embeddings" => Some(Self::Embeddings),
+            "/v1/messages" => Some(Self::Messages),
+            _ => None,
+        }
+    }
+
+    /// The path of the endpoint.
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Chat => "/v1/chat/completions",
+            Self::Responses => "/v1/responses",
+            Self::Embeddings => "/v1/embeddings",
+            Self::Messages => "/v1/messages",
+        }
+    }
+
+    /// The dialect that the endpoint belongs to; its errors are in that dialect's envelope.
+    pub const fn dialect(self) -> Dialect {
+        match self {
+            Self::Chat | Self::Responses | Self::Embeddings => Dialect::OpenAi,
+            Self::Messages => Dialect::Anthropic,
+        }
+    }
+
+    /// The endpoint that says the same in another dialect, or None where there is none.
+    pub const fn counterpart(self, dialect: Dialect) -> Option<Self> {
+        match (self, dialect) {
+            (Self::Chat | Self::Messages, Dialect::OpenAi) => Some(Self::Chat),
+            (Self::Chat | Self::Messages, Dialect::Anthropic) => Some(Self::Messages),
+            (own, Dialect::OpenAi) => Some(own),
+            (_, Dialect::Anthropic) => None,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The shapes on the wire, as far as both dialects need them. What is not named here is not read.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::error::DialectError;
+
+pub(crate) mod anthropic;
+pub(crate) mod openai;
+
+/// A string that is borrowed where it has no escapes. Unlike a bare `Cow` also inside an `Option`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Str<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+impl Deref for Str<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'a> From<&'a str> for Str<'a> {
+    fn from(text: &'a str) -> Self {
+        Self(Cow::Borrowed(text))
+    }
+}
+
+impl From<String> for Str<'_> {
+    fn from(text: String) -> Self {
+        Self(Cow::Owned(text))
+    }
+}
+
+/// JSON that passes unread.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Json<'a>(pub(crate) Cow<'a, RawValue>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Json<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&'de RawValue>::deserialize(deserializer).map(|raw| Self(Cow::Borrowed(raw)))
+    }
+}
+
+impl Json<'_> {
+    /// Reads text that must be one JSON object.
+    pub(crate) fn object(text: &str) -> Result<Json<'static>, String> {
+        let raw: Box<RawValue> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if raw.get().starts_with('{') {
+            Ok(Json(Cow::Owned(raw)))
+        } else {
+            Err("it is not a JSON object".to_owned())
+        }
+    }
+}
+
+/// Either one text or a list of parts.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Content<'a, P> {
+    Text(Str<'a>),
+    Parts(Vec<P>),
+}
+
+impl<'a, P> Content<'a, P> {
+    /// All of it as parts.
+    pub(crate) fn into_parts(self, part: impl FnOnce(Str<'a>) -> P) -> Vec<P> {
+        match self {
+            Self::Text(text) => vec![part(text)],
+            Self::Parts(parts) => parts,
+        }
+    }
+}
+
+impl<'de: 'a, 'a, P: Deserialize<'de>> Deserialize<'de> for Content<'a, P> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextOrParts(PhantomData))
+    }
+}
+
+struct TextOrParts<'a, P>(PhantomData<Content<'a, P>>);
+
+impl<'de: 'a, 'a, P: Deserialize<'de>> Visitor<'de> for TextOrParts<'a, P> {
+    type Value = Content<'a, P>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a string or an array")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Content::Text(text.into()))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Content::Text(text.to_owned().into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, parts: A) -> Result<Self::Value, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(parts)).map(Content::Parts)
+    }
+}
+
+/// A struct that is read from an object only. Derived code alone would also take an array of its
+/// fields' values, and the policy would then see another request than the upstream.
+#[derive(Debug)]
+pub(crate) struct Object<T>(pub(crate) T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectOnly(PhantomData))
+    }
+}
+
+struct ObjectOnly<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectOnly<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+    }
+}
+
+/// Reads a request's body whole. The second reading, which only failures pay for, finds the path.
+pub(crate) fn read_request<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, DialectError> {
+    let text = utf8(body)?;
+    crate::depth::check(body)?;
+    serde_json::from_str::<Object<T>>(text).map(|object| object.0).map_err(|error| {
+        if !error.is_data() {
+            return DialectError::Malformed(error.to_string());
+        }
+        let mut again = serde_json::Deserializer::from_str(text);
+        match serde_path_to_error::deserialize::<_, T>(&mut again) {
+            Err(named) => DialectError::wrong(named.path(), named.inner()),
+            Ok(_) => DialectError::Malformed(error.to_string()),
+        }
+    })
+}
+
+pub(crate) fn utf8(body: &[u8]) -> Result<&str, DialectError> {
+    str::from_utf8(body).map_err(|error| DialectError::NotUtf8 { offset: error.valid_up_to() })
+}
+
+/// Reads an answer or an event of an upstream.
+pub(crate) fn read_answer<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, DialectError> {
+    serde_json::from_slice::<Object<T>>(body)
+        .map(|object| object.0)
+        .map_err(|error| DialectError::Answer(error.to_string()))
+}
+
+/// Appends a value as JSON. Writing plain structs to memory cannot fail; if it ever does, it is said.
+pub(crate) fn write_json<T: Serialize>(out: &mut Vec<u8>, value: &T) -> Result<(), DialectError> {
+    serde_json::to_writer(out, value).map_err(|error| DialectError::Answer(error.to_string()))
+}
