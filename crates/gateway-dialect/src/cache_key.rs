@@ -57,9 +57,8 @@ impl<'a> Canon<'_, 'a> {
         let mut reader = serde_json::Deserializer::from_str(body);
         reader.deserialize_map(Gather(&mut self.members))?;
         reader.end()?;
-        let stream = self.members.iter().any(|(name, value)| {
-            &**name == "stream" && value.get() == "true"
-        });
+        let stream =
+            self.members.iter().any(|(name, value)| &**name == "stream" && value.get() == "true");
         (self.sink)(if stream { b"stream" } else { b"whole" });
         self.members.retain(|(name, value)| {
             let how = &**name == "stream" || (&**name == "stream_options" && !stream);

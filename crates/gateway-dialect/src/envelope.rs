@@ -129,7 +129,10 @@ impl Envelope {
                 .map(|body| Self::of_anthropic(&body.error, status)),
         };
         read.unwrap_or_else(|_| {
-            Self::new(Fault::of_status(status), format!("the upstream answered with status {status}"))
+            Self::new(
+                Fault::of_status(status),
+                format!("the upstream answered with status {status}"),
+            )
         })
     }
 

@@ -9,7 +9,11 @@ use crate::wire::write_json;
 pub(crate) type Patch = (Range<usize>, String);
 
 /// Appends `source` with the patches, which must be in order and apart.
-pub(crate) fn write(source: &[u8], patches: &[Patch], out: &mut Vec<u8>) -> Result<(), DialectError> {
+pub(crate) fn write(
+    source: &[u8],
+    patches: &[Patch],
+    out: &mut Vec<u8>,
+) -> Result<(), DialectError> {
     let mut done = 0;
     for (at, text) in patches {
         out.extend_from_slice(source.get(done..at.start).unwrap_or_default());

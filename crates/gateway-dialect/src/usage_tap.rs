@@ -34,7 +34,10 @@ pub struct UsageTap {
 #[derive(Debug)]
 enum Watch {
     Stream(Box<StreamWatch>),
-    Body { endpoint: Endpoint, kept: Vec<u8> },
+    Body {
+        endpoint: Endpoint,
+        kept: Vec<u8>,
+    },
     /// Too long to watch.
     Blind,
 }

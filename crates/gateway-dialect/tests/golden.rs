@@ -37,7 +37,8 @@ fn requests_of_openai() {
 #[test]
 fn requests_of_anthropic() {
     for name in ["request_tools", "request_plain"] {
-        let request = from_anthropic().request(&golden(&format!("{name}.from_anthropic.json")), None);
+        let request =
+            from_anthropic().request(&golden(&format!("{name}.from_anthropic.json")), None);
         let expected = golden(&format!("{name}.to_openai.json"));
         assert_eq!(json(&request.unwrap()), json(&expected), "{name}");
     }
@@ -70,8 +71,7 @@ fn events(stream: &[u8]) -> Vec<Vec<Result<Value, String>>> {
 }
 
 fn crossed(crossing: Crossing, stream: &[u8], chunk: usize) -> Vec<u8> {
-    let settings =
-        StreamSettings { created: CREATED, include_usage: true, prompt_tokens: 9 };
+    let settings = StreamSettings { created: CREATED, include_usage: true, prompt_tokens: 9 };
     let mut crossed = crossing.stream(settings);
     let mut out = Vec::new();
     for bytes in stream.chunks(chunk) {

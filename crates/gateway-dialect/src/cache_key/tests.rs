@@ -10,17 +10,36 @@ fn chat(body: &str) -> Vec<u8> {
     key(Endpoint::Chat, body)
 }
 
-const BASE: &str = r#"{"model":"m","messages":[{"role":"user","content":"a é"}],"temperature":0.5}"#;
+const BASE: &str =
+    r#"{"model":"m","messages":[{"role":"user","content":"a é"}],"temperature":0.5}"#;
 
 #[test]
 fn the_same_question_has_the_same_key() {
     let same = [
-        ("order of members", r#"{"temperature":0.5,"messages":[{"content":"a é","role":"user"}],"model":"m"}"#),
-        ("white space", "{ \"model\" : \"m\",\n\"messages\":[ {\"role\":\"user\",\"content\":\"a é\"} ],\"temperature\":0.5 }"),
-        ("escapes", r#"{"mod\u0065l":"m","messages":[{"role":"user","content":"\u0061 \u00e9"}],"temperature":0.5}"#),
-        ("who asks", r#"{"user":"u","metadata":{"a":1},"model":"m","messages":[{"role":"user","content":"a é"}],"temperature":0.5}"#),
-        ("no stream", r#"{"stream":false,"stream_options":null,"model":"m","messages":[{"role":"user","content":"a é"}],"temperature":0.5}"#),
-        ("null is absent", r#"{"stop":null,"model":"m","messages":[{"role":"user","content":"a é"}],"temperature":0.5}"#),
+        (
+            "order of members",
+            r#"{"temperature":0.5,"messages":[{"content":"a é","role":"user"}],"model":"m"}"#,
+        ),
+        (
+            "white space",
+            "{ \"model\" : \"m\",\n\"messages\":[ {\"role\":\"user\",\"content\":\"a é\"} ],\"temperature\":0.5 }",
+        ),
+        (
+            "escapes",
+            r#"{"mod\u0065l":"m","messages":[{"role":"user","content":"\u0061 \u00e9"}],"temperature":0.5}"#,
+        ),
+        (
+            "who asks",
+            r#"{"user":"u","metadata":{"a":1},"model":"m","messages":[{"role":"user","content":"a é"}],"temperature":0.5}"#,
+        ),
+        (
+            "no stream",
+            r#"{"stream":false,"stream_options":null,"model":"m","messages":[{"role":"user","content":"a é"}],"temperature":0.5}"#,
+        ),
+        (
+            "null is absent",
+            r#"{"stop":null,"model":"m","messages":[{"role":"user","content":"a é"}],"temperature":0.5}"#,
+        ),
     ];
     for (what, body) in same {
         assert_eq!(chat(BASE), chat(body), "{what}");
@@ -56,7 +75,9 @@ fn another_question_has_another_key() {
 #[test]
 fn the_bytes_stay_as_they_are_for_stores_outlive_programs() {
     let mut expected = b"plimsoll-answer-1\0/v1/embeddingswhole{".to_vec();
-    for (letter, text) in [('k', "input"), ('s', "a"), ('k', "model"), ('s', "m"), ('k', "n"), ('n', "1")] {
+    for (letter, text) in
+        [('k', "input"), ('s', "a"), ('k', "model"), ('s', "m"), ('k', "n"), ('n', "1")]
+    {
         expected.push(letter as u8);
         expected.extend((text.len() as u64).to_le_bytes());
         expected.extend(text.bytes());

@@ -36,7 +36,9 @@ fn completion(blocks: Vec<anthropic::Block<'_>>) -> Result<openai::Message<'_>, 
                 None => text = block.text,
                 Some(text) => text.0.to_mut().push_str(&block.text.unwrap_or_default()),
             },
-            ("tool_use", _) => calls.push(tool_call(block, || "content".to_owned()).map_err(upstream)?),
+            ("tool_use", _) => {
+                calls.push(tool_call(block, || "content".to_owned()).map_err(upstream)?)
+            }
             // Thinking, and what tools of the provider leave behind.
             _ => {}
         }

@@ -89,11 +89,8 @@ pub(super) fn tool_use<'a>(
     call: openai::ToolCall<'a>,
     path: impl FnOnce() -> String,
 ) -> Result<Block<'a>, DialectError> {
-    let arguments = if call.function.arguments.trim().is_empty() {
-        "{}"
-    } else {
-        &*call.function.arguments
-    };
+    let arguments =
+        if call.function.arguments.trim().is_empty() { "{}" } else { &*call.function.arguments };
     let input = crate::depth::check(arguments.as_bytes())
         .map_err(|error| error.to_string())
         .and_then(|()| Json::object(arguments));
@@ -139,11 +136,7 @@ fn blocks<'a>(
     parts.map(|(index, part)| block(part, index, path)).collect()
 }
 
-fn block<'a>(
-    part: openai::Part<'a>,
-    index: usize,
-    path: &str,
-) -> Result<Block<'a>, DialectError> {
+fn block<'a>(part: openai::Part<'a>, index: usize, path: &str) -> Result<Block<'a>, DialectError> {
     let required = |name| DialectError::missing(format!("{path}.content[{index}].{name}"));
     match &*part.kind {
         "text" => part.text.map(Block::text).ok_or_else(|| required("text")),

@@ -36,9 +36,7 @@ pub(super) fn translate(body: &[u8], model: Option<&str>) -> Result<Vec<u8>, Dia
     Ok(out)
 }
 
-fn system<'a>(
-    system: Content<'a, anthropic::Block<'a>>,
-) -> Result<Message<'a>, DialectError> {
+fn system<'a>(system: Content<'a, anthropic::Block<'a>>) -> Result<Message<'a>, DialectError> {
     let content = match system {
         Content::Text(text) => Content::Text(text),
         Content::Parts(blocks) => {
@@ -160,10 +158,7 @@ pub(super) fn tool_call(
     })
 }
 
-fn part(
-    block: anthropic::Block<'_>,
-    path: impl Fn() -> String,
-) -> Result<Part<'_>, DialectError> {
+fn part(block: anthropic::Block<'_>, path: impl Fn() -> String) -> Result<Part<'_>, DialectError> {
     let missing = |name| DialectError::missing(format!("{}.{name}", path()));
     match &*block.kind {
         "text" => block.text.map(Part::text).ok_or_else(|| missing("text")),
@@ -180,10 +175,7 @@ fn no_block(path: &str, kind: &str) -> DialectError {
     DialectError::no_counterpart(format!("{path}.type"), format!("content of the type {kind:?}"))
 }
 
-fn url(
-    source: anthropic::Source<'_>,
-    path: impl Fn() -> String,
-) -> Result<Str<'_>, DialectError> {
+fn url(source: anthropic::Source<'_>, path: impl Fn() -> String) -> Result<Str<'_>, DialectError> {
     match (&*source.kind, source.url, source.media_type, source.data) {
         ("url", Some(url), _, _) => Ok(url),
         ("base64", _, Some(media_type), Some(data)) => {
@@ -210,11 +202,8 @@ fn tool(tool: anthropic::Tool<'_>, index: usize) -> Result<Tool<'_>, DialectErro
         let what = format!("a tool of the type {kind:?}, which runs at the provider,");
         return Err(DialectError::no_counterpart(format!("tools[{index}].type"), what));
     }
-    let function = Function {
-        name: tool.name,
-        description: tool.description,
-        parameters: tool.input_schema,
-    };
+    let function =
+        Function { name: tool.name, description: tool.description, parameters: tool.input_schema };
     Ok(Tool { kind: "function".into(), function: Some(function) })
 }
 

@@ -47,7 +47,11 @@ impl ToOpenAi {
         Ok(State::Open)
     }
 
-    fn start(&mut self, started: Option<&Started<'_>>, out: &mut Vec<u8>) -> Result<(), DialectError> {
+    fn start(
+        &mut self,
+        started: Option<&Started<'_>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), DialectError> {
         if let Some(started) = started {
             started.id.0.as_ref().clone_into(&mut self.id);
             started.model.0.as_ref().clone_into(&mut self.model);

@@ -31,10 +31,22 @@ const REFUSED: &[(Dialect, &str, &str)] = &[
         "messages[0].tool_calls[0].function.name",
         r#"{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":7,"arguments":"{}"}}]}]}"#,
     ),
-    (Dialect::OpenAi, "messages[0].role", r#"{"model":"m","messages":[{"role":"function","content":"x"}]}"#),
-    (Dialect::OpenAi, "messages[0].tool_call_id", r#"{"model":"m","messages":[{"role":"tool","content":"x"}]}"#),
+    (
+        Dialect::OpenAi,
+        "messages[0].role",
+        r#"{"model":"m","messages":[{"role":"function","content":"x"}]}"#,
+    ),
+    (
+        Dialect::OpenAi,
+        "messages[0].tool_call_id",
+        r#"{"model":"m","messages":[{"role":"tool","content":"x"}]}"#,
+    ),
     (Dialect::OpenAi, "n", r#"{"model":"m","messages":[],"n":2}"#),
-    (Dialect::OpenAi, "tools[0].type", r#"{"model":"m","messages":[],"tools":[{"type":"web_search"}]}"#),
+    (
+        Dialect::OpenAi,
+        "tools[0].type",
+        r#"{"model":"m","messages":[],"tools":[{"type":"web_search"}]}"#,
+    ),
     (
         Dialect::Anthropic,
         "messages[0].content[0].type",
@@ -45,8 +57,16 @@ const REFUSED: &[(Dialect, &str, &str)] = &[
         "tools[0].type",
         r#"{"model":"m","max_tokens":1,"messages":[],"tools":[{"type":"web_search_20250305","name":"web_search"}]}"#,
     ),
-    (Dialect::Anthropic, "messages[0].role", r#"{"model":"m","max_tokens":1,"messages":[{"role":"system","content":"x"}]}"#),
-    (Dialect::Anthropic, "temperature", r#"{"model":"m","max_tokens":1,"messages":[],"temperature":"hot"}"#),
+    (
+        Dialect::Anthropic,
+        "messages[0].role",
+        r#"{"model":"m","max_tokens":1,"messages":[{"role":"system","content":"x"}]}"#,
+    ),
+    (
+        Dialect::Anthropic,
+        "temperature",
+        r#"{"model":"m","max_tokens":1,"messages":[],"temperature":"hot"}"#,
+    ),
 ];
 
 #[test]
@@ -94,7 +114,10 @@ fn an_error_that_is_no_envelope_is_not_repeated() {
     assert_eq!((status, str::from_utf8(&body).unwrap()), (502, expected));
 }
 
-fn fed(caller: Dialect, stream: &str) -> (String, Result<(), DialectError>, Result<(), DialectError>) {
+fn fed(
+    caller: Dialect,
+    stream: &str,
+) -> (String, Result<(), DialectError>, Result<(), DialectError>) {
     let mut crossed = crossing(caller).stream(StreamSettings::default());
     let mut out = Vec::new();
     let fed = crossed.feed(stream.as_bytes(), &mut out);
@@ -105,11 +128,17 @@ fn fed(caller: Dialect, stream: &str) -> (String, Result<(), DialectError>, Resu
 fn an_error_in_a_stream_crosses_and_ends_it() {
     let source = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"no\"}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
     let (out, fed_well, finished) = fed(Dialect::OpenAi, source);
-    assert_eq!(out, "data: {\"error\":{\"message\":\"no\",\"type\":\"server_error\",\"param\":null,\"code\":\"overloaded\"}}\n\n");
+    assert_eq!(
+        out,
+        "data: {\"error\":{\"message\":\"no\",\"type\":\"server_error\",\"param\":null,\"code\":\"overloaded\"}}\n\n"
+    );
     assert_eq!((fed_well, finished), (Ok(()), Ok(())));
     let source = "data: {\"error\":{\"message\":\"no\",\"type\":\"server_error\",\"code\":500}}\n\ndata: [DONE]\n\n";
     let (out, ..) = fed(Dialect::Anthropic, source);
-    assert_eq!(out, "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"no\"}}\n\n");
+    assert_eq!(
+        out,
+        "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"no\"}}\n\n"
+    );
 }
 
 #[test]
@@ -142,7 +171,11 @@ fn an_event_that_is_not_of_the_dialect_is_the_upstreams_fault() {
 
 #[test]
 fn calls_that_interleave_cannot_be_said() {
-    let call = |index: u8| format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":[{{\"index\":{index},\"id\":\"c\",\"function\":{{\"name\":\"f\",\"arguments\":\"1\"}}}}]}}}}]}}\n\n");
+    let call = |index: u8| {
+        format!(
+            "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":[{{\"index\":{index},\"id\":\"c\",\"function\":{{\"name\":\"f\",\"arguments\":\"1\"}}}}]}}}}]}}\n\n"
+        )
+    };
     let (_, fed_well, _) = fed(Dialect::Anthropic, &(call(0) + &call(1) + &call(0)));
     assert!(matches!(fed_well, Err(DialectError::Answer(_))));
 }

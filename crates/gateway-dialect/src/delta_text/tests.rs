@@ -37,13 +37,14 @@ fn scrubbed(dialect: Dialect, stream: &str, chunk: usize) -> String {
 
 fn chat(texts: &[&str]) -> String {
     let event = |text: &&str| {
-        format!("data: {{ \"id\":\"c\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":{text}}},\"finish_reason\":null}}]}}\n\n")
+        format!(
+            "data: {{ \"id\":\"c\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":{text}}},\"finish_reason\":null}}]}}\n\n"
+        )
     };
     texts.iter().map(event).collect()
 }
 
-const CHAT_END: &str =
-    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+const CHAT_END: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
 #[test]
 fn held_back_text_comes_before_the_end_in_an_event_of_the_same_shape() {
@@ -57,7 +58,9 @@ fn held_back_text_comes_before_the_end_in_an_event_of_the_same_shape() {
 #[test]
 fn text_and_end_in_one_event() {
     let event = |text: &str| {
-        format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}},\"finish_reason\":\"stop\"}}]}}\n\ndata: [DONE]\n\n")
+        format!(
+            "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}},\"finish_reason\":\"stop\"}}]}}\n\ndata: [DONE]\n\n"
+        )
     };
     let source = chat(&["\"a 1\""]) + &event("2");
     assert_eq!(scrubbed(Dialect::OpenAi, &source, 5), chat(&["\"a \""]) + &event("##"));
@@ -66,7 +69,9 @@ fn text_and_end_in_one_event() {
 #[test]
 fn choices_have_lanes_of_their_own() {
     let event = |first: &str, second: &str| {
-        format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{first}\"}}}},{{\"index\":1,\"delta\":{{\"content\":\"{second}\"}}}}]}}\n\n")
+        format!(
+            "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{first}\"}}}},{{\"index\":1,\"delta\":{{\"content\":\"{second}\"}}}}]}}\n\n"
+        )
     };
     let source = event("1", "x 2") + "data: [DONE]\n\n";
     let expected = event("", "x ") + &event("#", "") + &event("", "#") + "data: [DONE]\n\n";
@@ -75,7 +80,9 @@ fn choices_have_lanes_of_their_own() {
 
 fn message(texts: &[&str]) -> String {
     let event = |text: &&str| {
-        format!("event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":1,\"delta\":{{\"type\":\"text_delta\",\"text\":\"{text}\"}}}}\n\n")
+        format!(
+            "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":1,\"delta\":{{\"type\":\"text_delta\",\"text\":\"{text}\"}}}}\n\n"
+        )
     };
     texts.iter().map(event).collect()
 }
@@ -92,6 +99,13 @@ fn messages_of_anthropic() {
     }
 }
 
+fn keep(piece: Piece<'_>) -> Cow<'_, str> {
+    match piece {
+        Piece::Delta { text, .. } => Cow::Borrowed(text),
+        Piece::End { .. } => Cow::Borrowed(""),
+    }
+}
+
 #[test]
 fn what_does_not_change_passes_byte_for_byte() {
     let odd = "data:  {\"choices\" : [ {\"delta\":{\"content\":\"\\u0061/\\/\"}} ] , \"x\":1e3}\r\n\r\n: c\n\ndata: nonsense\n\nid: 4\n\n";
@@ -99,12 +113,6 @@ fn what_does_not_change_passes_byte_for_byte() {
     let source = format!("{odd}{tools}{CHAT_END}");
     let mut out = Vec::new();
     let mut texts = DeltaText::new(Dialect::OpenAi);
-    let keep = |piece: Piece<'_>| -> Cow<'_, str> {
-        match piece {
-            Piece::Delta { text, .. } => Cow::Owned(text.to_owned()),
-            Piece::End { .. } => Cow::Borrowed(""),
-        }
-    };
     texts.feed(source.as_bytes(), &mut out, keep).unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), source);
 }

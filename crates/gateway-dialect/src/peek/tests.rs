@@ -154,7 +154,8 @@ fn wrong_bytes_and_deep_nesting_are_refused() {
 
 #[test]
 fn another_model_changes_nothing_else() {
-    let body = r#"{ "messages":[{"role":"user","content":"model"}],  "model" : "a\u0062" , "x":1.0}"#;
+    let body =
+        r#"{ "messages":[{"role":"user","content":"model"}],  "model" : "a\u0062" , "x":1.0}"#;
     let changed = peek(Endpoint::Chat, body).with_model("big \"one\"").unwrap();
     let expected =
         r#"{ "messages":[{"role":"user","content":"model"}],  "model" : "big \"one\"" , "x":1.0}"#;
@@ -166,8 +167,7 @@ fn redaction_changes_the_texts_that_it_touches_alone() {
     let body = r#"{"messages":[{"role":"user","content":"call\u0020555"},{"role":"user","content":"\u0061"},
         {"role":"user","content":[{"type":"text","text":"555!"}]}],"model":"555"}"#;
     let peek = peek(Endpoint::Chat, body);
-    let mask = |text: &str| Cow::<str>::Owned(text.replace("555", "\"*\""));
-    let changed = peek.rewrite(mask).unwrap().unwrap();
+    let changed = peek.rewrite(|text| Cow::Owned(text.replace("555", "\"*\""))).unwrap().unwrap();
     let expected = r#"{"messages":[{"role":"user","content":"call \"*\""},{"role":"user","content":"\u0061"},
         {"role":"user","content":[{"type":"text","text":"\"*\"!"}]}],"model":"555"}"#;
     assert_eq!(String::from_utf8(changed).unwrap(), expected);

@@ -100,7 +100,11 @@ impl<'a> Texts<'a> {
     }
 
     /// A text or a list of parts.
-    pub(super) fn content(&mut self, raw: &'a RawValue, path: Path<'_>) -> Result<(), DialectError> {
+    pub(super) fn content(
+        &mut self,
+        raw: &'a RawValue,
+        path: Path<'_>,
+    ) -> Result<(), DialectError> {
         match first_byte(raw) {
             b'"' => self.push(raw, path),
             b'[' => each(raw, path, |part: &'a RawValue, path| match first_byte(part) {
@@ -233,7 +237,8 @@ fn each<'a, T: Deserialize<'a>>(
         return Err(DialectError::wrong(path, "must be an array"));
     }
     let mut failure = None;
-    let items = Items { path: &path, on_item, failure: &mut failure, item: std::marker::PhantomData };
+    let items =
+        Items { path: &path, on_item, failure: &mut failure, item: std::marker::PhantomData };
     let count = serde_json::Deserializer::from_str(raw.get()).deserialize_seq(items);
     count.map_err(|error| failure.unwrap_or_else(|| DialectError::wrong(path, error)))
 }

@@ -63,8 +63,11 @@ fn streams_of_all_endpoints_however_they_are_cut() {
 
 #[test]
 fn names_of_events_are_not_needed() {
-    let unnamed: String =
-        MESSAGES.lines().filter(|line| !line.starts_with("event")).map(|line| format!("{line}\n")).collect();
+    let unnamed: String = MESSAGES
+        .lines()
+        .filter(|line| !line.starts_with("event"))
+        .map(|line| format!("{line}\n"))
+        .collect();
     let seen = watched(Endpoint::Messages, unnamed.as_bytes(), 9);
     assert_eq!(seen, (usage(5, 4, 3), 1, Ending::Finished));
 }
@@ -83,7 +86,8 @@ fn a_stream_without_its_last_event_is_truncated() {
 fn an_error_in_the_place_of_an_event() {
     let chat = b"data: {\"error\":{\"message\":\"no\",\"type\":\"server_error\"}}\n\n";
     assert_eq!(watched(Endpoint::Chat, chat, 9).2, Ending::Failed);
-    let messages = b"event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n";
+    let messages =
+        b"event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n";
     assert_eq!(watched(Endpoint::Messages, messages, 9).2, Ending::Failed);
 }
 
