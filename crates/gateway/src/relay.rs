@@ -19,11 +19,22 @@ use crate::worker::Worker;
 /// Sees an answer's body pass, and may change it.
 pub(crate) trait Tap {
     /// A piece of the body; what it returns goes on. Nothing is sent for an empty one.
-    fn piece(&mut self, piece: Bytes) -> Bytes;
+    ///
+    /// # Errors
+    /// The answer cannot go on, and is broken off.
+    fn piece(&mut self, piece: Bytes) -> Result<Bytes, Broken>;
 
     /// The body is complete. What is still held back goes on.
-    fn end(&mut self) -> Bytes {
-        Bytes::new()
+    ///
+    /// # Errors
+    /// The answer was not whole after all, and is broken off instead of ended.
+    fn end(&mut self) -> Result<Bytes, Broken> {
+        Ok(Bytes::new())
+    }
+
+    /// Does the body stay as it is, so that its length is known?
+    fn is_silent(&self) -> bool {
+        false
     }
 }
 
@@ -121,7 +132,7 @@ impl Relay {
 
     /// Is the body's length unknown, although the upstream said it?
     pub(crate) fn is_changed(&self) -> bool {
-        !self.taps.is_empty() || self.play.planted.buffer
+        self.play.planted.buffer || self.taps.iter().any(|tap| !tap.is_silent())
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -152,6 +163,10 @@ impl Relay {
                 Some(Ok(piece)) => self.pass(piece),
                 None => self.end(),
             };
+            let piece = match piece {
+                Ok(piece) => piece,
+                Err(error) => return Poll::Ready(Some(Err(error))),
+            };
             if !piece.is_empty() {
                 self.count(&piece);
                 return Poll::Ready(Some(Ok(piece)));
@@ -171,31 +186,25 @@ impl Relay {
         }))
     }
 
-    fn pass(&mut self, piece: Bytes) -> Bytes {
-        let piece = self
-            .taps
-            .iter_mut()
-            .fold(piece, |piece, tap| if piece.is_empty() { piece } else { tap.piece(piece) });
-        self.play.pass(piece)
+    fn pass(&mut self, piece: Bytes) -> Result<Bytes, Broken> {
+        let piece = through(&mut self.taps, piece)?;
+        Ok(self.play.pass(piece))
     }
 
     /// What is held back by a tap passes all taps behind it.
-    fn end(&mut self) -> Bytes {
-        self.rest = Rest::Nothing;
+    fn end(&mut self) -> Result<Bytes, Broken> {
         let mut out = Vec::new();
         for index in 0..self.taps.len() {
-            let held = self.taps[index].end();
-            let passed = self.taps[index + 1..]
-                .iter_mut()
-                .fold(held, |held, tap| if held.is_empty() { held } else { tap.piece(held) });
-            out.extend_from_slice(&passed);
+            let held = self.taps[index].end()?;
+            out.extend_from_slice(&through(&mut self.taps[index + 1..], held)?);
         }
+        self.rest = Rest::Nothing;
         self.release();
         if self.play.planted.buffer {
             self.play.held.extend_from_slice(&out);
             out = mem::take(&mut self.play.held);
         }
-        Bytes::from(out)
+        Ok(Bytes::from(out))
     }
 
     fn count(&mut self, piece: &Bytes) {
@@ -211,6 +220,13 @@ impl Relay {
             worker.pool().put(self.active.endpoint(), sender);
         }
     }
+}
+
+/// A piece on its way through taps. An empty one has nothing to pass.
+fn through(taps: &mut [Box<dyn Tap>], piece: Bytes) -> Result<Bytes, Broken> {
+    taps.iter_mut().try_fold(piece, |piece, tap| {
+        if piece.is_empty() { Ok(piece) } else { tap.piece(piece) }
+    })
 }
 
 impl Drop for Relay {
