@@ -66,15 +66,15 @@ fn kill_and_return(all: u64, batch: usize) {
     let settings = Settings { batch, ..store(port) };
     let audit = Audit::open(&settings, move |n| notices.lock().unwrap().push(n)).unwrap();
     let half = all / 2;
-    std::thread::scope(|scope| {
+    let server = std::thread::scope(|scope| {
         scope.spawn(|| offer(&audit, 0, half));
         scope.spawn(|| offer(&audit, half, all));
         until("rows arrive", || audit.stats().written >= all / 20);
         server.stop();
         offer(&audit, all, all + 1000);
         until("rows are given up", || audit.stats().dropped.store > 0);
+        Server::start(port, &table)
     });
-    let server = Server::start(port, &table);
     offer(&audit, all + 1000, all + 2000);
     let stats = audit.close();
     assert!(stats.balanced());
