@@ -1,0 +1,30 @@
+//! What can go wrong between a gateway and its store.
+
+use std::time::Duration;
+
+/// An error of the store.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// A window that no algorithm can count in. Remedy: between a millisecond and 366 days.
+    #[error("a window of {0:?} cannot be counted: write one between 1ms and 366 days")]
+    Window(Duration),
+    /// More limits at once than one check takes. Remedy: at most [`MAX_CHARGES`](crate::MAX_CHARGES)
+    /// limits per request.
+    #[error("{0} limits for one request: at most {max} are checked at once", max = crate::MAX_CHARGES)]
+    TooManyLimits(usize),
+    /// The address of Redis cannot be read. Remedy: write `redis://HOST:PORT` or `redis://HOST:PORT/DB`.
+    #[error(
+        "`{address}` is not an address of Redis ({cause}): write it like redis://127.0.0.1:6379"
+    )]
+    Address {
+        /// What was written.
+        address: String,
+        /// What the client library says of it.
+        cause: String,
+    },
+    /// Redis did not answer in time and the store is closed on loss. Remedy: answer 503; look at Redis,
+    /// or choose to be open on loss.
+    #[error("the shared store did not answer in time")]
+    Unavailable,
+}

@@ -1,0 +1,98 @@
+//! Four ways to count requests, as pure functions of time.
+//!
+//! Time is in nanoseconds from any start. Two workers may read the clock and then arrive in the other order:
+//! a time before the last one counted is taken as that one, so that counts never go back.
+
+mod bucket;
+mod fixed;
+mod log;
+mod sliding;
+
+pub use bucket::Bucket;
+pub use fixed::Fixed;
+pub use log::Log;
+pub use sliding::Sliding;
+
+use crate::{Algorithm, Decision, Limit};
+use std::time::Duration;
+
+/// The count of one subject for one limit.
+#[derive(Clone, Debug)]
+pub enum Meter {
+    /// See [`Algorithm::Sliding`].
+    Sliding(Sliding),
+    /// See [`Algorithm::Log`].
+    Log(Log),
+    /// See [`Algorithm::Fixed`].
+    Fixed(Fixed),
+    /// See [`Algorithm::Bucket`].
+    Bucket(Bucket),
+}
+
+impl Meter {
+    /// Of a subject that was never seen.
+    pub fn new(algorithm: Algorithm) -> Self {
+        match algorithm {
+            Algorithm::Sliding => Self::Sliding(Sliding::default()),
+            Algorithm::Log => Self::Log(Log::default()),
+            Algorithm::Fixed => Self::Fixed(Fixed::default()),
+            Algorithm::Bucket => Self::Bucket(Bucket::default()),
+        }
+    }
+
+    /// What a request at this time would be told; nothing is counted.
+    pub fn peek(&self, limit: &Limit, now: u64) -> Decision {
+        match self {
+            Self::Sliding(meter) => meter.peek(limit, now),
+            Self::Log(meter) => meter.peek(limit, now),
+            Self::Fixed(meter) => meter.peek(limit, now),
+            Self::Bucket(meter) => meter.peek(limit, now),
+        }
+    }
+
+    /// Counts a request that was admitted.
+    pub fn charge(&mut self, limit: &Limit, now: u64) {
+        match self {
+            Self::Sliding(meter) => meter.charge(limit, now),
+            Self::Log(meter) => meter.charge(limit, now),
+            Self::Fixed(meter) => meter.charge(limit, now),
+            Self::Bucket(meter) => meter.charge(limit, now),
+        }
+    }
+
+    /// Decides, and counts the request if it is admitted. Requests that are refused are not counted.
+    pub fn check(&mut self, limit: &Limit, now: u64) -> Decision {
+        let decision = self.peek(limit, now);
+        if decision.allowed {
+            self.charge(limit, now);
+        }
+        decision
+    }
+}
+
+/// An admission with so much left after it.
+fn admitted(limit: &Limit, remaining: u128, reset: u128) -> Decision {
+    Decision {
+        allowed: true,
+        charge: 0,
+        limit: limit.requests(),
+        remaining: u32::try_from(remaining).unwrap_or(u32::MAX),
+        reset: duration(reset),
+        retry_after: Duration::ZERO,
+    }
+}
+
+fn refused(limit: &Limit, reset: u128, retry_after: u128) -> Decision {
+    Decision {
+        allowed: false,
+        charge: 0,
+        limit: limit.requests(),
+        remaining: 0,
+        reset: duration(reset),
+        retry_after: duration(retry_after),
+    }
+}
+
+fn duration(nanos: u128) -> Duration {
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}

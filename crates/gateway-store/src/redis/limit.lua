@@ -1,0 +1,97 @@
+-- Checks all limits, then counts in all or in none. KEYS: one for each limit. ARGV: time or '', then for
+-- each limit its algorithm, requests and window in microseconds.
+-- Answers: allowed, index, remaining, reset, retry (microseconds), of the limit that speaks for all.
+local now = clock(ARGV[1])
+local whole = function(number) return string.format('%.0f', number) end
+local ceil, floor, max, min = math.ceil, math.floor, math.max, math.min
+
+-- Two or three numbers kept as a string.
+local function read(key)
+  local kept = redis.call('GET', key)
+  if not kept then return 0, 0, 0 end
+  local a, b, c = string.match(kept, '^(%d+) (%d+) ?(%d*)$')
+  return tonumber(a), tonumber(b), tonumber(c) or 0
+end
+
+local function write(key, lives, ...)
+  local numbers = {...}
+  for i = 1, #numbers do numbers[i] = whole(numbers[i]) end
+  redis.call('SET', key, table.concat(numbers, ' '), 'PX', whole(max(1, ceil(lives / 1000))))
+end
+
+-- Each gives: allowed, remaining, reset, retry, and what counts the request.
+local count = {}
+
+function count.fixed(key, limit, window)
+  local at, used = read(key)
+  local index = floor(now / window)
+  if index > at then at, used = index, 0 end
+  local left = min(window, max(0, (at + 1) * window - now))
+  return used < limit, limit - used - 1, left, left, function() write(key, left, at, used + 1) end
+end
+
+function count.sliding(key, limit, window)
+  local at, current, previous = read(key)
+  local index = floor(now / window)
+  if index == at + 1 then at, current, previous = index, 0, current
+  elseif index > at then at, current, previous = index, 0, 0 end
+  local left = window - min(window, max(0, now - at * window))
+  local free = limit * window - previous * left - current * window - window
+  local store = function() write(key, left + window, at, current + 1, previous) end
+  if free >= 0 then return true, floor(free / window), left + window, 0, store end
+  local reset = current > 0 and left + window or left
+  local weight = function(room, of) return min(window, floor(room * window / max(1, of))) end
+  local retry
+  if current < limit then retry = max(0, left - weight(limit - current - 1, previous))
+  else retry = left + window - weight(limit - 1, current) end
+  return false, 0, reset, retry
+end
+
+function count.log(key, limit, window)
+  local last = tonumber(redis.call('LINDEX', key, -1))
+  local time = last and max(last, now) or now
+  local first = tonumber(redis.call('LINDEX', key, 0))
+  while first and time - first >= window do
+    redis.call('LPOP', key)
+    first = tonumber(redis.call('LINDEX', key, 0))
+  end
+  local live = redis.call('LLEN', key)
+  local store = function()
+    redis.call('RPUSH', key, whole(time))
+    redis.call('PEXPIRE', key, whole(max(1, ceil(window / 1000))))
+  end
+  if live < limit then return true, limit - live - 1, window, 0, store end
+  local go = tonumber(redis.call('LINDEX', key, live - limit))
+  return false, 0, last + window - time, go + window - time
+end
+
+function count.bucket(key, limit, window)
+  local debt, at = read(key)
+  debt = max(0, debt - max(0, now - at) * limit)
+  local time = max(now, at)
+  local left = limit * window - debt - window
+  local reset = ceil((debt + window) / limit)
+  local store = function() write(key, reset, debt + window, time) end
+  if left >= 0 then return true, floor(left / window), reset, 0, store end
+  return false, 0, ceil(debt / limit), ceil(-left / limit)
+end
+
+local spokesman, stores = nil, {}
+for i, key in ipairs(KEYS) do
+  local algorithm, limit, window = ARGV[3 * i - 1], tonumber(ARGV[3 * i]), tonumber(ARGV[3 * i + 1])
+  local allowed, remaining, reset, retry, store = count[algorithm](key, limit, window)
+  if not allowed then remaining = 0 else retry = 0 end
+  stores[i] = store
+  local told = {allowed and 1 or 0, i - 1, remaining, reset, retry}
+  local heavier = not spokesman
+  if spokesman then
+    if told[1] ~= spokesman[1] then heavier = told[1] < spokesman[1]
+    elseif allowed then heavier = remaining < spokesman[3]
+    else heavier = retry > spokesman[5] end
+  end
+  if heavier then spokesman = told end
+end
+if spokesman[1] == 1 then
+  for i = 1, #stores do stores[i]() end
+end
+return spokesman
