@@ -1,1 +1,23 @@
-//! Decides what a text may do: rules, validators, verdicts, redaction.
+#![doc = include_str!("../README.md")]
+
+mod action;
+mod category;
+pub mod corpus;
+mod error;
+mod load;
+mod normalise;
+mod policy;
+mod prefilter;
+mod rule;
+mod rule_set;
+mod scrubber;
+mod spec;
+mod validator;
+mod verdict;
+
+pub use action::{Action, Actions};
+pub use category::{Category, Context, Reading};
+pub use error::{PolicyError, Problem};
+pub use policy::{Evaluated, Evasion, Policy};
+pub use scrubber::{Scrubber, TextScrubber};
+pub use verdict::{MASK, Match, Verdict};

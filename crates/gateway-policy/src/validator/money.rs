@@ -1,0 +1,105 @@
+//! Payment cards and bank accounts.
+
+use std::ops::Range;
+
+use super::{digits, luhn, slice};
+
+/// The first part of a run of digits that is a card number: one to five groups, the brand's
+/// prefix and length, the formula of Luhn.
+pub(super) fn card(text: &str, range: Range<usize>) -> Option<Range<usize>> {
+    let groups = groups(text, &range);
+    (0..groups.len()).find_map(|first| {
+        let longest = groups.len().min(first + 5);
+        (first + 1..=longest).rev().find_map(|end| {
+            let chosen = groups.get(first..end)?;
+            let span = chosen.first()?.start..chosen.last()?.end;
+            (well_grouped(text, chosen) && is_card(&digits(text, &span)) && alone(text, &span))
+                .then_some(span)
+        })
+    })
+}
+
+/// The runs of digits in a range, which their separators part.
+fn groups(text: &str, range: &Range<usize>) -> Vec<Range<usize>> {
+    let mut groups: Vec<Range<usize>> = Vec::new();
+    for at in range.clone().filter(|at| text.as_bytes().get(*at).is_some_and(u8::is_ascii_digit)) {
+        match groups.last_mut() {
+            Some(last) if last.end == at => last.end = at + 1,
+            _ => groups.push(at..at + 1),
+        }
+    }
+    groups
+}
+
+/// Cards are printed in groups of four to six, the last of which may be shorter, with the same
+/// separator throughout.
+fn well_grouped(text: &str, groups: &[Range<usize>]) -> bool {
+    let [before @ .., _] = groups else { return false };
+    let mut separators = before.iter().map(|group| text.as_bytes().get(group.end));
+    let first = separators.next();
+    let size = |group: &Range<usize>| groups.len() == 1 || (4..=6).contains(&group.len());
+    before.iter().all(size) && separators.all(|separator| Some(separator) == first)
+}
+
+/// Whether no letter or decimal point touches the number.
+fn alone(text: &str, span: &Range<usize>) -> bool {
+    let bytes = text.as_bytes();
+    let before = span.start.checked_sub(1).and_then(|at| bytes.get(at));
+    let after = bytes.get(span.end);
+    let touches = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
+    let fraction = before == Some(&b'.')
+        || after == Some(&b'.') && bytes.get(span.end + 1).is_some_and(u8::is_ascii_digit);
+    !touches(before) && !touches(after) && !fraction
+}
+
+/// Prefixes and lengths of the brands, from ISO/IEC 7812 issuer ranges as the brands publish them.
+fn is_card(digits: &[u32]) -> bool {
+    let prefix = |length: usize| digits.iter().take(length).fold(0, |sum, digit| sum * 10 + digit);
+    let brand = match (digits.len(), prefix(1), prefix(2), prefix(4)) {
+        (13 | 16 | 19, 4, ..)
+        | (16, _, 51..=55, _)
+        | (16, _, _, 2221..=2720)
+        | (15, _, 34 | 37, _)
+        | (16..=19, _, 35 | 62 | 64 | 65, _)
+        | (16..=19, _, _, 6011)
+        | (14, _, 36 | 38 | 39, _)
+        | (14, _, 30, _)
+        | (13..=19, _, 50 | 56..=58 | 63 | 67, _) => true,
+        _ => false,
+    };
+    brand && digits.iter().any(|digit| Some(digit) != digits.first()) && luhn(digits)
+}
+
+/// Lengths from the register of ISO 13616, for the countries with most accounts.
+const IBAN_LENGTHS: [(&str, usize); 46] = [
+    ("AD", 24), ("AE", 23), ("AL", 28), ("AT", 20), ("BA", 20), ("BE", 16), ("BG", 22), ("BR", 29),
+    ("CH", 21), ("CY", 28), ("CZ", 24), ("DE", 22), ("DK", 18), ("EE", 20), ("ES", 24), ("FI", 18),
+    ("FR", 27), ("GB", 22), ("GE", 22), ("GI", 23), ("GR", 27), ("HR", 21), ("HU", 28), ("IE", 22),
+    ("IL", 23), ("IS", 26), ("IT", 27), ("KZ", 20), ("LI", 21), ("LT", 20), ("LU", 20), ("LV", 21),
+    ("MC", 27), ("MT", 31), ("NL", 18), ("NO", 15), ("PL", 28), ("PT", 25), ("RO", 24), ("RS", 22),
+    ("SA", 24), ("SE", 24), ("SI", 19), ("SK", 24), ("TR", 26), ("UA", 29),
+];
+
+/// As many characters as the country's accounts have, with remainder 1 modulo 97.
+pub(super) fn iban(text: &str, range: Range<usize>) -> Option<Range<usize>> {
+    let found = slice(text, &range);
+    let country = found.get(..2)?;
+    let (_, length) = IBAN_LENGTHS.iter().find(|(code, _)| country.eq_ignore_ascii_case(code))?;
+    let signs = || found.char_indices().filter(|(_, sign)| sign.is_ascii_alphanumeric());
+    let (last, _) = signs().nth(length - 1)?;
+    let end = range.start + last + 1;
+    if text.as_bytes().get(end).is_some_and(u8::is_ascii_alphanumeric) {
+        return None;
+    }
+    let body = signs().take(*length).skip(4);
+    let remainder = body.chain(signs().take(4)).fold(0, |sum, (_, sign)| {
+        let value = sign.to_digit(36).unwrap_or_default();
+        (sum * if value < 10 { 10 } else { 100 } + value) % 97
+    });
+    (remainder == 1).then_some(range.start..end)
+}
+
+/// Any number that the formula of Luhn accepts.
+pub(super) fn luhn_number(text: &str, range: Range<usize>) -> Option<Range<usize>> {
+    luhn(&digits(text, &range)).then_some(range)
+}
