@@ -57,6 +57,10 @@ pub enum DialectError {
     },
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "what is passed is made on the spot; borrowing it would only be noise"
+)]
 impl DialectError {
     /// The HTTP status to answer with: 400 where the request is at fault, 502 where the upstream is.
     pub const fn status(&self) -> u16 {

@@ -1,6 +1,8 @@
 //! Requests, answers and streams in both directions against files written by hand from the public
 //! formats. JSON is compared by value, streams event by event.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+
 use std::path::PathBuf;
 
 use plimsoll_gateway_dialect::{Crossing, Dialect, StreamSettings};

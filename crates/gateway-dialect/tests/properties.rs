@@ -1,5 +1,7 @@
 //! What holds for any bytes and any split of them.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
 use std::borrow::Cow;
 
 use plimsoll_gateway_dialect::{

@@ -37,7 +37,8 @@ fn completion(blocks: Vec<anthropic::Block<'_>>) -> Result<openai::Message<'_>, 
                 Some(text) => text.0.to_mut().push_str(&block.text.unwrap_or_default()),
             },
             ("tool_use", _) => {
-                calls.push(tool_call(block, || "content".to_owned()).map_err(upstream)?)
+                let call = tool_call(block, || "content".to_owned());
+                calls.push(call.map_err(|error| upstream(&error))?);
             }
             // Thinking, and what tools of the provider leave behind.
             _ => {}
@@ -76,13 +77,13 @@ fn blocks(message: openai::Message<'_>) -> Result<Vec<anthropic::Block<'_>>, Dia
     let texts = parts.chain(message.refusal).filter(|text| !text.is_empty());
     let mut blocks: Vec<_> = texts.map(anthropic::Block::text).collect();
     for call in message.tool_calls.into_iter().flatten() {
-        blocks.push(tool_use(call, || "tool_calls".to_owned()).map_err(upstream)?);
+        blocks.push(tool_use(call, || "tool_calls".to_owned()).map_err(|error| upstream(&error))?);
     }
     Ok(blocks)
 }
 
 /// Here it is the upstream that is at fault, not the request.
-fn upstream(error: DialectError) -> DialectError {
+fn upstream(error: &DialectError) -> DialectError {
     DialectError::Answer(error.to_string())
 }
 

@@ -14,7 +14,8 @@ pub(super) fn translate(body: &[u8], model: Option<&str>) -> Result<Vec<u8>, Dia
     }
     let bound = request.max_completion_tokens.or(request.max_tokens);
     let tools = request.tools.map(tools).transpose()?;
-    let choice = choice(request.tool_choice, request.parallel_tool_calls, tools.is_some())?;
+    let choice = request.tool_choice.as_ref().map(|choice| choice.0.get());
+    let choice = self::choice(choice, request.parallel_tool_calls, tools.is_some())?;
     let (system, messages) = messages(request.messages)?;
     let translated = Request {
         model: model.map_or(request.model, Str::from),
@@ -85,10 +86,10 @@ fn assistant<'a>(message: openai::Message<'a>, path: &str) -> Result<Message<'a>
 }
 
 /// A tool call as a block. Some models send nothing where they have no arguments.
-pub(super) fn tool_use<'a>(
-    call: openai::ToolCall<'a>,
+pub(super) fn tool_use(
+    call: openai::ToolCall<'_>,
     path: impl FnOnce() -> String,
-) -> Result<Block<'a>, DialectError> {
+) -> Result<Block<'_>, DialectError> {
     let arguments =
         if call.function.arguments.trim().is_empty() { "{}" } else { &*call.function.arguments };
     let input = crate::depth::check(arguments.as_bytes())
@@ -169,7 +170,7 @@ fn source(url: Str<'_>) -> Source<'_> {
 }
 
 /// One text alone is written as a string.
-fn plain<'a>(mut blocks: Vec<Block<'a>>) -> Content<'a, Block<'a>> {
+fn plain(mut blocks: Vec<Block<'_>>) -> Content<'_, Block<'_>> {
     match blocks.as_mut_slice() {
         [Block { text: Some(text), .. }] => Content::Text(std::mem::take(text)),
         _ => Content::Parts(blocks),
@@ -202,13 +203,13 @@ fn any_object<'a>() -> Result<Json<'a>, DialectError> {
 }
 
 /// Without tools there is nothing to choose, and Anthropic refuses the member.
-fn choice<'a>(
-    choice: Option<Json<'a>>,
+fn choice(
+    choice: Option<&str>,
     parallel: Option<bool>,
     tools: bool,
-) -> Result<Option<ToolChoice<'a>>, DialectError> {
+) -> Result<Option<ToolChoice<'_>>, DialectError> {
     let serial = (parallel == Some(false)).then_some(true);
-    let chosen = match choice.as_ref().map(|choice| choice.0.get()) {
+    let chosen = match choice {
         _ if !tools => return Ok(None),
         None => serial.map(|_| ("auto", None)),
         Some("\"auto\"") => Some(("auto", None)),
@@ -217,7 +218,7 @@ fn choice<'a>(
         Some(object) => {
             let named: openai::NamedTool<'_> = serde_json::from_str(object)
                 .map_err(|error| DialectError::wrong("tool_choice", error))?;
-            Some(("tool", Some(named.function.name.0.into_owned().into())))
+            Some(("tool", Some(named.function.name)))
         }
     };
     Ok(chosen.map(|(kind, name)| ToolChoice {

@@ -120,8 +120,8 @@ impl ToOpenAi {
 
     fn stop(&self, out: &mut Vec<u8>) -> Result<State, DialectError> {
         if self.settings.include_usage {
-            let usage = Some(Some(self.usage.openai()));
-            self.write_chunk(&self.chunk::<[Choice<'_>; 0]>([], usage), out)?;
+            let usage = UsageMember::Said(self.usage.openai());
+            write_chunk(&self.chunk::<[Choice<'_>; 0]>([], usage), out)?;
         }
         out.extend_from_slice(b"data: [DONE]\n\n");
         Ok(State::Finished)
@@ -134,27 +134,23 @@ impl ToOpenAi {
         out: &mut Vec<u8>,
     ) -> Result<(), DialectError> {
         let choice = Choice { index: 0, delta, logprobs: None, finish_reason };
-        // Who asked for usage gets null in every chunk but the last.
-        let usage = self.settings.include_usage.then_some(None);
-        self.write_chunk(&self.chunk([choice], usage), out)
+        let wanted = self.settings.include_usage;
+        let usage = if wanted { UsageMember::Later } else { UsageMember::Unwanted };
+        write_chunk(&self.chunk([choice], usage), out)
     }
 
-    fn chunk<C>(&self, choices: C, usage: Option<Option<openai::Usage>>) -> Chunk<'_, C> {
+    fn chunk<C>(&self, choices: C, usage: UsageMember) -> Chunk<'_, C> {
         let Self { settings, id, model, .. } = self;
         let object = "chat.completion.chunk";
         Chunk { id, object, created: settings.created, model, choices, usage }
     }
+}
 
-    fn write_chunk<C: Serialize>(
-        &self,
-        chunk: &Chunk<'_, C>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), DialectError> {
-        out.extend_from_slice(b"data: ");
-        write_json(out, chunk)?;
-        out.extend_from_slice(b"\n\n");
-        Ok(())
-    }
+fn write_chunk<C: Serialize>(chunk: &Chunk<'_, C>, out: &mut Vec<u8>) -> Result<(), DialectError> {
+    out.extend_from_slice(b"data: ");
+    write_json(out, chunk)?;
+    out.extend_from_slice(b"\n\n");
+    Ok(())
 }
 
 fn write_error(event: &Event<'_>, out: &mut Vec<u8>) {
@@ -172,8 +168,23 @@ struct Chunk<'a, C> {
     created: u64,
     model: &'a str,
     choices: C,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Option<openai::Usage>>,
+    #[serde(skip_serializing_if = "UsageMember::is_unwanted")]
+    usage: UsageMember,
+}
+
+/// Who asked for usage gets null in every chunk but the last.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum UsageMember {
+    Unwanted,
+    Later,
+    Said(openai::Usage),
+}
+
+impl UsageMember {
+    const fn is_unwanted(&self) -> bool {
+        matches!(self, Self::Unwanted)
+    }
 }
 
 #[derive(Serialize)]

@@ -55,37 +55,27 @@ impl Lanes {
             }
             _ => None,
         };
-        match text {
-            Some(raw) => self.text(event, read.index, raw, out, change),
-            None => {
-                out.extend_from_slice(event);
-                Ok(())
-            }
-        }
+        let patch = text.and_then(|raw| self.text(read.index, raw, change));
+        let patch = patch.map(|(raw, text)| (range_in(event, raw.get()), text));
+        splice::write(event, patch.as_slice(), out)
     }
 
-    fn text(
+    /// What takes the place of a text, where it is another.
+    fn text<'a>(
         &mut self,
-        event: &[u8],
         lane: u64,
-        raw: &RawValue,
-        out: &mut Vec<u8>,
+        raw: &'a RawValue,
         change: &mut Change<'_>,
-    ) -> Result<(), DialectError> {
+    ) -> Option<(&'a RawValue, String)> {
         let text = serde_json::from_str::<Str<'_>>(raw.get()).unwrap_or_default();
         if text.is_empty() {
-            out.extend_from_slice(event);
-            return Ok(());
+            return None;
         }
         if !self.0.contains(&lane) {
             self.0.push(lane);
         }
         let changed = change(Piece::Delta { lane, text: &text });
-        if changed == *text {
-            out.extend_from_slice(event);
-            return Ok(());
-        }
-        splice::write(event, &[(range_in(event, raw.get()), changed.into_owned())], out)
+        (changed != *text).then(|| (raw, changed.into_owned()))
     }
 
     fn end(

@@ -74,7 +74,9 @@ impl Lanes {
             let text = choice.content().and_then(|raw| Some((raw, text_of(raw)?)));
             match text {
                 Some((raw, text)) => {
-                    self.text(event, choice, (raw, &text), change, &mut patches);
+                    let changed = changed(choice, &text, change);
+                    let at = range_in(event, raw.get());
+                    patches.extend((changed != text).then(|| (at, changed.into_owned())));
                     self.remember(event, &chunk, choice);
                 }
                 None if choice.finish_reason.is_some() => self.end(choice.index, out, change)?,
@@ -82,27 +84,6 @@ impl Lanes {
             }
         }
         splice::write(event, &patches, out)
-    }
-
-    fn text(
-        &mut self,
-        event: &[u8],
-        choice: &Choice<'_>,
-        (raw, text): (&RawValue, &str),
-        change: &mut Change<'_>,
-        patches: &mut Vec<Patch>,
-    ) {
-        let lane = choice.index;
-        let mut changed = change(Piece::Delta { lane, text });
-        if choice.finish_reason.is_some() {
-            let held_back = end(change, lane);
-            if !held_back.is_empty() {
-                changed.to_mut().push_str(&held_back);
-            }
-        }
-        if changed != text {
-            patches.push((range_in(event, raw.get()), changed.into_owned()));
-        }
     }
 
     /// Keeps the event as the pattern of its lane, or forgets the lane where it ended with the event.
@@ -159,6 +140,19 @@ impl Lane {
         let patches: Vec<Patch> = self.texts.into_iter().map(|(at, own)| (at, text(own))).collect();
         splice::write(&self.event, &patches, out)
     }
+}
+
+/// What takes the place of a text; where it ends here, with all that was held back.
+fn changed<'t>(choice: &Choice<'_>, text: &'t str, change: &mut Change<'_>) -> Cow<'t, str> {
+    let lane = choice.index;
+    let mut changed = change(Piece::Delta { lane, text });
+    if choice.finish_reason.is_some() {
+        let held_back = end(change, lane);
+        if !held_back.is_empty() {
+            changed.to_mut().push_str(&held_back);
+        }
+    }
+    changed
 }
 
 /// The text of a delta that has some.

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use serde::Deserialize;
-use serde::de::{Deserializer as _, Error as _, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::path::Path;
@@ -191,27 +192,26 @@ impl<'a> Texts<'a> {
 struct Members<'a>(Vec<&'a RawValue>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Values;
-        impl<'de> Visitor<'de> for Values {
-            type Value = Vec<&'de RawValue>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object")
-            }
-
-            fn visit_map<A: serde::de::MapAccess<'de>>(
-                self,
-                mut map: A,
-            ) -> Result<Self::Value, A::Error> {
-                let mut values = Vec::new();
-                while let Some((_, value)) = map.next_entry::<serde::de::IgnoredAny, _>()? {
-                    values.push(value);
-                }
-                Ok(values)
-            }
-        }
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(Values).map(Members)
+    }
+}
+
+struct Values;
+
+impl<'de> Visitor<'de> for Values {
+    type Value = Vec<&'de RawValue>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some((_, value)) = map.next_entry::<IgnoredAny, _>()? {
+            values.push(value);
+        }
+        Ok(values)
     }
 }
 
@@ -237,8 +237,7 @@ fn each<'a, T: Deserialize<'a>>(
         return Err(DialectError::wrong(path, "must be an array"));
     }
     let mut failure = None;
-    let items =
-        Items { path: &path, on_item, failure: &mut failure, item: std::marker::PhantomData };
+    let items = Items { path: &path, on_item, failure: &mut failure, item: PhantomData };
     let count = serde_json::Deserializer::from_str(raw.get()).deserialize_seq(items);
     count.map_err(|error| failure.unwrap_or_else(|| DialectError::wrong(path, error)))
 }
@@ -247,7 +246,7 @@ struct Items<'s, F, T> {
     path: &'s Path<'s>,
     on_item: F,
     failure: &'s mut Option<DialectError>,
-    item: std::marker::PhantomData<T>,
+    item: PhantomData<T>,
 }
 
 impl<'de, F, T> Visitor<'de> for Items<'_, F, T>

@@ -136,6 +136,7 @@ pub(crate) struct Answer<'a> {
 }
 
 /// Members that an event does not carry are None; in an answer all are there.
+#[expect(clippy::struct_field_names, reason = "the names are those of the wire")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Usage {
     #[serde(skip_serializing_if = "Option::is_none")]
