@@ -7,7 +7,7 @@ mod steal;
 use std::collections::BTreeMap;
 use std::fs;
 
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 use plimsoll_metrics::Environment;
 
 use crate::descriptors::Descriptors;
@@ -16,13 +16,41 @@ use steal::Ticks;
 
 pub(crate) use cpu::count as processors;
 
-/// How long the hypervisor is watched before a run.
-const WATCH: Nanos = Nanos::from_millis(100);
+/// How long the hypervisor is watched before a run, at least.
+const WATCH: Nanos = Nanos::from_millis(50);
 
-/// All that a report says of the machine. Takes a tenth of a second, in which the hypervisor is watched.
+/// A machine that has been looked at, but for what the hypervisor takes, which needs time to see.
+pub(crate) struct Reading {
+    environment: Environment,
+    before: Option<Ticks>,
+    clock: MonotonicClock,
+}
+
+impl Reading {
+    /// Looks at the machine.
+    pub(crate) fn begin(descriptors: Option<Descriptors>) -> Self {
+        let (before, clock) = (Ticks::read(), MonotonicClock::start());
+        Self { environment: look(descriptors), before, clock }
+    }
+
+    /// What is known at once.
+    pub(crate) fn so_far(&self) -> Environment {
+        self.environment.clone()
+    }
+
+    /// All of it; waits if the hypervisor was not watched for long enough since the beginning.
+    pub(crate) fn finish(self) -> Environment {
+        pause(WATCH.saturating_sub(self.clock.now().since(Moment::EPOCH)));
+        Environment { steal_share: Ticks::share_since(self.before), ..self.environment }
+    }
+}
+
+/// All that a report says of the machine. Takes some hundredths of a second, in which the hypervisor is watched.
 pub(crate) fn read(descriptors: Option<Descriptors>) -> Environment {
-    let before = Ticks::read();
-    pause(WATCH);
+    Reading::begin(descriptors).finish()
+}
+
+fn look(descriptors: Option<Descriptors>) -> Environment {
     Environment {
         cpu_model: file("/proc/cpuinfo").and_then(|text| cpu::model(&text)),
         cpu_count: file("/sys/devices/system/cpu/online").and_then(|text| cpu::count(&text)),
@@ -35,7 +63,7 @@ pub(crate) fn read(descriptors: Option<Descriptors>) -> Environment {
         fd_limit: descriptors.map(|descriptors| descriptors.now),
         port_range: file("/proc/sys/net/ipv4/ip_local_port_range").and_then(|text| pair(&text)),
         load_average: file("/proc/loadavg").and_then(|text| load_average(&text)),
-        steal_share: Ticks::share_since(before),
+        steal_share: None,
         versions: versions(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use plimsoll_metrics::{Ended, Judgement, RunSummary};
+use plimsoll_metrics::{BandLevel, Ended, Judgement, RunSummary};
 use plimsoll_mock::MockError;
 use plimsoll_profile::Problems;
 
@@ -46,12 +46,22 @@ impl Exit {
         if !(summary.validity.is_valid() || allow_invalid) {
             return Self::Invalid;
         }
-        if judged(|judgement| matches!(judgement, Judgement::Fail)) {
+        let stands = |wanted: fn(&BandLevel) -> bool| {
+            summary.bands.iter().any(|standing| wanted(&standing.level))
+        };
+        if judged(|judgement| matches!(judgement, Judgement::Fail))
+            || stands(|level| matches!(level, BandLevel::Critical))
+        {
             return Self::Fail;
         }
         // No data is never a pass, also where no threshold asks for any.
-        let nothing = summary.total.counters.completed == 0;
-        if nothing || judged(|judgement| matches!(judgement, Judgement::Inconclusive(_))) {
+        // An expected refusal is data, too.
+        let counters = &summary.total.counters;
+        let nothing = counters.completed == 0 && counters.as_expected == 0;
+        if nothing
+            || judged(|judgement| matches!(judgement, Judgement::Inconclusive(_)))
+            || stands(|level| matches!(level, BandLevel::Inconclusive(_)))
+        {
             return Self::Invalid;
         }
         Self::Pass

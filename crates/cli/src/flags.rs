@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use plimsoll_engine::{ProcessReading, Watched};
 use plimsoll_profile::Overrides;
 
 use crate::folder::Keep;
@@ -56,6 +57,9 @@ pub(crate) struct Tls {
     /// Do not verify the target's certificate; every report says so
     #[arg(long)]
     pub(crate) insecure: bool,
+    /// Make every TLS handshake a full one
+    #[arg(long)]
+    pub(crate) no_resumption: bool,
 }
 
 impl Intent {
@@ -72,6 +76,7 @@ impl Intent {
             seed: self.seed.clone(),
             ca_file: self.tls.ca_file.clone(),
             insecure: self.tls.insecure,
+            no_resumption: self.tls.no_resumption,
             headers: self.headers.clone(),
             sets: name.chain(self.sets.iter().cloned()).collect(),
             shard: self.shard.clone(),
@@ -101,6 +106,22 @@ pub(crate) struct Manners {
     /// Do not fail (exit 3) because the instrument was not good enough; the report still says so
     #[arg(long)]
     allow_invalid: bool,
+    /// Tell how much CPU and memory a process uses, like `gateway=4711` (repeatable)
+    #[arg(long, value_name = "NAME=PID", value_parser = watched)]
+    watch: Vec<Watched>,
+}
+
+fn watched(text: &str) -> Result<Watched, String> {
+    let mend = "write NAME=PID, like gateway=4711";
+    let (name, pid) = text.split_once('=').ok_or(mend)?;
+    let pid = pid.parse().map_err(|_| mend)?;
+    if name.is_empty() {
+        return Err(mend.to_owned());
+    }
+    if ProcessReading::of(pid).is_none() {
+        return Err(format!("there is no process {pid}"));
+    }
+    Ok(Watched { name: name.to_owned(), pid })
 }
 
 /// No progress.
@@ -121,7 +142,8 @@ impl Output {
 
 impl Manners {
     /// How a run is carried out of which this is kept.
-    pub(crate) const fn conduct(&self, keep: Option<Keep>) -> Conduct {
-        Conduct { keep, probe: !self.no_probe, allow_invalid: self.allow_invalid }
+    pub(crate) fn conduct(&self, keep: Option<Keep>) -> Conduct {
+        let watch = self.watch.clone();
+        Conduct { keep, probe: !self.no_probe, allow_invalid: self.allow_invalid, watch }
     }
 }

@@ -12,7 +12,7 @@ use nix::sys::statvfs::statvfs;
 use plimsoll_metrics::RunSummary;
 use plimsoll_report::{Style, csv, json, prometheus, text};
 
-pub(crate) use plan::{StoredPlan, store_plan, thresholds};
+pub(crate) use plan::{StoredPlan, bands, store_plan, thresholds};
 pub(crate) use rows::RowFile;
 
 /// The files of a run.

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use plimsoll_calibrate::Record;
-use plimsoll_engine::{Control, EngineError, ProbeReport, Run, RunResult, SampleSink};
+use plimsoll_engine::{Control, EngineError, ProbeReport, Run, RunResult, SampleSink, Watched};
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{CalibrationQuote, InstrumentHealth, RunFacts, RunSummary, Threshold};
 use plimsoll_profile::Plan;
@@ -28,6 +28,8 @@ pub(crate) struct Conduct {
     pub(crate) probe: bool,
     /// Does the exit code accept an instrument that was not good enough?
     pub(crate) allow_invalid: bool,
+    /// Processes whose use of the machine is told.
+    pub(crate) watch: Vec<Watched>,
 }
 
 /// What several runs of one process share: the terminal, the signals, the limits.
@@ -65,21 +67,26 @@ impl Session {
     /// # Errors
     /// Where there could be no run; what the target did is in the summary.
     pub(crate) fn carry_out(&mut self, plan: Plan, conduct: &Conduct) -> Result<Finished> {
+        // First, as what the hypervisor takes is watched until the load begins.
+        let machine = environment::Reading::begin(self.descriptors);
         let secrets = Secrets::of(&plan);
-        let thresholds = folder::thresholds(&plan.thresholds)?;
-        let run = Run::prepare(plan).map_err(fault_of_plan)?;
+        let (thresholds, bands) =
+            (folder::thresholds(&plan.thresholds)?, folder::bands(&plan.bands)?);
+        let mut run = Run::prepare(plan).map_err(fault_of_plan)?;
+        run.watch(conduct.watch.clone());
         self.warn_of(run.plan());
         let mut facts = run.facts();
-        facts.environment = environment::read(self.descriptors);
+        facts.environment = machine.so_far();
         facts.notes = notes::before(run.plan());
         let folder = conduct.keep.as_ref().map(|keep| self.make_folder(keep, &run, &facts));
         let folder = folder.transpose()?;
         let probed = conduct.probe.then(|| probe(&run, &secrets)).transpose();
         let probed = probed.inspect_err(|_| folder.iter().for_each(Folder::discard))?;
         facts.notes.extend(notes::of_probe(probed.as_ref(), run.plan(), &secrets));
+        facts.environment = machine.finish();
         let sink = folder.as_ref().map(|folder| open(folder, &run, &facts)).transpose()?.flatten();
         let result = self.load(run, sink)?;
-        let summary = sum_up(result, facts, &thresholds, &secrets)?;
+        let summary = sum_up(result, facts, &thresholds, &secrets)?.with_bands(&bands);
         self.conclude(summary, folder.as_ref(), conduct.allow_invalid)
     }
 
@@ -207,5 +214,6 @@ fn sum_up(
     facts.notes.extend(cut);
     facts.notes.extend(notes::of_causes(&result.causes, secrets));
     let health = InstrumentHealth { calibration: last_calibration(), ..result.health };
-    Ok(RunSummary::build(facts, health, &result.snapshot, thresholds)?)
+    let summary = RunSummary::build(facts, health, &result.snapshot, thresholds)?;
+    Ok(RunSummary { processes: result.processes, ..summary })
 }

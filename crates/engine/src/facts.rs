@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use plimsoll_measure::{Moment, MonotonicClock};
-use plimsoll_metrics::{LaneInfo, LoadModel, RunFacts, RunInfo, StageInfo};
+use plimsoll_metrics::{Expectation, LaneInfo, LoadModel, RunFacts, RunInfo, StageInfo};
 use plimsoll_schedule::{Load, StagePlan};
+use plimsoll_workload::ScenarioSpec;
 
 use crate::prepare::Prepared;
 
@@ -33,8 +34,20 @@ pub(crate) fn planned(run: &Prepared, clock: &MonotonicClock) -> RunFacts {
                 server: None,
             })
             .collect(),
+        expectations: expectations(&plan.scenarios),
+        labels: plan.labels.clone(),
         ..RunFacts::default()
     }
+}
+
+/// What each scenario expects; nothing where none does.
+fn expectations(scenarios: &[ScenarioSpec]) -> Vec<Expectation> {
+    let of = |scenario: &ScenarioSpec| Expectation {
+        verdict: scenario.expect.map(Into::into),
+        category: scenario.category.clone(),
+    };
+    let all: Vec<_> = scenarios.iter().map(of).collect();
+    if all.iter().all(|own| *own == Expectation::default()) { Vec::new() } else { all }
 }
 
 /// The stages as planned, named by their notation; the second of the same name is `NAME#2`.

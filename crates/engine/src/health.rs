@@ -1,6 +1,7 @@
 //! What the instrument costs and has at its disposal, read from the kernel.
 
 mod kernel;
+pub(crate) mod process;
 
 use nix::sys::resource::{Resource, Usage, UsageWho, getrlimit, getrusage};
 use plimsoll_measure::{Clock, Moment, MonotonicClock, Nanos};

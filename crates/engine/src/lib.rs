@@ -32,6 +32,7 @@ mod sink;
 mod ticker;
 mod timer;
 mod turn;
+mod verdict;
 mod virtual_user;
 mod watchdog;
 mod work;
@@ -39,6 +40,7 @@ mod worker;
 
 pub use control::Control;
 pub use error::EngineError;
+pub use health::process::{ProcessReading, Watched};
 pub use probe::{ProbeFinding, ProbeReport};
 pub use progress::Progress;
 pub use result::{Cause, RunResult};

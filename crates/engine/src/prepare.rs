@@ -3,18 +3,20 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use plimsoll_measure::{LaneId, ScenarioId};
+use plimsoll_measure::{LaneId, ScenarioId, Verdict};
 use plimsoll_profile::{HttpVersion, Lane, Plan, Scheme};
 use plimsoll_protocol::{
     Ask, Decoder, DecoderOptions, Dialect, Encoder, EncoderOptions, HttpAsk, Turn,
 };
 use plimsoll_schedule::Schedule;
 use plimsoll_transport::{
-    Connector, Endpoint, RequestHead, RequestHeadError, SocketOptions, TlsClientConfig, TlsSettings,
+    Connector, Endpoint, RequestHead, RequestHeadError, SocketOptions, TlsClientConfig,
+    TlsSettings, with_own_sessions,
 };
 use plimsoll_workload::{HttpSpec, ScenarioSpec, Trace, Workload};
 
 use crate::error::EngineError;
+use crate::verdict::VerdictReader;
 
 /// A plan, ready to be carried out.
 #[derive(Debug)]
@@ -38,8 +40,11 @@ impl Prepared {
         let schedule = Schedule::new(&stages, plan.arrivals, plan.seed, offsets)?;
         let workload = Workload::new(&plan.scenarios, trace, plan.tokenizer.as_deref(), plan.seed)?;
         let wants_tls = plan.lanes.iter().any(|lane| lane.target.scheme() == Scheme::Https);
-        let settings =
-            TlsSettings { ca_file: plan.tls.ca_file.clone(), insecure: plan.tls.insecure };
+        let settings = TlsSettings {
+            ca_file: plan.tls.ca_file.clone(),
+            insecure: plan.tls.insecure,
+            resumption: plan.tls.resumption,
+        };
         let alpn = match plan.http.version {
             HttpVersion::Http1 => "http/1.1",
             HttpVersion::Http2 => "h2",
@@ -69,10 +74,11 @@ impl Prepared {
         self.routes.len()
     }
 
-    /// Opens connections to a lane.
+    /// Opens connections to a lane, with a memory of TLS sessions of its own.
     pub(crate) fn connector(&self, lane: &Lane) -> Result<Connector, EngineError> {
         let endpoint = Endpoint::new(lane.target.host().to_owned(), lane.target.port());
-        let tls = self.tls.clone().filter(|_| lane.target.scheme() == Scheme::Https);
+        let tls = self.tls.as_ref().filter(|_| lane.target.scheme() == Scheme::Https);
+        let tls = tls.map(|config| with_own_sessions(config, self.plan.tls.resumption));
         let http = self.plan.http;
         let options = SocketOptions {
             timeout: self.plan.limits.connect_timeout,
@@ -100,6 +106,7 @@ pub(crate) struct Route {
     head: Option<RequestHead>,
     stream: bool,
     decoding: DecoderOptions,
+    pub(crate) verdicts: VerdictReader,
 }
 
 impl Route {
@@ -124,6 +131,7 @@ impl Route {
                 max_body_bytes: max_body,
                 ..DecoderOptions::default()
             },
+            verdicts: VerdictReader::new(scenario.expect.map(Verdict::from), &scenario.verdict),
         };
         route.head = route
             .prepared_head(scenario)

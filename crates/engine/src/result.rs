@@ -1,7 +1,9 @@
 //! What a run brings home.
 
 use plimsoll_measure::{Moment, Nanos, StageId};
-use plimsoll_metrics::{Conversations, Distribution, InstrumentHealth, Lag, RunFacts, Snapshot};
+use plimsoll_metrics::{
+    Conversations, Distribution, InstrumentHealth, Lag, ProcessUse, RunFacts, Snapshot,
+};
 use plimsoll_profile::Instrument;
 
 use crate::presence::Presence;
@@ -29,6 +31,8 @@ pub struct RunResult {
     pub facts: RunFacts,
     /// What the instrument measured of itself.
     pub health: InstrumentHealth,
+    /// What the watched processes used.
+    pub processes: Vec<ProcessUse>,
     /// Why requests did not complete, the most frequent first.
     pub causes: Vec<Cause>,
     /// What became of the samples that were to be written.
@@ -96,7 +100,14 @@ pub(crate) fn assemble(
     health.achieved_arrivals = open.then_some(arrivals.1);
     health.pacing_lag_ms = Lag::of(&lag);
     health.conversations = Some(conversations);
-    RunResult { snapshot, facts, health, causes: by_frequency(causes), sink: SinkReport::default() }
+    RunResult {
+        snapshot,
+        facts,
+        health,
+        processes: Vec::new(),
+        causes: by_frequency(causes),
+        sink: SinkReport::default(),
+    }
 }
 
 /// How deadlines are waited for.

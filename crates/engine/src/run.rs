@@ -13,6 +13,7 @@ use plimsoll_profile::Plan;
 use crate::control::Control;
 use crate::error::EngineError;
 use crate::facts;
+use crate::health::process::{Processes, Watched};
 use crate::health::{Baseline, Peaks};
 use crate::prepare::Prepared;
 use crate::probe::{self, ProbeReport};
@@ -30,6 +31,7 @@ const LEAD: Nanos = Nanos::from_millis(20);
 pub struct Run {
     prepared: Arc<Prepared>,
     clock: MonotonicClock,
+    watched: Vec<Watched>,
 }
 
 impl Run {
@@ -38,7 +40,13 @@ impl Run {
     /// # Errors
     /// Whatever keeps the plan from being carried out.
     pub fn prepare(plan: Plan) -> Result<Self, EngineError> {
-        Ok(Self { prepared: Arc::new(Prepared::new(plan)?), clock: MonotonicClock::start() })
+        let (prepared, clock) = (Arc::new(Prepared::new(plan)?), MonotonicClock::start());
+        Ok(Self { prepared, clock, watched: Vec::new() })
+    }
+
+    /// Watches what these processes use while the load goes on, and what this one does.
+    pub fn watch(&mut self, processes: Vec<Watched>) {
+        self.watched = processes;
     }
 
     /// The plan.
@@ -91,6 +99,8 @@ impl Run {
         facts.run.ended =
             if control.is_interrupted() { Ended::Interrupted } else { Ended::Complete };
         let mut result = assemble(facts, instrument, origin, watch.total, done);
+        let (stages, counted) = (&result.facts.stages, &result.snapshot);
+        result.processes = watch.processes.end(watch.ended, stages, counted);
         watch.peaks.fill(&mut result.health);
         baseline.fill(&self.clock, &mut result.health);
         result.close_sink(sink);
@@ -171,6 +181,9 @@ struct Watch<'r> {
     total: Snapshot,
     so_far: Cell,
     peaks: Peaks,
+    processes: Processes,
+    /// When the last worker was done.
+    ended: Moment,
 }
 
 impl<'r> Watch<'r> {
@@ -182,6 +195,13 @@ impl<'r> Watch<'r> {
             total: Snapshot::new(),
             so_far: Cell::default(),
             peaks: Peaks::default(),
+            processes: Processes::new(
+                &run.watched,
+                [origin]
+                    .into_iter()
+                    .chain(run.prepared.schedule.stages().iter().map(|stage| origin + stage.end)),
+            ),
+            ended: origin,
         }
     }
 
@@ -195,6 +215,7 @@ impl<'r> Watch<'r> {
         let mut last = self.origin;
         let mut round = Vec::with_capacity(self.workers);
         loop {
+            self.processes.look(self.run.clock.now());
             match intervals.recv_timeout(Duration::from_millis(20)) {
                 Ok(interval) => round.push(interval),
                 Err(RecvTimeoutError::Timeout) if workers.iter().all(JoinHandle::is_finished) => {
@@ -209,6 +230,7 @@ impl<'r> Watch<'r> {
                 last = now;
             }
         }
+        self.ended = self.run.clock.now();
         let mut rest = Snapshot::new();
         for interval in round {
             rest.merge(interval.snapshot);

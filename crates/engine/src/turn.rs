@@ -5,13 +5,14 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use plimsoll_measure::{
-    Clock as _, ConnectPhases, ErrorClass, GapSummary, LaneId, Moment, Nanos, Outcome, Sample,
-    Timeline, Usage, Verdict,
+    Clock as _, ConnectPhases, ErrorClass, FlowControl, GapSummary, LaneId, Moment, Nanos, Outcome,
+    Sample, Timeline, Usage,
 };
 use plimsoll_protocol::{Decoder, DeltaKind, WireEvent};
 use plimsoll_transport::{Arrival, Failure, Flow, Receiver, Request, RequestHead, ResponseHead};
 use plimsoll_workload::Conversation;
 
+use crate::verdict::Reading;
 use crate::virtual_user::Connections;
 use crate::watchdog::Watchdog;
 use crate::worker::Worker;
@@ -24,6 +25,8 @@ pub(crate) struct OpenTurn {
     worker: Rc<Worker>,
     measured: Measured,
     decoder: Option<Box<Decoder>>,
+    /// Only where the verdict is not in the status alone.
+    reading: Option<Reading>,
     detail: Option<String>,
 }
 
@@ -72,16 +75,18 @@ impl OpenTurn {
             status: 0,
             outcome: Outcome::NeverSent,
             verdict: None,
+            expected: worker.run.route(scenario, lane).verdicts.expected,
             usage: Usage::default(),
             events: 0,
             gaps: GapSummary::default(),
             bytes_out: 0,
             bytes_in: 0,
+            flow: FlowControl::default(),
             read_lag: None,
         };
         worker.count_scheduled(&sample);
         let measured = Measured { sample, gaps: worker.take_gaps(), burst: 0 };
-        Self { worker: Rc::clone(worker), measured, decoder: None, detail: None }
+        Self { worker: Rc::clone(worker), measured, decoder: None, reading: None, detail: None }
     }
 
     /// What has been measured up to now.
@@ -158,8 +163,8 @@ impl OpenTurn {
         let mut reply = String::new();
         if let Some(decoder) = &self.decoder {
             sample.usage = decoder.usage();
-            sample.verdict =
-                Some(sample.status).filter(|&status| status != 0).map(Verdict::of_status);
+            let verdicts = &self.worker.run.route(sample.scenario, sample.lane).verdicts;
+            sample.verdict = verdicts.verdict(self.reading.as_ref(), outcome, sample.status);
             decoder.text().clone_into(&mut reply);
             if let Some(detail) = decoder.error_detail() {
                 self.detail = Some(detail.message.clone());
@@ -225,10 +230,30 @@ impl Receiver for OpenTurn {
         if let Some(decoder) = &mut self.decoder {
             decoder.head(head.status, head.header("content-type"));
         }
+        let verdicts = &self.worker.run.route(self.sample().scenario, self.sample().lane).verdicts;
+        if verdicts.needs_reading() {
+            let worker = &self.worker;
+            let reading = self.reading.get_or_insert_with(|| worker.take_reading());
+            verdicts.head(reading, head);
+        }
+    }
+
+    fn send_stalled(&mut self, waited: Nanos) {
+        self.measured.sample.flow.send_stall = Some(waited);
+    }
+
+    fn receive_stalled(&mut self) {
+        self.measured.sample.flow.receive_stall = true;
     }
 
     fn body(&mut self, bytes: &[u8], at: Moment) -> Flow {
-        let Self { decoder: Some(decoder), measured, .. } = self else { return Flow::Stop };
+        let Self { decoder: Some(decoder), measured, reading, worker, .. } = self else {
+            return Flow::Stop;
+        };
+        if let Some(reading) = reading {
+            let Sample { scenario, lane, .. } = measured.sample;
+            worker.run.route(scenario, lane).verdicts.body(reading, bytes);
+        }
         decoder.feed(bytes, &mut |event| {
             if let WireEvent::Delta { kind, .. } = event {
                 measured.content(kind, at);
@@ -249,6 +274,9 @@ impl Drop for OpenTurn {
         self.worker.give_gaps(std::mem::take(gaps));
         if let Some(decoder) = self.decoder.take() {
             self.worker.give_decoder(sample, decoder);
+        }
+        if let Some(reading) = self.reading.take() {
+            self.worker.give_reading(reading);
         }
     }
 }

@@ -24,6 +24,7 @@ use crate::presence::{Presence, StagePresence};
 use crate::sink::Outbox;
 use crate::timer::Timer;
 use crate::turn::WireBuffers;
+use crate::verdict::Reading;
 use crate::virtual_user::Connections;
 use crate::watchdog::Watchdog;
 
@@ -81,6 +82,7 @@ struct Spares {
     wires: Vec<WireBuffers>,
     gaps: Vec<Vec<Nanos>>,
     watchdogs: Vec<Watchdog>,
+    readings: Vec<Reading>,
     /// By route. Boxed, so that lending one moves a pointer.
     #[expect(clippy::vec_box, reason = "they are lent for the length of a turn, and large")]
     decoders: Vec<Vec<Box<Decoder>>>,
@@ -199,6 +201,9 @@ impl Worker {
         self.gauges.presence.borrow_mut().leave(self.clock.latest());
         self.recorder.borrow_mut().record(sample, gaps);
         self.outbox.borrow_mut().offer(sample);
+        if sample.as_expected() == Some(true) {
+            return;
+        }
         let cause = match sample.outcome {
             Outcome::Failed(class) => class.name().to_owned(),
             Outcome::Rejected(status) => format!("status {status}"),
@@ -336,6 +341,14 @@ impl Worker {
 
     pub(crate) fn give_watchdog(&self, watchdog: Watchdog) {
         keep(&mut self.spares.borrow_mut().watchdogs, watchdog);
+    }
+
+    pub(crate) fn take_reading(&self) -> Reading {
+        self.spares.borrow_mut().readings.pop().unwrap_or_default()
+    }
+
+    pub(crate) fn give_reading(&self, reading: Reading) {
+        keep(&mut self.spares.borrow_mut().readings, reading);
     }
 
     pub(crate) fn take_decoder(&self, sample: &Sample) -> Box<Decoder> {

@@ -131,7 +131,7 @@ impl Outcome {
 }
 
 /// What the target decided about a turn, as read from its answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Let through.
@@ -147,6 +147,13 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// How many there are.
+    pub const COUNT: usize = 5;
+
+    /// Every verdict, in the order of the reports.
+    pub const ALL: [Self; Self::COUNT] =
+        [Self::Allow, Self::Block, Self::Redact, Self::RateLimited, Self::Unexpected];
+
     /// The verdict that a plain HTTP status expresses: 2xx allow, 403 block, 429 rate-limited.
     pub const fn of_status(status: u16) -> Self {
         match status {

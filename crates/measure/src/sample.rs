@@ -19,6 +19,15 @@ pub struct GapSummary {
     pub largest_burst: u32,
 }
 
+/// Flow control of HTTP/2 (RFC 9113, 5.2), as far as it held a turn up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowControl {
+    /// How long the request's body waited for the target's windows or its limit of concurrent streams; `None` where it never had to.
+    pub send_stall: Option<Nanos>,
+    /// Was so much of the answer unread at once that our own window may have held the target up?
+    pub receive_stall: bool,
+}
+
 /// One scheduled turn and what became of it. `Copy`, without heap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "facts that are independent of one another")]
@@ -49,12 +58,16 @@ pub struct Sample {
     pub outcome: Outcome,
     /// What the target decided, where it answered.
     pub verdict: Option<Verdict>,
+    /// What the scenario expects it to decide, where it says so.
+    pub expected: Option<Verdict>,
     /// Tokens.
     pub usage: Usage,
     /// Content-bearing events received.
     pub events: u32,
     /// Gaps between them.
     pub gaps: GapSummary,
+    /// Flow control.
+    pub flow: FlowControl,
     /// Bytes of the request, head included.
     pub bytes_out: u64,
     /// Bytes of the response, head included, as they came off the connection (after TLS).
@@ -65,6 +78,18 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// Was the turn answered as its scenario expects? `None` where nothing is expected, or nothing was answered.
+    pub fn as_expected(&self) -> Option<bool> {
+        Some(self.expected? == self.verdict?)
+    }
+
+    /// Did it end otherwise than it should: with another verdict than the expected one or, where there is none to
+    /// compare, without success? What we gave up ourselves did not.
+    pub fn is_unexpected(&self) -> bool {
+        let unsuccessful = !matches!(self.outcome, Outcome::Completed | Outcome::Cancelled);
+        self.as_expected().map_or(unsuccessful, |as_expected| !as_expected)
+    }
+
     /// The output tokens, where they are known.
     pub const fn output_tokens(&self) -> Option<u32> {
         self.usage.completion.known()

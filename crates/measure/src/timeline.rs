@@ -97,6 +97,8 @@ pub struct ConnectPhases {
     pub tcp: Option<Nanos>,
     /// The TLS handshake.
     pub tls: Option<Nanos>,
+    /// Did that handshake resume an earlier session (a ticket or a session id)?
+    pub resumed: bool,
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@
 
 use divan::{Bencher, black_box};
 use plimsoll_measure::{
-    ConnectPhases, ConversationKey, GapSummary, LaneId, Moment, Nanos, Outcome, Sample, ScenarioId,
-    StageId, Timeline, TokenCount, Usage, Verdict,
+    ConnectPhases, ConversationKey, FlowControl, GapSummary, LaneId, Moment, Nanos, Outcome,
+    Sample, ScenarioId, StageId, Timeline, TokenCount, Usage, Verdict,
 };
 use plimsoll_metrics::{Recorder, Snapshot};
 
@@ -47,11 +47,13 @@ fn plain(index: usize) -> Sample {
         status: 200,
         outcome: Outcome::Completed,
         verdict: Some(Verdict::Allow),
+        expected: None,
         usage: Usage::default(),
         events: 0,
         gaps: GapSummary::default(),
         bytes_out: 120,
         bytes_in: 400,
+        flow: FlowControl::default(),
         read_lag: Some(Nanos::from_micros(15 + index as u64 % 10)),
     }
 }

@@ -6,6 +6,7 @@ use plimsoll_measure::{ErrorClass, LaneId, Nanos, Outcome, Sample, ScenarioId, S
 
 use crate::accounting::Accounting;
 use crate::catalog::{Counters, Metric};
+use crate::confusion::Confusion;
 use crate::distribution::Distribution;
 
 /// What a cell is about.
@@ -33,6 +34,7 @@ pub struct Cell {
     pub(crate) under_way: u128,
     errors: BTreeMap<ErrorClass, u64>,
     statuses: BTreeMap<u16, u64>,
+    verdicts: Confusion,
     distributions: [Option<Box<Distribution>>; Metric::COUNT],
 }
 
@@ -40,6 +42,8 @@ impl Cell {
     /// Records one request. `gaps` are those of its stream.
     pub(crate) fn record(&mut self, sample: &Sample, gaps: &[Nanos]) {
         self.counters.count(sample);
+        self.counters.judge(sample);
+        self.verdicts.count(sample);
         if let Outcome::Failed(class) = sample.outcome {
             *self.errors.entry(class).or_default() += 1;
         }
@@ -59,6 +63,7 @@ impl Cell {
     pub fn merge(&mut self, other: &Self) {
         self.counters.merge(&other.counters);
         self.under_way += other.under_way;
+        self.verdicts.merge(&other.verdicts);
         other.errors.iter().for_each(|(class, n)| *self.errors.entry(*class).or_default() += n);
         other.statuses.iter().for_each(|(code, n)| *self.statuses.entry(*code).or_default() += n);
         for (mine, theirs) in self.distributions.iter_mut().zip(&other.distributions) {
@@ -86,6 +91,11 @@ impl Cell {
     /// Answers by HTTP status.
     pub const fn statuses(&self) -> &BTreeMap<u16, u64> {
         &self.statuses
+    }
+
+    /// Expected against actual verdicts.
+    pub const fn verdicts(&self) -> &Confusion {
+        &self.verdicts
     }
 
     /// A distribution; `None` where it has no value.

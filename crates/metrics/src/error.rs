@@ -4,6 +4,14 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetricsError {
+    /// Two bounds that make no bands. Write the target first and the wider bound after a bar.
+    #[error("`{expression}`: {cause}; write it like `p(95)<10ms|20ms`, the target first")]
+    Band {
+        /// The expression.
+        expression: String,
+        /// What is wrong with it.
+        cause: &'static str,
+    },
     /// A threshold names a metric that does not exist. Remedy: use a name of the reference page.
     #[error("unknown metric `{name}`; {hint}")]
     UnknownMetric {
@@ -12,9 +20,9 @@ pub enum MetricsError {
         /// The nearest names, or all of them.
         hint: String,
     },
-    /// The scope in braces cannot be read. Remedy: one tag of the three.
+    /// The scope in braces cannot be read. Remedy: one tag of the four.
     #[error(
-        "`{0}` is not a scope: write one of `{{stage:NAME}}`, `{{scenario:NAME}}`, `{{lane:NAME}}`"
+        "`{0}` is not a scope: write one of `{{stage:NAME}}`, `{{scenario:NAME}}`, `{{category:NAME}}`, `{{lane:NAME}}`"
     )]
     Scope(String),
     /// The expression is not an aggregate, a comparison and a bound. Remedy: follow the example.

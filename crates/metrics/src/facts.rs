@@ -1,5 +1,8 @@
 //! What is known of a run besides its measurements: names, shapes, times.
 
+use std::collections::BTreeMap;
+
+use plimsoll_measure::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +86,18 @@ pub struct LaneInfo {
     pub server: Option<String>,
 }
 
+/// What a scenario expects of the target.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Expectation {
+    /// The verdict on its turns, where one is expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub verdict: Option<Verdict>,
+    /// Label by which scenarios are grouped, like `sql_injection`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+}
+
 /// All that a summary needs besides the measurements. Stored in `plan.json` before the load starts, so
 /// that a summary can be rebuilt from `results.jsonl`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -93,6 +108,12 @@ pub struct RunFacts {
     pub stages: Vec<StageInfo>,
     /// Names of its scenarios, in the order of their ids.
     pub scenarios: Vec<String>,
+    /// What they expect, in the same order; empty where none expects anything.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expectations: Vec<Expectation>,
+    /// Labels of the run, for systems that collect figures of many.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     /// Its targets, in the order of their ids.
     pub lanes: Vec<LaneInfo>,
     /// The machine.

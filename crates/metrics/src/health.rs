@@ -141,6 +141,14 @@ pub struct InstrumentHealth {
     pub connections_opened: Option<u64>,
     /// Requests over a connection used before.
     pub connections_reused: Option<u64>,
+    /// TLS handshakes in full.
+    pub handshakes_full: Option<u64>,
+    /// TLS handshakes that resumed an earlier session.
+    pub handshakes_resumed: Option<u64>,
+    /// Requests whose body waited for the target's flow-control windows (HTTP/2).
+    pub send_stalls: Option<u64>,
+    /// Answers that our own flow-control window may have held up (HTTP/2).
+    pub receive_stalls: Option<u64>,
     /// Most requests under way at once.
     pub peak_in_flight: Option<u64>,
     /// Conversations.
@@ -164,6 +172,10 @@ impl InstrumentHealth {
         let counters = run.counters();
         self.connections_opened.get_or_insert(counters.connections_opened);
         self.connections_reused.get_or_insert(counters.connections_reused);
+        self.handshakes_full.get_or_insert(counters.handshakes_full);
+        self.handshakes_resumed.get_or_insert(counters.handshakes_resumed);
+        self.send_stalls.get_or_insert(counters.send_stalls);
+        self.receive_stalls.get_or_insert(counters.receive_stalls);
         for (class, count) in run.errors().iter().filter(|(c, _)| c.side() == Side::Generator) {
             self.generator_errors.entry(class.name().to_owned()).or_insert(*count);
         }

@@ -3,6 +3,9 @@
 mod build;
 mod evidence;
 mod group;
+mod interpretation;
+
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,9 +13,10 @@ use serde::{Deserialize, Serialize};
 use crate::accounting::Accounting;
 use crate::catalog::Counters;
 use crate::environment::Environment;
-use crate::facts::{LaneInfo, RunInfo, StageInfo};
+use crate::facts::{Expectation, LaneInfo, RunInfo, StageInfo};
 use crate::health::InstrumentHealth;
-use crate::threshold::{Judged, Scope};
+use crate::process::ProcessUse;
+use crate::threshold::{Judged, Scope, Standing};
 use crate::validity::{Reason, Validity};
 
 pub use group::{DistributionSummary, Group};
@@ -34,12 +38,24 @@ pub struct RunSummary {
     pub warnings: Vec<Reason>,
     /// The thresholds and what became of them.
     pub thresholds: Vec<Judged>,
+    /// The bands and where the run stands in them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bands: Vec<Standing>,
+    /// What the bands and verdicts mean, one sentence each, where there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interpretation: Vec<String>,
     /// What a reader must know.
     pub notes: Vec<String>,
     /// Stages, in order.
     pub stages: Vec<StageInfo>,
     /// Names of the scenarios, in order.
     pub scenarios: Vec<String>,
+    /// What they expect, in the same order; empty where none expects anything.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expectations: Vec<Expectation>,
+    /// Labels of the run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     /// Targets, in order.
     pub lanes: Vec<LaneInfo>,
     /// The whole run without warm-up.
@@ -48,10 +64,16 @@ pub struct RunSummary {
     pub by_stage: Vec<Group>,
     /// One per scenario, without warm-up.
     pub by_scenario: Vec<Group>,
+    /// One per category of scenarios, by name, without warm-up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_category: Vec<Group>,
     /// One per target, without warm-up.
     pub by_lane: Vec<Group>,
     /// One per stage x scenario x lane in which anything was scheduled.
     pub cells: Vec<Group>,
+    /// What the watched processes used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<ProcessUse>,
     /// What the instrument measured of itself.
     pub health: InstrumentHealth,
     /// The generator's machine.
@@ -66,6 +88,7 @@ impl RunSummary {
             Scope::Stage(name) => named(&self.by_stage, |g| g.stage.as_deref(), name)
                 .or_else(|| self.by_stage.get(name.parse::<usize>().ok()?.checked_sub(1)?)),
             Scope::Scenario(name) => named(&self.by_scenario, |g| g.scenario.as_deref(), name),
+            Scope::Category(name) => named(&self.by_category, |g| g.category.as_deref(), name),
             Scope::Lane(name) => named(&self.by_lane, |g| g.lane.as_deref(), name),
         }
     }

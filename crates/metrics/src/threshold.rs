@@ -1,10 +1,12 @@
 //! Bounds on aggregates, written as in k6: `"ttft": ["p(95)<500ms"]`.
 
+mod band;
 mod judge;
 mod parse;
 
 use crate::catalog::{Figure, Unit};
 
+pub use band::{Band, BandLevel, Standing};
 pub use judge::{Judged, Judgement};
 
 /// What a threshold is about.
@@ -16,6 +18,8 @@ pub enum Scope {
     Stage(String),
     /// One scenario.
     Scenario(String),
+    /// The scenarios of one category.
+    Category(String),
     /// One lane.
     Lane(String),
 }

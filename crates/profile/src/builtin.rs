@@ -19,6 +19,8 @@ const PROFILES: &[Builtin] = shipped![
     "perf-550-stream": "perf-550-stream.yaml",
     "perf-hotpath-nonstream": "perf-hotpath-nonstream.yaml",
     "perf-hotpath-stream": "perf-hotpath-stream.yaml",
+    "policy": "policy.yaml",
+    "policy-llm": "policy-llm.yaml",
     "azure-trace": "azure-trace.yaml",
     "mooncake-trace": "mooncake-trace.yaml",
 ];

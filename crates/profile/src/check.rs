@@ -3,11 +3,12 @@
 mod headers;
 mod scenarios;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::Threshold;
+use plimsoll_metrics::{Band, MetricsError, Threshold};
 use plimsoll_protocol::Dialect;
 use plimsoll_workload::{TraceSpec, WindowFault, WorkloadError};
 
@@ -47,6 +48,7 @@ impl Check<'_> {
         self.trace();
         self.files();
         self.thresholds();
+        self.labels();
         self.all_headers();
         self.scenarios();
         let problems = self.found.into_problems();
@@ -217,21 +219,43 @@ impl Check<'_> {
     }
 
     fn thresholds(&mut self) {
-        for (metric, expressions) in &self.file.thresholds {
-            let place = top("thresholds").key(metric);
+        let of = |metric: &str, text: &str| Threshold::parse(metric, text).err();
+        self.bounds("thresholds", &self.file.thresholds, "p(95)<500ms", of);
+        let of = |metric: &str, text: &str| Band::parse(metric, text).err();
+        self.bounds("bands", &self.file.bands, "p(95)<10ms|20ms", of);
+    }
+
+    fn bounds(
+        &mut self,
+        key: &str,
+        bounds: &BTreeMap<String, Vec<String>>,
+        example: &str,
+        fault: impl Fn(&str, &str) -> Option<MetricsError>,
+    ) {
+        for (metric, expressions) in bounds {
+            let place = top(key).key(metric);
             self.scenario_of(metric, &place);
             if expressions.is_empty() {
-                self.report(
-                    place.clone(),
-                    "has no bound",
-                    "write one, like `[\"p(95)<500ms\"]`, or leave it out",
-                );
+                let mend = format!("write one, like `[\"{example}\"]`, or leave it out");
+                self.report(place.clone(), "has no bound", mend);
             }
-            let faults = expressions.iter().map(|text| Threshold::parse(metric, text).err());
+            let faults = expressions.iter().map(|text| fault(metric, text));
             for (index, error) in
                 faults.enumerate().filter_map(|(index, error)| Some((index, error?)))
             {
                 self.report_fault(place.index(index), Fault::of(&error));
+            }
+        }
+    }
+
+    fn labels(&mut self) {
+        for name in self.file.labels.keys() {
+            let place = top("labels").key(name);
+            if OWN_LABELS.contains(&name.as_str()) {
+                self.report(place, "is a label of Plimsoll's own", "call it something else");
+            } else if !is_label(name) {
+                let mend = "write ASCII letters, digits and `_`, no digit first, and no `__`";
+                self.report(place, "is no name for a label of Prometheus", mend);
             }
         }
     }
@@ -247,6 +271,19 @@ impl Check<'_> {
             self.report(place.clone(), cause, suggest::instead(name, &known));
         }
     }
+}
+
+/// What Plimsoll's own figures are labelled with.
+const OWN_LABELS: [&str; 16] = [
+    "stage", "scenario", "lane", "warmup", "quantile", "class", "side", "status", "name",
+    "version", "seed", "process", "expected", "verdict", "metric", "bounds",
+];
+
+/// Prometheus: `[a-zA-Z_][a-zA-Z0-9_]*`, and what begins with two underscores is its own.
+fn is_label(name: &str) -> bool {
+    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    starts && plain && !name.starts_with("__")
 }
 
 /// A key of the profile.

@@ -21,6 +21,8 @@ pub struct Overrides {
     pub ca_file: Option<String>,
     /// `--insecure`.
     pub insecure: bool,
+    /// `--no-resumption`.
+    pub no_resumption: bool,
     /// `--header 'NAME: VALUE'`, added to those of the profile or in the place of one of the same name.
     pub headers: Vec<String>,
     /// `--set PATH=VALUE`, for every key: `--set scenarios.simple.weight=3`.
@@ -33,6 +35,7 @@ impl Overrides {
     /// The flags that stand for one key: the flag, the key's path and the text.
     pub(crate) fn keys(&self) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
         let insecure = self.insecure.then_some("true");
+        let resumption = self.no_resumption.then_some("false");
         [
             ("--target", "target", self.target.as_deref()),
             ("--vk", "key", self.key.as_deref()),
@@ -42,6 +45,7 @@ impl Overrides {
             ("--seed", "seed", self.seed.as_deref()),
             ("--ca-file", "tls.ca_file", self.ca_file.as_deref()),
             ("--insecure", "tls.insecure", insecure),
+            ("--no-resumption", "tls.resumption", resumption),
         ]
         .into_iter()
         .filter_map(|(flag, path, text)| Some((flag, path, text?)))

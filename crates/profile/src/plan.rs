@@ -63,8 +63,8 @@ pub struct Limits {
     pub workers: Option<u16>,
 }
 
-/// How TLS targets are verified.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// How TLS is spoken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TlsPlan {
     /// Trusted roots instead of the system's, PEM.
@@ -73,6 +73,19 @@ pub struct TlsPlan {
     /// Do not verify the target's certificate; said loudly in every report.
     #[serde(default)]
     pub insecure: bool,
+    /// New connections resume earlier sessions where the target offers it; without it every handshake is a full one.
+    #[serde(default = "resumption")]
+    pub resumption: bool,
+}
+
+impl Default for TlsPlan {
+    fn default() -> Self {
+        Self { ca_file: None, insecure: false, resumption: resumption() }
+    }
+}
+
+const fn resumption() -> bool {
+    true
 }
 
 /// A version of HTTP.
@@ -159,6 +172,10 @@ pub struct Plan {
     pub instrument: Instrument,
     /// Bounds on aggregates, by metric: `"ttft" -> ["p(95)<500ms"]`.
     pub thresholds: BTreeMap<String, Vec<String>>,
+    /// Aggregates in three bands, by metric: `"response_time" -> ["p(95)<10ms|20ms"]`.
+    pub bands: BTreeMap<String, Vec<String>>,
+    /// Labels of the run.
+    pub labels: BTreeMap<String, String>,
 }
 
 impl Plan {

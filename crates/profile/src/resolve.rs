@@ -146,6 +146,8 @@ fn plan(
             ..file.tls
         },
         thresholds: file.thresholds,
+        bands: file.bands,
+        labels: file.labels,
     }
 }
 
@@ -181,6 +183,7 @@ pub(crate) fn scenario((index, file): (usize, ScenarioFile)) -> ScenarioSpec {
     let name = scenario_name((index, &file));
     let Behaviour { protocol, turns, stream, system, content, max_tokens, .. } = file.behaviour;
     let Behaviour { think_time, cache_mode, prefix_pool, parameters, http, .. } = file.behaviour;
+    let Behaviour { expect, category, verdict, .. } = file.behaviour;
     ScenarioSpec {
         name,
         weight: file.weight,
@@ -197,5 +200,8 @@ pub(crate) fn scenario((index, file): (usize, ScenarioFile)) -> ScenarioSpec {
         prefix_pool,
         http,
         parameters,
+        expect,
+        category,
+        verdict,
     }
 }

@@ -10,7 +10,8 @@ use plimsoll_measure::Nanos;
 use plimsoll_protocol::Dialect;
 use plimsoll_schedule::{Arrivals, Stages};
 use plimsoll_workload::{
-    CacheMode, Content, DurationSpec, HttpSpec, PrefixPool, SystemPrompt, TraceSpec,
+    CacheMode, Content, Decision, DurationSpec, HttpSpec, PrefixPool, SystemPrompt, TraceSpec,
+    VerdictSpec,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -101,7 +102,7 @@ pub struct ProfileFile {
     #[serde(default = "spin")]
     #[schemars(with = "String", extend("format" = "duration"))]
     pub spin: Nanos,
-    /// How an `https` target is verified.
+    /// How an `https` target is verified, and whether sessions are resumed.
     #[serde(default)]
     pub tls: TlsPlan,
     /// A local `tokenizer.json`, by which content of a given size is counted. Left out: tokens are estimated.
@@ -113,6 +114,13 @@ pub struct ProfileFile {
     /// Bounds on the results, by metric: `ttft: ["p(95)<500ms"]`.
     #[serde(default)]
     pub thresholds: BTreeMap<String, Vec<String>>,
+    /// Results in three bands: a target and a wider bound, beyond which they are critical:
+    /// `response_time: ["p(95)<10ms|20ms"]`.
+    #[serde(default)]
+    pub bands: BTreeMap<String, Vec<String>>,
+    /// Labels of the run in its Prometheus figures, like `environment: staging`.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
     /// Defaults of all scenarios; without `scenarios`, the one scenario of the run.
     #[serde(flatten)]
     pub defaults: Behaviour,
@@ -195,6 +203,15 @@ pub struct Behaviour {
     /// The request of the `http` protocol.
     #[serde(default)]
     pub http: Option<HttpSpec>,
+    /// What the target is expected to decide about every turn: the report compares it with what it did decide.
+    #[serde(default)]
+    pub expect: Option<Decision>,
+    /// Label by which scenarios are grouped in the report, like `sql_injection`.
+    #[serde(default)]
+    pub category: Option<String>,
+    /// How the target's decision is read from its answer. Left out: 2xx is allow, 403 block, 429 rate-limited.
+    #[serde(default)]
+    pub verdict: VerdictSpec,
 }
 
 /// Shows nothing: the request of the `http` protocol may hold credentials.

@@ -7,11 +7,16 @@ use plimsoll_profile::{
     Environment, Overrides, Plan, Problems, Profile, Purpose, builtin, builtin_names, load,
 };
 use plimsoll_protocol::Dialect;
-use plimsoll_workload::Content;
+use plimsoll_workload::{Content, Decision, ScenarioSpec};
 
 fn resolve(name: &str, key: Option<&str>, purpose: Purpose) -> Result<Plan, Problems> {
     let flags = Overrides { key: key.map(str::to_owned), ..Overrides::default() };
     load(&Profile::open(name).unwrap(), &Environment::default(), &flags, purpose)
+}
+
+/// Those for policy gateways need no key: the token is part of the request.
+fn is_policy(name: &str) -> bool {
+    name.starts_with("policy")
 }
 
 fn checked(name: &str) -> Plan {
@@ -23,14 +28,16 @@ fn each_can_be_checked_and_runs_with_a_key() {
     for name in builtin_names() {
         let plan = checked(name);
         assert_eq!(plan.name, name);
-        assert_eq!(plan.lanes[0].target.to_string(), "http://127.0.0.1:9000", "{name}");
+        let target =
+            if is_policy(name) { "http://localhost:8080" } else { "http://127.0.0.1:9000" };
+        assert_eq!(plan.lanes[0].target.to_string(), target, "{name}");
         assert!(resolve(name, Some("a-key"), Purpose::Run).is_ok(), "{name}");
     }
 }
 
 #[test]
 fn each_has_a_placeholder_that_cannot_be_run() {
-    for name in builtin_names() {
+    for name in builtin_names().filter(|name| !is_policy(name)) {
         let problems = resolve(name, None, Purpose::Run).unwrap_err();
         let places: Vec<_> = problems.iter().map(|problem| problem.place.to_string()).collect();
         assert_eq!(places, ["key"], "{name}");
@@ -75,6 +82,32 @@ fn realistic_is_the_blend_that_it_says() {
     );
     assert!(matches!(&plan.scenarios[0].content, Content::Pool { prompts } if prompts.len() > 20));
     assert!(plan.stages.0[0].warmup);
+}
+
+/// S2 of the requirements: 17 kinds of request, and three more that reach the model; a fifth of them to be blocked.
+#[test]
+fn policy_has_the_scenarios_and_the_mix_that_it_says() {
+    for (name, counts) in [("policy", [6, 4, 5, 2, 0]), ("policy-llm", [6, 4, 5, 2, 3])] {
+        let plan = checked(name);
+        let of = |category: &str| {
+            plan.scenarios.iter().filter(|s| s.category.as_deref() == Some(category)).count()
+        };
+        let seen = ["normal", "sql_injection", "destructive", "pii", "llm"].map(of);
+        assert_eq!(seen, counts, "{name}");
+        let blocks = |scenario: &ScenarioSpec| scenario.expect == Some(Decision::Block);
+        for scenario in &plan.scenarios {
+            let category = scenario.category.as_deref();
+            let bad = matches!(category, Some("sql_injection" | "destructive"));
+            assert_eq!(blocks(scenario), bad, "{}", scenario.name);
+            assert_eq!(blocks(scenario), scenario.expect != Some(Decision::Allow));
+        }
+        let weight = |of: &dyn Fn(&ScenarioSpec) -> bool| -> f64 {
+            plan.scenarios.iter().filter(|s| of(s)).map(|s| s.weight).sum()
+        };
+        let share = weight(&blocks) / weight(&|_| true);
+        assert!((0.19..=0.2).contains(&share), "{name}: {share}");
+        assert!(plan.stages.0[0].warmup && !plan.bands.is_empty() && !plan.thresholds.is_empty());
+    }
 }
 
 #[test]

@@ -4,8 +4,8 @@
 
 use divan::{Bencher, black_box};
 use plimsoll_measure::{
-    ConnectPhases, ConversationKey, GapSummary, LaneId, Moment, Nanos, Outcome, Sample, ScenarioId,
-    StageId, Timeline, TokenCount, Usage, Verdict,
+    ConnectPhases, ConversationKey, FlowControl, GapSummary, LaneId, Moment, Nanos, Outcome,
+    Sample, ScenarioId, StageId, Timeline, TokenCount, Usage, Verdict,
 };
 use plimsoll_report::{RowContext, write_row};
 
@@ -43,6 +43,7 @@ fn streamed() -> Sample {
         status: 200,
         outcome: Outcome::Completed,
         verdict: Some(Verdict::Allow),
+        expected: None,
         usage: Usage {
             prompt: TokenCount::reported(512),
             completion: TokenCount::reported(129),
@@ -58,6 +59,7 @@ fn streamed() -> Sample {
         },
         bytes_out: 2_345,
         bytes_in: 34_567,
+        flow: FlowControl::default(),
         read_lag: Some(Nanos::new(17_123)),
     }
 }
@@ -85,6 +87,7 @@ fn write(bencher: Bencher<'_, '_>, sample: &Sample) {
         conversation: "000000000000004d",
         request_id: "000000000000004d-1",
         scenario: "simple",
+        category: None,
         lane: "gateway",
         stage: "@1000:60s",
         epoch_unix_ns: 1_763_688_225_000_000_000,

@@ -8,7 +8,7 @@ use plimsoll_metrics::{
 
 use crate::error::ReportError;
 
-const LABELS: [&str; 5] = ["stage", "scenario", "lane", "warmup", "duration_s"];
+const LABELS: [&str; 6] = ["stage", "scenario", "category", "lane", "warmup", "duration_s"];
 
 /// The summary's cells as CSV. A figure that does not exist is an empty field.
 ///
@@ -30,7 +30,7 @@ fn header() -> Vec<String> {
     columns.extend(COUNTERS.iter().map(|counter| counter.name.to_owned()));
     columns.extend(RATES.iter().map(|rate| rate.key.to_owned()));
     columns.extend(ErrorClass::ALL.iter().map(|class| format!("error_{}", class.name())));
-    columns.push("statuses".to_owned());
+    columns.extend(["statuses", "verdicts"].map(str::to_owned));
     for metric in Metric::ALL {
         let (name, unit) = (metric.name(), plimsoll_metrics::Unit::Time.suffix());
         columns.push(format!("{name}_count"));
@@ -57,6 +57,7 @@ fn record(cell: &Group) -> Vec<String> {
     let mut fields = vec![
         label(&cell.stage),
         label(&cell.scenario),
+        label(&cell.category),
         label(&cell.lane),
         cell.warmup.to_string(),
         cell.duration_s.to_string(),
@@ -66,6 +67,7 @@ fn record(cell: &Group) -> Vec<String> {
     let errors = |class: &ErrorClass| cell.errors.get(class.name()).copied().unwrap_or_default();
     fields.extend(ErrorClass::ALL.iter().map(|class| errors(class).to_string()));
     fields.push(statuses(cell));
+    fields.push(verdicts(cell));
     for metric in Metric::ALL {
         fields.extend(times(cell.distribution(metric)));
         if WITH_INTERVALS.contains(&metric) {
@@ -73,6 +75,14 @@ fn record(cell: &Group) -> Vec<String> {
         }
     }
     fields
+}
+
+/// Expected verdict, actual verdict, requests: `allow>allow:95 block>allow:5`.
+fn verdicts(cell: &Group) -> String {
+    let rows = cell.verdicts.iter();
+    let pairs = rows.flat_map(|(expected, row)| row.iter().map(move |pair| (expected, pair)));
+    let words: Vec<_> = pairs.map(|(e, (actual, n))| format!("{e}>{actual}:{n}")).collect();
+    words.join(" ")
 }
 
 /// `200:95 429:5`.

@@ -1,18 +1,21 @@
 //! `metrics.prom`: the Prometheus text exposition format, version 0.0.4.
 //!
 //! Base units (seconds) and suffixes (`_total`, `_ratio`) follow Prometheus' naming conventions. A
-//! quantile with too few samples is left out.
+//! quantile with too few samples is left out. Labels of the run are on every line. With them comes a second family,
+//! `load_test_...`, with one line for the whole run and each status, as dashboards of other load tests have it.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use plimsoll_measure::ErrorClass;
 use plimsoll_metrics::catalog::{COUNTERS, CounterSpec, RATES, RateSpec, side_word};
-use plimsoll_metrics::{Group, Metric, QUANTILES, RunSummary, Unit};
+use plimsoll_metrics::{
+    BandLevel, Group, Metric, ProcessUse, QUANTILES, RunSummary, Standing, Unit,
+};
 
 /// The summary's cells as Prometheus metrics.
 pub fn prometheus(summary: &RunSummary) -> String {
-    let mut page = Page { out: String::new(), cells: &summary.cells };
+    let mut page = Page { out: String::new(), cells: &summary.cells, run: run_labels(summary) };
     page.run(summary);
     for metric in Metric::ALL {
         page.distribution(metric);
@@ -25,12 +28,26 @@ pub fn prometheus(summary: &RunSummary) -> String {
     }
     page.errors();
     page.statuses();
+    page.verdicts();
+    page.bands(&summary.bands);
+    page.processes(&summary.processes);
+    if !summary.labels.is_empty() {
+        page.load_test(&summary.total);
+    }
     page.out
+}
+
+/// The labels of the run, as they stand at the end of every line.
+fn run_labels(summary: &RunSummary) -> String {
+    let pair = |(key, value): (&String, &String)| format!(",{key}=\"{}\"", escape(value));
+    summary.labels.iter().map(pair).collect()
 }
 
 struct Page<'a> {
     out: String,
     cells: &'a [Group],
+    /// Labels of the run, each after a comma.
+    run: String,
 }
 
 type Labels<'a> = Vec<(&'static str, Cow<'a, str>)>;
@@ -105,6 +122,89 @@ impl Page<'_> {
         }
     }
 
+    fn verdicts(&mut self) {
+        if self.cells.iter().all(|cell| cell.verdicts.is_empty()) {
+            return;
+        }
+        let name = "plimsoll_verdicts_total";
+        self.head(name, "counter", "Requests by expected and by actual verdict.");
+        for cell in self.cells {
+            let rows = cell.verdicts.iter();
+            let pairs =
+                rows.flat_map(|(expected, row)| row.iter().map(move |pair| (expected, pair)));
+            for (expected, (actual, count)) in pairs {
+                let mut labels = with(cell, "expected", expected.clone());
+                labels.push(("verdict", actual.as_str().into()));
+                self.line(name, &labels, *count as f64);
+            }
+        }
+    }
+
+    fn bands(&mut self, bands: &[Standing]) {
+        if bands.is_empty() {
+            return;
+        }
+        let name = "plimsoll_band";
+        let help =
+            "Where the run stands in a band: 0 target, 1 degraded, 2 critical, -1 inconclusive.";
+        self.head(name, "gauge", help);
+        for standing in bands {
+            let level = match standing.level {
+                BandLevel::Target => 0.0,
+                BandLevel::Degraded => 1.0,
+                BandLevel::Critical => 2.0,
+                BandLevel::Inconclusive(_) => -1.0,
+            };
+            let labels = vec![
+                ("metric", Cow::from(standing.metric.as_str())),
+                ("bounds", Cow::from(standing.expression.as_str())),
+            ];
+            self.line(name, &labels, level);
+        }
+    }
+
+    fn processes(&mut self, processes: &[ProcessUse]) {
+        let of_run = || processes.iter().filter(|process| process.stage.is_none());
+        if of_run().next().is_none() {
+            return;
+        }
+        let labels = |process: &'_ ProcessUse| vec![("process", process.name.clone().into())];
+        let name = "plimsoll_process_cpu_seconds";
+        self.head(name, "gauge", "CPU time of a watched process.");
+        for process in of_run() {
+            self.line(name, &labels(process), process.cpu_s);
+        }
+        let name = "plimsoll_process_resident_bytes";
+        self.head(name, "gauge", "Resident memory of a watched process at the end.");
+        for process in of_run() {
+            self.line(name, &labels(process), process.rss_bytes as f64);
+        }
+    }
+
+    /// Milliseconds and three statuses: what was blocked is apart from what went wrong.
+    fn load_test(&mut self, total: &Group) {
+        let name = "load_test_latency_ms";
+        self.head(name, "summary", Metric::ResponseTime.definition());
+        if let Some(times) = total.distribution(Metric::ResponseTime) {
+            for (q, millis) in QUANTILES.iter().filter_map(|q| Some((q.q, (q.of)(times)?))) {
+                self.line(name, &vec![("quantile", q.to_string().into())], millis);
+            }
+            self.line("load_test_latency_ms_sum", &Vec::new(), times.sum);
+            self.line("load_test_latency_ms_count", &Vec::new(), times.count as f64);
+        }
+        let name = "load_test_requests_total";
+        self.head(name, "counter", "Requests: let through, blocked, and all others.");
+        let counters = &total.counters;
+        let good = counters.allowed + counters.blocked + counters.cancelled;
+        for (status, count) in [
+            ("success", counters.allowed),
+            ("blocked", counters.blocked),
+            ("error", counters.scheduled.saturating_sub(good)),
+        ] {
+            self.line(name, &vec![("status", status.into())], count as f64);
+        }
+    }
+
     fn head(&mut self, name: &str, kind: &str, help: &str) {
         let help = help.replace('\\', r"\\").replace('\n', r"\n");
         // Writing to a String cannot fail.
@@ -114,7 +214,8 @@ impl Page<'_> {
     fn line(&mut self, name: &str, labels: &Labels<'_>, value: f64) {
         let pairs: Vec<_> =
             labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escape(value))).collect();
-        let _ = writeln!(self.out, "{name}{{{}}} {value}", pairs.join(","));
+        let pairs = format!("{}{}", pairs.join(","), self.run);
+        let _ = writeln!(self.out, "{name}{{{}}} {value}", pairs.trim_start_matches(','));
     }
 }
 

@@ -2,6 +2,7 @@
 //! out, did it pass, where does it come from.
 
 mod accounting;
+mod bands;
 mod cells;
 mod environment;
 mod errors;
@@ -12,6 +13,8 @@ mod health;
 mod intervals;
 mod load;
 mod paint;
+mod policy;
+mod processes;
 mod table;
 mod thresholds;
 mod times;
@@ -43,9 +46,12 @@ pub fn text(summary: &RunSummary, style: Style) -> String {
     verdict::write(&mut page, summary);
     headline::write(&mut page, summary);
     thresholds::write(&mut page, &summary.thresholds);
+    bands::write(&mut page, summary);
+    policy::write(&mut page, summary);
     groups(&mut page, summary);
     errors::write(&mut page, &summary.total);
     accounting::write(&mut page, summary);
+    processes::write(&mut page, summary);
     health::write(&mut page, &summary.health);
     environment::write(&mut page, &summary.environment);
     page.out
@@ -80,10 +86,12 @@ fn sections(summary: &RunSummary) -> Vec<(&'static str, Vec<Labelled<'_>>)> {
         stages.push(("total", &summary.total));
     }
     let scenarios = labelled(&summary.by_scenario, |group| group.scenario.as_deref());
+    let categories = labelled(&summary.by_category, |group| group.category.as_deref());
     let lanes = labelled(&summary.by_lane, |group| group.lane.as_deref());
     vec![
         ("Stages", stages),
         ("Scenarios", several(scenarios)),
+        ("Categories", categories),
         ("Lanes", several(lanes)),
         (WARMUP, warmups),
     ]

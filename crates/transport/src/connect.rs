@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use plimsoll_measure::{Clock, ConnectPhases, ErrorClass, Nanos, Seed};
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection};
+use rustls::{ClientConfig, ClientConnection, HandshakeKind};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 
@@ -179,6 +179,7 @@ impl Connector {
             ));
         }
         phases.tls = Some(clock.now().since(connected));
+        phases.resumed = tls.get_ref().1.handshake_kind() == Some(HandshakeKind::Resumed);
         Multiplexed::open(tls, latest, streams).await
     }
 
@@ -210,6 +211,7 @@ impl Connector {
             .map_err(|error| Failure::new(ErrorClass::TlsHandshake, error.to_string()))?;
         let socket = Socket::handshake(tcp, session).await?;
         phases.tls = Some(clock.now().since(connected));
+        phases.resumed = socket.was_resumed();
         Ok(self.finish(socket))
     }
 

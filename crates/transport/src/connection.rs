@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use nix::cmsg_space;
 use nix::sys::time::TimeSpec;
-use plimsoll_measure::{Clock, Moment};
+use plimsoll_measure::{Clock, Moment, Nanos};
 
 use crate::failure::Failure;
 use crate::http1::{Part, Progress, RequestHead, ResponseHead, ResponseParser};
@@ -68,6 +68,10 @@ pub trait Receiver {
     fn head(&mut self, head: &ResponseHead<'_>);
     /// Bytes of the body.
     fn body(&mut self, bytes: &[u8], at: Moment) -> Flow;
+    /// HTTP/2: the request's body waited so long for the target's flow-control windows or its limit of streams.
+    fn send_stalled(&mut self, _waited: Nanos) {}
+    /// HTTP/2: so much of the response was unread that our own window may have held the target up.
+    fn receive_stalled(&mut self) {}
 }
 
 /// An open connection, or a place on one that is shared.

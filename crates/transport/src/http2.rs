@@ -4,6 +4,8 @@
 //! them. A stream learns of its bytes some instants later and takes the connection's latest arrival, which lies
 //! between the true one and the present.
 
+mod upload;
+
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -21,10 +23,15 @@ use crate::http1::ResponseHead;
 use crate::stamp::{Arrival, Stamper};
 use crate::stream::LatestArrival;
 
+use self::upload::{Upload, Uploads};
+
 /// What one stream may receive before we have read it: a large answer is not throttled by the way back and forth.
 const STREAM_WINDOW: u32 = 4 << 20;
 /// The same for all streams of a connection.
 const CONNECTION_WINDOW: u32 = 64 << 20;
+/// Unread bytes of one stream from which on the target may be waiting for us. The `h2` crate tells the target of room
+/// that was made when it is half a window, so that a target may stop with only half of it unread.
+const RECEIVE_STALL: usize = (STREAM_WINDOW / 2) as usize;
 
 /// A connection that carries many exchanges at once.
 #[derive(Debug)]
@@ -34,6 +41,7 @@ pub(crate) struct Multiplexed {
     streams: Cell<u32>,
     most_streams: u32,
     used: Cell<bool>,
+    uploads: Uploads,
     closed: Rc<Cell<bool>>,
 }
 
@@ -51,6 +59,8 @@ impl Multiplexed {
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .enable_push(false)
+            // Else its own limit would look like the target's window.
+            .max_send_buffer_size(u32::MAX as usize)
             .handshake(stream)
             .await
             .map_err(|error| failure(&error))?;
@@ -62,7 +72,8 @@ impl Multiplexed {
             tell.set(true);
         });
         let (streams, used) = (Cell::new(0), Cell::new(false));
-        Ok(Rc::new(Self { sender, latest, streams, most_streams, used, closed }))
+        let uploads = Uploads::default();
+        Ok(Rc::new(Self { sender, latest, streams, most_streams, used, uploads, closed }))
     }
 
     /// A place for one exchange, if there is one.
@@ -99,7 +110,8 @@ impl Lease {
         self.0.is_closed()
     }
 
-    /// Sends a request and reads its response to the end. It counts as sent when the connection has taken it over.
+    /// Sends a request and reads its response to the end. It counts as sent when the connection has taken
+    /// all of it over, which the target's flow control can delay.
     pub(crate) async fn exchange<C: Clock, R: Receiver>(
         &mut self,
         stamper: &Stamper<C>,
@@ -112,15 +124,19 @@ impl Lease {
         let sender = self.0.sender.clone();
         let mut sender = sender.ready().await.map_err(|error| failure(&error))?;
         let no_body = request.body.is_empty();
-        let (response, mut upload) =
+        let (mut response, upload) =
             sender.send_request(head, no_body).map_err(|error| failure(&error))?;
-        if !no_body {
-            upload
-                .send_data(Bytes::copy_from_slice(request.body), true)
-                .map_err(|error| failure(&error))?;
-        }
+        let mut upload = (!no_body).then(|| Upload::new(&self.0.uploads, upload, request.body));
+        let early = match &mut upload {
+            None => None,
+            Some(upload) => upload.send(stamper.clock(), &mut response, receiver).await?,
+        };
         receiver.sent(stamper.clock().now());
-        let response = response.await.map_err(|error| failure(&error))?;
+        let response = match early {
+            Some(response) => response,
+            None => response.await.map_err(|error| failure(&error))?,
+        };
+        drop(upload);
         self.hear(stamper, response, receiver).await
     }
 
@@ -139,6 +155,10 @@ impl Lease {
         while let Some(data) = body.data().await {
             let data = data.map_err(|error| failure(&error))?;
             let arrival = self.arrival(stamper);
+            // What is being handed over now counts as unread until it is released below.
+            if body.flow_control().used_capacity() >= RECEIVE_STALL {
+                receiver.receive_stalled();
+            }
             receiver.received(data.len(), arrival);
             if receiver.body(&data, arrival.at) == Flow::Stop {
                 return Ok(());

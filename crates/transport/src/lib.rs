@@ -31,4 +31,4 @@ pub use http1::{RequestHead, RequestHeadError, ResponseHead};
 pub use pool::Pool;
 pub use rustls::ClientConfig as TlsClientConfig;
 pub use stamp::{Arrival, Stamper};
-pub use tls::{TlsError, TlsSettings};
+pub use tls::{TlsError, TlsSettings, with_own_sessions};

@@ -7,7 +7,7 @@ use nix::sys::socket::sockopt::ReceiveTimestampns;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recv, recvmsg, setsockopt};
 use nix::sys::time::TimeSpec;
 use plimsoll_measure::{Clock, ErrorClass};
-use rustls::ClientConnection;
+use rustls::{ClientConnection, HandshakeKind};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
@@ -84,6 +84,11 @@ impl Socket {
         }
         // The client's last message may still be waiting; the first request takes it along.
         Ok(Self { tcp, stamped: false, tls: Some(Box::new(tls)) })
+    }
+
+    /// Did its TLS handshake resume an earlier session?
+    pub(crate) fn was_resumed(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.handshake_kind() == Some(HandshakeKind::Resumed))
     }
 
     /// Waits until reading (or writing, where asked for) may go on.

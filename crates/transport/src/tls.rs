@@ -1,21 +1,29 @@
-//! Whom to trust.
+//! Whom to trust, and what is remembered between two handshakes.
+
+mod sessions;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-/// How targets are verified. The default is the system's roots.
+use self::sessions::Sessions;
+
+/// How targets are verified, and how often. The default is by the system's roots, each time in full.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsSettings {
     /// Trusted roots instead of the system's: a PEM file.
     pub ca_file: Option<PathBuf>,
     /// Accept any certificate.
     pub insecure: bool,
+    /// Resume sessions where the target offers it. One [`TlsSettings::client_config`] has one memory of them; with
+    /// [`with_own_sessions`] several can be made of it that share nothing.
+    pub resumption: bool,
 }
 
 /// TLS cannot be set up.
@@ -58,6 +66,8 @@ impl TlsSettings {
         };
         let mut config = builder.with_no_client_auth();
         config.alpn_protocols = vec![alpn.as_bytes().to_vec()];
+        config.resumption =
+            if self.resumption { Sessions::resumption() } else { Resumption::disabled() };
         Ok(Arc::new(config))
     }
 
@@ -78,6 +88,16 @@ impl TlsSettings {
         }
         if roots.is_empty() { Err(refuse("no certificate in it".to_owned())) } else { Ok(roots) }
     }
+}
+
+/// The same configuration with a memory of sessions of its own, so that workers share nothing while they run.
+/// `resumption` as in [`TlsSettings`].
+pub fn with_own_sessions(config: &ClientConfig, resumption: bool) -> Arc<ClientConfig> {
+    let mut own = config.clone();
+    if resumption {
+        own.resumption = Sessions::resumption();
+    }
+    Arc::new(own)
 }
 
 /// Checks signatures but no chain: for `--insecure`, which every report says loudly.

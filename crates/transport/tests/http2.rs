@@ -13,9 +13,10 @@ mod common;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::time::Duration;
 
 use bytes::Bytes;
-use common::{Client, options, run, say, serve};
+use common::{Client, Heard, options, run, say, serve};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -51,6 +52,98 @@ async fn server() -> (SocketAddr, Rc<std::cell::Cell<u32>>) {
         }
     });
     (address, accepted)
+}
+
+/// A server with windows of 1,000 bytes per stream that rests for `rest` before it reads a body. To a request
+/// without one it says 8 MB, to one of 9 bytes that it is too large, without ever reading it.
+async fn tight_server(rest: Duration) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::task::spawn_local(async move {
+        loop {
+            let (tcp, _) = listener.accept().await.unwrap();
+            let mut builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+            builder.initial_stream_window_size(1_000);
+            let service = service_fn(move |request| answer_tightly(request, rest));
+            tokio::spawn(builder.serve_connection(TokioIo::new(tcp), service));
+        }
+    });
+    address
+}
+
+async fn answer_tightly(
+    request: hyper::Request<Incoming>,
+    rest: Duration,
+) -> Result<hyper::Response<Full<Bytes>>, Infallible> {
+    let refuse = request.headers().get("content-length").is_some_and(|n| n == "5000");
+    if refuse {
+        let answer = hyper::Response::builder().status(413).body(Full::default()).unwrap();
+        return Ok(answer);
+    }
+    tokio::time::sleep(rest).await;
+    let length = request.into_body().collect().await.unwrap().to_bytes().len();
+    let answer = if length == 0 { vec![b'y'; 8_000_000] } else { length.to_string().into_bytes() };
+    Ok(hyper::Response::new(Full::from(answer)))
+}
+
+#[test]
+fn a_body_that_waits_for_the_targets_window_is_timed() {
+    run(async {
+        let address = tight_server(Duration::from_millis(60)).await;
+        let (client, pool) = (client(address, 10), Pool::new());
+        let post = async |size: usize| {
+            let mut connection =
+                pool.acquire(&client.connector, &client.stamper).await.connection.unwrap();
+            client.send(&mut connection, "POST", &vec![b'x'; size]).await
+        };
+        // The first request tells the server's windows; until then those of the RFC hold.
+        let (first, _) = post(1).await;
+        let (fits, _) = post(1_000).await;
+        let (waits, end) = post(20_000).await;
+        assert_eq!((first.send_stall, fits.send_stall), (None, None));
+        assert_eq!((waits.body, end), (b"20000".to_vec(), Ok(true)));
+        let stall = waits.send_stall.unwrap();
+        assert!(stall >= Nanos::from_millis(60), "the server rested that long: {stall}");
+        let answered = *waits.reads.last().unwrap();
+        assert!(waits.sent.unwrap() <= answered && stall < Nanos::from_secs(3));
+        // Refused before it was read: the answer is heard though the body never gets out.
+        let (refused, end) = post(5_000).await;
+        assert_eq!((refused.status, end), (413, Ok(true)));
+    });
+}
+
+#[test]
+fn an_answer_that_fills_our_own_window_is_told() {
+    run(async {
+        let address = tight_server(Duration::ZERO).await;
+        let (client, pool) = (client(address, 10), Pool::new());
+        let stalled = async |pause: u64| {
+            let mut connection =
+                pool.acquire(&client.connector, &client.stamper).await.connection.unwrap();
+            let mut heard = Heard::default();
+            let mut exchange = Box::pin(client.send_to(&mut connection, "GET", b"", &mut heard));
+            if pause > 0 {
+                // The request gets out, and nobody reads the answer.
+                assert!(futures_once(exchange.as_mut()).await.is_none());
+                tokio::time::sleep(Duration::from_millis(pause)).await;
+            }
+            assert_eq!(exchange.await, Ok(true));
+            assert_eq!(heard.body.len(), 8_000_000);
+            heard.receive_stalled
+        };
+        assert!(stalled(400).await);
+    });
+}
+
+/// Polls a future once.
+async fn futures_once<F: Future>(mut future: std::pin::Pin<&mut F>) -> Option<F::Output> {
+    std::future::poll_fn(|context| {
+        std::task::Poll::Ready(match future.as_mut().poll(context) {
+            std::task::Poll::Ready(output) => Some(output),
+            std::task::Poll::Pending => None,
+        })
+    })
+    .await
 }
 
 fn client(address: SocketAddr, streams: u32) -> Client {

@@ -13,15 +13,24 @@ mod common;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::{Client, options, run, say, serve};
 use plimsoll_measure::{ErrorClass, Nanos};
-use plimsoll_transport::{Connected, Connector, Endpoint, TlsSettings};
+use plimsoll_transport::{Connected, Connector, Endpoint, TlsSettings, with_own_sessions};
 use rustls::pki_types::{PrivateKeyDer, pem::PemObject as _};
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::{HandshakeKind, ServerConfig, ServerConnection, StreamOwned};
 
 /// A TLS server for `localhost` that answers every request with `answer`; its address and its root as PEM.
 fn serve_tls(answer: Vec<u8>) -> (SocketAddr, String) {
+    let (address, pem, _) = serve_counted(answer);
+    (address, pem)
+}
+
+/// The same, and how many of its connections resumed a session, as the server saw it.
+fn serve_counted(answer: Vec<u8>) -> (SocketAddr, String, Arc<AtomicU32>) {
+    let resumed = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&resumed);
     let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key =
         PrivateKeyDer::from_pem_slice(certified.signing_key.serialize_pem().as_bytes()).unwrap();
@@ -36,17 +45,23 @@ fn serve_tls(answer: Vec<u8>) -> (SocketAddr, String) {
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         for tcp in listener.incoming() {
-            let (config, answer) = (Arc::clone(&config), answer.clone());
-            std::thread::spawn(move || answer_all(tcp.unwrap(), config, &answer));
+            let (config, answer, count) = (Arc::clone(&config), answer.clone(), Arc::clone(&count));
+            std::thread::spawn(move || answer_all(tcp.unwrap(), config, &answer, &count));
         }
     });
-    (address, certified.cert.pem())
+    (address, certified.cert.pem(), resumed)
 }
 
-fn answer_all(tcp: TcpStream, config: Arc<ServerConfig>, answer: &[u8]) {
+fn answer_all(tcp: TcpStream, config: Arc<ServerConfig>, answer: &[u8], resumed: &AtomicU32) {
     let mut tls = StreamOwned::new(ServerConnection::new(config).unwrap(), tcp);
     let mut buffer = [0; 4096];
+    let mut told = false;
     while let Ok(received @ 1..) = tls.read(&mut buffer) {
+        if !std::mem::replace(&mut told, true)
+            && tls.conn.handshake_kind() == Some(HandshakeKind::Resumed)
+        {
+            resumed.fetch_add(1, Ordering::Relaxed);
+        }
         let ends = buffer[..received].ends_with(b"\r\n\r\n");
         if ends && tls.write_all(answer).is_err() {
             return;
@@ -67,7 +82,8 @@ async fn connect(client: &Client) -> Connected {
 fn trust(pem: &str) -> (tempfile::NamedTempFile, TlsSettings) {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), pem).unwrap();
-    let settings = TlsSettings { ca_file: Some(file.path().to_owned()), insecure: false };
+    let settings =
+        TlsSettings { ca_file: Some(file.path().to_owned()), insecure: false, resumption: true };
     (file, settings)
 }
 
@@ -113,7 +129,7 @@ fn certificates_are_verified_unless_told_otherwise() {
             Some(ErrorClass::TlsCertificate),
             "another name"
         );
-        let anyone = TlsSettings { ca_file: None, insecure: true };
+        let anyone = TlsSettings { ca_file: None, insecure: true, resumption: true };
         assert_eq!(class("127.0.0.1", &anyone).await, None);
     });
 }
@@ -121,7 +137,7 @@ fn certificates_are_verified_unless_told_otherwise() {
 #[test]
 fn a_target_that_does_not_speak_tls_is_named_as_such() {
     run(async {
-        let anyone = TlsSettings { ca_file: None, insecure: true };
+        let anyone = TlsSettings { ca_file: None, insecure: true, resumption: true };
         let answer = "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n";
         // The plain server waits for the end of a request head, which a handshake never is.
         let plain = serve(vec![vec![say(answer)]]);
@@ -153,8 +169,62 @@ fn unusable_roots_are_refused_with_their_file() {
     let (file, settings) = trust("no certificate here");
     let error = settings.client_config("http/1.1").unwrap_err().to_string();
     assert!(error.contains(&file.path().display().to_string()), "{error}");
-    let missing = TlsSettings { ca_file: Some("no/such/file.pem".into()), insecure: false };
+    let missing =
+        TlsSettings { ca_file: Some("no/such/file.pem".into()), insecure: false, resumption: true };
     assert!(
         missing.client_config("http/1.1").unwrap_err().to_string().contains("no/such/file.pem")
     );
+}
+
+/// Opens this many connections one after another, with one request on each; how many said that they resumed.
+async fn churn(client: &Client, connections: u32) -> u32 {
+    let mut resumed = 0;
+    for _ in 0..connections {
+        let connected = connect(client).await;
+        assert!(connected.phases.tls.is_some_and(|tls| tls > Nanos::ZERO));
+        resumed += u32::from(connected.phases.resumed);
+        let mut connection = connected.connection.unwrap();
+        assert_eq!(client.get(&mut connection).await.1, Ok(true));
+    }
+    resumed
+}
+
+#[test]
+fn sessions_are_resumed_unless_told_otherwise_and_both_ends_say_so() {
+    run(async {
+        let (address, pem, seen) =
+            serve_counted(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_vec());
+        let (_file, on) = trust(&pem);
+        let off = TlsSettings { resumption: false, ..on.clone() };
+        assert_eq!(churn(&client(address, "localhost", &off), 5).await, 0);
+        assert_eq!(seen.load(Ordering::Relaxed), 0);
+        let resuming = client(address, "localhost", &on);
+        assert_eq!(churn(&resuming, 6).await, 5, "all but the first");
+        assert_eq!(seen.swap(0, Ordering::Relaxed), 5);
+        let config = with_own_sessions(&on.client_config("http/1.1").unwrap(), true);
+        let endpoint = Endpoint::new("localhost".to_owned(), address.port());
+        let stranger = Connector::new(endpoint, Some(config), options(Nanos::from_secs(2)));
+        assert_eq!(churn(&Client::with(stranger.unwrap()), 1).await, 0, "a memory of its own");
+    });
+}
+
+#[test]
+fn many_connections_at_once_are_resumed_if_as_many_tickets_came() {
+    run(async {
+        let (address, pem, seen) =
+            serve_counted(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_vec());
+        let (_file, on) = trust(&pem);
+        let client = client(address, "localhost", &on);
+        for (round, resumed) in [(0, 0), (1, 20)] {
+            let mut open = Vec::new();
+            // All handshakes before the first request: no ticket of this round is of use in it.
+            for _ in 0..20 {
+                open.push(connect(&client).await.connection.unwrap());
+            }
+            for connection in &mut open {
+                assert_eq!(client.get(connection).await.1, Ok(true));
+            }
+            assert_eq!(seen.swap(0, Ordering::Relaxed), resumed, "round {round}");
+        }
+    });
 }

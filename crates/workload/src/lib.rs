@@ -35,8 +35,8 @@ pub use error::{
 };
 pub use id::{ConversationId, RequestId, conversation_id, request_id};
 pub use spec::{
-    CacheMode, Content, DurationSpec, HttpSpec, PrefixPool, ScenarioSpec, SystemPrompt,
-    TraceFormat, TraceSpec,
+    CacheMode, Content, Decision, DurationSpec, HttpSpec, PrefixPool, ScenarioSpec, Sign,
+    SystemPrompt, TraceFormat, TraceSpec, VerdictSpec,
 };
 pub use trace::{Trace, TraceRow};
 pub use workload::Workload;

@@ -1,6 +1,7 @@
 //! What a user can ask for: scenarios, their content, and traces.
 
 mod duration;
+mod policy;
 mod system;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 pub use duration::DurationSpec;
+pub use policy::{Decision, Sign, VerdictSpec};
 pub use system::SystemPrompt;
 
 /// Adds one more form to an enum's schema.
@@ -126,6 +128,12 @@ pub struct ScenarioSpec {
     pub http: Option<HttpSpec>,
     /// Further members of the request's JSON object, like `temperature`.
     pub parameters: serde_json::Map<String, serde_json::Value>,
+    /// What the target is expected to decide about every turn.
+    pub expect: Option<Decision>,
+    /// Label by which scenarios are grouped in reports.
+    pub category: Option<String>,
+    /// How the target's decision is read from its answer.
+    pub verdict: VerdictSpec,
 }
 
 /// File format of a trace.

@@ -1,7 +1,7 @@
 //! Samples made by hand, for what needs no clock: time is an argument.
 
 use plimsoll_measure::{
-    ConnectPhases, ConversationKey, GapSummary, LaneId, Moment, Nanos, Outcome, Sample, ScenarioId,
+    ConnectPhases, ConversationKey, FlowControl, GapSummary, LaneId, Moment, Nanos, Outcome, Sample, ScenarioId,
     StageId, Timeline, Usage, Verdict,
 };
 use plimsoll_metrics::{Metric, Recorder};
@@ -30,11 +30,13 @@ pub(super) fn completed(index: u64, service: Nanos) -> Sample {
         status: 200,
         outcome: Outcome::Completed,
         verdict: Some(Verdict::Allow),
+        expected: None,
         usage: Usage::default(),
         events: 0,
         gaps: GapSummary::default(),
         bytes_out: 0,
         bytes_in: 0,
+        flow: FlowControl::default(),
         read_lag: None,
     }
 }

@@ -44,7 +44,12 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     session.screen().tell(&format!("the profile `{PROFILE}` now runs against it: {STAGES}"));
     let plan = plan(mock.addr())?;
     // A demonstration is no measurement: a busy machine is told of, and no reason to fail.
-    let conduct = Conduct { keep: Some(flags.output.keep()), probe: true, allow_invalid: true };
+    let conduct = Conduct {
+        keep: Some(flags.output.keep()),
+        probe: true,
+        allow_invalid: true,
+        watch: Vec::new(),
+    };
     let exit = session.carry_out(plan, &conduct)?.exit;
     console::print(NEXT)?;
     Ok(exit)

@@ -81,5 +81,6 @@ fn sum_up_rows(run: &Path) -> Result<RunSummary> {
     })?;
     // A disk that fails in the middle ends the rows, as a kill does.
     let lines = BufReader::new(file).split(b'\n').map_while(Result::ok);
-    Ok(rebuild(lines, stored.facts, &thresholds)?)
+    let bands = stored.bands()?;
+    Ok(rebuild(lines, stored.facts, &thresholds)?.with_bands(&bands))
 }

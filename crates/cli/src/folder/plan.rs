@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use plimsoll_engine::Run;
-use plimsoll_metrics::{RunFacts, Threshold};
+use plimsoll_metrics::{Band, RunFacts, Threshold};
 use plimsoll_profile::Plan;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +47,8 @@ pub(crate) struct StoredPlan {
 #[derive(Debug, Deserialize)]
 struct Intent {
     thresholds: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    bands: BTreeMap<String, Vec<String>>,
 }
 
 impl StoredPlan {
@@ -66,11 +68,25 @@ impl StoredPlan {
     pub(crate) fn thresholds(&self) -> Result<Vec<Threshold>> {
         thresholds(&self.plan.thresholds)
     }
+
+    /// The bands of the run.
+    pub(crate) fn bands(&self) -> Result<Vec<Band>> {
+        bands(&self.plan.bands)
+    }
 }
 
 /// Reads thresholds as a plan writes them.
 pub(crate) fn thresholds(written: &BTreeMap<String, Vec<String>>) -> Result<Vec<Threshold>> {
-    let all =
-        written.iter().flat_map(|(metric, bounds)| bounds.iter().map(move |bound| (metric, bound)));
-    all.map(|(metric, bound)| Ok(Threshold::parse(metric, bound)?)).collect()
+    each(written).map(|(metric, bound)| Ok(Threshold::parse(metric, bound)?)).collect()
+}
+
+/// Reads bands as a plan writes them.
+pub(crate) fn bands(written: &BTreeMap<String, Vec<String>>) -> Result<Vec<Band>> {
+    each(written).map(|(metric, bounds)| Ok(Band::parse(metric, bounds)?)).collect()
+}
+
+fn each(written: &BTreeMap<String, Vec<String>>) -> impl Iterator<Item = (&str, &str)> {
+    written
+        .iter()
+        .flat_map(|(metric, bounds)| bounds.iter().map(move |bound| (&**metric, &**bound)))
 }

@@ -39,6 +39,10 @@ impl RowFile {
             conversation: conversation.as_str(),
             request_id: request.as_str(),
             scenario: facts.scenarios.get(sample.scenario.index()).map_or("", String::as_str),
+            category: facts
+                .expectations
+                .get(sample.scenario.index())
+                .and_then(|expectation| expectation.category.as_deref()),
             lane: facts.lanes.get(sample.lane.index()).map_or("", |lane| &lane.name),
             stage: facts.stages.get(sample.stage.index()).map_or("", |stage| &stage.name),
             epoch_unix_ns: facts.run.started_unix_ns,

@@ -4,10 +4,13 @@
 mod bench;
 mod demo;
 mod failure;
+mod first_request;
+mod gatekeeper;
 mod host;
 mod http;
 mod interrupt;
 mod mock;
+mod policy;
 mod profile;
 mod profiles;
 mod report;

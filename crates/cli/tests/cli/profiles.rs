@@ -36,7 +36,9 @@ macro_rules! profiles {
         #[test]
         fn no_profile_is_forgotten() {
             let tried = [$($name),+];
-            assert_eq!(plimsoll_profile::builtin_names().collect::<Vec<_>>(), tried);
+            // Those for policy gateways are tried against one, in `policy.rs`.
+            let names = plimsoll_profile::builtin_names().filter(|name| !name.starts_with("policy"));
+            assert_eq!(names.collect::<Vec<_>>(), tried);
         }
     };
 }

@@ -1,6 +1,6 @@
 //! Whole numbers that add up over requests, workers and shards.
 
-use plimsoll_measure::{Outcome, Sample, TokenCount, TokenSource};
+use plimsoll_measure::{Outcome, Sample, TokenCount, TokenSource, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +68,15 @@ counters! {
     bytes_in(Bytes): "Bytes of responses, heads included, after TLS.";
     connections_opened(Connections): "Requests that opened a connection.";
     connections_reused(Connections): "Requests that went over a connection used before.";
+    handshakes_full(Connections): "Of the connections opened, those whose TLS handshake was a full one.";
+    handshakes_resumed(Connections): "Of the connections opened, those whose TLS handshake resumed an earlier session.";
+    send_stalls(Requests): "Requests over HTTP/2 whose body had to wait for the target: for its flow-control windows, or for its limit of concurrent streams. How long is `send_stall`.";
+    receive_stalls(Requests): "Answers over HTTP/2 of which so much was unread that the generator's own window may have held the target up: the generator's fault.";
+    allowed(Requests): "Completed requests that the target let through: verdict `allow` or `redact`.";
+    blocked(Requests): "Requests that the target blocked: verdict `block`, expected or not.";
+    judged(Requests): "Requests with an expected verdict that were answered.";
+    as_expected(Requests): "Of `judged`, those whose verdict is the expected one.";
+    unexpected(Requests): "Requests that ended otherwise than they should: with another verdict than the expected one or, where there is none to compare, without success (`cancelled` left out).";
 }
 
 impl Counters {
@@ -83,6 +92,12 @@ impl Counters {
         } else if sample.connect.tcp.is_some() {
             self.connections_opened += 1;
         }
+        if sample.connect.tls.is_some() {
+            self.handshakes_resumed += sample.connect.resumed as u64;
+            self.handshakes_full += !sample.connect.resumed as u64;
+        }
+        self.send_stalls += sample.flow.send_stall.is_some() as u64;
+        self.receive_stalls += sample.flow.receive_stall as u64;
         if matches!(sample.outcome, Outcome::Completed) {
             self.tokens(sample);
         }
@@ -102,6 +117,22 @@ impl Counters {
             TokenSource::Reported => self.output_tokens_reported_in_stage += count,
             TokenSource::Estimated => self.output_tokens_estimated_in_stage += count,
         }
+    }
+
+    /// Counts what the target decided.
+    pub(crate) fn judge(&mut self, sample: &Sample) {
+        match sample.verdict {
+            Some(Verdict::Allow | Verdict::Redact) if sample.outcome == Outcome::Completed => {
+                self.allowed += 1;
+            }
+            Some(Verdict::Block) => self.blocked += 1,
+            _ => {}
+        }
+        if let Some(as_expected) = sample.as_expected() {
+            self.judged += 1;
+            self.as_expected += u64::from(as_expected);
+        }
+        self.unexpected += u64::from(sample.is_unexpected());
     }
 
     const fn tokens(&mut self, sample: &Sample) {

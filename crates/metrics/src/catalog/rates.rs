@@ -87,6 +87,18 @@ rates! {
     error_rate = "error_rate"(Share):
         "`(failed + timed_out + in_flight + never_sent) / scheduled`: the share of planned requests that got no well-formed answer."
         => |b| b.share(b.unanswered());
+    resumption_rate = "resumption_rate"(Share):
+        "`handshakes_resumed / (handshakes_full + handshakes_resumed)`."
+        => |b| b.share_of(b.counters.handshakes_resumed, b.counters.handshakes_full + b.counters.handshakes_resumed);
+    policy_correctness = "policy_correctness"(Share):
+        "`as_expected / judged`: the share of answered requests whose verdict is the one that their scenario expects."
+        => |b| b.share_of(b.counters.as_expected, b.counters.judged);
+    block_rate = "block_rate"(Share):
+        "`blocked / scheduled`."
+        => |b| b.share(b.counters.blocked);
+    unexpected_rate = "unexpected_rate"(Share):
+        "`unexpected / scheduled`: unlike `error_rate` and `reject_rate`, it does not count a refusal that was expected, and does count a success that was not."
+        => |b| b.share(b.counters.unexpected);
 }
 
 /// What rates are computed from.
@@ -101,7 +113,12 @@ impl Basis<'_> {
     }
 
     fn share(&self, count: u64) -> Option<f64> {
-        (self.counters.scheduled > 0).then(|| count as f64 / self.counters.scheduled as f64)
+        self.share_of(count, self.counters.scheduled)
+    }
+
+    #[expect(clippy::unused_self, reason = "formulas read alike")]
+    fn share_of(&self, count: u64, whole: u64) -> Option<f64> {
+        (whole > 0).then(|| count as f64 / whole as f64)
     }
 
     const fn unanswered(&self) -> u64 {

@@ -1,13 +1,15 @@
 //! From what was counted to what is shown.
 
+use std::collections::BTreeSet;
+
 use crate::batches::WITH_INTERVALS;
 use crate::cell::CellKey;
 use crate::error::MetricsError;
 use crate::facts::{LoadModel, RunFacts, StageInfo};
 use crate::health::{InstrumentHealth, LittlesLaw};
 use crate::snapshot::Snapshot;
-use crate::summary::{Group, RunSummary, SCHEMA, evidence};
-use crate::threshold::Threshold;
+use crate::summary::{Group, RunSummary, SCHEMA, evidence, interpretation};
+use crate::threshold::{Band, Threshold};
 use crate::validity::{Assessment, Validity, judge_health};
 
 impl RunSummary {
@@ -31,14 +33,20 @@ impl RunSummary {
             total: roll.measured(|_| true)?,
             by_stage: roll.stages()?,
             by_scenario: roll.scenarios()?,
+            by_category: roll.categories()?,
             by_lane: roll.lanes()?,
             cells: roll.cells()?,
             validity: Validity::Valid,
             warnings: Vec::new(),
             thresholds: Vec::new(),
+            bands: Vec::new(),
+            interpretation: Vec::new(),
+            processes: Vec::new(),
             run: facts.run,
             stages: facts.stages,
             scenarios: facts.scenarios,
+            expectations: facts.expectations,
+            labels: facts.labels,
             lanes: facts.lanes,
             health,
             environment: facts.environment,
@@ -47,7 +55,16 @@ impl RunSummary {
         let Assessment { validity, warnings } = judge_health(&summary.health, &evidence);
         (summary.validity, summary.warnings) = (validity, warnings);
         summary.thresholds = thresholds.iter().map(|threshold| threshold.judge(&summary)).collect();
+        summary.interpretation = interpretation::of(&summary);
         Ok(summary)
+    }
+
+    /// Adds where the run stands in these bands.
+    #[must_use]
+    pub fn with_bands(mut self, bands: &[Band]) -> Self {
+        self.bands = bands.iter().map(|band| band.judge(&self)).collect();
+        self.interpretation = interpretation::of(&self);
+        self
     }
 }
 
@@ -98,6 +115,19 @@ impl Roll<'_> {
         self.facts.scenarios.iter().enumerate().map(group).collect()
     }
 
+    /// By name; none where no scenario has a category.
+    fn categories(&self) -> Result<Vec<Group>, MetricsError> {
+        let of =
+            |key: CellKey| self.facts.expectations.get(key.scenario.index())?.category.as_ref();
+        let names: BTreeSet<_> =
+            self.facts.expectations.iter().filter_map(|e| e.category.as_ref()).collect();
+        let group = |name: &String| {
+            let group = self.measured(|key| of(key) == Some(name))?;
+            Ok(Group { category: Some(name.clone()), ..group })
+        };
+        names.into_iter().map(group).collect()
+    }
+
     fn lanes(&self) -> Result<Vec<Group>, MetricsError> {
         let group = |(index, lane): (usize, &crate::facts::LaneInfo)| {
             let group = self.measured(|key| key.lane.index() == index)?;
@@ -118,6 +148,10 @@ impl Roll<'_> {
         Ok(Group {
             stage: stage.map(|stage| stage.name.clone()),
             scenario: facts.scenarios.get(key.scenario.index()).cloned(),
+            category: facts
+                .expectations
+                .get(key.scenario.index())
+                .and_then(|expectation| expectation.category.clone()),
             lane: facts.lanes.get(key.lane.index()).map(|lane| lane.name.clone()),
             warmup: self.is_warmup(key),
             ..group

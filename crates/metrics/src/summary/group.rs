@@ -10,6 +10,7 @@ use crate::accounting::Accounting;
 use crate::catalog::{Counters, Metric, Rates};
 use crate::cell::Cell;
 use crate::confidence::{Doubt, Interval};
+use crate::confusion::Matrix;
 use crate::distribution::{Distribution, Exact};
 use crate::error::MetricsError;
 use crate::quantile::{QUANTILES, Quantile};
@@ -23,6 +24,9 @@ pub struct Group {
     pub scenario: Option<String>,
     /// Its lane, where it is about one.
     pub lane: Option<String>,
+    /// Its category of scenarios, where it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
     /// Is it about a warm-up stage?
     pub warmup: bool,
     /// How long its stages lasted together, in seconds.
@@ -35,6 +39,9 @@ pub struct Group {
     pub errors: BTreeMap<String, u64>,
     /// Answers by HTTP status.
     pub statuses: BTreeMap<u16, u64>,
+    /// Requests by expected and by actual verdict, where verdicts are expected; `unanswered` got none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub verdicts: Matrix,
     /// Distributions by [`Metric::key`], in milliseconds; those without a value are left out.
     pub distributions: BTreeMap<String, DistributionSummary>,
 }
@@ -55,6 +62,7 @@ impl Group {
             rates: Rates::of(cell.counters(), duration_s),
             errors: cell.errors().iter().map(|(c, n)| (c.name().to_owned(), *n)).collect(),
             statuses: cell.statuses().clone(),
+            verdicts: cell.verdicts().matrix(),
             distributions,
             ..Self::default()
         })

@@ -55,7 +55,7 @@ impl Threshold {
     }
 
     /// The bounded value, or why there is none.
-    fn measure(&self, summary: &RunSummary) -> Result<f64, String> {
+    pub(super) fn measure(&self, summary: &RunSummary) -> Result<f64, String> {
         let group =
             summary.group(&self.scope).ok_or_else(|| "no such group in the run".to_owned())?;
         if group.counters.scheduled == 0 {
@@ -64,9 +64,10 @@ impl Threshold {
         match self.figure {
             Figure::Distribution(metric) => self.measure_times(group, metric),
             Figure::Counter(counter) => Ok((counter.of)(&group.counters) as f64),
-            Figure::Rate(rate) => {
-                (rate.of)(&group.rates).ok_or_else(|| "the stage had no duration".to_owned())
-            }
+            Figure::Rate(rate) => (rate.of)(&group.rates).ok_or_else(|| match rate.unit {
+                Unit::Share => "there is nothing that it is a share of".to_owned(),
+                _ => "the stage had no duration".to_owned(),
+            }),
         }
     }
 

@@ -46,6 +46,7 @@ fn scoped(metric: &str) -> Result<(&str, Scope), MetricsError> {
     let scope = match key.trim() {
         "stage" => Scope::Stage(value),
         "scenario" => Scope::Scenario(value),
+        "category" => Scope::Category(value),
         "lane" => Scope::Lane(value),
         _ => return Err(refuse()),
     };
@@ -215,6 +216,7 @@ mod tests {
             ("ttft{scenario:simple}", Scope::Scenario("simple".to_owned())),
             ("ttft{ stage : @100:60s }", Scope::Stage("@100:60s".to_owned())),
             ("ttft{lane:a}", Scope::Lane("a".to_owned())),
+            ("ttft{category:pii}", Scope::Category("pii".to_owned())),
         ] {
             assert_eq!(Threshold::parse(metric, "max<1s").unwrap().scope, scope, "{metric}");
         }

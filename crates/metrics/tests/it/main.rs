@@ -3,6 +3,7 @@
 
 mod judging;
 mod make;
+mod policy;
 mod recording;
 mod reference;
 mod summing;

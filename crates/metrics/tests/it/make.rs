@@ -1,8 +1,8 @@
 //! Samples and facts for tests.
 
 use plimsoll_measure::{
-    ConnectPhases, ConversationKey, GapSummary, LaneId, Moment, Nanos, Outcome, Sample, ScenarioId,
-    StageId, Timeline, TokenCount, Usage, Verdict,
+    ConnectPhases, ConversationKey, FlowControl, GapSummary, LaneId, Moment, Nanos, Outcome,
+    Sample, ScenarioId, StageId, Timeline, TokenCount, Usage, Verdict,
 };
 use plimsoll_metrics::{
     Ended, Environment, InstrumentHealth, LaneInfo, LoadModel, Recorder, RunFacts, RunInfo,
@@ -42,6 +42,7 @@ pub(crate) fn sample(stage: u16, intended: u64, service: u64, outcome: Outcome) 
         status: status(outcome),
         outcome,
         verdict: Some(Verdict::of_status(status(outcome))),
+        expected: None,
         usage: Usage {
             prompt: TokenCount::reported(100),
             completion: TokenCount::reported(5),
@@ -52,6 +53,7 @@ pub(crate) fn sample(stage: u16, intended: u64, service: u64, outcome: Outcome) 
         gaps: GapSummary::default(),
         bytes_out: 300,
         bytes_in: 900,
+        flow: FlowControl::default(),
         read_lag: None,
     }
 }
@@ -86,6 +88,7 @@ pub(crate) fn facts() -> RunFacts {
         lanes: vec![LaneInfo { name: "gateway".to_owned(), ..LaneInfo::default() }],
         environment: Environment::default(),
         notes: Vec::new(),
+        ..RunFacts::default()
     }
 }
 

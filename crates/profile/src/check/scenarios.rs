@@ -20,6 +20,21 @@ impl Check<'_> {
             self.content(index, behaviour);
             self.parameters(index, behaviour);
             self.http(index, behaviour);
+            self.verdicts(index, behaviour);
+        }
+    }
+
+    fn verdicts(&mut self, index: usize, behaviour: &Behaviour) {
+        for (verdict, sign) in behaviour.verdict.signs() {
+            if sign.is_empty() {
+                let place = self.draft.place_of(index, "verdict").key(verdict.name());
+                let mend = "write `status`, `header` or `body_contains`, or leave it out";
+                self.report(place, "asks for nothing, so that every answer would bear it", mend);
+            }
+        }
+        if behaviour.category.as_ref().is_some_and(|category| category.trim().is_empty()) {
+            let place = self.draft.place_of(index, "category");
+            self.report(place, "is empty", "write a name, or leave it out");
         }
     }
 

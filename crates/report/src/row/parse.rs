@@ -1,8 +1,8 @@
 //! Reading rows.
 
 use plimsoll_measure::{
-    ConnectPhases, ErrorClass, GapSummary, LaneId, Moment, Nanos, Outcome, Sample, ScenarioId,
-    StageId, Timeline, TokenCount, TokenSource, Usage, Verdict,
+    ConnectPhases, ErrorClass, FlowControl, GapSummary, LaneId, Moment, Nanos, Outcome, Sample,
+    ScenarioId, StageId, Timeline, TokenCount, TokenSource, Usage, Verdict,
 };
 use plimsoll_metrics::RunFacts;
 use serde::{Deserialize, Deserializer};
@@ -46,8 +46,14 @@ pub struct ParsedRow {
     pub connect_ms: Option<Nanos>,
     #[serde(default, deserialize_with = "millis")]
     pub tls_ms: Option<Nanos>,
+    #[serde(default)]
+    pub tls_resumed: bool,
     #[serde(default, deserialize_with = "millis")]
     pub read_lag_ms: Option<Nanos>,
+    #[serde(default, deserialize_with = "millis")]
+    pub send_stall_ms: Option<Nanos>,
+    #[serde(default)]
+    pub receive_stall: bool,
     #[serde(default, deserialize_with = "millis")]
     pub tpot_ms: Option<Nanos>,
     pub events: u32,
@@ -64,6 +70,8 @@ pub struct ParsedRow {
     pub outcome: String,
     pub error: Option<String>,
     pub verdict: Option<Verdict>,
+    pub expected: Option<Verdict>,
+    pub category: Option<String>,
     #[serde(default)]
     pub prompt_tokens: u32,
     #[serde(default)]
@@ -137,15 +145,22 @@ impl ParsedRow {
             warmup: self.warmup,
             reused: self.reused,
             timeline: self.timeline(facts.run.started_unix_ns),
-            connect: ConnectPhases { dns: self.dns_ms, tcp: self.connect_ms, tls: self.tls_ms },
+            connect: ConnectPhases {
+                dns: self.dns_ms,
+                tcp: self.connect_ms,
+                tls: self.tls_ms,
+                resumed: self.tls_resumed,
+            },
             status: self.status,
             outcome: self.outcome()?,
             verdict: self.verdict,
+            expected: self.expected,
             usage: self.usage(),
             events: self.events,
             gaps: self.gaps(),
             bytes_out: self.bytes_out,
             bytes_in: self.bytes_in,
+            flow: FlowControl { send_stall: self.send_stall_ms, receive_stall: self.receive_stall },
             read_lag: self.read_lag_ms,
         })
     }

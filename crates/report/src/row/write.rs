@@ -11,6 +11,8 @@ pub struct RowContext<'a> {
     pub request_id: &'a str,
     /// Name of the scenario.
     pub scenario: &'a str,
+    /// Label by which scenarios are grouped, where it has one.
+    pub category: Option<&'a str>,
     /// Name of the lane.
     pub lane: &'a str,
     /// Name of the stage.
@@ -53,6 +55,9 @@ fn names(object: &mut Object<'_>, context: &RowContext<'_>) {
     object.text(key!("conversation"), context.conversation);
     object.text(key!("request_id"), context.request_id);
     object.text(key!("scenario"), context.scenario);
+    if let Some(category) = context.category {
+        object.text(key!("category"), category);
+    }
     object.text(key!("lane"), context.lane);
     object.text(key!("stage"), context.stage);
 }
@@ -78,7 +83,14 @@ fn times(object: &mut Object<'_>, sample: &Sample) {
     object.millis(key!("dns_ms"), sample.connect.dns);
     object.millis(key!("connect_ms"), sample.connect.tcp);
     object.millis(key!("tls_ms"), sample.connect.tls);
+    if sample.connect.tls.is_some() {
+        object.flag(key!("tls_resumed"), sample.connect.resumed);
+    }
     object.millis(key!("read_lag_ms"), sample.read_lag);
+    object.millis(key!("send_stall_ms"), sample.flow.send_stall);
+    if sample.flow.receive_stall {
+        object.flag(key!("receive_stall"), true);
+    }
     object.millis(key!("tpot_ms"), sample.output_tokens().and_then(|tokens| line.tpot(tokens)));
 }
 
@@ -103,6 +115,9 @@ fn outcome(object: &mut Object<'_>, sample: &Sample) {
     }
     if let Some(verdict) = sample.verdict {
         object.word(key!("verdict"), verdict.name());
+    }
+    if let Some(expected) = sample.expected {
+        object.word(key!("expected"), expected.name());
     }
 }
 

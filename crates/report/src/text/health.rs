@@ -26,6 +26,8 @@ pub(super) fn write(page: &mut Page, health: &InstrumentHealth) {
         ),
         ("TCP retransmits", health.retransmits.map(retransmits)),
         ("connections", connections(health)),
+        ("TLS handshakes", handshakes(health)),
+        ("flow control", stalls(health)),
         ("peak in flight", health.peak_in_flight.map(format::count)),
         ("conversations", conversations(health)),
         ("rows written", rows(health)),
@@ -114,6 +116,25 @@ fn used(peak: Option<u64>, limit: Option<u64>) -> Option<String> {
 fn connections(health: &InstrumentHealth) -> Option<String> {
     let (opened, reused) = (health.connections_opened?, health.connections_reused?);
     Some(format!("{} opened, reused {} times", format::count(opened), format::count(reused)))
+}
+
+/// Nothing where no TLS was spoken.
+fn handshakes(health: &InstrumentHealth) -> Option<String> {
+    let (full, resumed) = (health.handshakes_full?, health.handshakes_resumed?);
+    let share = resumed as f64 / (full + resumed).max(1) as f64;
+    (full + resumed > 0).then(|| {
+        let [full, resumed] = [full, resumed].map(format::count);
+        format!("{full} full, {resumed} resumed ({})", format::share(share))
+    })
+}
+
+/// Nothing where nothing stalled.
+fn stalls(health: &InstrumentHealth) -> Option<String> {
+    let (send, receive) = (health.send_stalls?, health.receive_stalls?);
+    (send + receive > 0).then(|| {
+        let [send, receive] = [send, receive].map(format::count);
+        format!("{send} requests waited for the target's windows, {receive} answers for ours")
+    })
 }
 
 fn conversations(health: &InstrumentHealth) -> Option<String> {

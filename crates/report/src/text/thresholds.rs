@@ -36,7 +36,7 @@ fn measured(threshold: &Judged) -> String {
     }
 }
 
-fn value_in(unit: Unit, value: f64) -> String {
+pub(super) fn value_in(unit: Unit, value: f64) -> String {
     match unit {
         Unit::Time => format::time(value),
         Unit::Share => format::share(value),

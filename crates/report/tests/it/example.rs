@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use plimsoll_measure::{
-    ConnectPhases, ConversationKey, ErrorClass, GapSummary, LaneId, Moment, Nanos, Outcome, Sample,
-    ScenarioId, StageId, Timeline, TokenCount, Usage, Verdict,
+    ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, LaneId, Moment, Nanos,
+    Outcome, Sample, ScenarioId, StageId, Timeline, TokenCount, Usage, Verdict,
 };
 use plimsoll_metrics::{
     CalibrationQuote, Conversations, Ended, Environment, InstrumentHealth, LaneInfo, LoadModel,
@@ -55,6 +55,7 @@ pub(crate) fn sample(stage: u16, scenario: u16, intended: u64, service: u64) -> 
         status: 200,
         outcome: Outcome::Completed,
         verdict: Some(Verdict::Allow),
+        expected: None,
         usage: Usage {
             prompt: TokenCount::reported(120),
             completion: TokenCount::reported(11),
@@ -70,6 +71,7 @@ pub(crate) fn sample(stage: u16, scenario: u16, intended: u64, service: u64) -> 
         },
         bytes_out: 840,
         bytes_in: 4_200,
+        flow: FlowControl::default(),
         read_lag: Some(Nanos::from_micros(20)),
     }
 }
@@ -127,6 +129,7 @@ pub(crate) fn facts() -> RunFacts {
             ..Environment::default()
         },
         notes: vec!["TLS verification is off (--insecure)".to_owned()],
+        ..RunFacts::default()
     }
 }
 

@@ -14,6 +14,7 @@ fn file() -> Vec<u8> {
             conversation: "c",
             request_id: "c-0",
             scenario: &facts.scenarios[sample.scenario.index()],
+            category: None,
             lane: &facts.lanes[sample.lane.index()].name,
             stage: &facts.stages[sample.stage.index()].name,
             epoch_unix_ns: facts.run.started_unix_ns,

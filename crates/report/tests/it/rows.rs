@@ -1,8 +1,8 @@
 //! Rows: what is written reads back.
 
 use plimsoll_measure::{
-    ConnectPhases, ConversationKey, ErrorClass, GapSummary, Moment, Nanos, Outcome, Sample,
-    ScenarioId, StageId, Timeline, TokenCount, Usage, Verdict,
+    ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome,
+    Sample, ScenarioId, StageId, Timeline, TokenCount, Usage, Verdict,
 };
 use plimsoll_report::{RowContext, parse_row, write_row};
 use proptest::option::of;
@@ -17,6 +17,7 @@ fn context<'a>(conversation: &'a str, stage: &'a str) -> RowContext<'a> {
         conversation,
         request_id: "c1-0",
         scenario: "complex",
+        category: None,
         lane: "gateway",
         stage,
         epoch_unix_ns: EPOCH,
@@ -147,15 +148,22 @@ fn any_sample() -> impl Strategy<Value = Sample> {
             warmup: flags.1,
             reused: flags.2,
             timeline,
-            connect: ConnectPhases { dns: connect.0, tcp: connect.1, tls: connect.2 },
+            connect: ConnectPhases {
+                dns: connect.0,
+                tcp: connect.1,
+                tls: connect.2,
+                resumed: connect.2.is_some() && flags.0,
+            },
             status: if let Outcome::Rejected(status) = outcome { status } else { 200 },
             outcome,
             verdict,
+            expected: verdict.map(|_| Verdict::Block),
             usage,
             events: sizes.2,
             gaps,
             bytes_out: sizes.0,
             bytes_in: sizes.1,
+            flow: FlowControl { send_stall: connect.0, receive_stall: flags.1 },
             read_lag: connect.3,
             ..sample(1, 1, 0, 1_000)
         },

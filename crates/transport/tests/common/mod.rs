@@ -89,6 +89,8 @@ pub struct Heard {
     pub lags: Vec<Option<Nanos>>,
     pub sent: Option<Moment>,
     pub stop_after: Option<usize>,
+    pub send_stall: Option<Nanos>,
+    pub receive_stalled: bool,
 }
 
 impl Receiver for Heard {
@@ -101,6 +103,12 @@ impl Receiver for Heard {
     }
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.status = head.status;
+    }
+    fn send_stalled(&mut self, waited: Nanos) {
+        self.send_stall = Some(waited);
+    }
+    fn receive_stalled(&mut self) {
+        self.receive_stalled = true;
     }
     fn body(&mut self, bytes: &[u8], _at: Moment) -> Flow {
         self.body.extend_from_slice(bytes);

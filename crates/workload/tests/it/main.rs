@@ -21,7 +21,9 @@ use std::collections::BTreeMap;
 
 use plimsoll_measure::{ConversationKey, Seed};
 use plimsoll_protocol::{Ask, Dialect, Message, Role};
-use plimsoll_workload::{CacheMode, Content, Conversation, ScenarioSpec, Trace, Workload};
+use plimsoll_workload::{
+    CacheMode, Content, Conversation, ScenarioSpec, Trace, VerdictSpec, Workload,
+};
 
 /// One turn of chat that says `hello`, without a marker.
 fn scenario() -> ScenarioSpec {
@@ -40,6 +42,9 @@ fn scenario() -> ScenarioSpec {
         prefix_pool: None,
         http: None,
         parameters: serde_json::Map::new(),
+        expect: None,
+        category: None,
+        verdict: VerdictSpec::default(),
     }
 }
 

@@ -21,6 +21,7 @@ pub(super) fn plan(flags: &Flags, url: &str) -> Result<Plan> {
         seed: flags.load.seed.clone(),
         ca_file: flags.tls.ca_file.clone(),
         insecure: flags.tls.insecure,
+        no_resumption: flags.tls.no_resumption,
         headers: flags.request.headers.clone(),
         ..Overrides::default()
     };

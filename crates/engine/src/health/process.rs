@@ -1,0 +1,179 @@
+//! What other processes use, from `/proc`.
+
+use std::fs;
+use std::ops::RangeInclusive;
+
+use nix::unistd::{SysconfVar, sysconf};
+use plimsoll_measure::{Moment, Nanos};
+use plimsoll_metrics::{ProcessUse, Snapshot, StageInfo};
+
+/// A process that is watched while the load goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watched {
+    /// Name in reports.
+    pub name: String,
+    /// Its number.
+    pub pid: u32,
+}
+
+/// What a process has used up to now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessReading {
+    /// CPU time of all its threads, those that have ended included: user and system.
+    pub cpu: Nanos,
+    /// Resident memory in bytes.
+    pub rss_bytes: u64,
+    /// Threads.
+    pub threads: u64,
+    /// When it was started, in clock ticks since boot: tells it from a later one with the same number.
+    started: u64,
+}
+
+impl ProcessReading {
+    /// Reads `/proc/PID/stat`; `None` where there is no such process.
+    pub fn of(pid: u32) -> Option<Self> {
+        let unit = |name| u64::try_from(sysconf(name).ok()??).ok();
+        let (ticks, page) = (unit(SysconfVar::CLK_TCK)?, unit(SysconfVar::PAGE_SIZE)?);
+        Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, ticks, page)
+    }
+
+    /// `proc_pid_stat(5)`. The name of the program, which is in brackets, may hold blanks and brackets.
+    fn parse(stat: &str, ticks_per_s: u64, page: u64) -> Option<Self> {
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        // The first after the name is field 3 of the manual.
+        let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+        let ticks = field(14)? + field(15)?;
+        Some(Self {
+            cpu: Nanos::new(ticks.saturating_mul(1_000_000_000 / ticks_per_s.max(1))),
+            rss_bytes: field(24)?.saturating_mul(page),
+            threads: field(20)?,
+            started: field(22)?,
+        })
+    }
+}
+
+/// The watched processes of a run, read at the run's start, at the end of every stage and at the run's end.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    watched: Vec<Watched>,
+    /// When they are to be read, the last one first.
+    due: Vec<Moment>,
+    /// When they were read, and what each had used.
+    readings: Vec<(Moment, Vec<Option<ProcessReading>>)>,
+}
+
+impl Processes {
+    /// The processes and this one, where there are any to watch; `due` are the moments of the readings, in order.
+    pub(crate) fn new(watched: &[Watched], due: impl DoubleEndedIterator<Item = Moment>) -> Self {
+        if watched.is_empty() {
+            return Self::default();
+        }
+        let own = Watched { name: "plimsoll".to_owned(), pid: std::process::id() };
+        let watched = watched.iter().cloned().chain([own]).collect();
+        Self { watched, due: due.rev().collect(), readings: Vec::new() }
+    }
+
+    /// Reads, if it is time.
+    pub(crate) fn look(&mut self, now: Moment) {
+        if self.due.pop_if(|due| *due <= now).is_some() {
+            self.read(now);
+        }
+    }
+
+    fn read(&mut self, now: Moment) {
+        let readings = self.watched.iter().map(|process| ProcessReading::of(process.pid)).collect();
+        self.readings.push((now, readings));
+    }
+
+    /// What each used in the whole run, and in each stage where there are several.
+    pub(crate) fn end(
+        mut self,
+        now: Moment,
+        stages: &[StageInfo],
+        counted: &Snapshot,
+    ) -> Vec<ProcessUse> {
+        if self.watched.is_empty() {
+            return Vec::new();
+        }
+        self.read(now);
+        let mut used = Vec::new();
+        for place in 0..self.watched.len() {
+            let last = self.readings.len() - 1;
+            let requests = counted.total(|_| true).counters().dispatched_in_stage;
+            used.extend(self.between(place, 0..=last, None, requests));
+            for (index, stage) in stages.iter().enumerate().filter(|_| stages.len() > 1) {
+                let cell = counted.total(|key| key.stage.index() == index);
+                let requests = cell.counters().dispatched_in_stage;
+                let name = Some(stage.name.clone());
+                used.extend(self.between(place, index..=index + 1, name, requests));
+            }
+        }
+        used
+    }
+
+    /// What one used between two readings. If it ended meanwhile, what it had used by the last that found it.
+    fn between(
+        &self,
+        place: usize,
+        span: RangeInclusive<usize>,
+        stage: Option<String>,
+        requests: u64,
+    ) -> Option<ProcessUse> {
+        let Watched { name, pid } = self.watched.get(place)?.clone();
+        let between = self.readings.get(span)?;
+        let from = between.first()?;
+        let before = from.1[place];
+        let same = |reading: &ProcessReading| before.is_none_or(|b| b.started == reading.started);
+        let found =
+            between.iter().rev().find_map(|(at, all)| Some((*at, all[place].filter(same)?)));
+        let (at, after) = found?;
+        let before = before?;
+        let wall_s = at.since(from.0).as_secs_f64();
+        let cpu_s = after.cpu.saturating_sub(before.cpu).as_secs_f64();
+        Some(ProcessUse {
+            name,
+            pid,
+            stage,
+            wall_s,
+            cpu_s,
+            cores: if wall_s > 0.0 { cpu_s / wall_s } else { 0.0 },
+            cpu_us_per_request: (requests > 0).then(|| cpu_s * 1e6 / requests as f64),
+            rss_bytes: after.rss_bytes,
+            threads: after.threads,
+            gone: between.last().is_none_or(|(last, _)| *last != at),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &str = "4711 (a (b) c) S 1 2 3 0 -1 4194304 900 0 1 0 250 50 7 7 20 0 9 0 123456 99999999 512 \
+        18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0";
+
+    #[test]
+    fn the_kernels_file_is_read_as_its_manual_says() {
+        let reading = ProcessReading::parse(STAT, 100, 4_096).unwrap();
+        assert_eq!(reading.cpu, Nanos::from_secs(3));
+        assert_eq!((reading.threads, reading.rss_bytes), (9, 512 * 4_096));
+        assert_eq!(ProcessReading::parse("1 (x) S 1", 100, 4_096), None);
+        assert_eq!(ProcessReading::of(u32::MAX), None);
+    }
+
+    /// A busy thread for a while: the kernel counts what the thread's own clock says, to a few ticks.
+    #[test]
+    fn threads_that_have_ended_count() {
+        let pid = std::process::id();
+        let before = ProcessReading::of(pid).unwrap();
+        let busy = std::thread::spawn(|| {
+            let cpu = crate::health::CpuTime::of_thread();
+            while crate::health::CpuTime::of_thread().busy_since(&cpu) < Nanos::from_millis(200) {}
+        });
+        busy.join().unwrap();
+        let after = ProcessReading::of(pid).unwrap();
+        let used = after.cpu.saturating_sub(before.cpu);
+        assert!(used >= Nanos::from_millis(170), "{used}");
+        assert!(after.rss_bytes > 100_000 && after.started == before.started);
+    }
+}

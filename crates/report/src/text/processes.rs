@@ -1,0 +1,31 @@
+//! What the watched processes used.
+
+use plimsoll_metrics::{ProcessUse, RunSummary};
+
+use super::table::Table;
+use super::{Page, format};
+
+pub(super) fn write(page: &mut Page, summary: &RunSummary) {
+    if summary.processes.is_empty() {
+        return;
+    }
+    page.heading("Processes (CPU time is counted by the kernel in ticks, mostly of 10 ms)");
+    let mut table = Table::new(["", "pid", "stage", "cores", "CPU/request", "memory", "threads"]);
+    for process in &summary.processes {
+        table.row(row(process));
+    }
+    table.write(page);
+}
+
+fn row(process: &ProcessUse) -> Vec<String> {
+    let gone = if process.gone { " (ended)" } else { "" };
+    vec![
+        format!("{}{gone}", process.name),
+        process.pid.to_string(),
+        process.stage.clone().unwrap_or_else(|| "whole run".to_owned()),
+        format!("{:.2}", process.cores),
+        format::time_or_dash(process.cpu_us_per_request.map(|us| us / 1e3)),
+        format::bytes(process.rss_bytes as f64),
+        process.threads.to_string(),
+    ]
+}
