@@ -40,7 +40,8 @@ fn innocent_prompt_with_typographic_quotes(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn innocent_query(bencher: Bencher<'_, '_>) {
-    let text = "SELECT name, price FROM products WHERE category = 'books' AND price < 20 ORDER BY name";
+    let text =
+        "SELECT name, price FROM products WHERE category = 'books' AND price < 20 ORDER BY name";
     scan(bencher, text, Reading::Query);
 }
 
@@ -53,7 +54,7 @@ fn injection(bencher: Bencher<'_, '_>) {
 fn scrub_a_body(bencher: Bencher<'_, '_>) {
     let Ok(policy) = Policy::builtin() else { return };
     let mut scrubber = Scrubber::new(Arc::new(policy));
-    bencher
-        .counter(BytesCount::of_str(PROMPT))
-        .bench_local(|| scrubber.feed(black_box(PROMPT.as_bytes())).len() + scrubber.finish().len());
+    bencher.counter(BytesCount::of_str(PROMPT)).bench_local(|| {
+        scrubber.feed(black_box(PROMPT.as_bytes())).len() + scrubber.finish().len()
+    });
 }

@@ -27,7 +27,8 @@ pub enum Action {
 }
 
 impl Action {
-    pub(crate) const ALL: [Self; 5] = [Self::Allow, Self::Log, Self::Warn, Self::Redact, Self::Block];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Allow, Self::Log, Self::Warn, Self::Redact, Self::Block];
 
     /// As it is written in settings.
     pub const fn name(self) -> &'static str {

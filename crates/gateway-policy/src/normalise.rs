@@ -49,8 +49,8 @@ pub(crate) fn readings(text: &str) -> Readings {
         decoded = next;
     }
     let folded = fold::fold(&decoded);
-    let joined = comments::inside_a_word(&folded)
-        .then(|| fold::collapse(&comments::strip(&folded, "")));
+    let joined =
+        comments::inside_a_word(&folded).then(|| fold::collapse(&comments::strip(&folded, "")));
     let spaced = fold::collapse(&comments::strip(&folded, " "));
     // Most of what looks disguised is a typographic quote or an umlaut: nothing that a second scan
     // could find unless something changed.
@@ -116,7 +116,8 @@ mod tests {
 
     #[test]
     fn plain_texts_have_no_further_reading() {
-        for text in ["", "100 % sure & happy", "a * b + c", "tab\there\r\n", "R&D; yes", "C:\\dir"] {
+        for text in ["", "100 % sure & happy", "a * b + c", "tab\there\r\n", "R&D; yes", "C:\\dir"]
+        {
             assert!(readings(text).spaced.is_none(), "{text}");
         }
     }

@@ -25,8 +25,11 @@ impl Prefilter {
     /// When the literals together are too many for an automaton.
     pub(crate) fn new(specs: &[RuleSpec]) -> Result<Self, BuildError> {
         let lower = |literal: &String| literal.to_ascii_lowercase();
-        let mut distinct: Vec<String> =
-            specs.iter().flat_map(|spec| spec.literals.iter().chain(&spec.and)).map(lower).collect();
+        let mut distinct: Vec<String> = specs
+            .iter()
+            .flat_map(|spec| spec.literals.iter().chain(&spec.and))
+            .map(lower)
+            .collect();
         distinct.sort();
         distinct.dedup();
         let rules = |matching: &dyn Fn(&RuleSpec) -> bool| -> RuleSet {

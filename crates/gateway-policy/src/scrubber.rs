@@ -8,13 +8,6 @@
 //!
 //! Where a part ends depends on the bytes alone and never on how they were cut into chunks, and so
 //! does the output.
-//!
-//! # What is caught
-//! The rules with `stream: true`, as they stand in one string of JSON or one text, up to
-//! [`LONGEST`] bytes. Not caught: a value that is split over several frames of a byte stream (apply
-//! a [`TextScrubber`] to the texts inside the frames instead), values written with escapes
-//! (`ann\u0040example.com`), street addresses and dates with the month in words, which would need
-//! ordinary words to be held back, and a name more than [`LOOK_BEHIND`] bytes before its value.
 
 mod machine;
 mod scan;
@@ -36,6 +29,15 @@ pub(crate) const LOOK_BEHIND: usize = 64;
 ///
 /// Bytes that are not UTF-8 pass unchanged. A number that stands as a bare JSON value is replaced
 /// by `0`, so that JSON stays JSON; anything else by [`MASK`](crate::MASK).
+///
+/// # What is caught
+/// The rules with `stream: true`, in a value that stands in one string of JSON or one frame.
+///
+/// Not caught: a value that is split over several frames (apply a [`TextScrubber`] to the texts
+/// inside of them instead); values written with escapes (`ann\u0040example.com`) or in any other
+/// disguise; street addresses and dates with the month in words, which would need ordinary words
+/// to be held back; a value whose name stands more than 64 bytes before it; and what lies across a
+/// cut in a run of numbers which goes on for more than 256 bytes.
 #[derive(Clone, Debug)]
 pub struct Scrubber {
     policy: Arc<Policy>,
@@ -102,7 +104,9 @@ impl Scrubber {
     /// Sets [`Self::behind`] to the bytes before `start`, which counts from the held bytes on.
     fn behind_at(&mut self, pieces: &mut Pieces<'_>, start: usize) {
         let before = pieces.input(&(pieces.seen.min(start)..start));
-        self.behind.extend_from_slice(before.get(before.len().saturating_sub(LOOK_BEHIND)..).unwrap_or_default());
+        self.behind.extend_from_slice(
+            before.get(before.len().saturating_sub(LOOK_BEHIND)..).unwrap_or_default(),
+        );
         pieces.seen = start;
         let excess = self.behind.len().saturating_sub(LOOK_BEHIND);
         self.behind.drain(..excess);

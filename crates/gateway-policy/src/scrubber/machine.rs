@@ -89,14 +89,14 @@ impl Machine {
     pub(super) fn step(&mut self, byte: u8) -> Step {
         match self.state {
             State::Word if in_word(byte) => self.lengthen(byte),
-            State::Word if in_gap(byte) && self.word.goes_on() => self.widen(byte),
+            State::Word if in_gap(byte) && self.word.goes_on() => self.widen(),
             State::Gap if in_word(byte) => {
                 self.gap = 0;
                 self.word = Word::default();
                 self.state = State::Word;
                 self.lengthen(byte)
             }
-            State::Gap if in_gap(byte) => self.widen(byte),
+            State::Gap if in_gap(byte) => self.widen(),
             State::Word | State::Gap => self.close(byte),
             State::Overlong if in_word(byte) => Step::Go,
             State::Escape(left) => self.escaped(byte, left),
@@ -132,7 +132,7 @@ impl Machine {
         if self.part < LONGEST { Step::Go } else { self.cut() }
     }
 
-    fn widen(&mut self, _byte: u8) -> Step {
+    fn widen(&mut self) -> Step {
         self.state = State::Gap;
         self.part += 1;
         self.gap += 1;

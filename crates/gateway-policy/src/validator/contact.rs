@@ -13,7 +13,8 @@ const FILES: [&str; 14] = [
 pub(super) fn email(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let (local, domain) = slice(text, &range).split_once('@')?;
     let (_, ending) = domain.rsplit_once('.')?;
-    let remote = text.as_bytes().get(range.end) == Some(&b':') && local == "git";
+    // `git@host:path`, of which a stream shows the path too late.
+    let remote = local == "git";
     let file = FILES.iter().any(|known| ending.eq_ignore_ascii_case(known));
     let malformed = local.contains("..") || local.ends_with('.') || domain.contains("-.");
     (!remote && !file && !malformed).then_some(range)

@@ -13,8 +13,7 @@ pub(super) fn es_dni(text: &str, range: Range<usize>) -> Option<Range<usize>> {
         b'Z' => 20_000_000,
         _ => 0,
     };
-    let number =
-        foreign + digits(text, &range).iter().fold(0, |sum, digit| sum * 10 + digit);
+    let number = foreign + digits(text, &range).iter().fold(0, |sum, digit| sum * 10 + digit);
     let letter = "TRWAGMYFPDXBNJZSQVHLCKE".chars().nth(number as usize % 23)?;
     (written.chars().next_back()?.to_ascii_uppercase() == letter).then_some(range)
 }
@@ -45,8 +44,7 @@ pub(super) fn it_fiscal(text: &str, range: Range<usize>) -> Option<Range<usize>>
 /// Thirteen digits and 97 less their remainder modulo 97 (Corsica's letters are not read).
 pub(super) fn fr_nir(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let digits = digits(text, &range);
-    let number =
-        |part: &[u32]| part.iter().fold(0_u64, |sum, digit| sum * 10 + u64::from(*digit));
+    let number = |part: &[u32]| part.iter().fold(0_u64, |sum, digit| sum * 10 + u64::from(*digit));
     let (body, key) = digits.split_at_checked(13)?;
     (key.len() == 2 && 97 - number(body) % 97 == number(key)).then_some(range)
 }
