@@ -4,6 +4,7 @@
 mod example;
 mod exposition;
 mod formats;
+mod policy;
 mod rebuilding;
 mod rows;
 mod texts;
