@@ -4,6 +4,7 @@ pub(crate) mod calibrate;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod gateway;
 pub(crate) mod http;
 pub(crate) mod mock;
 pub(crate) mod profile;
@@ -47,6 +48,8 @@ pub(crate) enum Command {
     Http(http::Flags),
     /// Serve as a mock LLM provider
     Mock(mock::Flags),
+    /// Serve as the reference gateway
+    Gateway(gateway::Flags),
     /// Check, show, write and list profiles
     #[command(subcommand)]
     Profile(profile::What),

@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Command::Run(flags) => command::run::run(flags),
         Command::Http(flags) => command::http::run(flags),
         Command::Mock(flags) => command::mock::run(flags),
+        Command::Gateway(flags) => command::gateway::run(flags),
         Command::Profile(what) => command::profile::run(what),
         Command::Report(flags) => command::report::run(flags),
         Command::Doctor => command::doctor::run(),

@@ -8,6 +8,39 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::Exit;
 
+/// What a signal asks of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// SIGHUP: read the configuration again.
+    Reload,
+    /// Ctrl-C or SIGTERM: end in good order.
+    Stop,
+}
+
+/// From here on, `take` gets every order; the second one to stop ends the process at once.
+pub(crate) fn orders(mut take: impl FnMut(Order) + Send + 'static) -> io::Result<()> {
+    let runtime = Builder::new_current_thread().enable_io().build()?;
+    let guard = runtime.enter();
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    drop(guard);
+    let wait = move || {
+        runtime.block_on(async {
+            loop {
+                tokio::select! {
+                    () = either(&mut interrupt, &mut terminate) => break,
+                    _ = hang_up.recv() => take(Order::Reload),
+                }
+            }
+            take(Order::Stop);
+            either(&mut interrupt, &mut terminate).await;
+        });
+        stop_at_once();
+    };
+    thread::Builder::new().name("plimsoll-signal".to_owned()).spawn(wait).map(drop)
+}
+
 /// From here on, the first signal calls `first`, and the second ends the process. Until then a signal does what it
 /// does to every process.
 pub(crate) fn listen(first: impl FnOnce() + Send + 'static) -> io::Result<()> {

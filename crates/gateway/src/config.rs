@@ -10,7 +10,10 @@ use hyper::header::{HeaderName, HeaderValue};
 use ring::digest::{SHA256, digest};
 
 use crate::auth::Auth;
+use crate::budget::Budgets;
 use crate::error::GatewayError;
+use crate::guard::{self, Guard};
+use crate::limits;
 use crate::refusal::Voice;
 use crate::router::{Fixed, Handler, Proxy, Route, Router, covers};
 use crate::spec::{FaultSpec, RespondSpec, RouteSpec, ServerSpec, Spec};
@@ -30,6 +33,11 @@ pub(crate) struct Config {
     pub(crate) metrics: bool,
     pub(crate) auth: Option<Auth>,
     pub(crate) tenant: Option<TenantRule>,
+    pub(crate) limits: Vec<limits::Shared>,
+    pub(crate) budgets: Option<Budgets>,
+    pub(crate) guard: Option<Guard>,
+    /// The rules by which answers are scrubbed.
+    pub(crate) scrub: Option<Arc<plimsoll_gateway_policy::Policy>>,
     pub(crate) router: Router,
     pub(crate) upstreams: Vec<Arc<Upstream>>,
     pub(crate) faults: FaultSpec,
@@ -85,6 +93,10 @@ impl Config {
                 name.map_err(|_| format!("request_id: `{}` is no name of a header", id.header)),
             )
         });
+        let limits = check.keep(limits::read(&spec.rate_limits)).unwrap_or_default();
+        let budgets = check.keep(spec.budgets.as_ref().map(Budgets::new).transpose()).flatten();
+        let guard = check.keep(spec.policy.as_ref().map(Guard::new).transpose()).flatten();
+        let scrub = check.keep(spec.scrub.map(|_| guard::builtin()).transpose()).flatten();
         check.spec(spec);
         let router = check.routes(spec, &upstreams);
         if !check.problems.is_empty() {
@@ -100,12 +112,23 @@ impl Config {
             metrics: spec.metrics.is_some(),
             auth,
             tenant,
+            limits,
+            budgets,
+            guard,
+            scrub,
             router,
             upstreams,
             faults: spec.faults,
             records: spec.metrics.is_some() || spec.audit.is_some() || spec.access_log.is_some(),
             spec: spec.clone(),
         })
+    }
+}
+
+impl Config {
+    /// Does a layer read the text of answers?
+    pub(crate) const fn looks_into_answers(&self) -> bool {
+        self.records || self.budgets.is_some() || self.scrub.is_some() || self.guard.is_some()
     }
 }
 

@@ -9,6 +9,7 @@ use hyper::{Method, StatusCode};
 use crate::auth::Consumer;
 use crate::clock;
 use crate::config::Config;
+use crate::llm::Bill;
 use crate::router::Route;
 use crate::worker::Worker;
 
@@ -28,6 +29,8 @@ pub(crate) struct Exchange {
     pub(crate) status: StatusCode,
     pub(crate) received: u64,
     pub(crate) sent: u64,
+    /// What the answer cost, known when it is over.
+    pub(crate) bill: Option<Rc<Bill>>,
     /// What LLM layers found out.
     pub(crate) notes: Option<Box<Notes>>,
     started: u64,
@@ -38,8 +41,6 @@ pub(crate) struct Exchange {
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     pub(crate) model: Option<String>,
-    pub(crate) prompt_tokens: Option<u64>,
-    pub(crate) completion_tokens: Option<u64>,
     /// What the cache did.
     pub(crate) cache: Option<&'static str>,
     /// What the policy did, and which rules matched.
@@ -68,6 +69,7 @@ impl Exchange {
             status: StatusCode::OK,
             received: 0,
             sent: 0,
+            bill: None,
             notes: None,
             started: if config.records { clock::now() } else { 0 },
             done: false,
@@ -99,10 +101,11 @@ impl Exchange {
                 nanos as f64 / 1e9,
             );
         }
-        self.write_rows(nanos / 1_000);
+        if self.bill.as_ref().is_some_and(|bill| bill.is_truncated()) {
+            self.worker.shared().meters.error("upstream_truncated");
+        }
+        self.worker.pen().write(self, nanos / 1_000);
     }
-
-    fn write_rows(&self, _micros: u64) {}
 }
 
 impl Drop for Exchange {

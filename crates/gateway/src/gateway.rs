@@ -155,7 +155,7 @@ fn serve(
                 return;
             }
         };
-        let worker = Rc::new(Worker::new(shared));
+        let worker = Rc::new(Worker::new(shared).await);
         // Nobody waits for it when the other workers failed.
         let _ = report.send(Ok(()));
         worker.run(listener, stop, first).await;

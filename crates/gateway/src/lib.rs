@@ -14,6 +14,7 @@
 mod ask;
 mod auth;
 mod body;
+mod books;
 mod budget;
 mod clock;
 mod config;
@@ -21,6 +22,7 @@ mod error;
 mod exchange;
 mod fault;
 mod gateway;
+mod guard;
 mod limits;
 mod llm;
 mod meters;

@@ -4,6 +4,8 @@ use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 
+use plimsoll_gateway_dialect::{Dialect, Envelope, Fault, status_for};
+
 use crate::body::Body;
 use crate::spec::EnvelopeSpec;
 
@@ -23,7 +25,7 @@ pub(crate) struct Refusal {
 pub(crate) enum Voice {
     Plain,
     Typed,
-    Llm,
+    Llm(Dialect),
 }
 
 impl From<EnvelopeSpec> for Voice {
@@ -67,12 +69,26 @@ refusals! {
 }
 
 impl Refusal {
+    /// What a dialect calls it.
+    fn fault(&self) -> Fault {
+        match self.kind {
+            "policy_blocked" => Fault::Blocked,
+            "budget_exceeded" => Fault::Quota,
+            _ => Fault::of_status(self.status.as_u16()),
+        }
+    }
+
     /// The answer in the caller's words.
-    pub(crate) fn answer(self, voice: Voice) -> Response<Body> {
+    pub(crate) fn answer(mut self, voice: Voice) -> Response<Body> {
         let (body, kind) = match voice {
             Voice::Plain => (self.message.into_bytes(), "text/plain; charset=utf-8"),
             Voice::Typed => (typed(self.kind, &self.message), "application/json"),
-            Voice::Llm => (typed(self.kind, &self.message), "application/json"),
+            Voice::Llm(dialect) => {
+                let envelope = Envelope::new(self.fault(), self.message);
+                self.status = StatusCode::from_u16(status_for(dialect, self.status.as_u16()))
+                    .unwrap_or(self.status);
+                (envelope.to_bytes(dialect), "application/json")
+            }
         };
         let mut response = Response::new(Body::Full(Bytes::from(body)));
         *response.status_mut() = self.status;

@@ -224,9 +224,12 @@ impl Relay {
 
 /// A piece on its way through taps. An empty one has nothing to pass.
 fn through(taps: &mut [Box<dyn Tap>], piece: Bytes) -> Result<Bytes, Broken> {
-    taps.iter_mut().try_fold(piece, |piece, tap| {
-        if piece.is_empty() { Ok(piece) } else { tap.piece(piece) }
-    })
+    taps.iter_mut().try_fold(
+        piece,
+        |piece, tap| {
+            if piece.is_empty() { Ok(piece) } else { tap.piece(piece) }
+        },
+    )
 }
 
 impl Drop for Relay {

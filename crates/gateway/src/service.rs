@@ -1,6 +1,6 @@
 //! The way of a request: found, let in, carried out, answered.
 
-mod forward;
+pub(crate) mod forward;
 mod own;
 mod upgrade;
 
@@ -78,10 +78,7 @@ fn stray(worker: &Rc<Worker>, config: &Arc<Config>) -> Response<Body> {
 
 fn voice(config: &Config, route: &Route, path: &str) -> Voice {
     match &route.handler {
-        Handler::Proxy(proxy) if proxy.llm => {
-            let _ = path;
-            Voice::Llm
-        }
+        Handler::Proxy(proxy) if proxy.llm => Voice::Llm(crate::llm::dialect_of(path)),
         _ => config.voice,
     }
 }

@@ -3,17 +3,21 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use plimsoll_gateway_store::{Backend, OnLoss, RedisSettings, Sizes};
 use tokio_rustls::TlsAcceptor;
 
+use crate::books::Books;
 use crate::config::{Config, Source};
 use crate::error::GatewayError;
 use crate::meters::Meters;
-use crate::spec::Spec;
+use crate::spec::{OnLoss as Loss, Spec};
 
 /// What all workers share.
 pub(crate) struct Shared {
     pub(crate) config: Arc<ArcSwap<Config>>,
     pub(crate) meters: Meters,
+    pub(crate) backend: Backend,
+    pub(crate) books: Books,
     pub(crate) tls: Option<TlsAcceptor>,
     /// Makes the request ids of this process different from another's.
     pub(crate) salt: u64,
@@ -34,6 +38,8 @@ impl Shared {
         Ok(Self {
             config: Arc::new(ArcSwap::from_pointee(config)),
             meters,
+            backend: backend(spec)?,
+            books: Books::open(spec)?,
             tls: spec.tls.as_ref().map(crate::tls::acceptor).transpose()?,
             salt: crate::clock::unix_ms().wrapping_mul(0x9e37_79b9)
                 ^ u64::from(std::process::id()) << 40,
@@ -56,8 +62,33 @@ impl Shared {
     }
 
     /// Brings the gauges up to date.
-    pub(crate) fn gauge(&self) {}
+    pub(crate) fn gauge(&self) {
+        self.meters.store_errors(self.backend.errors());
+        if let Some(stats) = self.books.stats() {
+            let states = [
+                ("accepted", stats.accepted),
+                ("written", stats.written),
+                ("dropped", stats.dropped.total()),
+                ("queued", stats.queued),
+            ];
+            states.iter().for_each(|(state, rows)| self.meters.audit(state, *rows));
+        }
+    }
 
     /// Writes out what is still to be written.
-    pub(crate) fn close(&self) {}
+    pub(crate) fn close(&self) {
+        self.books.close();
+    }
+}
+
+fn backend(spec: &Spec) -> Result<Backend, GatewayError> {
+    let Some(url) = &spec.store.redis else {
+        let bytes = spec.cache.as_ref().map_or(0, |cache| cache.bytes.0);
+        let cache_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        return Ok(Backend::embedded(Sizes { cache_bytes, ..Sizes::default() }));
+    };
+    let on_loss = if spec.store.on_loss == Loss::Closed { OnLoss::Closed } else { OnLoss::Open };
+    let settings =
+        RedisSettings { timeout: spec.store.timeout.0, on_loss, ..RedisSettings::new(url) };
+    Backend::redis(settings).map_err(|error| GatewayError::Store(error.to_string()))
 }

@@ -301,6 +301,8 @@ pub struct PolicySpec {
     pub rules: Option<PathBuf>,
     /// Is `POST /api/request` served?
     pub endpoint: bool,
+    /// The actions, by category.
+    pub actions: plimsoll_gateway_policy::Actions,
 }
 
 /// The cache of LLM answers.

@@ -12,12 +12,14 @@ use hyper::rt::{Executor, Read, Write};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use plimsoll_gateway_store::Store;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
+use crate::books::Pen;
 use crate::config::Config;
 use crate::fault::{self, Faults};
 use crate::meters::Series;
@@ -39,6 +41,8 @@ pub(crate) struct Worker {
     shared: Arc<Shared>,
     pool: Pool,
     series: Series,
+    store: Store,
+    pen: Pen,
     pub(crate) faults: Faults,
     made: Cell<u64>,
     /// The configuration that this worker saw last, and its number.
@@ -64,12 +68,15 @@ pub(crate) fn runtime() -> io::Result<LocalRuntime> {
 }
 
 impl Worker {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) async fn new(shared: Arc<Shared>) -> Self {
         let seen = RefCell::new(arc_swap::Cache::new(Arc::clone(&shared.config)));
+        let (store, pen) = (shared.backend.attach().await, shared.books.pen());
         Self {
             shared,
             pool: Pool::default(),
             series: Series::default(),
+            store,
+            pen,
             faults: Faults::default(),
             made: Cell::new(0),
             seen,
@@ -86,6 +93,14 @@ impl Worker {
 
     pub(crate) const fn series(&self) -> &Series {
         &self.series
+    }
+
+    pub(crate) const fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(crate) const fn pen(&self) -> &Pen {
+        &self.pen
     }
 
     /// The configuration in force.

@@ -33,6 +33,10 @@ use crate::worker::Worker;
 /// Bodies up to this size are read before they are sent on, and so can be sent again.
 const SMALL: u64 = 64 << 10;
 
+/// The largest answer that is read as a whole, and the longest time that this may take.
+const WHOLE: usize = 64 << 20;
+const WHOLE_TIME: Duration = Duration::from_mins(5);
+
 static KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 static PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 
@@ -309,8 +313,8 @@ pub(super) fn target(uri: &Uri, strip: Option<&str>) -> Result<Uri, Refusal> {
 /// The answer for the client, its body still with the upstream.
 fn relay(mut exchange: Exchange, reply: Reply, upstream: &Upstream) -> Response<Body> {
     let (mut parts, mut relay) = reply.into_relay(&exchange, upstream);
-    if exchange.config.spec.scrub.is_some() {
-        crate::scrub::attach(&parts.headers, &mut relay);
+    if let Some(policy) = &exchange.config.scrub {
+        crate::scrub::attach(policy, &parts.headers, &mut relay);
     }
     if relay.is_changed() {
         parts.headers.remove(CONTENT_LENGTH);
@@ -321,6 +325,24 @@ fn relay(mut exchange: Exchange, reply: Reply, upstream: &Upstream) -> Response<
 }
 
 impl Reply {
+    /// The whole answer, bounded in size and time.
+    pub(crate) async fn collect(
+        self,
+        exchange: &Exchange,
+    ) -> Result<(hyper::http::response::Parts, Bytes), Refusal> {
+        let Self { response, sender, active } = self;
+        let (mut parts, incoming) = response.into_parts();
+        let whole = timeout(WHOLE_TIME, Limited::new(incoming, WHOLE).collect()).await;
+        let whole = whole
+            .map_err(|_| Refusal::upstream_slow("the upstream's answer did not end in time"))?;
+        let whole = whole
+            .map_err(|_| Refusal::bad_gateway("the upstream's answer broke off or is too large"))?;
+        exchange.worker.pool().put(active.endpoint(), sender);
+        strip_hop(&mut parts.headers);
+        parts.version = Version::HTTP_11;
+        Ok((parts, whole.to_bytes()))
+    }
+
     /// Head and body of the answer, what concerns only the upstream's hop taken off.
     pub(crate) fn into_relay(
         self,
