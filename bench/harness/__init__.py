@@ -1,0 +1,1 @@
+"""What the benchmarks share: the server, the clients, measuring and the table."""
