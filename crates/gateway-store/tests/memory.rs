@@ -8,14 +8,14 @@ use std::time::Duration;
 const HOUR: u64 = 3_600_000_000_000;
 const ACME: Subject<'static> = Subject::new("tenant", "acme");
 
-fn store() -> Store {
-    shared::block_on(Backend::embedded(Sizes::default()).attach())
+async fn store() -> Store {
+    Backend::embedded(Sizes::default()).attach().await
 }
 
 #[test]
 fn a_budget_is_reserved_settled_released_and_reset() {
     shared::block_on(async {
-        let (store, budget) = (store(), Budget::new(100, Duration::from_hours(1)).unwrap());
+        let (store, budget) = (store().await, Budget::new(100, Duration::from_hours(1)).unwrap());
         shared::budget_story(&store).await;
         let Grant::Reserved(held) = store.reserve(1, ACME, &budget, 10).await.unwrap() else {
             panic!("there is room in this subject of its own")
@@ -70,7 +70,7 @@ fn what_cannot_be_shared_is_fetched_alone() {
 #[test]
 fn small_values_live_as_long_as_they_were_given() {
     shared::block_on(async {
-        let store = store();
+        let store = store().await;
         let key = shared::key(1);
         assert_eq!(store.value(0, &key).await.unwrap(), None);
         store.put_value(0, key, "session".into(), Duration::from_nanos(10)).await.unwrap();

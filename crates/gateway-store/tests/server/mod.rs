@@ -18,12 +18,25 @@ impl Redis {
         let port = free.local_addr().unwrap().port();
         drop(free);
         let folder = tempfile::tempdir().unwrap();
-        let child = launch(port, &folder);
-        Self { child, port, folder }
+        let server = Self { child: launch(port, &folder), port, folder };
+        server.wait();
+        server
     }
 
     pub(crate) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Until it listens.
+    fn wait(&self) {
+        for _ in 0..1_000 {
+            if TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok() {
+                return;
+            }
+            let (_silent, pause) = std::sync::mpsc::channel::<()>();
+            let _ = pause.recv_timeout(Duration::from_millis(10));
+        }
+        panic!("redis-server did not listen on port {} within 10 s", self.port);
     }
 
     pub(crate) fn kill(&mut self) {
@@ -34,6 +47,7 @@ impl Redis {
     /// Again, empty, on the same port.
     pub(crate) fn restart(&mut self) {
         self.child = launch(self.port, &self.folder);
+        self.wait();
     }
 
     pub(crate) fn cli(&self, arguments: &[&str]) -> String {
@@ -50,27 +64,17 @@ impl Drop for Redis {
     }
 }
 
+/// Ends with the thread that started it too, so that a test that is killed leaves nothing behind.
 fn launch(port: u16, folder: &tempfile::TempDir) -> Child {
-    let mut server = Command::new("redis-server");
+    let installed = Command::new("redis-server").arg("--version").stdout(Stdio::null()).status();
+    let remedy = "redis-server is not installed: apt-get install redis-server (scripts/test does)";
+    assert!(installed.is_ok_and(|status| status.success()), "{remedy}");
+    let mut server = Command::new("setpriv");
+    server.args(["--pdeathsig", "KILL", "redis-server"]);
     server.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
     server.args(["--appendonly", "no", "--maxmemory", "256mb", "--dir"]).arg(folder.path());
-    let mut child =
-        server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect(
-            "redis-server is not installed: apt-get install redis-server (scripts/test does)",
-        );
-    let up = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
-    let tries = 1_000;
-    let came = (0..tries).any(|_| up() || pause());
-    if !came {
-        let _ = child.kill();
-        panic!("redis-server did not listen on port {port} within 10 s");
-    }
-    child
-}
-
-fn pause() -> bool {
-    runtime().block_on(async { tokio::time::sleep(Duration::from_millis(10)).await });
-    false
+    server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    server.spawn().expect("setpriv (util-linux) starts redis-server")
 }
 
 /// A worker's runtime.
