@@ -87,7 +87,7 @@ impl Actions {
     }
 
     /// What is done about a match of `category`.
-    pub const fn of(&self, category: Category) -> Action {
+    pub const fn of(self, category: Category) -> Action {
         match category {
             Category::SqlInjection => self.sql_injection,
             Category::Dangerous => self.dangerous,

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::action::{Action, Actions};
 use crate::category::{Category, Context, Reading};
@@ -107,15 +108,16 @@ impl Policy {
     ///
     /// Time is linear in the text. A text without any rule's literal, and without anything that
     /// is encoded, costs two passes over its bytes and no allocation.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "it lives in the caller's configuration")]
     pub fn scan<'t>(&self, text: &'t str, reading: Reading, actions: &Actions) -> Verdict<'t> {
-        let found = self.find(text, self.applicable(reading, actions));
+        let found = self.find(text, self.applicable(reading, *actions));
         if found.is_empty() {
             return Verdict::clean(text);
         }
         let matches = found.into_iter().filter_map(|(at, range)| {
             let rule = self.rules.get(at)?;
             let action = actions.of(rule.category);
-            Some(Match { rule_id: rule.id.clone(), category: rule.category, action, range })
+            Some(Match { rule_id: Arc::clone(&rule.id), category: rule.category, action, range })
         });
         Verdict::of(text, matches.collect())
     }
@@ -144,7 +146,7 @@ impl Policy {
         !self.find(text, among).is_empty()
     }
 
-    fn applicable(&self, reading: Reading, actions: &Actions) -> RuleSet {
+    fn applicable(&self, reading: Reading, actions: Actions) -> RuleSet {
         let mut rules = RuleSet::default();
         for (category, own) in Category::ALL.into_iter().zip(self.categories) {
             if actions.of(category) != Action::Allow {

@@ -150,5 +150,5 @@ fn backslash(rest: &str) -> Option<(char, usize)> {
 
 /// `\new` is more often a folder than a line's end.
 fn word_follows(rest: &str) -> bool {
-    rest.as_bytes().get(2).is_some_and(|byte| byte.is_ascii_lowercase())
+    rest.as_bytes().get(2).is_some_and(u8::is_ascii_lowercase)
 }

@@ -46,7 +46,7 @@ fn alone(text: &str, span: &Range<usize>) -> bool {
     let bytes = text.as_bytes();
     let before = span.start.checked_sub(1).and_then(|at| bytes.get(at));
     let after = bytes.get(span.end);
-    let touches = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
+    let touches = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     let fraction = before == Some(&b'.')
         || after == Some(&b'.') && bytes.get(span.end + 1).is_some_and(u8::is_ascii_digit);
     !touches(before) && !touches(after) && !fraction
@@ -55,18 +55,17 @@ fn alone(text: &str, span: &Range<usize>) -> bool {
 /// Prefixes and lengths of the brands, from ISO/IEC 7812 issuer ranges as the brands publish them.
 fn is_card(digits: &[u32]) -> bool {
     let prefix = |length: usize| digits.iter().take(length).fold(0, |sum, digit| sum * 10 + digit);
-    let brand = match (digits.len(), prefix(1), prefix(2), prefix(4)) {
+    let brand = matches!(
+        (digits.len(), prefix(1), prefix(2), prefix(4)),
         (13 | 16 | 19, 4, ..)
-        | (16, _, 51..=55, _)
-        | (16, _, _, 2221..=2720)
-        | (15, _, 34 | 37, _)
-        | (16..=19, _, 35 | 62 | 64 | 65, _)
-        | (16..=19, _, _, 6011)
-        | (14, _, 36 | 38 | 39, _)
-        | (14, _, 30, _)
-        | (13..=19, _, 50 | 56..=58 | 63 | 67, _) => true,
-        _ => false,
-    };
+            | (16, _, 51..=55, _)
+            | (16, _, _, 2221..=2720)
+            | (15, _, 34 | 37, _)
+            | (16..=19, _, 35 | 62 | 64 | 65, _)
+            | (16..=19, _, _, 6011)
+            | (14, _, 30 | 36 | 38 | 39, _)
+            | (13..=19, _, 50 | 56..=58 | 63 | 67, _)
+    );
     brand && digits.iter().any(|digit| Some(digit) != digits.first()) && luhn(digits)
 }
 
