@@ -158,7 +158,7 @@ fn problems_name_the_flag_or_the_variable_they_come_from() {
             "flag --seed: seed: is a text; write a whole number",
             "flag --stages: stages: stage 1 `10`: the duration is missing; write `LOAD:DURATION`, like `100:60s` or `@500:60s`",
             "environment variable PLIMSOLL_TIMEOUT: timeout: `5` is not a length of time; write a number and a unit (ns, us, ms, s, m, h), like `500ms`, `30s` or `1m30s`",
-            "flag --set tls.insecrue: tls.insecrue: is not a key that is known here; did you mean `insecure`? Known are `ca_file` and `insecure`",
+            "flag --set tls.insecrue: tls.insecrue: is not a key that is known here; did you mean `insecure`? Known are `ca_file`, `insecure` and `resumption`",
             "flag --set turns.x: turns: is a mapping; write a whole number",
         ]
     );
