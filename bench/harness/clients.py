@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import answers, nginx
+from . import answers, servers
 
 ROOT = Path(__file__).resolve().parents[2]
 PLIMSOLL = Path(os.environ.get("PLIMSOLL", ROOT / "target" / "release" / "plimsoll"))
@@ -24,9 +24,10 @@ TESTS = {
     "h2tls": f"GET over HTTP/2 and TLS 1.3, {STREAMS} streams per connection",
     "llm": "chat, 128 tokens in and out, LLM tools",
 }
+SERVERS = {test: servers.H2o if test in ("h2", "h2tls") else servers.Nginx for test in TESTS}
 # The client that ratios refer to.
 REFERENCE = {"get": "wrk", "chat": "wrk", "stream": "wrk", "tls": "h2load", "h2": "h2load", "h2tls": "h2load",
-             "llm": "plimsoll"}
+             "llm": "AIPerf"}
 
 
 @dataclass
@@ -56,13 +57,13 @@ def clients(test, server, seconds, folder):
 
 
 def get(server, seconds, folder):
-    url = server.url(nginx.GET)
+    url = server.url(servers.GET)
     return [wrk(url, seconds), plimsoll_http(url, seconds), h2load(url, seconds, "--h1"), oha(url, seconds),
             k6(url, seconds, folder)]
 
 
 def chat(server, seconds, folder):
-    url = server.url(nginx.CHAT)
+    url = server.url(servers.CHAT)
     body = folder / "body.json"
     body.write_text(answers.request())
     return [wrk(url, seconds, post_script(folder)), *plimsoll_run("chat", url, seconds, folder),
@@ -72,28 +73,28 @@ def chat(server, seconds, folder):
 
 
 def stream(server, seconds, folder):
-    url = server.url(nginx.STREAM)
+    url = server.url(servers.STREAM)
     return [wrk(url, seconds, post_script(folder)), *plimsoll_run("stream", url, seconds, folder)]
 
 
 def tls(server, seconds, _folder):
-    url = server.url(nginx.GET, nginx.TLS)
+    url = server.url(servers.GET, "https")
     return [h2load(url, seconds, "--h1"), plimsoll_http(url, seconds, "--insecure"), wrk(url, seconds),
             oha(url, seconds, "--insecure", "--http-version", "1.1")]
 
 
-def h2(server, seconds, _folder, kind=nginx.H2, insecure=()):
-    url = server.url(nginx.GET, kind)
+def h2(server, seconds, _folder, scheme="http", insecure=()):
+    url = server.url(servers.GET, scheme)
     return [h2load(url, seconds, f"-m{STREAMS}"), plimsoll_http(url, seconds, "--http2", STREAMS, *insecure),
             oha(url, seconds, "--http2", "-p", STREAMS, *insecure)]
 
 
 def h2tls(server, seconds, folder):
-    return h2(server, seconds, folder, nginx.H2_TLS, ["--insecure"])
+    return h2(server, seconds, folder, "https", ["--insecure"])
 
 
 def llm(server, seconds, folder):
-    mine, _ = plimsoll_run("chat", server.url(nginx.CHAT), seconds, folder)
+    mine, _ = plimsoll_run("chat", server.url(servers.CHAT), seconds, folder)
     return [mine, aiperf(server, seconds, folder), guidellm(server, seconds, folder)]
 
 
@@ -177,8 +178,8 @@ def aiperf(server, seconds, folder):
             found = next(out.rglob("profile_export_aiperf.json"), None)
             return found and json.loads(found.read_text())[name]["avg"]
         return value
-    return Client("AIPerf", command, read("request_throughput"), tree=True, requests=read("request_count"),
-                  env=OFFLINE)
+    # Not offline: then it would look for the tokenizer's folder in the hub's cache.
+    return Client("AIPerf", command, read("request_throughput"), tree=True, requests=read("request_count"))
 
 
 def guidellm(server, seconds, folder):
@@ -202,7 +203,4 @@ def guidellm(server, seconds, folder):
         return value
     rate = read("metrics", "requests_per_second", "successful", "mean")
     count = read("metrics", "request_totals", "successful")
-    return Client("GuideLLM", command, rate, tree=True, requests=count, env=OFFLINE)
-
-
-OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+    return Client("GuideLLM", command, rate, tree=True, requests=count, env={"HF_HUB_OFFLINE": "1"})
