@@ -62,6 +62,11 @@ impl Session {
         &self.screen
     }
 
+    /// What ends runs early when the user asks for it.
+    pub(crate) const fn control(&self) -> &Control {
+        &self.control
+    }
+
     /// Carries a plan out, and keeps and shows what came of it.
     ///
     /// # Errors
@@ -189,7 +194,7 @@ fn open(folder: &Folder, run: &Run, facts: &RunFacts) -> Result<Option<Box<dyn S
 }
 
 /// What the last calibration on this host found. A record that cannot be read is as good as none.
-fn last_calibration() -> Option<CalibrationQuote> {
+pub(crate) fn last_calibration() -> Option<CalibrationQuote> {
     let record = Record::load().ok().flatten()?;
     let (passed, failed) = record.tally();
     Some(CalibrationQuote {

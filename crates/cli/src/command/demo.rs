@@ -1,9 +1,12 @@
 //! `plimsoll demo`: the first thing a new user runs. It needs nothing but this program.
 
+mod added;
+
 use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use plimsoll_gateway::{Gateway, Persona, Spec};
 use plimsoll_mock::Mock;
 use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
 
@@ -14,7 +17,7 @@ use crate::flags::{Output, Talk};
 use crate::session::{Conduct, Session};
 
 const AFTER: &str = "\
-Takes about 12 seconds. The mock provider and the load share this machine's cores, so the numbers show what a report looks like; they say nothing about any real target.";
+Takes about 15 seconds. The mock provider, the reference gateway and the load share this machine's cores, so the numbers show what a report looks like; they say nothing about any real target.";
 
 const PROFILE: &str = "realistic";
 
@@ -40,9 +43,14 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let free_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let mock = Mock::spawn(&mock::everyday()?, free_port)
         .context("the mock provider of the demonstration did not start")?;
-    session.screen().tell(&format!("a mock LLM provider listens on http://{}", mock.addr()));
-    session.screen().tell(&format!("the profile `{PROFILE}` now runs against it: {STAGES}"));
-    let plan = plan(mock.addr())?;
+    let gateway = gateway(mock.addr())?;
+    session.screen().tell(&format!(
+        "a mock LLM provider listens on http://{}, the reference gateway before it on http://{}",
+        mock.addr(),
+        gateway.addr()
+    ));
+    session.screen().tell(&format!("the profile `{PROFILE}` now runs through both: {STAGES}"));
+    let plan = plan(gateway.addr())?;
     // A demonstration is no measurement: a busy machine is told of, and no reason to fail.
     let conduct = Conduct {
         keep: Some(flags.output.keep()),
@@ -51,13 +59,31 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         watch: Vec::new(),
     };
     let exit = session.carry_out(plan, &conduct)?.exit;
+    if exit != Exit::Interrupted {
+        session.screen().tell("and now single requests, through the gateway and past it in turn");
+        let added = added::measure(mock.addr(), gateway.addr(), session.control())?;
+        console::print(&added.map_or_else(String::new, |added| added.text()))?;
+    }
     console::print(NEXT)?;
     Ok(exit)
+}
+
+/// The reference gateway, as an LLM gateway with its layers on.
+fn gateway(provider: SocketAddr) -> Result<Gateway> {
+    let persona = Persona::named("llm").context("the persona of the demonstration is unknown")?;
+    let mut spec = Spec::from_yaml(persona.text)?;
+    spec.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    for upstream in spec.upstreams.values_mut() {
+        upstream.addresses = vec![provider.to_string()];
+    }
+    Gateway::spawn(&spec).context("the gateway of the demonstration did not start")
 }
 
 const NEXT: &str = "
 Next, your own target:
   plimsoll run realistic --target https://gateway.example --vk KEY --model NAME
+  plimsoll suite baseline --quick
+                             what the reference gateway can do on this machine
   plimsoll doctor            what on this host would bend a measurement
   plimsoll profile init      a profile of your own to start from
 ";
