@@ -7,6 +7,7 @@ use plimsoll_profile::Overflow;
 use plimsoll_schedule::Arrival;
 
 use crate::conversation::{Start, converse};
+use crate::hands::Hands;
 use crate::turn::OpenTurn;
 use crate::worker::{Slot, Worker};
 
@@ -65,20 +66,21 @@ async fn dispatch(worker: &Rc<Worker>, at: Moment) -> Held {
     match slot {
         None => never_send(worker, &arrival, at),
         Some(slot) => {
-            tokio::task::spawn_local(serve(Rc::clone(worker), arrival, Start::open(at, slot)));
+            Hands::serve(worker, arrival, Start::open(at, slot));
         }
     }
     held
 }
 
-async fn serve(worker: Rc<Worker>, arrival: Arrival, start: Start) {
+/// Carries an arrival out.
+pub(crate) async fn serve(worker: &Rc<Worker>, arrival: Arrival, start: Start) {
     let conversation = worker
         .run
         .workload
-        .conversation(ConversationKey::arrival(arrival.seq), row(&worker, &arrival));
+        .conversation(ConversationKey::arrival(arrival.seq), row(worker, &arrival));
     let mut watchdog = worker.take_watchdog();
     let connections = Rc::clone(&worker.connections);
-    converse(&worker, conversation, &connections, &mut watchdog, start).await;
+    converse(worker, conversation, &connections, &mut watchdog, start).await;
     worker.give_watchdog(watchdog);
 }
 

@@ -85,6 +85,7 @@ pub(crate) fn assemble(
         lag.merge(&done.pacing_lag);
         arrivals = (arrivals.0 + done.arrivals.0, arrivals.1 + done.arrivals.1);
         health.worker_cpu_shares.push(done.cpu_share);
+        health.worker_cpus.extend(done.cpu.and_then(|cpu| u32::try_from(cpu).ok()));
         health.worker_wait_shares.push(done.wait_share);
         conversations.started += done.conversations.started;
         conversations.finished += done.conversations.finished;

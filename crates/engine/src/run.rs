@@ -6,7 +6,7 @@ use std::sync::{Arc, Barrier};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, StageId};
+use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, StageId, Stripe};
 use plimsoll_metrics::{Cell, Ended, RunFacts, Snapshot};
 use plimsoll_profile::Plan;
 
@@ -15,13 +15,14 @@ use crate::error::EngineError;
 use crate::facts;
 use crate::health::process::{Processes, Watched};
 use crate::health::{Baseline, Peaks};
+use crate::pin;
 use crate::prepare::Prepared;
 use crate::probe::{self, ProbeReport};
 use crate::progress::Progress;
 use crate::result::{RunResult, assemble};
 use crate::sink::{SampleSink, Sink};
 use crate::ticker::Interval;
-use crate::work::{Done, Shared, work};
+use crate::work::{Done, Post, Shared, work};
 
 /// Time between the moment at which every worker is ready and the run's start.
 const LEAD: Nanos = Nanos::from_millis(20);
@@ -127,26 +128,32 @@ impl Crew {
         };
         let (sender, intervals) = channel();
         let mut crew = Self { shared, workers: Vec::new(), intervals };
+        let pins = run.plan().instrument.pin_workers.then(|| pin::places(count)).flatten();
         for index in 0..count {
-            crew.hire_one(index, count, sink, sender.clone())?;
+            let cpu = pins.as_ref().and_then(|pins| pins.get(usize::from(index)).copied());
+            let stripe = crew.stripe(index, count);
+            crew.hire_one(Post { index, stripe, cpu }, sink, sender.clone())?;
         }
         Ok(crew)
     }
 
+    /// The part of the load that one of so many workers carries.
+    fn stripe(&self, index: u16, count: u16) -> Stripe {
+        let shard = self.shared.run.plan.shard;
+        shard.divide(u64::from(index), u64::from(count)).unwrap_or(shard)
+    }
+
     fn hire_one(
         &mut self,
-        index: u16,
-        count: u16,
+        post: Post,
         sink: Option<&Sink>,
         intervals: Sender<Interval>,
     ) -> Result<(), EngineError> {
         let shared = self.shared.clone();
         let outbox = sink.map(Sink::outbox).unwrap_or_default();
-        let shard = shared.run.plan.shard;
-        let stripe = shard.divide(u64::from(index), u64::from(count)).unwrap_or(shard);
         let thread = thread::Builder::new()
-            .name(format!("plimsoll-{index}"))
-            .spawn(move || work(&shared, stripe, outbox, intervals))
+            .name(format!("plimsoll-{}", post.index))
+            .spawn(move || work(&shared, post, outbox, intervals))
             .map_err(EngineError::Thread)?;
         self.workers.push(thread);
         Ok(())

@@ -13,6 +13,7 @@ use crate::control::Control;
 use crate::error::EngineError;
 use crate::health::CpuTime;
 use crate::pacer::{account_for_rest, pace};
+use crate::pin;
 use crate::prepare::Prepared;
 use crate::presence::StagePresence;
 use crate::sink::Outbox;
@@ -37,6 +38,17 @@ pub(crate) struct Shared {
     pub(crate) ready: Arc<Barrier>,
 }
 
+/// What one worker is there for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Post {
+    /// Its number.
+    pub(crate) index: u16,
+    /// Its part of the load.
+    pub(crate) stripe: Stripe,
+    /// The CPU that it is bound to.
+    pub(crate) cpu: Option<usize>,
+}
+
 /// What one worker brings home.
 #[derive(Debug)]
 pub(crate) struct Done {
@@ -49,6 +61,8 @@ pub(crate) struct Done {
     pub(crate) arrivals: (u64, u64),
     pub(crate) conversations: Conversations,
     pub(crate) servers: Vec<Option<String>>,
+    /// The CPU that the worker was bound to.
+    pub(crate) cpu: Option<usize>,
     /// CPU time over wall time.
     pub(crate) cpu_share: f64,
     /// Time ready to run without a CPU over wall time.
@@ -60,18 +74,20 @@ pub(crate) struct Done {
 /// Carries out one worker's part of the run.
 pub(crate) fn work(
     shared: &Shared,
-    stripe: Stripe,
+    post: Post,
     outbox: Outbox,
     intervals: Sender<Interval>,
 ) -> Result<Done, EngineError> {
+    // Before anything is allocated: memory then lies near its CPU.
+    let cpu = post.cpu.filter(|&cpu| pin::bind(cpu));
     // Whatever fails here must fail after the barrier, or the other workers would wait for ever.
     let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
     let runtime = runtime.map_err(EngineError::Worker);
     shared.ready.wait();
     shared.ready.wait();
     let origin = shared.origin.get().copied().unwrap_or_else(|| shared.clock.now());
-    let load = Load { shared, stripe, origin };
-    load.carry_out(runtime?, outbox, intervals)
+    let load = Load { shared, stripe: post.stripe, origin };
+    load.carry_out(runtime?, outbox, intervals).map(|done| Done { cpu, ..done })
 }
 
 /// One worker's part of the load.
@@ -109,6 +125,7 @@ impl Load<'_> {
             arrivals: worker.arrivals(),
             conversations: worker.conversations(),
             servers: worker.servers(),
+            cpu: None,
             cpu_share: used.busy_since(&cpu).as_secs_f64() / wall,
             wait_share: used.waited_since(&cpu).as_secs_f64() / wall,
             until: worker.until.get(),

@@ -19,6 +19,7 @@ use tokio::sync::Semaphore;
 
 use crate::clock::WorkerClock;
 use crate::error::EngineError;
+use crate::hands::Hands;
 use crate::prepare::Prepared;
 use crate::presence::{Presence, StagePresence};
 use crate::sink::Outbox;
@@ -50,6 +51,8 @@ pub(crate) struct Worker {
     pub(crate) scratch: RefCell<Scratch>,
     /// Connections of the open model.
     pub(crate) connections: Rc<Connections>,
+    /// Idle tasks of the open model.
+    pub(crate) hands: Hands,
     connectors: Vec<Connector>,
     arrivals: RefCell<Peekable<ArrivalIter>>,
     slots: Semaphore,
@@ -112,6 +115,7 @@ impl Worker {
                 .map_err(EngineError::Worker)?,
             scratch: RefCell::default(),
             connections: Rc::new(Connections::new(run.plan.lanes.len())),
+            hands: Hands::default(),
             connectors,
             arrivals: RefCell::new(run.schedule.arrivals(stripe).peekable()),
             slots: Semaphore::new(slots.clamp(1, Semaphore::MAX_PERMITS)),

@@ -172,6 +172,7 @@ impl Sparse {
             let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
             distribution.for_each_bucket(&mut |bucket, n| values.push((bucket, count(n))));
         }
+        values.shrink_to_fit();
         Self(values)
     }
 
@@ -191,6 +192,8 @@ impl Sparse {
                 (None, None) => break,
             }
         }
+        // Kept until the end of the run: room to grow would be a third of all memory that grows with time.
+        both.shrink_to_fit();
         self.0 = both;
     }
 

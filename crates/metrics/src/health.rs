@@ -105,6 +105,8 @@ pub struct InstrumentHealth {
     pub timer: Option<String>,
     /// Workers.
     pub workers: Option<u32>,
+    /// The CPUs that workers were bound to, one each; none where the scheduler was free to choose.
+    pub worker_cpus: Vec<u32>,
     /// CPU time over wall time, by worker.
     pub worker_cpu_shares: Vec<f64>,
     /// Time that each worker was ready to run and waited for a CPU, over wall time.

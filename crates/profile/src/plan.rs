@@ -130,6 +130,8 @@ pub struct Instrument {
     pub kernel_timestamps: bool,
     /// How long before an intended start a worker stops sleeping and spins.
     pub spin: Nanos,
+    /// Each worker is bound to a CPU of its own, where there are enough.
+    pub pin_workers: bool,
 }
 
 /// The resolved plan of one run.

@@ -116,7 +116,11 @@ fn plan(
         streams_per_connection: file.streams_per_connection,
         requests_per_connection: file.requests_per_connection,
     };
-    let instrument = Instrument { kernel_timestamps: file.kernel_timestamps, spin: file.spin };
+    let instrument = Instrument {
+        kernel_timestamps: file.kernel_timestamps,
+        spin: file.spin,
+        pin_workers: file.pin_workers,
+    };
     Plan {
         name: file.name.unwrap_or_else(|| profile.name().to_owned()),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),

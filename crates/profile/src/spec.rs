@@ -102,6 +102,10 @@ pub struct ProfileFile {
     #[serde(default = "spin")]
     #[schemars(with = "String", extend("format" = "duration"))]
     pub spin: Nanos,
+    /// Each worker is bound to a CPU of its own, of those that the process may use, if there is more than one and
+    /// enough for all workers. Of use where the target does not share these CPUs.
+    #[serde(default)]
+    pub pin_workers: bool,
     /// How an `https` target is verified, and whether sessions are resumed.
     #[serde(default)]
     pub tls: TlsPlan,

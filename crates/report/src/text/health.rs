@@ -89,8 +89,10 @@ fn workers(health: &InstrumentHealth) -> Option<String> {
     let waited = health.worker_wait_shares.iter().copied().reduce(f64::max).map(format::share);
     let busiest = busiest.map(|share| format!("the busiest used {share} of a CPU"));
     let waited = waited.map(|share| format!("waited for one up to {share} of the time"));
+    let cpus: Vec<_> = health.worker_cpus.iter().map(ToString::to_string).collect();
+    let bound = (!cpus.is_empty()).then(|| format!("each bound to a CPU ({})", cpus.join(", ")));
     let parts: Vec<_> =
-        [Some(workers.to_string()), busiest, waited].into_iter().flatten().collect();
+        [Some(workers.to_string()), bound, busiest, waited].into_iter().flatten().collect();
     Some(parts.join(", "))
 }
 
