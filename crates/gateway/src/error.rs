@@ -24,7 +24,7 @@ pub enum GatewayError {
         source: io::Error,
     },
     /// The address cannot be had: it is taken, not this machine's, or needs more rights.
-    #[error("cannot listen on {addr}: {source}")]
+    #[error("cannot listen on {addr}: {source}; choose a free port, or 0 for any")]
     Listen {
         /// The address.
         addr: SocketAddr,

@@ -8,6 +8,8 @@ fn the_demonstration_needs_nothing_and_passes() {
     let ran = bench.plimsoll(&["demo"]).expect(0);
     assert!(ran.stdout.contains("plimsoll run realistic --target"), "{}", ran.stdout);
     assert!(ran.stderr.contains("a mock LLM provider listens on"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the reference gateway before it"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("What the gateway adds: with one client"), "{}", ran.stdout);
     let summary = bench.summary();
     assert_eq!(summary.scenarios, ["simple", "medium", "complex"]);
     let accounting = summary.accounting();
