@@ -10,6 +10,7 @@ pub(crate) mod mock;
 pub(crate) mod profile;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod suite;
 
 use clap::{Parser, Subcommand};
 
@@ -50,6 +51,9 @@ pub(crate) enum Command {
     Mock(mock::Flags),
     /// Serve as the reference gateway
     Gateway(gateway::Flags),
+    /// Measure a gateway with one command: baseline, layers, policy, quick, tiers
+    #[command(subcommand)]
+    Suite(suite::Which),
     /// Check, show, write and list profiles
     #[command(subcommand)]
     Profile(profile::What),

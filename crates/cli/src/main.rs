@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         Command::Http(flags) => command::http::run(flags),
         Command::Mock(flags) => command::mock::run(flags),
         Command::Gateway(flags) => command::gateway::run(flags),
+        Command::Suite(which) => command::suite::run(which),
         Command::Profile(what) => command::profile::run(what),
         Command::Report(flags) => command::report::run(flags),
         Command::Doctor => command::doctor::run(),

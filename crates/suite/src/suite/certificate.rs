@@ -1,0 +1,23 @@
+//! A certificate for a gateway of ours, for as long as a suite lasts.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::error::SuiteError;
+
+/// Makes a self-signed certificate for the loopback address in a folder, and gives the gateway's setting for it.
+pub(super) fn make(folder: &Path) -> Result<String, SuiteError> {
+    let names = ["localhost", "127.0.0.1"].map(str::to_owned);
+    let path = folder.join("tls-cert.pem");
+    let cannot = |source| SuiteError::Write { path: path.clone(), source };
+    let made = rcgen::generate_simple_self_signed(names).map_err(io::Error::other);
+    let made = made.map_err(cannot)?;
+    let key = folder.join("tls-key.pem");
+    fs::write(&path, made.cert.pem())
+        .and_then(|()| fs::write(&key, made.signing_key.serialize_pem()))
+        .map_err(cannot)?;
+    // JSON is YAML, and quotes whatever is in a path.
+    let paths = serde_json::json!({"cert": path, "key": key});
+    Ok(format!("tls={paths}"))
+}
