@@ -12,7 +12,7 @@ pub const MAX_CHARGES: usize = 8;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Algorithm {
-    /// Counter of this window plus the weighted counter of the one before: 16 bytes per key. See
+    /// A counter for each 1/31 of the window, of which only the oldest is weighted: 144 bytes per key. See
     /// [`Sliding`](crate::Sliding) for how far from exact it is.
     #[default]
     Sliding,

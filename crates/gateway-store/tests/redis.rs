@@ -1,5 +1,6 @@
 //! The same against a real Redis, and what happens when it goes away.
 
+#[expect(dead_code, reason = "the unit tests of the script use more of it")]
 mod server;
 mod shared;
 

@@ -1,67 +1,147 @@
-//! Two counters that stand for a window that slides.
+//! A counter for each slice of a window that slides.
 
 use super::{admitted, refused};
 use crate::{Decision, Limit};
 
-/// The estimate of the requests in the last W is `previous · (W - e) / W + current`, where e is the time
-/// since the current window began: it takes the requests of the window before as evenly spread.
+/// Slices of a window. One less than a power of two: with the slice that is leaving they fill the ring.
+const SLICES: u64 = 31;
+const RING: usize = 32;
+
+/// The window is cut into 31 slices. The last 31 count in full, the one before them by the part of it that
+/// is still inside the window: it alone is taken as evenly spread.
 ///
-/// Exact where they were. Where they were not, it is off by the unevenness: a client that sends a whole
-/// limit just before the end of a window and then all it is given reaches almost twice the limit in a window
-/// of the same length, as with fixed windows; one that sends at the start of a window is held back longer
-/// than it must. Who needs a bound for hostile traffic takes [`Log`](super::Log). Requests that are refused
-/// are not counted. Windows are aligned to the start of the clock.
+/// 144 bytes per key. How far from the exact log: in any 30/31 of a window there are never more than the
+/// limit, so that the rate over time stays below 1 + 1/30 of it. Within one whole window a hostile client
+/// can reach almost twice the limit, once: a whole limit at the very end of a slice is taken as spread over
+/// it, and is given again during the slice that is 31 later, not at its end. Who must exclude that takes
+/// [`Log`](super::Log). The other way round, what came at the start of a slice is held against a client for
+/// up to 1/31 of a window longer than it must. Requests that are refused are not counted. Slices are aligned
+/// to the start of the clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sliding {
-    window: u64,
-    current: u32,
-    previous: u32,
+    /// The newest slice with a place in the ring.
+    slice: u64,
+    /// Of all in the ring.
+    total: u32,
+    /// Of slice n at n modulo 32.
+    counts: [u32; RING],
+}
+
+/// A time, as a slice and the position in it.
+#[derive(Clone, Copy)]
+struct Place {
+    slice: u64,
+    /// In 1/31 ns, below the window's nanoseconds: so that nothing is rounded.
+    position: u64,
+}
+
+impl Place {
+    fn new(limit: &Limit, now: u64) -> Self {
+        let window = limit.window_nanos();
+        // No overflow: a window is below 2^55 ns.
+        let scaled = now % window * SLICES;
+        Self { slice: now / window * SLICES + scaled / window, position: scaled % window }
+    }
+
+    /// Nanoseconds until a position in a slice that is `ahead` of this one, rounded up.
+    fn until(self, ahead: u64, position: u64, limit: &Limit) -> u128 {
+        let target = ahead * limit.window_nanos() + position;
+        u128::from(target.saturating_sub(self.position).div_ceil(SLICES))
+    }
 }
 
 impl Sliding {
-    fn aged(self, limit: &Limit, now: u64) -> Self {
-        let window = now / limit.window_nanos();
-        match window.checked_sub(self.window) {
-            None | Some(0) => self,
-            Some(1) => Self { window, current: 0, previous: self.current },
-            Some(_) => Self { window, current: 0, previous: 0 },
+    /// Where a time is, not before the newest slice.
+    fn place(&self, limit: &Limit, now: u64) -> Place {
+        let place = Place::new(limit, now);
+        if place.slice < self.slice { Place { slice: self.slice, position: 0 } } else { place }
+    }
+
+    /// What was counted in a slice; nothing in one that is too old or still to come.
+    fn count(&self, slice: u64) -> u32 {
+        let known = slice <= self.slice && self.slice - slice <= SLICES;
+        if known { self.counts[index(slice)] } else { 0 }
+    }
+
+    /// Of all from the slice that is leaving to this one.
+    fn total(&self, slice: u64) -> u32 {
+        let gone = slice.saturating_sub(self.slice);
+        if gone > SLICES {
+            return 0;
         }
+        let leaving = (1..=gone).map(|step| self.counts[index(self.slice + step)]);
+        self.total - leaving.sum::<u32>()
     }
 
     /// What a request would be told.
     pub fn peek(&self, limit: &Limit, now: u64) -> Decision {
-        let aged = self.aged(limit, now);
-        let length = u128::from(limit.window_nanos());
-        let start = u128::from(aged.window) * length;
-        let left = length - u128::from(now).saturating_sub(start).min(length);
-        // All in units of 1/W of a request, so that nothing is rounded.
-        let load = u128::from(aged.previous) * left + u128::from(aged.current) * length;
-        let after = load + length;
-        if let Some(free) = (u128::from(limit.requests()) * length).checked_sub(after) {
-            return admitted(limit, free / length, left + length);
+        let place = self.place(limit, now);
+        let leaving = place.slice.checked_sub(SLICES).map_or(0, |slice| self.count(slice));
+        let total = self.total(place.slice);
+        let taken = u64::from(total - leaving) + weight(leaving, limit, place.position);
+        match u64::from(limit.requests()).checked_sub(taken) {
+            Some(free @ 1..) => {
+                admitted(limit, u128::from(free - 1), place.until(SLICES + 1, 0, limit))
+            }
+            _ => refused(limit, self.reset(place, limit), self.wait(place, total, limit)),
         }
-        let reset = if aged.current > 0 { left + length } else { left };
-        refused(limit, reset, aged.wait(limit.requests(), length, left))
     }
 
-    /// The time until the estimate leaves room for one, when it does not now.
-    fn wait(self, requests: u32, length: u128, left: u128) -> u128 {
-        match requests.checked_sub(self.current) {
-            // Room within this window, as soon as the one before weighs little enough.
-            Some(free @ 1..) => left.saturating_sub(weight(free - 1, self.previous, length)),
-            // In the next window, in which the current one is the one before.
-            _ => left + length - weight(requests - 1, self.current, length),
+    /// The time until nothing counts any more.
+    fn reset(&self, place: Place, limit: &Limit) -> u128 {
+        let ages = 0..=SLICES.min(place.slice);
+        let age = ages.into_iter().find(|age| self.count(place.slice - age) > 0);
+        age.map_or(0, |age| place.until(SLICES + 1 - age, 0, limit))
+    }
+
+    /// The time until there is room for one, when there is none now: the slices leave one by one.
+    fn wait(&self, place: Place, total: u32, limit: &Limit) -> u128 {
+        let window = limit.window_nanos();
+        let mut counted = total;
+        for ahead in 0..=SLICES {
+            let slice = (place.slice + ahead).checked_sub(SLICES);
+            let leaving = slice.map_or(0, |slice| self.count(slice));
+            counted -= leaving;
+            if let Some(free @ 1..) = limit.requests().checked_sub(counted) {
+                let share = u128::from(free - 1) * u128::from(window) / u128::from(leaving.max(1));
+                let left = u64::try_from(share).unwrap_or(window).min(window);
+                // With nothing leaving there is room as soon as the slice begins.
+                let position = if leaving == 0 { 0 } else { window - left };
+                return place.until(ahead, position, limit);
+            }
         }
+        place.until(SLICES + 1, 0, limit)
     }
 
     /// Counts a request.
     pub fn charge(&mut self, limit: &Limit, now: u64) {
-        *self = self.aged(limit, now);
-        self.current = self.current.saturating_add(1);
+        let slice = self.place(limit, now).slice;
+        self.total = self.total(slice);
+        for step in 1..=(slice - self.slice).min(RING as u64) {
+            self.counts[index(self.slice + step)] = 0;
+        }
+        self.slice = slice;
+        if let Some(total) = self.total.checked_add(1) {
+            self.total = total;
+            self.counts[index(slice)] += 1;
+        }
     }
 }
 
-/// The part of a window with which `count` requests weigh no more than `free`.
-fn weight(free: u32, count: u32, length: u128) -> u128 {
-    (u128::from(free) * length / u128::from(count.max(1))).min(length)
+/// What is left of a slice that leaves, in requests, rounded up.
+fn weight(count: u32, limit: &Limit, position: u64) -> u64 {
+    let (window, count) = (limit.window_nanos(), u64::from(count));
+    let left = window - position;
+    // Division of 128 bits is slow and seldom needed.
+    match count.checked_mul(left) {
+        Some(product) => product.div_ceil(window),
+        None => {
+            let product = u128::from(count) * u128::from(left);
+            u64::try_from(product.div_ceil(u128::from(window))).unwrap_or(count)
+        }
+    }
+}
+
+fn index(slice: u64) -> usize {
+    usize::try_from(slice % RING as u64).unwrap_or(0)
 }

@@ -4,6 +4,8 @@
 local now = clock(ARGV[1])
 local whole = function(number) return string.format('%.0f', number) end
 local ceil, floor, max, min = math.ceil, math.floor, math.max, math.min
+-- Of a sliding window.
+local slices = 31
 
 -- Two or three numbers kept as a string.
 local function read(key)
@@ -30,21 +32,44 @@ function count.fixed(key, limit, window)
   return used < limit, limit - used - 1, left, left, function() write(key, left, at, used + 1) end
 end
 
+-- Kept: the newest slice, then the counts of it and those before it, zeros at the end left out.
 function count.sliding(key, limit, window)
-  local at, current, previous = read(key)
+  local kept = {}
+  for number in string.gmatch(redis.call('GET', key) or '', '%d+') do kept[#kept + 1] = tonumber(number) end
+  local at = table.remove(kept, 1) or 0
   local index = floor(now / window)
-  if index == at + 1 then at, current, previous = index, 0, current
-  elseif index > at then at, current, previous = index, 0, 0 end
-  local left = window - min(window, max(0, now - at * window))
-  local free = limit * window - previous * left - current * window - window
-  local store = function() write(key, left + window, at, current + 1, previous) end
-  if free >= 0 then return true, floor(free / window), left + window, 0, store end
-  local reset = current > 0 and left + window or left
-  local weight = function(room, of) return min(window, floor(room * window / max(1, of))) end
-  local retry
-  if current < limit then retry = max(0, left - weight(limit - current - 1, previous))
-  else retry = left + window - weight(limit - 1, current) end
-  return false, 0, reset, retry
+  local scaled = (now - index * window) * slices
+  local slice, position = index * slices + floor(scaled / window), scaled % window
+  if slice < at then slice, position = at, 0 end
+  -- By age in slices; only the oldest is weighted, because it is leaving the window.
+  local counts, total, newest, oldest = {}, 0, slices, 0
+  for age = slices, 0, -1 do
+    counts[age] = kept[age - (slice - at) + 1] or 0
+    total = total + counts[age]
+    if counts[age] > 0 then newest, oldest = age, max(oldest, age) end
+  end
+  local until_ = function(ahead, place) return max(0, ceil((ahead * window + place - position) / slices)) end
+  local leaving = counts[slices]
+  local taken = total - leaving + ceil(leaving * (window - position) / window)
+  if taken < limit then
+    local whole_window = until_(slices + 1, 0)
+    return true, limit - taken - 1, whole_window, 0, function()
+      counts[0] = counts[0] + 1
+      local text = table.concat(counts, ' ', 0, oldest)
+      redis.call('SET', key, whole(slice) .. ' ' .. text, 'PX', whole(max(1, ceil(whole_window / 1000))))
+    end
+  end
+  local retry, counted = 0, total
+  for ahead = 0, slices do
+    leaving = counts[slices - ahead]
+    counted = counted - leaving
+    if counted < limit then
+      local left = leaving == 0 and window or floor((limit - counted - 1) * window / leaving)
+      retry = until_(ahead, window - min(window, left))
+      break
+    end
+  end
+  return false, 0, until_(slices + 1 - newest, 0), retry
 end
 
 function count.log(key, limit, window)
