@@ -5,14 +5,16 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Response, StatusCode, Uri, Version};
+use plimsoll_gateway_dialect::{Crossing, Dialect, Endpoint, Streaming};
 use plimsoll_gateway_policy::Reading;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::body::{Body, Upload};
+use crate::body::Body;
 use crate::clock;
 use crate::exchange::Exchange;
 use crate::guard::{Blocked, Guard};
+use crate::llm::Question;
 use crate::refusal::Refusal;
 use crate::router::Proxy;
 use crate::service::{
@@ -126,18 +128,29 @@ async fn complete(
     let proxy = provider(exchange)?;
     let model = ask.context.get("model").and_then(Value::as_str).unwrap_or(DEFAULT_MODEL);
     let prompt = json!({"model": model, "messages": [{"role": "user", "content": query}]});
+    let question = Question {
+        endpoint: Endpoint::Chat,
+        streaming: Streaming::No,
+        body: Bytes::from(prompt.to_string()),
+        prompt_tokens: 0,
+        max_tokens: None,
+        crossing: Crossing::between(Dialect::OpenAi, proxy.upstream.dialect.into()),
+    };
     let mut parts = hyper::Request::new(()).into_parts().0;
     (parts.method, parts.version) = (Method::POST, Version::HTTP_11);
     parts.uri = Uri::from_static("/v1/chat/completions");
     parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let key = headers.get(hyper::header::AUTHORIZATION).cloned();
     parts.headers.extend(key.map(|key| (hyper::header::AUTHORIZATION, key)));
-    let upload = Upload::Full(Bytes::from(prompt.to_string()));
-    let reply = forward::send(exchange, &proxy, parts, upload).await?;
+    let reply = crate::llm::ask(exchange, parts, &question, &proxy).await?;
     let status = reply.response.status();
-    let (_, body) = reply.collect(exchange).await?;
+    let (_, mut body) = reply.collect(exchange).await?;
     if !status.is_success() {
         return Err(Refusal::bad_gateway(format!("the provider answered {status}")));
+    }
+    if let Some(crossing) = question.crossing {
+        let said = crossing.answer(&body, clock::unix_ms() / 1_000);
+        body = Bytes::from(said.map_err(|error| Refusal::bad_gateway(error.to_string()))?);
     }
     let said: Value = serde_json::from_slice(&body)
         .map_err(|_| Refusal::bad_gateway("the provider's answer is not JSON"))?;

@@ -111,7 +111,7 @@ pub(crate) async fn open(
         Grant::Reserved(reservation) => Ok(Some(Tab { reservation, prompt })),
         Grant::Refused(state) => {
             let mut refusal = Refusal::over_budget("the tenant's budget is spent");
-            refusal.headers.push(remaining(&state));
+            refusal.headers.push(remaining(&exchange.config, &state));
             Err(refusal)
         }
     }
@@ -132,9 +132,13 @@ impl Tab {
     }
 }
 
-/// The quota header.
-pub(crate) fn remaining(state: &BudgetState) -> (HeaderName, HeaderValue) {
-    (HeaderName::from_static("x-quota-remaining"), state.remaining.into())
+/// The quota header, in tokens or dollars.
+pub(crate) fn remaining(config: &Config, state: &BudgetState) -> (HeaderName, HeaderValue) {
+    let name = HeaderName::from_static("x-quota-remaining");
+    let in_dollars = config.budgets.as_ref().is_some_and(|budgets| budgets.unit == BudgetUnit::Usd);
+    let dollars = in_dollars.then(|| format!("{:.6}", state.remaining as f64 / MICRO));
+    let dollars = dollars.and_then(|dollars| HeaderValue::try_from(dollars).ok());
+    (name, dollars.unwrap_or_else(|| state.remaining.into()))
 }
 
 /// `GET /v1/budget/{tenant}`.

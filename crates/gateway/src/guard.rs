@@ -92,15 +92,20 @@ impl From<Box<Blocked>> for Refusal {
     }
 }
 
+/// How severe an action of this name is.
+fn rank(name: &str) -> usize {
+    let ladder = [Action::Allow, Action::Log, Action::Warn, Action::Redact, Action::Block];
+    ladder.iter().position(|action| action.name() == name).unwrap_or_default()
+}
+
 /// Enters a verdict into the books; of several texts the severest one stays.
 fn note(exchange: &mut Exchange, verdict: &Verdict<'_>) {
     let meters = &exchange.worker.shared().meters;
     for found in &verdict.matches {
         meters.verdict(found.category.name(), found.action.name());
     }
-    let rank = |name: Option<&str>| Action::Block.name() == name.unwrap_or_default();
     let notes = exchange.notes();
-    if !rank(notes.verdict) {
+    if rank(verdict.action.name()) >= notes.verdict.map_or(0, rank) {
         notes.verdict = Some(verdict.action.name());
     }
     notes.rules.extend(verdict.matches.iter().map(|found| found.rule_id.to_string()));

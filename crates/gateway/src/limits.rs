@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use hyper::header::{HeaderName, HeaderValue, RETRY_AFTER};
-use plimsoll_gateway_store::{Algorithm, Charge, Decision, Limit, Subject};
+use plimsoll_gateway_store::{Algorithm, Charge, Decision, Limit, MAX_CHARGES, Subject};
 
 use crate::clock;
 use crate::exchange::Exchange;
@@ -24,6 +24,9 @@ pub(crate) struct Shared {
 /// In words, for a window that cannot be counted in.
 pub(crate) fn read(specs: &[RateLimitSpec]) -> Result<Vec<Shared>, String> {
     let limited = specs.iter().filter_map(|spec| Some((spec, NonZeroU32::new(spec.requests)?)));
+    if limited.clone().count() > MAX_CHARGES {
+        return Err(format!("rate_limits: at most {MAX_CHARGES} at once"));
+    }
     limited
         .map(|(spec, requests)| {
             let limit = Limit::new(requests, spec.window.0, spec.algorithm.into());

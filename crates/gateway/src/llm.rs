@@ -51,7 +51,8 @@ impl From<DialectSpec> for Dialect {
 }
 
 /// The dialect of a path, whose envelope the caller expects.
-pub(crate) fn dialect_of(path: &str) -> Dialect {
+pub(crate) fn dialect_of(path: &str, proxy: &Proxy) -> Dialect {
+    let path = stripped(path, proxy.strip.as_deref());
     Endpoint::of_path(path).map_or(Dialect::OpenAi, Endpoint::dialect)
 }
 
@@ -80,6 +81,11 @@ async fn take(
     let path = stripped(parts.uri.path(), proxy.strip.as_deref());
     let endpoint = Endpoint::of_path(path)
         .ok_or_else(|| Refusal::not_found(format!("`{path}` is no endpoint of an LLM")))?;
+    let upstream = Dialect::from(proxy.upstream.dialect);
+    if endpoint.counterpart(upstream).is_none() {
+        let why = format!("`{path}` cannot be said in the dialect of the route's upstream");
+        return Err(Refusal::not_found(why));
+    }
     let config = Arc::clone(&exchange.config);
     let body = forward::collect(&config, body).await?;
     exchange.received = body.len() as u64;
@@ -88,19 +94,12 @@ async fn take(
         exchange.notes().model = Some(peek.model().to_owned());
     }
     let (streaming, max_tokens) = (peek.streaming(), peek.max_tokens());
-    let prompt_tokens = if config.budgets.is_some() || proxy_differs(proxy, endpoint) {
-        peek.prompt_tokens()
-    } else {
-        0
-    };
+    let crossing = Crossing::between(endpoint.dialect(), upstream);
+    let counts = config.budgets.is_some() || crossing.is_some();
+    let prompt_tokens = if counts { peek.prompt_tokens() } else { 0 };
     let changed = judge(exchange, &peek)?;
-    let crossing = Crossing::between(endpoint.dialect(), proxy.upstream.dialect.into());
     let body = changed.map_or(body, Bytes::from);
     Ok(Question { endpoint, streaming, body, prompt_tokens, max_tokens, crossing })
-}
-
-fn proxy_differs(proxy: &Proxy, endpoint: Endpoint) -> bool {
-    endpoint.dialect() != Dialect::from(proxy.upstream.dialect)
 }
 
 fn stripped<'a>(path: &'a str, prefix: Option<&str>) -> &'a str {
@@ -152,8 +151,9 @@ pub(crate) async fn ask(
             Bytes::from(body.map_err(|error| wrong(&error))?)
         }
     };
-    // Answers are looked into: they must not be compressed.
-    if exchange.config.looks_into_answers() {
+    // Answers that are looked into must not be compressed, nor those that are kept for other callers.
+    let kept = exchange.config.spec.cache.is_some();
+    if kept || question.crossing.is_some() || exchange.config.looks_into_answers() {
         parts.headers.remove(hyper::header::ACCEPT_ENCODING);
     }
     forward::send(exchange, proxy, parts, Upload::Full(body)).await

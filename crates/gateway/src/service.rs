@@ -78,7 +78,7 @@ fn stray(worker: &Rc<Worker>, config: &Arc<Config>) -> Response<Body> {
 
 fn voice(config: &Config, route: &Route, path: &str) -> Voice {
     match &route.handler {
-        Handler::Proxy(proxy) if proxy.llm => Voice::Llm(crate::llm::dialect_of(path)),
+        Handler::Proxy(proxy) if proxy.llm => Voice::Llm(crate::llm::dialect_of(path, proxy)),
         _ => config.voice,
     }
 }

@@ -41,7 +41,11 @@ impl Ready {
         exchange.status = response.status();
         match response.body_mut() {
             Body::Relay(relay) => relay.account_to(exchange),
-            _ => crate::service::close(&mut exchange, &response),
+            Body::Pieces(pieces) => {
+                pieces.iter().for_each(|piece| exchange.sent(piece.len()));
+                exchange.finish(true);
+            }
+            Body::Full(_) => crate::service::close(&mut exchange, &response),
         }
         response
     }
@@ -79,8 +83,14 @@ pub(super) async fn relay(
     if stream && !opaque {
         shape(exchange, question, &mut relay);
     }
-    if let Some(keep) = keep {
-        relay.tap(Box::new(Recorder::new(keep, parts.headers.get(CONTENT_TYPE).cloned())));
+    match keep {
+        // Kept without its encoding nobody could read it.
+        Some(keep) if opaque => keep.not(),
+        Some(keep) => {
+            let kind = parts.headers.get(CONTENT_TYPE).cloned();
+            relay.tap(Box::new(Recorder::new(keep, kind, bill)));
+        }
+        None => {}
     }
     if relay.is_changed() {
         parts.headers.remove(CONTENT_LENGTH);

@@ -14,7 +14,7 @@ use ring::digest::{Context, SHA256};
 use tokio::time::timeout;
 
 use super::answer::{self, Ready};
-use super::settle::soon;
+use super::settle::{Bill, soon};
 use super::{Question, ask, pay, wrong};
 use crate::body::{Body, Broken};
 use crate::budget::{Tab, remaining};
@@ -36,7 +36,7 @@ pub(super) async fn serve(
     proxy: &Proxy,
 ) -> Result<Ready, Refusal> {
     let tab = pay(exchange, &question).await?;
-    let quota = tab.as_ref().map(|tab| remaining(tab.state()));
+    let quota = tab.as_ref().map(|tab| remaining(&exchange.config, tab.state()));
     let mut ready = Box::pin(find(exchange, parts, question, (proxy, tab))).await?;
     ready.extra.extend(quota);
     Ok(ready)
@@ -48,8 +48,11 @@ async fn find(
     question: Question,
     (proxy, tab): (&Proxy, Option<Tab>),
 ) -> Result<Ready, Refusal> {
-    let Some(key) = key(exchange, &parts, &question)? else {
-        return fetch(exchange, parts, (question, proxy), (tab, None)).await;
+    let Some(key) = key(exchange, &parts, &question, &proxy.upstream.name)? else {
+        let mut ready = fetch(exchange, parts, (question, proxy), (tab, None)).await?;
+        let cached = exchange.config.spec.cache.is_some();
+        ready.extra.extend(cached.then(|| header("bypass")));
+        return Ok(ready);
     };
     let worker = Rc::clone(&exchange.worker);
     let lead = match worker.store().lookup(clock::now(), key).await {
@@ -76,6 +79,7 @@ fn key(
     exchange: &mut Exchange,
     parts: &Parts,
     question: &Question,
+    upstream: &str,
 ) -> Result<Option<CacheKey>, Refusal> {
     let config = Arc::clone(&exchange.config);
     let Some(cache) = &config.spec.cache else { return Ok(None) };
@@ -84,13 +88,16 @@ fn key(
         return Ok(None);
     }
     let tenant = exchange.tenant.as_deref().unwrap_or_default();
-    digest(tenant, question).map(Some).map_err(|error| wrong(&error))
+    digest([tenant, upstream], question).map(Some).map_err(|error| wrong(&error))
 }
 
-fn digest(tenant: &str, question: &Question) -> Result<CacheKey, DialectError> {
+/// Tenants share no answers, nor do upstreams.
+fn digest(apart: [&str; 2], question: &Question) -> Result<CacheKey, DialectError> {
     let mut hash = Context::new(&SHA256);
-    hash.update(&(tenant.len() as u64).to_be_bytes());
-    hash.update(tenant.as_bytes());
+    for name in apart {
+        hash.update(&(name.len() as u64).to_be_bytes());
+        hash.update(name.as_bytes());
+    }
     write_cache_key(question.endpoint, &question.body, |bytes| hash.update(bytes))?;
     let mut key = [0; 32];
     key.copy_from_slice(hash.finish().as_ref());
@@ -173,13 +180,15 @@ impl Keep {
 pub(super) struct Recorder {
     keep: Option<Keep>,
     kind: Option<HeaderValue>,
+    bill: Rc<Bill>,
     frames: Vec<Bytes>,
     size: usize,
 }
 
 impl Recorder {
-    pub(super) const fn new(keep: Keep, kind: Option<HeaderValue>) -> Self {
-        Self { keep: Some(keep), kind, frames: Vec::new(), size: 0 }
+    /// The bill says whether the answer was whole.
+    pub(super) const fn new(keep: Keep, kind: Option<HeaderValue>, bill: Rc<Bill>) -> Self {
+        Self { keep: Some(keep), kind, bill, frames: Vec::new(), size: 0 }
     }
 }
 
@@ -201,8 +210,10 @@ impl Tap for Recorder {
 
     /// Only what is whole is kept; dropped before, the duty passes to one of those who wait.
     fn end(&mut self) -> Result<Bytes, Broken> {
-        if let Some(keep) = self.keep.take() {
-            keep.fill(self.kind.as_ref(), std::mem::take(&mut self.frames));
+        match self.keep.take() {
+            Some(keep) if self.bill.is_truncated() => keep.not(),
+            Some(keep) => keep.fill(self.kind.as_ref(), std::mem::take(&mut self.frames)),
+            None => {}
         }
         Ok(Bytes::new())
     }

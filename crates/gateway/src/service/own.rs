@@ -64,7 +64,14 @@ fn typed(body: Body) -> Response<Body> {
     response
 }
 
+/// Where errors are plain text, so is this.
 fn health(config: &Config) -> Response<Body> {
+    if config.voice == Voice::Plain {
+        let mut response = Response::new(Body::text("OK"));
+        let kind = HeaderValue::from_static("text/plain; charset=utf-8");
+        response.headers_mut().insert(CONTENT_TYPE, kind);
+        return response;
+    }
     let told =
         json!({"status": "ok", "service": config.name, "version": env!("CARGO_PKG_VERSION")});
     answer_json(StatusCode::OK, told.to_string())
