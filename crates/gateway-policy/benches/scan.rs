@@ -58,3 +58,48 @@ fn scrub_a_body(bencher: Bencher<'_, '_>) {
         scrubber.feed(black_box(PROMPT.as_bytes())).len() + scrubber.finish().len()
     });
 }
+
+/// Words such as load tests send: English-like, lower case, in no order that means anything.
+fn words(bytes: usize) -> String {
+    let own: Vec<&str> = PROMPT.split(' ').collect();
+    let mut state = 1_usize;
+    let mut text = String::with_capacity(bytes + 16);
+    while text.len() < bytes {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let word = own.get((state >> 33) % own.len()).copied().unwrap_or_default();
+        text.extend(word.chars().filter(char::is_ascii_alphabetic).map(|c| c.to_ascii_lowercase()));
+        text.push(' ');
+    }
+    text
+}
+
+/// 128 and 12,500 tokens.
+#[divan::bench(args = [600, 60_000])]
+fn synthetic_words(bencher: Bencher<'_, '_>, bytes: usize) {
+    scan(bencher, &words(bytes), Reading::Text);
+}
+
+/// 100 kB of what costs most for its length: time must stay linear.
+#[divan::bench(args = ["1", "'", "/*", "' or ", "union select ", "a@b.", "%25", "ignore previous ", "(", "1 "])]
+fn hostile(bencher: Bencher<'_, '_>, piece: &str) {
+    scan(bencher, &piece.repeat(100_000 / piece.len()), Reading::Query);
+}
+
+/// A tenth of the length of [`hostile`], to see the growth.
+#[divan::bench(args = ["1", "'", "/*", "' or ", "union select ", "a@b.", "%25", "ignore previous ", "(", "1 "])]
+fn hostile_tenth(bencher: Bencher<'_, '_>, piece: &str) {
+    scan(bencher, &piece.repeat(10_000 / piece.len()), Reading::Query);
+}
+
+#[divan::bench]
+fn scrub_frames(bencher: Bencher<'_, '_>) {
+    let Ok(policy) = Policy::builtin() else { return };
+    let mut scrubber = Scrubber::new(Arc::new(policy));
+    let frame = "data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"choices\":\
+[{\"index\":0,\"delta\":{\"content\":\" dinner\"},\"finish_reason\":null}]}\n\n";
+    let body = frame.repeat(100);
+    bencher
+        .counter(BytesCount::of_str(&body))
+        .bench_local(|| scrubber.feed(black_box(body.as_bytes())).len() + scrubber.finish().len());
+}

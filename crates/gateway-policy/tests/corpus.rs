@@ -19,6 +19,7 @@ fn column(category: Option<Category>) -> usize {
     Category::ALL.iter().position(|known| Some(*known) == category).map_or(0, |at| at + 1)
 }
 
+#[expect(clippy::print_stdout, reason = "the figures are read in the output of the test")]
 fn print_matrix(policy: &Policy) {
     let names = |at: usize| if at == 0 { "normal" } else { Category::ALL[at - 1].name() };
     let mut counts = [[0_usize; 6]; 6];
@@ -26,17 +27,12 @@ fn print_matrix(policy: &Policy) {
         let seen = found(&judge(policy, entry), entry.category);
         counts[column(entry.category)][column(seen)] += 1;
     }
-    println!(
-        "{:>17} {}",
-        "is \\ judged",
-        (0..6).map(|at| format!("{:>17}", names(at))).collect::<String>()
-    );
-    for (at, row) in counts.iter().enumerate() {
-        println!(
-            "{:>17} {}",
-            names(at),
-            row.iter().map(|n| format!("{n:>17}")).collect::<String>()
-        );
+    let row = |name: &str, cells: [String; 6]| {
+        println!("{name:>17} {}", cells.map(|cell| format!("{cell:>17}")).concat());
+    };
+    row("is \\ judged", std::array::from_fn(|at| names(at).to_owned()));
+    for (at, counted) in counts.iter().enumerate() {
+        row(names(at), counted.map(|count| count.to_string()));
     }
 }
 

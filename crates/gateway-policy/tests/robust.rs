@@ -6,6 +6,7 @@ use plimsoll_gateway_policy::corpus::entries;
 use plimsoll_gateway_policy::{Action, Actions, MASK, Policy, Reading, Scrubber, TextScrubber};
 use proptest::prelude::*;
 
+#[expect(clippy::unwrap_used, reason = "rules that do not load fail every test")]
 static POLICY: LazyLock<Arc<Policy>> = LazyLock::new(|| Arc::new(Policy::builtin().unwrap()));
 
 fn scrub(bytes: &[u8], sizes: &[usize]) -> Vec<u8> {
@@ -22,6 +23,7 @@ fn scrub(bytes: &[u8], sizes: &[usize]) -> Vec<u8> {
     output
 }
 
+#[expect(clippy::unwrap_used, reason = "output that is not UTF-8 fails the test")]
 fn whole(text: &str) -> String {
     String::from_utf8(scrub(text.as_bytes(), &[])).unwrap()
 }
