@@ -73,6 +73,10 @@ async fn answer(
     let (parts, body) = request.into_parts();
     let body = forward::collect(&config, body).await?;
     exchange.received = body.len() as u64;
+    // A list would pass for an object with its members in order.
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        return Err(Refusal::bad_request("the body is not a JSON object"));
+    }
     let ask: Ask = serde_json::from_slice(&body).map_err(|error| {
         Refusal::bad_request(format!("the body is not the JSON of a query: {error}"))
     })?;
