@@ -14,7 +14,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sizes {
-    /// Keys with rate limits in use at once; about 150 bytes each.
+    /// Keys with rate limits in use at once; about 280 bytes each.
     pub keys: usize,
     /// Tenants with budgets in use at once; about 150 bytes each.
     pub tenants: usize,

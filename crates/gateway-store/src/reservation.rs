@@ -65,8 +65,9 @@ impl Drop for Reservation {
             Some(Hold::Embedded(store, account)) => store.ledger.release(&account, self.estimate),
             Some(Hold::Redis(store, account, id)) if id > 0 => {
                 let estimate = self.estimate;
+                let release = async move { store.settle(&account, id, estimate, 0).await };
                 if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-                    runtime.spawn(async move { store.settle(&account, id, estimate, 0).await });
+                    runtime.spawn(release);
                 }
             }
             _ => {}

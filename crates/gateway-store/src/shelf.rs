@@ -166,7 +166,9 @@ mod tests {
         let home = |number: &u32| std::ptr::eq(shelf.shard(&key(*number)), shelf.shard(&key(0)));
         let same: Vec<u32> = (0..1_000).filter(home).take(11).collect();
         let (last, first_ten) = same.split_last().unwrap();
-        first_ten.iter().for_each(|&number| shelf.keep(key(number), number, 100, u64::MAX));
+        for &number in first_ten {
+            shelf.keep(key(number), number, 100, u64::MAX);
+        }
         assert_eq!(shelf.find(&key(first_ten[0]), 0), Some(first_ten[0]), "used: goes last");
         shelf.keep(key(*last), *last, 100, u64::MAX);
         assert_eq!(shelf.find(&key(first_ten[0]), 0), Some(first_ten[0]));

@@ -64,17 +64,13 @@ impl<V> Table<V> {
     fn place(&mut self, digest: Digest, now: u64, value: V) -> usize {
         self.epochs += 1;
         let slot = Slot { digest, idle_from: 0, used: 0, epoch: self.epochs, value };
-        let at = match self.victim(now) {
-            Some(at) => {
-                let old = std::mem::replace(&mut self.slots[at], slot);
-                self.index.remove(&old.digest);
-                at
-            }
-            None => {
-                self.slots.push(slot);
-                self.slots.len() - 1
-            }
-        };
+        let at = self.victim(now).unwrap_or(self.slots.len());
+        if let Some(old) = self.slots.get_mut(at) {
+            let old = std::mem::replace(old, slot);
+            self.index.remove(&old.digest);
+        } else {
+            self.slots.push(slot);
+        }
         self.index.insert(digest, at);
         at
     }

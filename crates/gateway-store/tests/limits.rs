@@ -1,4 +1,5 @@
 //! The limiter against models that share nothing with it, in memory.
+#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 use plimsoll_gateway_store::{Algorithm, Charge, Embedded, Limit, Limiter, Meter, Sizes, Subject};
 use std::num::NonZeroU32;

@@ -1,4 +1,11 @@
 //! Budgets, the cache, and single flight, in memory and across runtimes.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::excessive_nesting,
+    reason = "tests may fail loudly, and start tasks in threads"
+)]
 
 mod shared;
 

@@ -103,11 +103,7 @@ impl Sliding {
             let leaving = slice.map_or(0, |slice| self.count(slice));
             counted -= leaving;
             if let Some(free @ 1..) = limit.requests().checked_sub(counted) {
-                let share = u128::from(free - 1) * u128::from(window) / u128::from(leaving.max(1));
-                let left = u64::try_from(share).unwrap_or(window).min(window);
-                // With nothing leaving there is room as soon as the slice begins.
-                let position = if leaving == 0 { 0 } else { window - left };
-                return place.until(ahead, position, limit);
+                return place.until(ahead, window - share(free - 1, leaving, window), limit);
             }
         }
         place.until(SLICES + 1, 0, limit)
@@ -133,13 +129,20 @@ fn weight(count: u32, limit: &Limit, position: u64) -> u64 {
     let (window, count) = (limit.window_nanos(), u64::from(count));
     let left = window - position;
     // Division of 128 bits is slow and seldom needed.
-    match count.checked_mul(left) {
-        Some(product) => product.div_ceil(window),
-        None => {
-            let product = u128::from(count) * u128::from(left);
-            u64::try_from(product.div_ceil(u128::from(window))).unwrap_or(count)
-        }
+    if let Some(product) = count.checked_mul(left) {
+        return product.div_ceil(window);
     }
+    let product = u128::from(count) * u128::from(left);
+    u64::try_from(product.div_ceil(u128::from(window))).unwrap_or(count)
+}
+
+/// The part of a slice with which `count` requests weigh no more than `free`: all of it if there are none.
+fn share(free: u32, count: u32, window: u64) -> u64 {
+    if count == 0 {
+        return window;
+    }
+    let share = u128::from(free) * u128::from(window) / u128::from(count);
+    u64::try_from(share).map_or(window, |share| share.min(window))
 }
 
 fn index(slice: u64) -> usize {

@@ -89,7 +89,9 @@ pub(crate) fn spend_from_threads(backend: &Backend, each: u64) -> u64 {
             })
         })
         .collect();
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    for thread in threads {
+        thread.join().unwrap();
+    }
     let state =
         block_on(async { backend.attach().await.budget(1, subject, &budget).await.unwrap() });
     assert_eq!(state.reserved, 0);
@@ -121,7 +123,9 @@ pub(crate) fn one_leader(backend: &Backend) {
                 })
             })
             .collect();
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        for thread in threads {
+            thread.join().unwrap();
+        }
         assert_eq!(leaders.load(SeqCst), 1, "round {round}");
     }
     assert_eq!(backend.flights(), 0);
