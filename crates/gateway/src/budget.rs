@@ -40,8 +40,8 @@ impl Budgets {
     /// In words, for numbers that make no sense.
     pub(crate) fn new(spec: &BudgetSpec) -> Result<Self, String> {
         let budget = |amount: f64| {
-            let units =
-                units(amount, spec.unit).ok_or(format!("budgets: {amount} is no amount"))?;
+            let units = units(amount, spec.unit);
+            let units = units.ok_or_else(|| format!("budgets: {amount} is no amount"))?;
             Budget::new(units, spec.window.0).map_err(|error| format!("budgets: {error}"))
         };
         let tenants =

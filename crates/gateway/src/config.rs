@@ -175,7 +175,8 @@ impl Spec {
 /// SHA-256 of what the configuration says, cut to 16 digits. Secrets show as `[redacted]`.
 fn fingerprint(spec: &Spec) -> String {
     let hash = digest(&SHA256, format!("{spec:?}").as_bytes());
-    hash.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    let start = hash.as_ref().first_chunk().map_or(0, |start| u64::from_be_bytes(*start));
+    format!("{start:016x}")
 }
 
 struct Check {

@@ -21,7 +21,7 @@ pub(crate) struct Faults {
     leaked: RefCell<Vec<Vec<u8>>>,
 }
 
-/// Mixes a number so that following ones have nothing in common (the finaliser of SplitMix64, Steele et
+/// Mixes a number so that following ones have nothing in common (the finaliser of `SplitMix64`, Steele et
 /// al., 2014).
 pub(crate) const fn scramble(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -72,6 +72,7 @@ pub(crate) async fn delay(length: u64) {
 }
 
 /// Stops this worker's thread at the same times as all others, for as long as the gateway runs.
+#[expect(clippy::infinite_loop, reason = "the worker's runtime ends it")]
 pub(crate) async fn pause(spec: PauseSpec) {
     let every = spec.every.nanos().max(1);
     loop {

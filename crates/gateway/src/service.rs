@@ -46,10 +46,9 @@ pub(crate) async fn serve(
     let Some((route, parameter)) = found else {
         return Ok(stray(&worker, &config));
     };
-    if !config.records && route.open && config.request_id.is_none() {
-        if let Some(answer) = quick(route) {
-            return Ok(answer);
-        }
+    let bare = !config.records && route.open && config.request_id.is_none();
+    if bare && let Some(answer) = quick(route) {
+        return Ok(answer);
     }
     let exchange = Exchange::begin(&worker, &config, route, (request.method(), client));
     let voice = voice(&config, route, request.uri().path());
@@ -201,10 +200,11 @@ impl Call {
 /// Sixteen hexadecimal digits.
 fn fresh(number: u64) -> HeaderValue {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits: [u8; 16] = std::array::from_fn(|at| {
-        let shift = 60 - 4 * at;
-        DIGITS[(number >> shift) as usize & 15]
-    });
+    let mut digits = [0; 16];
+    for (at, byte) in number.to_be_bytes().into_iter().enumerate() {
+        digits[2 * at] = DIGITS[usize::from(byte >> 4)];
+        digits[2 * at + 1] = DIGITS[usize::from(byte & 15)];
+    }
     // Digits are always allowed.
     HeaderValue::from_maybe_shared(Bytes::copy_from_slice(&digits))
         .unwrap_or_else(|_| HeaderValue::from_static("0"))

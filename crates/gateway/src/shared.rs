@@ -71,7 +71,9 @@ impl Shared {
                 ("dropped", stats.dropped.total()),
                 ("queued", stats.queued),
             ];
-            states.iter().for_each(|(state, rows)| self.meters.audit(state, *rows));
+            for (state, rows) in states {
+                self.meters.audit(state, rows);
+            }
         }
     }
 

@@ -375,7 +375,7 @@ pub enum BudgetUnit {
 pub struct AuditSpec {
     /// File of JSON lines, which is appended to.
     pub path: Option<PathBuf>,
-    /// URL of a ClickHouse server and table, `http://HOST:PORT/?database=D&table=T`, instead of a file.
+    /// URL of a `ClickHouse` server and table, `http://HOST:PORT/?database=D&table=T`, instead of a file.
     pub clickhouse: Option<String>,
     /// Rows that may wait.
     pub queue: usize,
@@ -590,7 +590,7 @@ pub struct RouteSpec {
     /// Does it carry chat completions or messages, which are translated, scanned, cached and budgeted?
     #[serde(default)]
     pub llm: bool,
-    /// Are WebSockets passed through?
+    /// Are `WebSocket`s passed through?
     #[serde(default)]
     pub websocket: bool,
 }
@@ -613,6 +613,7 @@ pub struct RespondSpec {
 /// Faults that are planted: shares are between 0 and 1, of the requests that an upstream would answer.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fault of its own")]
 pub struct FaultSpec {
     /// Delay of every request, exact to microseconds at the price of CPU time.
     pub delay: Span,

@@ -16,7 +16,7 @@ pub(crate) use endpoint::{Active, Endpoint};
 pub(crate) use pool::{Fault, Pool, Sender};
 pub(crate) use retry::Retries;
 
-use crate::spec::{Balance, DialectSpec, HealthSpec, RetrySpec, UpstreamSpec};
+use crate::spec::{Balance, DialectSpec, HealthSpec, RetrySpec, Secret, UpstreamSpec};
 use crate::unit::Span;
 
 /// Servers that do the same.
@@ -44,7 +44,7 @@ impl Upstream {
             return Err(format!("upstream `{name}` has no address: add `addresses: [HOST:PORT]`"));
         }
         let endpoint = |address: &String| Endpoint::new(address, spec).map(Arc::new);
-        let key = spec.key.as_ref().map(|key| key.reveal()).transpose();
+        let key = spec.key.as_ref().map(Secret::reveal).transpose();
         Ok(Self {
             name: Arc::from(name),
             endpoints: spec.addresses.iter().map(endpoint).collect::<Result<_, _>>()?,
@@ -84,7 +84,9 @@ impl Upstream {
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         let draw = match self.balance {
             Balance::RoundRobin | Balance::LeastLoaded => turn,
-            Balance::Random => crate::fault::scramble(turn as u64) as usize,
+            Balance::Random => {
+                usize::try_from(crate::fault::scramble(turn as u64) >> 33).unwrap_or(turn)
+            }
         };
         draw % self.endpoints.len()
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{
     AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, TE,
@@ -86,7 +86,7 @@ pub(crate) async fn collect(config: &Config, body: Incoming) -> Result<Bytes, Re
     let most = usize::try_from(config.server.body_bytes.0).unwrap_or(usize::MAX);
     let whole = timeout(config.server.body_timeout.0, Limited::new(body, most).collect()).await;
     let whole = whole.map_err(|_| Refusal::too_slow("the body did not arrive in time"))?;
-    whole.map(|whole| whole.to_bytes()).map_err(|error| {
+    whole.map(Collected::to_bytes).map_err(|error| {
         if error.is::<LengthLimitError>() {
             Refusal::too_large(format!("the body is larger than {most} bytes"))
         } else {

@@ -1,4 +1,4 @@
-//! WebSockets: after the handshake, bytes go both ways untouched.
+//! `WebSocket`s: after the handshake, bytes go both ways untouched.
 
 use bytes::Bytes;
 use hyper::header::{CONNECTION, HOST, UPGRADE};

@@ -40,6 +40,7 @@ struct Streak {
 
 impl Streak {
     /// Counts a check; says so when the state changes.
+    #[expect(clippy::fn_params_excessive_bools, reason = "what was seen, and what was known")]
     fn turn(&mut self, good: bool, healthy: bool, spec: &HealthSpec) -> Option<bool> {
         self.length = if self.good == good { self.length.saturating_add(1) } else { 1 };
         self.good = good;
