@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Response, StatusCode, Uri, Version};
-use plimsoll_gateway_dialect::{Crossing, Dialect, Endpoint, Streaming};
+use plimsoll_gateway_dialect::{Crossing, Dialect};
 use plimsoll_gateway_policy::Reading;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -132,14 +132,8 @@ async fn complete(
     let proxy = provider(exchange)?;
     let model = ask.context.get("model").and_then(Value::as_str).unwrap_or(DEFAULT_MODEL);
     let prompt = json!({"model": model, "messages": [{"role": "user", "content": query}]});
-    let question = Question {
-        endpoint: Endpoint::Chat,
-        streaming: Streaming::No,
-        body: Bytes::from(prompt.to_string()),
-        prompt_tokens: 0,
-        max_tokens: None,
-        crossing: Crossing::between(Dialect::OpenAi, proxy.upstream.dialect.into()),
-    };
+    let crossing = Crossing::between(Dialect::OpenAi, proxy.upstream.dialect.into());
+    let question = Question::simple(Bytes::from(prompt.to_string()), model, crossing);
     let mut parts = hyper::Request::new(()).into_parts().0;
     (parts.method, parts.version) = (Method::POST, Version::HTTP_11);
     parts.uri = Uri::from_static("/v1/chat/completions");

@@ -40,7 +40,7 @@ pub(crate) struct Exchange {
 /// What LLM layers found out about a request.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    pub(crate) model: Option<String>,
+    pub(crate) model: Option<Arc<str>>,
     /// What the cache did.
     pub(crate) cache: Option<&'static str>,
     /// What the policy did, and which rules matched.

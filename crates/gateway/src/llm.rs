@@ -2,6 +2,7 @@
 
 mod answer;
 mod caching;
+mod memo;
 mod settle;
 
 use std::borrow::Cow;
@@ -13,6 +14,7 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Response};
 use plimsoll_gateway_dialect::{Crossing, Dialect, DialectError, Endpoint, Peek, Streaming};
 use plimsoll_gateway_policy::Reading;
+use plimsoll_gateway_store::CacheKey;
 
 use crate::auth::bearer;
 use crate::body::{Body, Upload};
@@ -24,6 +26,7 @@ use crate::service::forward::{self, Reply};
 use crate::service::{Call, expect_json, expect_method, refuse};
 use crate::spec::DialectSpec;
 
+pub(crate) use memo::Memo;
 pub(crate) use settle::Bill;
 
 /// The version of Anthropic's interface that is spoken where the caller named none.
@@ -37,8 +40,30 @@ pub(crate) struct Question {
     /// An estimate.
     pub(crate) prompt_tokens: u64,
     pub(crate) max_tokens: Option<u64>,
+    pub(crate) model: Arc<str>,
     /// Where the upstream speaks another dialect.
     pub(crate) crossing: Option<Crossing>,
+    /// Digest of the request as it came, where it may be remembered.
+    raw: Option<memo::Raw>,
+    /// Under which key its answer is kept, if that is known already.
+    key: Option<CacheKey>,
+}
+
+impl Question {
+    /// A chat of the gateway's own making, not streamed, neither paid for nor kept.
+    pub(crate) fn simple(body: Bytes, model: &str, crossing: Option<Crossing>) -> Self {
+        Self {
+            endpoint: Endpoint::Chat,
+            streaming: Streaming::No,
+            body,
+            prompt_tokens: 0,
+            max_tokens: None,
+            model: Arc::from(model),
+            crossing,
+            raw: None,
+            key: None,
+        }
+    }
 }
 
 impl From<DialectSpec> for Dialect {
@@ -89,17 +114,49 @@ async fn take(
     let config = Arc::clone(&exchange.config);
     let body = forward::collect(&config, body).await?;
     exchange.received = body.len() as u64;
-    let peek = Peek::read(endpoint, &body).map_err(|error| wrong(&error))?;
-    if config.records {
-        exchange.notes().model = Some(peek.model().to_owned());
-    }
-    let (streaming, max_tokens) = (peek.streaming(), peek.max_tokens());
     let crossing = Crossing::between(endpoint.dialect(), upstream);
-    let counts = config.budgets.is_some() || crossing.is_some();
+    // A text that is to be judged is judged every time.
+    let raw = (config.spec.cache.is_some() && config.guard.is_none()).then(|| {
+        let tenant = exchange.tenant.as_deref().unwrap_or_default();
+        memo::digest([tenant, &proxy.upstream.name], endpoint, &body)
+    });
+    let known = raw.as_ref().and_then(|raw| exchange.worker.memo().recall(raw));
+    let question = match known {
+        Some(known) => Question {
+            endpoint,
+            streaming: known.streaming,
+            body,
+            prompt_tokens: known.prompt_tokens,
+            max_tokens: known.max_tokens,
+            model: known.model,
+            crossing,
+            raw: None,
+            key: Some(known.key),
+        },
+        None => read(exchange, endpoint, body, (crossing, raw))?,
+    };
+    if config.records {
+        exchange.notes().model = Some(Arc::clone(&question.model));
+    }
+    Ok(question)
+}
+
+/// Reads and judges a body.
+fn read(
+    exchange: &mut Exchange,
+    endpoint: Endpoint,
+    body: Bytes,
+    (crossing, raw): (Option<Crossing>, Option<memo::Raw>),
+) -> Result<Question, Refusal> {
+    let peek = Peek::read(endpoint, &body).map_err(|error| wrong(&error))?;
+    let (streaming, max_tokens) = (peek.streaming(), peek.max_tokens());
+    let counts = exchange.config.budgets.is_some() || crossing.is_some() || raw.is_some();
     let prompt_tokens = if counts { peek.prompt_tokens() } else { 0 };
+    let model = Arc::from(peek.model());
     let changed = judge(exchange, &peek)?;
     let body = changed.map_or(body, Bytes::from);
-    Ok(Question { endpoint, streaming, body, prompt_tokens, max_tokens, crossing })
+    let key = None;
+    Ok(Question { endpoint, streaming, body, prompt_tokens, max_tokens, model, crossing, raw, key })
 }
 
 fn stripped<'a>(path: &'a str, prefix: Option<&str>) -> &'a str {

@@ -28,7 +28,7 @@ pub(crate) struct Meters {
     durations: Family<Labels<2>, Histogram>,
     errors: Family<Labels<1>, Counter>,
     connections: Gauge,
-    cache: Family<Labels<1>, Counter>,
+    cache: [(&'static str, Counter); 3],
     verdicts: Family<Labels<2>, Counter>,
     limited: Counter,
     retries: Counter,
@@ -57,7 +57,11 @@ impl Meters {
         let mut registry = Registry::with_prefix("gateway");
         let requests = Family::default();
         let durations = Family::new_with_constructor(histogram as fn() -> Histogram);
-        let (errors, cache, verdicts) = (Family::default(), Family::default(), Family::default());
+        let (errors, verdicts) = (Family::default(), Family::default());
+        let cache_family = Family::<Labels<1>, Counter>::default();
+        let cache = ["hit", "miss", "bypass"].map(|state| {
+            (state, cache_family.get_or_create(&[("state", state.to_owned())]).clone())
+        });
         let (audit, layers, upstreams) = (Family::default(), Family::default(), Family::default());
         let (connections, store_errors) = (Gauge::default(), Gauge::default());
         let (limited, retries) = (Counter::default(), Counter::default());
@@ -73,7 +77,7 @@ impl Meters {
         );
         registry.register("errors", "Refused and failed requests by kind", errors.clone());
         registry.register("active_connections", "Open client connections", connections.clone());
-        registry.register("cache", "LLM requests by what the cache did", cache.clone());
+        registry.register("cache", "LLM requests by what the cache did", cache_family);
         registry.register("policy_verdicts", "Scans by category and action", verdicts.clone());
         registry.register("rate_limited", "Requests refused for their rate", limited.clone());
         registry.register("retries", "Second attempts at an upstream", retries.clone());
@@ -140,7 +144,9 @@ impl Meters {
     }
 
     pub(crate) fn cache(&self, state: &str) {
-        self.cache.get_or_create(&[("state", state.to_owned())]).inc();
+        if let Some((_, counter)) = self.cache.iter().find(|(name, _)| *name == state) {
+            counter.inc();
+        }
     }
 
     pub(crate) fn verdict(&self, category: &str, action: &str) {

@@ -22,6 +22,7 @@ use tokio::time::{sleep, timeout};
 use crate::books::Pen;
 use crate::config::Config;
 use crate::fault::{self, Faults};
+use crate::llm::Memo;
 use crate::meters::Series;
 use crate::service;
 use crate::shared::Shared;
@@ -41,6 +42,7 @@ pub(crate) struct Worker {
     shared: Arc<Shared>,
     pool: Pool,
     series: Series,
+    memo: Memo,
     store: Store,
     pen: Pen,
     pub(crate) faults: Faults,
@@ -75,6 +77,7 @@ impl Worker {
             shared,
             pool: Pool::default(),
             series: Series::default(),
+            memo: Memo::default(),
             store,
             pen,
             faults: Faults::default(),
@@ -93,6 +96,10 @@ impl Worker {
 
     pub(crate) const fn series(&self) -> &Series {
         &self.series
+    }
+
+    pub(crate) const fn memo(&self) -> &Memo {
+        &self.memo
     }
 
     pub(crate) const fn store(&self) -> &Store {
@@ -145,11 +152,10 @@ impl Worker {
 
     /// Starts the checks of the configuration in force.
     pub(crate) fn check_upstreams(&self) {
-        for upstream in &self.config().upstreams {
-            if upstream.health.is_some() {
-                for number in 0..upstream.endpoints.len() {
-                    spawn_local(upstream::watch(Arc::clone(upstream), number));
-                }
+        let config = self.config();
+        for upstream in config.upstreams.iter().filter(|upstream| upstream.health.is_some()) {
+            for number in 0..upstream.endpoints.len() {
+                spawn_local(upstream::watch(Arc::clone(upstream), number));
             }
         }
     }
@@ -164,12 +170,9 @@ async fn accept(
     loop {
         // It is never closed.
         let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
-        let (stream, peer) = match listener.accept().await {
-            Ok(accepted) => accepted,
-            Err(_) => {
-                sleep(ACCEPT_REST).await;
-                continue;
-            }
+        let Ok((stream, peer)) = listener.accept().await else {
+            sleep(ACCEPT_REST).await;
+            continue;
         };
         let (worker, stop) = (Rc::clone(&worker), stop.clone());
         spawn_local(async move {

@@ -9,9 +9,9 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, 
 use hyper::http::response::Parts;
 use hyper::{Response, StatusCode};
 use plimsoll_gateway_dialect::{
-    Endpoint, StreamCrossing, StreamSettings, Streaming, Usage, rewrite_answer,
+    Crossing, Endpoint, StreamCrossing, StreamSettings, Streaming, Usage, rewrite_answer,
 };
-use plimsoll_gateway_policy::{Policy, TextScrubber};
+use plimsoll_gateway_policy::{Action, Actions, Policy, Reading};
 
 use super::caching::{Keep, Recorder};
 use super::settle::{Bill, Meter};
@@ -42,7 +42,9 @@ impl Ready {
         match response.body_mut() {
             Body::Relay(relay) => relay.account_to(exchange),
             Body::Pieces(pieces) => {
-                pieces.iter().for_each(|piece| exchange.sent(piece.len()));
+                for piece in pieces.iter() {
+                    exchange.sent(piece.len());
+                }
                 exchange.finish(true);
             }
             Body::Full(_) => crate::service::close(&mut exchange, &response),
@@ -100,7 +102,7 @@ pub(super) async fn relay(
 
 /// The endpoint whose words the answer uses.
 fn upstream_endpoint(question: &Question) -> Endpoint {
-    question.crossing.map_or(question.endpoint, |crossing| crossing.upstream_endpoint())
+    question.crossing.map_or(question.endpoint, Crossing::upstream_endpoint)
 }
 
 /// What changes a stream on its way.
@@ -161,7 +163,9 @@ async fn whole(
     (tab, keep, bill): (Option<Tab>, Option<Keep>, &Bill),
 ) -> Result<Ready, Refusal> {
     let (mut parts, mut body) = reply.collect(exchange).await?;
-    let usage = Usage::of_body(upstream_endpoint(question), &body).ok().flatten();
+    let wanted = tab.is_some() || exchange.config.records;
+    let usage = wanted.then(|| Usage::of_body(upstream_endpoint(question), &body).ok()).flatten();
+    let usage = usage.flatten();
     bill.enter(usage);
     if let Some(tab) = tab {
         tab.settle(&exchange.config, usage, 0).await;
@@ -181,13 +185,8 @@ async fn whole(
     Ok(Ready::of(parts, Body::Full(body)))
 }
 
-fn scrub<'t>(policy: &Arc<Policy>, text: &'t str) -> Cow<'t, str> {
-    let mut scrubber = TextScrubber::new(Arc::clone(policy));
-    let fed = scrubber.feed(text);
-    let rest = scrubber.finish();
-    if rest.is_empty() {
-        return fed;
-    }
-    let joined = format!("{fed}{rest}");
-    if joined == text { Cow::Borrowed(text) } else { Cow::Owned(joined) }
+/// A whole text without its personal data.
+fn scrub<'t>(policy: &Policy, text: &'t str) -> Cow<'t, str> {
+    const PERSONAL: Actions = Actions { pii: Action::Redact, ..Actions::all(Action::Allow) };
+    policy.scan(text, Reading::Text, &PERSONAL).text
 }

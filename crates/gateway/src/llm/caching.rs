@@ -87,8 +87,13 @@ fn key(
         mark(exchange, "bypass");
         return Ok(None);
     }
+    if let Some(key) = question.key {
+        return Ok(Some(key));
+    }
     let tenant = exchange.tenant.as_deref().unwrap_or_default();
-    digest([tenant, upstream], question).map(Some).map_err(|error| wrong(&error))
+    let key = digest([tenant, upstream], question).map_err(|error| wrong(&error))?;
+    exchange.worker.memo().remember(question, key);
+    Ok(Some(key))
 }
 
 /// Tenants share no answers, nor do upstreams.
