@@ -242,6 +242,8 @@ impl Drop for Relay {
             }
             self.rest = Rest::Nothing;
         }
+        // They enter what they counted, before the books are closed.
+        self.taps.clear();
         if let Some(exchange) = &mut self.exchange {
             exchange.finish(self.rest == Rest::Nothing);
         }

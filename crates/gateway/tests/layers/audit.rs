@@ -14,6 +14,26 @@ fn rows(path: &Path) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// The row of a request that was answered by the upstream.
+fn check_first(row: &Value, body: &Value, reply: &super::client::Reply) {
+    for (name, value) in [
+        ("tenant", json!("retail")),
+        ("route", json!("chat")),
+        ("method", json!("POST")),
+        ("path", json!(CHAT)),
+        ("client", json!("127.0.0.1")),
+        ("user_agent", json!("test/1")),
+        ("request_id", json!("r-1")),
+        ("model", json!("m")),
+        ("input_tokens", json!(7)),
+        ("output_tokens", json!(5)),
+        ("request_bytes", json!(body.to_string().len())),
+        ("response_bytes", json!(reply.text().len())),
+    ] {
+        assert_eq!(row[name], value, "{name}");
+    }
+}
+
 #[test]
 fn a_row_says_all_but_the_secrets() {
     let folder = tempfile::tempdir().unwrap();
@@ -56,22 +76,7 @@ audit: {{path: '{}'}}\naccess_log: {{path: '{}'}}",
         json!(["redact", "redact", null, null, "block", null, null])
     );
     let row = &found[0];
-    for (name, value) in [
-        ("tenant", json!("retail")),
-        ("route", json!("chat")),
-        ("method", json!("POST")),
-        ("path", json!(CHAT)),
-        ("client", json!("127.0.0.1")),
-        ("user_agent", json!("test/1")),
-        ("request_id", json!("r-1")),
-        ("model", json!("m")),
-        ("input_tokens", json!(7)),
-        ("output_tokens", json!(5)),
-        ("request_bytes", json!(body.to_string().len())),
-        ("response_bytes", json!(asked[0].text().len())),
-    ] {
-        assert_eq!(row[name], value, "{name}");
-    }
+    check_first(row, &body, &asked[0]);
     assert!(row["timestamp"].as_u64().unwrap() > 1_700_000_000_000);
     assert!(row["latency_us"].as_u64().unwrap() > 0);
     assert!(!row["rules"].as_array().unwrap().is_empty());
@@ -137,6 +142,24 @@ fn a_client_that_goes_away_has_a_row_too() {
     let row = found.iter().find(|row| row["route"] == "chat").unwrap();
     assert_eq!((&row["status"], &row["model"]), (&json!(200), &json!("m")));
     assert!(row["response_bytes"].as_u64().unwrap() >= size as u64, "{row}");
+}
+
+#[test]
+fn what_was_counted_of_a_broken_off_answer_is_in_its_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit");
+    let provider = Provider::start(|seen, wire| {
+        wire.stream()?;
+        let frames = super::provider::frames(seen, &["x".to_owned()], (false, false));
+        frames[..3].iter().try_for_each(|frame| wire.frame(frame))?;
+        Err(std::io::Error::other("enough"))
+    });
+    let section = format!("audit: {{path: '{}'}}", path.display());
+    let mut gateway = super::start::with(provider.addr, "anthropic", &section);
+    let reply = post(gateway.addr(), super::start::MESSAGES, &[], &streamed("hi"));
+    assert!(reply.broken);
+    gateway.shutdown();
+    assert_eq!(rows(&path)[0]["input_tokens"], 7);
 }
 
 #[test]

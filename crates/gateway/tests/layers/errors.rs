@@ -74,6 +74,24 @@ routes: [{{name: all, path: /llm/*, strip: /llm, upstream: p, llm: true}}]",
 }
 
 #[test]
+fn what_cannot_be_translated_is_refused() {
+    let provider = Provider::saying(&["x"]);
+    let gateway = gateway(&format!(
+        "upstreams: {{p: {{addresses: ['{}'], dialect: anthropic}}}}
+routes: [{{name: all, path: /v1/*, upstream: p, llm: true}}]",
+        provider.addr
+    ));
+    for path in ["/v1/responses", "/v1/embeddings"] {
+        let body = serde_json::json!({"model": "m", "input": "hi"});
+        check(CHAT, &post(gateway.addr(), path, &[], &body), 404, path);
+    }
+    let mut several = question("hi");
+    several["n"] = serde_json::json!(2);
+    check(CHAT, &post(gateway.addr(), CHAT, &[], &several), 400, "two answers");
+    assert_eq!(provider.count(), 0);
+}
+
+#[test]
 fn what_upstreams_do_wrong_is_told_in_the_envelope() {
     let nobody = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let gone = nobody.local_addr().unwrap();
