@@ -232,7 +232,7 @@ impl<'a> Bench<'a> {
         pass: u32,
         answers: Answers,
     ) -> Result<(Pass, String), SuiteError> {
-        let plan = job.plan()?;
+        let plan = job.plan(pass)?;
         let bands = plan.bands.iter().flat_map(|(metric, bounds)| {
             bounds.iter().map(move |bound| Band::parse(metric, bound))
         });

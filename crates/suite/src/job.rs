@@ -151,18 +151,21 @@ impl Job {
         self.stages(amount, &length.stages(&amount.shape()))
     }
 
-    /// The plan.
+    /// The plan of a pass. Each pass has prompts of its own, or the second would find the first one's answers in a
+    /// cache; and the same pass of several jobs has the same.
     ///
     /// # Errors
     /// Where the target's address or a header cannot be used.
-    pub(crate) fn plan(&self) -> Result<Plan, SuiteError> {
+    pub(crate) fn plan(&self, pass: u32) -> Result<Plan, SuiteError> {
         let own = || {
             let text = Value::Object(self.profile.clone()).to_string().into_bytes();
             Ok(Profile::new(Path::new("suite"), text))
         };
         let profile = self.builtin.as_deref().map_or_else(own, Profile::open)?;
+        let seed = Some((pass + 1).to_string());
+        let overrides = Overrides { seed, ..self.overrides.clone() };
         // Variables are meant for the user's own profiles.
-        Ok(load(&profile, &Environment::default(), &self.overrides, Purpose::Run)?)
+        Ok(load(&profile, &Environment::default(), &overrides, Purpose::Run)?)
     }
 }
 
@@ -176,7 +179,8 @@ mod tests {
     use super::*;
 
     fn subject() -> Subject {
-        Subject { base: "http://127.0.0.1:1".to_owned(), ..Subject::default() }
+        let model = "mock-fast".to_owned();
+        Subject { base: "http://127.0.0.1:1".to_owned(), model, ..Subject::default() }
     }
 
     #[test]
@@ -187,12 +191,13 @@ mod tests {
             Job::chat("b", &subject(), true, (128, 64)).rate(12.5, length),
             Job::get("c", &subject(), "/").header("x-tenant-id", "a$b").clients(1, length),
         ];
-        let stages: Vec<_> = jobs.iter().map(|job| job.plan().unwrap().stages.0.len()).collect();
+        let stages: Vec<_> = jobs.iter().map(|job| job.plan(0).unwrap().stages.0.len()).collect();
         assert_eq!(stages, [2, 2, 2]);
         let builtin = Job::builtin("d", &subject(), "perf-128-stream", &[]).rate(5.0, length);
-        let plan = builtin.plan().unwrap();
+        let plan = builtin.plan(0).unwrap();
         assert_eq!(plan.stages.0.len(), 2);
-        assert_eq!(plan.lanes[0].target.to_string(), "http://127.0.0.1:1/");
+        assert_ne!(plan.seed, builtin.plan(1).unwrap().seed);
+        assert_eq!(plan.lanes[0].target.to_string(), "http://127.0.0.1:1");
     }
 
     #[test]

@@ -49,8 +49,13 @@ impl Cost {
                 "{what}: no difference in throughput beyond noise ({words}){cpu}"
             ));
         }
-        let verb = if self.throughput.median > 0.0 { "costs" } else { "seems to gain" };
-        Finding::note(format!("{what} {verb} {} of throughput{cpu}", self.words()))
+        if self.throughput.median > 0.0 {
+            return Finding::note(format!("{what} costs {} of throughput{cpu}", self.words()));
+        }
+        let gain = percent(Some(-self.throughput.median));
+        Finding::note(format!(
+            "{what}: {gain} more throughput than without it, which no layer can give: the passes differ by more than it costs{cpu}"
+        ))
     }
 }
 

@@ -61,36 +61,38 @@ impl Limiter {
     /// The sentence behind a finding.
     pub(crate) fn sentence(self, busy: &Busy) -> String {
         let gateway = percent(busy.gateway);
-        let client = if busy.shared && busy.provider.is_some_and(|share| share > 0.01) {
-            format!("load {} + provider {}", percent(busy.generator), percent(busy.provider))
-        } else {
-            percent(busy.generator)
+        let provider = busy.provider.filter(|&share| busy.shared && share > 0.01);
+        let client = match provider {
+            Some(share) => {
+                let both = busy.generator.map(|generator| generator + share);
+                format!("{} with the provider's part of {}", percent(both), percent(Some(share)))
+            }
+            None => percent(busy.generator),
         };
+        let cores = format!("the gateway's core is {gateway} busy, the load's {client}");
         match self {
-            Self::Gateway => format!(
-                "the gateway's core is {gateway} busy and the load's {client}: the gateway is the limit"
-            ),
+            Self::Gateway => format!("{cores}: the gateway is the limit"),
             Self::Client => format!(
-                "the load's core is {client} busy and the gateway's {gateway}: the generator is the limit, and the throughput is a lower bound of the gateway's"
+                "{cores}: the load's core is the limit, and the throughput is a lower bound of the gateway's"
             ),
-            Self::Provider => format!(
-                "the provider's core is {} busy: the provider is the limit",
-                percent(busy.provider)
-            ),
+            Self::Provider => {
+                format!("the provider's core is {} busy: it is the limit", percent(busy.provider))
+            }
             Self::Both => format!(
-                "the gateway's core is {gateway} busy and the load's {client}: both are at their limit, and the throughput is a lower bound of the gateway's"
+                "{cores}: both are at their limit, and the throughput is a lower bound of the gateway's"
             ),
             Self::Nobody => match busy.waited.filter(|&waited| waited > STOLEN) {
                 Some(waited) => format!(
-                    "no core is full (gateway {gateway}, load {client}), but the load waited for its core {} of the time: other processes share this machine, and the figures are those of what they left",
+                    "{cores}, but the load waited for its core {} of the time: other processes share this machine, and the figures are those of what they left",
                     percent(Some(waited))
                 ),
                 None => format!(
-                    "no core is full (gateway {gateway}, load {client}): something waits - a lock, a limit, the network or the provider"
+                    "{cores}, and none is full: something waits - a lock, a limit, the network or the provider"
                 ),
             },
             Self::Unknown => format!(
-                "the load's core is {client} busy; the gateway's processor is not ours to see"
+                "the load's core is {} busy; the gateway's processor is not ours to see",
+                percent(busy.generator)
             ),
         }
     }

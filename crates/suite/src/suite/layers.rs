@@ -149,7 +149,6 @@ fn sizes(first: &First, second: &Second, bench: &Bench<'_>) -> Option<Section> {
         ("layer 1, all layers", first.alone.last()),
         ("chat, all layers", first.chats.last()),
         ("layer 2, cache hits", second.hit.as_ref()),
-        ("layer 2, cache misses", second.miss.as_ref()),
     ];
     let capacities: Vec<_> =
         cells.into_iter().filter_map(|(what, cell)| capacity(what, cell?)).collect();
