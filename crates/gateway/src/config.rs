@@ -39,6 +39,8 @@ pub(crate) struct Config {
     /// The rules by which answers are scrubbed.
     pub(crate) scrub: Option<Arc<plimsoll_gateway_policy::Policy>>,
     pub(crate) router: Router,
+    /// For paths that lead nowhere.
+    pub(crate) stray: Arc<Route>,
     pub(crate) upstreams: Vec<Arc<Upstream>>,
     pub(crate) faults: FaultSpec,
     /// Is a request looked at when it is over?
@@ -117,6 +119,7 @@ impl Config {
             guard,
             scrub,
             router,
+            stray: Arc::new(Route::nowhere()),
             upstreams,
             faults: spec.faults,
             records: spec.metrics.is_some() || spec.audit.is_some() || spec.access_log.is_some(),

@@ -22,6 +22,8 @@ pub(crate) enum Handler {
     Request,
     Fixed(Fixed),
     Proxy(Proxy),
+    /// Nothing does.
+    Nowhere,
 }
 
 /// The same answer to everything.
@@ -54,6 +56,20 @@ pub(crate) struct Route {
     pub(crate) scope: Option<String>,
     /// Neither keys nor limits guard it.
     pub(crate) open: bool,
+}
+
+impl Route {
+    /// The one for all paths that lead nowhere: one series and one name, however many an attacker tries.
+    pub(crate) fn nowhere() -> Self {
+        Self {
+            name: Arc::from("none"),
+            template: Arc::from("none"),
+            handler: Handler::Nowhere,
+            consumers: Vec::new(),
+            scope: None,
+            open: true,
+        }
+    }
 }
 
 /// All routes.

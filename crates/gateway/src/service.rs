@@ -43,9 +43,7 @@ pub(crate) async fn serve(
     let config = worker.config();
     worker.shared().meters.serve();
     let found = config.router.find(request.uri().path());
-    let Some((route, parameter)) = found else {
-        return Ok(stray(&worker, &config));
-    };
+    let (route, parameter) = found.unwrap_or((&config.stray, None));
     let bare = !config.records && route.open && config.request_id.is_none();
     if bare && let Some(answer) = quick(route) {
         return Ok(answer);
@@ -67,12 +65,6 @@ fn quick(route: &Route) -> Option<Response<Body>> {
         Handler::Fixed(fixed) => Some(own::fixed(fixed)),
         _ => None,
     }
-}
-
-/// A path that leads nowhere. All of them are one series, however many an attacker tries.
-fn stray(worker: &Rc<Worker>, config: &Arc<Config>) -> Response<Body> {
-    worker.shared().meters.error("not_found");
-    Refusal::not_found("there is no such route").answer(config.voice)
 }
 
 fn voice(config: &Config, route: &Route, path: &str) -> Voice {

@@ -34,6 +34,9 @@ async fn answer(call: &Call, handler: &Handler) -> Answer {
     if let Handler::Fixed(fixed) = handler {
         return Ok(self::fixed(fixed));
     }
+    if let Handler::Nowhere = handler {
+        return Err(Refusal::not_found("there is no such route"));
+    }
     let wanted = if matches!(handler, Handler::Reload) { Method::POST } else { Method::GET };
     expect_method(method, &wanted)?;
     match handler {

@@ -65,15 +65,19 @@ audit: {{path: '{}'}}\naccess_log: {{path: '{}'}}",
     post(gateway.addr(), CHAT, &headers, &blocked);
     post(gateway.addr(), CHAT, &[("apikey", "SecretWrong")], &body);
     assert_eq!(get(gateway.addr(), "/health").status, 200);
+    assert_eq!(get(gateway.addr(), "/nowhere").status, 404);
     gateway.shutdown();
 
     let found = rows(&audit);
     let field = |name: &str| found.iter().map(|row| row[name].clone()).collect::<Vec<_>>();
-    assert_eq!(json!(field("status")), json!([200, 200, 200, 200, 403, 403, 200]));
-    assert_eq!(json!(field("cache")), json!(["miss", "hit", "miss", "hit", null, null, null]));
+    assert_eq!(json!(field("status")), json!([200, 200, 200, 200, 403, 403, 200, 404]));
+    assert_eq!(
+        json!(field("cache")),
+        json!(["miss", "hit", "miss", "hit", null, null, null, null])
+    );
     assert_eq!(
         json!(field("verdict")),
-        json!(["redact", "redact", null, null, "block", null, null])
+        json!(["redact", "redact", null, null, "block", null, null, null])
     );
     let row = &found[0];
     check_first(row, &body, &asked[0]);
