@@ -36,8 +36,8 @@ Exit codes: 0 pass, 1 a bound is broken, 2 wrong usage, 3 a measurement is inval
 pub(crate) enum Which {
     /// Cheap endpoints under few and many clients, keys and limits on and off, chats to a fake provider
     ///
-    /// The variables AZ_LOAD_DURATION_SECS, AZ_LOAD_CONCURRENCY and AZ_LOAD_PORT stand for --duration, --concurrency
-    /// and --port where these are left out.
+    /// The variables `AZ_LOAD_DURATION_SECS`, `AZ_LOAD_CONCURRENCY` and `AZ_LOAD_PORT` stand for --duration,
+    /// --concurrency and --port where these are left out.
     #[command(after_help = AFTER)]
     Baseline(Flags),
     /// Bare against all layers, each layer's cost, the full stack, cache, streams, request log, stores
@@ -59,6 +59,7 @@ pub(crate) enum Which {
 
 /// What all suites have in common.
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "flags, as they are typed")]
 pub(crate) struct Flags {
     /// A gateway of yours, in place of the reference gateway
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url, help_heading = "What is measured")]
@@ -162,7 +163,7 @@ pub(crate) fn run(which: &Which) -> Result<Exit> {
     let quiet = flags.talk.quiet;
     let mut tell = |message: &str| {
         if !quiet {
-            console::say(message)
+            console::say(message);
         }
     };
     let report = suite.run(&order, &control, &mut tell);
@@ -202,13 +203,13 @@ impl Flags {
         }
         Ok(Order {
             exe: env::current_exe().context("cannot find this binary")?,
-            target: self.target.clone().map(|url| self.target(url)),
+            target: self.target.as_deref().map(|url| self.target(url)),
             quick: self.quick,
             duration: self.duration.or(variables.duration),
             clients: self.concurrency.or(variables.clients),
             passes: self.passes,
             // A target of the user's has its own.
-            port: self.port.or(variables.port.filter(|_| self.target.is_none())),
+            port: self.port.or_else(|| variables.port.filter(|_| self.target.is_none())),
             folder: std::path::absolute(folder.path())?,
             environment: environment::read(descriptors),
             calibration: last_calibration(),
@@ -219,7 +220,7 @@ impl Flags {
         })
     }
 
-    fn target(&self, url: String) -> Target {
+    fn target(&self, url: &str) -> Target {
         Target {
             url: url.trim_end_matches('/').to_owned(),
             key: self.vk.clone().or_else(|| env::var("PLIMSOLL_KEY").ok()),

@@ -157,7 +157,7 @@ fn children(bench: &Bench) -> usize {
 fn what_cannot_be_measured_is_told_before_any_load() {
     let bench = Bench::with(FAST);
     for (args, code, part) in [
-        (&["--target", "nonsense"][..], 2, "nonsense"),
+        (&["--target", "nonsense"][..], 2, "has no scheme"),
         (&["--target", "http://127.0.0.1:1"], 3, "nothing listens there"),
         (&["--size-for", "0"], 2, "--size-for"),
         (&["--vk", "x"], 2, "--target"),
