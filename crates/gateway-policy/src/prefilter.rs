@@ -81,9 +81,8 @@ impl Prefilter {
         for byte in text.bytes() {
             state = self.literals.next_state(Anchored::No, state, byte);
             if self.literals.is_special(state) && self.literals.is_match(state) {
-                for nth in 0..self.literals.match_len(state) {
-                    found(self.literals.match_pattern(state, nth).as_usize());
-                }
+                let matches = 0..self.literals.match_len(state);
+                matches.for_each(|nth| found(self.literals.match_pattern(state, nth).as_usize()));
             }
         }
     }
