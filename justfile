@@ -33,3 +33,8 @@ bless:
     UPDATE_GOLDEN=1 cargo test -p plimsoll-profile
     MOCK_GOLDEN=write cargo test -p plimsoll-mock
     git diff --stat
+
+# the reference gateway against nginx and Envoy, as ratios
+bench-gateway *args:
+    cargo build --release
+    bench/gateway {{args}}
