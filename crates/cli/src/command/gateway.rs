@@ -128,16 +128,13 @@ impl Flags {
 
 fn greeting(gateway: &Gateway, spec: &Spec) -> String {
     let scheme = if spec.tls.is_some() { "https" } else { "http" };
-    let layers = spec.layers();
-    let faults = spec.faults();
-    let mut text = format!(
-        "listening on {scheme}://{} (Ctrl-C ends it)\n{}: {}\n",
-        gateway.addr(),
-        spec.name,
-        if layers.is_empty() { "no layers".to_owned() } else { layers.join(", ") }
-    );
-    if !faults.is_empty() {
-        text.push_str(&format!("PLANTED FAULTS: {}\n", faults.join(", ")));
-    }
-    text
+    let (layers, faults) = (spec.layers(), spec.faults());
+    let layers = if layers.is_empty() { "no layers".to_owned() } else { layers.join(", ") };
+    let planted = if faults.is_empty() {
+        String::new()
+    } else {
+        format!("PLANTED FAULTS: {}\n", faults.join(", "))
+    };
+    let (addr, name) = (gateway.addr(), &spec.name);
+    format!("listening on {scheme}://{addr} (Ctrl-C ends it)\n{name}: {layers}\n{planted}")
 }
