@@ -18,7 +18,7 @@ const ABOUT: &str = "A calibrated load-testing instrument for LLM and API gatewa
 
 const AFTER: &str = "\
 Start here:
-  plimsoll demo                    a mock provider, realistic load and a report, in 12 seconds
+  plimsoll demo                    a mock provider, a gateway, realistic load and a report, in 15 seconds
   plimsoll http http://HOST/path   load for any endpoint
   plimsoll run realistic --target https://gateway.example --vk KEY --model NAME
 
@@ -41,7 +41,7 @@ pub(crate) struct Cli {
 /// What can be asked for.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// See it work: a mock provider in this process, the realistic mix against it, a report
+    /// See it work: mock provider and reference gateway in this process, the realistic mix, a report
     Demo(demo::Flags),
     /// Run a profile against a target
     Run(run::Flags),
