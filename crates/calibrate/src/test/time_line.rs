@@ -1,8 +1,8 @@
 //! Samples made by hand, for what needs no clock: time is an argument.
 
 use plimsoll_measure::{
-    ConnectPhases, ConversationKey, FlowControl, GapSummary, LaneId, Moment, Nanos, Outcome, Sample, ScenarioId,
-    StageId, Timeline, Usage, Verdict,
+    ConnectPhases, ConversationKey, FlowControl, GapSummary, LaneId, Moment, Nanos, Outcome,
+    Sample, ScenarioId, StageId, Timeline, Usage, Verdict,
 };
 use plimsoll_metrics::{Metric, Recorder};
 
