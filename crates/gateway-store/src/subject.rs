@@ -4,7 +4,7 @@ use std::hash::{BuildHasher as _, Hash, Hasher, RandomState};
 
 /// Who is counted: a kind and a name, `tenant` and `acme`, `global` and nothing.
 ///
-/// Redis stores the names as they are; the embedded store remembers [digests](Digester) only.
+/// Redis stores the names as they are; the embedded store remembers digests only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Subject<'a> {
     /// The kind of the name: what is a tenant and what is an address never meet.
