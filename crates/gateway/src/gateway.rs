@@ -51,13 +51,10 @@ impl Gateway {
     fn start(spec: &Spec, source: Source) -> Result<Self, GatewayError> {
         let shared = Arc::new(Shared::new(spec, source)?);
         let (stop, stopped) = watch::channel(false);
-        let mut listeners = Vec::new();
-        let mut addr = spec.listen;
-        for _ in 0..spec.workers {
-            let listener = listen(addr).map_err(|source| GatewayError::Listen { addr, source })?;
-            addr = listener.local_addr().map_err(GatewayError::Worker)?;
-            listeners.push(listener);
-        }
+        let refuse = |source| GatewayError::Listen { addr: spec.listen, source };
+        let listeners = listen_all(spec.listen, spec.workers).map_err(refuse)?;
+        let addr = listeners.first().map_or(Ok(spec.listen), StdTcpListener::local_addr);
+        let addr = addr.map_err(GatewayError::Worker)?;
         let mut gateway = Self { shared, addr, stop, threads: Vec::new() };
         gateway.run(listeners, &stopped).map_err(GatewayError::Worker)?;
         Ok(gateway)
@@ -122,12 +119,27 @@ impl Drop for Gateway {
     }
 }
 
-/// One listener for each worker: the kernel spreads connections over them.
-fn listen(addr: SocketAddr) -> io::Result<StdTcpListener> {
+/// One listener for each worker, over which the kernel spreads connections. Shared ports would also let a second gateway in
+/// without a word: whether the address is free is tried without sharing first.
+fn listen_all(addr: SocketAddr, workers: u16) -> io::Result<Vec<StdTcpListener>> {
+    let first = bind(addr, false)?;
+    if workers == 1 {
+        return Ok(vec![ready(first)?]);
+    }
+    let addr = first.local_addr()?.as_socket().unwrap_or(addr);
+    drop(first);
+    (0..workers).map(|_| bind(addr, true).and_then(ready)).collect()
+}
+
+fn bind(addr: SocketAddr, shared: bool) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(addr), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
-    socket.set_reuse_port(true)?;
+    socket.set_reuse_port(shared)?;
     socket.bind(&addr.into())?;
+    Ok(socket)
+}
+
+fn ready(socket: Socket) -> io::Result<StdTcpListener> {
     socket.listen(BACKLOG)?;
     socket.set_nonblocking(true)?;
     Ok(socket.into())

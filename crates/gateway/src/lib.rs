@@ -21,6 +21,7 @@ mod config;
 mod error;
 mod exchange;
 mod fault;
+mod framing;
 mod gateway;
 mod guard;
 mod limits;

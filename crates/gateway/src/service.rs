@@ -10,15 +10,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{
-    CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, TRANSFER_ENCODING, USER_AGENT,
-};
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, TRANSFER_ENCODING, USER_AGENT};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 
 use crate::body::{Body, Never};
 use crate::config::Config;
 use crate::exchange::Exchange;
 use crate::fault;
+use crate::framing::{Doubt, wanders};
 use crate::refusal::{Refusal, Voice};
 use crate::router::{Handler, Route};
 use crate::worker::Worker;
@@ -39,6 +38,7 @@ pub(crate) async fn serve(
     worker: Rc<Worker>,
     request: Request<Incoming>,
     client: SocketAddr,
+    doubt: Doubt,
 ) -> Result<Response<Body>, Never> {
     let config = worker.config();
     worker.shared().meters.serve();
@@ -52,7 +52,7 @@ pub(crate) async fn serve(
     let voice = voice(&config, route, request.uri().path());
     let mut call = Call { request, exchange, parameter };
     call.note();
-    match admit(&mut call).await {
+    match admit(&mut call, &doubt).await {
         Ok(headers) => Ok(finish(carry_out(call, voice).await, headers)),
         Err(refusal) => Ok(refuse(call.exchange, refusal, voice)),
     }
@@ -78,13 +78,13 @@ fn voice(config: &Config, route: &Route, path: &str) -> Voice {
 type Extra = (HeaderName, HeaderValue);
 
 /// Is the request let in? Headers for the answer come back.
-async fn admit(call: &mut Call) -> Result<Vec<Extra>, Refusal> {
+async fn admit(call: &mut Call, doubt: &Doubt) -> Result<Vec<Extra>, Refusal> {
     let config = Arc::clone(&call.exchange.config);
     let mut extra = Vec::new();
     if let Some(header) = &config.request_id {
         extra.push((header.clone(), call.identify(header)));
     }
-    check_framing(&call.request, config.server.body_bytes.0)?;
+    check_framing(&call.request, config.server.body_bytes.0, doubt)?;
     let route = Arc::clone(&call.exchange.route);
     if route.open {
         return Ok(extra);
@@ -117,12 +117,17 @@ fn restrict(call: &Call, route: &Route) -> Result<(), Refusal> {
     }
 }
 
-/// What hyper lets pass but no gateway should: it has already taken a length off that stood beside
-/// `transfer-encoding`, so that the upstream cannot be confused; here only the size is left to see.
-fn check_framing(request: &Request<Incoming>, most: u64) -> Result<(), Refusal> {
-    let headers = request.headers();
-    if headers.contains_key(TRANSFER_ENCODING) && headers.contains_key(CONTENT_LENGTH) {
-        return Err(Refusal::bad_request("two lengths of the body contradict each other"));
+/// What hyper lets pass but no gateway should.
+fn check_framing(request: &Request<Incoming>, most: u64, doubt: &Doubt) -> Result<(), Refusal> {
+    if request.headers().contains_key(TRANSFER_ENCODING) && doubt.take() {
+        return Err(Refusal::bad_request(
+            "`content-length` and `transfer-encoding` contradict each other",
+        ));
+    }
+    if wanders(request.uri().path()) {
+        return Err(Refusal::bad_request(
+            "the path has `.` or `..` in it: send the path that is meant",
+        ));
     }
     if request.body().size_hint().lower() > most {
         return Err(Refusal::too_large(format!("the body is larger than {most} bytes")));

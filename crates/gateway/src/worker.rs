@@ -8,11 +8,12 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use hyper::rt::{Executor, Read, Write};
+use hyper::rt::Executor;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use plimsoll_gateway_store::Store;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{Semaphore, watch};
@@ -22,6 +23,7 @@ use tokio::time::{sleep, timeout};
 use crate::books::Pen;
 use crate::config::Config;
 use crate::fault::{self, Faults};
+use crate::framing::{Doubt, Watched};
 use crate::llm::Memo;
 use crate::meters::Series;
 use crate::service;
@@ -195,24 +197,27 @@ async fn attend(
     let _ = stream.set_nodelay(true);
     let server = worker.config().server;
     match &worker.shared.tls {
-        None => talk(worker, TokioIo::new(stream), peer, (server, stop)).await,
+        None => talk(worker, stream, peer, (server, stop)).await,
         Some(tls) => {
             let shaken = timeout(server.header_timeout.0, tls.accept(stream)).await;
             if let Ok(Ok(stream)) = shaken {
-                talk(worker, TokioIo::new(stream), peer, (server, stop)).await;
+                talk(worker, stream, peer, (server, stop)).await;
             }
         }
     }
 }
 
-async fn talk<I: Read + Write + Unpin + Send + 'static>(
+async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     worker: &Rc<Worker>,
-    io: I,
+    stream: S,
     peer: SocketAddr,
     (server, mut stop): (ServerSpec, watch::Receiver<bool>),
 ) {
     let host = Rc::clone(worker);
-    let service = service_fn(move |request| service::serve(Rc::clone(&host), request, peer));
+    let doubt = Doubt::default();
+    let io = TokioIo::new(Watched::new(stream, doubt.clone()));
+    let service =
+        service_fn(move |request| service::serve(Rc::clone(&host), request, peer, doubt.clone()));
     let builder = protocols(server);
     let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
     // Errors are the client's doing, or ours on purpose; what was under way is in the books.

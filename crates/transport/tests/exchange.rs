@@ -25,7 +25,9 @@ fn a_connection_is_used_again_and_each_answer_is_heard_whole() {
         for _ in 0..2 {
             let (heard, end) = client.get(&mut connection).await;
             assert_eq!((heard.status, heard.body.as_slice(), end), (200, &b"ok"[..], Ok(true)));
-            assert!(heard.sent.unwrap() <= heard.reads[0]);
+            // Not in this order for certain: over loopback the kernel can stamp the answer before this thread has
+            // come back from its write and read the clock.
+            assert!(heard.sent.is_some() && !heard.reads.is_empty());
         }
         assert!(connection.was_used());
     });

@@ -257,7 +257,11 @@ fn outgoing(parts: &mut Parts, endpoint: &Endpoint, body: Upload, again: bool) -
 
 /// Takes off what concerns only this hop (RFC 9110, 7.6.1), and the client's key where the gateway has one
 /// of its own.
-fn clean(headers: &mut HeaderMap, config: &Config, upstream: &Upstream) -> Result<(), Refusal> {
+pub(super) fn clean(
+    headers: &mut HeaderMap,
+    config: &Config,
+    upstream: &Upstream,
+) -> Result<(), Refusal> {
     strip_hop(headers);
     headers.remove(CONTENT_LENGTH);
     if let Some(auth) = &config.auth {
@@ -286,12 +290,13 @@ fn credential(headers: &mut HeaderMap, dialect: DialectSpec, key: &str) -> Optio
 
 /// Takes off the headers of one hop, and those that `connection` names.
 pub(super) fn strip_hop(headers: &mut HeaderMap) {
-    if let Some(named) = headers.remove(CONNECTION) {
-        let named = named.to_str().unwrap_or_default().to_ascii_lowercase();
-        for name in named.split(',').map(str::trim) {
+    let named: Vec<_> = headers.get_all(CONNECTION).iter().cloned().collect();
+    for name in named.iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b',')) {
+        if let Ok(name) = HeaderName::from_bytes(name.trim_ascii()) {
             headers.remove(name);
         }
     }
+    headers.remove(CONNECTION);
     for name in [&KEEP_ALIVE, &PROXY_CONNECTION, &TE, &TRAILER, &TRANSFER_ENCODING, &UPGRADE] {
         headers.remove(name);
     }

@@ -9,7 +9,7 @@ use tokio::task::spawn_local;
 use tokio::time::timeout;
 
 use super::Call;
-use super::forward::{strip_hop, target};
+use super::forward::{clean, target};
 use crate::body::{Body, Upload};
 use crate::clock;
 use crate::refusal::Refusal;
@@ -31,7 +31,7 @@ pub(super) async fn serve(call: &mut Call, proxy: &Proxy) -> Result<Response<Bod
     *request.headers_mut() = call.request.headers().clone();
     let headers = request.headers_mut();
     let (connection, upgrade) = (headers.get(CONNECTION).cloned(), headers.get(UPGRADE).cloned());
-    strip_hop(headers);
+    clean(headers, &call.exchange.config, &proxy.upstream)?;
     headers.insert(HOST, endpoint.host.clone());
     headers.extend(connection.map(|value| (CONNECTION, value)));
     headers.extend(upgrade.map(|value| (UPGRADE, value)));
