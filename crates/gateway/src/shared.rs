@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use plimsoll_gateway_store::{Backend, OnLoss, RedisSettings, Sizes};
+use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use crate::books::Books;
@@ -21,6 +22,8 @@ pub(crate) struct Shared {
     pub(crate) tls: Option<TlsAcceptor>,
     /// Makes the request ids of this process different from another's.
     pub(crate) salt: u64,
+    /// Tells the first worker of a new configuration.
+    pub(crate) reloaded: watch::Sender<()>,
     source: Source,
 }
 
@@ -43,6 +46,7 @@ impl Shared {
             tls: spec.tls.as_ref().map(crate::tls::acceptor).transpose()?,
             salt: crate::clock::unix_ms().wrapping_mul(0x9e37_79b9)
                 ^ u64::from(std::process::id()) << 40,
+            reloaded: watch::channel(()).0,
             source,
         })
     }
@@ -58,6 +62,7 @@ impl Shared {
         let config = Arc::new(Config::new(&Spec::open(path)?)?);
         self.meters.layers(&config.layers);
         self.config.store(Arc::clone(&config));
+        self.reloaded.send_replace(());
         Ok(config)
     }
 

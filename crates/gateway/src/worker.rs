@@ -29,7 +29,7 @@ use crate::meters::Series;
 use crate::service;
 use crate::shared::Shared;
 use crate::spec::ServerSpec;
-use crate::upstream::{self, Pool};
+use crate::upstream::{self, Pool, Upstream};
 
 /// How long the acceptor rests when the system has no descriptor left.
 const ACCEPT_REST: std::time::Duration = std::time::Duration::from_millis(10);
@@ -137,7 +137,7 @@ impl Worker {
             spawn_local(fault::pause(pause));
         }
         if first {
-            self.check_upstreams();
+            spawn_local(Rc::clone(&self).check_upstreams());
         }
         let room = Arc::new(Semaphore::new(server.connections));
         let accepting = {
@@ -152,14 +152,24 @@ impl Worker {
         let _ = timeout(server.drain.0, room.acquire_many(all)).await;
     }
 
-    /// Starts the checks of the configuration in force.
-    pub(crate) fn check_upstreams(&self) {
-        let config = self.config();
-        for upstream in config.upstreams.iter().filter(|upstream| upstream.health.is_some()) {
-            for number in 0..upstream.endpoints.len() {
-                spawn_local(upstream::watch(Arc::clone(upstream), number));
+    /// Starts the checks of the configuration in force, and of each one after it. Those of an old configuration end by
+    /// themselves.
+    async fn check_upstreams(self: Rc<Self>) {
+        let mut reloaded = self.shared.reloaded.subscribe();
+        loop {
+            self.config().upstreams.iter().for_each(check);
+            if reloaded.changed().await.is_err() {
+                return;
             }
         }
+    }
+}
+
+/// Starts the checks of an upstream, if it has any.
+fn check(upstream: &Arc<Upstream>) {
+    let count = upstream.health.as_ref().map_or(0, |_| upstream.endpoints.len());
+    for number in 0..count {
+        spawn_local(upstream::watch(Arc::clone(upstream), number));
     }
 }
 

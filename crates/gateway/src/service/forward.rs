@@ -203,7 +203,11 @@ impl<'a> Attempts<'a> {
         let active = Active::at(endpoint);
         let sent = timeout(self.limit, worker.pool().send(endpoint, request)).await;
         let good = matches!(&sent, Ok(Ok((response, _))) if !response.status().is_server_error());
-        endpoint.learn(good, clock::now());
+        // A body that the client broke off or made too large says nothing about the server.
+        let clients = matches!(&sent, Ok(Err(Fault::Broken(_, error))) if error.is_user());
+        if !clients {
+            endpoint.learn(good, clock::now());
+        }
         match sent {
             Ok(Ok((response, sender))) => Outcome::Answer(Reply { response, sender, active }),
             Ok(Err(Fault::Connect)) => {

@@ -128,6 +128,5 @@ fn reload(call: &Call) -> Answer {
     let config = worker.shared().reload().map_err(|error| {
         Refusal::bad_request(format!("{error}; the old configuration stays in force"))
     })?;
-    worker.check_upstreams();
     Ok(build(worker.shared(), &config))
 }
