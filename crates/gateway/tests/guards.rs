@@ -129,21 +129,23 @@ fn a_websocket_takes_neither_the_clients_key_nor_headers_of_the_hop_along() {
     assert!(!head.contains("client-secret") && !head.contains("x-hop"), "{head}");
 }
 
+/// Takes in whatever comes, and answers requests without a body only.
+fn listen_to(mut stream: TcpStream) {
+    let mut heard = vec![0; 65_536];
+    let length = stream.read(&mut heard).unwrap_or(0);
+    if heard[..length].starts_with(b"GET ") {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+    }
+    while stream.read(&mut heard).is_ok_and(|length| length > 0) {}
+}
+
 #[test]
 fn a_client_cannot_open_the_breaker_for_the_others() {
     let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = upstream.local_addr().unwrap();
-    // It takes in whatever comes, and answers a whole request of no body only.
     thread::spawn(move || {
         for stream in upstream.incoming() {
-            thread::spawn(move || {
-                let (mut stream, mut head) = (stream.unwrap(), [0; 65_536]);
-                let length = stream.read(&mut head).unwrap_or(0);
-                if head[..length].starts_with(b"GET ") {
-                    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
-                }
-                while stream.read(&mut head).is_ok_and(|length| length > 0) {}
-            });
+            thread::spawn(move || listen_to(stream.unwrap()));
         }
     });
     let gateway = gateway(&format!(
