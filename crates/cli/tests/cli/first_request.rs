@@ -11,8 +11,9 @@ use crate::bench::{command, rest};
 
 /// A profile of a hundred scenarios.
 fn many() -> String {
-    let scenario =
-        |n| format!("  - {{name: s{n}, content: {{mode: sized, approx_input_tokens: {}}}}}\n", 100 + n);
+    let scenario = |n| {
+        format!("  - {{name: s{n}, content: {{mode: sized, approx_input_tokens: {}}}}}\n", 100 + n)
+    };
     let scenarios: String = (0..100).map(scenario).collect();
     format!("stages: '@100:5s'\nmodel: m\nscenarios:\n{scenarios}")
 }
@@ -30,7 +31,11 @@ fn the_first_request_is_not_long_in_coming() {
     let mut child = command(folder.path(), &args).stdout(Stdio::null()).spawn().unwrap();
     let connected = loop {
         match listener.accept() {
-            Err(error) if error.kind() == ErrorKind::WouldBlock && passed() < Nanos::from_secs(20) => rest(),
+            Err(error)
+                if error.kind() == ErrorKind::WouldBlock && passed() < Nanos::from_secs(20) =>
+            {
+                rest()
+            }
             accepted => break accepted,
         }
     };
