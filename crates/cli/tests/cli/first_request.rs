@@ -34,7 +34,7 @@ fn the_first_request_is_not_long_in_coming() {
             Err(error)
                 if error.kind() == ErrorKind::WouldBlock && passed() < Nanos::from_secs(20) =>
             {
-                rest()
+                rest();
             }
             accepted => break accepted,
         }
