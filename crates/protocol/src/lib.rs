@@ -8,6 +8,7 @@ pub mod decode;
 pub mod dialect;
 pub mod encode;
 pub mod error;
+mod plain;
 pub mod sse;
 pub mod turn;
 

@@ -1,9 +1,8 @@
 //! What is known of the present answer, whatever its dialect.
 
-use plimsoll_measure::{ErrorClass, TokenCount, TokenSource, Usage};
-use serde_json::Value;
-
+use super::json::{Raw, Unexpected};
 use super::{DeltaKind, ErrorDetail, KEPT, WireEvent};
+use plimsoll_measure::{ErrorClass, TokenCount, TokenSource, Usage};
 
 /// Where events go.
 pub(super) type Sink<'a> = &'a mut dyn FnMut(WireEvent<'_>);
@@ -25,8 +24,8 @@ impl Fault {
     }
 
     /// An error that the target reports inside a success: the value of its `error` member.
-    pub(super) fn reported(error: &Value) -> Self {
-        Self { class: ErrorClass::StreamError, detail: ErrorDetail::of_error(error) }
+    pub(super) fn reported(error: Raw<'_>) -> Self {
+        Self { class: ErrorClass::StreamError, detail: ErrorDetail::of_member(error.0) }
     }
 
     /// An error event of a stream, in whatever shape its data has.
@@ -48,8 +47,8 @@ impl From<ErrorClass> for Fault {
     }
 }
 
-impl From<serde_json::Error> for Fault {
-    fn from(error: serde_json::Error) -> Self {
+impl From<Unexpected> for Fault {
+    fn from(error: Unexpected) -> Self {
         let what = format!("the body is not what the dialect promises: {error}");
         Self::found(ErrorClass::MalformedBody, &what)
     }

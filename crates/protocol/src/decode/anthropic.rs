@@ -1,68 +1,63 @@
 //! Anthropic's messages.
 
 use plimsoll_measure::ErrorClass;
-use serde::Deserialize;
-use serde_json::Value;
 
 use super::DeltaKind;
 use super::answer::{Answer, Fault, Reading, Sink};
-use super::json::Str;
+use super::json::{Raw, Str, from_object, from_str};
 use super::usage::AnthropicUsage;
 use crate::sse::Event;
 
 /// One event of a stream.
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Default)]
 struct StreamEvent<'a> {
-    #[serde(borrow, rename = "type")]
     kind: Str<'a>,
     message: Option<Start>,
     content_block: Option<Block<'a>>,
     delta: Option<Delta<'a>>,
     usage: Option<AnthropicUsage>,
-    error: Option<Value>,
+    error: Option<Raw<'a>>,
 }
+from_object!(StreamEvent<'a> { kind = "type", message, content_block, delta, usage, error });
 
 /// The message as a stream begins it.
-#[derive(Deserialize)]
+#[derive(Default)]
 struct Start {
     usage: Option<AnthropicUsage>,
 }
+from_object!(Start { usage });
 
 /// What an event adds to a block of content, or to the message.
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Default)]
 struct Delta<'a> {
-    #[serde(borrow)]
     text: Str<'a>,
     thinking: Str<'a>,
     partial_json: Str<'a>,
     stop_reason: Str<'a>,
 }
+from_object!(Delta<'a> { text, thinking, partial_json, stop_reason });
 
 /// A whole answer.
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Default)]
 struct Message<'a> {
-    #[serde(borrow)]
     content: Option<Vec<Block<'a>>>,
     stop_reason: Str<'a>,
     usage: Option<AnthropicUsage>,
-    error: Option<Value>,
+    error: Option<Raw<'a>>,
 }
+from_object!(Message<'a> { content, stop_reason, usage, error });
 
 /// A block of content: text, thinking, a tool call.
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Default)]
 struct Block<'a> {
-    #[serde(borrow)]
     text: Str<'a>,
     thinking: Str<'a>,
 }
+from_object!(Block<'a> { text, thinking });
 
 pub(super) fn read_event(answer: &mut Answer, event: &Event<'_>, sink: Sink<'_>) -> Reading {
-    let read: StreamEvent<'_> = serde_json::from_str(event.data)?;
-    if let Some(error) = &read.error {
+    let read: StreamEvent<'_> = from_str(event.data)?;
+    if let Some(error) = read.error {
         return Err(Fault::reported(error));
     }
     let delta = read.delta.unwrap_or_default();
@@ -105,8 +100,8 @@ fn conclude(answer: &mut Answer, delta: &Delta<'_>, usage: Option<AnthropicUsage
 }
 
 pub(super) fn read_whole(answer: &mut Answer, body: &str, sink: Sink<'_>) -> Reading {
-    let message: Message<'_> = serde_json::from_str(body)?;
-    if let Some(error) = &message.error {
+    let message: Message<'_> = from_str(body)?;
+    if let Some(error) = message.error {
         return Err(Fault::reported(error));
     }
     let missing = || Fault::found(ErrorClass::MalformedBody, "there is no `content`");

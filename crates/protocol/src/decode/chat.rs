@@ -1,78 +1,72 @@
 //! `OpenAI`'s chat completions, and what compatible servers make of them.
 
 use plimsoll_measure::ErrorClass;
-use serde::Deserialize;
-use serde_json::Value;
 
 use super::DeltaKind;
 use super::answer::{Answer, Fault, Reading, Sink};
-use super::json::{First, Str};
+use super::json::{First, Raw, Str, from_object, from_str};
 use super::usage::ChatUsage;
 use crate::sse::Event;
 
 /// One event of a stream. One choice is asked for, so only the first is read.
-#[derive(Deserialize)]
+#[derive(Default)]
 struct Chunk<'a> {
-    #[serde(borrow)]
     choices: Option<First<Choice<'a>>>,
     usage: Option<ChatUsage>,
-    error: Option<Value>,
+    error: Option<Raw<'a>>,
 }
+from_object!(Chunk<'a> { choices, usage, error });
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Default)]
 struct Choice<'a> {
-    #[serde(borrow)]
     delta: Option<Message<'a>>,
     finish_reason: Str<'a>,
 }
+from_object!(Choice<'a> { delta, finish_reason });
 
 /// A whole answer.
-#[derive(Deserialize)]
+#[derive(Default)]
 struct Completion<'a> {
-    #[serde(borrow)]
     choices: Option<First<WholeChoice<'a>>>,
     usage: Option<ChatUsage>,
-    error: Option<Value>,
+    error: Option<Raw<'a>>,
 }
+from_object!(Completion<'a> { choices, usage, error });
 
-#[derive(Deserialize)]
+#[derive(Default)]
 struct WholeChoice<'a> {
-    #[serde(borrow)]
-    message: Message<'a>,
-    #[serde(default)]
+    message: Option<Message<'a>>,
     finish_reason: Str<'a>,
 }
+from_object!(WholeChoice<'a> { message, finish_reason });
 
 /// A message or a part of one.
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Default)]
 struct Message<'a> {
-    #[serde(borrow)]
     content: Str<'a>,
     refusal: Str<'a>,
     reasoning_content: Str<'a>,
     reasoning: Str<'a>,
     tool_calls: Option<Vec<ToolCall<'a>>>,
 }
+from_object!(Message<'a> { content, refusal, reasoning_content, reasoning, tool_calls });
 
-#[derive(Deserialize)]
+#[derive(Default)]
 struct ToolCall<'a> {
-    #[serde(borrow)]
     function: Option<Function<'a>>,
 }
+from_object!(ToolCall<'a> { function });
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Default)]
 struct Function<'a> {
-    #[serde(borrow)]
     name: Str<'a>,
     arguments: Str<'a>,
 }
+from_object!(Function<'a> { name, arguments });
 
 pub(super) fn read_event(answer: &mut Answer, event: &Event<'_>, sink: Sink<'_>) -> Reading {
-    let chunk: Chunk<'_> = serde_json::from_str(event.data)?;
-    if let Some(error) = &chunk.error {
+    let chunk: Chunk<'_> = from_str(event.data)?;
+    if let Some(error) = chunk.error {
         return Err(Fault::reported(error));
     }
     // Some servers send the usage alone; an event without either is not of this dialect.
@@ -103,14 +97,17 @@ fn read_delta(answer: &mut Answer, delta: Message<'_>, sink: Sink<'_>) {
 }
 
 pub(super) fn read_whole(answer: &mut Answer, body: &str, sink: Sink<'_>) -> Reading {
-    let completion: Completion<'_> = serde_json::from_str(body)?;
-    if let Some(error) = &completion.error {
+    let completion: Completion<'_> = from_str(body)?;
+    if let Some(error) = completion.error {
         return Err(Fault::reported(error));
     }
     let Some(First(Some(choice))) = completion.choices else { return Err(no_choices()) };
+    let Some(message) = choice.message else {
+        return Err(Fault::found(ErrorClass::MalformedBody, "the choice has no `message`"));
+    };
     // Content is null where the model calls a tool instead.
-    answer.write(&choice.message.content);
-    answer.write(&choice.message.refusal);
+    answer.write(&message.content);
+    answer.write(&message.refusal);
     answer.stop(&choice.finish_reason, sink);
     if let Some(usage) = completion.usage {
         answer.report(usage.into(), sink);

@@ -46,8 +46,14 @@ impl ErrorDetail {
         Self::in_object(&serde_json::from_slice(body).ok()?)
     }
 
+    /// The value of an `error` member, as it is written.
+    pub(super) fn of_member(error: &str) -> Self {
+        serde_json::from_str(error)
+            .map_or_else(|_| Self::message(error), |value| Self::of_error(&value))
+    }
+
     /// The value of an `error` member: an object, or just a message.
-    pub(super) fn of_error(error: &Value) -> Self {
+    fn of_error(error: &Value) -> Self {
         let word = |name| error.get(name).and_then(scalar).map(|text| tame(&text, WORD));
         let message = error.get("message").unwrap_or(error);
         Self {

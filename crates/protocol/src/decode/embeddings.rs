@@ -1,24 +1,22 @@
 //! `OpenAI`'s embeddings.
 
 use plimsoll_measure::ErrorClass;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-use serde_json::Value;
 
 use super::answer::{Answer, Fault, Reading, Sink};
-use super::json::First;
+use super::json::{First, Raw, from_object, from_str};
 use super::usage::ChatUsage;
 
-#[derive(Deserialize)]
-struct Embeddings {
-    data: Option<First<IgnoredAny>>,
+#[derive(Default)]
+struct Embeddings<'a> {
+    data: Option<First<Raw<'a>>>,
     usage: Option<ChatUsage>,
-    error: Option<Value>,
+    error: Option<Raw<'a>>,
 }
+from_object!(Embeddings<'a> { data, usage, error });
 
 pub(super) fn read_whole(answer: &mut Answer, body: &str, sink: Sink<'_>) -> Reading {
-    let embeddings: Embeddings = serde_json::from_str(body)?;
-    if let Some(error) = &embeddings.error {
+    let embeddings: Embeddings<'_> = from_str(body)?;
+    if let Some(error) = embeddings.error {
         return Err(Fault::reported(error));
     }
     if !matches!(embeddings.data, Some(First(Some(_)))) {

@@ -1,27 +1,271 @@
-//! What the dialects' JSON is read into: borrowed where possible, and only the members needed.
+//! The JSON of answers, read in one pass into the members that somebody asked for.
+//!
+//! Every answer of every request comes through here, so nothing is built that is not asked for: strings are borrowed, other
+//! members are skipped. What is skipped is checked all the same: text that is not JSON (RFC 8259) is an error, wherever it
+//! is broken. Of members with the same name the last one counts.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::marker::PhantomData;
 use std::ops::Deref;
 
-use serde::de::{IgnoredAny, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use crate::plain::plain_len;
+
+/// Deepest nesting of objects and arrays.
+const DEPTH: u8 = 128;
+
+/// What was expected, and at which byte something else was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected {expected} at byte {at}")]
+pub(super) struct Unexpected {
+    expected: &'static str,
+    at: usize,
+}
+
+type Result<T> = std::result::Result<T, Unexpected>;
+
+/// What can be read from JSON.
+pub(super) trait FromJson<'a>: Sized {
+    fn read(json: &mut Reader<'a>) -> Result<Self>;
+}
+
+/// Reads the whole of `text` as one value.
+///
+/// # Errors
+/// It is not JSON, or not of the right shape.
+pub(super) fn from_str<'a, T: FromJson<'a>>(text: &'a str) -> Result<T> {
+    let mut json = Reader { text, at: 0, depth: 0 };
+    let value = T::read(&mut json)?;
+    match json.peek() {
+        None => Ok(value),
+        Some(_) => json.expected("the end"),
+    }
+}
+
+/// Makes a struct readable: every field from a member of an object, by default the member of its own name. What is missing
+/// has the field's default.
+macro_rules! from_object {
+    ($name:ident $(<$life:lifetime>)? { $($field:ident $(= $member:literal)?),+ $(,)? }) => {
+        impl<'a> $crate::decode::json::FromJson<'a> for $name $(<$life>)? {
+            fn read(
+                json: &mut $crate::decode::json::Reader<'a>,
+            ) -> ::core::result::Result<Self, $crate::decode::json::Unexpected> {
+                let mut read = Self::default();
+                json.members(|member, json| {
+                    $(if member == from_object!(@name $field $($member)?) {
+                        read.$field = $crate::decode::json::FromJson::read(json)?;
+                        return Ok(());
+                    })+
+                    json.skip()
+                })?;
+                Ok(read)
+            }
+        }
+    };
+    (@name $field:ident $member:literal) => { $member };
+    (@name $field:ident) => { stringify!($field) };
+}
+pub(super) use from_object;
+
+/// A place in a text that is being read.
+#[derive(Debug)]
+pub(super) struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    depth: u8,
+}
+
+/// Values.
+impl<'a> Reader<'a> {
+    /// Reads an object; `each` must read or skip the value of the member that it is given.
+    pub(super) fn members(
+        &mut self,
+        mut each: impl FnMut(&str, &mut Self) -> Result<()>,
+    ) -> Result<()> {
+        self.list(b'{', b'}', "an object", |json| {
+            let name = json.string()?;
+            json.take(b':', "`:`")?;
+            each(&name, json)
+        })
+    }
+
+    /// Reads an array; `each` must read or skip the element that comes next.
+    pub(super) fn elements(&mut self, each: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        self.list(b'[', b']', "an array", each)
+    }
+
+    /// Passes over a value of any kind.
+    pub(super) fn skip(&mut self) -> Result<()> {
+        match self.peek() {
+            Some(b'"') => self.quoted().map(drop),
+            Some(b'-' | b'0'..=b'9') => self.number().map(drop),
+            Some(b'{') => self.members(|_, json| json.skip()),
+            Some(b'[') => self.elements(Self::skip),
+            Some(b't') => self.word("true"),
+            Some(b'f') => self.word("false"),
+            _ => self.word("null"),
+        }
+    }
+
+    /// Passes over a `null`, if there is one.
+    fn is_null(&mut self) -> Result<bool> {
+        let null = self.peek() == Some(b'n');
+        if null {
+            self.word("null")?;
+        }
+        Ok(null)
+    }
+
+    /// Reads a string; borrowed unless it has escapes.
+    fn string(&mut self) -> Result<Cow<'a, str>> {
+        let start = self.at;
+        let Quoted { inside, escaped } = self.quoted()?;
+        if !escaped {
+            return Ok(Cow::Borrowed(inside));
+        }
+        let unescaped = serde_json::from_str(self.text[start..self.at].trim_start());
+        unescaped
+            .map(Cow::Owned)
+            .map_err(|_| Unexpected { expected: "a character by its escape", at: start })
+    }
+}
+
+/// The inside of a string, as it is written.
+#[derive(Clone, Copy, Debug)]
+struct Quoted<'a> {
+    inside: &'a str,
+    escaped: bool,
+}
+
+/// Tokens.
+impl<'a> Reader<'a> {
+    fn bytes(&self) -> &'a [u8] {
+        self.text.as_bytes()
+    }
+
+    /// The next byte that is no white space.
+    #[inline]
+    fn peek(&mut self) -> Option<u8> {
+        loop {
+            let byte = self.bytes().get(self.at).copied();
+            if !matches!(byte, Some(b' ' | b'\n' | b'\r' | b'\t')) {
+                return byte;
+            }
+            self.at += 1;
+        }
+    }
+
+    fn expected<T>(&self, expected: &'static str) -> Result<T> {
+        Err(Unexpected { expected, at: self.at })
+    }
+
+    /// Passes over `byte` if it is the next one.
+    fn has(&mut self, byte: u8) -> bool {
+        let has = self.peek() == Some(byte);
+        self.at += usize::from(has);
+        has
+    }
+
+    fn take(&mut self, byte: u8, expected: &'static str) -> Result<()> {
+        if self.has(byte) { Ok(()) } else { self.expected(expected) }
+    }
+
+    fn list(
+        &mut self,
+        open: u8,
+        close: u8,
+        expected: &'static str,
+        mut each: impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        self.take(open, expected)?;
+        if self.depth == DEPTH {
+            return self.expected("less nesting");
+        }
+        self.depth += 1;
+        let mut more = !self.has(close);
+        while more {
+            each(self)?;
+            more = self.has(b',');
+            if !more {
+                self.take(close, "`,` or the end of the list")?;
+            }
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn word(&mut self, word: &'static str) -> Result<()> {
+        if !self.bytes()[self.at..].starts_with(word.as_bytes()) {
+            return self.expected("a value");
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    /// Passes over a string, and checks its escapes but for what they stand for.
+    fn quoted(&mut self) -> Result<Quoted<'a>> {
+        self.take(b'"', "a string")?;
+        let (start, mut escaped) = (self.at, false);
+        loop {
+            self.at += plain_len(&self.bytes()[self.at..]);
+            match self.bytes().get(self.at) {
+                Some(b'"') => break,
+                Some(b'\\') => escaped = true,
+                _ => return self.expected("the end of the string"),
+            }
+            self.escape()?;
+        }
+        let inside = &self.text[start..self.at];
+        self.at += 1;
+        Ok(Quoted { inside, escaped })
+    }
+
+    fn escape(&mut self) -> Result<()> {
+        let length = match self.bytes()[self.at..] {
+            [_, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => 2,
+            [_, b'u', a, b, c, d, ..] if [a, b, c, d].iter().all(u8::is_ascii_hexdigit) => 6,
+            _ => return self.expected("an escape"),
+        };
+        self.at += length;
+        Ok(())
+    }
+
+    /// Passes over a number, and gives it as it is written.
+    fn number(&mut self) -> Result<&'a str> {
+        self.peek();
+        let start = self.at;
+        self.at += usize::from(self.bytes().get(start) == Some(&b'-'));
+        if self.bytes().get(self.at) == Some(&b'0') {
+            self.at += 1;
+        } else {
+            self.digits()?;
+        }
+        if self.bytes().get(self.at) == Some(&b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let [b'e' | b'E', rest @ ..] = &self.bytes()[self.at..] {
+            self.at += 1 + usize::from(matches!(rest, [b'+' | b'-', ..]));
+            self.digits()?;
+        }
+        Ok(&self.text[start..self.at])
+    }
+
+    /// Passes over one digit or more.
+    fn digits(&mut self) -> Result<()> {
+        let digits =
+            self.bytes()[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.at += digits;
+        if digits == 0 { self.expected("a digit") } else { Ok(()) }
+    }
+}
 
 /// A string, borrowed from the input unless it has escapes. A `null` is read as the empty string: to
 /// every dialect the two say the same, nothing.
 #[derive(Debug, Default)]
 pub(super) struct Str<'a>(Cow<'a, str>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // A type of its own, because serde never borrows an `Option<Cow<str>>`.
-        #[derive(Deserialize)]
-        #[serde(transparent)]
-        struct Present<'b>(#[serde(borrow)] Cow<'b, str>);
-
-        let string = Option::<Present<'a>>::deserialize(deserializer)?;
-        Ok(Self(string.map(|present| present.0).unwrap_or_default()))
+impl<'a> FromJson<'a> for Str<'a> {
+    fn read(json: &mut Reader<'a>) -> Result<Self> {
+        if json.is_null()? { Ok(Self::default()) } else { json.string().map(Self) }
     }
 }
 
@@ -46,50 +290,187 @@ impl Deref for Str<'_> {
     }
 }
 
+/// A value of any kind, as it is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Raw<'a>(pub(super) &'a str);
+
+impl<'a> FromJson<'a> for Raw<'a> {
+    fn read(json: &mut Reader<'a>) -> Result<Self> {
+        json.peek();
+        let start = json.at;
+        json.skip()?;
+        Ok(Self(&json.text[start..json.at]))
+    }
+}
+
+/// `null` is none.
+impl<'a, T: FromJson<'a>> FromJson<'a> for Option<T> {
+    fn read(json: &mut Reader<'a>) -> Result<Self> {
+        if json.is_null()? { Ok(None) } else { T::read(json).map(Some) }
+    }
+}
+
+impl<'a, T: FromJson<'a>> FromJson<'a> for Vec<T> {
+    fn read(json: &mut Reader<'a>) -> Result<Self> {
+        let mut elements = Self::new();
+        json.elements(|json| {
+            elements.push(T::read(json)?);
+            Ok(())
+        })?;
+        Ok(elements)
+    }
+}
+
+impl FromJson<'_> for u64 {
+    fn read(json: &mut Reader<'_>) -> Result<Self> {
+        let at = json.at;
+        json.number()?.parse().map_err(|_| Unexpected { expected: "a count", at })
+    }
+}
+
 /// The first element of an array, read without storing the others.
 #[derive(Debug)]
 pub(super) struct First<T>(pub(super) Option<T>);
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(FirstVisitor(PhantomData))
-    }
-}
-
-struct FirstVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstVisitor<T> {
-    type Value = First<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<First<T>, A::Error> {
-        let first = seq.next_element()?;
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(First(first))
+impl<'a, T: FromJson<'a>> FromJson<'a> for First<T> {
+    fn read(json: &mut Reader<'a>) -> Result<Self> {
+        let mut first = None;
+        json.elements(|json| {
+            if first.is_some() {
+                return json.skip();
+            }
+            first = Some(T::read(json)?);
+            Ok(())
+        })?;
+        Ok(Self(first))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    fn read(json: &str) -> Result<Str<'_>> {
+        from_str(json)
+    }
 
     #[test]
     fn a_string_is_borrowed_unless_it_has_escapes() {
-        let read = |json| serde_json::from_str::<Str<'_>>(json).unwrap().0;
-        assert!(matches!(read(r#""plain""#), Cow::Borrowed("plain")));
-        assert_eq!(read(r#""a\nb""#), "a\nb");
-        assert_eq!(read("null"), "");
+        assert!(matches!(read(r#" "plain" "#).unwrap().0, Cow::Borrowed("plain")));
+        assert_eq!(&*read(r#""a\nb""#).unwrap(), "a\nb");
+        assert_eq!(&*read(" \"\\ud83d\\udea2 é\\\"\"").unwrap(), "🚢 é\"");
+        assert_eq!(&*read("null").unwrap(), "");
+        assert!(read(r#""\ud83d""#).is_err(), "half a character");
     }
 
     #[test]
     fn only_the_first_element_must_have_the_right_shape() {
-        let read = |json| serde_json::from_str::<First<u32>>(json).map(|first| first.0);
+        let read = |json| from_str::<First<u64>>(json).map(|first| first.0);
         assert_eq!(read("[]").unwrap(), None);
         assert_eq!(read(r#"[7,"x",null]"#).unwrap(), Some(7));
         assert!(read(r#"["x"]"#).is_err());
         assert!(read("7").is_err());
+    }
+
+    #[test]
+    fn counts_are_whole_numbers_from_zero_on() {
+        let read = |json| from_str::<Option<u64>>(json);
+        assert_eq!(read("null").unwrap(), None);
+        assert_eq!(read(" 18446744073709551615 ").unwrap(), Some(u64::MAX));
+        for json in ["-1", "1.0", "1e3", "18446744073709551616", "\"1\"", "01"] {
+            assert!(read(json).is_err(), "{json}");
+        }
+    }
+
+    #[derive(Debug, Default)]
+    struct Thing<'a> {
+        kind: Str<'a>,
+        size: Option<u64>,
+        rest: Option<Raw<'a>>,
+    }
+    from_object!(Thing<'a> { kind = "type", size, rest });
+
+    #[test]
+    fn members_are_found_by_name_in_any_order_and_the_rest_is_skipped() {
+        let text =
+            r#"{"x":[1,{"type":"no"}],"size":3,"t\u0079pe":"yes","rest": {"a":[ 1 ]} ,"y":null}"#;
+        let thing: Thing<'_> = from_str(text).unwrap();
+        assert_eq!((&*thing.kind, thing.size), ("yes", Some(3)));
+        assert_eq!(thing.rest.unwrap().0, r#"{"a":[ 1 ]}"#);
+        let nothing: Thing<'_> = from_str("{ }").unwrap();
+        assert!(nothing.kind.is_empty() && nothing.size.is_none() && nothing.rest.is_none());
+        assert!(from_str::<Thing<'_>>("[]").is_err());
+    }
+
+    #[test]
+    fn an_error_says_what_was_expected_and_where() {
+        let error = from_str::<Thing<'_>>(r#"{"size": "3"}"#).unwrap_err();
+        assert_eq!(error.to_string(), "expected a digit at byte 9");
+    }
+
+    #[test]
+    fn nesting_has_an_end() {
+        let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(from_str::<Raw<'_>>(&nested(usize::from(DEPTH))).is_ok());
+        assert!(from_str::<Raw<'_>>(&nested(usize::from(DEPTH) + 1)).is_err());
+        assert!(from_str::<Raw<'_>>(&"[".repeat(1_000_000)).is_err());
+    }
+
+    /// Pieces of JSON, most of them misplaced.
+    fn crumbs() -> impl Strategy<Value = String> {
+        let crumb = prop::sample::select(vec![
+            "{", "}", "[", "]", ":", ",", "\"", "\\", "\"a\"", "\"b\":", "null", "true", "false",
+            "nul", "0", "-", "1", "12", ".5", "e3", "E-", "01", " ", "\n", "\t", "\\u00e9", "\\x",
+            "\u{1}", "é", "\\\"", "\u{7f}",
+        ]);
+        prop::collection::vec(crumb, 0..9).prop_map(|crumbs| crumbs.concat())
+    }
+
+    /// Any JSON value, with white space here and there.
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 40, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                prop::collection::btree_map(any::<String>(), inner, 0..6)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        /// serde's own skipping is the judge: like ours, it does not look at what escapes stand for.
+        #[test]
+        fn text_is_json_exactly_if_serde_says_so(text in crumbs()) {
+            let oracle = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
+            prop_assert_eq!(from_str::<Raw<'_>>(&text).is_ok(), oracle, "{}", text);
+        }
+
+        #[test]
+        fn every_value_is_read_and_every_cut_of_it_is_not(value in value(), cut in 0usize..400) {
+            for text in [value.to_string(), serde_json::to_string_pretty(&value).unwrap()] {
+                let raw: Raw<'_> = from_str(&text).unwrap();
+                prop_assert_eq!(raw.0, &text);
+                let cut = text.floor_char_boundary(cut);
+                let oracle = serde_json::from_str::<serde::de::IgnoredAny>(&text[..cut]).is_ok();
+                prop_assert_eq!(from_str::<Raw<'_>>(&text[..cut]).is_ok(), oracle);
+            }
+        }
+
+        #[test]
+        fn strings_say_what_serde_reads(text in any::<String>()) {
+            let json = Value::from(text.as_str()).to_string();
+            prop_assert_eq!(&*read(&json).unwrap(), &text);
+        }
     }
 }

@@ -1,31 +1,45 @@
 //! Token counts as the dialects report them.
 
 use plimsoll_measure::{TokenCount, Usage};
-use serde::Deserialize;
+
+use super::json::from_object;
 
 /// `usage` of chat completions and embeddings.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default)]
 pub(super) struct ChatUsage {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
     prompt_tokens_details: Option<Details>,
     completion_tokens_details: Option<Details>,
 }
+from_object!(ChatUsage {
+    prompt_tokens,
+    completion_tokens,
+    prompt_tokens_details,
+    completion_tokens_details
+});
 
 /// `usage` of the Responses API.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default)]
 pub(super) struct ResponsesUsage {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     input_tokens_details: Option<Details>,
     output_tokens_details: Option<Details>,
 }
+from_object!(ResponsesUsage {
+    input_tokens,
+    output_tokens,
+    input_tokens_details,
+    output_tokens_details
+});
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default)]
 struct Details {
     cached_tokens: Option<u64>,
     reasoning_tokens: Option<u64>,
 }
+from_object!(Details { cached_tokens, reasoning_tokens });
 
 impl From<ChatUsage> for Usage {
     fn from(usage: ChatUsage) -> Self {
@@ -53,7 +67,7 @@ impl From<ResponsesUsage> for Usage {
 ///
 /// The prompt is `input_tokens + cache_read_input_tokens + cache_creation_input_tokens`: Anthropic
 /// counts what came from or went to its cache apart, `OpenAI` within. Cached is what was read.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default)]
 #[expect(clippy::struct_field_names, reason = "the names are Anthropic's")]
 pub(super) struct AnthropicUsage {
     input_tokens: Option<u64>,
@@ -61,6 +75,12 @@ pub(super) struct AnthropicUsage {
     cache_creation_input_tokens: Option<u64>,
     output_tokens: Option<u64>,
 }
+from_object!(AnthropicUsage {
+    input_tokens,
+    cache_read_input_tokens,
+    cache_creation_input_tokens,
+    output_tokens
+});
 
 impl AnthropicUsage {
     /// The report of a stream's `message_start`: it knows the prompt; its output is a placeholder.
