@@ -16,8 +16,8 @@ fn main() {
 /// A prompt of so many words of four bytes, which is about as many tokens.
 fn prompt(words: usize) -> Vec<Message> {
     let mut text = Text::new();
-    text.push("conversation-17 ");
-    text.push("and ".repeat(words));
+    text.end().push_str("conversation-17 ");
+    text.end().push_str(&"and ".repeat(words));
     vec![Message { role: Role::User, text }]
 }
 

@@ -15,42 +15,50 @@ pub enum Role {
 ///
 /// The text is the concatenation of its pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Text(Vec<Arc<str>>);
+pub struct Text {
+    /// Pieces that are shared, each with what stands before it.
+    shared: Vec<(String, Arc<str>)>,
+    /// What stands after them.
+    end: String,
+}
 
 impl Text {
     /// The empty text.
     pub const fn new() -> Self {
-        Self(Vec::new())
+        Self { shared: Vec::new(), end: String::new() }
     }
 
-    /// Appends a piece; an empty one is left out.
-    pub fn push(&mut self, piece: impl Into<Arc<str>>) {
-        let piece = piece.into();
-        if !piece.is_empty() {
-            self.0.push(piece);
-        }
+    /// Appends a piece that other texts share.
+    pub fn share(&mut self, piece: Arc<str>) {
+        self.shared.push((std::mem::take(&mut self.end), piece));
     }
 
-    /// The pieces in order.
+    /// The end of the text, to write more of its own onto it.
+    pub const fn end(&mut self) -> &mut String {
+        &mut self.end
+    }
+
+    /// The pieces in order, none of them empty.
     pub fn pieces(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(AsRef::as_ref)
+        let shared = self.shared.iter().flat_map(|(own, shared)| [own.as_str(), shared]);
+        shared.chain([self.end.as_str()]).filter(|piece| !piece.is_empty())
     }
 
     /// Length in bytes.
     pub fn len(&self) -> usize {
-        self.0.iter().map(|piece| piece.len()).sum()
+        self.pieces().map(str::len).sum()
     }
 
     /// Is nothing in it?
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.pieces().next().is_none()
     }
 }
 
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
         let mut whole = Self::new();
-        whole.push(text);
+        whole.end().push_str(text);
         whole
     }
 }

@@ -23,11 +23,18 @@ pub struct Scratch {
     pub(crate) plain: Vec<u8>,
     /// Room for the kernel's note about a read.
     pub(crate) note: Vec<u8>,
+    /// Room for a small request, head and body behind each other.
+    pub(crate) whole: Vec<u8>,
 }
 
 impl Default for Scratch {
     fn default() -> Self {
-        Self { wire: vec![0; READ_SIZE], plain: vec![0; READ_SIZE], note: note_buffer() }
+        Self {
+            wire: vec![0; READ_SIZE],
+            plain: vec![0; READ_SIZE],
+            note: note_buffer(),
+            whole: Vec::new(),
+        }
     }
 }
 
@@ -166,7 +173,7 @@ impl Http1 {
         self.parser.start(request.shape.is_head());
         let mut outgoing = Outgoing::new(request.head, request.body);
         loop {
-            let broken = self.push(stamper.clock(), &mut outgoing, receiver).err();
+            let broken = self.push(stamper.clock(), scratch, &mut outgoing, receiver).err();
             if let Some(reusable) = self.pull(stamper, scratch, receiver)? {
                 return Ok(reusable && outgoing.is_done() && self.lifetime > 0);
             }
@@ -181,13 +188,15 @@ impl Http1 {
     fn push<C: Clock, R: Receiver>(
         &mut self,
         clock: &C,
+        scratch: &RefCell<Scratch>,
         outgoing: &mut Outgoing<'_>,
         receiver: &mut R,
     ) -> Result<(), Failure> {
         if outgoing.is_done() {
             return Ok(());
         }
-        self.socket.send(outgoing).map_err(|error| Failure::on_connection(&error))?;
+        let sent = self.socket.send(&mut scratch.borrow_mut().whole, outgoing);
+        sent.map_err(|error| Failure::on_connection(&error))?;
         if outgoing.is_done() {
             receiver.sent(clock.now());
         }

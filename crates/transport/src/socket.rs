@@ -15,6 +15,9 @@ use crate::connection::Scratch;
 use crate::failure::Failure;
 use crate::stamp::{Arrival, Stamper};
 
+/// Largest body that is copied behind its head: up to here, that costs less than a system call that gathers two parts.
+const SMALL: usize = 16 * 1024;
+
 /// An open socket.
 #[derive(Debug)]
 pub(crate) struct Socket {
@@ -98,10 +101,14 @@ impl Socket {
         self.tcp.ready(interest).await.map(|_| ())
     }
 
-    /// Hands as much to the kernel as it takes.
-    pub(crate) fn send(&mut self, outgoing: &mut Outgoing<'_>) -> io::Result<()> {
+    /// Hands as much to the kernel as it takes. `whole` is room that it may use.
+    pub(crate) fn send(
+        &mut self,
+        whole: &mut Vec<u8>,
+        outgoing: &mut Outgoing<'_>,
+    ) -> io::Result<()> {
         let result = match &mut self.tls {
-            None => send_plain(&self.tcp, outgoing),
+            None => send_plain(&self.tcp, whole, outgoing),
             Some(tls) => send_tls(&self.tcp, tls, outgoing),
         };
         match result {
@@ -117,7 +124,7 @@ impl Socket {
         scratch: &mut Scratch,
         on: &mut impl FnMut(&[u8], Arrival),
     ) -> Result<Read, Failure> {
-        let Scratch { wire, plain, note } = scratch;
+        let Scratch { wire, plain, note, .. } = scratch;
         let stamped = self.stamped;
         let read = receive_wire(&self.tcp, wire.len(), |fd| receive(fd, stamped, wire, note));
         let received = match read {
@@ -222,15 +229,17 @@ fn receive_noted(fd: RawFd, buffer: &mut [u8], room: &mut [u8]) -> io::Result<Re
     Ok(Received { length: message.bytes, note })
 }
 
-fn send_plain(tcp: &TcpStream, outgoing: &mut Outgoing<'_>) -> io::Result<()> {
+fn send_plain(tcp: &TcpStream, whole: &mut Vec<u8>, outgoing: &mut Outgoing<'_>) -> io::Result<()> {
     while !outgoing.is_done() {
-        let [head, body] = outgoing.parts;
-        let sent = if body.is_empty() {
-            tcp.try_write(head)?
-        } else if head.is_empty() {
-            tcp.try_write(body)?
-        } else {
-            tcp.try_write_vectored(&[IoSlice::new(head), IoSlice::new(body)])?
+        let sent = match outgoing.parts {
+            [part, []] | [[], part] => tcp.try_write(part)?,
+            [head, body] if body.len() <= SMALL => {
+                whole.clear();
+                whole.extend_from_slice(head);
+                whole.extend_from_slice(body);
+                tcp.try_write(whole)?
+            }
+            [head, body] => tcp.try_write_vectored(&[IoSlice::new(head), IoSlice::new(body)])?,
         };
         outgoing.advance(sent);
     }

@@ -103,6 +103,11 @@ pub fn conversation_id(seed: Seed, key: ConversationKey) -> ConversationId {
     ConversationId::from_bits(draw.bits(), draw.bits())
 }
 
+/// Where the id of a conversation lies in the range of ids: its first eight digits as a number. Uniform over all conversations.
+pub fn id_rank(seed: Seed, key: ConversationKey) -> u32 {
+    (seed.draw("conversation id", key.0).bits() >> 32) as u32
+}
+
 /// An id of one request: the conversation's own in its first turn, another one in each later turn.
 pub(crate) fn turn_id(conversation: ConversationId, own: Seed, turn: u16) -> ConversationId {
     if turn == 0 {

@@ -12,6 +12,8 @@ use plimsoll_protocol::Text;
 
 pub(crate) use words::{WORD_BYTES, all};
 
+/// Words decided by one draw of 64 bits.
+const PER_DRAW: usize = 4;
 /// Words of one cached block of a Mooncake trace.
 pub(crate) const CACHE_BLOCK: usize = 512;
 /// Fresh words at the beginning of a cached block: far more combinations than there are blocks.
@@ -33,33 +35,49 @@ impl Lexicon {
     pub(crate) fn new(words: &[&'static str], seed: Seed) -> Self {
         let words = words.iter().filter_map(|word| word.as_bytes().try_into().ok()).collect();
         let mut lexicon = Self { words, blocks: Vec::new() };
-        let block = |index| lexicon.fresh(&mut seed.draw("block", index), BLOCK);
+        let block = |index| {
+            let mut text = String::new();
+            lexicon.write(&mut seed.draw("block", index), BLOCK, &mut text);
+            text.into()
+        };
         lexicon.blocks = (0..BLOCKS).map(block).collect();
         lexicon
     }
 
     /// Adds `count` words: between 1 and a block of fresh ones, then shared blocks.
     pub(crate) fn push(&self, mut draw: Draw, count: usize, text: &mut Text) {
-        let blocks = count.saturating_sub(1) / BLOCK;
-        text.push(self.fresh(&mut draw, count - blocks * BLOCK));
+        let blocks = Self::blocks_of(count);
+        self.write(&mut draw, count - blocks * BLOCK, text.end());
         for _ in 0..blocks {
-            text.push(Arc::clone(self.block(&mut draw)));
+            text.share(Arc::clone(self.block(&mut draw)));
         }
+    }
+
+    /// Bytes of the fresh words at the beginning of a text of `count` words.
+    pub(crate) const fn fresh_bytes(count: usize) -> usize {
+        WORD_BYTES * (count - Self::blocks_of(count) * BLOCK)
     }
 
     /// Adds the first `count` words, at most [`CACHE_BLOCK`], of the block that `draw` decides.
     pub(crate) fn push_cache_block(&self, mut draw: Draw, count: usize, text: &mut Text) {
-        let head = self.fresh(&mut draw, CACHE_HEAD);
+        // The whole of it is drawn, for the block to be the same whatever part of it is asked for.
+        let end = text.end();
+        let start = end.len();
+        self.write(&mut draw, CACHE_HEAD, end);
         if count <= CACHE_HEAD {
-            text.push(&head[..count * WORD_BYTES]);
+            end.truncate(start + count * WORD_BYTES);
             return;
         }
-        text.push(head);
         let block = self.block(&mut draw);
         match count - CACHE_HEAD {
-            BLOCK => text.push(Arc::clone(block)),
-            part => text.push(&block[..part * WORD_BYTES]),
+            BLOCK => text.share(Arc::clone(block)),
+            part => text.end().push_str(&block[..part * WORD_BYTES]),
         }
+    }
+
+    /// Shared blocks in a text of `count` words.
+    const fn blocks_of(count: usize) -> usize {
+        count.saturating_sub(1) / BLOCK
     }
 
     fn block(&self, draw: &mut Draw) -> &Arc<str> {
@@ -67,18 +85,27 @@ impl Lexicon {
         &self.blocks[usize::try_from(index).unwrap_or_default()]
     }
 
-    fn fresh(&self, draw: &mut Draw, count: usize) -> Arc<str> {
-        let mut text = vec![0; count * WORD_BYTES];
-        for four in text.chunks_mut(4 * WORD_BYTES) {
-            // 16 bits of a draw are plenty to choose among a few hundred words.
-            let mut bits = draw.bits();
-            for slot in four.chunks_exact_mut(WORD_BYTES) {
-                let index = ((bits & 0xFFFF) * self.words.len() as u64) >> 16;
-                slot.copy_from_slice(&self.words[usize::try_from(index).unwrap_or_default()]);
-                bits >>= 16;
-            }
+    /// Writes `count` fresh words.
+    fn write(&self, draw: &mut Draw, count: usize, text: &mut String) {
+        let mut bytes = std::mem::take(text).into_bytes();
+        let end = bytes.len() + count * WORD_BYTES;
+        bytes.reserve(count.next_multiple_of(PER_DRAW) * WORD_BYTES);
+        while bytes.len() < end {
+            let bits = draw.bits();
+            let words: [_; PER_DRAW] = std::array::from_fn(|place| self.word(bits >> (16 * place)));
+            bytes.extend_from_slice(words.as_flattened());
         }
-        String::from_utf8(text).unwrap_or_default().into()
+        bytes.truncate(end);
+        *text = String::from_utf8(bytes).unwrap_or_default();
+    }
+
+    /// The word that the lowest 16 bits decide: plenty to choose among a few hundred.
+    fn word(&self, bits: u64) -> [u8; WORD_BYTES] {
+        let index = ((bits & 0xFFFF) * self.words.len() as u64) >> 16;
+        self.words
+            .get(usize::try_from(index).unwrap_or_default())
+            .copied()
+            .unwrap_or([b' '; WORD_BYTES])
     }
 }
 

@@ -33,7 +33,7 @@ pub use error::{
     ScenarioFault, ScenarioProblem, TemplateFault, TraceFault, TraceProblem, WindowFault,
     WorkloadError,
 };
-pub use id::{ConversationId, RequestId, conversation_id, request_id};
+pub use id::{ConversationId, RequestId, conversation_id, id_rank, request_id};
 pub use spec::{
     CacheMode, Content, Decision, DurationSpec, HttpSpec, PrefixPool, ScenarioSpec, Sign,
     SystemPrompt, TraceFormat, TraceSpec, VerdictSpec,

@@ -57,12 +57,13 @@ impl Materials {
         match speech {
             Speech::Text(line) => {
                 if let Some(id) = mark {
-                    text.push(marker(id, MARKER));
+                    push_marker(id, MARKER, text.end());
                 }
-                text.push(Arc::clone(line));
+                text.share(Arc::clone(line));
             }
             Speech::Words(draw, tokens) => {
                 let tokens = *tokens as usize;
+                text.end().reserve(MARKER + Lexicon::fresh_bytes(tokens));
                 let spent = mark.map_or(0, |id| self.mark(id, tokens, &mut text));
                 let least = usize::from(text.is_empty() && tokens > 0);
                 let words = self.gauge.words(tokens - spent).max(least);
@@ -75,13 +76,15 @@ impl Materials {
 
     /// Adds the longest marker that fits into a budget of tokens, and tells its tokens.
     fn mark(&self, id: &ConversationId, budget: usize, text: &mut Text) -> usize {
+        let end = text.end();
+        let start = end.len();
         for length in (WORD_BYTES..=MARKER).rev().step_by(WORD_BYTES) {
-            let marker = marker(id, length);
-            let tokens = self.gauge.beginning(&marker);
+            push_marker(id, length, end);
+            let tokens = self.gauge.beginning(&end[start..]);
             if tokens <= budget {
-                text.push(marker);
                 return tokens;
             }
+            end.truncate(start);
         }
         0
     }
@@ -98,9 +101,12 @@ impl Materials {
 }
 
 /// The id in brackets where there is room for it, else as many of its digits as fit, and a blank.
-fn marker(id: &ConversationId, length: usize) -> String {
-    match length {
-        MARKER => format!("[{id}]  "),
-        short => format!("{} ", &id.as_str()[..short - 1]),
+fn push_marker(id: &ConversationId, length: usize, text: &mut String) {
+    let parts = match length {
+        MARKER => ["[", id.as_str(), "]  "],
+        short => ["", &id.as_str()[..short - 1], " "],
+    };
+    for part in parts {
+        text.push_str(part);
     }
 }

@@ -15,7 +15,7 @@ fn encoder(dialect: Dialect) -> Encoder {
 fn text(pieces: &[&str]) -> Text {
     let mut text = Text::new();
     for &piece in pieces {
-        text.push(piece);
+        text.share(piece.into());
     }
     text
 }
