@@ -8,6 +8,21 @@ use plimsoll_measure::{ConversationKey, Seed};
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ConversationId([u8; Self::LEN]);
 
+/// Where the two digits of each byte stand, with hyphens between the groups.
+const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+
+/// The two digits of each byte.
+const DIGITS: [[u8; 2]; 256] = {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let mut digits = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        digits[byte] = [HEX[byte >> 4], HEX[byte & 15]];
+        byte += 1;
+    }
+    digits
+};
+
 impl ConversationId {
     /// Length in bytes.
     pub const LEN: usize = 36;
@@ -19,18 +34,12 @@ impl ConversationId {
     }
 
     fn from_bits(high: u64, low: u64) -> Self {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        /// The groups of digits between the hyphens.
-        const GROUPS: [std::ops::Range<usize>; 5] = [0..8, 9..13, 14..18, 19..23, 24..36];
         let version = high & !0xF000 | 0x4000;
         let variant = low & !(0b11 << 62) | 0b10 << 62;
-        let mut bits = u128::from(version) << 64 | u128::from(variant);
+        let bytes = (u128::from(version) << 64 | u128::from(variant)).to_be_bytes();
         let mut text = [b'-'; Self::LEN];
-        for group in GROUPS {
-            for letter in &mut text[group] {
-                bits = bits.rotate_left(4);
-                *letter = DIGITS[(bits & 0xF) as usize];
-            }
+        for (byte, place) in bytes.into_iter().zip(PLACES) {
+            text[place..place + 2].copy_from_slice(&DIGITS[usize::from(byte)]);
         }
         Self(text)
     }
