@@ -44,7 +44,10 @@ impl RunResult {
     pub(crate) fn close_sink(&mut self, sink: Option<Sink>) {
         let Some(sink) = sink else { return };
         self.sink = sink.finish();
+        self.health.sink_offered = Some(self.sink.offered);
         self.health.sink_written = Some(self.sink.written);
+        self.health.sink_left_out = Some(self.sink.left_out);
+        self.health.sink_least_share_one_in = Some(self.sink.least_share_one_in);
         self.health.sink_overflowed = Some(self.sink.overflowed);
     }
 }

@@ -89,7 +89,8 @@ impl Run {
         control: &Control,
         observe: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<RunResult, EngineError> {
-        let sink = sink.map(Sink::start).transpose()?;
+        let seed = self.plan().seed;
+        let sink = sink.map(|sink| Sink::start(sink, seed)).transpose()?;
         let crew = Crew::hire(&self, sink.as_ref(), control)?;
         let baseline = Baseline::read(&self.clock);
         let origin = crew.begin();

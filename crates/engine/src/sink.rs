@@ -1,14 +1,20 @@
 //! The way of samples to a file, which must never hold up the load.
+//!
+//! Where the writer cannot keep up, a share of the conversations is written by a stated rule ([`Share`]), long before
+//! the room is used up. Every sample that is offered is accounted for: written, left out by the rule, or lost.
+
+mod share;
 
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use plimsoll_measure::Sample;
+use plimsoll_measure::{Sample, Seed};
 
 use crate::error::EngineError;
+pub use share::Share;
 
 /// Samples that travel together.
 const BATCH: usize = 256;
@@ -17,56 +23,94 @@ const WAITING: usize = 256;
 
 /// Takes samples as they complete; called on a thread of its own.
 pub trait SampleSink: Send {
-    /// Writes samples, so that a reader sees them when the call returns.
+    /// Writes samples, so that a reader sees them when the call returns. They are what `share` keeps of a stretch of
+    /// the run.
     ///
     /// # Errors
     /// Whatever the device says. After an error nothing more is written, and what is lost is counted.
-    fn write(&mut self, samples: &[Sample]) -> io::Result<()>;
+    fn write(&mut self, samples: &[Sample], share: Share) -> io::Result<()>;
 }
 
 /// What became of the samples.
 #[derive(Debug, Default)]
 struct Tally {
+    offered: AtomicU64,
     written: AtomicU64,
-    overflowed: AtomicU64,
+    left_out: AtomicU64,
+    lost: AtomicU64,
+    /// The smallest share under which any was left out, as one in so many.
+    least: AtomicU32,
+    /// Batches on their way to the writer.
+    waiting: AtomicUsize,
+    /// Empty batches, so that a run needs no more of them than ever waited at once.
+    spares: Mutex<Vec<Vec<Sample>>>,
+}
+
+impl Tally {
+    fn spare(&self) -> Vec<Sample> {
+        let spare = self.spares.lock().ok().and_then(|mut spares| spares.pop());
+        spare.unwrap_or_else(|| Vec::with_capacity(BATCH))
+    }
+
+    fn keep(&self, mut batch: Vec<Sample>) {
+        batch.clear();
+        if let Ok(mut spares) = self.spares.lock() {
+            spares.push(batch);
+        }
+    }
+}
+
+/// Samples on their way.
+#[derive(Debug)]
+struct Batch {
+    samples: Vec<Sample>,
+    share: Share,
 }
 
 /// The writing side: one thread.
 #[derive(Debug)]
 pub(crate) struct Sink {
-    sender: SyncSender<Vec<Sample>>,
+    sender: SyncSender<Batch>,
     tally: Arc<Tally>,
+    seed: Seed,
     thread: JoinHandle<Option<io::Error>>,
 }
 
-/// What the sink did in a run.
+/// What the sink did in a run. `offered = written + left_out + overflowed`.
 #[derive(Debug, Default)]
 pub struct SinkReport {
+    /// Samples that there were to write.
+    pub offered: u64,
     /// Samples written.
     pub written: u64,
-    /// Samples lost because the writer did not keep up, or had failed.
+    /// Samples left out by the rule of [`Share`], because the writer did not keep up.
+    pub left_out: u64,
+    /// The smallest share that applied to any of these: one conversation in so many. 1 where none was left out.
+    pub least_share_one_in: u32,
+    /// Samples lost, by no rule, because the writer stood still or had failed.
     pub overflowed: u64,
     /// What made the writer fail.
     pub error: Option<String>,
 }
 
 impl Sink {
-    /// Starts the writer.
-    pub(crate) fn start(target: Box<dyn SampleSink>) -> Result<Self, EngineError> {
+    /// Starts the writer of a run with this seed.
+    pub(crate) fn start(target: Box<dyn SampleSink>, seed: Seed) -> Result<Self, EngineError> {
         let (sender, receiver) = sync_channel(WAITING);
         let tally = Arc::new(Tally::default());
         let counted = Arc::clone(&tally);
         let thread = std::thread::Builder::new()
             .name("plimsoll-sink".to_owned())
-            .spawn(move || write_all(target, &receiver, &counted).err())
+            .spawn(move || write_all(target, &receiver, &counted))
             .map_err(EngineError::Thread)?;
-        Ok(Self { sender, tally, thread })
+        Ok(Self { sender, tally, seed, thread })
     }
 
     /// The entrance for one worker.
     pub(crate) fn outbox(&self) -> Outbox {
-        let tally = Arc::clone(&self.tally);
-        Outbox { way: Some((self.sender.clone(), tally)), batch: Vec::with_capacity(BATCH) }
+        let way =
+            Way { sender: self.sender.clone(), tally: Arc::clone(&self.tally), seed: self.seed };
+        Outbox { way: Some(way), batch: Vec::with_capacity(BATCH), ..Outbox::default() }
     }
 
     /// Waits until everything is written; all outboxes must be gone.
@@ -76,65 +120,104 @@ impl Sink {
             Ok(error) => error.map(|error| error.to_string()),
             Err(_) => Some("the writer panicked".to_owned()),
         };
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         SinkReport {
-            written: self.tally.written.load(Ordering::Relaxed),
-            overflowed: self.tally.overflowed.load(Ordering::Relaxed),
+            offered: count(&self.tally.offered),
+            written: count(&self.tally.written),
+            left_out: count(&self.tally.left_out),
+            least_share_one_in: self.tally.least.load(Ordering::Relaxed).max(1),
+            overflowed: count(&self.tally.lost),
             error,
         }
     }
 }
 
+#[derive(Debug)]
+struct Way {
+    sender: SyncSender<Batch>,
+    tally: Arc<Tally>,
+    seed: Seed,
+}
+
 /// A worker's end of the way: collects samples and sends them in batches, without ever waiting.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    way: Option<(SyncSender<Vec<Sample>>, Arc<Tally>)>,
+    way: Option<Way>,
     batch: Vec<Sample>,
+    share: Share,
+    /// Samples offered and left out since the last batch was sent.
+    offered: u64,
+    left_out: u64,
 }
 
 impl Outbox {
     /// Takes a sample.
     pub(crate) fn offer(&mut self, sample: &Sample) {
-        if self.way.is_some() {
-            self.batch.push(*sample);
-            if self.batch.len() >= BATCH {
-                self.send();
-            }
+        let Some(way) = &self.way else { return };
+        self.offered += 1;
+        if self.share != Share::WHOLE && !self.share.keeps(way.seed, sample) {
+            self.left_out += 1;
+            return;
+        }
+        self.batch.push(*sample);
+        if self.batch.len() >= BATCH {
+            self.send();
         }
     }
 
-    /// Sends what is collected; samples that find no room are counted as overflow.
+    /// Sends what is collected; samples that find no room are counted as lost. Then looks which share applies.
     pub(crate) fn send(&mut self) {
-        let Some((sender, tally)) = &self.way else { return };
-        if self.batch.is_empty() {
-            return;
-        }
-        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
-        if let Err(TrySendError::Full(lost) | TrySendError::Disconnected(lost)) =
-            sender.try_send(batch)
-        {
-            tally.overflowed.fetch_add(lost.len() as u64, Ordering::Relaxed);
-        }
+        self.pass_on(|sender, batch| match sender.try_send(batch) {
+            Err(TrySendError::Full(lost) | TrySendError::Disconnected(lost)) => Some(lost),
+            Ok(()) => None,
+        });
     }
 
     /// Sends what is collected and waits for room: for the end of a run, when there is no load to hold up.
     pub(crate) fn send_all(&mut self) {
-        let Some((sender, tally)) = &self.way else { return };
-        if let Err(lost) = sender.send(std::mem::take(&mut self.batch)) {
-            tally.overflowed.fetch_add(lost.0.len() as u64, Ordering::Relaxed);
+        self.pass_on(|sender, batch| sender.send(batch).err().map(|lost| lost.0));
+    }
+
+    /// `send` gives back what it could not send.
+    fn pass_on(&mut self, send: impl FnOnce(&SyncSender<Batch>, Batch) -> Option<Batch>) {
+        let Some(Way { sender, tally, .. }) = &self.way else { return };
+        tally.offered.fetch_add(std::mem::take(&mut self.offered), Ordering::Relaxed);
+        if self.left_out > 0 {
+            tally.left_out.fetch_add(std::mem::take(&mut self.left_out), Ordering::Relaxed);
+            tally.least.fetch_max(self.share.one_in(), Ordering::Relaxed);
         }
+        if !self.batch.is_empty() {
+            let samples = std::mem::replace(&mut self.batch, tally.spare());
+            // Counted before it is sent: the writer may be done with it before `send` returns.
+            tally.waiting.fetch_add(1, Ordering::Relaxed);
+            if let Some(lost) = send(sender, Batch { samples, share: self.share }) {
+                tally.waiting.fetch_sub(1, Ordering::Relaxed);
+                tally.lost.fetch_add(lost.samples.len() as u64, Ordering::Relaxed);
+                tally.keep(lost.samples);
+            }
+        }
+        self.share = Share::under(tally.waiting.load(Ordering::Relaxed));
     }
 }
 
+/// Writes until every outbox is gone. After an error the rest is only counted.
 fn write_all(
     mut target: Box<dyn SampleSink>,
-    receiver: &Receiver<Vec<Sample>>,
+    receiver: &Receiver<Batch>,
     tally: &Tally,
-) -> io::Result<()> {
-    for batch in receiver {
-        let result = target.write(&batch);
-        let counter = if result.is_ok() { &tally.written } else { &tally.overflowed };
-        counter.fetch_add(batch.len() as u64, Ordering::Relaxed);
-        result?;
+) -> Option<io::Error> {
+    let mut error = None;
+    for Batch { samples, share } in receiver {
+        if error.is_none() {
+            error = target.write(&samples, share).err();
+        }
+        let counter = if error.is_none() { &tally.written } else { &tally.lost };
+        counter.fetch_add(samples.len() as u64, Ordering::Relaxed);
+        tally.waiting.fetch_sub(1, Ordering::Relaxed);
+        tally.keep(samples);
     }
-    Ok(())
+    error
 }
+
+#[cfg(test)]
+mod tests;

@@ -155,9 +155,18 @@ pub struct InstrumentHealth {
     pub peak_in_flight: Option<u64>,
     /// Conversations.
     pub conversations: Option<Conversations>,
+    /// Rows that there were for `results.jsonl`: one for each planned request. Written, left out and lost add up to it.
+    pub sink_offered: Option<u64>,
     /// Rows written to `results.jsonl`.
     pub sink_written: Option<u64>,
-    /// Rows that did not fit the queue to the disk, and are missing from `results.jsonl`.
+    /// Rows left out by a rule while the disk or the CPU was too slow for all: those of conversations whose id, read
+    /// as a fraction of the range of ids, is not below the share of the moment. Rows that did not end as they should
+    /// are kept with 64 times the share. Each row says in `weight` how many it stands for.
+    pub sink_left_out: Option<u64>,
+    /// The smallest such share, as one conversation in so many; 1 where none was left out. Conversations with an id
+    /// below it are complete.
+    pub sink_least_share_one_in: Option<u32>,
+    /// Rows that did not fit the queue to the disk, and are missing from `results.jsonl` by no rule.
     pub sink_overflowed: Option<u64>,
     /// Errors on the generator's side, by class.
     pub generator_errors: BTreeMap<String, u64>,

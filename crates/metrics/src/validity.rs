@@ -57,6 +57,8 @@ pub struct Evidence {
     pub ended: Ended,
     /// Cells whose accounting does not add up, by their names.
     pub unbalanced: Vec<(String, Accounting)>,
+    /// Requests that were planned, warm-up included.
+    pub scheduled: Option<u64>,
     /// Does any stage follow the open model?
     pub open_model: bool,
     /// Median service time of completed requests, in milliseconds.

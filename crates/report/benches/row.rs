@@ -7,7 +7,7 @@ use plimsoll_measure::{
     ConnectPhases, ConversationKey, FlowControl, GapSummary, LaneId, Moment, Nanos, Outcome,
     Sample, ScenarioId, StageId, Timeline, TokenCount, Usage, Verdict,
 };
-use plimsoll_report::{RowContext, write_row};
+use plimsoll_report::{RowContext, RowNames, write_row};
 
 fn main() {
     divan::main();
@@ -83,14 +83,13 @@ fn plain() -> Sample {
 }
 
 fn write(bencher: Bencher<'_, '_>, sample: &Sample) {
+    let names = RowNames::new("simple", None, "gateway", "@1000:60s");
     let context = RowContext {
-        conversation: "000000000000004d",
-        request_id: "000000000000004d-1",
-        scenario: "simple",
-        category: None,
-        lane: "gateway",
-        stage: "@1000:60s",
+        conversation: "ea37c206-3356-465e-928f-ed7f7da5b171",
+        request_id: "ea37c206-3356-465e-928f-ed7f7da5b171-1",
+        names: &names,
         epoch_unix_ns: 1_763_688_225_000_000_000,
+        weight: 1,
     };
     let mut out = Vec::with_capacity(64 * 1024);
     bencher.bench_local(|| {

@@ -20,5 +20,5 @@ pub use error::ReportError;
 pub use json::{json, read_json};
 pub use prometheus::prometheus;
 pub use rebuild::rebuild;
-pub use row::{ParsedRow, RowContext, parse_row, write_row};
+pub use row::{ParsedRow, RowContext, RowNames, parse_row, write_row};
 pub use text::{Style, text};

@@ -47,6 +47,9 @@ struct Rows {
     counted: Snapshot,
     /// When the last turn ended.
     last: Moment,
+    read: u64,
+    /// What the rows read stand for.
+    turns: u64,
     unreadable: u64,
     /// Was the line read last unreadable?
     cut: bool,
@@ -56,7 +59,8 @@ impl Rows {
     fn new(facts: &RunFacts) -> Self {
         let end = |stage: &StageInfo| seconds(stage.start_s + stage.duration_s);
         let recorder = Recorder::new(facts.stages.iter().map(end).collect());
-        Self { recorder, counted: Snapshot::new(), last: Moment::EPOCH, unreadable: 0, cut: false }
+        let (counted, last) = (Snapshot::new(), Moment::EPOCH);
+        Self { recorder, counted, last, read: 0, turns: 0, unreadable: 0, cut: false }
     }
 
     fn add(&mut self, line: &[u8], facts: &RunFacts) -> Result<(), ReportError> {
@@ -66,20 +70,24 @@ impl Rows {
         let row = parse_row(line);
         self.cut = row.is_err();
         match row {
-            Ok(row) => self.count(&row.sample(facts)?),
+            Ok(row) => self.count(&row.sample(facts)?, row.weight),
             Err(_) => self.unreadable += 1,
         }
         Ok(())
     }
 
-    fn count(&mut self, sample: &Sample) {
+    /// A row that stands for several turns counts as so many.
+    fn count(&mut self, sample: &Sample, weight: u32) {
         let last = self.last.max(sample.timeline.finished.unwrap_or_default());
         let number = |moment: Moment| moment.as_nanos() / INTERVAL.as_u64();
         if number(std::mem::replace(&mut self.last, last)) != number(last) {
             self.end_interval();
         }
-        self.recorder.scheduled(sample.stage, sample.scenario, sample.lane);
-        self.recorder.record(sample, &[]);
+        (self.read, self.turns) = (self.read + 1, self.turns + u64::from(weight));
+        for _ in 0..weight {
+            self.recorder.scheduled(sample.stage, sample.scenario, sample.lane);
+            self.recorder.record(sample, &[]);
+        }
     }
 
     /// Rows are in the order in which the requests ended.
@@ -89,6 +97,12 @@ impl Rows {
 
     fn notes(&self) -> Vec<String> {
         let mut notes: Vec<_> = [MARK, NO_GAPS, NO_END].map(str::to_owned).into();
+        if self.turns > self.read {
+            let (rows, turns) = (self.read, self.turns);
+            notes.push(format!(
+                "{rows} rows were written of about {turns} requests: counts are estimates, and confidence intervals too narrow"
+            ));
+        }
         let inner = self.unreadable - u64::from(self.cut);
         if self.cut {
             notes.push("the last line of results.jsonl is cut, and left out".to_owned());

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{self, Write as _};
 
 use anyhow::{Context as _, Result};
-use plimsoll_engine::SampleSink;
-use plimsoll_measure::{Sample, Seed};
+use plimsoll_engine::{SampleSink, Share};
+use plimsoll_measure::{LaneId, Sample, ScenarioId, Seed, StageId};
 use plimsoll_metrics::RunFacts;
-use plimsoll_report::{RowContext, write_row};
+use plimsoll_report::{RowContext, RowNames, write_row};
 use plimsoll_workload::{conversation_id, request_id};
 
 use super::{Folder, file};
@@ -19,6 +19,7 @@ use super::{Folder, file};
 pub(crate) struct RowFile {
     file: File,
     facts: RunFacts,
+    names: Names,
     lines: Vec<u8>,
 }
 
@@ -28,35 +29,64 @@ impl RowFile {
         let path = folder.path().join(file::ROWS);
         let file =
             File::create_new(&path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self { file, facts, lines: Vec::new() })
+        Ok(Self { file, facts, names: Names::default(), lines: Vec::new() })
     }
 
-    fn add(&mut self, sample: &Sample) {
-        let Self { facts, lines, .. } = self;
+    fn add(&mut self, sample: &Sample, weight: u32) {
+        let Self { facts, names, lines, .. } = self;
         let conversation = conversation_id(Seed(facts.run.seed), sample.conversation);
         let request = request_id(conversation, sample.turn);
         let row = RowContext {
             conversation: conversation.as_str(),
             request_id: request.as_str(),
-            scenario: facts.scenarios.get(sample.scenario.index()).map_or("", String::as_str),
-            category: facts
-                .expectations
-                .get(sample.scenario.index())
-                .and_then(|expectation| expectation.category.as_deref()),
-            lane: facts.lanes.get(sample.lane.index()).map_or("", |lane| &lane.name),
-            stage: facts.stages.get(sample.stage.index()).map_or("", |stage| &stage.name),
+            names: names.of(sample, facts),
             epoch_unix_ns: facts.run.started_unix_ns,
+            weight,
         };
         write_row(sample, &row, lines);
     }
 }
 
 impl SampleSink for RowFile {
-    fn write(&mut self, samples: &[Sample]) -> io::Result<()> {
+    fn write(&mut self, samples: &[Sample], share: Share) -> io::Result<()> {
         self.lines.clear();
         for sample in samples {
-            self.add(sample);
+            self.add(sample, share.weight(sample));
         }
         self.file.write_all(&self.lines)
     }
+}
+
+/// What a row says of stage, scenario and lane: made once for each combination.
+#[derive(Default)]
+struct Names {
+    known: Vec<((StageId, ScenarioId, LaneId), RowNames)>,
+    /// Where the last row's are.
+    last: usize,
+}
+
+impl Names {
+    fn of(&mut self, sample: &Sample, facts: &RunFacts) -> &RowNames {
+        let key = (sample.stage, sample.scenario, sample.lane);
+        if self.known.get(self.last).is_none_or(|known| known.0 != key) {
+            self.last = match self.known.binary_search_by_key(&key, |known| known.0) {
+                Ok(place) => place,
+                Err(place) => {
+                    self.known.insert(place, (key, names(sample, facts)));
+                    place
+                }
+            };
+        }
+        &self.known[self.last].1
+    }
+}
+
+fn names(sample: &Sample, facts: &RunFacts) -> RowNames {
+    let scenario = sample.scenario.index();
+    RowNames::new(
+        facts.scenarios.get(scenario).map_or("", String::as_str),
+        facts.expectations.get(scenario).and_then(|expected| expected.category.as_deref()),
+        facts.lanes.get(sample.lane.index()).map_or("", |lane| &lane.name),
+        facts.stages.get(sample.stage.index()).map_or("", |stage| &stage.name),
+    )
 }

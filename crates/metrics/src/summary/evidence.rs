@@ -13,6 +13,7 @@ pub(super) fn of(facts: &RunFacts, snapshot: &Snapshot, whole: &Cell) -> Evidenc
     Evidence {
         ended: facts.run.ended,
         unbalanced: unbalanced(facts, snapshot),
+        scheduled: Some(whole.accounting().scheduled),
         open_model: facts.stages.iter().any(|stage| stage.model == LoadModel::Open),
         service_time_p50_ms: lag(whole, Metric::ServiceTime).map(|times| times.p50),
         gap_p50_ms: lag(whole, Metric::Itl).map(|gaps| gaps.p50),

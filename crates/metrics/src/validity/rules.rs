@@ -47,6 +47,7 @@ pub(super) fn violations(health: &InstrumentHealth, evidence: &Evidence) -> Vec<
     reasons.extend(end(evidence));
     reasons.extend(balance(evidence));
     reasons.extend(sink(health));
+    reasons.extend(rows(health, evidence));
     reasons.extend(health.generator_errors.iter().map(|(class, n)| generator_error(class, *n)));
     reasons.extend(descriptors(health));
     reasons.extend(lag(health, evidence));
@@ -66,6 +67,7 @@ pub(super) fn violations(health: &InstrumentHealth, evidence: &Evidence) -> Vec<
 pub(super) fn warnings(health: &InstrumentHealth, evidence: &Evidence) -> Vec<Reason> {
     let mut reasons = Vec::new();
     reasons.extend(limited(health, evidence));
+    reasons.extend(thinned(health));
     reasons.extend(coalesced(health, evidence));
     reasons.extend(stall(health, evidence));
     reasons.extend(ports(health));
@@ -104,6 +106,36 @@ fn sink(health: &InstrumentHealth) -> Option<Reason> {
     let lost = health.sink_overflowed.filter(|&lost| lost > 0)?;
     let mend = "write to a faster disk (--out), or lower the load";
     Some(reason("results.jsonl", format!("{lost} rows lost"), "none", mend))
+}
+
+/// Each planned request has its row, or is known not to have one.
+fn rows(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
+    let (offered, scheduled) = (health.sink_offered?, evidence.scheduled?);
+    let (written, left_out) = (health.sink_written?, health.sink_left_out?);
+    let lost = health.sink_overflowed?;
+    (offered != scheduled || written + left_out + lost != offered).then(|| {
+        let measured = format!(
+            "{scheduled} requests; of {offered} rows {written} written, {left_out} left out, {lost} lost"
+        );
+        let bound = "requests = rows written + left out + lost";
+        reason("accounting of results.jsonl", measured, bound, REPORT_IT)
+    })
+}
+
+/// A file that is a selection, by a rule that does not look at what was measured.
+fn thinned(health: &InstrumentHealth) -> Option<Reason> {
+    let left_out = health.sink_left_out.filter(|&left_out| left_out > 0)?;
+    let (offered, one_in) = (health.sink_offered?, health.sink_least_share_one_in?);
+    let share = percent(left_out as f64 / offered.max(1) as f64);
+    Some(reason(
+        "results.jsonl is a sample",
+        format!(
+            "{left_out} of {offered} rows ({share}) left out; at times all but one conversation in {one_in}"
+        ),
+        "every row",
+        "the report counts every request; in the file, count each row `weight` times. For all rows give the writer a \
+         faster disk (--out) or a core of its own, or lower the load",
+    ))
 }
 
 fn generator_error(class: &str, count: u64) -> Reason {

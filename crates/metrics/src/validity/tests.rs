@@ -115,6 +115,35 @@ fn each_broken_bound_is_named() {
     assert_eq!(wrong(busy_and_late), ["lateness of the generator", "saturated worker"]);
 }
 
+/// 1,000 requests, and what became of their rows.
+fn rows(
+    written: u64,
+    left_out: u64,
+    lost: u64,
+) -> impl FnOnce(&mut InstrumentHealth, &mut Evidence) {
+    move |health, evidence| {
+        evidence.scheduled = Some(1_000);
+        health.sink_offered = Some(1_000);
+        health.sink_written = Some(written);
+        health.sink_left_out = Some(left_out);
+        health.sink_least_share_one_in = Some(if left_out > 0 { 8 } else { 1 });
+        health.sink_overflowed = Some(lost);
+    }
+}
+
+#[test]
+fn rows_left_out_by_the_rule_are_told_and_rows_that_nobody_knows_of_are_a_fault() {
+    assert!(warned(sound(), rows(1_000, 0, 0)).is_empty());
+    assert_eq!(warned(sound(), rows(400, 600, 0)), ["results.jsonl is a sample"]);
+    assert_eq!(wrong(sound(), rows(400, 599, 1)), ["results.jsonl"]);
+    assert_eq!(wrong(sound(), rows(400, 599, 0)), ["accounting of results.jsonl"]);
+    let more_than_planned = |health: &mut InstrumentHealth, evidence: &mut Evidence| {
+        rows(1_000, 0, 0)(health, evidence);
+        evidence.scheduled = Some(999);
+    };
+    assert_eq!(wrong(sound(), more_than_planned), ["accounting of results.jsonl"]);
+}
+
 #[test]
 fn lateness_of_the_open_model_is_measured_against_the_service_time() {
     let late_by = |p99, service| {

@@ -86,6 +86,13 @@ pub struct ParsedRow {
     pub reasoning_tokens: u32,
     pub bytes_out: u64,
     pub bytes_in: u64,
+    /// Turns that the row stands for.
+    #[serde(default = "one")]
+    pub weight: u32,
+}
+
+const fn one() -> u32 {
+    1
 }
 
 /// Exact for lengths below ten days: a double holds 15 digits of a decimal faithfully.

@@ -2,25 +2,6 @@
 
 use plimsoll_measure::{Nanos, Outcome, Sample, TokenCount};
 
-/// What a sample refers to by number, in words.
-#[derive(Clone, Copy, Debug)]
-pub struct RowContext<'a> {
-    /// The conversation's id.
-    pub conversation: &'a str,
-    /// The id that was sent with the request.
-    pub request_id: &'a str,
-    /// Name of the scenario.
-    pub scenario: &'a str,
-    /// Label by which scenarios are grouped, where it has one.
-    pub category: Option<&'a str>,
-    /// Name of the lane.
-    pub lane: &'a str,
-    /// Name of the stage.
-    pub stage: &'a str,
-    /// Wall-clock time of the run clock's epoch, in nanoseconds since 1970 UTC.
-    pub epoch_unix_ns: u64,
-}
-
 /// A member's name as it stands in the file, put together by the compiler: `,"turn":`. The comma of the
 /// first member makes way for the brace.
 macro_rules! key {
@@ -29,6 +10,51 @@ macro_rules! key {
     };
 }
 
+/// What a sample refers to by number, in words.
+#[derive(Clone, Copy, Debug)]
+pub struct RowContext<'a> {
+    /// The conversation's id.
+    pub conversation: &'a str,
+    /// The id that was sent with the request.
+    pub request_id: &'a str,
+    /// Scenario, lane and stage.
+    pub names: &'a RowNames,
+    /// Wall-clock time of the run clock's epoch, in nanoseconds since 1970 UTC.
+    pub epoch_unix_ns: u64,
+    /// Turns that the row stands for.
+    pub weight: u32,
+}
+
+/// The names in a row, as they stand in the file: most rows of a run have the same.
+#[derive(Clone, Debug, Default)]
+pub struct RowNames(Vec<u8>);
+
+impl RowNames {
+    /// Names of a scenario, of the label by which scenarios are grouped where it has one, of a lane and a stage.
+    pub fn new(scenario: &str, category: Option<&str>, lane: &str, stage: &str) -> Self {
+        let mut members = Vec::new();
+        let mut object = Object { start: 0, out: &mut members };
+        object.text(key!("scenario"), scenario);
+        if let Some(category) = category {
+            object.text(key!("category"), category);
+        }
+        object.text(key!("lane"), lane);
+        object.text(key!("stage"), stage);
+        Self(members)
+    }
+}
+
+/// `00` to `99`.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[0; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number as usize] = [b'0' + number / 10, b'0' + number % 10];
+        number += 1;
+    }
+    pairs
+};
+
 /// Room for most rows, so that it is asked for once.
 const ROW: usize = 1_024;
 
@@ -36,7 +62,9 @@ const ROW: usize = 1_024;
 pub fn write_row(sample: &Sample, context: &RowContext<'_>, out: &mut Vec<u8>) {
     out.reserve(ROW);
     let mut object = Object { start: out.len(), out };
-    names(&mut object, context);
+    object.text(key!("conversation"), context.conversation);
+    object.text(key!("request_id"), context.request_id);
+    object.out.extend_from_slice(&context.names.0);
     turn(&mut object, sample);
     object.number(
         key!("intended_unix_ns"),
@@ -48,25 +76,36 @@ pub fn write_row(sample: &Sample, context: &RowContext<'_>, out: &mut Vec<u8>) {
     usage(&mut object, sample);
     object.number(key!("bytes_out"), sample.bytes_out);
     object.number(key!("bytes_in"), sample.bytes_in);
+    if context.weight != 1 {
+        object.number(key!("weight"), context.weight.into());
+    }
     object.end();
 }
 
-fn names(object: &mut Object<'_>, context: &RowContext<'_>) {
-    object.text(key!("conversation"), context.conversation);
-    object.text(key!("request_id"), context.request_id);
-    object.text(key!("scenario"), context.scenario);
-    if let Some(category) = context.category {
-        object.text(key!("category"), category);
+/// `stream`, `warmup` and `reused` as the bits of a number.
+const FLAGS: [&str; 8] = {
+    macro_rules! flags {
+        ($stream:literal, $warmup:literal, $reused:literal) => {
+            concat!(key!("stream"), $stream, key!("warmup"), $warmup, key!("reused"), $reused)
+        };
     }
-    object.text(key!("lane"), context.lane);
-    object.text(key!("stage"), context.stage);
-}
+    [
+        flags!("false", "false", "false"),
+        flags!("false", "false", "true"),
+        flags!("false", "true", "false"),
+        flags!("false", "true", "true"),
+        flags!("true", "false", "false"),
+        flags!("true", "false", "true"),
+        flags!("true", "true", "false"),
+        flags!("true", "true", "true"),
+    ]
+};
 
 fn turn(object: &mut Object<'_>, sample: &Sample) {
     object.number(key!("turn"), sample.turn.into());
-    object.flag(key!("stream"), sample.stream);
-    object.flag(key!("warmup"), sample.warmup);
-    object.flag(key!("reused"), sample.reused);
+    let bits = [sample.stream, sample.warmup, sample.reused];
+    let flags = bits.iter().fold(0, |number, bit| number << 1 | usize::from(*bit));
+    object.put(FLAGS[flags]);
 }
 
 fn times(object: &mut Object<'_>, sample: &Sample) {
@@ -149,6 +188,7 @@ struct Object<'a> {
 
 impl Object<'_> {
     /// `word` is one of our own, which needs no escapes.
+    #[inline]
     fn word(&mut self, key: &str, word: &str) {
         self.put(key);
         self.out.push(b'"');
@@ -157,7 +197,8 @@ impl Object<'_> {
     }
 
     fn text(&mut self, key: &str, text: &str) {
-        if text.bytes().all(is_plain) {
+        // All are looked at, whatever was found: the compiler then looks at many at once.
+        if text.bytes().fold(true, |plain, byte| plain & is_plain(byte)) {
             return self.word(key, text);
         }
         self.put(key);
@@ -166,32 +207,52 @@ impl Object<'_> {
         self.out.push(b'"');
     }
 
+    #[inline]
     fn number(&mut self, key: &str, number: u64) {
         self.put(key);
-        self.put(itoa::Buffer::new().format(number));
+        self.digits(number);
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "both are below 100")]
+    fn digits(&mut self, number: u64) {
+        match number {
+            0..10 => self.out.push(b'0' + number as u8),
+            10..100 => self.out.extend_from_slice(&PAIRS[number as usize]),
+            _ => self.put(itoa::Buffer::new().format(number)),
+        }
+    }
+
+    #[inline]
     fn flag(&mut self, key: &str, flag: bool) {
         self.put(key);
         self.put(if flag { "true" } else { "false" });
     }
 
+    #[inline]
     fn millis(&mut self, key: &str, length: Option<Nanos>) {
         let Some(length) = length else { return };
-        self.number(key, length.as_u64() / 1_000_000);
-        self.fraction(length.as_u64() % 1_000_000);
+        self.put(key);
+        self.decimal(length.as_u64());
     }
 
-    /// The decimals of `nanos` millionths, without zeros at the end.
-    fn fraction(&mut self, nanos: u64) {
-        if nanos == 0 {
+    /// Millionths as a decimal number, without zeros at the end.
+    fn decimal(&mut self, millionths: u64) {
+        self.digits(millionths / 1_000_000);
+        let rest = millionths % 1_000_000;
+        if rest == 0 {
             return;
         }
-        // The 1 in front keeps the zeros after it, and makes way for the point.
-        let mut buffer = itoa::Buffer::new();
-        let digits = buffer.format(1_000_000 + nanos).trim_end_matches('0');
-        self.out.push(b'.');
-        self.put(&digits[1..]);
+        let mut decimals = *b".000000\0";
+        for (pair, of) in decimals[1..7].chunks_exact_mut(2).zip([rest / 10_000, rest / 100, rest])
+        {
+            pair.copy_from_slice(&PAIRS[(of % 100) as usize]);
+        }
+        self.out.extend_from_slice(&decimals);
+        let mut end = self.out.len() - 1;
+        while self.out[end - 1] == b'0' {
+            end -= 1;
+        }
+        self.out.truncate(end);
     }
 
     fn end(self) {
@@ -199,6 +260,7 @@ impl Object<'_> {
         self.out.extend_from_slice(b"}\n");
     }
 
+    #[inline]
     fn put(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
     }

@@ -146,8 +146,10 @@ fn conversations(health: &InstrumentHealth) -> Option<String> {
 }
 
 fn rows(health: &InstrumentHealth) -> Option<String> {
-    let lost = health.sink_overflowed.unwrap_or_default();
-    Some(format!("{}, {} lost", format::count(health.sink_written?), format::count(lost)))
+    let counts = [health.sink_written?, health.sink_left_out?, health.sink_overflowed?];
+    let [written, left_out, lost] = counts.map(format::count);
+    let of = format::count(health.sink_offered?);
+    Some(format!("{written} of {of}, {left_out} left out by rule, {lost} lost"))
 }
 
 fn errors(health: &InstrumentHealth) -> String {

@@ -164,7 +164,10 @@ pub(crate) fn health() -> InstrumentHealth {
         ephemeral_ports: Some(28_232),
         peak_in_flight: Some(17),
         conversations: Some(Conversations { started: 2_000, finished: 1_990, abandoned: 10 }),
+        sink_offered: Some(2_080),
         sink_written: Some(2_080),
+        sink_left_out: Some(0),
+        sink_least_share_one_in: Some(1),
         sink_overflowed: Some(0),
         ..InstrumentHealth::default()
     }

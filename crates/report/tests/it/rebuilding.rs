@@ -1,23 +1,31 @@
 //! A summary from the rows of a killed run.
 
 use plimsoll_metrics::{Ended, InstrumentHealth, Metric, RunSummary};
-use plimsoll_report::{ReportError, RowContext, Style, rebuild, text, write_row};
+use plimsoll_report::{ReportError, RowContext, RowNames, Style, rebuild, text, write_row};
 
 use crate::example::{facts, health, samples, summary};
 
 /// The file that the example run would have left.
 fn file() -> Vec<u8> {
+    file_of_rows_that_stand_for(1)
+}
+
+fn file_of_rows_that_stand_for(weight: u32) -> Vec<u8> {
     let facts = facts();
     let mut out = Vec::new();
     for sample in samples() {
+        let names = RowNames::new(
+            &facts.scenarios[sample.scenario.index()],
+            None,
+            &facts.lanes[sample.lane.index()].name,
+            &facts.stages[sample.stage.index()].name,
+        );
         let context = RowContext {
             conversation: "c",
             request_id: "c-0",
-            scenario: &facts.scenarios[sample.scenario.index()],
-            category: None,
-            lane: &facts.lanes[sample.lane.index()].name,
-            stage: &facts.stages[sample.stage.index()].name,
+            names: &names,
             epoch_unix_ns: facts.run.started_unix_ns,
+            weight,
         };
         write_row(&sample, &context, &mut out);
     }
@@ -77,6 +85,15 @@ fn a_stage_that_was_cut_off_lasted_until_its_last_answer() {
     let lengths: Vec<_> = cut.stages.iter().map(|stage| stage.duration_s).collect();
     assert!((lengths[1] - (last.as_nanos() as f64 / 1e9 - 1.0)).abs() < 1e-9, "{lengths:?}");
     assert_eq!(lengths[2].to_string(), "0");
+}
+
+#[test]
+fn rows_of_a_sample_count_as_many_turns_as_they_stand_for() {
+    let (one, four) = (rebuilt(&file()), rebuilt(&file_of_rows_that_stand_for(4)));
+    assert_eq!(four.accounting().scheduled, 4 * one.accounting().scheduled);
+    assert_eq!(four.accounting().rejected, 80);
+    let told = |summary: &RunSummary| summary.notes.iter().any(|note| note.contains("estimates"));
+    assert!(told(&four) && !told(&one), "{:?}", four.notes);
 }
 
 #[test]

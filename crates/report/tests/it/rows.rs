@@ -4,7 +4,7 @@ use plimsoll_measure::{
     ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome,
     Sample, ScenarioId, StageId, Timeline, TokenCount, Usage, Verdict,
 };
-use plimsoll_report::{RowContext, parse_row, write_row};
+use plimsoll_report::{RowContext, RowNames, parse_row, write_row};
 use proptest::option::of;
 use proptest::prelude::*;
 
@@ -12,21 +12,17 @@ use crate::example::{ended, facts, sample};
 
 const EPOCH: u64 = 1_763_688_225_000_000_000;
 
-fn context<'a>(conversation: &'a str, stage: &'a str) -> RowContext<'a> {
-    RowContext {
-        conversation,
-        request_id: "c1-0",
-        scenario: "complex",
-        category: None,
-        lane: "gateway",
-        stage,
-        epoch_unix_ns: EPOCH,
-    }
+fn names(stage: &str) -> RowNames {
+    RowNames::new("complex", None, "gateway", stage)
+}
+
+fn context<'a>(conversation: &'a str, names: &'a RowNames) -> RowContext<'a> {
+    RowContext { conversation, request_id: "c1-0", names, epoch_unix_ns: EPOCH, weight: 1 }
 }
 
 fn line(sample: &Sample) -> String {
     let mut out = Vec::new();
-    write_row(sample, &context("c1", "8:10s"), &mut out);
+    write_row(sample, &context("c1", &names("8:10s")), &mut out);
     String::from_utf8(out).unwrap()
 }
 
@@ -172,16 +168,19 @@ fn any_sample() -> impl Strategy<Value = Sample> {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back_to_the_nanosecond(turn in any_sample(), name in ".*") {
+    fn what_is_written_reads_back_to_the_nanosecond(turn in any_sample(), name in ".*", weight in 1u32..5_000) {
         let mut facts = facts();
         facts.stages[1].name.clone_from(&name);
         let mut out = Vec::new();
-        write_row(&turn, &context(&name, &name), &mut out);
+        let names = names(&name);
+        let context = RowContext { weight, ..context(&name, &names) };
+        write_row(&turn, &context, &mut out);
         let (newline, line) = out.split_last().unwrap();
         prop_assert_eq!(*newline, b'\n');
         prop_assert!(!line.contains(&b'\n'));
         let row = parse_row(line).unwrap();
         prop_assert_eq!(&row.conversation, &name);
+        prop_assert_eq!(row.weight, weight);
         prop_assert_eq!(row.service_time_ms, turn.timeline.service_time());
         prop_assert_eq!(row.transfer_ms, turn.timeline.transfer_time());
         prop_assert_eq!(row.sample(&facts).unwrap(), turn);

@@ -24,6 +24,7 @@ fn an_invalid_run_says_so_before_any_number() {
         pacing_lag_ms: late,
         achieved_arrivals: Some(640),
         worker_cpu_shares: vec![0.99],
+        sink_written: Some(2_068),
         sink_overflowed: Some(12),
         ..health()
     };
