@@ -88,24 +88,19 @@ impl Lexicon {
     /// Writes `count` fresh words.
     fn write(&self, draw: &mut Draw, count: usize, text: &mut String) {
         let mut bytes = std::mem::take(text).into_bytes();
-        let end = bytes.len() + count * WORD_BYTES;
-        bytes.reserve(count.next_multiple_of(PER_DRAW) * WORD_BYTES);
-        while bytes.len() < end {
-            let bits = draw.bits();
-            let words: [_; PER_DRAW] = std::array::from_fn(|place| self.word(bits >> (16 * place)));
-            bytes.extend_from_slice(words.as_flattened());
+        let start = bytes.len();
+        bytes.resize(start + count * WORD_BYTES, b' ');
+        let (words, _) = bytes[start..].as_chunks_mut::<WORD_BYTES>();
+        for few in words.chunks_mut(PER_DRAW) {
+            // 16 bits of a draw are plenty to choose among a few hundred words.
+            let mut bits = draw.bits();
+            for word in few {
+                let index = ((bits & 0xFFFF) * self.words.len() as u64) >> 16;
+                *word = self.words[usize::try_from(index).unwrap_or_default()];
+                bits >>= 16;
+            }
         }
-        bytes.truncate(end);
         *text = String::from_utf8(bytes).unwrap_or_default();
-    }
-
-    /// The word that the lowest 16 bits decide: plenty to choose among a few hundred.
-    fn word(&self, bits: u64) -> [u8; WORD_BYTES] {
-        let index = ((bits & 0xFFFF) * self.words.len() as u64) >> 16;
-        self.words
-            .get(usize::try_from(index).unwrap_or_default())
-            .copied()
-            .unwrap_or([b' '; WORD_BYTES])
     }
 }
 

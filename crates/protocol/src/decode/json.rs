@@ -116,22 +116,21 @@ impl<'a> Reader<'a> {
 
     /// Reads a string; borrowed unless it has escapes.
     fn string(&mut self) -> Result<Cow<'a, str>> {
-        let start = self.at;
-        let Quoted { inside, escaped } = self.quoted()?;
+        let Quoted { start, end, escaped } = self.quoted()?;
         if !escaped {
-            return Ok(Cow::Borrowed(inside));
+            return Ok(Cow::Borrowed(&self.text[start..end]));
         }
-        let unescaped = serde_json::from_str(self.text[start..self.at].trim_start());
-        unescaped
+        serde_json::from_str(&self.text[start - 1..=end])
             .map(Cow::Owned)
             .map_err(|_| Unexpected { expected: "a character by its escape", at: start })
     }
 }
 
-/// The inside of a string, as it is written.
+/// Where the inside of a string is.
 #[derive(Clone, Copy, Debug)]
-struct Quoted<'a> {
-    inside: &'a str,
+struct Quoted {
+    start: usize,
+    end: usize,
     escaped: bool,
 }
 
@@ -201,7 +200,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Passes over a string, and checks its escapes but for what they stand for.
-    fn quoted(&mut self) -> Result<Quoted<'a>> {
+    fn quoted(&mut self) -> Result<Quoted> {
         self.take(b'"', "a string")?;
         let (start, mut escaped) = (self.at, false);
         loop {
@@ -213,9 +212,8 @@ impl<'a> Reader<'a> {
             }
             self.escape()?;
         }
-        let inside = &self.text[start..self.at];
         self.at += 1;
-        Ok(Quoted { inside, escaped })
+        Ok(Quoted { start, end: self.at - 1, escaped })
     }
 
     fn escape(&mut self) -> Result<()> {

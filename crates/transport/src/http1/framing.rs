@@ -65,17 +65,18 @@ fn merge_length(earlier: Option<u64>, value: &[u8]) -> Result<u64, Contradiction
     value
         .split(|&b| b == b',')
         .try_fold(earlier, |earlier, part| {
-            let part = part.trim_ascii();
-            let digits = !part.is_empty() && part.iter().all(u8::is_ascii_digit);
-            let text = std::str::from_utf8(part).map_err(|_| Contradiction)?;
-            let length: u64 = text.parse().map_err(|_| Contradiction)?;
-            if digits && earlier.is_none_or(|e| e == length) {
-                Ok(Some(length))
-            } else {
-                Err(Contradiction)
-            }
+            let length = digits(part.trim_ascii()).ok_or(Contradiction)?;
+            if earlier.is_none_or(|e| e == length) { Ok(Some(length)) } else { Err(Contradiction) }
         })?
         .ok_or(Contradiction)
+}
+
+/// A number that is written in nothing but digits.
+fn digits(text: &[u8]) -> Option<u64> {
+    let digit = |&byte: &u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
+    let (first, rest) = text.split_first()?;
+    rest.iter()
+        .try_fold(digit(first)?, |number, byte| number.checked_mul(10)?.checked_add(digit(byte)?))
 }
 
 fn last_is_chunked(value: &[u8]) -> bool {
