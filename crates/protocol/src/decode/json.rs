@@ -50,7 +50,7 @@ macro_rules! from_object {
             ) -> ::core::result::Result<Self, $crate::decode::json::Unexpected> {
                 let mut read = Self::default();
                 json.members(|member, json| {
-                    $(if member == from_object!(@name $field $($member)?) {
+                    $(if member == from_object!(@name $field $($member)?).as_bytes() {
                         read.$field = $crate::decode::json::FromJson::read(json)?;
                         return Ok(());
                     })+
@@ -75,15 +75,18 @@ pub(super) struct Reader<'a> {
 
 /// Values.
 impl<'a> Reader<'a> {
-    /// Reads an object; `each` must read or skip the value of the member that it is given.
+    /// Reads an object; `each` must read or skip the value of the member whose name it is given.
     pub(super) fn members(
         &mut self,
-        mut each: impl FnMut(&str, &mut Self) -> Result<()>,
+        mut each: impl FnMut(&[u8], &mut Self) -> Result<()>,
     ) -> Result<()> {
         self.list(b'{', b'}', "an object", |json| {
-            let name = json.string()?;
+            let name = json.quoted()?;
             json.take(b':', "`:`")?;
-            each(&name, json)
+            if name.escaped {
+                return each(json.unescape(name)?.as_bytes(), json);
+            }
+            each(&json.bytes()[name.start..name.end], json)
         })
     }
 
@@ -116,12 +119,16 @@ impl<'a> Reader<'a> {
 
     /// Reads a string; borrowed unless it has escapes.
     fn string(&mut self) -> Result<Cow<'a, str>> {
-        let Quoted { start, end, escaped } = self.quoted()?;
-        if !escaped {
-            return Ok(Cow::Borrowed(&self.text[start..end]));
+        let quoted = self.quoted()?;
+        if quoted.escaped {
+            return self.unescape(quoted).map(Cow::Owned);
         }
+        Ok(Cow::Borrowed(&self.text[quoted.start..quoted.end]))
+    }
+
+    #[cold]
+    fn unescape(&self, Quoted { start, end, .. }: Quoted) -> Result<String> {
         serde_json::from_str(&self.text[start - 1..=end])
-            .map(Cow::Owned)
             .map_err(|_| Unexpected { expected: "a character by its escape", at: start })
     }
 }
