@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
-use plimsoll_engine::{Control, Progress, Run, RunResult, SampleSink, Share};
+use plimsoll_engine::{Control, Progress, Run, RunResult, SampleBatch, SampleSink};
 use plimsoll_measure::Sample;
 use plimsoll_mock::MockConfig;
 use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
@@ -197,9 +197,9 @@ impl Keep {
 }
 
 impl SampleSink for Keep {
-    fn write(&mut self, samples: &[Sample], _: Share) -> io::Result<()> {
+    fn write(&mut self, batch: &SampleBatch) -> io::Result<()> {
         let mut kept = self.0.lock().map_err(|_| io::Error::other("a reader panicked"))?;
-        kept.extend_from_slice(samples);
+        kept.extend_from_slice(&batch.samples);
         Ok(())
     }
 }

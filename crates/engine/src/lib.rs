@@ -47,4 +47,4 @@ pub use probe::{ProbeFinding, ProbeReport};
 pub use progress::Progress;
 pub use result::{Cause, RunResult};
 pub use run::Run;
-pub use sink::{SampleSink, Share, SinkReport};
+pub use sink::{SampleBatch, SampleSink, Share, SinkReport};

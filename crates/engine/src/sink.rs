@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use plimsoll_measure::{Sample, Seed};
+use plimsoll_measure::{Moment, Sample, Seed};
 
 use crate::error::EngineError;
 pub use share::Share;
@@ -23,12 +23,33 @@ const WAITING: usize = 256;
 
 /// Takes samples as they complete; called on a thread of its own.
 pub trait SampleSink: Send {
-    /// Writes samples, so that a reader sees them when the call returns. They are what `share` keeps of a stretch of
-    /// the run.
+    /// Writes samples, so that a reader sees them when the call returns.
     ///
     /// # Errors
     /// Whatever the device says. After an error nothing more is written, and what is lost is counted.
-    fn write(&mut self, samples: &[Sample], share: Share) -> io::Result<()>;
+    fn write(&mut self, batch: &SampleBatch) -> io::Result<()>;
+}
+
+/// Samples of a stretch of the run.
+#[derive(Debug, Default)]
+pub struct SampleBatch {
+    /// The samples, in the order in which their turns ended.
+    pub samples: Vec<Sample>,
+    /// Arrivals of the content events of some of them, by their places in `samples`, ascending.
+    pub events: Vec<(usize, Vec<Moment>)>,
+    /// The share of which the samples are what it keeps.
+    pub share: Share,
+}
+
+impl SampleBatch {
+    /// Every sample, with the arrivals of its events where they are to be told.
+    pub fn rows(&self) -> impl Iterator<Item = (&Sample, Option<&[Moment]>)> {
+        let mut events = self.events.iter().peekable();
+        self.samples.iter().enumerate().map(move |(place, sample)| {
+            let told = events.next_if(|(of, _)| *of == place);
+            (sample, told.map(|(_, times)| times.as_slice()))
+        })
+    }
 }
 
 /// What became of the samples.
@@ -43,34 +64,31 @@ struct Tally {
     /// Batches on their way to the writer.
     waiting: AtomicUsize,
     /// Empty batches, so that a run needs no more of them than ever waited at once.
-    spares: Mutex<Vec<Vec<Sample>>>,
+    spares: Mutex<Vec<SampleBatch>>,
 }
 
 impl Tally {
-    fn spare(&self) -> Vec<Sample> {
+    fn spare(&self) -> SampleBatch {
         let spare = self.spares.lock().ok().and_then(|mut spares| spares.pop());
-        spare.unwrap_or_else(|| Vec::with_capacity(BATCH))
+        spare.unwrap_or_else(|| SampleBatch {
+            samples: Vec::with_capacity(BATCH),
+            ..SampleBatch::default()
+        })
     }
 
-    fn keep(&self, mut batch: Vec<Sample>) {
-        batch.clear();
+    fn keep(&self, mut batch: SampleBatch) {
+        batch.samples.clear();
+        batch.events.clear();
         if let Ok(mut spares) = self.spares.lock() {
             spares.push(batch);
         }
     }
 }
 
-/// Samples on their way.
-#[derive(Debug)]
-struct Batch {
-    samples: Vec<Sample>,
-    share: Share,
-}
-
 /// The writing side: one thread.
 #[derive(Debug)]
 pub(crate) struct Sink {
-    sender: SyncSender<Batch>,
+    sender: SyncSender<SampleBatch>,
     tally: Arc<Tally>,
     seed: Seed,
     thread: JoinHandle<Option<io::Error>>,
@@ -110,7 +128,8 @@ impl Sink {
     pub(crate) fn outbox(&self) -> Outbox {
         let way =
             Way { sender: self.sender.clone(), tally: Arc::clone(&self.tally), seed: self.seed };
-        Outbox { way: Some(way), batch: Vec::with_capacity(BATCH), ..Outbox::default() }
+        let batch = self.tally.spare();
+        Outbox { way: Some(way), batch, ..Outbox::default() }
     }
 
     /// Waits until everything is written; all outboxes must be gone.
@@ -134,7 +153,7 @@ impl Sink {
 
 #[derive(Debug)]
 struct Way {
-    sender: SyncSender<Batch>,
+    sender: SyncSender<SampleBatch>,
     tally: Arc<Tally>,
     seed: Seed,
 }
@@ -143,24 +162,31 @@ struct Way {
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     way: Option<Way>,
-    batch: Vec<Sample>,
-    share: Share,
+    /// Its share is the one that applies.
+    batch: SampleBatch,
     /// Samples offered and left out since the last batch was sent.
     offered: u64,
     left_out: u64,
 }
 
 impl Outbox {
-    /// Takes a sample.
-    pub(crate) fn offer(&mut self, sample: &Sample) {
+    /// Is there a writer?
+    pub(crate) const fn is_open(&self) -> bool {
+        self.way.is_some()
+    }
+
+    /// Takes a sample, with the arrivals of its content events where its row shall tell them.
+    pub(crate) fn offer(&mut self, sample: &Sample, events: Option<Vec<Moment>>) {
         let Some(way) = &self.way else { return };
         self.offered += 1;
-        if self.share != Share::WHOLE && !self.share.keeps(way.seed, sample) {
+        let share = self.batch.share;
+        if share != Share::WHOLE && !share.keeps(way.seed, sample) {
             self.left_out += 1;
             return;
         }
-        self.batch.push(*sample);
-        if self.batch.len() >= BATCH {
+        self.batch.events.extend(events.map(|events| (self.batch.samples.len(), events)));
+        self.batch.samples.push(*sample);
+        if self.batch.samples.len() >= BATCH {
             self.send();
         }
     }
@@ -179,42 +205,45 @@ impl Outbox {
     }
 
     /// `send` gives back what it could not send.
-    fn pass_on(&mut self, send: impl FnOnce(&SyncSender<Batch>, Batch) -> Option<Batch>) {
+    fn pass_on(
+        &mut self,
+        send: impl FnOnce(&SyncSender<SampleBatch>, SampleBatch) -> Option<SampleBatch>,
+    ) {
         let Some(Way { sender, tally, .. }) = &self.way else { return };
         tally.offered.fetch_add(std::mem::take(&mut self.offered), Ordering::Relaxed);
         if self.left_out > 0 {
             tally.left_out.fetch_add(std::mem::take(&mut self.left_out), Ordering::Relaxed);
-            tally.least.fetch_max(self.share.one_in(), Ordering::Relaxed);
+            tally.least.fetch_max(self.batch.share.one_in(), Ordering::Relaxed);
         }
-        if !self.batch.is_empty() {
-            let samples = std::mem::replace(&mut self.batch, tally.spare());
+        if !self.batch.samples.is_empty() {
+            let batch = std::mem::replace(&mut self.batch, tally.spare());
             // Counted before it is sent: the writer may be done with it before `send` returns.
             tally.waiting.fetch_add(1, Ordering::Relaxed);
-            if let Some(lost) = send(sender, Batch { samples, share: self.share }) {
+            if let Some(lost) = send(sender, batch) {
                 tally.waiting.fetch_sub(1, Ordering::Relaxed);
                 tally.lost.fetch_add(lost.samples.len() as u64, Ordering::Relaxed);
-                tally.keep(lost.samples);
+                tally.keep(lost);
             }
         }
-        self.share = Share::under(tally.waiting.load(Ordering::Relaxed));
+        self.batch.share = Share::under(tally.waiting.load(Ordering::Relaxed));
     }
 }
 
 /// Writes until every outbox is gone. After an error the rest is only counted.
 fn write_all(
     mut target: Box<dyn SampleSink>,
-    receiver: &Receiver<Batch>,
+    receiver: &Receiver<SampleBatch>,
     tally: &Tally,
 ) -> Option<io::Error> {
     let mut error = None;
-    for Batch { samples, share } in receiver {
+    for batch in receiver {
         if error.is_none() {
-            error = target.write(&samples, share).err();
+            error = target.write(&batch).err();
         }
         let counter = if error.is_none() { &tally.written } else { &tally.lost };
-        counter.fetch_add(samples.len() as u64, Ordering::Relaxed);
+        counter.fetch_add(batch.samples.len() as u64, Ordering::Relaxed);
         tally.waiting.fetch_sub(1, Ordering::Relaxed);
-        tally.keep(samples);
+        tally.keep(batch);
     }
     error
 }

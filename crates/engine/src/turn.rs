@@ -5,8 +5,8 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use plimsoll_measure::{
-    Clock as _, ConnectPhases, ErrorClass, FlowControl, GapSummary, LaneId, Moment, Nanos, Outcome,
-    Sample, Timeline, Usage,
+    Clock as _, ConnectPhases, ErrorClass, FlowControl, GapSummary, LATE_READ, LaneId, Moment,
+    Nanos, Outcome, Sample, Timeline, Usage,
 };
 use plimsoll_protocol::{Decoder, DeltaKind, WireEvent};
 use plimsoll_transport::{Arrival, Failure, Flow, Receiver, Request, RequestHead, ResponseHead};
@@ -85,7 +85,8 @@ impl OpenTurn {
             read_lag: None,
         };
         worker.count_scheduled(&sample);
-        let measured = Measured { sample, gaps: worker.take_gaps(), burst: 0 };
+        let events = worker.event_times(&sample);
+        let measured = Measured { sample, gaps: worker.take_gaps(), burst: 0, late: false, events };
         Self { worker: Rc::clone(worker), measured, decoder: None, reading: None, detail: None }
     }
 
@@ -265,12 +266,12 @@ impl Receiver for OpenTurn {
 
 impl Drop for OpenTurn {
     fn drop(&mut self) {
-        let Measured { sample, gaps, .. } = &mut self.measured;
+        let Measured { sample, gaps, events, .. } = &mut self.measured;
         if sample.timeline.dispatched.is_some() && sample.outcome == Outcome::NeverSent {
             sample.outcome = Outcome::InFlight;
             sample.timeline.finished = None;
         }
-        self.worker.record(sample, gaps, self.detail.take());
+        self.worker.record(sample, gaps, events.take(), self.detail.take());
         self.worker.give_gaps(std::mem::take(gaps));
         if let Some(decoder) = self.decoder.take() {
             self.worker.give_decoder(sample, decoder);
@@ -287,6 +288,10 @@ struct Measured {
     gaps: Vec<Nanos>,
     /// Content events of the read that is being processed.
     burst: u32,
+    /// Did that read come late?
+    late: bool,
+    /// When each content event arrived, where rows shall tell it.
+    events: Option<Vec<Moment>>,
 }
 
 impl Measured {
@@ -294,6 +299,7 @@ impl Measured {
         let Arrival { at, read_lag } = arrival;
         let sample = &mut self.sample;
         sample.read_lag = sample.read_lag.max(read_lag);
+        self.late = read_lag.is_some_and(|lag| lag > LATE_READ);
         sample.bytes_in += bytes as u64;
         sample.timeline.first_byte.get_or_insert(at);
         // Records of one read share its time stamp, and so one burst.
@@ -320,6 +326,11 @@ impl Measured {
             }
             timeline.first_token.get_or_insert(at);
             timeline.last_token = Some(at);
+        } else {
+            gaps.late_together += u32::from(self.late);
+        }
+        if let Some(events) = &mut self.events {
+            events.push(at);
         }
         if kind != DeltaKind::Reasoning {
             timeline.first_output_token.get_or_insert(at);

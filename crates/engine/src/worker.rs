@@ -15,6 +15,7 @@ use plimsoll_profile::Overflow;
 use plimsoll_protocol::Decoder;
 use plimsoll_schedule::{Arrival, ArrivalIter, Load};
 use plimsoll_transport::{Connector, ResponseHead, Scratch, Stamper};
+use plimsoll_workload::id_rank;
 use tokio::sync::Semaphore;
 
 use crate::clock::WorkerClock;
@@ -201,10 +202,16 @@ impl Worker {
     }
 
     /// Records a turn that is over, with what was said about its failure.
-    pub(crate) fn record(&self, sample: &Sample, gaps: &[Nanos], detail: Option<String>) {
+    pub(crate) fn record(
+        &self,
+        sample: &Sample,
+        gaps: &[Nanos],
+        events: Option<Vec<Moment>>,
+        detail: Option<String>,
+    ) {
         self.gauges.presence.borrow_mut().leave(self.clock.latest());
         self.recorder.borrow_mut().record(sample, gaps);
-        self.outbox.borrow_mut().offer(sample);
+        self.outbox.borrow_mut().offer(sample, events);
         if sample.as_expected() == Some(true) {
             return;
         }
@@ -219,6 +226,14 @@ impl Worker {
         if first.is_empty() {
             *first = detail.unwrap_or_default();
         }
+    }
+
+    /// Room for the arrivals of a turn's content events, where its row shall tell them.
+    pub(crate) fn event_times(&self, sample: &Sample) -> Option<Vec<Moment>> {
+        let one_in = self.run.plan.instrument.event_times;
+        let of = one_in > 0 && sample.stream && self.outbox.borrow().is_open();
+        (of && is_among_one_in(one_in, id_rank(self.run.plan.seed, sample.conversation)))
+            .then(Vec::new)
     }
 
     /// What was counted since the last call.
@@ -367,6 +382,11 @@ impl Worker {
         let route = self.run.route_index(sample.scenario, sample.lane);
         keep(&mut self.spares.borrow_mut().decoders[route], decoder);
     }
+}
+
+/// Does an id at this place in the range of ids belong to the first `one_in`-th of them?
+const fn is_among_one_in(one_in: u32, rank: u32) -> bool {
+    rank as u64 * (one_in as u64) < 1 << 32
 }
 
 fn keep<T>(spares: &mut Vec<T>, spare: T) {

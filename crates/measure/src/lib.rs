@@ -21,7 +21,7 @@ pub mod tokens;
 pub use draw::{Draw, Seed};
 pub use id::{ConversationKey, LaneId, ScenarioId, StageId, Stripe};
 pub use outcome::{ErrorClass, Outcome, Side, Verdict};
-pub use sample::{FlowControl, GapSummary, Sample};
+pub use sample::{FlowControl, GapSummary, LATE_READ, Sample};
 pub use time::{Clock, ManualClock, Moment, MonotonicClock, Nanos, ParseNanosError};
 pub use timeline::{ConnectPhases, Timeline};
 pub use tokens::{TokenCount, TokenSource, Usage};

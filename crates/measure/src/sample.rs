@@ -17,7 +17,15 @@ pub struct GapSummary {
     pub max: Nanos,
     /// The most content events that one read brought.
     pub largest_burst: u32,
+    /// Content events that came in one read with the one before them, in reads that were late
+    /// ([`LATE_READ`]): they may have come apart. Events that came together in other reads were sent together, as far
+    /// as anybody can tell.
+    pub late_together: u32,
 }
+
+/// A read that lags behind the kernel's receive time stamp by more than this may have found more in the socket than
+/// was sent at once: an idle worker reads within some tens of microseconds.
+pub const LATE_READ: Nanos = Nanos::from_micros(250);
 
 /// Flow control of HTTP/2 (RFC 9113, 5.2), as far as it held a turn up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,6 +96,11 @@ impl Sample {
     pub fn is_unexpected(&self) -> bool {
         let unsuccessful = !matches!(self.outcome, Outcome::Completed | Outcome::Cancelled);
         self.as_expected().map_or(unsuccessful, |as_expected| !as_expected)
+    }
+
+    /// Content events that came in one read with the one before them.
+    pub const fn events_together(&self) -> u32 {
+        self.events.saturating_sub(1 + self.gaps.count)
     }
 
     /// The output tokens, where they are known.

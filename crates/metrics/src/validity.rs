@@ -65,6 +65,12 @@ pub struct Evidence {
     pub service_time_p50_ms: Option<f64>,
     /// Median gap between content events, in milliseconds; `None` without streams.
     pub gap_p50_ms: Option<f64>,
+    /// Gaps between content events that were measured, of all streams.
+    pub gaps: u64,
+    /// Content events that came in one read with the one before them: gaps that were not measured.
+    pub events_together: u64,
+    /// Of these, the ones of reads that were late.
+    pub events_together_late: u64,
     /// The measured stages of the closed model.
     pub closed: Vec<ClosedStage>,
 }

@@ -132,6 +132,8 @@ pub struct Instrument {
     pub spin: Nanos,
     /// Each worker is bound to a CPU of its own, where there are enough.
     pub pin_workers: bool,
+    /// Of one conversation in so many, rows tell when each content event arrived; 0 for none.
+    pub event_times: u32,
 }
 
 /// The resolved plan of one run.

@@ -120,6 +120,7 @@ fn plan(
         kernel_timestamps: file.kernel_timestamps,
         spin: file.spin,
         pin_workers: file.pin_workers,
+        event_times: file.event_times,
     };
     Plan {
         name: file.name.unwrap_or_else(|| profile.name().to_owned()),

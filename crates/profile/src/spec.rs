@@ -106,6 +106,10 @@ pub struct ProfileFile {
     /// enough for all workers. Of use where the target does not share these CPUs.
     #[serde(default)]
     pub pin_workers: bool,
+    /// Of one conversation in so many, the rows in `results.jsonl` tell when each content event of a stream arrived;
+    /// 0 for none. Which ones is decided by their ids, so that they are the same in every run with the same seed.
+    #[serde(default)]
+    pub event_times: u32,
     /// How an `https` target is verified, and whether sessions are resumed.
     #[serde(default)]
     pub tls: TlsPlan,

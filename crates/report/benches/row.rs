@@ -56,6 +56,7 @@ fn streamed() -> Sample {
             sum: Nanos::new(1_280_000_001),
             max: Nanos::new(57_123_456),
             largest_burst: 2,
+            late_together: 0,
         },
         bytes_out: 2_345,
         bytes_in: 34_567,
@@ -90,6 +91,7 @@ fn write(bencher: Bencher<'_, '_>, sample: &Sample) {
         names: &names,
         epoch_unix_ns: 1_763_688_225_000_000_000,
         weight: 1,
+        events: None,
     };
     let mut out = Vec::with_capacity(64 * 1024);
     bencher.bench_local(|| {

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Write as _};
 
 use anyhow::{Context as _, Result};
-use plimsoll_engine::{SampleSink, Share};
-use plimsoll_measure::{LaneId, Sample, ScenarioId, Seed, StageId};
+use plimsoll_engine::{SampleBatch, SampleSink};
+use plimsoll_measure::{LaneId, Moment, Sample, ScenarioId, Seed, StageId};
 use plimsoll_metrics::RunFacts;
 use plimsoll_report::{RowContext, RowNames, write_row};
 use plimsoll_workload::{conversation_id, request_id};
@@ -32,7 +32,7 @@ impl RowFile {
         Ok(Self { file, facts, names: Names::default(), lines: Vec::new() })
     }
 
-    fn add(&mut self, sample: &Sample, weight: u32) {
+    fn add(&mut self, sample: &Sample, events: Option<&[Moment]>, weight: u32) {
         let Self { facts, names, lines, .. } = self;
         let conversation = conversation_id(Seed(facts.run.seed), sample.conversation);
         let request = request_id(conversation, sample.turn);
@@ -42,16 +42,17 @@ impl RowFile {
             names: names.of(sample, facts),
             epoch_unix_ns: facts.run.started_unix_ns,
             weight,
+            events,
         };
         write_row(sample, &row, lines);
     }
 }
 
 impl SampleSink for RowFile {
-    fn write(&mut self, samples: &[Sample], share: Share) -> io::Result<()> {
+    fn write(&mut self, batch: &SampleBatch) -> io::Result<()> {
         self.lines.clear();
-        for sample in samples {
-            self.add(sample, share.weight(sample));
+        for (sample, events) in batch.rows() {
+            self.add(sample, events, batch.share.weight(sample));
         }
         self.file.write_all(&self.lines)
     }

@@ -48,13 +48,14 @@ struct Device {
 }
 
 impl SampleSink for Device {
-    fn write(&mut self, samples: &[Sample], share: Share) -> io::Result<()> {
+    fn write(&mut self, batch: &SampleBatch) -> io::Result<()> {
         let _open = self.gate.as_ref().map(|gate| gate.lock().unwrap());
         if self.full.load(Ordering::Relaxed) {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        let row = |sample: &Sample| (sample.conversation.0, sample.turn, share.weight(sample));
-        self.rows.lock().unwrap().extend(samples.iter().map(row));
+        let row =
+            |sample: &Sample| (sample.conversation.0, sample.turn, batch.share.weight(sample));
+        self.rows.lock().unwrap().extend(batch.samples.iter().map(row));
         Ok(())
     }
 }
@@ -84,7 +85,7 @@ fn a_writer_that_keeps_up_writes_everything_once_and_in_order() {
     let device = Device::default();
     let (sink, mut outbox) = start(&device);
     for seq in 0..10_000 {
-        outbox.offer(&sample(seq, 0, Outcome::Completed));
+        outbox.offer(&sample(seq, 0, Outcome::Completed), None);
         if seq % 1_000 == 0 {
             // A beat of the worker, and time for the writer.
             outbox.send();
@@ -109,7 +110,7 @@ fn flood(outcome: impl Fn(u64) -> Outcome) -> (SinkReport, Vec<Row>) {
     let closed = gate.lock().unwrap();
     for seq in 0..1_500_000 {
         for turn in 0..2 {
-            outbox.offer(&sample(seq, turn, outcome(seq)));
+            outbox.offer(&sample(seq, turn, outcome(seq)), None);
         }
     }
     drop(closed);
@@ -158,13 +159,24 @@ fn unexpected_ends_are_thinned_as_well_when_there_is_nothing_else() {
 fn a_device_that_fails_has_every_later_row_counted_as_lost() {
     let device = Device::default();
     let (sink, mut outbox) = start(&device);
-    (0..512).for_each(|seq| outbox.offer(&sample(seq, 0, Outcome::Completed)));
+    (0..512).for_each(|seq| outbox.offer(&sample(seq, 0, Outcome::Completed), None));
     while device.written().len() < 512 {
         std::thread::yield_now();
     }
     device.full.store(true, Ordering::Relaxed);
-    (0..5_000).for_each(|seq| outbox.offer(&sample(seq, 0, Outcome::Completed)));
+    (0..5_000).for_each(|seq| outbox.offer(&sample(seq, 0, Outcome::Completed), None));
     let report = end(sink, outbox);
     assert_eq!((report.offered, report.written, report.overflowed), (5_512, 512, 5_000));
     assert!(report.error.unwrap().contains("storage"));
+}
+
+#[test]
+fn arrivals_of_events_stay_with_their_turn() {
+    let batch = SampleBatch {
+        samples: (0..4).map(|seq| sample(seq, 0, Outcome::Completed)).collect(),
+        events: vec![(1, vec![Moment::from_nanos(5)]), (3, vec![])],
+        share: Share::WHOLE,
+    };
+    let told: Vec<_> = batch.rows().map(|(_, events)| events.map(<[Moment]>::len)).collect();
+    assert_eq!(told, [None, Some(1), None, Some(0)]);
 }

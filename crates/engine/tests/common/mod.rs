@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use plimsoll_engine::{Control, Progress, Run, RunResult, SampleSink, Share};
+use plimsoll_engine::{Control, Progress, Run, RunResult, SampleBatch, SampleSink};
 use plimsoll_measure::{Outcome, Sample};
 use plimsoll_metrics::Accounting;
 use plimsoll_mock::{LogRecord, Mock, MockConfig};
@@ -35,8 +35,8 @@ pub fn url(mock: &Mock) -> String {
 struct Keep(Arc<Mutex<Vec<Sample>>>);
 
 impl SampleSink for Keep {
-    fn write(&mut self, samples: &[Sample], _: Share) -> io::Result<()> {
-        self.0.lock().unwrap().extend_from_slice(samples);
+    fn write(&mut self, batch: &SampleBatch) -> io::Result<()> {
+        self.0.lock().unwrap().extend_from_slice(&batch.samples);
         Ok(())
     }
 }

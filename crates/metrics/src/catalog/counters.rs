@@ -64,6 +64,8 @@ counters! {
     cached_tokens(Tokens): "Of the reported input tokens, those read from the target's prompt cache.";
     reasoning_tokens(Tokens): "Of the reported output tokens, those spent on reasoning.";
     content_events(Events): "Content-bearing stream events received.";
+    events_together(Events): "Of these, the ones that came in one read with the one before them: the gap between the two is not in `itl`.";
+    events_together_late(Events): "Of `events_together`, those of reads that came more than 250 us after the kernel had the last byte: the events may have been sent apart, and been read together because the generator was busy.";
     bytes_out(Bytes): "Bytes of requests, heads included.";
     bytes_in(Bytes): "Bytes of responses, heads included, after TLS.";
     connections_opened(Connections): "Requests that opened a connection.";
@@ -85,6 +87,8 @@ impl Counters {
     pub(crate) const fn count(&mut self, sample: &Sample) {
         *self.outcome(sample.outcome) += 1;
         self.content_events += sample.events as u64;
+        self.events_together += sample.events_together() as u64;
+        self.events_together_late += sample.gaps.late_together as u64;
         self.bytes_out += sample.bytes_out;
         self.bytes_in += sample.bytes_in;
         if sample.reused {

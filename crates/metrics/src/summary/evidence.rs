@@ -3,6 +3,7 @@
 use crate::accounting::Accounting;
 use crate::catalog::Metric;
 use crate::cell::{Cell, CellKey};
+use crate::distribution::Distribution;
 use crate::facts::{LoadModel, RunFacts, StageInfo};
 use crate::health::Lag;
 use crate::snapshot::Snapshot;
@@ -17,6 +18,9 @@ pub(super) fn of(facts: &RunFacts, snapshot: &Snapshot, whole: &Cell) -> Evidenc
         open_model: facts.stages.iter().any(|stage| stage.model == LoadModel::Open),
         service_time_p50_ms: lag(whole, Metric::ServiceTime).map(|times| times.p50),
         gap_p50_ms: lag(whole, Metric::Itl).map(|gaps| gaps.p50),
+        gaps: whole.distribution(Metric::Itl).map_or(0, Distribution::count),
+        events_together: whole.counters().events_together,
+        events_together_late: whole.counters().events_together_late,
         closed: closed(facts, snapshot),
     }
 }

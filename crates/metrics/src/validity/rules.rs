@@ -17,6 +17,8 @@ const TURN_FLOOR_MS: f64 = 10.0;
 const CYCLE_SHARE: f64 = 0.5;
 /// A generator that stood still for so long has a warning, in milliseconds, however rarely.
 const STALL_MS: f64 = 100.0;
+/// Share of the gaps of streams that may be lost before a reader is told: p99 would be another one.
+const GAPS_LOST: f64 = 0.01;
 /// Share of the planned arrivals that must be released in their stage.
 const ACHIEVED_SHARE: f64 = 0.99;
 /// A worker that had or wanted its CPU for more than this share of the time is saturated.
@@ -313,14 +315,40 @@ fn limited(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
     ))
 }
 
-/// Events that arrive while the generator is busy are read together, and the gap between them is lost.
-/// Of each request the worst read counts, so half a gap in the median is still few events.
+/// Gaps that were not measured, because events came in one read.
+///
+/// Events that arrive while the generator is busy are read together, and the gap between them is lost: then it is the
+/// generator that limits. A target that sends several at once is only described. The two are told apart by how late
+/// the reads were that brought several; and by the worst read of each stream, of which half a gap in the median is
+/// too much in any case.
 fn coalesced(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
-    let (lag, gap) = (health.read_lag_ms?.p50, evidence.gap_p50_ms?);
-    (lag > gap / 2.0).then(|| {
-        let measured = format!("worst read of a stream p50 {lag:.3} ms late, gaps p50 {gap:.3} ms");
-        let mend = "gaps between events of one read are lost: give the generator more cores, or use fewer streams at once";
-        reason("limited by the instrument", measured, "at most half a gap", mend)
+    let lag = health.read_lag_ms?;
+    let lost =
+        |events: u64| events as f64 / (evidence.events_together + evidence.gaps).max(1) as f64;
+    let [together, late] = [evidence.events_together, evidence.events_together_late].map(lost);
+    let gap = evidence.gap_p50_ms.map_or_else(String::new, |gap| format!(", gaps p50 {gap:.3} ms"));
+    let measured = format!(
+        "{} of the content events came in one read with the one before them, {} in reads that were late; worst read \
+         of a stream p50 {:.3} ms late, p99 {:.3} ms{gap}",
+        percent(together),
+        percent(late),
+        lag.p50,
+        lag.p99
+    );
+    let ours = late > GAPS_LOST || evidence.gap_p50_ms.is_some_and(|gap| lag.p50 > gap / 2.0);
+    if ours {
+        let mend = "gaps between events of one read are lost, and the ones measured are too long: give the generator \
+                    more cores, or use fewer streams at once";
+        let bound = "at most 1 % in late reads, and the worst read at most half a gap late";
+        return Some(reason("limited by the instrument", measured, bound, mend));
+    }
+    (together > GAPS_LOST).then(|| {
+        let mend = format!(
+            "sent together, or less than {:.3} ms apart: shorter gaps cannot be told. The reads were in time: if the \
+             target is to send each event on its own, look for buffering between it and here",
+            lag.p99
+        );
+        reason("content events came together", measured, "at most 1 %", &mend)
     })
 }
 

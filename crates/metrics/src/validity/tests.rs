@@ -255,9 +255,46 @@ fn what_bends_no_number_yet_is_a_warning() {
         ["the generator stood still"]
     );
     let read = Lag { p50: 6.0, ..late(7.0) };
-    let coalesced = |h: &mut InstrumentHealth, e: &mut Evidence| {
+    let late = |h: &mut InstrumentHealth, e: &mut Evidence| {
         h.read_lag_ms = Some(read);
         e.gap_p50_ms = Some(10.0);
     };
-    assert_eq!(warned(sound(), coalesced), ["limited by the instrument"]);
+    assert_eq!(warned(sound(), late), ["limited by the instrument"]);
+}
+
+/// Streams with gaps of 10 ms, of which 10,000 were measured; reads as on an idle machine.
+fn streams(together: u64, late: u64) -> impl FnOnce(&mut InstrumentHealth, &mut Evidence) {
+    move |health, evidence| {
+        health.read_lag_ms = Some(Lag { p50: 0.06, p99: 0.9, max: 2.0, mean: 0.07 });
+        evidence.gap_p50_ms = Some(10.0);
+        evidence.gaps = 10_000;
+        (evidence.events_together, evidence.events_together_late) = (together, late);
+    }
+}
+
+#[test]
+fn gaps_that_a_busy_generator_loses_are_held_against_it() {
+    assert!(warned(sound(), streams(0, 0)).is_empty());
+    assert!(warned(sound(), streams(90, 90)).is_empty());
+    assert_eq!(warned(sound(), streams(150, 140)), ["limited by the instrument"]);
+    // Half of the events came late and together, though the median of the worst reads is below half a gap.
+    assert_eq!(warned(sound(), streams(10_000, 9_000)), ["limited by the instrument"]);
+}
+
+#[test]
+fn a_target_that_sends_several_events_at_once_is_described_and_not_accused() {
+    // As many bursts as gaps, and some reads that happened to be late.
+    assert_eq!(warned(sound(), streams(10_000, 90)), ["content events came together"]);
+    // The whole answer in one write: no gap at all.
+    let at_once = |health: &mut InstrumentHealth, evidence: &mut Evidence| {
+        streams(13_000, 20)(health, evidence);
+        (evidence.gaps, evidence.gap_p50_ms) = (0, None);
+    };
+    assert_eq!(warned(sound(), at_once), ["content events came together"]);
+    // Without kernel time stamps nobody knows, and nothing is said.
+    let blind = |health: &mut InstrumentHealth, evidence: &mut Evidence| {
+        streams(10_000, 0)(health, evidence);
+        health.read_lag_ms = None;
+    };
+    assert!(warned(sound(), blind).is_empty());
 }

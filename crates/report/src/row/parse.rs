@@ -66,6 +66,10 @@ pub struct ParsedRow {
     #[serde(default)]
     pub largest_burst: u32,
     #[serde(default)]
+    pub late_together: u32,
+    /// Arrivals of the content events, since the dispatch, where they were to be told.
+    pub event_ms: Option<Vec<f64>>,
+    #[serde(default)]
     pub status: u16,
     pub outcome: String,
     pub error: Option<String>,
@@ -205,6 +209,7 @@ impl ParsedRow {
             sum: Nanos::new(mean.saturating_mul(self.gap_count.into())),
             max: self.gap_max_ms.unwrap_or_default(),
             largest_burst: self.largest_burst,
+            late_together: self.late_together,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Writing rows: by hand, because this runs once per request beside the load.
 
-use plimsoll_measure::{Nanos, Outcome, Sample, TokenCount};
+use plimsoll_measure::{Moment, Nanos, Outcome, Sample, TokenCount};
 
 /// A member's name as it stands in the file, put together by the compiler: `,"turn":`. The comma of the
 /// first member makes way for the brace.
@@ -23,6 +23,8 @@ pub struct RowContext<'a> {
     pub epoch_unix_ns: u64,
     /// Turns that the row stands for.
     pub weight: u32,
+    /// When its content events arrived, where the row shall tell it.
+    pub events: Option<&'a [Moment]>,
 }
 
 /// The names in a row, as they stand in the file: most rows of a run have the same.
@@ -72,6 +74,9 @@ pub fn write_row(sample: &Sample, context: &RowContext<'_>, out: &mut Vec<u8>) {
     );
     times(&mut object, sample);
     gaps(&mut object, sample);
+    if let (Some(events), Some(from)) = (context.events, sample.timeline.dispatched) {
+        object.list(key!("event_ms"), events.iter().map(|at| at.since(from)));
+    }
     outcome(&mut object, sample);
     usage(&mut object, sample);
     object.number(key!("bytes_out"), sample.bytes_out);
@@ -141,6 +146,9 @@ fn gaps(object: &mut Object<'_>, sample: &Sample) {
         object.millis(key!("gap_mean_ms"), Some(Nanos::new(mean)));
         object.millis(key!("gap_max_ms"), Some(gaps.max));
         object.number(key!("largest_burst"), gaps.largest_burst.into());
+    }
+    if gaps.late_together > 0 {
+        object.number(key!("late_together"), gaps.late_together.into());
     }
 }
 
@@ -233,6 +241,18 @@ impl Object<'_> {
         let Some(length) = length else { return };
         self.put(key);
         self.decimal(length.as_u64());
+    }
+
+    fn list(&mut self, key: &str, lengths: impl Iterator<Item = Nanos>) {
+        self.put(key);
+        self.out.push(b'[');
+        for (place, length) in lengths.enumerate() {
+            if place > 0 {
+                self.out.push(b',');
+            }
+            self.decimal(length.as_u64());
+        }
+        self.out.push(b']');
     }
 
     /// Millionths as a decimal number, without zeros at the end.

@@ -68,6 +68,7 @@ pub(crate) fn sample(stage: u16, scenario: u16, intended: u64, service: u64) -> 
             sum: Nanos::from_micros(service / 2),
             max: Nanos::from_micros(service / 5),
             largest_burst: 2,
+            late_together: 0,
         },
         bytes_out: 840,
         bytes_in: 4_200,

@@ -26,6 +26,7 @@ fn file_of_rows_that_stand_for(weight: u32) -> Vec<u8> {
             names: &names,
             epoch_unix_ns: facts.run.started_unix_ns,
             weight,
+            events: None,
         };
         write_row(&sample, &context, &mut out);
     }

@@ -17,7 +17,14 @@ fn names(stage: &str) -> RowNames {
 }
 
 fn context<'a>(conversation: &'a str, names: &'a RowNames) -> RowContext<'a> {
-    RowContext { conversation, request_id: "c1-0", names, epoch_unix_ns: EPOCH, weight: 1 }
+    RowContext {
+        conversation,
+        request_id: "c1-0",
+        names,
+        epoch_unix_ns: EPOCH,
+        weight: 1,
+        events: None,
+    }
 }
 
 fn line(sample: &Sample) -> String {
@@ -55,6 +62,21 @@ fn a_turn_that_was_never_sent_has_no_times() {
     let line = line(&turn);
     assert!(!line.contains("_ms"), "{line}");
     assert!(line.contains(r#""outcome":"never_sent""#), "{line}");
+}
+
+#[test]
+fn arrivals_of_events_are_told_from_the_dispatch_on_to_the_nanosecond() {
+    let turn = sample(1, 1, 1_000_000, 50_000);
+    let from = turn.timeline.dispatched.unwrap();
+    let events = [5_000_000, 5_000_000, 17_000_001].map(|ns| from + Nanos::new(ns));
+    let names = names("8:10s");
+    let context = RowContext { events: Some(&events), ..context("c1", &names) };
+    let mut out = Vec::new();
+    write_row(&turn, &context, &mut out);
+    let line = String::from_utf8(out).unwrap();
+    assert!(line.contains(r#","event_ms":[5,5,17.000001],"#), "{line}");
+    let row = parse_row(line.trim_end().as_bytes()).unwrap();
+    assert_eq!(row.event_ms, Some(vec![5.0, 5.0, 17.000_001]));
 }
 
 #[test]
@@ -125,7 +147,7 @@ fn gaps() -> impl Strategy<Value = GapSummary> {
             return GapSummary::default();
         }
         let sum = Nanos::new(mean * u64::from(count));
-        GapSummary { count, sum, max, largest_burst: burst }
+        GapSummary { count, sum, max, largest_burst: burst, late_together: burst }
     })
 }
 
