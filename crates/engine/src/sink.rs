@@ -167,6 +167,8 @@ pub(crate) struct Outbox {
     /// Samples offered and left out since the last batch was sent.
     offered: u64,
     left_out: u64,
+    /// Is the load over, so that waiting holds nothing up?
+    patient: bool,
 }
 
 impl Outbox {
@@ -193,14 +195,19 @@ impl Outbox {
 
     /// Sends what is collected; samples that find no room are counted as lost. Then looks which share applies.
     pub(crate) fn send(&mut self) {
+        if self.patient {
+            return self.send_all();
+        }
         self.pass_on(|sender, batch| match sender.try_send(batch) {
             Err(TrySendError::Full(lost) | TrySendError::Disconnected(lost)) => Some(lost),
             Ok(()) => None,
         });
     }
 
-    /// Sends what is collected and waits for room: for the end of a run, when there is no load to hold up.
+    /// Sends what is collected and waits for room, from now on: for the end of a run, when there is no load to hold
+    /// up, and requests that were never sent come by the million.
     pub(crate) fn send_all(&mut self) {
+        self.patient = true;
         self.pass_on(|sender, batch| sender.send(batch).err().map(|lost| lost.0));
     }
 
@@ -225,7 +232,11 @@ impl Outbox {
                 tally.keep(lost);
             }
         }
-        self.batch.share = Share::under(tally.waiting.load(Ordering::Relaxed));
+        self.batch.share = if self.patient {
+            Share::WHOLE
+        } else {
+            Share::under(tally.waiting.load(Ordering::Relaxed))
+        };
     }
 }
 

@@ -112,6 +112,8 @@ impl Load<'_> {
         };
         runtime.block_on(self.load(&worker, intervals));
         let end = clock.now();
+        // The load is over. What follows may wait for the writer.
+        worker.post_samples(true);
         // Turns that are still open are recorded as they are dropped.
         drop(runtime);
         account_for_rest(&worker, worker.until.get());

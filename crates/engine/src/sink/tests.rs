@@ -156,6 +156,16 @@ fn unexpected_ends_are_thinned_as_well_when_there_is_nothing_else() {
 }
 
 #[test]
+fn after_the_load_a_flood_waits_for_the_writer() {
+    let device = Device::default();
+    let (sink, mut outbox) = start(&device);
+    outbox.send_all();
+    (0..300_000).for_each(|seq| outbox.offer(&sample(seq, 0, Outcome::NeverSent), None));
+    let report = end(sink, outbox);
+    assert_eq!((report.written, report.left_out, report.overflowed), (300_000, 0, 0));
+}
+
+#[test]
 fn a_device_that_fails_has_every_later_row_counted_as_lost() {
     let device = Device::default();
     let (sink, mut outbox) = start(&device);
