@@ -61,7 +61,7 @@ pub(crate) async fn converse(
                 return Over { at: intended, sent: false };
             }
         }
-        let ended = turn.carry_out(&conversation, connections, watchdog).await;
+        let ended = turn.carry_out(&mut conversation, connections, watchdog).await;
         drop(turn);
         slot = None;
         let over = Over { at: ended.at, sent: ended.sent };

@@ -105,10 +105,10 @@ fn key_of(run: &Prepared, scenario: ScenarioId) -> Option<ConversationKey> {
 
 async fn try_route(worker: &Rc<Worker>, key: ConversationKey, lane: LaneId) -> OpenTurn {
     let row = worker.run.plan.trace.is_some().then_some(0);
-    let conversation = worker.run.workload.conversation(key, row);
+    let mut conversation = worker.run.workload.conversation(key, row);
     let mut turn = OpenTurn::schedule_on(worker, &conversation, lane, worker.clock.now());
     let connections = Connections::new(worker.run.plan.lanes.len());
-    turn.carry_out(&conversation, &connections, &mut Watchdog::new()).await;
+    turn.carry_out(&mut conversation, &connections, &mut Watchdog::new()).await;
     turn
 }
 

@@ -9,7 +9,9 @@ use plimsoll_measure::{
     Nanos, Outcome, Sample, Timeline, Usage,
 };
 use plimsoll_protocol::{Decoder, DeltaKind, WireEvent};
-use plimsoll_transport::{Arrival, Failure, Flow, Receiver, Request, RequestHead, ResponseHead};
+use plimsoll_transport::{
+    Arrival, Failure, Flow, Receiver, Request, RequestHead, ResponseHead, Wire,
+};
 use plimsoll_workload::Conversation;
 
 use crate::verdict::Reading;
@@ -103,7 +105,7 @@ impl OpenTurn {
     /// Sends the turn and reads its answer to the end or to its time limit.
     pub(crate) async fn carry_out(
         &mut self,
-        conversation: &Conversation,
+        conversation: &mut Conversation,
         connections: &Connections,
         watchdog: &mut Watchdog,
     ) -> Ended {
@@ -112,20 +114,19 @@ impl OpenTurn {
         let request_id = conversation.request_id();
         let id = request_id.as_str();
         let prepared = encode(&worker, self.sample(), conversation, id, &mut wire);
+        conversation.let_go();
         let dispatched = worker.clock.now();
         self.measured.sample.timeline.dispatched = Some(dispatched);
         let result = match prepared {
             Err(failure) => Some(Err(failure)),
             Ok(shape) => {
-                let (head, body) = (&wire.head, &wire.body);
-                let request = Request { shape: &shape, id: Some(id), head, body };
-                self.measured.sample.bytes_out = (request.head.len() + request.body.len()) as u64;
+                self.measured.sample.bytes_out = wire.len() as u64;
+                let request = Request { shape: &shape, id: Some(id), wire };
                 let limit = dispatched + worker.run.plan.limits.timeout;
                 let exchange = pin!(self.exchange(connections, request));
                 watchdog.guard(&worker.clock, limit, exchange).await
             }
         };
-        worker.give_wire(wire);
         self.conclude(result)
     }
 
@@ -136,7 +137,6 @@ impl OpenTurn {
     ) -> Result<(), Failure> {
         let worker = Rc::clone(&self.worker);
         let lane = self.sample().lane;
-        self.decoder = Some(worker.take_decoder(self.sample()));
         let pool = connections.to(lane);
         let acquired = pool.acquire(worker.connector(lane), &worker.stamper).await;
         self.measured.sample.connect = acquired.phases;
@@ -162,10 +162,10 @@ impl OpenTurn {
         sample.timeline.finished = Some(at);
         sample.outcome = outcome;
         let mut reply = String::new();
+        let verdicts = &self.worker.run.route(sample.scenario, sample.lane).verdicts;
+        sample.verdict = verdicts.verdict(self.reading.as_ref(), outcome, sample.status);
         if let Some(decoder) = &self.decoder {
             sample.usage = decoder.usage();
-            let verdicts = &self.worker.run.route(sample.scenario, sample.lane).verdicts;
-            sample.verdict = verdicts.verdict(self.reading.as_ref(), outcome, sample.status);
             decoder.text().clone_into(&mut reply);
             if let Some(detail) = decoder.error_detail() {
                 self.detail = Some(detail.message.clone());
@@ -200,7 +200,7 @@ fn encode<'w>(
     sample: &Sample,
     conversation: &Conversation,
     request_id: &str,
-    wire: &mut WireBuffers,
+    wire: &mut Wire,
 ) -> Result<Cow<'w, RequestHead>, Failure> {
     let route = worker.run.route(sample.scenario, sample.lane);
     let broken = |detail: String| Failure::new(ErrorClass::LocalIo, detail);
@@ -217,8 +217,9 @@ fn encode<'w>(
 }
 
 impl Receiver for OpenTurn {
-    fn sent(&mut self, at: Moment) {
+    fn sent(&mut self, at: Moment, wire: Wire) {
         self.measured.sample.timeline.sent = Some(at);
+        self.worker.give_wire(wire);
     }
 
     fn received(&mut self, bytes: usize, arrival: Arrival) {
@@ -228,9 +229,9 @@ impl Receiver for OpenTurn {
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.measured.sample.status = head.status;
         self.worker.meet_server(self.sample().lane, head);
-        if let Some(decoder) = &mut self.decoder {
-            decoder.head(head.status, head.header("content-type"));
-        }
+        // Not before now: while a request waits for its answer, others use the decoder, whose memory stays near.
+        let decoder = self.worker.take_decoder(self.sample());
+        self.decoder.insert(decoder).head(head.status, head.header("content-type"));
         let verdicts = &self.worker.run.route(self.sample().scenario, self.sample().lane).verdicts;
         if verdicts.needs_reading() {
             let worker = &self.worker;
@@ -338,11 +339,4 @@ impl Measured {
         self.burst += 1;
         *events += 1;
     }
-}
-
-/// The bytes of a request while it is being sent.
-#[derive(Debug, Default)]
-pub(crate) struct WireBuffers {
-    pub(crate) head: Vec<u8>,
-    pub(crate) body: Vec<u8>,
 }

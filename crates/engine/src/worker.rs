@@ -14,7 +14,7 @@ use plimsoll_metrics::{Conversations, Distribution, Recorder, Snapshot};
 use plimsoll_profile::Overflow;
 use plimsoll_protocol::Decoder;
 use plimsoll_schedule::{Arrival, ArrivalIter, Load};
-use plimsoll_transport::{Connector, ResponseHead, Scratch, Stamper};
+use plimsoll_transport::{Connector, ResponseHead, Scratch, Stamper, Wire};
 use plimsoll_workload::id_rank;
 use tokio::sync::Semaphore;
 
@@ -25,7 +25,6 @@ use crate::prepare::Prepared;
 use crate::presence::{Presence, StagePresence};
 use crate::sink::Outbox;
 use crate::timer::Timer;
-use crate::turn::WireBuffers;
 use crate::verdict::Reading;
 use crate::virtual_user::Connections;
 use crate::watchdog::Watchdog;
@@ -83,7 +82,7 @@ struct Gauges {
 /// Buffers that are not in use.
 #[derive(Debug, Default)]
 struct Spares {
-    wires: Vec<WireBuffers>,
+    wires: Vec<Wire>,
     gaps: Vec<Vec<Nanos>>,
     watchdogs: Vec<Watchdog>,
     readings: Vec<Reading>,
@@ -333,11 +332,11 @@ impl Worker {
 
 /// Buffers that are lent, so that the steady state allocates nothing.
 impl Worker {
-    pub(crate) fn take_wire(&self) -> WireBuffers {
+    pub(crate) fn take_wire(&self) -> Wire {
         self.spares.borrow_mut().wires.pop().unwrap_or_default()
     }
 
-    pub(crate) fn give_wire(&self, mut wire: WireBuffers) {
+    pub(crate) fn give_wire(&self, mut wire: Wire) {
         wire.head.clear();
         wire.body.clear();
         if wire.body.capacity() <= SPARE_BYTES {

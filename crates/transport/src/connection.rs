@@ -44,16 +44,35 @@ pub(crate) fn note_buffer() -> Vec<u8> {
 }
 
 /// One request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Request<'a> {
     /// What its head says.
     pub shape: &'a RequestHead,
     /// Its `x-request-id`.
     pub id: Option<&'a str>,
-    /// The head in the wire format of HTTP/1.1: [`RequestHead::render`] of the two above.
-    pub head: &'a [u8],
+    /// Its bytes.
+    pub wire: Wire,
+}
+
+/// The bytes of a request.
+#[derive(Debug, Default)]
+pub struct Wire {
+    /// The head in the wire format of HTTP/1.1: [`RequestHead::render`].
+    pub head: Vec<u8>,
     /// The body.
-    pub body: &'a [u8],
+    pub body: Vec<u8>,
+}
+
+impl Wire {
+    /// Length of head and body in bytes.
+    pub const fn len(&self) -> usize {
+        self.head.len() + self.body.len()
+    }
+
+    /// Is there nothing in it?
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 /// May an exchange go on?
@@ -67,8 +86,9 @@ pub enum Flow {
 
 /// Is told what happens in an exchange, as it happens.
 pub trait Receiver {
-    /// The last byte of the request was handed to the kernel.
-    fn sent(&mut self, at: Moment);
+    /// The last byte of the request was handed to the kernel. Its buffers come back: the next request may use them, while
+    /// this one waits for its response.
+    fn sent(&mut self, at: Moment, wire: Wire);
     /// A read brought `bytes` bytes (of plaintext) of the response.
     fn received(&mut self, bytes: usize, arrival: Arrival);
     /// The final head of the response.
@@ -171,7 +191,7 @@ impl Http1 {
         self.used = true;
         self.lifetime = self.lifetime.saturating_sub(1);
         self.parser.start(request.shape.is_head());
-        let mut outgoing = Outgoing::new(request.head, request.body);
+        let mut outgoing = Outgoing::new(request.wire);
         loop {
             let broken = self.push(stamper.clock(), scratch, &mut outgoing, receiver).err();
             if let Some(reusable) = self.pull(stamper, scratch, receiver)? {
@@ -189,7 +209,7 @@ impl Http1 {
         &mut self,
         clock: &C,
         scratch: &RefCell<Scratch>,
-        outgoing: &mut Outgoing<'_>,
+        outgoing: &mut Outgoing,
         receiver: &mut R,
     ) -> Result<(), Failure> {
         if outgoing.is_done() {
@@ -198,7 +218,7 @@ impl Http1 {
         let sent = self.socket.send(&mut scratch.borrow_mut().whole, outgoing);
         sent.map_err(|error| Failure::on_connection(&error))?;
         if outgoing.is_done() {
-            receiver.sent(clock.now());
+            receiver.sent(clock.now(), outgoing.take());
         }
         Ok(())
     }

@@ -119,19 +119,20 @@ impl Lease {
         receiver: &mut R,
     ) -> Result<(), Failure> {
         self.0.used.set(true);
-        let head = request.shape.http2(request.id, request.body.len());
+        let head = request.shape.http2(request.id, request.wire.body.len());
         let head = head.map_err(|detail| Failure::new(ErrorClass::LocalIo, detail))?;
         let sender = self.0.sender.clone();
         let mut sender = sender.ready().await.map_err(|error| failure(&error))?;
-        let no_body = request.body.is_empty();
+        let no_body = request.wire.body.is_empty();
         let (mut response, upload) =
             sender.send_request(head, no_body).map_err(|error| failure(&error))?;
-        let mut upload = (!no_body).then(|| Upload::new(&self.0.uploads, upload, request.body));
+        let mut upload =
+            (!no_body).then(|| Upload::new(&self.0.uploads, upload, &request.wire.body));
         let early = match &mut upload {
             None => None,
             Some(upload) => upload.send(stamper.clock(), &mut response, receiver).await?,
         };
-        receiver.sent(stamper.clock().now());
+        receiver.sent(stamper.clock().now(), request.wire);
         let response = match early {
             Some(response) => response,
             None => response.await.map_err(|error| failure(&error))?,

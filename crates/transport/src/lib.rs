@@ -25,7 +25,7 @@ mod stream;
 pub mod tls;
 
 pub use connect::{Connected, Connector, Endpoint, InvalidHost, SocketOptions};
-pub use connection::{Connection, Flow, Receiver, Request, Scratch};
+pub use connection::{Connection, Flow, Receiver, Request, Scratch, Wire};
 pub use failure::Failure;
 pub use http1::{RequestHead, RequestHeadError, ResponseHead};
 pub use pool::Pool;

@@ -11,7 +11,7 @@ use rustls::{ClientConnection, HandshakeKind};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use crate::connection::Scratch;
+use crate::connection::{Scratch, Wire};
 use crate::failure::Failure;
 use crate::stamp::{Arrival, Stamper};
 
@@ -40,27 +40,33 @@ pub(crate) enum Read {
 
 /// Bytes of a request that wait to be handed to the kernel.
 #[derive(Debug)]
-pub(crate) struct Outgoing<'a> {
-    parts: [&'a [u8]; 2],
+pub(crate) struct Outgoing {
+    wire: Wire,
+    /// Bytes that were taken.
+    sent: usize,
     encrypted: bool,
 }
 
-impl<'a> Outgoing<'a> {
-    pub(crate) const fn new(head: &'a [u8], body: &'a [u8]) -> Self {
-        Self { parts: [head, body], encrypted: false }
+impl Outgoing {
+    pub(crate) const fn new(wire: Wire) -> Self {
+        Self { wire, sent: 0, encrypted: false }
     }
 
     /// Has the kernel everything?
     pub(crate) const fn is_done(&self) -> bool {
-        self.parts[0].is_empty() && self.parts[1].is_empty() && !self.encrypted
+        self.sent >= self.wire.len() && !self.encrypted
     }
 
-    fn advance(&mut self, mut sent: usize) {
-        for part in &mut self.parts {
-            let take = sent.min(part.len());
-            *part = &part[take..];
-            sent -= take;
-        }
+    /// Takes the buffers out.
+    pub(crate) fn take(&mut self) -> Wire {
+        std::mem::take(&mut self.wire)
+    }
+
+    /// What is left of head and body.
+    fn parts(&self) -> [&[u8]; 2] {
+        let Wire { head, body } = &self.wire;
+        let of_head = self.sent.min(head.len());
+        [&head[of_head..], &body[self.sent - of_head..]]
     }
 }
 
@@ -102,11 +108,7 @@ impl Socket {
     }
 
     /// Hands as much to the kernel as it takes. `whole` is room that it may use.
-    pub(crate) fn send(
-        &mut self,
-        whole: &mut Vec<u8>,
-        outgoing: &mut Outgoing<'_>,
-    ) -> io::Result<()> {
+    pub(crate) fn send(&mut self, whole: &mut Vec<u8>, outgoing: &mut Outgoing) -> io::Result<()> {
         let result = match &mut self.tls {
             None => send_plain(&self.tcp, whole, outgoing),
             Some(tls) => send_tls(&self.tcp, tls, outgoing),
@@ -229,9 +231,9 @@ fn receive_noted(fd: RawFd, buffer: &mut [u8], room: &mut [u8]) -> io::Result<Re
     Ok(Received { length: message.bytes, note })
 }
 
-fn send_plain(tcp: &TcpStream, whole: &mut Vec<u8>, outgoing: &mut Outgoing<'_>) -> io::Result<()> {
+fn send_plain(tcp: &TcpStream, whole: &mut Vec<u8>, outgoing: &mut Outgoing) -> io::Result<()> {
     while !outgoing.is_done() {
-        let sent = match outgoing.parts {
+        let sent = match outgoing.parts() {
             [part, []] | [[], part] => tcp.try_write(part)?,
             [head, body] if body.len() <= SMALL => {
                 whole.clear();
@@ -241,7 +243,7 @@ fn send_plain(tcp: &TcpStream, whole: &mut Vec<u8>, outgoing: &mut Outgoing<'_>)
             }
             [head, body] => tcp.try_write_vectored(&[IoSlice::new(head), IoSlice::new(body)])?,
         };
-        outgoing.advance(sent);
+        outgoing.sent += sent;
     }
     Ok(())
 }
@@ -249,12 +251,12 @@ fn send_plain(tcp: &TcpStream, whole: &mut Vec<u8>, outgoing: &mut Outgoing<'_>)
 fn send_tls(
     tcp: &TcpStream,
     tls: &mut ClientConnection,
-    outgoing: &mut Outgoing<'_>,
+    outgoing: &mut Outgoing,
 ) -> io::Result<()> {
     while !outgoing.is_done() {
-        let [head, body] = outgoing.parts;
+        let [head, body] = outgoing.parts();
         let accepted = tls.writer().write_vectored(&[IoSlice::new(head), IoSlice::new(body)])?;
-        outgoing.advance(accepted);
+        outgoing.sent += accepted;
         outgoing.encrypted = tls.wants_write();
         if outgoing.encrypted && !flush_tls(tcp, tls)? {
             return Ok(());

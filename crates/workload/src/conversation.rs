@@ -53,6 +53,8 @@ enum Said {
     Embed(Text),
     /// `None` for a request that is the scenario's own, always the same.
     Http(Option<HttpAsk>),
+    /// Nothing further.
+    Over,
 }
 
 impl Conversation {
@@ -116,7 +118,7 @@ impl Conversation {
         matches!(self.said, Said::Chat { .. }) && self.turn + 1 < self.turns()
     }
 
-    /// The current turn; `None` when the conversation is over.
+    /// The current turn; `None` when the conversation is over, or was [let go](Self::let_go).
     pub fn turn(&self) -> Option<Turn<'_>> {
         if self.is_over() {
             return None;
@@ -128,10 +130,18 @@ impl Conversation {
             (Said::Http(Some(ask)), _) | (Said::Http(None), Form::Http(Request::Fixed(ask))) => {
                 Ask::Http(ask)
             }
-            (Said::Http(None), _) => return None,
+            (Said::Http(None) | Said::Over, _) => return None,
         };
         let limit = self.parts.row(self.row).map(|row| row.output_tokens.max(1));
         Some(Turn { ask, stream: scenario.stream, max_tokens: limit.or(scenario.max_tokens) })
+    }
+
+    /// Lets go of what the last turn says, which nothing builds on: to be called when its request has been encoded, as it
+    /// may have to wait long for its answer.
+    pub fn let_go(&mut self) {
+        if self.turn + 1 >= self.turns() {
+            self.said = Said::Over;
+        }
     }
 
     /// Moves on to the next turn. The reply becomes part of a chat; an empty one is left out, since no

@@ -10,7 +10,7 @@ use std::time::Duration;
 use plimsoll_measure::{ErrorClass, Moment, MonotonicClock, Nanos};
 use plimsoll_transport::{
     Arrival, Connection, Connector, Endpoint, Flow, Receiver, Request, RequestHead, ResponseHead,
-    Scratch, SocketOptions, Stamper,
+    Scratch, SocketOptions, Stamper, Wire,
 };
 
 /// What a raw server does on one connection after it has read a request head.
@@ -94,7 +94,7 @@ pub struct Heard {
 }
 
 impl Receiver for Heard {
-    fn sent(&mut self, at: Moment) {
+    fn sent(&mut self, at: Moment, _: Wire) {
         self.sent = Some(at);
     }
     fn received(&mut self, _bytes: usize, arrival: Arrival) {
@@ -183,9 +183,9 @@ impl Client {
         heard: &mut Heard,
     ) -> Result<bool, ErrorClass> {
         let shape = RequestHead::new(method, "/", "http://a", [("x-test", "1")]).unwrap();
-        let mut head = Vec::new();
-        shape.render(Some("id"), body.len(), &mut head);
-        let request = Request { shape: &shape, id: Some("id"), head: &head, body };
+        let mut wire = Wire { head: Vec::new(), body: body.to_vec() };
+        shape.render(Some("id"), body.len(), &mut wire.head);
+        let request = Request { shape: &shape, id: Some("id"), wire };
         let exchange = connection.exchange(&self.stamper, &self.scratch, request, heard);
         let end = tokio::time::timeout(Duration::from_secs(5), exchange)
             .await
