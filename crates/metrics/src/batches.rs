@@ -44,8 +44,11 @@ struct StageBatches {
 type Batch = BTreeMap<CellKey, [Sparse; WITH_INTERVALS.len()]>;
 
 /// The values of a distribution: positions of the histogram's buckets, ascending, and their counts.
+///
+/// Batches are kept until the end of the run, and are most of the memory that grows with its length. So a bucket is kept
+/// as its distance from the one before and its count, each in groups of seven bits: mostly two or three bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Sparse(Vec<(u32, u32)>);
+struct Sparse(Vec<u8>);
 
 impl Batches {
     pub(crate) const fn new() -> Self {
@@ -167,40 +170,104 @@ fn pour(from: Batch, into: &mut Batch) {
 
 impl Sparse {
     fn of(distribution: Option<&Distribution>) -> Self {
-        let mut values = Vec::new();
+        let mut writer = SparseWriter::default();
         if let Some(distribution) = distribution {
             let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
-            distribution.for_each_bucket(&mut |bucket, n| values.push((bucket, count(n))));
+            distribution.for_each_bucket(&mut |bucket, n| writer.push(bucket, count(n)));
         }
-        values.shrink_to_fit();
-        Self(values)
+        writer.finish()
     }
 
     fn merge(&mut self, other: &Self) {
-        let (mut mine, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
-        let mut both = Vec::with_capacity(self.0.len().max(other.0.len()));
+        let (mut mine, mut theirs) = (self.buckets().peekable(), other.buckets().peekable());
+        let mut both = SparseWriter::default();
         loop {
-            match (mine.peek(), theirs.peek()) {
-                (Some(&&(a, n)), Some(&&(b, m))) if a == b => {
-                    both.push((a, n.saturating_add(m)));
+            let next = match (mine.peek(), theirs.peek()) {
+                (Some(&(a, n)), Some(&(b, m))) if a == b => {
                     mine.next();
                     theirs.next();
+                    Some((a, n.saturating_add(m)))
                 }
-                (Some(&&(a, _)), Some(&&(b, _))) if b < a => both.extend(theirs.next()),
-                (Some(_), _) => both.extend(mine.next()),
-                (None, Some(_)) => both.extend(theirs.next()),
-                (None, None) => break,
-            }
+                (Some((a, _)), Some((b, _))) if b < a => theirs.next(),
+                (Some(_), _) => mine.next(),
+                (None, _) => theirs.next(),
+            };
+            let Some((bucket, count)) = next else { break };
+            both.push(bucket, count);
         }
-        // Kept until the end of the run: room to grow would be a third of all memory that grows with time.
-        both.shrink_to_fit();
-        self.0 = both;
+        *self = both.finish();
     }
 
     fn tally(&self, limit: u32) -> Tally {
-        let sum = |part: &[(u32, u32)]| part.iter().map(|(_, n)| u64::from(*n)).sum();
-        let within = self.0.partition_point(|(bucket, _)| *bucket <= limit);
-        Tally { within: sum(&self.0[..within]), all: sum(&self.0) }
+        self.buckets().fold(Tally { within: 0, all: 0 }, |tally, (bucket, n)| Tally {
+            within: tally.within + if bucket <= limit { u64::from(n) } else { 0 },
+            all: tally.all + u64::from(n),
+        })
+    }
+
+    const fn buckets(&self) -> Buckets<'_> {
+        Buckets { rest: self.0.as_slice(), bucket: 0 }
+    }
+}
+
+/// Writes buckets in ascending order.
+#[derive(Default)]
+struct SparseWriter {
+    bytes: Vec<u8>,
+    last: u32,
+}
+
+impl SparseWriter {
+    fn push(&mut self, bucket: u32, count: u32) {
+        let last = std::mem::replace(&mut self.last, bucket);
+        self.put(bucket - last);
+        self.put(count);
+    }
+
+    /// Seven bits in each byte, the lowest first; the top bit says that there are more.
+    #[expect(clippy::cast_possible_truncation, reason = "the lowest bits are what is meant")]
+    fn put(&mut self, mut number: u32) {
+        while number >= 0x80 {
+            self.bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.bytes.push(number as u8);
+    }
+
+    /// Without room to grow, which nobody would use.
+    fn finish(mut self) -> Sparse {
+        self.bytes.shrink_to_fit();
+        Sparse(self.bytes)
+    }
+}
+
+/// The buckets of a [`Sparse`] and their counts.
+struct Buckets<'a> {
+    rest: &'a [u8],
+    bucket: u32,
+}
+
+impl Buckets<'_> {
+    fn number(&mut self) -> Option<u32> {
+        let mut number = 0;
+        for shift in (0..u32::BITS).step_by(7) {
+            let (byte, rest) = self.rest.split_first()?;
+            self.rest = rest;
+            number |= u32::from(byte & 0x7F) << shift;
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+        Some(number)
+    }
+}
+
+impl Iterator for Buckets<'_> {
+    type Item = (u32, u32);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.bucket += self.number()?;
+        Some((self.bucket, self.number()?))
     }
 }
 
@@ -214,7 +281,13 @@ mod tests {
         for value in values {
             *counts.entry(u32::from(*value)).or_default() += 1;
         }
-        Sparse(counts.into_iter().collect())
+        pack(counts)
+    }
+
+    fn pack(counts: impl IntoIterator<Item = (u32, u32)>) -> Sparse {
+        let mut writer = SparseWriter::default();
+        counts.into_iter().for_each(|(bucket, count)| writer.push(bucket, count));
+        writer.finish()
     }
 
     fn batch(bucket: u32) -> Batch {
@@ -223,7 +296,7 @@ mod tests {
             scenario: plimsoll_measure::ScenarioId(0),
             lane: plimsoll_measure::LaneId(0),
         };
-        [(key, std::array::from_fn(|_| Sparse(vec![(bucket, 1)])))].into()
+        [(key, std::array::from_fn(|_| pack([(bucket, 1)])))].into()
     }
 
     /// Batches of a stage that lasted `intervals`; in the n-th the only value is n.
@@ -268,6 +341,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn buckets_are_read_as_they_were_written(
+            counts in proptest::collection::btree_map(0u32..70_000, any::<u32>(), 0..50),
+        ) {
+            let read: Vec<_> = pack(counts.clone()).buckets().collect();
+            prop_assert_eq!(read, counts.into_iter().collect::<Vec<_>>());
+        }
+
         #[test]
         fn merging_sparse_counts_is_counting_together(
             a in proptest::collection::vec(0u8..20, 0..40),
