@@ -1,40 +1,83 @@
-//! Two lengths in one head. hyper takes `content-length` away where `transfer-encoding` stands beside it, so that no
+//! What hyper does not tell of HTTP/1.1, seen on the connection itself.
+//!
+//! Two lengths in one head: hyper takes `content-length` away where `transfer-encoding` stands beside it, so that no
 //! upstream can be confused; but who sends both is up to no good or broken, and is refused (RFC 9112, 6.3).
+//!
+//! Refusals of hyper's own, for heads that it cannot read: they have no body, and get the one that all others have.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::task::{Context, Poll, ready};
 
+use bytes::{Buf as _, Bytes};
+use hyper::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::refusal::{Refusal, Voice};
 
 /// As long as the longer of the two names and its colon.
 const LONGEST: usize = 18;
 
-/// Was there a head with both lengths on this connection?
+/// What those who serve a connection and those who watch it tell each other.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Doubt(Arc<AtomicBool>);
+pub(crate) struct Doubt(Arc<Told>);
+
+#[derive(Debug, Default)]
+struct Told {
+    /// Was there a head with both lengths?
+    both: AtomicBool,
+    /// The status of the last answer that is not hyper's own.
+    status: AtomicU16,
+}
 
 impl Doubt {
     /// Tells, and forgets it.
     pub(crate) fn take(&self) -> bool {
-        self.0.swap(false, Ordering::Relaxed)
+        self.0.both.swap(false, Ordering::Relaxed)
+    }
+
+    /// Remembers the status of an answer.
+    pub(crate) fn answered(&self, status: StatusCode) {
+        self.0.status.store(status.as_u16(), Ordering::Relaxed);
     }
 }
 
-/// A connection whose lines are watched on their way in. Lines of bodies are looked at like those of heads: a body with
+/// A connection whose lines are watched on their way in, after the first bytes, which were read before. Lines of bodies are looked at like those of heads: a body with
 /// both lines one after the other, as in a recorded exchange, makes a chunked request suspicious that is not.
 #[derive(Debug)]
 pub(crate) struct Watched<S> {
     stream: S,
+    first: Bytes,
     lines: Lines,
     doubt: Doubt,
+    /// The words of refusals; `None` for HTTP/2, which has no lines to be watched.
+    voice: Option<Voice>,
+    /// What is written in place of hyper's own refusal.
+    instead: Bytes,
 }
 
 impl<S> Watched<S> {
-    pub(crate) fn new(stream: S, doubt: Doubt) -> Self {
-        Self { stream, lines: Lines::default(), doubt }
+    pub(crate) fn new(stream: S, first: Bytes, doubt: Doubt, voice: Option<Voice>) -> Self {
+        Self { stream, first, lines: Lines::default(), doubt, voice, instead: Bytes::new() }
+    }
+
+    fn watch(&mut self, bytes: &[u8]) {
+        if self.voice.is_some() && self.lines.feed(bytes) {
+            self.doubt.0.both.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// What should be written instead of hyper's own refusal. An empty answer of an upstream's with the same status is none:
+    /// it was the last one that was served.
+    fn better(&self, bytes: &[u8]) -> Option<Bytes> {
+        let voice = self.voice?;
+        let status = bytes.strip_prefix(b"HTTP/1.1 4").and_then(|rest| rest.get(..2));
+        let status = 400 + std::str::from_utf8(status?).ok()?.parse::<u16>().ok()?;
+        let is_own = self.doubt.0.status.load(Ordering::Relaxed) != status
+            && memchr::memmem::find(bytes, b"content-length: 0\r\n").is_some();
+        is_own.then(|| Refusal::of_malformed(status).map(|refusal| refusal.to_wire(voice)))?
     }
 }
 
@@ -91,11 +134,15 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
+        if !this.first.is_empty() {
+            let part = this.first.split_to(this.first.len().min(buffer.remaining()));
+            this.watch(&part);
+            buffer.put_slice(&part);
+            return Poll::Ready(Ok(()));
+        }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut this.stream).poll_read(context, buffer))?;
-        if this.lines.feed(buffer.filled().get(before..).unwrap_or_default()) {
-            this.doubt.0.store(true, Ordering::Relaxed);
-        }
+        this.watch(buffer.filled().get(before..).unwrap_or_default());
         Poll::Ready(Ok(()))
     }
 }
@@ -106,7 +153,20 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write(context, bytes)
+        let this = self.get_mut();
+        if this.instead.is_empty() {
+            match this.better(bytes) {
+                None => return Pin::new(&mut this.stream).poll_write(context, bytes),
+                Some(better) => this.instead = better,
+            }
+        }
+        while !this.instead.is_empty() {
+            match ready!(Pin::new(&mut this.stream).poll_write(context, &this.instead))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                written => this.instead.advance(written),
+            }
+        }
+        Poll::Ready(Ok(bytes.len()))
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -18,6 +18,7 @@ mod books;
 mod budget;
 mod clock;
 mod config;
+mod connection;
 mod error;
 mod exchange;
 mod fault;

@@ -13,7 +13,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::body::Broken;
 use crate::exchange::Exchange;
-use crate::upstream::{Active, Sender};
+use crate::upstream::{Active, Link};
 use crate::worker::Worker;
 
 /// Sees an answer's body pass, and may change it.
@@ -62,11 +62,12 @@ pub(crate) struct Relay {
     incoming: Incoming,
     rest: Rest,
     taps: Vec<Box<dyn Tap>>,
-    link: Option<(Rc<Worker>, Sender)>,
+    link: Option<(Rc<Worker>, Link)>,
     active: Active,
     exchange: Option<Exchange>,
     idle: Idle,
     play: Play,
+    broken: Option<Broken>,
 }
 
 /// Faults planted in this answer.
@@ -74,7 +75,7 @@ pub(crate) struct Relay {
 pub(crate) struct Planted {
     /// Stop so long after the first piece.
     pub(crate) stall: Option<Duration>,
-    /// Break off after the first piece.
+    /// Break off after the first piece, or within the only one.
     pub(crate) reset: bool,
     /// Hold everything back until it is complete.
     pub(crate) buffer: bool,
@@ -100,7 +101,7 @@ struct Idle {
 impl Relay {
     pub(crate) fn new(
         incoming: Incoming,
-        (worker, sender): (Rc<Worker>, Sender),
+        (worker, link): (Rc<Worker>, Link),
         active: Active,
         limit: Duration,
     ) -> Self {
@@ -108,11 +109,12 @@ impl Relay {
             incoming,
             rest: Rest::Pieces,
             taps: Vec::new(),
-            link: Some((worker, sender)),
+            link: Some((worker, link)),
             active,
             exchange: None,
             idle: Idle { limit, seen: Instant::now(), timer: None },
             play: Play::default(),
+            broken: None,
         }
     }
 
@@ -137,6 +139,8 @@ impl Relay {
 
     pub(crate) fn is_over(&self) -> bool {
         match self.rest {
+            // What is to break off must not end.
+            _ if self.play.planted.reset => false,
             Rest::Nothing => true,
             Rest::Pieces => !self.is_changed() && self.incoming.is_end_stream(),
         }
@@ -146,25 +150,42 @@ impl Relay {
         if self.is_changed() { SizeHint::default() } else { self.incoming.size_hint() }
     }
 
+    /// The next piece for the client.
+    ///
+    /// # Errors
+    /// The answer broke off. hyper then closes the connection without sending what it holds: it is told a turn later, when
+    /// all that came before is on its way.
     pub(crate) fn poll_piece(
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Broken>>> {
+        if let Some(broken) = self.broken.take() {
+            return Poll::Ready(Some(Err(broken)));
+        }
+        let piece = ready!(self.poll_next(context));
+        if let Some(Err(broken)) = piece {
+            self.broken = Some(broken);
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(piece)
+    }
+
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
         loop {
+            if self.play.planted.reset && self.play.started {
+                return Poll::Ready(Some(Err(Cut::Planted.into())));
+            }
             if self.rest == Rest::Nothing {
                 return Poll::Ready(None);
             }
             ready!(self.play.poll_stall(context));
-            if self.play.planted.reset && self.play.started {
-                return Poll::Ready(Some(Err(Cut::Planted.into())));
-            }
             let piece = match ready!(self.poll_incoming(context)) {
-                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                Some(Ok(piece)) => self.pass(piece),
+                Some(piece) => piece.and_then(|piece| self.pass(piece)),
                 None => self.end(),
             };
             let piece = match piece {
-                Ok(piece) => piece,
+                Ok(piece) => self.cut(piece),
                 Err(error) => return Poll::Ready(Some(Err(error))),
             };
             if !piece.is_empty() {
@@ -176,6 +197,9 @@ impl Relay {
 
     /// The next piece of the upstream's; trailers are left out.
     fn poll_incoming(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
+        if let Some((_, link)) = &mut self.link {
+            link.drive(context);
+        }
         let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(context) else {
             return self.idle.poll(context).map(|()| Some(Err(Cut::Idle.into())));
         };
@@ -207,6 +231,16 @@ impl Relay {
         Ok(Bytes::from(out))
     }
 
+    /// Of an answer that is to break off and came in one piece, only a half goes out.
+    fn cut(&mut self, mut piece: Bytes) -> Bytes {
+        let last = self.rest == Rest::Nothing || self.incoming.is_end_stream();
+        if self.play.planted.reset && last {
+            piece.truncate(piece.len() / 2);
+            self.play.start();
+        }
+        piece
+    }
+
     fn count(&mut self, piece: &Bytes) {
         self.play.start();
         if let Some(exchange) = &mut self.exchange {
@@ -216,8 +250,8 @@ impl Relay {
 
     /// Gives the connection back, if its answer is complete.
     fn release(&mut self) {
-        if let Some((worker, sender)) = self.link.take() {
-            worker.pool().put(self.active.endpoint(), sender);
+        if let Some((worker, link)) = self.link.take() {
+            worker.pool().put(self.active.endpoint(), link);
         }
     }
 }
@@ -245,7 +279,7 @@ impl Drop for Relay {
         // They enter what they counted, before the books are closed.
         self.taps.clear();
         if let Some(exchange) = &mut self.exchange {
-            exchange.finish(self.rest == Rest::Nothing);
+            exchange.finish(self.rest == Rest::Nothing && !self.play.planted.reset);
         }
     }
 }

@@ -13,7 +13,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, TRANSFER_ENCODING, USER_AGENT};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 
-use crate::body::{Body, Never};
+use crate::body::Body;
 use crate::config::Config;
 use crate::exchange::Exchange;
 use crate::fault;
@@ -38,30 +38,33 @@ pub(crate) async fn serve(
     worker: Rc<Worker>,
     request: Request<Incoming>,
     client: SocketAddr,
-    doubt: Doubt,
-) -> Result<Response<Body>, Never> {
+    doubt: &Doubt,
+) -> Response<Body> {
     let config = worker.config();
     worker.shared().meters.serve();
     let found = config.router.find(request.uri().path());
     let (route, parameter) = found.unwrap_or((&config.stray, None));
-    let bare = !config.records && route.open && config.request_id.is_none();
-    if bare && let Some(answer) = quick(route) {
-        return Ok(answer);
+    let bare = !config.records
+        && route.open
+        && config.request_id.is_none()
+        && config.faults.delay.nanos() == 0;
+    if bare && let Some(answer) = quick(route, request.method()) {
+        return answer;
     }
     let exchange = Exchange::begin(&worker, &config, route, (request.method(), client));
     let voice = voice(&config, route, request.uri().path());
     let mut call = Call { request, exchange, parameter };
     call.note();
-    match admit(&mut call, &doubt).await {
-        Ok(headers) => Ok(finish(carry_out(call, voice).await, headers)),
-        Err(refusal) => Ok(refuse(call.exchange, refusal, voice)),
+    match admit(&mut call, doubt).await {
+        Ok(headers) => finish(carry_out(call, voice).await, headers),
+        Err(refusal) => refuse(call.exchange, refusal, voice),
     }
 }
 
 /// The answers that cost nothing, where no layer has a say in them.
-fn quick(route: &Route) -> Option<Response<Body>> {
+fn quick(route: &Route, method: &Method) -> Option<Response<Body>> {
     match &route.handler {
-        Handler::Live => Some(own::live()),
+        Handler::Live if matches!(*method, Method::GET | Method::HEAD) => Some(own::live()),
         Handler::Fixed(fixed) => Some(own::fixed(fixed)),
         _ => None,
     }
@@ -212,7 +215,7 @@ pub(crate) fn expect_method(found: &Method, wanted: &Method) -> Result<(), Refus
     if found == wanted || (wanted == Method::GET && found == Method::HEAD) {
         return Ok(());
     }
-    Err(Refusal::wrong_method(format!("use {wanted}")))
+    Err(Refusal::wrong_method(wanted))
 }
 
 /// An answer with JSON.

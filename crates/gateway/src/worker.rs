@@ -1,20 +1,12 @@
 //! One thread with one event loop: connections stay on the worker that accepted them.
 
 use std::cell::{Cell, RefCell};
-use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use hyper::rt::Executor;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
 use plimsoll_gateway_store::Store;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::spawn_local;
@@ -22,22 +14,15 @@ use tokio::time::{sleep, timeout};
 
 use crate::books::Pen;
 use crate::config::Config;
+use crate::connection;
 use crate::fault::{self, Faults};
-use crate::framing::{Doubt, Watched};
 use crate::llm::Memo;
 use crate::meters::Series;
-use crate::service;
 use crate::shared::Shared;
-use crate::spec::ServerSpec;
 use crate::upstream::{self, Pool, Upstream};
 
 /// How long the acceptor rests when the system has no descriptor left.
 const ACCEPT_REST: std::time::Duration = std::time::Duration::from_millis(10);
-
-/// Bounds of one HTTP/2 connection: windows that do not throttle a stream, and streams enough.
-const STREAM_WINDOW: u32 = 1 << 20;
-const CONNECTION_WINDOW: u32 = 8 << 20;
-const STREAMS: u32 = 1_000;
 
 /// What the tasks of one worker share.
 pub(crate) struct Worker {
@@ -51,16 +36,6 @@ pub(crate) struct Worker {
     made: Cell<u64>,
     /// The configuration that this worker saw last, and its number.
     seen: RefCell<arc_swap::Cache<Arc<arc_swap::ArcSwap<Config>>, Arc<Config>>>,
-}
-
-/// Tasks of hyper's HTTP/2 stay on the worker.
-#[derive(Clone, Copy, Debug)]
-struct Here;
-
-impl<F: Future<Output = ()> + 'static> Executor<F> for Here {
-    fn execute(&self, task: F) {
-        spawn_local(task);
-    }
 }
 
 /// A single-threaded runtime.
@@ -136,6 +111,7 @@ impl Worker {
         if let Some(pause) = self.config().faults.pause {
             spawn_local(fault::pause(pause));
         }
+        spawn_local(Rc::clone(&self).sweep());
         if first {
             spawn_local(Rc::clone(&self).check_upstreams());
         }
@@ -150,6 +126,15 @@ impl Worker {
         }
         let all = u32::try_from(server.connections).unwrap_or(u32::MAX);
         let _ = timeout(server.drain.0, room.acquire_many(all)).await;
+    }
+
+    /// Looks after idle connections.
+    #[expect(clippy::infinite_loop, reason = "the worker's runtime ends it")]
+    async fn sweep(self: Rc<Self>) {
+        loop {
+            sleep(upstream::SWEEP).await;
+            self.pool.sweep();
+        }
     }
 
     /// Starts the checks of the configuration in force, and of each one after it. Those of an old configuration end by
@@ -189,73 +174,9 @@ async fn accept(
         let (worker, stop) = (Rc::clone(&worker), stop.clone());
         spawn_local(async move {
             worker.shared.meters.connected();
-            attend(&worker, stream, peer, stop).await;
+            connection::attend(&worker, stream, peer, stop).await;
             worker.shared.meters.disconnected();
             drop(place);
         });
     }
-}
-
-/// Serves one connection to its end.
-async fn attend(
-    worker: &Rc<Worker>,
-    stream: TcpStream,
-    peer: SocketAddr,
-    stop: watch::Receiver<bool>,
-) {
-    // Without it the kernel would hold back small pieces of a stream; it fails on closed sockets only.
-    let _ = stream.set_nodelay(true);
-    let server = worker.config().server;
-    match &worker.shared.tls {
-        None => talk(worker, stream, peer, (server, stop)).await,
-        Some(tls) => {
-            let shaken = timeout(server.header_timeout.0, tls.accept(stream)).await;
-            if let Ok(Ok(stream)) = shaken {
-                talk(worker, stream, peer, (server, stop)).await;
-            }
-        }
-    }
-}
-
-async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
-    worker: &Rc<Worker>,
-    stream: S,
-    peer: SocketAddr,
-    (server, mut stop): (ServerSpec, watch::Receiver<bool>),
-) {
-    let host = Rc::clone(worker);
-    let doubt = Doubt::default();
-    let io = TokioIo::new(Watched::new(stream, doubt.clone()));
-    let service =
-        service_fn(move |request| service::serve(Rc::clone(&host), request, peer, doubt.clone()));
-    let builder = protocols(server);
-    let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
-    // Errors are the client's doing, or ours on purpose; what was under way is in the books.
-    tokio::select! {
-        _ = connection.as_mut() => {}
-        _ = stop.wait_for(|stopped| *stopped) => {
-            connection.as_mut().graceful_shutdown();
-            let _ = connection.await;
-        }
-    }
-}
-
-fn protocols(server: ServerSpec) -> auto::Builder<Here> {
-    let mut builder = auto::Builder::new(Here);
-    let head = usize::try_from(server.header_bytes.0).unwrap_or(usize::MAX);
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(server.header_timeout.0)
-        .max_headers(server.headers)
-        .max_buf_size(head.max(8_192))
-        .writev(false);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_concurrent_streams(STREAMS)
-        .max_header_list_size(u32::try_from(server.header_bytes.0).unwrap_or(u32::MAX));
-    builder
 }

@@ -27,8 +27,10 @@ use crate::refusal::{Refusal, Voice};
 use crate::relay::Relay;
 use crate::router::Proxy;
 use crate::spec::DialectSpec;
-use crate::upstream::{Active, Endpoint, Fault, Sender, Upstream};
+use crate::upstream::{Active, Endpoint, Fault, Link, Upstream};
 use crate::worker::Worker;
+
+const SLOW_BODY: &str = "the body did not arrive in time";
 
 /// Bodies up to this size are read before they are sent on, and so can be sent again.
 const SMALL: u64 = 64 << 10;
@@ -65,7 +67,7 @@ pub(super) async fn serve(mut call: Call, proxy: &Proxy, voice: Voice) -> Respon
 /// An upstream's answer, its body not read yet.
 pub(crate) struct Reply {
     pub(crate) response: Response<Incoming>,
-    sender: Sender,
+    link: Link,
     active: Active,
 }
 
@@ -76,7 +78,8 @@ async fn upload(config: &Config, body: Incoming) -> Result<Upload, Refusal> {
         return Ok(Upload::Full(Bytes::new()));
     }
     if size.upper().is_none_or(|upper| upper > SMALL) {
-        return Ok(Upload::Stream(body, config.server.body_bytes.0));
+        let server = &config.server;
+        return Ok(Upload::stream(body, server.body_bytes.0, server.body_timeout.0));
     }
     collect(config, body).await.map(Upload::Full)
 }
@@ -85,7 +88,7 @@ async fn upload(config: &Config, body: Incoming) -> Result<Upload, Refusal> {
 pub(crate) async fn collect(config: &Config, body: Incoming) -> Result<Bytes, Refusal> {
     let most = usize::try_from(config.server.body_bytes.0).unwrap_or(usize::MAX);
     let whole = timeout(config.server.body_timeout.0, Limited::new(body, most).collect()).await;
-    let whole = whole.map_err(|_| Refusal::too_slow("the body did not arrive in time"))?;
+    let whole = whole.map_err(|_| Refusal::too_slow(SLOW_BODY))?;
     whole.map(Collected::to_bytes).map_err(|error| {
         if error.is::<LengthLimitError>() {
             Refusal::too_large(format!("the body is larger than {most} bytes"))
@@ -201,19 +204,25 @@ impl<'a> Attempts<'a> {
         request: Request<Upload>,
     ) -> Outcome {
         let active = Active::at(endpoint);
+        let waiting = request.body().waiting();
         let sent = timeout(self.limit, worker.pool().send(endpoint, request)).await;
         let good = matches!(&sent, Ok(Ok((response, _))) if !response.status().is_server_error());
-        // A body that the client broke off or made too large says nothing about the server.
-        let clients = matches!(&sent, Ok(Err(Fault::Broken(_, error))) if error.is_user());
+        // A body that the client broke off, made too large or is slow with says nothing about the server.
+        let clients = match &sent {
+            Ok(Err(Fault::Broken(_, error))) => error.is_user(),
+            Err(_) => waiting.is_on(),
+            Ok(_) => false,
+        };
         if !clients {
             endpoint.learn(good, clock::now());
         }
         match sent {
-            Ok(Ok((response, sender))) => Outcome::Answer(Reply { response, sender, active }),
+            Ok(Ok((response, link))) => Outcome::Answer(Reply { response, link, active }),
             Ok(Err(Fault::Connect)) => {
                 Outcome::Refused(Refusal::bad_gateway("the upstream cannot be reached"))
             }
             Ok(Err(Fault::Broken(_, error))) => Outcome::Refused(broken(&error)),
+            Err(_) if clients => Outcome::Refused(Refusal::too_slow(SLOW_BODY)),
             Err(_) => {
                 Outcome::Refused(Refusal::upstream_slow("the upstream did not answer in time"))
             }
@@ -235,6 +244,9 @@ fn broken(error: &hyper::Error) -> Refusal {
     while let Some(found) = cause {
         if found.is::<crate::body::TooLarge>() {
             return Refusal::too_large("the body is larger than allowed");
+        }
+        if found.is::<crate::body::TooSlow>() {
+            return Refusal::too_slow(SLOW_BODY);
         }
         if error.is_user() {
             return Refusal::bad_request("the body is malformed or broke off");
@@ -339,14 +351,15 @@ impl Reply {
         self,
         exchange: &Exchange,
     ) -> Result<(hyper::http::response::Parts, Bytes), Refusal> {
-        let Self { response, sender, active } = self;
+        let Self { response, mut link, active } = self;
         let (mut parts, incoming) = response.into_parts();
-        let whole = timeout(WHOLE_TIME, Limited::new(incoming, WHOLE).collect()).await;
+        let whole = link.along(Limited::new(incoming, WHOLE).collect());
+        let whole = timeout(WHOLE_TIME, whole).await;
         let whole = whole
             .map_err(|_| Refusal::upstream_slow("the upstream's answer did not end in time"))?;
         let whole = whole
             .map_err(|_| Refusal::bad_gateway("the upstream's answer broke off or is too large"))?;
-        exchange.worker.pool().put(active.endpoint(), sender);
+        exchange.worker.pool().put(active.endpoint(), link);
         strip_hop(&mut parts.headers);
         parts.version = Version::HTTP_11;
         Ok((parts, whole.to_bytes()))
@@ -361,7 +374,7 @@ impl Reply {
         let (mut parts, incoming) = self.response.into_parts();
         strip_hop(&mut parts.headers);
         parts.version = Version::HTTP_11;
-        let link = (Rc::clone(&exchange.worker), self.sender);
+        let link = (Rc::clone(&exchange.worker), self.link);
         let mut relay = Relay::new(incoming, link, self.active, upstream.idle_timeout.0);
         let faults = &exchange.config.faults;
         relay.plant(exchange.worker.faults.of_answer(faults, is_stream(&parts.headers)));

@@ -53,10 +53,10 @@ async fn ask(endpoint: &Endpoint, spec: &HealthSpec) -> bool {
     let request = Request::get(spec.path.as_str())
         .header(HOST, &endpoint.host)
         .body(Upload::Full(Bytes::new()));
-    let (Ok(request), Ok(mut sender)) = (request, connect(endpoint).await) else {
+    let (Ok(request), Ok(link)) = (request, connect(endpoint).await) else {
         return false;
     };
-    sender.send_request(request).await.is_ok_and(|response| response.status().is_success())
+    link.exchange(request).await.is_ok_and(|(response, _)| response.status().is_success())
 }
 
 #[cfg(test)]

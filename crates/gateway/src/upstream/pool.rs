@@ -2,14 +2,17 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
-use tokio::task::spawn_local;
 use tokio::time::timeout;
 
 use super::Endpoint;
@@ -18,13 +21,24 @@ use crate::body::Upload;
 /// Idle connections that are kept for one address.
 const MOST_IDLE: usize = 1_024;
 
-/// A connection that carries one request at a time.
-pub(crate) type Sender = http1::SendRequest<Upload>;
+/// How often idle connections are looked at, so that those which the server closed do not stay half open.
+pub(crate) const SWEEP: Duration = Duration::from_secs(1);
+
+/// A connection that carries one request at a time. Whoever uses it drives it: with a task of its own, a piece of an
+/// answer would wait for two turns of the event loop, behind all pieces that came in the same one.
+pub(crate) struct Link {
+    sender: http1::SendRequest<Upload>,
+    /// `None` when the connection is over.
+    driver: Option<Pin<Box<dyn Future<Output = ()>>>>,
+}
+
+/// An answer's head, its body still on the connection.
+pub(crate) type Answer = (Response<Incoming>, Link);
 
 /// Idle connections by address, the last one used on top.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Pool {
-    idle: RefCell<HashMap<Arc<str>, Vec<Sender>>>,
+    idle: RefCell<HashMap<Arc<str>, Vec<Link>>>,
 }
 
 /// Why there is no answer.
@@ -43,54 +57,98 @@ impl Pool {
         &self,
         endpoint: &Endpoint,
         mut request: Request<Upload>,
-    ) -> Result<(Response<Incoming>, Sender), Fault> {
-        while let Some(mut sender) = self.take(endpoint) {
-            if sender.ready().await.is_err() {
+    ) -> Result<Answer, Fault> {
+        while let Some(mut link) = self.take(endpoint) {
+            if !link.is_fit().await {
                 continue;
             }
-            match exchange(sender, request).await {
+            match link.exchange(request).await {
                 Err(Fault::Broken(Some(unsent), _)) => request = *unsent,
                 other => return other,
             }
         }
-        exchange(connect(endpoint).await?, request).await
+        connect(endpoint).await?.exchange(request).await
     }
 
-    fn take(&self, endpoint: &Endpoint) -> Option<Sender> {
+    fn take(&self, endpoint: &Endpoint) -> Option<Link> {
         self.idle.borrow_mut().get_mut(&endpoint.address)?.pop()
     }
 
     /// Keeps a connection whose answer was read to its end.
-    pub(crate) fn put(&self, endpoint: &Endpoint, sender: Sender) {
-        if sender.is_closed() {
+    pub(crate) fn put(&self, endpoint: &Endpoint, link: Link) {
+        if link.is_over() {
             return;
         }
         let mut idle = self.idle.borrow_mut();
         if let Some(stack) = idle.get_mut(&endpoint.address) {
             if stack.len() < MOST_IDLE {
-                stack.push(sender);
+                stack.push(link);
             }
         } else {
-            idle.insert(Arc::clone(&endpoint.address), vec![sender]);
+            idle.insert(Arc::clone(&endpoint.address), vec![link]);
+        }
+    }
+
+    /// Lets go of idle connections that the server closed.
+    pub(crate) fn sweep(&self) {
+        let mut nobody = Context::from_waker(Waker::noop());
+        for stack in self.idle.borrow_mut().values_mut() {
+            stack.retain_mut(|link| {
+                link.drive(&mut nobody);
+                !link.is_over()
+            });
         }
     }
 }
 
-async fn exchange(
-    mut sender: Sender,
-    request: Request<Upload>,
-) -> Result<(Response<Incoming>, Sender), Fault> {
-    match sender.try_send_request(request).await {
-        Ok(response) => Ok((response, sender)),
-        Err(mut error) => {
-            let unsent = error.take_message().map(Box::new);
-            Err(Fault::Broken(unsent, error.into_error()))
+impl Link {
+    /// Reads and writes what can be read and written.
+    pub(crate) fn drive(&mut self, context: &mut Context<'_>) {
+        if let Some(driver) = &mut self.driver
+            && driver.as_mut().poll(context).is_ready()
+        {
+            self.driver = None;
+        }
+    }
+
+    /// Drives the connection until some work that needs it is done.
+    pub(crate) async fn along<W: Future>(&mut self, work: W) -> W::Output {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            self.drive(context);
+            work.as_mut().poll(context)
+        })
+        .await
+    }
+
+    fn is_over(&self) -> bool {
+        self.driver.is_none() || self.sender.is_closed()
+    }
+
+    /// Would it take a request now? Nothing is waited for.
+    async fn is_fit(&mut self) -> bool {
+        poll_fn(|context| {
+            self.drive(context);
+            Poll::Ready(!self.is_over() && self.sender.is_ready())
+        })
+        .await
+    }
+
+    /// Sends a request, and waits for the head of its answer.
+    pub(super) async fn exchange(mut self, request: Request<Upload>) -> Result<Answer, Fault> {
+        let sent = self.sender.try_send_request(request);
+        match self.along(sent).await {
+            Ok(response) => Ok((response, self)),
+            Err(mut error) => {
+                let unsent = error.take_message().map(Box::new);
+                Err(Fault::Broken(unsent, error.into_error()))
+            }
         }
     }
 }
 
 /// A new connection.
-pub(super) async fn connect(endpoint: &Endpoint) -> Result<Sender, Fault> {
+pub(super) async fn connect(endpoint: &Endpoint) -> Result<Link, Fault> {
     let stream = TcpStream::connect(&*endpoint.address);
     let stream = timeout(endpoint.connect_timeout.0, stream).await;
     let stream = stream.map_err(|_| Fault::Connect)?.map_err(|_| Fault::Connect)?;
@@ -102,8 +160,6 @@ pub(super) async fn connect(endpoint: &Endpoint) -> Result<Sender, Fault> {
         .await
         .map_err(|error| Fault::Broken(None, error))?;
     // What goes wrong on it is told to the request that it carries.
-    spawn_local(async move {
-        let _ = connection.with_upgrades().await;
-    });
-    Ok(sender)
+    let driver = Box::pin(async move { drop(connection.with_upgrades().await) });
+    Ok(Link { sender, driver: Some(driver) })
 }
