@@ -15,6 +15,7 @@ use crate::error::CalibrateError;
 use crate::ran::Ran;
 use crate::record::Floor;
 use crate::server::{Process, Server, ServerSpec};
+use crate::wait::wakes;
 
 /// How thorough a calibration is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,6 +61,16 @@ impl Bench {
     /// The first in a usual calibration, the second in a thorough one.
     pub(crate) fn either<T>(&self, usual: T, full: T) -> T {
         if self.effort.full { full } else { usual }
+    }
+
+    /// When a thread that does nothing else wakes, on the generator's core, at so many deadlines per second, in seconds.
+    pub(crate) fn bare_timer(&self, rate: f64, seconds: f64) -> Result<Vec<f64>, CalibrateError> {
+        let core = self.cores.map(|cores| cores.generator);
+        let timer =
+            thread::spawn(move || core.map_or(Ok(()), stay_on).and_then(|()| wakes(rate, seconds)));
+        timer
+            .join()
+            .map_err(|_| CalibrateError::Missing("the timer's thread panicked".to_owned()))?
     }
 
     /// A folder for temporary files.

@@ -3,7 +3,12 @@
 use std::thread;
 use std::time::Duration;
 
+use nix::errno::Errno;
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
+
+use crate::error::CalibrateError;
 
 /// The scheduler may wake a thread this much late; the rest is spent spinning.
 const SPIN: Nanos = Nanos::from_micros(200);
@@ -30,5 +35,42 @@ pub(crate) fn rest(length: Duration) {
     let end = clock.now() + Nanos::from(length);
     while clock.now() < end {
         thread::park_timeout(end.since(clock.now()).to_duration());
+    }
+}
+
+/// When a thread that sleeps from one deadline to the next woke, `rate` times a second for some seconds: in seconds
+/// since the first deadline.
+pub(crate) fn wakes(rate: f64, seconds: f64) -> Result<Vec<f64>, CalibrateError> {
+    let clock = MonotonicClock::start();
+    let begin = clock.now() + Nanos::from_millis(10);
+    let mut woken = Vec::new();
+    for number in 0.. {
+        let at = begin + Nanos::from_secs_f64(f64::from(number) / rate);
+        if at >= begin + Nanos::from_secs_f64(seconds) {
+            break;
+        }
+        while clock.now() < at {
+            let left = TimeSpec::from_duration(at.since(clock.now()).to_duration());
+            match clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::empty(), &left) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(errno) => return Err(CalibrateError::errno("cannot sleep")(errno)),
+            }
+        }
+        woken.push(clock.now().since(begin).as_secs_f64());
+    }
+    Ok(woken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sleeper_wakes_once_for_each_deadline_and_never_early() {
+        let woken = wakes(200.0, 0.1).unwrap();
+        assert_eq!(woken.len(), 20);
+        for (number, at) in woken.iter().enumerate() {
+            assert!(*at >= number as f64 / 200.0, "{number}: {at}");
+        }
     }
 }

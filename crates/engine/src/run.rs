@@ -41,6 +41,7 @@ impl Run {
     /// # Errors
     /// Whatever keeps the plan from being carried out.
     pub fn prepare(plan: Plan) -> Result<Self, EngineError> {
+        let plan = without_quarrel(plan);
         let (prepared, clock) = (Arc::new(Prepared::new(plan)?), MonotonicClock::start());
         Ok(Self { prepared, clock, watched: Vec::new() })
     }
@@ -173,6 +174,15 @@ impl Crew {
             |thread: JoinHandle<_>| thread.join().map_err(|_| EngineError::WorkerPanicked)?;
         self.workers.into_iter().map(join).collect()
     }
+}
+
+/// Workers that share a CPU do not spin: while one waits for its deadline, another would miss its own.
+fn without_quarrel(mut plan: Plan) -> Plan {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    if usize::from(workers(&plan)) > cores {
+        plan.instrument.spin = Nanos::ZERO;
+    }
+    plan
 }
 
 /// As many workers as asked for, else one for each core that this process may use; never more than there is work for.
