@@ -1,5 +1,6 @@
 //! A TCP socket, plain or under TLS, with non-blocking reads and writes.
 
+use std::future::poll_fn;
 use std::io::{self, IoSlice, IoSliceMut, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, RawFd};
 
@@ -102,13 +103,19 @@ impl Socket {
 
     /// Waits until reading (or writing, where asked for) may go on.
     pub(crate) async fn ready(&self, to_write: bool) -> io::Result<()> {
-        let interest =
-            if to_write { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
-        self.tcp.ready(interest).await.map(|_| ())
+        if to_write {
+            return self.tcp.ready(Interest::READABLE | Interest::WRITABLE).await.map(|_| ());
+        }
+        // A waker's place that the socket has in any case; waiting for two interests takes a place in a locked list.
+        poll_fn(|context| self.tcp.poll_read_ready(context)).await
     }
 
     /// Hands as much to the kernel as it takes. `whole` is room that it may use.
-    pub(crate) fn send(&mut self, whole: &mut Vec<u8>, outgoing: &mut Outgoing) -> io::Result<()> {
+    pub(crate) fn send(
+        &mut self,
+        whole: &mut Vec<u8>,
+        outgoing: &mut Outgoing,
+    ) -> io::Result<()> {
         let result = match &mut self.tls {
             None => send_plain(&self.tcp, whole, outgoing),
             Some(tls) => send_tls(&self.tcp, tls, outgoing),

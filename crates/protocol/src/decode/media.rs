@@ -14,6 +14,15 @@ pub(super) enum Media {
 impl Media {
     /// The kind that a `content-type` header names; its parameters do not matter.
     pub(super) fn of(content_type: &str) -> Self {
+        match content_type {
+            "application/json" => Self::Json,
+            "text/event-stream" => Self::Events,
+            other => Self::of_spelled(other),
+        }
+    }
+
+    /// The same where it has parameters, or is written in another case.
+    fn of_spelled(content_type: &str) -> Self {
         let essence = content_type.split(';').next().unwrap_or_default().trim();
         let suffix = essence.len().checked_sub("+json".len()).and_then(|at| essence.get(at..));
         if essence.eq_ignore_ascii_case("text/event-stream") {

@@ -1,6 +1,5 @@
 //! Request heads: rendered once, patched for every request.
 
-use std::io::Write as _;
 use std::sync::OnceLock;
 
 use http::header::{CONTENT_LENGTH, HOST, HeaderName, HeaderValue};
@@ -76,8 +75,9 @@ impl RequestHead {
             out.extend_from_slice(b"\r\n");
         }
         if body_len > 0 || self.always_length {
-            // Writing into a vector cannot fail.
-            let _ = write!(out, "content-length: {body_len}\r\n");
+            out.extend_from_slice(b"content-length: ");
+            out.extend_from_slice(itoa::Buffer::new().format(body_len).as_bytes());
+            out.extend_from_slice(b"\r\n");
         }
         out.extend_from_slice(b"\r\n");
     }
