@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use plimsoll_gateway_dialect::{
-    Crossing, DeltaText, Dialect, Endpoint, Peek, Piece, StreamSettings, UsageTap, write_cache_key,
+    Crossing, DeltaText, Dialect, Endpoint, Peek, Piece, StreamSettings, Usage, UsageTap,
+    rewrite_answer, write_cache_key,
 };
 
 fn main() {
@@ -127,4 +128,27 @@ fn keep(piece: Piece<'_>) -> Cow<'_, str> {
         Piece::Delta { text, .. } => Cow::Borrowed(text),
         Piece::End { .. } => Cow::Borrowed(""),
     }
+}
+
+/// An answer of 128 tokens.
+fn answer() -> String {
+    let text = "word ".repeat(128);
+    format!(
+        r#"{{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"m","choices":[{{"index":0,"message":{{"role":"assistant","content":"{text}"}},"finish_reason":"stop"}}],"usage":{{"prompt_tokens":128,"completion_tokens":128,"total_tokens":256}}}}"#
+    )
+}
+
+#[divan::bench]
+fn usage_of_an_answer(bencher: Bencher<'_, '_>) {
+    let body = answer();
+    bencher.bench_local(|| Usage::of_body(Endpoint::Chat, black_box(body.as_bytes())).is_ok());
+}
+
+#[divan::bench]
+fn texts_of_an_answer(bencher: Bencher<'_, '_>) {
+    let body = answer();
+    bencher.bench_local(|| {
+        rewrite_answer(Endpoint::Chat, black_box(body.as_bytes()), |text| Cow::Borrowed(text))
+            .is_ok()
+    });
 }

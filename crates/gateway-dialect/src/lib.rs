@@ -21,6 +21,7 @@ mod dialect;
 mod envelope;
 mod error;
 mod peek;
+mod scanner;
 mod splice;
 mod sse;
 mod usage;

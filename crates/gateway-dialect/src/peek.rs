@@ -12,6 +12,7 @@ use crate::error::DialectError;
 use crate::splice::{self, range_in};
 use crate::wire::{Object, utf8};
 
+mod chat;
 mod path;
 mod texts;
 
@@ -71,6 +72,12 @@ impl<'a> Peek<'a> {
     /// [`MAX_DEPTH`](crate::MAX_DEPTH), not JSON, a field missing, twice or of a wrong type.
     pub fn read(endpoint: Endpoint, body: &'a [u8]) -> Result<Self, DialectError> {
         let body = utf8(body)?;
+        let plain = if endpoint == Endpoint::Chat { chat::read(body) } else { None };
+        plain.map_or_else(|| Self::read_thoroughly(endpoint, body), Ok)
+    }
+
+    /// What any request is read by, and whatever is wrong with one is found by.
+    fn read_thoroughly(endpoint: Endpoint, body: &'a str) -> Result<Self, DialectError> {
         depth::check(body.as_bytes())?;
         let raw = read_outer(body)?;
         let mut texts = Texts::new(body);
@@ -81,13 +88,13 @@ impl<'a> Peek<'a> {
         }
         raw.collect(endpoint, &mut texts)?;
         let (texts, token_ids) = texts.finish();
-        let tools = raw.tools.is_some_and(|tools| !matches!(tools.get(), "[]"));
+        let settings = raw.settings();
         Ok(Self {
             body,
             model,
-            streaming: raw.streaming()?,
-            max_tokens: raw.max_tokens(endpoint)?,
-            tools,
+            streaming: settings.streaming()?,
+            max_tokens: settings.max_tokens(endpoint)?,
+            tools: settings.has_tools(),
             texts,
             token_ids,
         })
@@ -189,8 +196,47 @@ impl<'a> Raw<'a> {
         }
     }
 
+    fn settings(&self) -> Settings<'a> {
+        let written = |raw: Option<&'a RawValue>| raw.map(RawValue::get);
+        Settings {
+            stream: written(self.stream),
+            stream_options: written(self.stream_options),
+            max_tokens: written(self.max_tokens),
+            max_completion_tokens: written(self.max_completion_tokens),
+            max_output_tokens: written(self.max_output_tokens),
+            tools: written(self.tools),
+        }
+    }
+}
+
+/// Members that are not text, as they are written; none for null.
+#[derive(Debug, Default)]
+struct Settings<'a> {
+    stream: Option<&'a str>,
+    stream_options: Option<&'a str>,
+    max_tokens: Option<&'a str>,
+    max_completion_tokens: Option<&'a str>,
+    max_output_tokens: Option<&'a str>,
+    tools: Option<&'a str>,
+}
+
+impl Settings<'_> {
+    fn without_nulls(mut self) -> Self {
+        for value in [
+            &mut self.stream,
+            &mut self.stream_options,
+            &mut self.max_tokens,
+            &mut self.max_completion_tokens,
+            &mut self.max_output_tokens,
+            &mut self.tools,
+        ] {
+            *value = value.filter(|value| *value != "null");
+        }
+        self
+    }
+
     fn streaming(&self) -> Result<Streaming, DialectError> {
-        match self.stream.map(RawValue::get) {
+        match self.stream {
             None | Some("false") => Ok(Streaming::No),
             Some("true") if self.wants_usage()? => Ok(Streaming::WithUsage),
             Some("true") => Ok(Streaming::Yes),
@@ -204,9 +250,13 @@ impl<'a> Raw<'a> {
             include_usage: Option<bool>,
         }
         let Some(options) = self.stream_options else { return Ok(false) };
-        serde_json::from_str::<Object<Options>>(options.get())
+        serde_json::from_str::<Object<Options>>(options)
             .map(|options| options.0.include_usage == Some(true))
             .map_err(|error| DialectError::wrong("stream_options", error))
+    }
+
+    fn has_tools(&self) -> bool {
+        self.tools.is_some_and(|tools| tools != "[]")
     }
 
     fn max_tokens(&self, endpoint: Endpoint) -> Result<Option<u64>, DialectError> {
@@ -219,7 +269,7 @@ impl<'a> Raw<'a> {
         for (name, raw) in wanted {
             let Some(raw) = raw else { continue };
             let wrong = |_| DialectError::wrong(name, "must be a whole number, zero or more");
-            let number: u64 = raw.get().parse().map_err(wrong)?;
+            let number: u64 = raw.parse().map_err(wrong)?;
             first = first.or(Some(number));
         }
         match (endpoint, first) {
@@ -247,7 +297,11 @@ impl Text<'_> {
 
 impl<'a> Text<'a> {
     fn read(body: &str, raw: &'a RawValue, path: Path<'_>) -> Result<Self, DialectError> {
-        let quoted = raw.get();
+        Self::of(body, raw.get(), path)
+    }
+
+    /// A value as it is written in `body`.
+    fn of(body: &str, quoted: &'a str, path: Path<'_>) -> Result<Self, DialectError> {
         let inside = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
         let inside = inside.ok_or_else(|| DialectError::wrong(path, "must be a string"))?;
         let text = if memchr::memchr(b'\\', inside.as_bytes()).is_none() {

@@ -1,7 +1,11 @@
 //! What a request cost in tokens.
 
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
 use crate::dialect::Endpoint;
 use crate::error::DialectError;
+use crate::scanner::{Scanner, once};
 use crate::wire::{anthropic, openai, read_answer};
 
 /// Tokens of a request and its answer, counted as OpenAI does: the prompt includes what was cached.
@@ -26,23 +30,10 @@ impl Usage {
     /// # Errors
     /// The body is not an answer of that endpoint.
     pub fn of_body(endpoint: Endpoint, body: &[u8]) -> Result<Option<Self>, DialectError> {
-        #[derive(serde::Deserialize)]
-        struct Body<U> {
-            usage: Option<U>,
-        }
         match endpoint {
-            Endpoint::Chat | Endpoint::Embeddings => {
-                let body: Body<openai::Usage> = read_answer(body)?;
-                Ok(body.usage.map(Self::from))
-            }
-            Endpoint::Messages => {
-                let body: Body<anthropic::Usage> = read_answer(body)?;
-                Ok(body.usage.map(Self::from))
-            }
-            Endpoint::Responses => {
-                let body: Body<openai::ResponsesUsage> = read_answer(body)?;
-                Ok(body.usage.map(Self::from))
-            }
+            Endpoint::Chat | Endpoint::Embeddings => read::<openai::Usage>(body),
+            Endpoint::Messages => read::<anthropic::Usage>(body),
+            Endpoint::Responses => read::<openai::ResponsesUsage>(body),
         }
     }
 
@@ -77,6 +68,29 @@ impl Usage {
     }
 }
 
+/// Of a plain body only the usage is read; any other is read thoroughly.
+fn read<U: DeserializeOwned + Into<Usage>>(body: &[u8]) -> Result<Option<Usage>, DialectError> {
+    let body = plainly(body).map_or_else(|| read_answer::<Body<U>>(body), Ok)?;
+    Ok(body.usage.map(U::into))
+}
+
+fn plainly<U: DeserializeOwned>(body: &[u8]) -> Option<Body<U>> {
+    let mut usage = None;
+    let mut scanner = Scanner::new(str::from_utf8(body).ok()?);
+    scanner.object(|scanner, name| match name {
+        "usage" => once(&mut usage, scanner.value()?),
+        _ => scanner.value().map(|_| ()),
+    })?;
+    scanner.end()?;
+    let usage = serde_json::from_str(usage.unwrap_or("null")).ok()?;
+    Some(Body { usage })
+}
+
+#[derive(Deserialize)]
+struct Body<U> {
+    usage: Option<U>,
+}
+
 impl From<openai::Usage> for Usage {
     fn from(usage: openai::Usage) -> Self {
         let cached = usage.prompt_tokens_details.and_then(|details| details.cached_tokens);
@@ -109,6 +123,41 @@ impl From<anthropic::Usage> for Usage {
             prompt: input.saturating_add(cached).saturating_add(written),
             completion: usage.output_tokens.unwrap_or_default(),
             cached,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_reading_says_what_a_thorough_one_says() {
+        let rows = [
+            (
+                "usage",
+                true,
+                r#"{"id":"x","usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}"#,
+            ),
+            (
+                "details",
+                true,
+                r#"{"usage":{"prompt_tokens":3,"prompt_tokens_details":{"cached_tokens":2}} , "a":[1]}"#,
+            ),
+            ("inside only", true, r#"{"choices":[{"usage":{"prompt_tokens":3}}]}"#),
+            ("null", true, r#"{"usage":null}"#),
+            ("of a wrong type", false, r#"{"usage":5}"#),
+            ("twice", false, r#"{"usage":null,"usage":null}"#),
+            ("its name escaped", false, r#"{"usa\u0067e":{"prompt_tokens":3}}"#),
+            ("no object", false, "[1]"),
+            ("more behind it", false, r#"{"usage":null} x"#),
+        ];
+        for (what, plain, body) in rows {
+            let quick = plainly::<openai::Usage>(body.as_bytes());
+            assert_eq!(quick.is_some(), plain, "{what}");
+            let Some(quick) = quick else { continue };
+            let thorough = read_answer::<Body<openai::Usage>>(body.as_bytes()).unwrap();
+            assert_eq!(quick.usage, thorough.usage, "{what}");
         }
     }
 }

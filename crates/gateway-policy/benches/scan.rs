@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
-use plimsoll_gateway_policy::{Actions, Policy, Reading, Scrubber};
+use plimsoll_gateway_policy::{Action, Actions, Policy, Reading, Scrubber};
 
 fn main() {
     divan::main();
@@ -102,4 +102,27 @@ fn scrub_frames(bencher: Bencher<'_, '_>) {
     bencher
         .counter(BytesCount::of_str(&body))
         .bench_local(|| scrubber.feed(black_box(body.as_bytes())).len() + scrubber.finish().len());
+}
+
+/// The answer of `bench/gateway`, whose word has `or` in it.
+#[divan::bench]
+fn one_word(bencher: Bencher<'_, '_>) {
+    scan(bencher, &"word ".repeat(128), Reading::Text);
+}
+
+/// What the gateway does with a whole answer: only the rules of personal data count.
+#[divan::bench]
+fn scrub_a_text(bencher: Bencher<'_, '_>) {
+    let actions = Actions { pii: Action::Redact, ..Actions::all(Action::Allow) };
+    let Ok(policy) = Policy::builtin() else { return };
+    bencher
+        .counter(BytesCount::of_str(PROMPT))
+        .bench_local(|| policy.scan(black_box(PROMPT), Reading::Text, &actions).action);
+}
+
+/// The same with what answers often have: a year, a price, a version.
+#[divan::bench]
+fn innocent_prompt_with_numbers(bencher: Bencher<'_, '_>) {
+    let text = PROMPT.replace("six", "6").replace("Saturday", "12 June 2026 at 19:30");
+    scan(bencher, &text.replace("afternoon", "2.5.1 for 24.90"), Reading::Text);
 }

@@ -72,7 +72,7 @@ fn check(spec: &RuleSpec, report: &mut impl FnMut(String, &str)) {
         let mend = "name what every match contains in `literals`, or the least number of `digits`";
         report("every text would be searched for it".into(), mend);
     }
-    for literal in spec.literals.iter().chain(&spec.and) {
+    for literal in spec.lists().flatten() {
         if literal.is_empty() || literal.contains(char::is_whitespace) {
             let cause = format!("the literal `{literal}` is empty or has white space");
             report(cause, "use one word of it: there may be more white space than one space");

@@ -38,7 +38,7 @@ impl Readings {
     }
 }
 
-/// The readings of `text` beside itself.
+/// The readings of `text` beside itself, of which some byte is [`suspicious`]; of others there are none.
 pub(crate) fn readings(text: &str) -> Readings {
     if !disguised(text) {
         return Readings::default();
@@ -58,18 +58,14 @@ pub(crate) fn readings(text: &str) -> Readings {
     Readings { spaced, joined }
 }
 
-/// Whether any stage could change the text. One pass without branches, which the compiler turns
-/// into vector instructions, rules out most texts.
-fn disguised(text: &str) -> bool {
-    text.bytes().fold(false, |found, byte| found | suspicious(byte)) && certainly_disguised(text)
-}
-
-const fn suspicious(byte: u8) -> bool {
+/// Whether a byte may belong to a disguise.
+pub(crate) const fn suspicious(byte: u8) -> bool {
     !matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e)
         || matches!(byte, b'%' | b'&' | b'\\' | b'*' | b'+')
 }
 
-fn certainly_disguised(text: &str) -> bool {
+/// Whether any stage could change the text.
+fn disguised(text: &str) -> bool {
     !text.is_ascii()
         || text.bytes().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace())
         || text.contains("/*")

@@ -8,6 +8,7 @@ use crate::action::{Action, Actions};
 use crate::category::{Category, Context, Reading};
 use crate::error::PolicyError;
 use crate::load;
+use crate::marks::Marks;
 use crate::normalise::readings;
 use crate::prefilter::Prefilter;
 use crate::rule::Rule;
@@ -16,7 +17,7 @@ use crate::spec::RuleSpec;
 use crate::verdict::{Match, Verdict};
 
 /// The rules that come with the gateway, a file for each category.
-const BUILTIN: [&str; 5] = [
+pub(crate) const BUILTIN: [&str; 5] = [
     include_str!("../rules/sql_injection.yaml"),
     include_str!("../rules/dangerous.yaml"),
     include_str!("../rules/admin.yaml"),
@@ -159,10 +160,15 @@ impl Policy {
     /// The places where rules of `among` match, in all readings of the text.
     fn find(&self, text: &str, among: RuleSet) -> Vec<(usize, Range<usize>)> {
         let mut found = Vec::new();
-        self.find_in(text, among, |at, range| found.push((at, range)));
+        let marks = Marks::of(text);
+        self.find_in(text, marks, among, |at, range| found.push((at, range)));
+        if !marks.is_suspicious() {
+            return found;
+        }
         let other = readings(text);
         for reading in other.iter() {
-            self.find_in(reading.text(), among, |at, range| {
+            let marks = Marks::of(reading.text());
+            self.find_in(reading.text(), marks, among, |at, range| {
                 found.push((at, reading.origin(&range)));
             });
         }
@@ -175,8 +181,14 @@ impl Policy {
         found
     }
 
-    fn find_in(&self, text: &str, among: RuleSet, mut each: impl FnMut(usize, Range<usize>)) {
-        for at in self.prefilter.candidates(text, among).iter() {
+    fn find_in(
+        &self,
+        text: &str,
+        marks: Marks,
+        among: RuleSet,
+        mut each: impl FnMut(usize, Range<usize>),
+    ) {
+        for at in self.prefilter.candidates(text, marks, among).iter() {
             if let Some(rule) = self.rules.get(at) {
                 rule.find_all(text, |range| each(at, range));
             }
@@ -185,7 +197,7 @@ impl Policy {
 
     /// Calls `each` with the rule and the range of every match of the rules for streams.
     pub(crate) fn find_personal(&self, text: &str, mut each: impl FnMut(&Rule, Range<usize>)) {
-        for at in self.prefilter.candidates(text, self.streams).iter() {
+        for at in self.prefilter.candidates(text, Marks::of(text), self.streams).iter() {
             if let Some(rule) = self.rules.get(at) {
                 rule.find_all(text, |range| each(rule, range));
             }

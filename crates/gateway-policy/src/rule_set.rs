@@ -1,6 +1,6 @@
 //! A set of rules by their index.
 
-use std::ops::{BitAnd, BitOrAssign};
+use std::ops::{BitAnd, BitOr, BitOrAssign};
 
 const WORDS: usize = 4;
 
@@ -51,6 +51,15 @@ impl BitAnd for RuleSet {
 
     fn bitand(mut self, other: Self) -> Self {
         self.0.iter_mut().zip(other.0).for_each(|(mine, theirs)| *mine &= theirs);
+        self
+    }
+}
+
+impl BitOr for RuleSet {
+    type Output = Self;
+
+    fn bitor(mut self, other: Self) -> Self {
+        self |= other;
         self
     }
 }

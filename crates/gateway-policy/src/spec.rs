@@ -27,6 +27,9 @@ pub(crate) struct RuleSpec {
     /// One of them must occur as well, if there are any.
     #[serde(default)]
     pub(crate) and: Vec<String>,
+    /// And one of them, if there are any.
+    #[serde(default)]
+    pub(crate) also: Vec<String>,
     /// So many ASCII digits must occur in the text for the pattern to run.
     #[serde(default)]
     pub(crate) digits: usize,
@@ -50,6 +53,13 @@ pub(crate) struct RuleSpec {
     /// Ways around it: counted, not required.
     #[serde(default)]
     pub(crate) evasion: Vec<String>,
+}
+
+impl RuleSpec {
+    /// The lists of literals, of each of which one must occur; empty ones ask for nothing.
+    pub(crate) fn lists(&self) -> impl Iterator<Item = &[String]> {
+        [&*self.literals, &*self.and, &*self.also].into_iter()
+    }
 }
 
 /// Which letters a pattern's letters match.
