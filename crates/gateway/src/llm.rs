@@ -168,14 +168,14 @@ fn judge(exchange: &mut Exchange, peek: &Peek<'_>) -> Result<Option<Vec<u8>>, Re
     let config = Arc::clone(&exchange.config);
     let Some(guard) = &config.guard else { return Ok(None) };
     let mut changed = Vec::new();
-    for text in peek.texts() {
+    for (at, text) in peek.texts().iter().enumerate() {
         let judged = guard.judge(exchange, text.as_str(), Reading::Text)?;
-        changed.push(match judged {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(redacted) => Some(redacted),
-        });
+        if let Cow::Owned(redacted) = judged {
+            changed.resize(at, None);
+            changed.push(Some(redacted));
+        }
     }
-    if changed.iter().all(Option::is_none) {
+    if changed.is_empty() {
         return Ok(None);
     }
     let mut changed = changed.into_iter();

@@ -81,7 +81,10 @@ pub(super) async fn relay(
     }
     let endpoint = upstream_endpoint(question);
     let (mut parts, mut relay) = reply.into_relay(exchange, &proxy.upstream);
-    relay.tap(Box::new(Meter::new((endpoint, stream), tab, &bill, &exchange.config)));
+    // Nobody else asks what it cost, or whether it was whole.
+    if tab.is_some() || keep.is_some() || exchange.config.records {
+        relay.tap(Box::new(Meter::new((endpoint, stream), tab, &bill, &exchange.config)));
+    }
     if stream && !opaque {
         shape(exchange, question, &mut relay);
     }
