@@ -375,7 +375,7 @@ pub enum BudgetUnit {
 pub struct AuditSpec {
     /// File of JSON lines, which is appended to.
     pub path: Option<PathBuf>,
-    /// URL of a `ClickHouse` server and table, `http://HOST:PORT/?database=D&table=T`, instead of a file.
+    /// URL of a `ClickHouse` server and table, `http://[USER:PASSWORD@]HOST[:PORT]/[DATABASE.]TABLE`, instead of a file.
     pub clickhouse: Option<String>,
     /// Rows that may wait.
     pub queue: usize,

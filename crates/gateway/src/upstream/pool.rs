@@ -51,8 +51,8 @@ pub(crate) enum Fault {
 }
 
 impl Pool {
-    /// Sends a request, over an idle connection if there is one. One that the server closed in the
-    /// meantime is replaced without a word, as long as nothing of the request was sent.
+    /// Sends a request, over an idle connection if there is one. One that the server closed in the meantime is replaced
+    /// without a word, as long as nothing of the request was sent, or sending it twice does no harm (RFC 9110, 9.2.2).
     pub(crate) async fn send(
         &self,
         endpoint: &Endpoint,
@@ -62,9 +62,14 @@ impl Pool {
             if !link.is_fit().await {
                 continue;
             }
-            match link.exchange(request).await {
-                Err(Fault::Broken(Some(unsent), _)) => request = *unsent,
-                other => return other,
+            let spare = again(&request);
+            match (link.exchange(request).await, spare) {
+                (Err(Fault::Broken(Some(unsent), _)), _) => request = *unsent,
+                (Err(Fault::Broken(None, _)), Some(spare)) => {
+                    request = spare;
+                    break;
+                }
+                (other, _) => return other,
             }
         }
         connect(endpoint).await?.exchange(request).await
@@ -145,6 +150,18 @@ impl Link {
             }
         }
     }
+}
+
+/// The same request once more, if that does no harm.
+fn again(request: &Request<Upload>) -> Option<Request<Upload>> {
+    if !request.method().is_idempotent() {
+        return None;
+    }
+    let mut same = Request::new(request.body().again()?);
+    *same.method_mut() = request.method().clone();
+    *same.uri_mut() = request.uri().clone();
+    *same.headers_mut() = request.headers().clone();
+    Some(same)
 }
 
 /// A new connection.

@@ -185,3 +185,61 @@ fn rows_that_are_planted_to_vanish_do() {
     // Five standard deviations of 201 even draws.
     assert!((65..=136).contains(&left), "{left} of 201");
 }
+
+/// A server that takes inserts, each some time later.
+fn table(pause: u64) -> (Provider, impl Fn(&Provider) -> Vec<Value>) {
+    let server = Provider::start(move |_, wire| {
+        rest(pause);
+        wire.whole(200, "text/plain", "")
+    });
+    let rows = |server: &Provider| {
+        let bodies = server.seen().into_iter().map(|seen| seen.body).collect::<Vec<_>>();
+        let lines =
+            bodies.iter().flat_map(|body| body.lines()).filter(|line| line.starts_with('{'));
+        lines.map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    (server, rows)
+}
+
+#[test]
+fn rows_go_to_clickhouse_and_a_full_queue_holds_requests_back() {
+    let (server, rows) = table(2);
+    let provider = Provider::saying(&["Hello"]);
+    let section = format!(
+        "audit: {{clickhouse: 'http://{}/d.t', queue: 4, batch: 2, flush: 1ms, when_full: block}}",
+        server.addr
+    );
+    let mut gateway = llm(provider.addr, &section);
+    for _ in 0..3 {
+        let replies = super::start::crowd(|_| post(gateway.addr(), CHAT, &[], &question("hi")));
+        assert!(replies.iter().all(|reply| reply.status == 200));
+    }
+    gateway.shutdown();
+    let found = rows(&server);
+    assert_eq!(found.len(), 192, "each request has its row, though the queue holds four");
+    assert!(found.iter().all(|row| row["route"] == "chat" && row["output_tokens"] == 5));
+    let insert = &server.seen()[0];
+    assert!(insert.path.contains("INSERT") && insert.path.contains('t'), "{}", insert.path);
+}
+
+#[test]
+fn rows_that_find_a_full_queue_are_dropped_and_counted() {
+    let (server, rows) = table(300);
+    let provider = Provider::saying(&["Hello"]);
+    let section = format!(
+        "audit: {{clickhouse: 'http://{}/d.t', queue: 4, batch: 2, flush: 1ms}}",
+        server.addr
+    );
+    let mut gateway = llm(provider.addr, &section);
+    super::start::crowd(|_| post(gateway.addr(), CHAT, &[], &question("hi")));
+    let state =
+        |name: &str| metric(&gateway, &format!("gateway_audit_rows{{state=\"{name}\"}} ")).unwrap();
+    let dropped = state("dropped");
+    assert!(dropped > 0.0, "64 rows do not fit into 4");
+    // What was asked for the metrics has rows, too.
+    let most = 66.0 - dropped;
+    gateway.shutdown();
+    let chats = rows(&server).iter().filter(|row| row["route"] == "chat").count();
+    assert!(chats as f64 <= most, "{chats} of at most {most}");
+    assert!(chats > 0);
+}

@@ -54,6 +54,13 @@ fn the_baseline() {
     assert!(stream.text().ends_with("data: [DONE]\n\n"));
     assert_eq!(stream.header("x-request-id").unwrap().len(), 16);
     assert_eq!(get(gateway.addr(), "/v1/models").json(), json!({"path": "/v1/models"}));
+    for path in ["/api/chat", "/a2a", "/mcp/message"] {
+        let reply = post(gateway.addr(), path, &[], &json!({"message": "hi"}));
+        assert_eq!((reply.status, reply.json()), (200, json!({"path": path})));
+        assert_eq!(provider.seen().pop().unwrap().body, "{\"message\":\"hi\"}");
+    }
+    assert_eq!(get(gateway.addr(), "/.well-known/agent.json").json()["url"], "/a2a");
+    assert_eq!(get(gateway.addr(), "/v1/approvals").json(), json!({"approvals": []}));
     let statuses: Vec<u16> = (0..600).map(|_| get(gateway.addr(), "/health/live").status).collect();
     assert_eq!(statuses.first(), Some(&200));
     assert_eq!(statuses.last(), Some(&429), "600 a minute, health included");

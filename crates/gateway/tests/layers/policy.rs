@@ -218,3 +218,29 @@ fn every_example_gets_its_verdict_through_the_endpoint() {
     assert!(100 * evasions.0 >= 50 * evasions.1);
     assert_eq!(provider.count(), 0);
 }
+
+#[test]
+fn rules_of_a_users_own_file_replace_the_built_in_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rules.yaml");
+    let write = |pattern: &str| {
+        let text = format!(
+            "rules:\n  - id: own-word\n    category: dangerous\n    description: 'a word of the house'\n    \
+             literals: ['xyzzy']\n    pattern: '{pattern}'\n    positive: ['say xyzzy now']\n    \
+             negative: ['say nothing']\n"
+        );
+        std::fs::write(&file, text).unwrap();
+    };
+    write("\\bxyzzy\\b");
+    let provider = Provider::saying(&["fine"]);
+    let gateway = llm(provider.addr, &format!("policy: {{rules: '{}'}}", file.display()));
+    for (text, status) in [("say xyzzy now", 403), (INJECTION, 200), ("hello", 200)] {
+        let reply = post(gateway.addr(), CHAT, &[], &question(text));
+        assert_eq!(reply.status, status, "{text}: {}", reply.text());
+    }
+    write("(");
+    let yaml = format!("listen: 127.0.0.1:0\npolicy: {{rules: '{}'}}", file.display());
+    let spec = plimsoll_gateway::Spec::from_yaml(&yaml).unwrap();
+    let told = Gateway::spawn(&spec).unwrap_err().to_string();
+    assert!(told.contains("own-word"), "{told}");
+}
