@@ -149,7 +149,8 @@ impl Connector {
         attempt: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
         let limit = self.options.timeout;
-        tokio::time::timeout(limit.to_duration(), attempt).await.unwrap_or_else(|_| {
+        // Boxed: every task that may connect would else hold room for a handshake as long as it lives.
+        tokio::time::timeout(limit.to_duration(), Box::pin(attempt)).await.unwrap_or_else(|_| {
             let detail = format!("no connection to {} within {limit}", self.endpoint);
             Err(Failure::new(ErrorClass::ConnectTimeout, detail))
         })
