@@ -9,6 +9,7 @@ const WORD: usize = size_of::<u64>();
 const ONES: u64 = u64::MAX / 0xFF;
 
 /// Length of the longest start of `bytes` that stands in a JSON string as it is (RFC 8259, section 7).
+#[inline]
 pub(crate) fn plain_len(bytes: &[u8]) -> usize {
     // Names and numbers: over before a search has begun.
     let mut at = 0;

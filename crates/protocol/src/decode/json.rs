@@ -150,13 +150,17 @@ impl<'a> Reader<'a> {
     /// The next byte that is no white space.
     #[inline]
     fn peek(&mut self) -> Option<u8> {
-        loop {
-            let byte = self.bytes().get(self.at).copied();
-            if !matches!(byte, Some(b' ' | b'\n' | b'\r' | b'\t')) {
-                return byte;
-            }
-            self.at += 1;
+        match self.bytes().get(self.at) {
+            Some(&byte) if byte > b' ' => Some(byte),
+            _ => self.peek_past_space(),
         }
+    }
+
+    fn peek_past_space(&mut self) -> Option<u8> {
+        let rest = &self.bytes()[self.at..];
+        let space = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t'));
+        self.at += space.count();
+        self.bytes().get(self.at).copied()
     }
 
     fn expected<T>(&self, expected: &'static str) -> Result<T> {
@@ -164,12 +168,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Passes over `byte` if it is the next one.
+    #[inline]
     fn has(&mut self, byte: u8) -> bool {
         let has = self.peek() == Some(byte);
         self.at += usize::from(has);
         has
     }
 
+    #[inline]
     fn take(&mut self, byte: u8, expected: &'static str) -> Result<()> {
         if self.has(byte) { Ok(()) } else { self.expected(expected) }
     }
@@ -207,27 +213,36 @@ impl<'a> Reader<'a> {
     }
 
     /// Passes over a string, and checks its escapes but for what they stand for.
+    #[inline]
     fn quoted(&mut self) -> Result<Quoted> {
         self.take(b'"', "a string")?;
-        let (start, mut escaped) = (self.at, false);
-        loop {
-            self.at += plain_len(&self.bytes()[self.at..]);
-            match self.bytes().get(self.at) {
-                Some(b'"') => break,
-                Some(b'\\') => escaped = true,
-                _ => return self.expected("the end of the string"),
-            }
+        let start = self.at;
+        let end = start + plain_len(&self.bytes()[start..]);
+        self.at = end + 1;
+        match self.bytes().get(end) {
+            Some(b'"') => Ok(Quoted { start, end, escaped: false }),
+            _ => self.quoted_on(start, end),
+        }
+    }
+
+    /// The same from the first byte on that is not as it is written.
+    #[cold]
+    fn quoted_on(&mut self, start: usize, special: usize) -> Result<Quoted> {
+        self.at = special;
+        while self.bytes().get(self.at) != Some(&b'"') {
             self.escape()?;
+            self.at += plain_len(&self.bytes()[self.at..]);
         }
         self.at += 1;
-        Ok(Quoted { start, end: self.at - 1, escaped })
+        Ok(Quoted { start, end: self.at - 1, escaped: true })
     }
 
     fn escape(&mut self) -> Result<()> {
         let length = match self.bytes()[self.at..] {
-            [_, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => 2,
-            [_, b'u', a, b, c, d, ..] if [a, b, c, d].iter().all(u8::is_ascii_hexdigit) => 6,
-            _ => return self.expected("an escape"),
+            [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => 2,
+            [b'\\', b'u', a, b, c, d, ..] if [a, b, c, d].iter().all(u8::is_ascii_hexdigit) => 6,
+            [b'\\', ..] => return self.expected("an escape"),
+            _ => return self.expected("the end of the string"),
         };
         self.at += length;
         Ok(())
