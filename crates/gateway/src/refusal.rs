@@ -90,7 +90,7 @@ impl Refusal {
     }
 
     /// The answer as it goes over an HTTP/1.1 connection that is closed behind it.
-    pub(crate) fn to_wire(self, voice: Voice) -> Bytes {
+    pub(crate) fn to_wire(&self, voice: Voice) -> Bytes {
         let (body, kind) = self.body(voice);
         let head = format!(
             "HTTP/1.1 {}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",

@@ -3,6 +3,7 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::disallowed_methods,
+    clippy::excessive_nesting,
     reason = "tests may fail loudly, and their servers and clients may sleep"
 )]
 

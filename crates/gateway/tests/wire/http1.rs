@@ -82,7 +82,7 @@ fn a_planted_delay_strikes_the_quickest_answers_too() {
 
 /// Heads that hyper refuses by itself, and the status.
 fn unreadable() -> Vec<(String, &'static str)> {
-    let many: String = (0..65).map(|number| format!("x-{number}: y\r\n")).collect();
+    let many: String = "x-y: z\r\n".repeat(65);
     vec![
         ("G\u{7f}T / HTTP/1.1\r\nhost: x\r\n\r\n".to_owned(), "400"),
         ("GET / HTTP/1.1\r\nhost x\r\n\r\n".to_owned(), "400"),
