@@ -30,7 +30,7 @@ pub const LATE_READ: Nanos = Nanos::from_micros(250);
 /// Flow control of HTTP/2 (RFC 9113, 5.2), as far as it held a turn up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowControl {
-    /// How long the request's body waited for the target's windows or its limit of concurrent streams; `None` where it never had to.
+    /// How long the request waited for the target's windows or its limit of concurrent streams; `None` where it never had to.
     pub send_stall: Option<Nanos>,
     /// Was so much of the answer unread at once that our own window may have held the target up?
     pub receive_stall: bool,

@@ -1,6 +1,6 @@
 //! Opening connections, each phase timed.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -9,17 +9,15 @@ use std::sync::Arc;
 
 use plimsoll_measure::{Clock, ConnectPhases, ErrorClass, Nanos, Seed};
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, HandshakeKind};
+use rustls::{ClientConfig, ClientConnection};
 use tokio::net::{TcpSocket, TcpStream};
-use tokio_rustls::TlsConnector;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Scratch};
 use crate::failure::Failure;
 use crate::http2::Multiplexed;
 use crate::resolve::Resolver;
-use crate::socket::{Socket, ask_for_stamps};
+use crate::socket::Socket;
 use crate::stamp::Stamper;
-use crate::stream::StampedStream;
 
 /// Host and port of a target. An IPv6 address is written without brackets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +97,8 @@ pub struct Connector {
     resolver: Resolver,
     /// Connections that were begun.
     begun: Cell<u64>,
+    /// Read buffers of the connections that are shared.
+    scratch: OnceCell<Rc<RefCell<Scratch>>>,
 }
 
 impl Connector {
@@ -118,7 +118,8 @@ impl Connector {
                 Some((config, name.map_err(|_| InvalidHost(endpoint.host.clone()))?))
             }
         };
-        Ok(Self { endpoint, tls, options, resolver: Resolver::default(), begun: Cell::new(0) })
+        let (resolver, begun) = (Resolver::default(), Cell::new(0));
+        Ok(Self { endpoint, tls, options, resolver, begun, scratch: OnceCell::new() })
     }
 
     /// Opens a connection.
@@ -162,26 +163,15 @@ impl Connector {
         streams: u32,
         phases: &mut ConnectPhases,
     ) -> Result<Rc<Multiplexed>, Failure> {
-        let clock = stamper.clock();
-        let tcp = self.connect_tcp(clock, phases).await?;
-        let connected = clock.now();
-        let stamped = self.options.kernel_stamps && ask_for_stamps(&tcp);
-        let stream = StampedStream::new(tcp, stamped, Rc::clone(stamper));
-        let latest = stream.latest_arrival();
-        let Some((config, name)) = &self.tls else {
-            return Multiplexed::open(stream, latest, streams).await;
-        };
-        let tls = TlsConnector::from(Arc::clone(config)).connect(name.clone(), stream).await;
-        let tls = tls.map_err(|error| tls_failure(&error))?;
-        if tls.get_ref().1.alpn_protocol() != Some(b"h2") {
+        let socket = self.open_socket(stamper.clock(), phases).await?;
+        if self.tls.is_some() && socket.alpn() != Some(b"h2") {
             return Err(Failure::new(
                 ErrorClass::TlsHandshake,
                 "the target does not offer HTTP/2 (ALPN `h2`)",
             ));
         }
-        phases.tls = Some(clock.now().since(connected));
-        phases.resumed = tls.get_ref().1.handshake_kind() == Some(HandshakeKind::Resumed);
-        Multiplexed::open(tls, latest, streams).await
+        let scratch = self.scratch.get_or_init(Rc::default);
+        Ok(Multiplexed::open(socket, stamper, scratch, streams))
     }
 
     /// Resolves the name and opens a TCP connection.
@@ -203,6 +193,16 @@ impl Connector {
         clock: &C,
         phases: &mut ConnectPhases,
     ) -> Result<Connection, Failure> {
+        let socket = self.open_socket(clock, phases).await?;
+        Ok(Connection::http1(socket, self.lifetime()))
+    }
+
+    /// Opens a TCP connection, with TLS where that is asked for.
+    async fn open_socket<C: Clock>(
+        &self,
+        clock: &C,
+        phases: &mut ConnectPhases,
+    ) -> Result<Socket, Failure> {
         let tcp = self.connect_tcp(clock, phases).await?;
         let connected = clock.now();
         let Some((config, name)) = &self.tls else {
@@ -232,11 +232,11 @@ impl Connector {
         min.saturating_add(u32::try_from(drawn).unwrap_or(0)).max(1)
     }
 
-    fn finish(&self, mut socket: Socket) -> Connection {
+    fn finish(&self, mut socket: Socket) -> Socket {
         if self.options.kernel_stamps {
             socket.ask_for_stamps();
         }
-        Connection::http1(socket, self.lifetime())
+        socket
     }
 }
 
@@ -245,14 +245,6 @@ async fn connect_from(address: SocketAddr, source: Option<IpAddr>) -> io::Result
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.bind(SocketAddr::new(source, 0))?;
     socket.connect(address).await
-}
-
-/// An error of a handshake that was read through tokio's types.
-fn tls_failure(error: &io::Error) -> Failure {
-    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        Some(error) => Failure::of_tls(error),
-        None => Failure::new(ErrorClass::TlsHandshake, error.to_string()),
-    }
 }
 
 /// The first address that accepts; the last one's failure if none does.

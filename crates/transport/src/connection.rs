@@ -39,7 +39,7 @@ impl Default for Scratch {
 }
 
 /// Room for the kernel's note about a read.
-pub(crate) fn note_buffer() -> Vec<u8> {
+fn note_buffer() -> Vec<u8> {
     cmsg_space!(TimeSpec)
 }
 
@@ -95,7 +95,7 @@ pub trait Receiver {
     fn head(&mut self, head: &ResponseHead<'_>);
     /// Bytes of the body.
     fn body(&mut self, bytes: &[u8], at: Moment) -> Flow;
-    /// HTTP/2: the request's body waited so long for the target's flow-control windows or its limit of streams.
+    /// HTTP/2: the request waited so long for the target's flow-control windows or its limit of streams.
     fn send_stalled(&mut self, _waited: Nanos) {}
     /// HTTP/2: so much of the response was unread that our own window may have held the target up.
     fn receive_stalled(&mut self) {}
@@ -137,11 +137,6 @@ impl Connection {
         }
     }
 
-    /// Is it for one caller at a time, to be kept while it is idle?
-    pub(crate) const fn is_exclusive(&self) -> bool {
-        matches!(self.0, Carrier::Http1(_))
-    }
-
     /// Sends a request and reads its response to the end; true if the connection may be used again.
     ///
     /// The response is read while the request is still being written, so that a target that answers
@@ -151,7 +146,8 @@ impl Connection {
     /// A [`Failure`] of the network or the target; the connection must then be dropped.
     ///
     /// # Cancel safety
-    /// A dropped exchange leaves the connection unusable: drop it as well.
+    /// A dropped exchange leaves the connection unusable: drop it as well. In HTTP/2 that concerns its place on the
+    /// connection alone.
     pub async fn exchange<C: Clock, R: Receiver>(
         &mut self,
         stamper: &Stamper<C>,

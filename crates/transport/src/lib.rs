@@ -1,9 +1,9 @@
-//! Send: DNS, TCP, TLS, HTTP/1.1 connections and pools. Every read and write is time-stamped here, reads by the
+//! Send: DNS, TCP, TLS, HTTP connections and pools. Every read and write is time-stamped here, reads by the
 //! kernel where it offers that ([`Stamper`]).
 //!
 //! - [`Connector`]: opens [`Connection`]s and times each phase of it
 //! - [`Connection::exchange`]: one request out, one response in, told to a [`Receiver`] as it happens
-//! - [`http1`]: the wire format, sans-I/O, so that it can be tested and fuzzed by itself
+//! - [`http1`], [`http2`]: the wire formats, sans-I/O, so that they can be tested and fuzzed by themselves
 //! - [`Pool`]: idle connections, most recently used first
 //!
 //! A target that misbehaves is data: everything it can do ends in a [`Failure`] that names its
@@ -16,12 +16,11 @@ pub mod connect;
 pub mod connection;
 pub mod failure;
 pub mod http1;
-mod http2;
+pub mod http2;
 pub mod pool;
 mod resolve;
 mod socket;
 mod stamp;
-mod stream;
 pub mod tls;
 
 pub use connect::{Connected, Connector, Endpoint, InvalidHost, SocketOptions};

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use plimsoll_measure::{Clock, ConnectPhases};
+use plimsoll_measure::{Clock, ConnectPhases, ErrorClass};
 use tokio::sync::Mutex;
 
 use crate::connect::{Connected, Connector};
@@ -14,7 +14,7 @@ use crate::stamp::Stamper;
 /// Connections to one target.
 ///
 /// HTTP/1.1: idle ones, most recently used first, so that the ones that stay idle grow old together and can be closed
-/// by the target without harm. HTTP/2: shared ones, each with room for so many streams.
+/// by the target without harm. HTTP/2: the same of places on shared ones, each of which has room for so many streams.
 #[derive(Debug, Default)]
 pub struct Pool {
     idle: RefCell<Vec<Connection>>,
@@ -48,24 +48,21 @@ impl Pool {
         let (phases, opened) = connector.connect_shared(stamper, streams).await;
         let connection = opened.and_then(|opened| {
             self.shared.borrow_mut().push(Rc::clone(&opened));
-            opened
-                .lease()
-                .map(Connection::http2)
-                .ok_or_else(|| plimsoll_measure::ErrorClass::ClosedEarly.into())
+            opened.lease().map(Connection::http2).ok_or_else(|| ErrorClass::ClosedEarly.into())
         });
         Connected { phases, connection }
     }
 
     /// Puts a connection back that may carry another request.
     pub fn give(&self, connection: Connection) {
-        if connection.is_exclusive() {
-            self.idle.borrow_mut().push(connection);
-        }
+        self.idle.borrow_mut().push(connection);
     }
 
     /// A connection that is still open and silent, or room on a shared one. Closed ones are dropped on the way.
     fn take(&self) -> Option<Connection> {
-        while let Some(mut connection) = self.idle.borrow_mut().pop() {
+        loop {
+            // Not in the condition of a loop, where it would stay borrowed while the connection is dropped.
+            let Some(mut connection) = self.idle.borrow_mut().pop() else { break };
             if connection.is_idle() {
                 return Some(connection);
             }

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::io::{self, IoSlice, IoSliceMut, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, RawFd};
+use std::task::{Context, Poll};
 
 use nix::sys::socket::sockopt::ReceiveTimestampns;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recv, recvmsg, setsockopt};
@@ -71,6 +72,17 @@ impl Outgoing {
     }
 }
 
+/// What became of bytes that were to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    /// So many were taken.
+    pub(crate) bytes: usize,
+    /// Has the kernel those that were taken? TLS may hold them.
+    pub(crate) with_kernel: bool,
+    /// Has it all of them?
+    pub(crate) all: bool,
+}
+
 impl Socket {
     pub(crate) const fn plain(tcp: TcpStream) -> Self {
         Self { tcp, stamped: false, tls: None }
@@ -96,6 +108,11 @@ impl Socket {
         Ok(Self { tcp, stamped: false, tls: Some(Box::new(tls)) })
     }
 
+    /// The protocol that was agreed upon in the TLS handshake.
+    pub(crate) fn alpn(&self) -> Option<&[u8]> {
+        self.tls.as_ref().and_then(|tls| tls.alpn_protocol())
+    }
+
     /// Did its TLS handshake resume an earlier session?
     pub(crate) fn was_resumed(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.handshake_kind() == Some(HandshakeKind::Resumed))
@@ -110,12 +127,26 @@ impl Socket {
         poll_fn(|context| self.tcp.poll_read_ready(context)).await
     }
 
+    /// Is there something to read, or the end? If not, the task is woken when there is.
+    pub(crate) fn poll_readable(&self, context: &mut Context<'_>) -> io::Result<Poll<()>> {
+        pending_is_ok(self.tcp.poll_read_ready(context))
+    }
+
+    /// May the kernel take more? If not, the task is woken when it may.
+    pub(crate) fn poll_writable(&self, context: &mut Context<'_>) -> io::Result<Poll<()>> {
+        pending_is_ok(self.tcp.poll_write_ready(context))
+    }
+
+    /// Hands as much of `bytes` to the kernel as it takes, after what TLS still holds.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<Written> {
+        match &mut self.tls {
+            None => write_plain(&self.tcp, bytes),
+            Some(tls) => write_tls(&self.tcp, tls, bytes),
+        }
+    }
+
     /// Hands as much to the kernel as it takes. `whole` is room that it may use.
-    pub(crate) fn send(
-        &mut self,
-        whole: &mut Vec<u8>,
-        outgoing: &mut Outgoing,
-    ) -> io::Result<()> {
+    pub(crate) fn send(&mut self, whole: &mut Vec<u8>, outgoing: &mut Outgoing) -> io::Result<()> {
         let result = match &mut self.tls {
             None => send_plain(&self.tcp, whole, outgoing),
             Some(tls) => send_tls(&self.tcp, tls, outgoing),
@@ -180,21 +211,29 @@ impl Socket {
     }
 }
 
+/// A poll that is an error as soon as it fails.
+fn pending_is_ok(poll: Poll<io::Result<()>>) -> io::Result<Poll<()>> {
+    match poll {
+        Poll::Ready(result) => result.map(Poll::Ready),
+        Poll::Pending => Ok(Poll::Pending),
+    }
+}
+
 /// Asks the kernel to note when bytes arrive; true if it will.
-pub(crate) fn ask_for_stamps(tcp: &TcpStream) -> bool {
+fn ask_for_stamps(tcp: &TcpStream) -> bool {
     setsockopt(tcp, ReceiveTimestampns, &true).is_ok()
 }
 
 /// What one system call read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Received {
-    pub(crate) length: usize,
-    pub(crate) note: Option<TimeSpec>,
+struct Received {
+    length: usize,
+    note: Option<TimeSpec>,
 }
 
 /// One read. A read that does not fill the buffer has emptied the socket, so the readiness is cleared
 /// right away: the next read then costs no failing system call (epoll(7), edge-triggered mode).
-pub(crate) fn receive_wire(
+fn receive_wire(
     tcp: &TcpStream,
     room: usize,
     read: impl FnOnce(RawFd) -> io::Result<Received>,
@@ -213,12 +252,7 @@ pub(crate) fn receive_wire(
 }
 
 /// Reads bytes, with the kernel's note about the last of them where it makes one.
-pub(crate) fn receive(
-    fd: RawFd,
-    stamped: bool,
-    buffer: &mut [u8],
-    note: &mut [u8],
-) -> io::Result<Received> {
+fn receive(fd: RawFd, stamped: bool, buffer: &mut [u8], note: &mut [u8]) -> io::Result<Received> {
     if stamped { receive_noted(fd, buffer, note) } else { receive_plain(fd, buffer) }
 }
 
@@ -271,6 +305,31 @@ fn send_tls(
         outgoing.encrypted = tls.wants_write();
     }
     Ok(())
+}
+
+fn write_plain(tcp: &TcpStream, bytes: &[u8]) -> io::Result<Written> {
+    let mut sent = 0;
+    while sent < bytes.len() {
+        match tcp.try_write(&bytes[sent..]) {
+            Ok(taken) => sent += taken,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Written { bytes: sent, with_kernel: true, all: sent == bytes.len() })
+}
+
+fn write_tls(tcp: &TcpStream, tls: &mut ClientConnection, bytes: &[u8]) -> io::Result<Written> {
+    let mut sent = 0;
+    loop {
+        if !flush_tls(tcp, tls)? {
+            return Ok(Written { bytes: sent, with_kernel: false, all: false });
+        }
+        if sent == bytes.len() {
+            return Ok(Written { bytes: sent, with_kernel: true, all: true });
+        }
+        sent += tls.writer().write(&bytes[sent..])?;
+    }
 }
 
 /// Hands ciphertext to the kernel; false when it takes no more for now.

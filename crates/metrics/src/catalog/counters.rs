@@ -72,7 +72,7 @@ counters! {
     connections_reused(Connections): "Requests that went over a connection used before.";
     handshakes_full(Connections): "Of the connections opened, those whose TLS handshake was a full one.";
     handshakes_resumed(Connections): "Of the connections opened, those whose TLS handshake resumed an earlier session.";
-    send_stalls(Requests): "Requests over HTTP/2 whose body had to wait for the target: for its flow-control windows, or for its limit of concurrent streams. How long is `send_stall`.";
+    send_stalls(Requests): "Requests over HTTP/2 that had to wait for the target: for its flow-control windows, or for its limit of concurrent streams. How long is `send_stall`.";
     receive_stalls(Requests): "Answers over HTTP/2 of which so much was unread that the generator's own window may have held the target up: the generator's fault.";
     allowed(Requests): "Completed requests that the target let through: verdict `allow` or `redact`.";
     blocked(Requests): "Requests that the target blocked: verdict `block`, expected or not.";

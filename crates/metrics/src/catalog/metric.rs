@@ -144,7 +144,7 @@ metrics! {
         "The TLS handshake, where a connection was opened."
         => |s| s.connect.tls;
     SendStall("send_stall", "Send stall", Dispatched):
-        "HTTP/2: how long a request's body waited for the target's flow-control windows or its limit of concurrent streams, of the requests that had to wait."
+        "HTTP/2: how long a request waited for the target's flow-control windows or its limit of concurrent streams, of the requests that had to wait."
         => |s| s.flow.send_stall;
     Transfer("transfer", "Transfer", Completed):
         "First byte of the response to its end."

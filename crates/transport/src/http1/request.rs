@@ -1,9 +1,8 @@
 //! Request heads: rendered once, patched for every request.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use http::header::{CONTENT_LENGTH, HOST, HeaderName, HeaderValue};
-use http::{HeaderMap, Method, Uri};
+use crate::http2::Fields;
 
 /// The part of a request head that all requests of one kind share, already in wire format.
 #[derive(Clone, Debug)]
@@ -13,7 +12,7 @@ pub struct RequestHead {
     always_length: bool,
     origin: String,
     /// The same for HTTP/2, made when it is first asked for.
-    http2: OnceLock<Result<http::Request<()>, String>>,
+    http2: OnceLock<Arc<Fields>>,
 }
 
 /// A method, path or header that cannot be sent.
@@ -74,62 +73,31 @@ impl RequestHead {
             out.extend_from_slice(id.as_bytes());
             out.extend_from_slice(b"\r\n");
         }
-        if body_len > 0 || self.always_length {
+        if let Some(length) = self.content_length(body_len) {
             out.extend_from_slice(b"content-length: ");
-            out.extend_from_slice(itoa::Buffer::new().format(body_len).as_bytes());
+            out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
             out.extend_from_slice(b"\r\n");
         }
         out.extend_from_slice(b"\r\n");
     }
 
-    /// The head of one request in HTTP/2's terms.
-    pub(crate) fn http2(
-        &self,
-        request_id: Option<&str>,
-        body_len: usize,
-    ) -> Result<http::Request<()>, String> {
-        let shared = self.http2.get_or_init(|| {
-            translate(&self.origin, &self.bytes).map_err(|error| error.to_string())
-        });
-        let mut request = shared.clone()?;
-        if let Some(id) = request_id.and_then(|id| HeaderValue::from_str(id).ok()) {
-            request.headers_mut().insert(HeaderName::from_static("x-request-id"), id);
-        }
-        if body_len > 0 || self.always_length {
-            request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(body_len));
-        }
-        Ok(request)
+    /// The shared part in HTTP/2's terms, the same one at every call.
+    pub fn fields(&self) -> &Arc<Fields> {
+        self.http2.get_or_init(|| {
+            let scheme = self.origin.split_once("://").map_or("http", |(scheme, _)| scheme);
+            Arc::new(Fields::translate(scheme, &self.bytes))
+        })
+    }
+
+    /// The `content-length` that a request with a body of so many bytes announces, if any.
+    pub const fn content_length(&self, body_len: usize) -> Option<usize> {
+        if body_len > 0 || self.always_length { Some(body_len) } else { None }
     }
 
     /// Is it a `HEAD` request, whose response has no body?
     pub const fn is_head(&self) -> bool {
         self.is_head
     }
-}
-
-/// Translates a rendered head: the request line becomes pseudo-headers, `host` the authority, and what concerns one
-/// connection of HTTP/1.1 is left out (RFC 9113, section 8.2.2).
-fn translate(origin: &str, bytes: &[u8]) -> Result<http::Request<()>, http::Error> {
-    let text = String::from_utf8_lossy(bytes);
-    let mut lines = text.split("\r\n").filter(|line| !line.is_empty());
-    let mut words = lines.next().unwrap_or_default().split(' ');
-    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let mut headers = HeaderMap::new();
-    for (name, value) in lines.filter_map(|line| line.split_once(": ")) {
-        headers.append(HeaderName::from_bytes(name.as_bytes())?, HeaderValue::from_str(value)?);
-    }
-    let scheme = origin.split_once("://").map_or("http", |(scheme, _)| scheme);
-    let host = headers.remove(HOST);
-    let authority =
-        host.as_ref().and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
-    for name in ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"] {
-        headers.remove(name);
-    }
-    let uri = Uri::builder().scheme(scheme).authority(authority).path_and_query(path).build()?;
-    let mut request =
-        http::Request::builder().method(Method::from_bytes(method.as_bytes())?).uri(uri).body(())?;
-    *request.headers_mut() = headers;
-    Ok(request)
 }
 
 fn push_header(bytes: &mut Vec<u8>, name: &str, value: &str) -> Result<(), RequestHeadError> {
@@ -179,18 +147,25 @@ mod tests {
     fn http_2_gets_the_same_head_in_its_own_terms() {
         let headers = [("Accept", "text/plain"), ("connection", "close")];
         let head = RequestHead::new("POST", "/v1/x?y=1", "https://a:1", headers).unwrap();
-        let request = head.http2(Some("id-7"), 12).unwrap();
-        assert_eq!(
-            (request.method().as_str(), request.uri().to_string().as_str()),
-            ("POST", "https://a:1/v1/x?y=1")
-        );
-        let mut lines: Vec<_> = request
-            .headers()
+        let lines: Vec<_> = head
+            .fields()
             .iter()
-            .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
+            .map(|(name, value)| {
+                [name, value].map(|text| String::from_utf8_lossy(text).into_owned())
+            })
             .collect();
-        lines.sort();
-        assert_eq!(lines, ["accept: text/plain", "content-length: 12", "x-request-id: id-7"]);
+        let expected = [
+            [":method", "POST"],
+            [":scheme", "https"],
+            [":authority", "a:1"],
+            [":path", "/v1/x?y=1"],
+            ["accept", "text/plain"],
+        ];
+        assert_eq!(
+            (lines, head.content_length(12)),
+            (expected.map(|line| line.map(str::to_owned)).to_vec(), Some(12))
+        );
+        assert!(Arc::ptr_eq(head.fields(), head.fields()));
     }
 
     #[test]

@@ -84,6 +84,7 @@ fn listen(stream: &mut TcpStream) -> bool {
 #[derive(Debug, Default)]
 pub struct Heard {
     pub status: u16,
+    pub headers: Vec<(String, Vec<u8>)>,
     pub body: Vec<u8>,
     pub reads: Vec<Moment>,
     pub lags: Vec<Option<Nanos>>,
@@ -103,6 +104,8 @@ impl Receiver for Heard {
     }
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.status = head.status;
+        let lines = head.headers.iter();
+        self.headers = lines.map(|line| (line.name.to_owned(), line.value.to_owned())).collect();
     }
     fn send_stalled(&mut self, waited: Nanos) {
         self.send_stall = Some(waited);

@@ -1,0 +1,162 @@
+//! Fields into blocks (RFC 7541, section 6).
+//!
+//! Strings are never Huffman-coded: that would save some bytes of a request and cost both ends time.
+
+use super::table::{ENTRY_OVERHEAD, Table};
+use super::{TABLE_SIZE, integer};
+
+/// What becomes of a field in the dynamic table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Indexing {
+    /// It repeats: kept.
+    Whole,
+    /// Its value changes each time: only its name is kept.
+    Name,
+    /// Neither.
+    None,
+    /// A secret: nobody on the way may keep it either (section 7.1.3).
+    Never,
+}
+
+/// The encoder of one connection.
+#[derive(Debug)]
+pub struct Encoder {
+    table: Table,
+    /// Entries inserted and sizes changed: blocks with indices of an earlier count are stale.
+    changes: u64,
+    /// The smallest size since the last block, where the next one has to tell of a change (section 4.2).
+    shrunk: Option<usize>,
+}
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Self { table: Table::new(TABLE_SIZE), changes: 0, shrunk: None }
+    }
+}
+
+impl Encoder {
+    /// A number that changes whenever indices do.
+    pub const fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Takes the largest table over that the target keeps.
+    pub fn limit(&mut self, size: usize) {
+        let size = size.min(TABLE_SIZE);
+        if size == self.table.max() {
+            return;
+        }
+        self.shrunk = Some(self.shrunk.map_or(size, |before| before.min(size)));
+        self.table.resize(size);
+        self.changes += 1;
+    }
+
+    /// Begins a block: tells of changes of the table's size.
+    pub fn begin(&mut self, out: &mut Vec<u8>) {
+        let Some(smallest) = self.shrunk.take() else { return };
+        if smallest < self.table.max() {
+            integer::encode(smallest, 5, 0x20, out);
+        }
+        integer::encode(self.table.max(), 5, 0x20, out);
+    }
+
+    /// Appends a field.
+    pub fn field(&mut self, name: &[u8], value: &[u8], indexing: Indexing, out: &mut Vec<u8>) {
+        let found = self.table.find(name, value);
+        let index = found.map_or(0, |(index, _)| index);
+        if indexing != Indexing::Never && matches!(found, Some((_, true))) {
+            integer::encode(index, 7, 0x80, out);
+            return;
+        }
+        let keep = match indexing {
+            Indexing::Whole => true,
+            Indexing::Name => index == 0,
+            Indexing::None | Indexing::Never => false,
+        };
+        // A large entry would evict all others.
+        let keep = keep && name.len() + value.len() + ENTRY_OVERHEAD <= self.table.max() / 4;
+        match indexing {
+            _ if keep => integer::encode(index, 6, 0x40, out),
+            Indexing::Never => integer::encode(index, 4, 0x10, out),
+            _ => integer::encode(index, 4, 0x00, out),
+        }
+        if index == 0 {
+            string(name, out);
+        }
+        string(value, out);
+        if keep {
+            self.table.insert(name, value, true);
+            self.changes += 1;
+        }
+    }
+
+    /// The index of a name, for [`literal`].
+    pub(in crate::http2) fn index_of(&self, name: &[u8]) -> Option<usize> {
+        self.table.find(name, b"").map(|(index, _)| index)
+    }
+}
+
+/// Appends a field with a name of the tables, which changes them not.
+pub(in crate::http2) fn literal(index: usize, value: &[u8], out: &mut Vec<u8>) {
+    integer::encode(index, 4, 0x00, out);
+    string(value, out);
+}
+
+fn string(text: &[u8], out: &mut Vec<u8>) {
+    integer::encode(text.len(), 7, 0x00, out);
+    out.extend_from_slice(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(encoder: &mut Encoder, fields: &[(&str, &str, Indexing)]) -> Vec<u8> {
+        let mut out = Vec::new();
+        encoder.begin(&mut out);
+        for (name, value, indexing) in fields {
+            encoder.field(name.as_bytes(), value.as_bytes(), *indexing, &mut out);
+        }
+        out
+    }
+
+    #[test]
+    fn requests_are_encoded_as_in_appendix_c_3() {
+        use Indexing::Whole;
+        let mut encoder = Encoder::default();
+        let shared = [(":method", "GET", Whole), (":scheme", "http", Whole), (":path", "/", Whole)];
+        let authority = (":authority", "www.example.com", Whole);
+        let first = block(&mut encoder, &[shared.as_slice(), &[authority]].concat());
+        assert_eq!(first, b"\x82\x86\x84\x41\x0fwww.example.com");
+        let cache = ("cache-control", "no-cache", Whole);
+        let second = block(&mut encoder, &[shared.as_slice(), &[authority, cache]].concat());
+        assert_eq!(second, b"\x82\x86\x84\xbe\x58\x08no-cache");
+    }
+
+    #[test]
+    fn secrets_are_marked_and_changing_values_share_their_name() {
+        let mut encoder = Encoder::default();
+        let secret = ("authorization", "Bearer x", Indexing::Never);
+        assert_eq!(block(&mut encoder, &[secret]), b"\x1f\x08\x08Bearer x");
+        assert_eq!(block(&mut encoder, &[secret]), b"\x1f\x08\x08Bearer x");
+        assert_eq!(block(&mut encoder, &[("x-id", "1", Indexing::Name)]), b"\x40\x04x-id\x011");
+        assert_eq!(block(&mut encoder, &[("x-id", "2", Indexing::Name)]), b"\x0f\x2f\x012");
+        assert_eq!(block(&mut encoder, &[("x-id", "3", Indexing::None)]), b"\x0f\x2f\x013");
+        assert_eq!(encoder.changes(), 1);
+    }
+
+    #[test]
+    fn a_change_of_the_tables_size_is_told_at_the_next_block() {
+        let mut encoder = Encoder::default();
+        let field = ("a", "b", Indexing::Whole);
+        assert_eq!(block(&mut encoder, &[field]), b"\x40\x01a\x01b");
+        encoder.limit(1 << 20);
+        assert_eq!(block(&mut encoder, &[field]), b"\xbe", "more than we use changes nothing");
+        encoder.limit(0);
+        assert_eq!(block(&mut encoder, &[field]), b"\x20\x00\x01a\x01b");
+        encoder.limit(4096);
+        encoder.limit(30);
+        encoder.limit(100);
+        assert_eq!(block(&mut encoder, &[]), b"\x3e\x3f\x45", "the smallest, then the last");
+    }
+}

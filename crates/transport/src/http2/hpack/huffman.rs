@@ -1,0 +1,201 @@
+//! The Huffman code of strings (RFC 7541, section 5.2 and appendix B).
+//!
+//! The code is canonical: within one length codes count up with their symbols, and longer codes follow shorter ones. So
+//! the lengths alone say everything.
+
+mod lengths;
+
+use self::lengths::{LENGTHS, LONGEST};
+use super::Broken;
+
+/// The symbol that ends nothing: a string that holds it is broken.
+const EOS: u16 = 256;
+/// Bits that are looked up at once; what is usual in headers is not longer.
+const FAST_BITS: u32 = 8;
+
+/// The code, ready to be read. Codes are held left-justified in 32 bits.
+struct Code {
+    /// Symbols in the order of their codes.
+    symbols: [u16; 257],
+    /// By length: the end of its codes, exclusive. 64 bits, as the last one is 2^32.
+    ends: [u64; LONGEST + 1],
+    /// By length: what to add to a code's number to find its symbol.
+    offsets: [i64; LONGEST + 1],
+    /// By the next 8 bits: symbol and length of a code that they hold, or length 0.
+    fast: [(u16, u8); 1 << FAST_BITS],
+}
+
+static CODE: Code = build();
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "at most 257 symbols of at most 30 bits, computed by the compiler"
+)]
+const fn build() -> Code {
+    let mut code = Code {
+        symbols: [0; 257],
+        ends: [0; LONGEST + 1],
+        offsets: [0; LONGEST + 1],
+        fast: [(0, 0); 1 << FAST_BITS],
+    };
+    let (mut next, mut count, mut length) = (0, 0, 1);
+    while length <= LONGEST {
+        code.offsets[length] = count as i64 - next as i64;
+        let mut symbol = 0;
+        while symbol < LENGTHS.len() {
+            if LENGTHS[symbol] as usize == length {
+                code.symbols[count] = symbol as u16;
+                code = code.with_fast(symbol as u16, next, length as u32);
+                (count, next) = (count + 1, next + 1);
+            }
+            symbol += 1;
+        }
+        code.ends[length] = next << (32 - length);
+        next <<= 1;
+        length += 1;
+    }
+    code
+}
+
+impl Code {
+    /// Enters a code that is short enough at every index that begins with it.
+    #[expect(clippy::cast_possible_truncation, reason = "8 bits, and a length of at most 8")]
+    const fn with_fast(mut self, symbol: u16, bits: u64, length: u32) -> Self {
+        if length <= FAST_BITS {
+            let mut index = bits << (FAST_BITS - length);
+            let end = (bits + 1) << (FAST_BITS - length);
+            while index < end {
+                self.fast[index as usize] = (symbol, length as u8);
+                index += 1;
+            }
+        }
+        self
+    }
+
+    /// The symbol that `window` begins with, and its length.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        reason = "a code that lies below the end of its length has a symbol"
+    )]
+    fn read(&self, window: u64) -> (u16, u32) {
+        let (symbol, length) = self.fast[(window >> (64 - FAST_BITS)) as usize];
+        if length > 0 {
+            return (symbol, u32::from(length));
+        }
+        let bits = window >> 32;
+        let mut length = FAST_BITS as usize + 1;
+        while length < LONGEST && bits >= self.ends[length] {
+            length += 1;
+        }
+        let number = (bits >> (32 - length)) as i64;
+        (self.symbols[(number + self.offsets[length]) as usize], length as u32)
+    }
+}
+
+/// Appends the string that `input` stands for.
+pub(super) fn decode(input: &[u8], out: &mut Vec<u8>) -> Result<(), Broken> {
+    let mut input = input.iter();
+    // Bits not yet decoded, left-justified.
+    let (mut window, mut bits) = (0_u64, 0);
+    loop {
+        while bits <= 56
+            && let Some(&byte) = input.next()
+        {
+            window |= u64::from(byte) << (56 - bits);
+            bits += 8;
+        }
+        if bits == 0 {
+            return Ok(());
+        }
+        let (symbol, length) = CODE.read(window);
+        if length > bits {
+            // Fewer than 8 bits, all of them ones, are padding.
+            let padded = bits < 8 && window == !(u64::MAX >> bits);
+            return if padded { Ok(()) } else { Err(Broken("a Huffman code is cut off")) };
+        }
+        if symbol == EOS {
+            return Err(Broken("a Huffman code holds the end of string"));
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "256 was refused above")]
+        out.push(symbol as u8);
+        window <<= length;
+        bits -= length;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Codes of appendix B, written down from there: symbol, bits, length.
+    const SAMPLES: [(u8, u32, u32); 12] = [
+        (b'0', 0x0, 5),
+        (b'a', 0x3, 5),
+        (b'=', 0x20, 6),
+        (b':', 0x5c, 7),
+        (b'z', 0x7b, 7),
+        (b'&', 0xf8, 8),
+        (b'!', 0x3f8, 10),
+        (0, 0x1ff8, 13),
+        (b'\\', 0x7fff0, 19),
+        (1, 0x007f_ffd8, 23),
+        (255, 0x03ff_ffee, 26),
+        (10, 0x3fff_fffc, 30),
+    ];
+
+    /// Bits as text into bytes, padded with ones.
+    fn pack(bits: &str) -> Vec<u8> {
+        let padded = format!("{bits}{}", "1".repeat((8 - bits.len() % 8) % 8));
+        let bytes = padded.as_bytes().chunks(8);
+        bytes
+            .map(|byte| u8::from_str_radix(std::str::from_utf8(byte).unwrap(), 2).unwrap())
+            .collect()
+    }
+
+    fn decoded(input: &[u8]) -> Result<Vec<u8>, Broken> {
+        let mut out = Vec::new();
+        decode(input, &mut out).map(|()| out)
+    }
+
+    #[test]
+    fn codes_are_those_of_the_rfc() {
+        for (symbol, code, length) in SAMPLES {
+            let bits = format!("{code:0width$b}", width = length as usize);
+            assert_eq!(decoded(&pack(&bits)), Ok(vec![symbol]), "{symbol}");
+            assert_eq!(decoded(&pack(&bits.repeat(9))), Ok(vec![symbol; 9]), "{symbol} nine times");
+        }
+    }
+
+    #[test]
+    fn the_strings_of_appendix_c_4_are_decoded() {
+        let example = [0xf1, 0xe3, 0xc2, 0xe5, 0xf2, 0x3a, 0x6b, 0xa0, 0xab, 0x90, 0xf4, 0xff];
+        assert_eq!(decoded(&example), Ok(b"www.example.com".to_vec()));
+        assert_eq!(decoded(&[0xa8, 0xeb, 0x10, 0x64, 0x9c, 0xbf]), Ok(b"no-cache".to_vec()));
+    }
+
+    #[test]
+    fn wrong_padding_and_the_end_of_string_are_refused() {
+        for (sentence, input) in [
+            ("eight bits of padding", &[0x07, 0xff][..]),
+            ("padding that is not of ones", &[0x00]),
+            ("the end of string", &[0xff, 0xff, 0xff, 0xff]),
+            ("half a long code", &[0xff, 0xff]),
+        ] {
+            assert!(decoded(input).is_err(), "{sentence}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_input_ends(input in prop::collection::vec(any::<u8>(), 0..60)) {
+            // No code is shorter than 5 bits.
+            if let Ok(out) = decoded(&input) {
+                prop_assert!(out.len() * 5 <= input.len() * 8);
+            }
+        }
+    }
+}
