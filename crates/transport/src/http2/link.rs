@@ -148,6 +148,13 @@ pub(super) enum Sent {
 }
 
 impl Mailbox {
+    fn note_sent(&mut self, at: Moment, then: Sent) {
+        self.mail.sent_at = Some(at);
+        if then == Sent::Loudly {
+            self.wake();
+        }
+    }
+
     fn wake(&mut self) {
         if !std::mem::replace(&mut self.woken, true)
             && let Some(waker) = &self.waker
@@ -291,10 +298,7 @@ impl State {
         let (_, written) = self.session.progress();
         while let Some(&unsent) = self.unsent.front().filter(|unsent| unsent.end <= written) {
             if let Some(mailbox) = self.boxes.get_mut(unsent.key.0) {
-                mailbox.mail.sent_at = Some(at);
-                if unsent.then == Sent::Loudly {
-                    mailbox.wake();
-                }
+                mailbox.note_sent(at, unsent.then);
             }
             self.unsent.pop_front();
         }
