@@ -197,9 +197,6 @@ impl Relay {
 
     /// The next piece of the upstream's; trailers are left out.
     fn poll_incoming(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
-        if let Some((_, link)) = &mut self.link {
-            link.drive(context);
-        }
         let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(context) else {
             return self.idle.poll(context).map(|()| Some(Err(Cut::Idle.into())));
         };

@@ -13,7 +13,7 @@ use hyper::header::HeaderValue;
 
 pub(crate) use check::watch;
 pub(crate) use endpoint::{Active, Endpoint};
-pub(crate) use pool::{Fault, Link, Pool, SWEEP};
+pub(crate) use pool::{Fault, Link, Pool};
 pub(crate) use retry::Retries;
 
 use crate::spec::{Balance, DialectSpec, HealthSpec, RetrySpec, Secret, UpstreamSpec};

@@ -111,7 +111,6 @@ impl Worker {
         if let Some(pause) = self.config().faults.pause {
             spawn_local(fault::pause(pause));
         }
-        spawn_local(Rc::clone(&self).sweep());
         if first {
             spawn_local(Rc::clone(&self).check_upstreams());
         }
@@ -126,15 +125,6 @@ impl Worker {
         }
         let all = u32::try_from(server.connections).unwrap_or(u32::MAX);
         let _ = timeout(server.drain.0, room.acquire_many(all)).await;
-    }
-
-    /// Looks after idle connections.
-    #[expect(clippy::infinite_loop, reason = "the worker's runtime ends it")]
-    async fn sweep(self: Rc<Self>) {
-        loop {
-            sleep(upstream::SWEEP).await;
-            self.pool.sweep();
-        }
     }
 
     /// Starts the checks of the configuration in force, and of each one after it. Those of an old configuration end by

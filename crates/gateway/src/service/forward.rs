@@ -351,10 +351,9 @@ impl Reply {
         self,
         exchange: &Exchange,
     ) -> Result<(hyper::http::response::Parts, Bytes), Refusal> {
-        let Self { response, mut link, active } = self;
+        let Self { response, link, active } = self;
         let (mut parts, incoming) = response.into_parts();
-        let whole = link.along(Limited::new(incoming, WHOLE).collect());
-        let whole = timeout(WHOLE_TIME, whole).await;
+        let whole = timeout(WHOLE_TIME, Limited::new(incoming, WHOLE).collect()).await;
         let whole = whole
             .map_err(|_| Refusal::upstream_slow("the upstream's answer did not end in time"))?;
         let whole = whole

@@ -38,7 +38,7 @@ pub(super) async fn serve(call: &mut Call, proxy: &Proxy) -> Result<Response<Bod
     let active = Active::at(endpoint);
     let sent = timeout(proxy.timeout.0, worker.pool().send(endpoint, request)).await;
     let sent = sent.map_err(|_| Refusal::upstream_slow("the upstream did not answer in time"))?;
-    let (mut theirs, mut link) =
+    let (mut theirs, link) =
         sent.map_err(|_| Refusal::bad_gateway("the upstream cannot be reached"))?;
     endpoint.learn(!theirs.status().is_server_error(), clock::now());
     if theirs.status() != StatusCode::SWITCHING_PROTOCOLS {
@@ -50,9 +50,8 @@ pub(super) async fn serve(call: &mut Call, proxy: &Proxy) -> Result<Response<Bod
     let upstream = hyper::upgrade::on(&mut theirs);
     let client = hyper::upgrade::on(&mut call.request);
     spawn_local(async move {
-        let both = link.along(async { tokio::join!(client, upstream) });
         // A side that does not come is a connection that broke, which the other one sees when it is dropped.
-        if let (Ok(client), Ok(upstream)) = both.await {
+        if let (Ok(client), Ok(upstream)) = tokio::join!(client, upstream) {
             let (mut client, mut upstream) = (TokioIo::new(client), TokioIo::new(upstream));
             let _ = copy_bidirectional(&mut client, &mut upstream).await;
         }

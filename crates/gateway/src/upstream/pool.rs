@@ -2,17 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
+use tokio::task::spawn_local;
 use tokio::time::timeout;
 
 use super::Endpoint;
@@ -21,22 +18,15 @@ use crate::body::Upload;
 /// Idle connections that are kept for one address.
 const MOST_IDLE: usize = 1_024;
 
-/// How often idle connections are looked at, so that those which the server closed do not stay half open.
-pub(crate) const SWEEP: Duration = Duration::from_secs(1);
-
-/// A connection that carries one request at a time. Whoever uses it drives it: with a task of its own, a piece of an
-/// answer would wait for two turns of the event loop, behind all pieces that came in the same one.
-pub(crate) struct Link {
-    sender: http1::SendRequest<Upload>,
-    /// `None` when the connection is over.
-    driver: Option<Pin<Box<dyn Future<Output = ()>>>>,
-}
+/// A connection that carries one request at a time. A task of its own reads and writes for it.
+#[derive(Debug)]
+pub(crate) struct Link(http1::SendRequest<Upload>);
 
 /// An answer's head, its body still on the connection.
 pub(crate) type Answer = (Response<Incoming>, Link);
 
 /// Idle connections by address, the last one used on top.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Pool {
     idle: RefCell<HashMap<Arc<str>, Vec<Link>>>,
 }
@@ -59,7 +49,7 @@ impl Pool {
         mut request: Request<Upload>,
     ) -> Result<Answer, Fault> {
         while let Some(mut link) = self.take(endpoint) {
-            if !link.is_fit().await {
+            if link.0.ready().await.is_err() {
                 continue;
             }
             let spare = again(&request);
@@ -81,7 +71,7 @@ impl Pool {
 
     /// Keeps a connection whose answer was read to its end.
     pub(crate) fn put(&self, endpoint: &Endpoint, link: Link) {
-        if link.is_over() {
+        if link.0.is_closed() {
             return;
         }
         let mut idle = self.idle.borrow_mut();
@@ -93,56 +83,12 @@ impl Pool {
             idle.insert(Arc::clone(&endpoint.address), vec![link]);
         }
     }
-
-    /// Lets go of idle connections that the server closed.
-    pub(crate) fn sweep(&self) {
-        let mut nobody = Context::from_waker(Waker::noop());
-        for stack in self.idle.borrow_mut().values_mut() {
-            stack.retain_mut(|link| {
-                link.drive(&mut nobody);
-                !link.is_over()
-            });
-        }
-    }
 }
 
 impl Link {
-    /// Reads and writes what can be read and written.
-    pub(crate) fn drive(&mut self, context: &mut Context<'_>) {
-        if let Some(driver) = &mut self.driver
-            && driver.as_mut().poll(context).is_ready()
-        {
-            self.driver = None;
-        }
-    }
-
-    /// Drives the connection until some work that needs it is done.
-    pub(crate) async fn along<W: Future>(&mut self, work: W) -> W::Output {
-        let mut work = pin!(work);
-        poll_fn(|context| {
-            self.drive(context);
-            work.as_mut().poll(context)
-        })
-        .await
-    }
-
-    fn is_over(&self) -> bool {
-        self.driver.is_none() || self.sender.is_closed()
-    }
-
-    /// Would it take a request now? Nothing is waited for.
-    async fn is_fit(&mut self) -> bool {
-        poll_fn(|context| {
-            self.drive(context);
-            Poll::Ready(!self.is_over() && self.sender.is_ready())
-        })
-        .await
-    }
-
     /// Sends a request, and waits for the head of its answer.
     pub(super) async fn exchange(mut self, request: Request<Upload>) -> Result<Answer, Fault> {
-        let sent = self.sender.try_send_request(request);
-        match self.along(sent).await {
+        match self.0.try_send_request(request).await {
             Ok(response) => Ok((response, self)),
             Err(mut error) => {
                 let unsent = error.take_message().map(Box::new);
@@ -177,6 +123,8 @@ pub(super) async fn connect(endpoint: &Endpoint) -> Result<Link, Fault> {
         .await
         .map_err(|error| Fault::Broken(None, error))?;
     // What goes wrong on it is told to the request that it carries.
-    let driver = Box::pin(async move { drop(connection.with_upgrades().await) });
-    Ok(Link { sender, driver: Some(driver) })
+    spawn_local(async move {
+        let _ = connection.with_upgrades().await;
+    });
+    Ok(Link(sender))
 }
