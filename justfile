@@ -38,3 +38,8 @@ bless:
 bench-gateway *args:
     cargo build --release
     bench/gateway {{args}}
+
+# paced streams, event by event against the mock's log; many streams at once
+bench-streams *args:
+    cargo build --release
+    bench/streams {{args}}
