@@ -71,6 +71,12 @@ def family(pid):
         return
 
 
+def cpu(pid):
+    """Seconds of CPU that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def kilobytes(file, name):
     """0 when the process is gone."""
     try:

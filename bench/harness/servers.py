@@ -9,9 +9,8 @@ import shutil
 import socket
 import subprocess
 import time
-from pathlib import Path
 
-from . import answers
+from . import answers, measure
 
 CORE = "0"
 # A base path that ends with the dialect's endpoint is used as it is by plimsoll.
@@ -34,8 +33,7 @@ class Server:
 
     def cpu(self):
         """Seconds of CPU used so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return measure.cpu(self.process.pid)
 
     def __enter__(self):
         if not shutil.which(self.name):
