@@ -6,7 +6,7 @@
 #![no_main]
 
 mod pieces;
-#[path = "../../crates/protocol/tests/protocol/reading.rs"]
+#[path = "../../crates/load/protocol/tests/protocol/reading.rs"]
 mod reading;
 
 use libfuzzer_sys::fuzz_target;

@@ -6,7 +6,7 @@
 #![no_main]
 
 mod pieces;
-#[path = "../../crates/protocol/tests/protocol/sse_oracle.rs"]
+#[path = "../../crates/load/protocol/tests/protocol/sse_oracle.rs"]
 mod sse_oracle;
 
 use libfuzzer_sys::fuzz_target;

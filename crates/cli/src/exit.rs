@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use plimsoll_metrics::{BandLevel, Ended, Judgement, RunSummary};
+use plimsoll_metrics::{BandLevel, Judgement, RunEnd, RunSummary};
 use plimsoll_mock::MockError;
 use plimsoll_profile::Problems;
 
@@ -40,7 +40,7 @@ impl Exit {
         let judged = |wanted: fn(&Judgement) -> bool| {
             summary.thresholds.iter().any(|threshold| wanted(&threshold.judgement))
         };
-        if summary.run.ended == Ended::Interrupted {
+        if summary.run.ended == RunEnd::Interrupted {
             return Self::Interrupted;
         }
         if !(summary.validity.is_valid() || allow_invalid) {

@@ -19,7 +19,7 @@ pub(crate) fn before(plan: &Plan) -> Vec<String> {
             "DEBUG BUILD: the generator is many times slower than it should be; build with --release".to_owned(),
         );
     }
-    let tls = plan.lanes.iter().any(|lane| lane.target.scheme() == Scheme::Https);
+    let tls = plan.targets.iter().any(|target| target.url.scheme() == Scheme::Https);
     if tls && plan.tls.insecure {
         notes.push("TLS VERIFICATION IS OFF (--insecure): the target may be anybody".to_owned());
     }
@@ -46,8 +46,8 @@ pub(crate) fn of_probe(probe: Option<&ProbeReport>, plan: &Plan, secrets: &Secre
 pub(crate) fn of_finding(finding: &ProbeFinding, plan: &Plan, secrets: &Secrets) -> String {
     let said = secrets.hide(&finding.message);
     match plan.scenarios.len() {
-        1 => format!("{}: {said}", finding.lane),
-        _ => format!("{} (scenario {}): {said}", finding.lane, finding.scenario),
+        1 => format!("{}: {said}", finding.target),
+        _ => format!("{} (scenario {}): {said}", finding.target, finding.scenario),
     }
 }
 
@@ -107,7 +107,7 @@ mod tests {
     fn the_probe_is_always_mentioned() {
         assert!(of_probe(None, &plan("minimal"), &secrets())[0].contains("--no-probe"));
         let finding = ProbeFinding {
-            lane: "a:1".to_owned(),
+            target: "a:1".to_owned(),
             scenario: "s".to_owned(),
             message: "429 (sk-1234)".to_owned(),
             fatal: false,

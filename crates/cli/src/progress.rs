@@ -146,10 +146,10 @@ impl Drop for Live {
 mod tests {
     use super::*;
     use plimsoll_measure::StageId;
-    use plimsoll_metrics::Cell;
+    use plimsoll_metrics::GroupStats;
 
     fn place(elapsed: u64, stage: u16, control: &Control) -> String {
-        let cell = Cell::default();
+        let cell = GroupStats::default();
         let stages = vec!["w5:10s".to_owned(), "@7:80s".to_owned()];
         let live = Live::begin(&Screen::Quiet, control, stages, Nanos::from_secs(90));
         live.place(&Progress {

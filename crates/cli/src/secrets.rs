@@ -11,9 +11,10 @@ pub(crate) struct Secrets(Vec<String>);
 impl Secrets {
     /// Collects the keys and the values of headers that carry credentials.
     pub(crate) fn of(plan: &Plan) -> Self {
-        let lanes = plan.lanes.iter().flat_map(|lane| {
-            let headers = lane.headers.values().filter(|value| value.shown() == REDACTED);
-            lane.key
+        let targets = plan.targets.iter().flat_map(|target| {
+            let headers = target.headers.values().filter(|value| value.shown() == REDACTED);
+            target
+                .key
                 .as_ref()
                 .map(Secret::reveal)
                 .into_iter()
@@ -24,7 +25,7 @@ impl Secrets {
             let headers = scenario.headers.iter().chain(http);
             headers.filter(|(name, _)| is_sensitive(name)).map(|(_, value)| value.as_str())
         });
-        lanes.chain(scenarios).collect()
+        targets.chain(scenarios).collect()
     }
 
     /// The text, with every credential in it replaced.

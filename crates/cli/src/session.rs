@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use plimsoll_calibrate::Record;
 use plimsoll_engine::{Control, EngineError, ProbeReport, Run, RunResult, SampleSink, Watched};
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{CalibrationQuote, InstrumentHealth, RunFacts, RunSummary, Threshold};
+use plimsoll_metrics::{CalibrationQuote, InstrumentHealth, RunMetadata, RunSummary, Threshold};
 use plimsoll_profile::Plan;
 use plimsoll_report::text;
 use plimsoll_schedule::Load;
@@ -104,7 +104,7 @@ impl Session {
     }
 
     /// The folder with the plan in it, which shows that it can be written to.
-    fn make_folder(&self, keep: &Keep, run: &Run, facts: &RunFacts) -> Result<Folder> {
+    fn make_folder(&self, keep: &Keep, run: &Run, facts: &RunMetadata) -> Result<Folder> {
         let folder = Folder::create(keep, &utc::stamp(facts.run.started_unix_ns), &facts.run.name)?;
         folder::store_plan(&folder, run, facts)?;
         if let Some(warning) = folder.warning() {
@@ -187,7 +187,7 @@ fn probe(run: &Run, secrets: &Secrets) -> Result<ProbeReport> {
 }
 
 /// Writes the plan anew, with what the probe found, and makes the file of rows.
-fn open(folder: &Folder, run: &Run, facts: &RunFacts) -> Result<Option<Box<dyn SampleSink>>> {
+fn open(folder: &Folder, run: &Run, facts: &RunMetadata) -> Result<Option<Box<dyn SampleSink>>> {
     folder::store_plan(folder, run, facts)?;
     let file = folder.wants_rows().then(|| RowFile::create(folder, facts.clone())).transpose()?;
     Ok(file.map(|file| Box::new(file) as Box<dyn SampleSink>))
@@ -208,7 +208,7 @@ pub(crate) fn last_calibration() -> Option<CalibrationQuote> {
 
 fn sum_up(
     result: RunResult,
-    planned: RunFacts,
+    planned: RunMetadata,
     thresholds: &[Threshold],
     secrets: &Secrets,
 ) -> Result<RunSummary> {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::span::Span;
+use crate::span::HumanDuration;
 
 /// One way to go wrong. Written as in the `x-mock-fault` header: `503`, `429:2s`, `error@5`, `cut@5`,
 /// `truncate@5`, `reset@5`, `stall@5:500ms`, `reset`, `hang`.
@@ -19,7 +19,7 @@ pub enum Fault {
         /// 400 to 599.
         code: u16,
         /// The `Retry-After` header, in whole seconds; 1 s for a 429 that does not say.
-        retry_after: Option<Span>,
+        retry_after: Option<HumanDuration>,
     },
     /// An error event inside the stream, and then its end. Without a stream: status 500.
     Error {
@@ -41,7 +41,7 @@ pub enum Fault {
         /// Tokens sent before.
         at: u32,
         /// Its length, added to the gap that is due there.
-        pause: Span,
+        pause: HumanDuration,
     },
     /// The connection is reset (RST): without a place, before anything is answered.
     Reset {
@@ -113,7 +113,7 @@ fn status(text: &str) -> Option<Fault> {
         None => (text, None),
     };
     let code = code.parse().ok().filter(|code| (400..=599).contains(code))?;
-    let retry_after = pause.or_else(|| (code == 429).then_some(Span::from_millis(1_000)));
+    let retry_after = pause.or_else(|| (code == 429).then_some(HumanDuration::from_millis(1_000)));
     Some(Fault::Status { code, retry_after })
 }
 
@@ -167,14 +167,14 @@ mod tests {
 
     #[test]
     fn faults_read_back_as_they_are_written() {
-        let second = Some(Span::from_millis(1_000));
+        let second = Some(HumanDuration::from_millis(1_000));
         for (text, fault) in [
             ("503", Fault::Status { code: 503, retry_after: None }),
             ("429:1s", Fault::Status { code: 429, retry_after: second }),
             ("error@0", Fault::Error { at: 0 }),
             ("cut@5", Fault::Cut { at: 5 }),
             ("truncate@7", Fault::Truncate { at: 7 }),
-            ("stall@5:500ms", Fault::Stall { at: 5, pause: Span::from_millis(500) }),
+            ("stall@5:500ms", Fault::Stall { at: 5, pause: HumanDuration::from_millis(500) }),
             ("reset", Fault::Reset { at: None }),
             ("reset@2", Fault::Reset { at: Some(2) }),
             ("hang", Fault::Hang),

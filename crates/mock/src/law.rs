@@ -8,7 +8,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::draw::Numbers;
-use crate::span::Span;
+use crate::span::HumanDuration;
 
 /// What can be drawn: it is a number, and has a unit in files.
 pub trait Quantity: Copy + PartialOrd + fmt::Debug {
@@ -16,7 +16,7 @@ pub trait Quantity: Copy + PartialOrd + fmt::Debug {
     fn number(self) -> f64;
 }
 
-impl Quantity for Span {
+impl Quantity for HumanDuration {
     fn number(self) -> f64 {
         self.as_nanos() as f64
     }
@@ -33,7 +33,7 @@ impl Quantity for u32 {
 // `remote` makes the derived reader and writer plain functions, so that the readers below can accept
 // a bare value too.
 #[serde(remote = "Self", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Law<T> {
+pub enum Distribution<T> {
     /// Always the same.
     Constant(T),
     /// Uniform between two values.
@@ -75,7 +75,7 @@ pub enum Law<T> {
     Quantiles(Vec<(f64, T)>),
 }
 
-impl<T: Quantity> Law<T> {
+impl<T: Quantity> Distribution<T> {
     /// The quantile function: the value that a share `p` of all draws does not exceed.
     pub(crate) fn at(&self, p: f64) -> f64 {
         match self {
@@ -209,13 +209,13 @@ fn polynomial(coefficients: &[f64], x: f64) -> f64 {
     coefficients.iter().fold(0.0, |sum, c| sum * x + c)
 }
 
-impl<T: Serialize> Serialize for Law<T> {
+impl<T: Serialize> Serialize for Distribution<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Self::serialize(self, serializer)
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Law<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Distribution<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(LawVisitor(PhantomData))
     }
@@ -224,26 +224,26 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Law<T> {
 struct LawVisitor<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for LawVisitor<T> {
-    type Value = Law<T>;
+    type Value = Distribution<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value or a distribution, like `lognormal: {median: 20ms, p95: 80ms}`")
     }
 
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Law<T>, E> {
-        T::deserialize(StrDeserializer::new(text)).map(Law::Constant)
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Distribution<T>, E> {
+        T::deserialize(StrDeserializer::new(text)).map(Distribution::Constant)
     }
 
-    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Law<T>, E> {
-        T::deserialize(U64Deserializer::new(number)).map(Law::Constant)
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Distribution<T>, E> {
+        T::deserialize(U64Deserializer::new(number)).map(Distribution::Constant)
     }
 
-    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Law<T>, E> {
-        T::deserialize(I64Deserializer::new(number)).map(Law::Constant)
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Distribution<T>, E> {
+        T::deserialize(I64Deserializer::new(number)).map(Distribution::Constant)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Law<T>, A::Error> {
-        Law::deserialize(MapAccessDeserializer::new(map))
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Distribution<T>, A::Error> {
+        Distribution::deserialize(MapAccessDeserializer::new(map))
     }
 }
 
@@ -252,8 +252,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn ms(millis: u64) -> Span {
-        Span::from_millis(millis)
+    fn ms(millis: u64) -> HumanDuration {
+        HumanDuration::from_millis(millis)
     }
 
     #[test]
@@ -278,19 +278,19 @@ mod tests {
 
     #[test]
     fn each_law_has_the_quantiles_that_its_definition_gives() {
-        let fitted = Law::Quantiles(vec![(0.5, ms(10)), (0.9, ms(50)), (0.99, ms(140))]);
-        let bimodal = Law::Bimodal { low: ms(1), high: ms(200), high_share: 0.01 };
+        let fitted = Distribution::Quantiles(vec![(0.5, ms(10)), (0.9, ms(50)), (0.99, ms(140))]);
+        let bimodal = Distribution::Bimodal { low: ms(1), high: ms(200), high_share: 0.01 };
         for (law, p, millis) in [
-            (Law::Constant(ms(20)), 0.3, 20.0),
-            (Law::Uniform { min: ms(10), max: ms(20) }, 0.25, 12.5),
-            (Law::Normal { mean: ms(100), std: ms(10) }, 0.975, 119.599_639_845_400_54),
-            (Law::Normal { mean: ms(10), std: ms(10) }, 0.01, 0.0),
-            (Law::Lognormal { median: ms(20), p95: ms(80) }, 0.5, 20.0),
-            (Law::Lognormal { median: ms(20), p95: ms(80) }, 0.95, 80.0),
+            (Distribution::Constant(ms(20)), 0.3, 20.0),
+            (Distribution::Uniform { min: ms(10), max: ms(20) }, 0.25, 12.5),
+            (Distribution::Normal { mean: ms(100), std: ms(10) }, 0.975, 119.599_639_845_400_54),
+            (Distribution::Normal { mean: ms(10), std: ms(10) }, 0.01, 0.0),
+            (Distribution::Lognormal { median: ms(20), p95: ms(80) }, 0.5, 20.0),
+            (Distribution::Lognormal { median: ms(20), p95: ms(80) }, 0.95, 80.0),
             // sigma = ln 4 / 1.644854 = 0.842807, and 20 exp(0.842807 * 2.326348) = 142.0806.
-            (Law::Lognormal { median: ms(20), p95: ms(80) }, 0.99, 142.080_648_5),
-            (Law::Exponential { mean: ms(10) }, 0.5, 6.931_471_805_599_453),
-            (Law::Exponential { mean: ms(10) }, 0.99, 46.051_701_859_880_91),
+            (Distribution::Lognormal { median: ms(20), p95: ms(80) }, 0.99, 142.080_648_5),
+            (Distribution::Exponential { mean: ms(10) }, 0.5, 6.931_471_805_599_453),
+            (Distribution::Exponential { mean: ms(10) }, 0.99, 46.051_701_859_880_91),
             (bimodal.clone(), 0.98, 1.0),
             (bimodal, 0.995, 200.0),
             (fitted.clone(), 0.2, 10.0),
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn draws_follow_the_fitted_quantiles() {
-        let law = Law::Quantiles(vec![(0.1, ms(5)), (0.5, ms(10)), (0.9, ms(50))]);
+        let law = Distribution::Quantiles(vec![(0.1, ms(5)), (0.5, ms(10)), (0.9, ms(50))]);
         let mut numbers = crate::draw::Draws::new(3, None, 0).numbers(crate::draw::Purpose::Gap);
         let below = |limit: f64, draws: &[f64]| {
             draws.iter().filter(|value| **value <= limit * 1e6).count() as f64 / draws.len() as f64
@@ -321,41 +321,44 @@ mod tests {
 
     #[test]
     fn laws_are_read_from_files() {
-        let read = |text: &str| serde_saphyr::from_str::<Law<Span>>(text);
-        assert_eq!(read("20ms").unwrap(), Law::Constant(ms(20)));
-        assert_eq!(read("0").unwrap(), Law::Constant(Span::ZERO));
-        assert_eq!(read("constant: 20ms").unwrap(), Law::Constant(ms(20)));
+        let read = |text: &str| serde_saphyr::from_str::<Distribution<HumanDuration>>(text);
+        assert_eq!(read("20ms").unwrap(), Distribution::Constant(ms(20)));
+        assert_eq!(read("0").unwrap(), Distribution::Constant(HumanDuration::ZERO));
+        assert_eq!(read("constant: 20ms").unwrap(), Distribution::Constant(ms(20)));
         assert_eq!(
             read("{lognormal: {median: 20ms, p95: 80ms}}").unwrap(),
-            Law::Lognormal { median: ms(20), p95: ms(80) }
+            Distribution::Lognormal { median: ms(20), p95: ms(80) }
         );
         assert_eq!(
             read("quantiles: [[0.5, 10ms], [0.99, 50ms]]").unwrap(),
-            Law::Quantiles(vec![(0.5, ms(10)), (0.99, ms(50))])
+            Distribution::Quantiles(vec![(0.5, ms(10)), (0.99, ms(50))])
         );
-        assert_eq!(serde_saphyr::from_str::<Law<u32>>("64").unwrap(), Law::Constant(64));
+        assert_eq!(
+            serde_saphyr::from_str::<Distribution<u32>>("64").unwrap(),
+            Distribution::Constant(64)
+        );
         for wrong in ["20", "{pareto: {mean: 1ms}}", "{normal: {mean: 1ms, sd: 1ms}}", "[1ms]"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
-        let text = serde_json::to_string(&Law::Exponential { mean: ms(3) }).unwrap();
-        assert_eq!(read(&text).unwrap(), Law::Exponential { mean: ms(3) });
+        let text = serde_json::to_string(&Distribution::Exponential { mean: ms(3) }).unwrap();
+        assert_eq!(read(&text).unwrap(), Distribution::Exponential { mean: ms(3) });
     }
 
     #[test]
     fn laws_that_make_no_sense_are_named() {
         for law in [
-            Law::Uniform { min: ms(2), max: ms(1) },
-            Law::Lognormal { median: ms(0), p95: ms(1) },
-            Law::Lognormal { median: ms(2), p95: ms(1) },
-            Law::Bimodal { low: ms(1), high: ms(2), high_share: 1.5 },
-            Law::Quantiles(vec![]),
-            Law::Quantiles(vec![(0.5, ms(2)), (0.5, ms(3))]),
-            Law::Quantiles(vec![(0.5, ms(2)), (0.6, ms(1))]),
-            Law::Quantiles(vec![(50.0, ms(2))]),
+            Distribution::Uniform { min: ms(2), max: ms(1) },
+            Distribution::Lognormal { median: ms(0), p95: ms(1) },
+            Distribution::Lognormal { median: ms(2), p95: ms(1) },
+            Distribution::Bimodal { low: ms(1), high: ms(2), high_share: 1.5 },
+            Distribution::Quantiles(vec![]),
+            Distribution::Quantiles(vec![(0.5, ms(2)), (0.5, ms(3))]),
+            Distribution::Quantiles(vec![(0.5, ms(2)), (0.6, ms(1))]),
+            Distribution::Quantiles(vec![(50.0, ms(2))]),
         ] {
             assert!(law.fault().is_some(), "{law:?}");
         }
-        assert_eq!(Law::Quantiles(vec![(0.5, ms(2)), (0.6, ms(2))]).fault(), None);
+        assert_eq!(Distribution::Quantiles(vec![(0.5, ms(2)), (0.6, ms(2))]).fault(), None);
     }
 
     proptest! {
@@ -363,12 +366,12 @@ mod tests {
         fn quantile_functions_never_fall(a in 0.0001f64..0.9999, b in 0.0001f64..0.9999) {
             let (low, high) = (a.min(b), a.max(b));
             for law in [
-                Law::Uniform { min: ms(1), max: ms(9) },
-                Law::Normal { mean: ms(5), std: ms(3) },
-                Law::Lognormal { median: ms(5), p95: ms(9) },
-                Law::Exponential { mean: ms(5) },
-                Law::Bimodal { low: ms(1), high: ms(9), high_share: 0.1 },
-                Law::Quantiles(vec![(0.2, ms(1)), (0.7, ms(4)), (0.9, ms(4)), (0.95, ms(7))]),
+                Distribution::Uniform { min: ms(1), max: ms(9) },
+                Distribution::Normal { mean: ms(5), std: ms(3) },
+                Distribution::Lognormal { median: ms(5), p95: ms(9) },
+                Distribution::Exponential { mean: ms(5) },
+                Distribution::Bimodal { low: ms(1), high: ms(9), high_share: 0.1 },
+                Distribution::Quantiles(vec![(0.2, ms(1)), (0.7, ms(4)), (0.9, ms(4)), (0.95, ms(7))]),
             ] {
                 prop_assert!(law.at(low) <= law.at(high) && law.at(low) >= 0.0, "{:?}", law);
             }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use hyper::HeaderMap;
 
 use crate::fault::Fault;
-use crate::span::Span;
+use crate::span::HumanDuration;
 
 /// All such headers begin with this.
 const PREFIX: &str = "x-mock-";
@@ -13,9 +13,9 @@ const PREFIX: &str = "x-mock-";
 /// Values that stand in the place of the model's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Overrides {
-    pub(crate) preamble: Option<Span>,
-    pub(crate) ttft: Option<Span>,
-    pub(crate) gap: Option<Span>,
+    pub(crate) preamble: Option<HumanDuration>,
+    pub(crate) ttft: Option<HumanDuration>,
+    pub(crate) gap: Option<HumanDuration>,
     pub(crate) output_tokens: Option<u32>,
     pub(crate) reasoning_tokens: Option<u32>,
     pub(crate) tokens_per_event: Option<u32>,
@@ -111,9 +111,9 @@ mod tests {
             ("x-mock-fault", "cut@5"),
         ]);
         let expected = Overrides {
-            preamble: Some(Span::from_millis(1)),
-            ttft: Some(Span::from_millis(5)),
-            gap: Some(Span::from_nanos(250_000)),
+            preamble: Some(HumanDuration::from_millis(1)),
+            ttft: Some(HumanDuration::from_millis(5)),
+            gap: Some(HumanDuration::from_nanos(250_000)),
             output_tokens: Some(10),
             reasoning_tokens: Some(3),
             tokens_per_event: Some(2),

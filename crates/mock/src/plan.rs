@@ -8,9 +8,9 @@ use crate::ask::Ask;
 use crate::dialect::Dialect;
 use crate::draw::{Draws, Numbers, Purpose};
 use crate::fault::Fault;
-use crate::law::Law;
+use crate::law::Distribution;
 use crate::overrides::Overrides;
-use crate::span::Span;
+use crate::span::HumanDuration;
 use crate::spec::{ModelSpec, Output};
 
 /// What will be answered, and when. All times are nanoseconds from the complete request.
@@ -108,7 +108,7 @@ fn drawn_fault(model: &ModelSpec, draws: Draws) -> Option<Fault> {
 
 fn preamble(model: &ModelSpec, overrides: &Overrides, draws: Draws) -> u64 {
     let drawn = || drawn_time(&model.preamble, &mut draws.numbers(Purpose::Preamble), 1.0);
-    overrides.preamble.map_or_else(drawn, Span::as_nanos)
+    overrides.preamble.map_or_else(drawn, HumanDuration::as_nanos)
 }
 
 fn ttft(
@@ -130,7 +130,7 @@ fn share(tokens: u32, share: f64) -> u32 {
     u32::try_from(whole(f64::from(tokens) * share)).unwrap_or(u32::MAX)
 }
 
-fn drawn_time(law: &Law<Span>, numbers: &mut Numbers, factor: f64) -> u64 {
+fn drawn_time(law: &Distribution<HumanDuration>, numbers: &mut Numbers, factor: f64) -> u64 {
     whole(law.draw(numbers) * factor)
 }
 
@@ -156,7 +156,7 @@ pub(crate) struct Gaps {
 impl Gaps {
     fn new(model: &Arc<ModelSpec>, overrides: &Overrides, draws: Draws) -> Self {
         Self {
-            exact: overrides.gap.map(Span::as_nanos),
+            exact: overrides.gap.map(HumanDuration::as_nanos),
             model: Arc::clone(model),
             numbers: draws.numbers(Purpose::Gap),
         }
@@ -195,9 +195,9 @@ mod tests {
 
     fn timed() -> ModelSpec {
         ModelSpec {
-            ttft: Law::Constant(Span::from_millis(10)),
-            gap: Law::Constant(Span::from_millis(2)),
-            prefill_per_token: Span::from_millis(3),
+            ttft: Distribution::Constant(HumanDuration::from_millis(10)),
+            gap: Distribution::Constant(HumanDuration::from_millis(2)),
+            prefill_per_token: HumanDuration::from_millis(3),
             slowdown: Slowdown { knee: 4, slope: 0.5 },
             ..ModelSpec::default()
         }
@@ -219,9 +219,9 @@ mod tests {
     #[test]
     fn times_asked_for_by_header_are_exact() {
         let overrides = Overrides {
-            ttft: Some(Span::from_millis(5)),
-            gap: Some(Span::from_millis(1)),
-            preamble: Some(Span::from_millis(3)),
+            ttft: Some(HumanDuration::from_millis(5)),
+            gap: Some(HumanDuration::from_millis(1)),
+            preamble: Some(HumanDuration::from_millis(3)),
             ..Overrides::default()
         };
         let mut plan = plan(&timed(), &overrides, 0, 100);
@@ -233,15 +233,20 @@ mod tests {
 
     #[test]
     fn content_never_comes_before_the_preamble() {
-        let model =
-            ModelSpec { preamble: Law::Constant(Span::from_millis(9)), ..ModelSpec::default() };
+        let model = ModelSpec {
+            preamble: Distribution::Constant(HumanDuration::from_millis(9)),
+            ..ModelSpec::default()
+        };
         assert_eq!(plan(&model, &Overrides::default(), 0, 1).ttft, 9_000_000);
     }
 
     #[test]
     fn output_follows_the_request_the_law_the_cap_and_the_header() {
         let default = ModelSpec::default;
-        let law = |tokens| ModelSpec { output: Output::Drawn(Law::Constant(tokens)), ..default() };
+        let law = |tokens| ModelSpec {
+            output: Output::Drawn(Distribution::Constant(tokens)),
+            ..default()
+        };
         let capped = ModelSpec { output_cap: 8, ..default() };
         for (model, header, tokens, finish) in [
             (default(), None, 20, Finish::Stop),

@@ -11,7 +11,7 @@ use crate::exchange::Exchange;
 use crate::reply::{BrokenOff, Paced, Reply, Torn};
 use crate::script::{Ending, Script};
 use crate::service::Served;
-use crate::span::Span;
+use crate::span::HumanDuration;
 use crate::tap::Tap;
 use crate::worker::Worker;
 
@@ -61,7 +61,7 @@ impl Responder {
     }
 
     /// An error answer on purpose.
-    pub(crate) fn fail(self, status: u16, retry_after: Option<Span>) -> Response<Reply> {
+    pub(crate) fn fail(self, status: u16, retry_after: Option<HumanDuration>) -> Response<Reply> {
         let mut response = self.refuse(status, "The mock was asked to answer with this status");
         if let Some(pause) = retry_after {
             let seconds = pause.as_nanos().div_ceil(1_000_000_000);

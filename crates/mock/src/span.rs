@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 /// A length of time in nanoseconds, written with its unit: `350us`, `1.5s`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Span(u64);
+pub struct HumanDuration(u64);
 
 /// Unit names and their lengths in nanoseconds, the longest first.
 const UNITS: [(&str, u64); 6] = [
@@ -20,7 +20,7 @@ const UNITS: [(&str, u64); 6] = [
     ("ns", 1),
 ];
 
-impl Span {
+impl HumanDuration {
     /// No time at all.
     pub const ZERO: Self = Self(0);
 
@@ -45,13 +45,13 @@ impl Span {
 #[error(
     "`{0}` is not a length of time: write a number and a unit (ns, us, ms, s, m, h), like `350us` or `1.5s`"
 )]
-pub struct ParseSpanError(String);
+pub struct ParseDurationError(String);
 
-impl FromStr for Span {
-    type Err = ParseSpanError;
+impl FromStr for HumanDuration {
+    type Err = ParseDurationError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        parse(text.trim()).ok_or_else(|| ParseSpanError(text.to_owned()))
+        parse(text.trim()).ok_or_else(|| ParseDurationError(text.to_owned()))
     }
 }
 
@@ -61,19 +61,19 @@ impl FromStr for Span {
     clippy::cast_sign_loss,
     reason = "the number has no sign, and its size is checked"
 )]
-fn parse(text: &str) -> Option<Span> {
+fn parse(text: &str) -> Option<HumanDuration> {
     if text == "0" {
-        return Some(Span::ZERO);
+        return Some(HumanDuration::ZERO);
     }
     let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);
     let plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let size = UNITS.iter().find(|(name, _)| *name == unit)?.1;
     let nanos = number.parse::<f64>().ok().filter(|_| plain)? * size as f64;
-    (nanos < u64::MAX as f64).then(|| Span(nanos.round() as u64))
+    (nanos < u64::MAX as f64).then(|| HumanDuration(nanos.round() as u64))
 }
 
 /// Writes the length in the largest unit in which it is a whole number, so that it reads back exactly.
-impl fmt::Display for Span {
+impl fmt::Display for HumanDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = |&&(_, size): &&(&str, u64)| self.0 >= size && self.0.is_multiple_of(size);
         match UNITS.iter().find(whole) {
@@ -83,13 +83,13 @@ impl fmt::Display for Span {
     }
 }
 
-impl Serialize for Span {
+impl Serialize for HumanDuration {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Span {
+impl<'de> Deserialize<'de> for HumanDuration {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(SpanVisitor)
     }
@@ -98,25 +98,25 @@ impl<'de> Deserialize<'de> for Span {
 struct SpanVisitor;
 
 impl Visitor<'_> for SpanVisitor {
-    type Value = Span;
+    type Value = HumanDuration;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a length of time with its unit, like `350us` or `1.5s`")
     }
 
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Span, E> {
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<HumanDuration, E> {
         text.parse().map_err(E::custom)
     }
 
     /// Zero is the one length that needs no unit.
-    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Span, E> {
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<HumanDuration, E> {
         let refuse = || E::invalid_value(Unexpected::Unsigned(number), &self);
-        if number == 0 { Ok(Span::ZERO) } else { Err(refuse()) }
+        if number == 0 { Ok(HumanDuration::ZERO) } else { Err(refuse()) }
     }
 
-    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Span, E> {
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<HumanDuration, E> {
         let refuse = || E::invalid_value(Unexpected::Signed(number), &self);
-        if number == 0 { Ok(Span::ZERO) } else { Err(refuse()) }
+        if number == 0 { Ok(HumanDuration::ZERO) } else { Err(refuse()) }
     }
 }
 
@@ -135,7 +135,7 @@ mod tests {
             ("7ns", 7, "7ns"),
             ("0", 0, "0s"),
         ] {
-            let span: Span = text.parse().unwrap();
+            let span: HumanDuration = text.parse().unwrap();
             assert_eq!((span.as_nanos(), span.to_string().as_str()), (nanos, written), "{text}");
         }
     }
@@ -143,15 +143,18 @@ mod tests {
     #[test]
     fn a_number_without_a_unit_or_with_nonsense_is_refused() {
         for text in ["", "10", "ms", "-5ms", "1e3s", "5 ms x", "1..5s", "5parsec", "infs", "nans"] {
-            assert!(text.parse::<Span>().is_err(), "{text}");
+            assert!(text.parse::<HumanDuration>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn a_file_may_leave_the_unit_off_for_zero_alone() {
-        assert_eq!(serde_json::from_str::<Span>("0").unwrap(), Span::ZERO);
-        assert_eq!(serde_json::from_str::<Span>("\"3ms\"").unwrap(), Span::from_millis(3));
-        let error = serde_json::from_str::<Span>("3").unwrap_err().to_string();
+        assert_eq!(serde_json::from_str::<HumanDuration>("0").unwrap(), HumanDuration::ZERO);
+        assert_eq!(
+            serde_json::from_str::<HumanDuration>("\"3ms\"").unwrap(),
+            HumanDuration::from_millis(3)
+        );
+        let error = serde_json::from_str::<HumanDuration>("3").unwrap_err().to_string();
         assert!(error.contains("with its unit"), "{error}");
     }
 }

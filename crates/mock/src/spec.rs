@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::MockError;
 use crate::fault::Fault;
-use crate::law::{Law, Quantity};
-use crate::span::Span;
+use crate::law::{Distribution, Quantity};
+use crate::span::HumanDuration;
 
 /// The configuration of a mock, YAML or JSON. Everything has a default; unknown keys are errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub struct MockConfig {
     pub workers: u16,
     /// How long before a deadline a worker stops sleeping and spins; `0` never spins. Spinning buys
     /// some microseconds of precision for a busy core.
-    pub spin: Span,
+    pub spin: HumanDuration,
     /// The key that API requests must bring, as `Authorization: Bearer KEY` or `x-api-key: KEY`.
     pub api_key: Option<String>,
     /// The ground-truth log.
@@ -30,7 +30,7 @@ pub struct MockConfig {
     /// Does the log keep the first 60 characters of each prompt?
     pub log_text: bool,
     /// How long requests in flight may still take at shutdown.
-    pub drain: Span,
+    pub drain: HumanDuration,
     /// The models that `GET /v1/models` lists, by name. What an entry leaves out takes the built-in
     /// default; YAML's `<<: *anchor` shares settings between entries.
     pub models: BTreeMap<String, ModelSpec>,
@@ -43,12 +43,12 @@ impl Default for MockConfig {
         Self {
             seed: 0,
             workers: 1,
-            spin: Span::ZERO,
+            spin: HumanDuration::ZERO,
             api_key: None,
             log: LogTarget::None,
             log_capacity: 1_000_000,
             log_text: false,
-            drain: Span::from_millis(1_000),
+            drain: HumanDuration::from_millis(1_000),
             models: BTreeMap::new(),
             other_models: ModelSpec::default(),
         }
@@ -73,13 +73,13 @@ pub enum LogTarget {
 #[serde(default, deny_unknown_fields)]
 pub struct ModelSpec {
     /// From the complete request to the response's head and the events without content.
-    pub preamble: Law<Span>,
+    pub preamble: Distribution<HumanDuration>,
     /// From the complete request to the first content event; never less than `preamble`.
-    pub ttft: Law<Span>,
+    pub ttft: Distribution<HumanDuration>,
     /// Between consecutive content events.
-    pub gap: Law<Span>,
+    pub gap: Distribution<HumanDuration>,
     /// Added to `ttft` for each input token.
-    pub prefill_per_token: Span,
+    pub prefill_per_token: HumanDuration,
     /// Stretches waits when many requests are in flight.
     pub slowdown: Slowdown,
     /// Output tokens of an answer.
@@ -105,10 +105,10 @@ pub struct ModelSpec {
 impl Default for ModelSpec {
     fn default() -> Self {
         Self {
-            preamble: Law::Constant(Span::ZERO),
-            ttft: Law::Constant(Span::ZERO),
-            gap: Law::Constant(Span::ZERO),
-            prefill_per_token: Span::ZERO,
+            preamble: Distribution::Constant(HumanDuration::ZERO),
+            ttft: Distribution::Constant(HumanDuration::ZERO),
+            gap: Distribution::Constant(HumanDuration::ZERO),
+            prefill_per_token: HumanDuration::ZERO,
             slowdown: Slowdown::default(),
             output: Output::default(),
             default_output: 64,
@@ -153,7 +153,7 @@ pub enum Output {
     /// As many as the request allows: `output: from_request`.
     FromRequest(FromRequest),
     /// Drawn, and cut off where the request allows fewer.
-    Drawn(Law<u32>),
+    Drawn(Distribution<u32>),
 }
 
 /// The word `from_request`.
@@ -233,7 +233,7 @@ impl ModelSpec {
     }
 }
 
-fn check_law<T: Quantity>(law: &Law<T>, path: &str, key: &str, found: &mut Vec<String>) {
+fn check_law<T: Quantity>(law: &Distribution<T>, path: &str, key: &str, found: &mut Vec<String>) {
     found.extend(law.fault().map(|fault| format!("{path}.{key}: {fault}")));
 }
 
@@ -269,8 +269,11 @@ mod tests {
     fn output_is_a_word_a_number_or_a_distribution() {
         let read = |text: &str| MockConfig::from_yaml(&format!("other_models: {{output: {text}}}"));
         assert_eq!(read("from_request").unwrap().other_models.output, Output::default());
-        assert_eq!(read("7").unwrap().other_models.output, Output::Drawn(Law::Constant(7)));
-        let law = Law::Exponential { mean: 50 };
+        assert_eq!(
+            read("7").unwrap().other_models.output,
+            Output::Drawn(Distribution::Constant(7))
+        );
+        let law = Distribution::Exponential { mean: 50 };
         assert_eq!(
             read("{exponential: {mean: 50}}").unwrap().other_models.output,
             Output::Drawn(law)

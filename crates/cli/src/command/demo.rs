@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use plimsoll_gateway::{Gateway, Persona, Spec};
+use plimsoll_gateway_server::{Gateway, Persona, Spec};
 use plimsoll_mock::Mock;
 use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
 

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use anyhow::{Context as _, Result};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueHint};
-use plimsoll_gateway::{Gateway, GatewayError, PERSONAS, Persona, Spec};
+use plimsoll_gateway_server::{Gateway, GatewayError, PERSONAS, Persona, Spec};
 
 use crate::console;
 use crate::descriptors::Descriptors;

@@ -7,7 +7,9 @@ use std::sync::mpsc;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
-use plimsoll_mock::{Law, LogTarget, Mock, MockConfig, ModelSpec, Output, Span, Stats};
+use plimsoll_mock::{
+    Distribution, HumanDuration, LogTarget, Mock, MockConfig, ModelSpec, Output, Stats,
+};
 
 use crate::console;
 use crate::descriptors::Descriptors;
@@ -37,10 +39,10 @@ pub(crate) struct Flags {
     config: Option<PathBuf>,
     /// Time to the first token of every model: a length of time, or a distribution
     #[arg(long, value_name = "TIME", value_parser = times)]
-    ttft: Option<Law<Span>>,
+    ttft: Option<Distribution<HumanDuration>>,
     /// Time between tokens of every model: a length of time, or a distribution
     #[arg(long, value_name = "TIME", value_parser = times)]
-    gap: Option<Law<Span>>,
+    gap: Option<Distribution<HumanDuration>>,
     /// Output tokens of every answer, where the request allows as many
     #[arg(long, value_name = "N")]
     tokens: Option<u32>,
@@ -105,7 +107,9 @@ impl Flags {
     fn shape(&self, model: &mut ModelSpec) {
         self.ttft.iter().for_each(|ttft| model.ttft = ttft.clone());
         self.gap.iter().for_each(|gap| model.gap = gap.clone());
-        self.tokens.iter().for_each(|&tokens| model.output = Output::Drawn(Law::Constant(tokens)));
+        self.tokens
+            .iter()
+            .for_each(|&tokens| model.output = Output::Drawn(Distribution::Constant(tokens)));
     }
 }
 
@@ -115,7 +119,7 @@ fn resolve(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// A law as the configuration writes it.
-fn times(text: &str) -> Result<Law<Span>, String> {
+fn times(text: &str) -> Result<Distribution<HumanDuration>, String> {
     let config = MockConfig::from_yaml(&format!("other_models:\n  ttft: {text}"));
     config.map(|config| config.other_models.ttft).map_err(|_| {
         "write a length of time, like `40ms`, or a distribution, like `{lognormal: {median: 40ms, p95: 90ms}}`"
@@ -165,8 +169,11 @@ mod tests {
 
     #[test]
     fn a_time_is_a_length_or_a_distribution() {
-        assert_eq!(times("40ms"), Ok(Law::Constant(Span::from_millis(40))));
-        let uniform = Law::Uniform { min: Span::from_millis(1), max: Span::from_millis(2) };
+        assert_eq!(times("40ms"), Ok(Distribution::Constant(HumanDuration::from_millis(40))));
+        let uniform = Distribution::Uniform {
+            min: HumanDuration::from_millis(1),
+            max: HumanDuration::from_millis(2),
+        };
         assert_eq!(times("{uniform: {min: 1ms, max: 2ms}}"), Ok(uniform));
         for text in ["", "40", "fast", "{uniform: {min: 2ms, max: 1ms}}", "1ms\n  gap: 2ms\n- x"] {
             assert!(times(text).is_err(), "{text}");
@@ -178,7 +185,7 @@ mod tests {
         let flags = Flags {
             addr: SocketAddr::from(([127, 0, 0, 1], 0)),
             config: None,
-            ttft: Some(Law::Constant(Span::from_millis(7))),
+            ttft: Some(Distribution::Constant(HumanDuration::from_millis(7))),
             gap: None,
             tokens: Some(3),
             seed: Some(9),
@@ -188,8 +195,8 @@ mod tests {
         let (config, default) = (flags.config().unwrap(), everyday().unwrap());
         assert_eq!((config.seed, config.workers), (9, default.workers));
         for model in config.models.values().chain([&config.other_models]) {
-            assert_eq!(model.ttft, Law::Constant(Span::from_millis(7)));
-            assert_eq!(model.output, Output::Drawn(Law::Constant(3)));
+            assert_eq!(model.ttft, Distribution::Constant(HumanDuration::from_millis(7)));
+            assert_eq!(model.output, Output::Drawn(Distribution::Constant(3)));
         }
         assert_eq!(config.other_models.gap, default.other_models.gap);
     }

@@ -8,7 +8,9 @@ use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand, ValueHint};
 use plimsoll_engine::Control;
 use plimsoll_measure::Nanos;
-use plimsoll_suite::{Order, Outcome, Report, Suite, SuiteError, Target, become_child};
+use plimsoll_suite::{
+    ExternalTarget, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome, become_child,
+};
 
 use crate::console;
 use crate::descriptors::Descriptors;
@@ -43,7 +45,7 @@ pub(crate) enum Which {
     /// Bare against all layers, each layer's cost, the full stack, cache, streams, request log, stores
     #[command(after_help = AFTER)]
     Layers(Flags),
-    /// Policy enforcement at rising rates, cold and warm, with every verdict checked
+    /// Policy enforcement at rising rates, cold and warm, with every policy decision checked
     #[command(after_help = AFTER)]
     Policy(Flags),
     /// A closed loop on /metrics: moderate (100 connections, 30 s) and extreme (200, 60 s)
@@ -180,10 +182,10 @@ fn conclude(report: &Report, folder: &Folder, allow_invalid: bool) -> Result<Exi
     folder.write("report.txt", report.text(WIDTH).as_bytes())?;
     console::print_line(&format!("\nfiles: {}", folder.path().display()))?;
     Ok(match report.outcome(allow_invalid) {
-        Outcome::Pass => Exit::Pass,
-        Outcome::Fail => Exit::Fail,
-        Outcome::Invalid => Exit::Invalid,
-        Outcome::Interrupted => Exit::Interrupted,
+        SuiteOutcome::Pass => Exit::Pass,
+        SuiteOutcome::Fail => Exit::Fail,
+        SuiteOutcome::Invalid => Exit::Invalid,
+        SuiteOutcome::Interrupted => Exit::Interrupted,
     })
 }
 
@@ -197,11 +199,11 @@ impl Flags {
         folder: &Folder,
         descriptors: Option<Descriptors>,
         started: String,
-    ) -> Result<Order> {
+    ) -> Result<SuiteOptions> {
         if self.size_for.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
             bail!(Usage("--size-for: give a number of requests per second above 0".to_owned()));
         }
-        Ok(Order {
+        Ok(SuiteOptions {
             exe: env::current_exe().context("cannot find this binary")?,
             target: self.target.as_deref().map(|url| self.target(url)),
             quick: self.quick,
@@ -220,8 +222,8 @@ impl Flags {
         })
     }
 
-    fn target(&self, url: &str) -> Target {
-        Target {
+    fn target(&self, url: &str) -> ExternalTarget {
+        ExternalTarget {
             url: url.trim_end_matches('/').to_owned(),
             key: self.vk.clone().or_else(|| env::var("PLIMSOLL_KEY").ok()),
             headers: self.headers.clone(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use plimsoll_engine::Run;
-use plimsoll_metrics::{Band, RunFacts, Threshold};
+use plimsoll_metrics::{Band, RunMetadata, Threshold};
 use plimsoll_profile::Plan;
 use serde::{Deserialize, Serialize};
 
@@ -19,11 +19,11 @@ struct NewPlan<'a> {
     /// Shards of one run have the same.
     schedule_fingerprint: String,
     plan: &'a Plan,
-    facts: &'a RunFacts,
+    facts: &'a RunMetadata,
 }
 
 /// Writes the plan of a run that is about to begin. The plan itself shows no credentials.
-pub(crate) fn store_plan(folder: &Folder, run: &Run, facts: &RunFacts) -> Result<()> {
+pub(crate) fn store_plan(folder: &Folder, run: &Run, facts: &RunMetadata) -> Result<()> {
     let plan = NewPlan {
         schema: SCHEMA,
         schedule_fingerprint: format!("{:016x}", run.schedule_fingerprint()),
@@ -41,7 +41,7 @@ pub(crate) struct StoredPlan {
     schema: String,
     plan: Intent,
     /// Names, stages, targets, the machine.
-    pub(crate) facts: RunFacts,
+    pub(crate) facts: RunMetadata,
 }
 
 #[derive(Debug, Deserialize)]

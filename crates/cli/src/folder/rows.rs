@@ -5,8 +5,8 @@ use std::io::{self, Write as _};
 
 use anyhow::{Context as _, Result};
 use plimsoll_engine::{SampleBatch, SampleSink};
-use plimsoll_measure::{LaneId, Moment, Sample, ScenarioId, Seed, StageId};
-use plimsoll_metrics::RunFacts;
+use plimsoll_measure::{Moment, Sample, ScenarioId, Seed, StageId, TargetId};
+use plimsoll_metrics::RunMetadata;
 use plimsoll_report::{RowContext, RowNames, write_row};
 use plimsoll_workload::{conversation_id, request_id};
 
@@ -18,14 +18,14 @@ use super::{Folder, file};
 /// at most the last is complete.
 pub(crate) struct RowFile {
     file: File,
-    facts: RunFacts,
+    facts: RunMetadata,
     names: Names,
     lines: Vec<u8>,
 }
 
 impl RowFile {
     /// Makes the file: before the load, so that an error is known before the load.
-    pub(crate) fn create(folder: &Folder, facts: RunFacts) -> Result<Self> {
+    pub(crate) fn create(folder: &Folder, facts: RunMetadata) -> Result<Self> {
         let path = folder.path().join(file::ROWS);
         let file =
             File::create_new(&path).with_context(|| format!("cannot write {}", path.display()))?;
@@ -58,17 +58,17 @@ impl SampleSink for RowFile {
     }
 }
 
-/// What a row says of stage, scenario and lane: made once for each combination.
+/// What a row says of stage, scenario and target: made once for each combination.
 #[derive(Default)]
 struct Names {
-    known: Vec<((StageId, ScenarioId, LaneId), RowNames)>,
+    known: Vec<((StageId, ScenarioId, TargetId), RowNames)>,
     /// Where the last row's are.
     last: usize,
 }
 
 impl Names {
-    fn of(&mut self, sample: &Sample, facts: &RunFacts) -> &RowNames {
-        let key = (sample.stage, sample.scenario, sample.lane);
+    fn of(&mut self, sample: &Sample, facts: &RunMetadata) -> &RowNames {
+        let key = (sample.stage, sample.scenario, sample.target);
         if self.known.get(self.last).is_none_or(|known| known.0 != key) {
             self.last = match self.known.binary_search_by_key(&key, |known| known.0) {
                 Ok(place) => place,
@@ -82,12 +82,12 @@ impl Names {
     }
 }
 
-fn names(sample: &Sample, facts: &RunFacts) -> RowNames {
+fn names(sample: &Sample, facts: &RunMetadata) -> RowNames {
     let scenario = sample.scenario.index();
     RowNames::new(
         facts.scenarios.get(scenario).map_or("", String::as_str),
         facts.expectations.get(scenario).and_then(|expected| expected.category.as_deref()),
-        facts.lanes.get(sample.lane.index()).map_or("", |lane| &lane.name),
+        facts.targets.get(sample.target.index()).map_or("", |target| &target.name),
         facts.stages.get(sample.stage.index()).map_or("", |stage| &stage.name),
     )
 }

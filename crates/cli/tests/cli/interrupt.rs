@@ -5,7 +5,7 @@ use std::process::Child;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use plimsoll_metrics::{Ended, Validity};
+use plimsoll_metrics::{RunEnd, Validity};
 use plimsoll_report::{parse_row, read_json};
 
 use crate::bench::{Bench, FAST, Ran};
@@ -28,7 +28,7 @@ fn the_first_signal_ends_the_run_in_good_order() {
         let ran = end(child).expect(130);
         assert!(ran.stdout.contains("Accounting"), "{}", ran.stdout);
         let summary = bench.summary();
-        assert_eq!(summary.run.ended, Ended::Interrupted);
+        assert_eq!(summary.run.ended, RunEnd::Interrupted);
         assert!(summary.accounting().balanced() && summary.accounting().completed > 30);
         assert!(summary.stages[0].duration_s < 50.0, "{:?}", summary.stages);
         for file in ["report.txt", "report.csv", "metrics.prom", "plan.json", "results.jsonl"] {
@@ -75,7 +75,7 @@ fn a_killed_run_leaves_whole_lines_of_which_a_report_is_made() {
     let json = bench.plimsoll(&["report", folder, "--format", "json"]).expect(0).stdout;
     let summary = read_json(json.as_bytes()).unwrap();
     assert_eq!(summary.accounting().scheduled, rows);
-    assert_eq!(summary.run.ended, Ended::Unfinished);
+    assert_eq!(summary.run.ended, RunEnd::Unfinished);
     assert!(matches!(summary.validity, Validity::Invalid(_)));
     let shown = bench.plimsoll(&["report", folder]).expect(0).stdout;
     assert!(shown.contains("rebuilt from results.jsonl"), "{shown}");

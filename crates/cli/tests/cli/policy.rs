@@ -1,4 +1,4 @@
-//! Expected verdicts, bands and watched processes, against a gateway whose own log is the truth.
+//! Expected policy decisions, bands and watched processes, against a gateway whose own log is the truth.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::fs;
 use plimsoll_metrics::{BandLevel, Judgement, RunSummary};
 use plimsoll_profile::{Environment, Overrides, Profile, Purpose, load};
 use plimsoll_report::{parse_row, read_json};
-use plimsoll_workload::{Content, Decision};
+use plimsoll_workload::{Content, ExpectedDecision};
 
 use crate::bench::{Bench, FAST, Ran};
 use crate::gatekeeper::{Gatekeeper, Manner};
@@ -24,7 +24,7 @@ const WORDS: [&str; 9] = [
     "GRANT ALL",
 ];
 
-/// Category, expected and actual verdict.
+/// Category, expected and actual policy decision.
 type Matrix = BTreeMap<(String, String, String), u64>;
 
 fn run(bench: &Bench, gate: &Gatekeeper, args: &[&str]) -> Ran {
@@ -46,7 +46,8 @@ fn truth(name: &str, gate: &Gatekeeper) -> Matrix {
         };
         let of: Vec<_> = plan.scenarios.iter().filter(|s| says(&s.content)).collect();
         assert_eq!(of.len(), 1, "{body}");
-        let expected = if of[0].expect == Some(Decision::Block) { "block" } else { "allow" };
+        let expected =
+            if of[0].expect == Some(ExpectedDecision::Block) { "block" } else { "allow" };
         let actual = if blocked { "block" } else { "allow" };
         let key = (of[0].category.clone().unwrap(), expected.to_owned(), actual.to_owned());
         *matrix.entry(key).or_default() += 1;
@@ -57,7 +58,7 @@ fn truth(name: &str, gate: &Gatekeeper) -> Matrix {
 fn measured(summary: &RunSummary) -> Matrix {
     let mut matrix = Matrix::new();
     for group in &summary.by_category {
-        for (expected, row) in &group.verdicts {
+        for (expected, row) in &group.policy_decisions {
             for (actual, count) in row {
                 let category = group.category.clone().unwrap();
                 matrix.insert((category, expected.clone(), actual.clone()), *count);
@@ -144,7 +145,7 @@ fn a_policy_that_is_off_fails_its_thresholds_and_is_critical() {
 #[test]
 fn verdicts_are_read_from_the_body_where_the_profile_says_so_and_survive_a_rebuild() {
     let (bench, gate) = (Bench::with(FAST), Gatekeeper::spawn(&WORDS, Manner::Body));
-    let sign = "verdict={block: {status: [200, 403], body_contains: '\"blocked\":true'}}";
+    let sign = "policy_decision={block: {status: [200, 403], body_contains: '\"blocked\":true'}}";
     let args = [&["policy", "--stages", "@200:1s", "--set", sign], &BOUNDS[..]].concat();
     run(&bench, &gate, &args).expect(0);
     let (folder, summary, truth) = (bench.only_run(), bench.summary(), truth("policy", &gate));
@@ -157,7 +158,8 @@ fn verdicts_are_read_from_the_body_where_the_profile_says_so_and_survive_a_rebui
     let lines = rows.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let mut by_rows = Matrix::new();
     for row in lines.map(|line| parse_row(line).unwrap()) {
-        let words = [row.expected.unwrap().name(), row.verdict.unwrap().name()].map(str::to_owned);
+        let words =
+            [row.expected.unwrap().name(), row.policy_decision.unwrap().name()].map(str::to_owned);
         let [expected, actual] = words;
         *by_rows.entry((row.category.unwrap(), expected, actual)).or_default() += 1;
     }
@@ -176,7 +178,7 @@ fn what_is_wrong_with_expectations_is_said_before_the_load() {
     let (bench, gate) = (Bench::with(FAST), Gatekeeper::spawn(&[], Manner::Status));
     for (set, says) in [
         ("expect=maybe", "expect"),
-        ("verdict={block: {}}", "asks for nothing"),
+        ("policy_decision={block: {}}", "asks for nothing"),
         ("bands={block_rate: ['>=10%']}", "no second bound"),
         ("bands={nonsense: ['>=10%|5%']}", "unknown metric"),
         ("labels={stage: x}", "own"),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 
-use plimsoll_metrics::Ended;
+use plimsoll_metrics::RunEnd;
 use plimsoll_report::parse_row;
 
 use crate::bench::{Bench, FAST, command, summary};
@@ -36,7 +36,7 @@ fn a_run_that_keeps_its_thresholds_passes_and_leaves_every_file() {
     let summary = summary(&run);
     let accounting = summary.accounting();
     assert!(accounting.balanced() && summary.validity.is_valid(), "{accounting}");
-    assert_eq!(summary.run.ended, Ended::Complete);
+    assert_eq!(summary.run.ended, RunEnd::Complete);
     // The mock's own count: the load, and one probe.
     assert_eq!(bench.mock.stats().requests, accounting.scheduled - accounting.never_sent + 1);
     let notes = summary.notes.join("\n");
@@ -56,7 +56,9 @@ fn there_is_one_row_for_each_request_with_the_ids_that_the_target_saw() {
         .collect();
     let summary = bench.summary();
     assert_eq!(rows.len() as u64, summary.accounting().scheduled);
-    assert!(rows.iter().all(|row| row.stage == "@100:500ms" && row.lane == summary.lanes[0].name));
+    assert!(
+        rows.iter().all(|row| row.stage == "@100:500ms" && row.target == summary.targets[0].name)
+    );
     let seen: HashSet<_> =
         bench.mock.take_log().into_iter().filter_map(|record| record.request_id).collect();
     let sent: HashSet<_> = rows.iter().map(|row| row.request_id.clone()).collect();

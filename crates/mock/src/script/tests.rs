@@ -4,9 +4,9 @@ use super::*;
 use crate::ask::Ask;
 use crate::dialect::Dialect;
 use crate::draw::Draws;
-use crate::law::Law;
+use crate::law::Distribution;
 use crate::overrides::{Overrides, Wish};
-use crate::span::Span;
+use crate::span::HumanDuration;
 use crate::spec::ModelSpec;
 
 const MS: u64 = 1_000_000;
@@ -16,9 +16,9 @@ fn script(fault: Option<&str>, tokens_per_event: u32) -> Script {
     let body = br#"{"model":"m","messages":[],"max_tokens":6}"#;
     let ask = Ask::parse(Dialect::OpenaiChat, body).unwrap();
     let model = Arc::new(ModelSpec {
-        preamble: Law::Constant(Span::from_millis(2)),
-        ttft: Law::Constant(Span::from_millis(20)),
-        gap: Law::Constant(Span::from_millis(5)),
+        preamble: Distribution::Constant(HumanDuration::from_millis(2)),
+        ttft: Distribution::Constant(HumanDuration::from_millis(20)),
+        gap: Distribution::Constant(HumanDuration::from_millis(5)),
         tokens_per_event,
         ..ModelSpec::default()
     });

@@ -84,13 +84,13 @@ impl Added {
     pub(super) fn text(&self) -> String {
         let (low, high) = (self.differences.first(), self.differences.last());
         let (low, high) = (low.copied().unwrap_or(0.0), high.copied().unwrap_or(0.0));
-        let verdict = if low > 0.0 {
+        let added = if low > 0.0 {
             format!("adds {:.0} us to the {:.0} us", middle(&self.differences), self.direct)
         } else {
             format!("adds nothing that can be told from noise to the {:.0} us", self.direct)
         };
         format!(
-            "\nWhat the gateway adds: with one client, it {verdict} that the provider alone takes \
+            "\nWhat the gateway adds: with one client, it {added} that the provider alone takes \
              (medians; {} windows of each in turn, differences from {low:.0} to {high:.0} us).\n",
             self.differences.len(),
         )

@@ -1,0 +1,158 @@
+//! What determines an answer, as canonical bytes for a digest.
+//!
+//! Two requests have the same bytes exactly if they ask the same of the same endpoint: the order of
+//! members, white space and the way a string is escaped do not matter; a member that is null is one that
+//! is absent; numbers are compared by their text (`1` and `1.0` differ: a miss, never a wrong hit).
+//!
+//! In the key: endpoint, model, whether a stream is wanted (and then `stream_options`, since they change
+//! the events), and every other member, known or not. Not in the key: `user`, `metadata`,
+//! `safety_identifier` and `prompt_cache_key`, which say who asks. The tenant is the caller's business:
+//! it feeds its name to the digest first. A temperature above zero is cached like any other value; which
+//! requests bypass the cache is the gateway's decision.
+
+use std::fmt;
+
+use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::depth;
+use crate::dialect::Endpoint;
+use crate::error::DialectError;
+use crate::wire::{Str, utf8};
+
+/// Stands first in all bytes; changed whenever the meaning of the others changes.
+const VERSION: &[u8] = b"plimsoll-answer-1\0";
+
+/// Members of the outermost object that say who asks, not what.
+const WHO: [&str; 4] = ["user", "metadata", "safety_identifier", "prompt_cache_key"];
+
+/// Writes the canonical bytes of a request to a sink, for instance to SHA-256. The bytes are never put
+/// together in memory; one list of members is allocated per call.
+///
+/// # Errors
+/// As [`RequestView::read`](crate::RequestView::read): not UTF-8, nested too deeply, or not a JSON object.
+pub fn write_cache_key(
+    endpoint: Endpoint,
+    body: &[u8],
+    mut sink: impl FnMut(&[u8]),
+) -> Result<(), DialectError> {
+    let body = utf8(body)?;
+    depth::check(body.as_bytes())?;
+    sink(VERSION);
+    sink(endpoint.path().as_bytes());
+    let mut canon = Canon { members: Vec::with_capacity(32), sink: &mut sink };
+    canon.request(body).map_err(|error| DialectError::Malformed(error.to_string()))
+}
+
+/// Writes values. Each begins with a letter for its type and is told apart from what follows by its
+/// length or its end mark, so that different values have different bytes.
+struct Canon<'s, 'a> {
+    /// The members of all objects that are being written; each object sorts its own at the end.
+    members: Vec<(Str<'a>, &'a RawValue)>,
+    sink: &'s mut dyn FnMut(&[u8]),
+}
+
+impl<'a> Canon<'_, 'a> {
+    fn request(&mut self, body: &'a str) -> Result<(), serde_json::Error> {
+        let mut reader = serde_json::Deserializer::from_str(body);
+        reader.deserialize_map(Gather(&mut self.members))?;
+        reader.end()?;
+        let stream =
+            self.members.iter().any(|(name, value)| &**name == "stream" && value.get() == "true");
+        (self.sink)(if stream { b"stream" } else { b"whole" });
+        self.members.retain(|(name, value)| {
+            let how = &**name == "stream" || (&**name == "stream_options" && !stream);
+            !(how || WHO.contains(&&**name) || value.get() == "null")
+        });
+        self.object_from(0)
+    }
+
+    fn value(&mut self, raw: &'a RawValue) -> Result<(), serde_json::Error> {
+        let text = raw.get();
+        match text.as_bytes().first() {
+            Some(b'{') => {
+                let start = self.members.len();
+                let gather = Gather(&mut self.members);
+                serde_json::Deserializer::from_str(text).deserialize_map(gather)?;
+                self.object_from(start)
+            }
+            Some(b'[') => {
+                (self.sink)(b"[");
+                serde_json::Deserializer::from_str(text).deserialize_seq(Items(self))?;
+                (self.sink)(b"]");
+                Ok(())
+            }
+            Some(b'"') => {
+                let text: Str<'a> = serde_json::from_str(text)?;
+                self.sized(b's', &text);
+                Ok(())
+            }
+            _ => {
+                self.sized(b'n', text);
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes the members from `start` on as an object and forgets them.
+    fn object_from(&mut self, start: usize) -> Result<(), serde_json::Error> {
+        let end = self.members.len();
+        self.members[start..].sort_by(|a, b| a.0.0.cmp(&b.0.0));
+        (self.sink)(b"{");
+        for at in start..end {
+            let member = &mut self.members[at];
+            let (name, value) = (std::mem::take(&mut member.0), member.1);
+            self.sized(b'k', &name);
+            self.value(value)?;
+        }
+        (self.sink)(b"}");
+        self.members.truncate(start);
+        Ok(())
+    }
+
+    fn sized(&mut self, letter: u8, text: &str) {
+        let mut head = [letter; 9];
+        head[1..].copy_from_slice(&(text.len() as u64).to_le_bytes());
+        (self.sink)(&head);
+        (self.sink)(text.as_bytes());
+    }
+}
+
+/// Adds an object's members to a list.
+struct Gather<'s, 'a>(&'s mut Vec<(Str<'a>, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Visitor<'de> for Gather<'_, 'a> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(member) = map.next_entry::<Str<'de>, &'de RawValue>()? {
+            self.0.push(member);
+        }
+        Ok(())
+    }
+}
+
+/// Writes an array's items as they come.
+struct Items<'c, 's, 'a>(&'c mut Canon<'s, 'a>);
+
+impl<'de: 'a, 'a> Visitor<'de> for Items<'_, '_, 'a> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while let Some(item) = items.next_element::<&'de RawValue>()? {
+            self.0.value(item).map_err(serde::de::Error::custom)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

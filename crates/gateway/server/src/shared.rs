@@ -1,0 +1,102 @@
+//! What all workers share.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use plimsoll_gateway_store::{Backend, FailureMode, RedisSettings, Sizes};
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+
+use crate::books::Books;
+use crate::config::{Config, Source};
+use crate::error::GatewayError;
+use crate::meters::Meters;
+use crate::spec::{FailureMode as Loss, Spec};
+
+/// What all workers share.
+pub(crate) struct Shared {
+    pub(crate) config: Arc<ArcSwap<Config>>,
+    pub(crate) meters: Meters,
+    pub(crate) backend: Backend,
+    pub(crate) books: Books,
+    pub(crate) tls: Option<TlsAcceptor>,
+    /// Makes the request ids of this process different from another's.
+    pub(crate) salt: u64,
+    /// Tells the first worker of a new configuration.
+    pub(crate) reloaded: watch::Sender<()>,
+    source: Source,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("config", &self.config.load().name).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(spec: &Spec, source: Source) -> Result<Self, GatewayError> {
+        let config = Config::new(spec)?;
+        let meters = Meters::new();
+        meters.layers(&config.layers);
+        Ok(Self {
+            config: Arc::new(ArcSwap::from_pointee(config)),
+            meters,
+            backend: backend(spec)?,
+            books: Books::open(spec)?,
+            tls: spec.tls.as_ref().map(crate::tls::acceptor).transpose()?,
+            salt: crate::clock::unix_ms().wrapping_mul(0x9e37_79b9)
+                ^ u64::from(std::process::id()) << 40,
+            reloaded: watch::channel(()).0,
+            source,
+        })
+    }
+
+    /// Reads the configuration's file again and puts it in force; one that is wrong changes nothing.
+    pub(crate) fn reload(&self) -> Result<Arc<Config>, GatewayError> {
+        let Source::File(path) = &self.source else {
+            return Err(GatewayError::Config(vec![
+                "this gateway was not started from a file: there is nothing to read again"
+                    .to_owned(),
+            ]));
+        };
+        let config = Arc::new(Config::new(&Spec::open(path)?)?);
+        self.meters.layers(&config.layers);
+        self.config.store(Arc::clone(&config));
+        self.reloaded.send_replace(());
+        Ok(config)
+    }
+
+    /// Brings the gauges up to date.
+    pub(crate) fn gauge(&self) {
+        self.meters.store_errors(self.backend.errors());
+        if let Some(stats) = self.books.stats() {
+            let states = [
+                ("accepted", stats.accepted),
+                ("written", stats.written),
+                ("dropped", stats.dropped.total()),
+                ("queued", stats.queued),
+            ];
+            for (state, rows) in states {
+                self.meters.audit(state, rows);
+            }
+        }
+    }
+
+    /// Writes out what is still to be written.
+    pub(crate) fn close(&self) {
+        self.books.close();
+    }
+}
+
+fn backend(spec: &Spec) -> Result<Backend, GatewayError> {
+    let Some(url) = &spec.store.redis else {
+        let bytes = spec.cache.as_ref().map_or(0, |cache| cache.bytes.0);
+        let cache_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        return Ok(Backend::embedded(Sizes { cache_bytes, ..Sizes::default() }));
+    };
+    let on_loss =
+        if spec.store.on_loss == Loss::Closed { FailureMode::Closed } else { FailureMode::Open };
+    let settings =
+        RedisSettings { timeout: spec.store.timeout.0, on_loss, ..RedisSettings::new(url) };
+    Backend::redis(settings).map_err(|error| GatewayError::Store(error.to_string()))
+}

@@ -1,0 +1,155 @@
+//! What is allowed, and what was decided.
+
+use crate::{LimitKey, StoreError};
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+/// The most limits that one request can be checked against at once.
+pub const MAX_CHARGES: usize = 8;
+
+/// How requests are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Algorithm {
+    /// A counter for each 1/31 of the window, of which only the oldest is weighted: 144 bytes per key. See
+    /// [`Sliding`](crate::Sliding) for how far from exact it is.
+    #[default]
+    Sliding,
+    /// The exact log: never more than the limit in any window, 8 bytes for each admitted request.
+    Log,
+    /// A counter that starts again with every window: up to twice the limit across a boundary.
+    Fixed,
+    /// A bucket of as many tokens as the limit, filled evenly over the window: a full burst at once, then
+    /// a steady rate; at most twice the limit in any window.
+    Bucket,
+}
+
+impl Algorithm {
+    /// The name, as in the configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sliding => "sliding",
+            Self::Log => "log",
+            Self::Fixed => "fixed",
+            Self::Bucket => "bucket",
+        }
+    }
+}
+
+/// So many requests in a window.
+///
+/// There is no limit of zero: in a configuration zero means that the layer is absent, and no `Limit` is
+/// built. The type has no room for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    requests: NonZeroU32,
+    /// Nanoseconds, never zero.
+    window: u64,
+    algorithm: Algorithm,
+}
+
+impl Limit {
+    /// So many requests in a window.
+    ///
+    /// # Errors
+    /// A window shorter than a millisecond or longer than 366 days.
+    pub fn new(
+        requests: NonZeroU32,
+        window: Duration,
+        algorithm: Algorithm,
+    ) -> Result<Self, StoreError> {
+        Ok(Self { requests, window: window_nanos(window)?, algorithm })
+    }
+
+    /// Requests in a window.
+    pub const fn requests(&self) -> u32 {
+        self.requests.get()
+    }
+
+    /// The window.
+    pub const fn window(&self) -> Duration {
+        Duration::from_nanos(self.window)
+    }
+
+    /// The window in nanoseconds, never zero.
+    pub const fn window_nanos(&self) -> u64 {
+        self.window
+    }
+
+    /// How requests are counted.
+    pub const fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// What keeps the counts of one subject's limits apart. The number of requests is no part of it, so
+    /// that a reload that changes only the number does not forget who has used how much.
+    pub(crate) fn salt(&self) -> u64 {
+        self.window.wrapping_mul(4) + self.algorithm as u64
+    }
+}
+
+/// Checks a window of a limit or a budget and gives its nanoseconds.
+pub(crate) fn window_nanos(window: Duration) -> Result<u64, StoreError> {
+    const LONGEST: Duration = Duration::from_hours(366 * 24);
+    let fits = (Duration::from_millis(1)..=LONGEST).contains(&window);
+    let nanos = u64::try_from(window.as_nanos()).ok().filter(|_| fits);
+    nanos.ok_or(StoreError::Window(window))
+}
+
+/// One limit that a request is checked against, and who is counted.
+///
+/// The charges of one check must differ in subject, window or algorithm: two that agree in all three share
+/// one counter, and a request would be counted twice.
+#[derive(Clone, Copy, Debug)]
+pub struct Charge<'a> {
+    /// Who is counted.
+    pub subject: LimitKey<'a>,
+    /// What is allowed.
+    pub limit: &'a Limit,
+}
+
+/// What was decided, in the terms of the `x-ratelimit-*` headers.
+///
+/// Of several limits it speaks for one: of those that refuse the one with the longest wait, else the one
+/// with the least left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Whether the request may pass.
+    pub allowed: bool,
+    /// Which of the charges this speaks for.
+    pub charge: usize,
+    /// Its limit.
+    pub limit: u32,
+    /// What is left of it, this request already taken off.
+    pub remaining: u32,
+    /// After this time without requests the whole limit is free again.
+    pub reset: Duration,
+    /// After this time one request will be admitted; zero when this one was.
+    pub retry_after: Duration,
+}
+
+impl Decision {
+    /// Admitted without being counted: no limit applies, or the store is lost and open on loss.
+    pub(crate) fn uncounted(charges: &[Charge<'_>]) -> Self {
+        let limit = charges.iter().map(|charge| charge.limit.requests()).min().unwrap_or(u32::MAX);
+        Self {
+            allowed: true,
+            charge: 0,
+            limit,
+            remaining: limit,
+            reset: Duration::ZERO,
+            retry_after: Duration::ZERO,
+        }
+    }
+
+    /// Whether this one speaks for both.
+    pub(crate) fn outweighs(&self, other: &Self) -> bool {
+        match (self.allowed, other.allowed) {
+            (false, true) => true,
+            (true, false) => false,
+            (false, false) => self.retry_after > other.retry_after,
+            (true, true) => self.remaining < other.remaining,
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Money set aside for a request that runs.
+
+use crate::embedded::MemoryStore;
+use crate::redis::RedisStore;
+use crate::{BudgetState, ledger, redis};
+use std::sync::Arc;
+
+/// What came of the wish to reserve.
+#[derive(Debug)]
+pub enum Grant {
+    /// Set aside; settle it when the cost is known.
+    Reserved(Reservation),
+    /// Not enough left.
+    Refused(BudgetState),
+}
+
+/// An estimate set aside. Dropped without [`settle`](Self::settle), it is given back: what was cancelled
+/// costs nothing. In Redis giving back is a task of the runtime in which it is dropped; outside of one, and
+/// when Redis is lost, the lease gives it back.
+#[derive(Debug)]
+#[must_use]
+pub struct Reservation {
+    pub(crate) estimate: u64,
+    pub(crate) state: BudgetState,
+    pub(crate) hold: Option<Hold>,
+}
+
+/// Where it was set aside.
+#[derive(Debug)]
+pub(crate) enum Hold {
+    MemoryStore(Arc<MemoryStore>, ledger::Account),
+    Redis(RedisStore, Box<redis::Account>, u64),
+}
+
+impl Reservation {
+    /// What was set aside.
+    pub const fn estimate(&self) -> u64 {
+        self.estimate
+    }
+
+    /// The budget just after it was set aside.
+    pub const fn state(&self) -> &BudgetState {
+        &self.state
+    }
+
+    /// Gives back the estimate and takes the actual cost, less or more. `now` as in
+    /// [`Store::check`](crate::Store::check). If Redis is lost the cost is not recorded, and counted as a
+    /// store error.
+    pub async fn settle(mut self, now: u64, actual: u64) {
+        match self.hold.take() {
+            Some(Hold::MemoryStore(store, account)) => {
+                store.ledger.settle(now, &account, self.estimate, actual);
+            }
+            Some(Hold::Redis(store, account, id)) => {
+                Box::pin(store.settle(&account, id, self.estimate, actual)).await;
+            }
+            None => {}
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        match self.hold.take() {
+            Some(Hold::MemoryStore(store, account)) => {
+                store.ledger.release(&account, self.estimate)
+            }
+            Some(Hold::Redis(store, account, id)) if id > 0 => {
+                let estimate = self.estimate;
+                let release = async move { store.settle(&account, id, estimate, 0).await };
+                if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                    runtime.spawn(release);
+                }
+            }
+            _ => {}
+        }
+    }
+}

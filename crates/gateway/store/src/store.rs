@@ -1,0 +1,179 @@
+//! One interface to both stores.
+
+use crate::redis::{RedisBackend, RedisSettings, RedisStore};
+use crate::reservation::{Grant, Hold, Reservation};
+use crate::{Budget, BudgetState, CacheCounts, CacheKey, Charge, Decision, Lookup, MemoryStore};
+use crate::{LimitKey, MAX_CHARGES, Sizes, StoreError, cache};
+use bytes::Bytes;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What is made once for a process; every worker then [attaches](Self::attach) to it.
+#[derive(Clone, Debug)]
+pub enum Backend {
+    /// In the memory of this process.
+    MemoryStore(Arc<MemoryStore>),
+    /// In Redis, shared by several processes.
+    Redis(Arc<RedisBackend>),
+}
+
+impl Backend {
+    /// In the memory of this process.
+    pub fn embedded(sizes: Sizes) -> Self {
+        Self::MemoryStore(Arc::new(MemoryStore::new(sizes)))
+    }
+
+    /// In Redis. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// An address that cannot be read.
+    pub fn redis(settings: RedisSettings) -> Result<Self, StoreError> {
+        Ok(Self::Redis(Arc::new(RedisBackend::new(settings)?)))
+    }
+
+    /// A worker's store. Must run on the worker's own runtime, which then drives its connection to Redis;
+    /// succeeds without Redis too, and behaves as chosen for its loss until it is there.
+    pub async fn attach(&self) -> Store {
+        match self {
+            Self::MemoryStore(store) => Store::MemoryStore(Arc::clone(store)),
+            Self::Redis(backend) => {
+                Store::Redis(Box::pin(RedisStore::connect(Arc::clone(backend))).await)
+            }
+        }
+    }
+
+    /// Operations that had no answer (`store_errors`): always zero in memory.
+    pub fn errors(&self) -> u64 {
+        match self {
+            Self::MemoryStore(_) => 0,
+            Self::Redis(backend) => backend.errors(),
+        }
+    }
+
+    /// Counts of the cache of answers.
+    pub fn cache_counts(&self) -> CacheCounts {
+        match self {
+            Self::MemoryStore(store) => store.cache_counts(),
+            Self::Redis(backend) => backend.cache_counts(),
+        }
+    }
+
+    /// Answers that are being fetched now.
+    pub fn flights(&self) -> usize {
+        match self {
+            Self::MemoryStore(store) => store.flights.under_way(),
+            Self::Redis(backend) => backend.flights.under_way(),
+        }
+    }
+}
+
+/// One worker's store; clones share it.
+///
+/// `now` is always monotonic, in nanoseconds from a start that all workers of the process share. Redis
+/// counts on its own clock and does not look at it. In memory no operation ever waits: the futures are ready
+/// at once, and the work in Redis is boxed so that they are small.
+#[derive(Clone, Debug)]
+pub enum Store {
+    /// In the memory of this process.
+    MemoryStore(Arc<MemoryStore>),
+    /// In Redis.
+    Redis(RedisStore),
+}
+
+impl Store {
+    /// Checks a request against all its limits and counts it in all, or in none when one refuses.
+    ///
+    /// # Errors
+    /// More than [`MAX_CHARGES`] limits, or a loss of Redis that is closed on loss.
+    pub async fn check(&self, now: u64, charges: &[Charge<'_>]) -> Result<Decision, StoreError> {
+        match self {
+            Self::MemoryStore(store) => store.check(now, charges),
+            Self::Redis(_) if charges.len() > MAX_CHARGES => {
+                Err(StoreError::TooManyLimits(charges.len()))
+            }
+            Self::Redis(store) => Box::pin(store.check(None, charges)).await,
+        }
+    }
+
+    /// Sets an estimate aside, if the budget has enough left.
+    ///
+    /// # Errors
+    /// A loss of Redis that is closed on loss. Open, everything is granted, and its cost is recorded if Redis
+    /// is back by then.
+    pub async fn reserve(
+        &self,
+        now: u64,
+        subject: LimitKey<'_>,
+        budget: &Budget,
+        estimate: u64,
+    ) -> Result<Grant, StoreError> {
+        let (hold, state) = match self {
+            Self::MemoryStore(store) => {
+                let (account, state) = store.ledger.reserve(now, subject, budget, estimate);
+                (account.map(|account| Hold::MemoryStore(Arc::clone(store), account)), state)
+            }
+            Self::Redis(store) => {
+                let account = Box::new(store.account(subject, budget));
+                let (id, state) = Box::pin(store.reserve(&account, estimate)).await?;
+                (id.map(|id| Hold::Redis(store.clone(), account, id)), state)
+            }
+        };
+        Ok(match hold {
+            Some(hold) => Grant::Reserved(Reservation { estimate, state, hold: Some(hold) }),
+            None => Grant::Refused(state),
+        })
+    }
+
+    /// What a budget looks like now.
+    ///
+    /// # Errors
+    /// A loss of Redis that is closed on loss. Open, it looks unused.
+    pub async fn budget(
+        &self,
+        now: u64,
+        subject: LimitKey<'_>,
+        budget: &Budget,
+    ) -> Result<BudgetState, StoreError> {
+        match self {
+            Self::MemoryStore(store) => Ok(store.budget(now, subject, budget)),
+            Self::Redis(store) => Box::pin(store.budget(subject, budget)).await,
+        }
+    }
+
+    /// Finds an answer, or takes part in fetching it. A loss of Redis is a miss. Single flight is per
+    /// process: several gateways with one Redis fetch an answer once each at most.
+    pub async fn lookup(&self, now: u64, key: CacheKey) -> Lookup {
+        cache::lookup(self, now, key).await
+    }
+
+    /// A small value (a session), if there is one that is not too old.
+    ///
+    /// # Errors
+    /// A loss of Redis that is closed on loss. Open, there is none.
+    pub async fn value(&self, now: u64, key: &CacheKey) -> Result<Option<Bytes>, StoreError> {
+        match self {
+            Self::MemoryStore(store) => Ok(store.value(now, key)),
+            Self::Redis(store) => Box::pin(store.value(key)).await,
+        }
+    }
+
+    /// Keeps a small value for `ttl`. In memory it may go earlier, when room is needed.
+    ///
+    /// # Errors
+    /// A loss of Redis that is closed on loss. Open, it is not kept.
+    pub async fn put_value(
+        &self,
+        now: u64,
+        key: CacheKey,
+        value: Bytes,
+        ttl: Duration,
+    ) -> Result<(), StoreError> {
+        match self {
+            Self::MemoryStore(store) => {
+                store.put_value(now, key, value, ttl);
+                Ok(())
+            }
+            Self::Redis(store) => Box::pin(store.put_value(&key, &value, ttl)).await,
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! One request before the load, to find what would make the load pointless.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use plimsoll_measure::{
+    Clock as _, ConversationKey, ErrorClass, MonotonicClock, Outcome, ScenarioId, Stripe, TargetId,
+};
+use plimsoll_protocol::Dialect;
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::task::spawn_local;
+
+use crate::error::EngineError;
+use crate::prepare::Prepared;
+use crate::sink::Outbox;
+use crate::turn::OpenTurn;
+use crate::virtual_user::Connections;
+use crate::watchdog::Watchdog;
+use crate::worker::Worker;
+
+/// Output tokens that a probe asks for at most.
+const OUTPUT_CAP: u32 = 16;
+
+/// What one probe request found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbeFinding {
+    /// Name of the target.
+    pub target: String,
+    /// The scenario that was tried.
+    pub scenario: String,
+    /// What was seen and what to do about it.
+    pub message: String,
+    /// Would every request of the load fail like this?
+    pub fatal: bool,
+}
+
+/// What all probe requests found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProbeReport {
+    /// Requests sent.
+    pub requests: u32,
+    /// What is worth telling.
+    pub findings: Vec<ProbeFinding>,
+}
+
+/// Tries the first scenario of each dialect on each target.
+pub(crate) fn probe(
+    run: &Arc<Prepared>,
+    clock: MonotonicClock,
+) -> Result<ProbeReport, EngineError> {
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())
+        .map_err(EngineError::Worker)?;
+    runtime.block_on(async {
+        let mut worker =
+            Worker::new(Arc::clone(run), Stripe::WHOLE, clock, clock.now(), Outbox::default())?;
+        worker.output_cap = Some(OUTPUT_CAP);
+        let worker = Rc::new(worker);
+        let driver = Rc::clone(&worker);
+        spawn_local(async move { driver.timer.drive().await });
+        let mut report = ProbeReport::default();
+        for (scenario, target) in routes(run) {
+            let Some(key) = key_of(run, scenario) else { continue };
+            let turn = try_route(&worker, key, target).await;
+            report.requests += 1;
+            let found = judge(run.route(scenario, target).encoder.dialect(), &turn);
+            report.findings.extend(found.map(|(fatal, message)| ProbeFinding {
+                target: run.plan.targets[target.index()].name.clone(),
+                scenario: run.plan.scenarios[scenario.index()].name.clone(),
+                message,
+                fatal,
+            }));
+        }
+        Ok(report)
+    })
+}
+
+/// The first scenario of each dialect, for each target.
+fn routes(run: &Prepared) -> Vec<(ScenarioId, TargetId)> {
+    let mut routes: Vec<(ScenarioId, TargetId)> = Vec::new();
+    let dialect = |&(scenario, target): &(ScenarioId, TargetId)| {
+        (run.route(scenario, target).encoder.dialect(), target)
+    };
+    for target in
+        (0..run.plan.targets.len()).filter_map(|target| u16::try_from(target).ok()).map(TargetId)
+    {
+        for scenario in
+            (0..run.plan.scenarios.len()).filter_map(|s| u16::try_from(s).ok()).map(ScenarioId)
+        {
+            let route = (scenario, target);
+            if !routes.iter().any(|earlier| dialect(earlier) == dialect(&route)) {
+                routes.push(route);
+            }
+        }
+    }
+    routes
+}
+
+/// A key that no arrival has, so that the probe's prompt is nobody else's, and that the mix gives to `scenario`.
+/// `None` for a scenario so rare that it is not worth a longer search.
+fn key_of(run: &Prepared, scenario: ScenarioId) -> Option<ConversationKey> {
+    (0..100_000)
+        .map(|n| ConversationKey::arrival(u64::MAX - n))
+        .find(|&key| run.workload.scenario(key) == scenario)
+}
+
+async fn try_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId) -> OpenTurn {
+    let row = worker.run.plan.trace.is_some().then_some(0);
+    let mut conversation = worker.run.workload.conversation(key, row);
+    let mut turn = OpenTurn::schedule_on(worker, &conversation, target, worker.clock.now());
+    let connections = Connections::new(worker.run.plan.targets.len());
+    turn.carry_out(&mut conversation, &connections, &mut Watchdog::new()).await;
+    turn
+}
+
+/// What a probe's end means: whether it is fatal, and what to do.
+fn judge(dialect: Dialect, turn: &OpenTurn) -> Option<(bool, String)> {
+    let status = turn.sample().status;
+    let said =
+        turn.detail().filter(|detail| !detail.is_empty()).map(|detail| format!(" ({detail})"));
+    let said = said.unwrap_or_default();
+    // Of a plain endpoint nothing but an answer is expected.
+    let strict = dialect != Dialect::Http;
+    if turn.sample().as_expected() == Some(true) {
+        return None;
+    }
+    match turn.sample().outcome {
+        Outcome::Rejected(_) => {
+            let (fatal, mend) = refusal(status);
+            Some((fatal && strict, format!("the target answers {status}{said}; {mend}")))
+        }
+        Outcome::Failed(class) => {
+            let (fatal, mend) = failure(class);
+            let seen = if status == 0 {
+                class.name().to_owned()
+            } else {
+                format!("{} with status {status}", class.name())
+            };
+            Some((fatal, format!("{seen}{said}; {mend}")))
+        }
+        Outcome::TimedOut => {
+            Some((true, "no complete answer within `timeout`; is the target alive?".to_owned()))
+        }
+        Outcome::Completed | Outcome::Cancelled | Outcome::InFlight | Outcome::NeverSent => None,
+    }
+}
+
+const fn refusal(status: u16) -> (bool, &'static str) {
+    match status {
+        401 => (true, "give the right key with --vk (or PLIMSOLL_KEY)"),
+        404 => (true, "check the path in --target, --protocol and --model"),
+        400 | 405 | 406 | 415 | 422 => {
+            (true, "does it speak this dialect? check --protocol and --model")
+        }
+        403 => (false, "the key may lack a right, or a policy blocks the first prompt"),
+        429 => (false, "it limits the rate already; raise its limit for this key"),
+        _ => (false, "the load goes on, and these answers are counted as rejected"),
+    }
+}
+
+const fn failure(class: ErrorClass) -> (bool, &'static str) {
+    match class {
+        ErrorClass::Dns => (true, "check the host name in --target"),
+        ErrorClass::ConnectRefused => {
+            (true, "nothing listens there: start the target, or correct --target")
+        }
+        ErrorClass::ConnectTimeout | ErrorClass::Unreachable => {
+            (true, "check --target and the way to it")
+        }
+        ErrorClass::TlsCertificate => {
+            (true, "give the target's root with --ca-file, or --insecure to accept any")
+        }
+        ErrorClass::TlsHandshake => (true, "does the target speak TLS on this port?"),
+        ErrorClass::MalformedHead => (true, "this is not HTTP/1.1; does the port want https?"),
+        ErrorClass::ContentType
+        | ErrorClass::MalformedBody
+        | ErrorClass::StreamTruncated
+        | ErrorClass::Redirect
+        | ErrorClass::MalformedChunk => {
+            (true, "does it speak this dialect? check --protocol and the path in --target")
+        }
+        ErrorClass::Reset | ErrorClass::ClosedEarly | ErrorClass::BodyTruncated => {
+            (true, "the target closed the connection; does it speak HTTP/1.1 on this port?")
+        }
+        _ => (false, "the load goes on, and such answers are counted as failed"),
+    }
+}

@@ -1,0 +1,23 @@
+//! What an observer sees while a run goes on.
+
+use plimsoll_measure::{Nanos, StageId};
+use plimsoll_metrics::GroupStats;
+
+/// The state of a run, once a second.
+#[derive(Debug)]
+pub struct Progress<'a> {
+    /// Time since the run's start.
+    pub elapsed: Nanos,
+    /// Length of all stages.
+    pub duration: Nanos,
+    /// The stage at hand; the last one while answers are still awaited.
+    pub stage: StageId,
+    /// What was counted in the last interval, over all stages, scenarios and targets.
+    pub interval: &'a GroupStats,
+    /// Length of that interval.
+    pub interval_length: Nanos,
+    /// What was counted since the start.
+    pub total: &'a GroupStats,
+    /// Requests under way.
+    pub in_flight: u64,
+}

@@ -1,0 +1,192 @@
+use std::sync::atomic::AtomicBool;
+
+use plimsoll_measure::{
+    ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, Moment, Outcome,
+    ScenarioId, StageId, TargetId, Timeline, Usage,
+};
+use plimsoll_workload::conversation_id;
+
+use super::*;
+
+const SEED: Seed = Seed(7);
+
+fn sample(seq: u64, turn: u16, outcome: Outcome) -> Sample {
+    Sample {
+        stage: StageId(0),
+        scenario: ScenarioId(0),
+        target: TargetId(0),
+        conversation: ConversationKey::arrival(seq),
+        turn,
+        stream: false,
+        warmup: false,
+        reused: true,
+        timeline: Timeline::intended(Moment::EPOCH),
+        connect: ConnectPhases::default(),
+        status: 200,
+        outcome,
+        policy_decision: None,
+        expected: None,
+        usage: Usage::default(),
+        events: 0,
+        gaps: GapSummary::default(),
+        flow: FlowControl::default(),
+        bytes_out: 0,
+        bytes_in: 0,
+        read_lag: None,
+    }
+}
+
+/// Conversation, turn, weight.
+type Row = (u64, u16, u32);
+
+/// A writer that keeps what it is given, and can be held up or broken.
+#[derive(Clone, Default)]
+struct Device {
+    rows: Arc<Mutex<Vec<Row>>>,
+    full: Arc<AtomicBool>,
+    gate: Option<Arc<Mutex<()>>>,
+}
+
+impl SampleSink for Device {
+    fn write(&mut self, batch: &SampleBatch) -> io::Result<()> {
+        let _open = self.gate.as_ref().map(|gate| gate.lock().unwrap());
+        if self.full.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let row =
+            |sample: &Sample| (sample.conversation.0, sample.turn, batch.share.weight(sample));
+        self.rows.lock().unwrap().extend(batch.samples.iter().map(row));
+        Ok(())
+    }
+}
+
+impl Device {
+    fn written(&self) -> Vec<Row> {
+        self.rows.lock().unwrap().clone()
+    }
+}
+
+fn start(device: &Device) -> (Sink, Outbox) {
+    let sink = Sink::start(Box::new(device.clone()), SEED).unwrap();
+    let outbox = sink.outbox();
+    (sink, outbox)
+}
+
+fn end(sink: Sink, mut outbox: Outbox) -> SinkReport {
+    outbox.send_all();
+    drop(outbox);
+    let report = sink.finish();
+    assert_eq!(report.offered, report.written + report.left_out + report.overflowed, "{report:?}");
+    report
+}
+
+#[test]
+fn a_writer_that_keeps_up_writes_everything_once_and_in_order() {
+    let device = Device::default();
+    let (sink, mut outbox) = start(&device);
+    for seq in 0..10_000 {
+        outbox.offer(&sample(seq, 0, Outcome::Completed), None);
+        if seq % 1_000 == 0 {
+            // A beat of the worker, and time for the writer.
+            outbox.send();
+            while outbox.way.as_ref().unwrap().tally.waiting.load(Ordering::Relaxed) > 0 {
+                std::thread::yield_now();
+            }
+        }
+    }
+    let report = end(sink, outbox);
+    assert_eq!((report.offered, report.written, report.left_out), (10_000, 10_000, 0));
+    assert_eq!(report.least_share_one_in, 1);
+    let expected: Vec<_> = (0..10_000).map(|seq| (seq, 0, 1)).collect();
+    assert_eq!(device.written(), expected);
+}
+
+/// Three million turns, two in each conversation, against a writer that stands still: without the rule all but
+/// 65,536 would be lost.
+fn flood(outcome: impl Fn(u64) -> Outcome) -> (SinkReport, Vec<Row>) {
+    let gate = Arc::new(Mutex::new(()));
+    let device = Device { gate: Some(Arc::clone(&gate)), ..Device::default() };
+    let (sink, mut outbox) = start(&device);
+    let closed = gate.lock().unwrap();
+    for seq in 0..1_500_000 {
+        for turn in 0..2 {
+            outbox.offer(&sample(seq, turn, outcome(seq)), None);
+        }
+    }
+    drop(closed);
+    let report = end(sink, outbox);
+    (report, device.written())
+}
+
+#[test]
+fn a_writer_that_stands_still_leaves_out_by_the_rule_and_loses_nothing() {
+    let (report, rows) = flood(|seq| match seq % 1_000 {
+        0 => Outcome::Failed(ErrorClass::Reset),
+        _ => Outcome::Completed,
+    });
+    assert_eq!((report.offered, report.overflowed), (3_000_000, 0));
+    assert!(report.written <= 65_536 && report.left_out > 2_900_000, "{report:?}");
+    assert_eq!(report.written, rows.len() as u64);
+    let one_in = report.least_share_one_in;
+    assert!((64..=4_096).contains(&one_in) && one_in.is_power_of_two(), "{one_in}");
+    // Weighted rows estimate all of them. The standard deviations are 2 % and 6 %.
+    let sum = |rows: &[Row]| rows.iter().map(|row| f64::from(row.2)).sum::<f64>();
+    assert!((sum(&rows) / 3e6 - 1.0).abs() < 0.1, "{}", sum(&rows));
+    let failed: Vec<_> = rows.iter().copied().filter(|row| row.0 % 1_000 == 0).collect();
+    assert!(failed.len() > 600, "unexpected ends are spared: {}", failed.len());
+    assert!((sum(&failed) / 3e3 - 1.0).abs() < 0.3, "{}", sum(&failed));
+    // Conversations of the least share are complete, and their ids say so.
+    let rank = |seq| {
+        let id = conversation_id(SEED, ConversationKey::arrival(seq));
+        u64::from(u32::from_str_radix(&id.as_str()[..8], 16).unwrap())
+    };
+    let below = |seq: &u64| rank(*seq) * u64::from(one_in) < 1 << 32;
+    let complete: std::collections::HashSet<_> = rows.iter().map(|row| (row.0, row.1)).collect();
+    for seq in (0..1_500_000).filter(below) {
+        assert!(complete.contains(&(seq, 0)) && complete.contains(&(seq, 1)), "{seq}");
+    }
+}
+
+#[test]
+fn unexpected_ends_are_thinned_as_well_when_there_is_nothing_else() {
+    let (report, rows) = flood(|_| Outcome::Rejected(503));
+    assert_eq!(report.offered, 3_000_000);
+    assert!(report.overflowed < 300_000 && report.left_out > 2_500_000, "{report:?}");
+    assert!(rows.iter().any(|row| row.2 > 1));
+}
+
+#[test]
+fn after_the_load_a_flood_waits_for_the_writer() {
+    let device = Device::default();
+    let (sink, mut outbox) = start(&device);
+    outbox.send_all();
+    (0..300_000).for_each(|seq| outbox.offer(&sample(seq, 0, Outcome::NeverSent), None));
+    let report = end(sink, outbox);
+    assert_eq!((report.written, report.left_out, report.overflowed), (300_000, 0, 0));
+}
+
+#[test]
+fn a_device_that_fails_has_every_later_row_counted_as_lost() {
+    let device = Device::default();
+    let (sink, mut outbox) = start(&device);
+    (0..512).for_each(|seq| outbox.offer(&sample(seq, 0, Outcome::Completed), None));
+    while device.written().len() < 512 {
+        std::thread::yield_now();
+    }
+    device.full.store(true, Ordering::Relaxed);
+    (0..5_000).for_each(|seq| outbox.offer(&sample(seq, 0, Outcome::Completed), None));
+    let report = end(sink, outbox);
+    assert_eq!((report.offered, report.written, report.overflowed), (5_512, 512, 5_000));
+    assert!(report.error.unwrap().contains("storage"));
+}
+
+#[test]
+fn arrivals_of_events_stay_with_their_turn() {
+    let batch = SampleBatch {
+        samples: (0..4).map(|seq| sample(seq, 0, Outcome::Completed)).collect(),
+        events: vec![(1, vec![Moment::from_nanos(5)]), (3, vec![])],
+        share: Share::WHOLE,
+    };
+    let told: Vec<_> = batch.rows().map(|(_, events)| events.map(<[Moment]>::len)).collect();
+    assert_eq!(told, [None, Some(1), None, Some(0)]);
+}

@@ -1,0 +1,130 @@
+//! What a sample belongs to.
+
+use std::fmt;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub $inner);
+
+        impl $name {
+            /// As an index into the plan's list.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+id! {
+    /// Position of a stage in the plan.
+    StageId(u16)
+}
+id! {
+    /// Position of a scenario in the plan.
+    ScenarioId(u16)
+}
+id! {
+    /// Position of a target in the plan.
+    TargetId(u16)
+}
+
+/// Which conversation of the run: the same key and seed give the same scenario, prompts and id,
+/// whichever worker or shard carries it.
+///
+/// Open model: the arrival's number in the schedule. Closed model: virtual user in the upper 32 bits,
+/// iteration in the lower, with the top bit set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConversationKey(pub u64);
+
+impl ConversationKey {
+    const CLOSED: u64 = 1 << 63;
+
+    /// The conversation that arrival number `seq` starts.
+    pub const fn arrival(seq: u64) -> Self {
+        Self(seq & !Self::CLOSED)
+    }
+
+    /// The `iteration`-th conversation of virtual user `vu`.
+    pub const fn iteration(vu: u32, iteration: u32) -> Self {
+        Self(Self::CLOSED | ((vu as u64) << 32) | iteration as u64)
+    }
+}
+
+impl fmt::Display for ConversationKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// One of `count` equal parts of a whole: a shard of a run or a worker of a shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stripe {
+    index: u64,
+    count: u64,
+}
+
+impl Stripe {
+    /// The undivided whole.
+    pub const WHOLE: Self = Self { index: 0, count: 1 };
+
+    /// Part `index` of `count`, counted from 0; `None` unless `index < count`.
+    pub const fn new(index: u64, count: u64) -> Option<Self> {
+        if index < count { Some(Self { index, count }) } else { None }
+    }
+
+    /// Position of this part, from 0.
+    pub const fn index(self) -> u64 {
+        self.index
+    }
+
+    /// Number of parts.
+    pub const fn count(self) -> u64 {
+        self.count
+    }
+
+    /// Does item `n` of the whole belong to this part?
+    pub const fn owns(self, n: u64) -> bool {
+        n % self.count == self.index
+    }
+
+    /// Part `index` of `count` of this part. All sub-parts together are exactly this part.
+    pub const fn divide(self, index: u64, count: u64) -> Option<Self> {
+        if index < count {
+            Some(Self { index: self.index + self.count * index, count: self.count * count })
+        } else {
+            None
+        }
+    }
+
+    /// This part's share of a cap of `total`; the shares of all parts add up to `total`.
+    pub const fn share(self, total: u64) -> u64 {
+        total / self.count + if self.index < total % self.count { 1 } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_item_belongs_to_exactly_one_sub_part(n in 0u64..100_000, shards in 1u64..9, workers in 1u64..9) {
+            let owners = (0..shards)
+                .flat_map(|k| (0..workers).map(move |w| (k, w)))
+                .filter(|&(k, w)| {
+                    Stripe::new(k, shards).and_then(|s| s.divide(w, workers)).is_some_and(|s| s.owns(n))
+                })
+                .count();
+            prop_assert_eq!(owners, 1);
+        }
+
+        #[test]
+        fn shares_add_up_to_the_total(total in 0u64..10_000, count in 1u64..64) {
+            let sum: u64 = (0..count).filter_map(|i| Stripe::new(i, count)).map(|s| s.share(total)).sum();
+            prop_assert_eq!(sum, total);
+        }
+    }
+}

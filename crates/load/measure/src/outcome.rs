@@ -1,0 +1,177 @@
+//! How a scheduled request ended, and whose fault it was.
+
+use serde::{Deserialize, Serialize};
+
+/// On which side an error arose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The load generator ran out of something: the numbers reflect the harness.
+    Generator,
+    /// The network or connection set-up.
+    Network,
+    /// The target answered, wrongly.
+    Target,
+}
+
+macro_rules! error_classes {
+    ($($(#[$doc:meta])* $variant:ident => ($name:literal, $side:ident),)+) => {
+        /// Why a request failed. Closed, and each class knows its side.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum ErrorClass {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl ErrorClass {
+            /// Every class, in the order of declaration.
+            pub const ALL: [Self; [$(Self::$variant),+].len()] = [$(Self::$variant),+];
+
+            /// The word in files and reports.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+
+            /// Whose side the error is on.
+            pub const fn side(self) -> Side {
+                match self { $(Self::$variant => Side::$side,)+ }
+            }
+        }
+    };
+}
+
+error_classes! {
+    /// No local port was free for a new connection (`EADDRNOTAVAIL`).
+    PortExhaustion => ("gen_port_exhaustion", Generator),
+    /// No file descriptor was free (`EMFILE`, `ENFILE`).
+    FdExhaustion => ("gen_fd_exhaustion", Generator),
+    /// The kernel had no memory or buffers for a socket.
+    NoBuffers => ("gen_no_buffers", Generator),
+    /// Another error of the local system call.
+    LocalIo => ("gen_io", Generator),
+    /// The host name did not resolve.
+    Dns => ("dns", Network),
+    /// The connection was refused.
+    ConnectRefused => ("connect_refused", Network),
+    /// The connection was not established in time.
+    ConnectTimeout => ("connect_timeout", Network),
+    /// Network or host unreachable.
+    Unreachable => ("unreachable", Network),
+    /// The TLS handshake failed.
+    TlsHandshake => ("tls_handshake", Network),
+    /// The target's certificate was not accepted.
+    TlsCertificate => ("tls_certificate", Network),
+    /// The connection was reset or broken while in use.
+    Reset => ("reset", Network),
+    /// The connection was closed before a complete response head.
+    ClosedEarly => ("closed_early", Network),
+    /// The target answered with a 5xx status.
+    ServerError => ("server_error", Target),
+    /// The answer is not HTTP.
+    MalformedHead => ("malformed_head", Target),
+    /// The response head is larger than the limit.
+    HeadTooLarge => ("head_too_large", Target),
+    /// The chunked framing of the body is broken.
+    MalformedChunk => ("malformed_chunk", Target),
+    /// The body ended before its announced length.
+    BodyTruncated => ("body_truncated", Target),
+    /// The body, or one event or line of it, is larger than the limit.
+    BodyTooLarge => ("body_too_large", Target),
+    /// A redirect, which is not followed.
+    Redirect => ("redirect", Target),
+    /// The content type is not the one of the dialect.
+    ContentType => ("content_type", Target),
+    /// The body is not what the dialect promises (not JSON, wrong shape, not UTF-8).
+    MalformedBody => ("malformed_body", Target),
+    /// An error event inside a stream, or an error object in a 200.
+    StreamError => ("stream_error", Target),
+    /// The stream ended without its terminator.
+    StreamTruncated => ("stream_truncated", Target),
+}
+
+/// How a scheduled request ended: the seven terms of the accounting identity (law 8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// A complete, well-formed success.
+    Completed,
+    /// A well-formed refusal, with its 4xx status.
+    Rejected(u16),
+    /// An error of the given class.
+    Failed(ErrorClass),
+    /// The request's own time limit passed.
+    TimedOut,
+    /// Given up by us for a stated reason of the scenario or the run, before its time limit.
+    Cancelled,
+    /// Still unanswered when the run's drain time was over.
+    InFlight,
+    /// Scheduled, but never sent: dropped by the overflow policy, or still queued at the end.
+    NeverSent,
+}
+
+impl Outcome {
+    /// The words in files and reports, in the order of the accounting line.
+    pub const NAMES: [&'static str; 7] =
+        ["completed", "rejected", "failed", "timed_out", "cancelled", "in_flight", "never_sent"];
+
+    /// Position in [`Outcome::NAMES`].
+    pub const fn index(self) -> usize {
+        match self {
+            Self::Completed => 0,
+            Self::Rejected(_) => 1,
+            Self::Failed(_) => 2,
+            Self::TimedOut => 3,
+            Self::Cancelled => 4,
+            Self::InFlight => 5,
+            Self::NeverSent => 6,
+        }
+    }
+
+    /// The word in files and reports.
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self.index()]
+    }
+}
+
+/// What the target decided about a turn, as read from its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PolicyDecision {
+    /// Let through.
+    Allow,
+    /// Refused by a rule.
+    Block,
+    /// Let through with parts removed.
+    Redact,
+    /// Refused for its rate.
+    RateLimited,
+    /// None of these.
+    Unexpected,
+}
+
+impl PolicyDecision {
+    /// How many there are.
+    pub const COUNT: usize = 5;
+
+    /// Every policy decision, in the order of the reports.
+    pub const ALL: [Self; Self::COUNT] =
+        [Self::Allow, Self::Block, Self::Redact, Self::RateLimited, Self::Unexpected];
+
+    /// The policy decision that a plain HTTP status expresses: 2xx allow, 403 block, 429 rate-limited.
+    pub const fn of_status(status: u16) -> Self {
+        match status {
+            200..=299 => Self::Allow,
+            403 => Self::Block,
+            429 => Self::RateLimited,
+            _ => Self::Unexpected,
+        }
+    }
+
+    /// The word in files and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Block => "block",
+            Self::Redact => "redact",
+            Self::RateLimited => "rate_limited",
+            Self::Unexpected => "unexpected",
+        }
+    }
+}

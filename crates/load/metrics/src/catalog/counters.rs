@@ -1,0 +1,171 @@
+//! Whole numbers that add up over requests, workers and shards.
+
+use plimsoll_measure::{Outcome, PolicyDecision, Sample, TokenCount, TokenSource};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Unit;
+
+/// What the table says of one counter.
+#[derive(Clone, Copy, Debug)]
+pub struct CounterSpec {
+    /// Name in thresholds, JSON and CSV.
+    pub name: &'static str,
+    /// What it counts.
+    pub unit: Unit,
+    /// What it means.
+    pub definition: &'static str,
+    /// Its value.
+    pub of: fn(&Counters) -> u64,
+}
+
+macro_rules! counters {
+    ($($name:ident($unit:ident): $definition:literal;)+) => {
+        /// The counters of a group of requests.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        pub struct Counters {
+            $(#[doc = $definition] pub $name: u64,)+
+        }
+
+        impl Counters {
+            /// Adds those of another group.
+            pub const fn merge(&mut self, other: &Self) {
+                $(self.$name += other.$name;)+
+            }
+        }
+
+        /// Every counter, in the order of the reports.
+        pub const COUNTERS: [CounterSpec; [$(stringify!($name)),+].len()] = [$(CounterSpec {
+            name: stringify!($name),
+            unit: Unit::$unit,
+            definition: $definition,
+            of: |counters| counters.$name,
+        }),+];
+    };
+}
+
+counters! {
+    scheduled(Requests): "Requests that the schedule asked for; counted when planned, independently of what became of them.";
+    completed(Requests): "A complete, well-formed success.";
+    rejected(Requests): "A well-formed refusal: 4xx.";
+    failed(Requests): "Ended by an error of one of the error classes; a 5xx is a failure.";
+    timed_out(Requests): "The request's own time limit passed.";
+    cancelled(Requests): "Given up by the generator for a stated reason.";
+    in_flight(Requests): "Still unanswered when the drain time was over.";
+    never_sent(Requests): "Scheduled, but never sent: dropped by the overflow policy, or still queued at the end.";
+    dispatched_in_stage(Requests): "Requests dispatched while the stage lasted.";
+    completed_in_stage(Requests): "Requests completed while the stage lasted, whichever stage they were scheduled in; answers that came in the drain time belong to no stage.";
+    output_tokens_reported_in_stage(Tokens): "Output tokens of `completed_in_stage`, where the target reported them.";
+    output_tokens_estimated_in_stage(Tokens): "Output tokens of `completed_in_stage`, where content events were counted instead.";
+    prompt_tokens_reported(Tokens): "Input tokens of completed requests, as the target reported them.";
+    prompt_tokens_estimated(Tokens): "Input tokens of completed requests, estimated where the target reported none.";
+    output_tokens_reported(Tokens): "Output tokens of completed requests, as the target reported them.";
+    output_tokens_estimated(Tokens): "Output tokens of completed requests, counted as content events where the target reported none.";
+    cached_tokens(Tokens): "Of the reported input tokens, those read from the target's prompt cache.";
+    reasoning_tokens(Tokens): "Of the reported output tokens, those spent on reasoning.";
+    content_events(Events): "Content-bearing stream events received.";
+    events_together(Events): "Of these, the ones that came in one read with the one before them: the gap between the two is not in `itl`.";
+    events_together_late(Events): "Of `events_together`, those of reads that came more than 250 us after the kernel had the last byte: the events may have been sent apart, and been read together because the generator was busy.";
+    bytes_out(Bytes): "Bytes of requests, heads included.";
+    bytes_in(Bytes): "Bytes of responses, heads included, after TLS.";
+    connections_opened(Connections): "Requests that opened a connection.";
+    connections_reused(Connections): "Requests that went over a connection used before.";
+    handshakes_full(Connections): "Of the connections opened, those whose TLS handshake was a full one.";
+    handshakes_resumed(Connections): "Of the connections opened, those whose TLS handshake resumed an earlier session.";
+    send_stalls(Requests): "Requests over HTTP/2 that had to wait for the target: for its flow-control windows, or for its limit of concurrent streams. How long is `send_stall`.";
+    receive_stalls(Requests): "Answers over HTTP/2 of which so much was unread that the generator's own window may have held the target up: the generator's fault.";
+    allowed(Requests): "Completed requests that the target let through: policy decision `allow` or `redact`.";
+    blocked(Requests): "Requests that the target blocked: policy decision `block`, expected or not.";
+    judged(Requests): "Requests with an expected policy decision that were answered.";
+    as_expected(Requests): "Of `judged`, those whose policy decision is the expected one.";
+    unexpected(Requests): "Requests that ended otherwise than they should: with another policy decision than the expected one or, where there is none to compare, without success (`cancelled` left out).";
+}
+
+impl Counters {
+    /// Counts everything about a request but the two windows of [`Counters::dispatch`] and
+    /// [`Counters::complete`].
+    pub(crate) const fn count(&mut self, sample: &Sample) {
+        *self.outcome(sample.outcome) += 1;
+        self.content_events += sample.events as u64;
+        self.events_together += sample.events_together() as u64;
+        self.events_together_late += sample.gaps.late_together as u64;
+        self.bytes_out += sample.bytes_out;
+        self.bytes_in += sample.bytes_in;
+        if sample.reused {
+            self.connections_reused += 1;
+        } else if sample.connect.tcp.is_some() {
+            self.connections_opened += 1;
+        }
+        if sample.connect.tls.is_some() {
+            self.handshakes_resumed += sample.connect.resumed as u64;
+            self.handshakes_full += !sample.connect.resumed as u64;
+        }
+        self.send_stalls += sample.flow.send_stall.is_some() as u64;
+        self.receive_stalls += sample.flow.receive_stall as u64;
+        if matches!(sample.outcome, Outcome::Completed) {
+            self.tokens(sample);
+        }
+    }
+
+    /// Counts a dispatch within the stage's time.
+    pub(crate) const fn dispatch(&mut self) {
+        self.dispatched_in_stage += 1;
+    }
+
+    /// Counts a completion within the stage's time.
+    pub(crate) const fn complete(&mut self, output: TokenCount) {
+        self.completed_in_stage += 1;
+        let count = output.count as u64;
+        match output.source {
+            TokenSource::Unknown => {}
+            TokenSource::Reported => self.output_tokens_reported_in_stage += count,
+            TokenSource::Estimated => self.output_tokens_estimated_in_stage += count,
+        }
+    }
+
+    /// Counts what the target decided.
+    pub(crate) fn judge(&mut self, sample: &Sample) {
+        match sample.policy_decision {
+            Some(PolicyDecision::Allow | PolicyDecision::Redact)
+                if sample.outcome == Outcome::Completed =>
+            {
+                self.allowed += 1;
+            }
+            Some(PolicyDecision::Block) => self.blocked += 1,
+            _ => {}
+        }
+        if let Some(as_expected) = sample.as_expected() {
+            self.judged += 1;
+            self.as_expected += u64::from(as_expected);
+        }
+        self.unexpected += u64::from(sample.is_unexpected());
+    }
+
+    const fn tokens(&mut self, sample: &Sample) {
+        let (prompt, output) = (sample.usage.prompt, sample.usage.completion);
+        match prompt.source {
+            TokenSource::Unknown => {}
+            TokenSource::Reported => self.prompt_tokens_reported += prompt.count as u64,
+            TokenSource::Estimated => self.prompt_tokens_estimated += prompt.count as u64,
+        }
+        match output.source {
+            TokenSource::Unknown => {}
+            TokenSource::Reported => self.output_tokens_reported += output.count as u64,
+            TokenSource::Estimated => self.output_tokens_estimated += output.count as u64,
+        }
+        self.cached_tokens += sample.usage.cached as u64;
+        self.reasoning_tokens += sample.usage.reasoning as u64;
+    }
+
+    const fn outcome(&mut self, outcome: Outcome) -> &mut u64 {
+        match outcome {
+            Outcome::Completed => &mut self.completed,
+            Outcome::Rejected(_) => &mut self.rejected,
+            Outcome::Failed(_) => &mut self.failed,
+            Outcome::TimedOut => &mut self.timed_out,
+            Outcome::Cancelled => &mut self.cancelled,
+            Outcome::InFlight => &mut self.in_flight,
+            Outcome::NeverSent => &mut self.never_sent,
+        }
+    }
+}

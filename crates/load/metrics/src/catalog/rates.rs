@@ -1,0 +1,163 @@
+//! Figures derived from counters and the length of the stage.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Counters, Unit};
+
+/// What the table says of one rate or share.
+#[derive(Clone, Copy, Debug)]
+pub struct RateSpec {
+    /// Name in thresholds.
+    pub name: &'static str,
+    /// The name with its unit: the key in JSON and CSV.
+    pub key: &'static str,
+    /// Its unit.
+    pub unit: Unit,
+    /// What it means.
+    pub definition: &'static str,
+    /// Its value; `None` where there is nothing to divide by.
+    pub of: fn(&Rates) -> Option<f64>,
+}
+
+macro_rules! rates {
+    ($($key:ident = $name:literal($unit:ident): $definition:literal => $formula:expr;)+) => {
+        /// Rates and shares of a group of requests; `None` where there is nothing to divide by.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+        pub struct Rates {
+            $(#[doc = $definition] pub $key: Option<f64>,)+
+        }
+
+        impl Rates {
+            /// The rates of a group whose stages lasted `seconds` together.
+            pub fn of(counters: &Counters, seconds: f64) -> Self {
+                let basis = Basis { counters, seconds };
+                Self { $($key: { let of: fn(&Basis<'_>) -> Option<f64> = $formula; of(&basis) },)+ }
+            }
+        }
+
+        /// Every rate, in the order of the reports.
+        pub const RATES: [RateSpec; [$($name),+].len()] = [$(RateSpec {
+            name: $name,
+            key: stringify!($key),
+            unit: Unit::$unit,
+            definition: $definition,
+            of: |rates| rates.$key,
+        }),+];
+    };
+}
+
+rates! {
+    planned_rate_per_s = "planned_rate"(RequestsPerSecond):
+        "`scheduled` per second of the stage."
+        => |b| b.per_second(b.counters.scheduled);
+    achieved_rate_per_s = "achieved_rate"(RequestsPerSecond):
+        "`dispatched_in_stage` per second of the stage."
+        => |b| b.per_second(b.counters.dispatched_in_stage);
+    throughput_per_s = "throughput"(RequestsPerSecond):
+        "`completed_in_stage` per second of the stage."
+        => |b| b.per_second(b.counters.completed_in_stage);
+    output_token_rate_reported_per_s = "output_token_rate_reported"(TokensPerSecond):
+        "`output_tokens_reported_in_stage` per second of the stage."
+        => |b| b.per_second(b.counters.output_tokens_reported_in_stage);
+    output_token_rate_estimated_per_s = "output_token_rate_estimated"(TokensPerSecond):
+        "`output_tokens_estimated_in_stage` per second of the stage."
+        => |b| b.per_second(b.counters.output_tokens_estimated_in_stage);
+    success_rate = "success_rate"(Share):
+        "`completed / scheduled`."
+        => |b| b.share(b.counters.completed);
+    reject_rate = "reject_rate"(Share):
+        "`rejected / scheduled`."
+        => |b| b.share(b.counters.rejected);
+    failure_rate = "failure_rate"(Share):
+        "`failed / scheduled`."
+        => |b| b.share(b.counters.failed);
+    timeout_rate = "timeout_rate"(Share):
+        "`timed_out / scheduled`."
+        => |b| b.share(b.counters.timed_out);
+    cancel_rate = "cancel_rate"(Share):
+        "`cancelled / scheduled`."
+        => |b| b.share(b.counters.cancelled);
+    unfinished_rate = "unfinished_rate"(Share):
+        "`in_flight / scheduled`."
+        => |b| b.share(b.counters.in_flight);
+    unsent_rate = "unsent_rate"(Share):
+        "`never_sent / scheduled`."
+        => |b| b.share(b.counters.never_sent);
+    error_rate = "error_rate"(Share):
+        "`(failed + timed_out + in_flight + never_sent) / scheduled`: the share of planned requests that got no well-formed answer."
+        => |b| b.share(b.unanswered());
+    resumption_rate = "resumption_rate"(Share):
+        "`handshakes_resumed / (handshakes_full + handshakes_resumed)`."
+        => |b| b.share_of(b.counters.handshakes_resumed, b.counters.handshakes_full + b.counters.handshakes_resumed);
+    policy_correctness = "policy_correctness"(Share):
+        "`as_expected / judged`: the share of answered requests whose policy decision is the one that their scenario expects."
+        => |b| b.share_of(b.counters.as_expected, b.counters.judged);
+    block_rate = "block_rate"(Share):
+        "`blocked / scheduled`."
+        => |b| b.share(b.counters.blocked);
+    unexpected_rate = "unexpected_rate"(Share):
+        "`unexpected / scheduled`: unlike `error_rate` and `reject_rate`, it does not count a refusal that was expected, and does count a success that was not."
+        => |b| b.share(b.counters.unexpected);
+}
+
+/// What rates are computed from.
+struct Basis<'a> {
+    counters: &'a Counters,
+    seconds: f64,
+}
+
+impl Basis<'_> {
+    fn per_second(&self, count: u64) -> Option<f64> {
+        (self.seconds > 0.0).then(|| count as f64 / self.seconds)
+    }
+
+    fn share(&self, count: u64) -> Option<f64> {
+        self.share_of(count, self.counters.scheduled)
+    }
+
+    #[expect(clippy::unused_self, reason = "formulas read alike")]
+    fn share_of(&self, count: u64, whole: u64) -> Option<f64> {
+        (whole > 0).then(|| count as f64 / whole as f64)
+    }
+
+    const fn unanswered(&self) -> u64 {
+        let c = self.counters;
+        c.failed + c.timed_out + c.in_flight + c.never_sent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_follow_their_definition() {
+        let counters = Counters {
+            scheduled: 200,
+            completed: 150,
+            rejected: 20,
+            failed: 10,
+            timed_out: 8,
+            cancelled: 2,
+            in_flight: 6,
+            never_sent: 4,
+            dispatched_in_stage: 196,
+            completed_in_stage: 140,
+            ..Counters::default()
+        };
+        let rates = Rates::of(&counters, 4.0);
+        assert_eq!(rates.planned_rate_per_s, Some(50.0));
+        assert_eq!(rates.achieved_rate_per_s, Some(49.0));
+        assert_eq!(rates.throughput_per_s, Some(35.0));
+        assert_eq!(rates.success_rate, Some(0.75));
+        assert_eq!(rates.reject_rate, Some(0.1));
+        assert_eq!(rates.error_rate, Some(0.14));
+    }
+
+    #[test]
+    fn nothing_scheduled_or_no_time_gives_no_rate() {
+        let rates = Rates::of(&Counters::default(), 0.0);
+        assert_eq!((rates.throughput_per_s, rates.error_rate), (None, None));
+    }
+}

@@ -1,0 +1,116 @@
+//! What is counted of one stage x scenario x target.
+
+use std::collections::BTreeMap;
+
+use plimsoll_measure::{ErrorClass, Nanos, Outcome, Sample, ScenarioId, StageId, TargetId};
+
+use crate::accounting::Accounting;
+use crate::catalog::{Counters, Metric};
+use crate::confusion::ConfusionMatrix;
+use crate::distribution::Distribution;
+
+/// What a cell is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupKey {
+    /// Stage.
+    pub stage: StageId,
+    /// Scenario.
+    pub scenario: ScenarioId,
+    /// Target.
+    pub target: TargetId,
+}
+
+impl GroupKey {
+    pub(crate) const fn of(sample: &Sample) -> Self {
+        Self { stage: sample.stage, scenario: sample.scenario, target: sample.target }
+    }
+}
+
+/// Counters and distributions of a group of requests. Each distribution is allocated with its first
+/// value; after that, recording allocates nothing.
+#[derive(Clone, Debug, Default)]
+pub struct GroupStats {
+    pub(crate) counters: Counters,
+    pub(crate) under_way: u128,
+    errors: BTreeMap<ErrorClass, u64>,
+    statuses: BTreeMap<u16, u64>,
+    policy_decisions: ConfusionMatrix,
+    distributions: [Option<Box<Distribution>>; Metric::COUNT],
+}
+
+impl GroupStats {
+    /// Records one request. `gaps` are those of its stream.
+    pub(crate) fn record(&mut self, sample: &Sample, gaps: &[Nanos]) {
+        self.counters.count(sample);
+        self.counters.judge(sample);
+        self.policy_decisions.count(sample);
+        if let Outcome::Failed(class) = sample.outcome {
+            *self.errors.entry(class).or_default() += 1;
+        }
+        if sample.status != 0 {
+            *self.statuses.entry(sample.status).or_default() += 1;
+        }
+        Metric::each(sample, |metric, value| self.values(metric).record(value));
+        if !gaps.is_empty() && Metric::Itl.population().covers(sample.outcome) {
+            let values = self.values(Metric::Itl);
+            for gap in gaps {
+                values.record(*gap);
+            }
+        }
+    }
+
+    /// Adds another group's counts and values.
+    pub fn merge(&mut self, other: &Self) {
+        self.counters.merge(&other.counters);
+        self.under_way += other.under_way;
+        self.policy_decisions.merge(&other.policy_decisions);
+        other.errors.iter().for_each(|(class, n)| *self.errors.entry(*class).or_default() += n);
+        other.statuses.iter().for_each(|(code, n)| *self.statuses.entry(*code).or_default() += n);
+        for (mine, theirs) in self.distributions.iter_mut().zip(&other.distributions) {
+            if let Some(theirs) = theirs {
+                mine.get_or_insert_default().merge(theirs);
+            }
+        }
+    }
+
+    /// The counters.
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The terms of the accounting identity.
+    pub fn accounting(&self) -> Accounting {
+        Accounting::from(&self.counters)
+    }
+
+    /// Failures by class.
+    pub const fn errors(&self) -> &BTreeMap<ErrorClass, u64> {
+        &self.errors
+    }
+
+    /// Answers by HTTP status.
+    pub const fn statuses(&self) -> &BTreeMap<u16, u64> {
+        &self.statuses
+    }
+
+    /// Expected against actual policy decisions.
+    pub const fn policy_decisions(&self) -> &ConfusionMatrix {
+        &self.policy_decisions
+    }
+
+    /// A distribution; `None` where it has no value.
+    pub fn distribution(&self, metric: Metric) -> Option<&Distribution> {
+        self.distributions[metric as usize].as_deref()
+    }
+
+    /// Turns times nanoseconds: how long requests were under way while the stage lasted, whichever
+    /// stage they were scheduled in.
+    pub const fn under_way(&self) -> u128 {
+        self.under_way
+    }
+
+    #[inline]
+    fn values(&mut self, metric: Metric) -> &mut Distribution {
+        self.distributions[metric as usize].get_or_insert_default()
+    }
+}

@@ -1,0 +1,71 @@
+//! Expected against actual policy decisions.
+
+use std::collections::BTreeMap;
+
+use plimsoll_measure::{PolicyDecision, Sample};
+
+/// The word for requests that got no answer, beside those of the policy decisions.
+pub const UNANSWERED: &str = "unanswered";
+
+/// A confusion matrix in words: expected policy decision, then actual policy decision or [`UNANSWERED`], then requests. Pairs without
+/// requests are left out.
+pub type Matrix = BTreeMap<String, BTreeMap<String, u64>>;
+
+/// Requests by expected and actual policy decision; those without an expected one are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConfusionMatrix {
+    /// By the expected policy decision, then by the actual one; the last column is of requests without an answer.
+    counts: [[u64; PolicyDecision::COUNT + 1]; PolicyDecision::COUNT],
+}
+
+impl ConfusionMatrix {
+    /// Counts a request.
+    #[inline]
+    pub(crate) fn count(&mut self, sample: &Sample) {
+        if let Some(expected) = sample.expected {
+            let actual = sample
+                .policy_decision
+                .map_or(PolicyDecision::COUNT, |policy_decision| policy_decision as usize);
+            self.counts[expected as usize][actual] += 1;
+        }
+    }
+
+    /// Adds another group's counts.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.counts.iter_mut().flatten().zip(other.counts.iter().flatten()) {
+            *mine += theirs;
+        }
+    }
+
+    /// The requests of which `expected` was expected, and `actual` came; `None` for those without an answer.
+    pub fn of(&self, expected: PolicyDecision, actual: Option<PolicyDecision>) -> u64 {
+        let actual =
+            actual.map_or(PolicyDecision::COUNT, |policy_decision| policy_decision as usize);
+        self.counts[expected as usize][actual]
+    }
+
+    /// The same in words.
+    pub fn matrix(&self) -> Matrix {
+        let mut matrix = Matrix::new();
+        let actual = || PolicyDecision::ALL.map(Some).into_iter().chain([None]);
+        let pairs = PolicyDecision::ALL.into_iter().flat_map(|e| actual().map(move |a| (e, a)));
+        for (expected, actual) in pairs.filter(|(e, a)| self.of(*e, *a) > 0) {
+            let word = actual.map_or(UNANSWERED, PolicyDecision::name);
+            let row = matrix.entry(expected.name().to_owned()).or_default();
+            row.insert(word.to_owned(), self.of(expected, actual));
+        }
+        matrix
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_follow_the_list_of_verdicts() {
+        for (place, policy_decision) in PolicyDecision::ALL.into_iter().enumerate() {
+            assert_eq!(policy_decision as usize, place);
+        }
+    }
+}

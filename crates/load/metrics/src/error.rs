@@ -1,0 +1,62 @@
+//! What can be wrong with what this crate is given.
+
+/// An error of counting and judging.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MetricsError {
+    /// Two bounds that make no bands. Write the target first and the wider bound after a bar.
+    #[error("`{expression}`: {cause}; write it like `p(95)<10ms|20ms`, the target first")]
+    Band {
+        /// The expression.
+        expression: String,
+        /// What is wrong with it.
+        cause: &'static str,
+    },
+    /// A threshold names a metric that does not exist. Remedy: use a name of the reference page.
+    #[error("unknown metric `{name}`; {hint}")]
+    UnknownMetric {
+        /// What was written.
+        name: String,
+        /// The nearest names, or all of them.
+        hint: String,
+    },
+    /// The scope in braces cannot be read. Remedy: one tag of the four.
+    #[error(
+        "`{0}` is not a scope: write one of `{{stage:NAME}}`, `{{scenario:NAME}}`, `{{category:NAME}}`, `{{target:NAME}}`"
+    )]
+    Scope(String),
+    /// The expression is not an aggregate, a comparison and a bound. Remedy: follow the example.
+    #[error("`{expression}` is not a threshold for `{metric}`: {cause}; write it like `{example}`")]
+    Expression {
+        /// The metric.
+        metric: &'static str,
+        /// What was written.
+        expression: String,
+        /// What is wrong with it.
+        cause: String,
+        /// One that would be right.
+        example: &'static str,
+    },
+    /// The bound has the wrong unit. Remedy: write it in the unit that the message names.
+    #[error(
+        "`{expression}`: `{bound}` is not a bound for `{metric}`, which is measured in {unit}; write it like `{example}`"
+    )]
+    Unit {
+        /// The metric.
+        metric: &'static str,
+        /// What was written.
+        expression: String,
+        /// The part with the wrong unit.
+        bound: String,
+        /// The unit of the metric.
+        unit: &'static str,
+        /// One that would be right.
+        example: &'static str,
+    },
+    /// A histogram in a summary cannot be read. Remedy: use the summary as the tool wrote it.
+    #[error("a histogram of the summary cannot be read ({0}): the file was changed or cut")]
+    DecodeHistogram(String),
+    /// A histogram could not be written. Remedy: none; more counts than 63 bits hold.
+    #[error("a histogram cannot be written: {0}")]
+    EncodeHistogram(String),
+}

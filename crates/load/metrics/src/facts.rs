@@ -1,0 +1,127 @@
+//! What is known of a run besides its measurements: names, shapes, times.
+
+use std::collections::BTreeMap;
+
+use plimsoll_measure::PolicyDecision;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::environment::Environment;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunEnd {
+    /// All stages were played.
+    Complete,
+    /// The user ended it early; what was measured until then is reported.
+    Interrupted,
+    /// The tool gave up.
+    Aborted,
+    /// Nobody knows: the process left no summary. What a plan says, and a rebuilt summary.
+    #[default]
+    Unfinished,
+}
+
+/// The run as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunInfo {
+    /// Name.
+    pub name: String,
+    /// Version of the tool.
+    pub tool_version: String,
+    /// Seed of every random draw.
+    pub seed: u64,
+    /// The part of the run that this process carried, `k/n` with k from 0.
+    pub shard: String,
+    /// Wall-clock time of the run clock's epoch, in nanoseconds since 1970 UTC.
+    pub started_unix_ns: u64,
+    /// How it ended.
+    pub ended: RunEnd,
+}
+
+/// Who decides when a request starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadModel {
+    /// The schedule alone.
+    Open,
+    /// The completion of the previous request.
+    #[default]
+    Closed,
+}
+
+/// A stage.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StageInfo {
+    /// Name: its notation, like `@100:60s`, made unique in the run.
+    pub name: String,
+    /// Open or closed.
+    pub model: LoadModel,
+    /// Recorded apart, and left out of every total and threshold.
+    pub warmup: bool,
+    /// Start, in seconds since the epoch of the run's clock.
+    pub start_s: f64,
+    /// How long new work was started, in seconds: as planned in a plan, as it was in a summary.
+    pub duration_s: f64,
+    /// Most requests under way at once, where it was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_in_flight: Option<u64>,
+    /// Mean number of requests under way over the stage, where it was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_in_flight: Option<f64>,
+}
+
+/// A target.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetInfo {
+    /// Name in reports.
+    pub name: String,
+    /// Base URL, without credentials.
+    #[serde(alias = "target")]
+    pub url: String,
+    /// Model asked for; empty for plain HTTP.
+    pub model: String,
+    /// The target's `Server` header, where it sent one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+}
+
+/// What a scenario expects of the target.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Expectation {
+    /// The policy decision on its turns, where one is expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    #[serde(alias = "verdict")]
+    pub policy_decision: Option<PolicyDecision>,
+    /// Label by which scenarios are grouped, like `sql_injection`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+}
+
+/// All that a summary needs besides the measurements. Stored in `plan.json` before the load starts, so
+/// that a summary can be rebuilt from `results.jsonl`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunMetadata {
+    /// The run.
+    pub run: RunInfo,
+    /// Its stages, in the order of their ids.
+    pub stages: Vec<StageInfo>,
+    /// Names of its scenarios, in the order of their ids.
+    pub scenarios: Vec<String>,
+    /// What they expect, in the same order; empty where none expects anything.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expectations: Vec<Expectation>,
+    /// Labels of the run, for systems that collect figures of many.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Its targets, in the order of their ids.
+    #[serde(alias = "lanes")]
+    pub targets: Vec<TargetInfo>,
+    /// The machine.
+    pub environment: Environment,
+    /// What a reader must know: "TLS verification is off", "debug build".
+    #[serde(default)]
+    pub notes: Vec<String>,
+}

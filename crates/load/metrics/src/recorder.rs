@@ -1,0 +1,117 @@
+//! The worker-local accumulator: no lock, and no allocation once every cell has been touched.
+
+use plimsoll_measure::{Moment, Nanos, Outcome, Sample, ScenarioId, StageId, TargetId};
+
+use crate::cell::{GroupKey, GroupStats};
+use crate::snapshot::Snapshot;
+
+/// Counts what one worker plans and measures.
+///
+/// The two sides of the accounting identity are counted apart: [`Recorder::scheduled`] when a request
+/// is planned, [`Recorder::record`] when its fate is known.
+#[derive(Clone, Debug, Default)]
+pub struct Recorder {
+    stage_ends: Vec<Moment>,
+    /// What each of `cells` is about. In an interval a worker touches few: looking through them from
+    /// the newest on is faster than any map.
+    keys: Vec<GroupKey>,
+    cells: Vec<GroupStats>,
+}
+
+impl Recorder {
+    /// A recorder for stages that follow one another and end at these moments; a stage without an end
+    /// of its own ends at `u64::MAX` nanoseconds.
+    ///
+    /// The ends decide which completions count as throughput of which stage.
+    pub const fn new(stage_ends: Vec<Moment>) -> Self {
+        Self { stage_ends, keys: Vec::new(), cells: Vec::new() }
+    }
+
+    /// Counts a request that the schedule asks for.
+    pub fn scheduled(&mut self, stage: StageId, scenario: ScenarioId, target: TargetId) {
+        self.cell(GroupKey { stage, scenario, target }).counters.scheduled += 1;
+    }
+
+    /// Records what became of a request, with the gaps of its stream. The gaps count only where the
+    /// request completed.
+    pub fn record(&mut self, sample: &Sample, gaps: &[Nanos]) {
+        let key = GroupKey::of(sample);
+        let line = &sample.timeline;
+        let whole =
+            line.dispatched.is_some() && self.is_within(key.stage, line.intended, line.finished);
+        let cell = self.cell(key);
+        cell.record(sample, gaps);
+        if whole {
+            cell.under_way += u128::from(line.response_time().unwrap_or_default().as_u64());
+            cell.counters.dispatch();
+            if sample.outcome == Outcome::Completed {
+                cell.counters.complete(sample.usage.completion);
+            }
+        } else {
+            self.record_across_stages(sample);
+        }
+    }
+
+    /// Hands over what was counted since the last call. The histograms are moved, not copied, so
+    /// this is cheap for the worker; the next values allocate anew.
+    pub fn take(&mut self) -> Snapshot {
+        self.keys.drain(..).zip(self.cells.drain(..)).collect()
+    }
+
+    /// The counts by stage of a request that was not wholly within its own stage.
+    #[cold]
+    fn record_across_stages(&mut self, sample: &Sample) {
+        let (key, line) = (GroupKey::of(sample), &sample.timeline);
+        if let Some(stage) = self.stage_at(line.dispatched) {
+            self.cell(GroupKey { stage, ..key }).counters.dispatch();
+        }
+        if let (Outcome::Completed, Some(stage)) = (sample.outcome, self.stage_at(line.finished)) {
+            self.cell(GroupKey { stage, ..key }).counters.complete(sample.usage.completion);
+        }
+        let until = match sample.outcome {
+            Outcome::NeverSent => line.intended,
+            // Unanswered when the last stage had ended.
+            _ => line.finished.unwrap_or(Moment::from_nanos(u64::MAX)),
+        };
+        self.spread_over_stages(key, line.intended, until);
+    }
+
+    /// Counts a request as under way in every stage between two moments.
+    fn spread_over_stages(&mut self, key: GroupKey, mut from: Moment, until: Moment) {
+        while let Some(stage) = self.stage_at(Some(from)).filter(|_| from < until) {
+            let to = self.stage_ends[stage.index()].min(until);
+            self.cell(GroupKey { stage, ..key }).under_way += u128::from(to.since(from).as_u64());
+            from = to;
+        }
+    }
+
+    /// Does the time of a request lie within this stage?
+    fn is_within(&self, stage: StageId, intended: Moment, finished: Option<Moment>) -> bool {
+        let before = stage.index().checked_sub(1).and_then(|before| self.stage_ends.get(before));
+        let start = before.copied().unwrap_or(Moment::EPOCH);
+        let end = self.stage_ends.get(stage.index()).copied().unwrap_or(Moment::EPOCH);
+        intended >= start && finished.is_some_and(|finished| finished < end)
+    }
+
+    /// The stage that lasted at this moment; `None` after the last one.
+    fn stage_at(&self, moment: Option<Moment>) -> Option<StageId> {
+        let moment = moment?;
+        let index = self.stage_ends.partition_point(|&end| end <= moment);
+        let stage = StageId(u16::try_from(index).ok()?);
+        (index < self.stage_ends.len()).then_some(stage)
+    }
+
+    #[inline]
+    fn cell(&mut self, key: GroupKey) -> &mut GroupStats {
+        let place = self.keys.iter().rposition(|known| *known == key);
+        let place = place.unwrap_or_else(|| self.open(key));
+        &mut self.cells[place]
+    }
+
+    #[cold]
+    fn open(&mut self, key: GroupKey) -> usize {
+        self.keys.push(key);
+        self.cells.push(GroupStats::default());
+        self.keys.len() - 1
+    }
+}

@@ -1,0 +1,83 @@
+//! Bounds on aggregates, written as in k6: `"ttft": ["p(95)<500ms"]`.
+
+mod band;
+mod judge;
+mod parse;
+
+use crate::catalog::{Figure, Unit};
+
+pub use band::{Band, BandLevel, BandResult};
+pub use judge::{Judgement, ThresholdResult};
+
+/// What a threshold is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The whole run, without warm-up.
+    Run,
+    /// One stage, by its name or its number counted from 1.
+    Stage(String),
+    /// One scenario.
+    Scenario(String),
+    /// The scenarios of one category.
+    Category(String),
+    /// One target.
+    Target(String),
+}
+
+/// A bound on an aggregate of one metric.
+#[derive(Clone, Debug)]
+pub struct Threshold {
+    metric: String,
+    expression: String,
+    figure: Figure,
+    scope: Scope,
+    aggregate: Aggregate,
+    comparison: Comparison,
+    bound: f64,
+}
+
+/// One number of a figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Aggregate {
+    /// A quantile, from 0 to 1.
+    Quantile(f64),
+    Mean,
+    Min,
+    Max,
+    Count,
+    /// The figure itself, where it is one number.
+    Value,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comparison {
+    Less,
+    AtMost,
+    Greater,
+    AtLeast,
+    Equal,
+}
+
+impl Comparison {
+    /// Does `measured` keep the bound?
+    #[expect(clippy::float_cmp, reason = "`==` is for counters, which are whole")]
+    fn holds(self, measured: f64, bound: f64) -> bool {
+        match self {
+            Self::Less => measured < bound,
+            Self::AtMost => measured <= bound,
+            Self::Greater => measured > bound,
+            Self::AtLeast => measured >= bound,
+            Self::Equal => measured == bound,
+        }
+    }
+}
+
+impl Threshold {
+    /// What the measured value is measured in.
+    const fn unit(&self) -> Unit {
+        match self.aggregate {
+            Aggregate::Count => Unit::Requests,
+            _ => self.figure.unit(),
+        }
+    }
+}

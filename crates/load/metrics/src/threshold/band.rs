@@ -1,0 +1,158 @@
+//! Bounds in three bands: target, degraded, critical.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Comparison, Threshold};
+use crate::catalog::Unit;
+use crate::error::MetricsError;
+use crate::quantile::samples_needed;
+use crate::summary::RunSummary;
+
+/// A metric with two bounds, written as a threshold with a second bound after a bar: `p(95)<10ms|20ms`.
+///
+/// What keeps the first bound is on target, what keeps only the second is degraded, the rest is critical. The second
+/// bound may have a comparison of its own: `rate>=10%|>0%`.
+#[derive(Clone, Debug)]
+pub struct Band {
+    expression: String,
+    target: Threshold,
+    degraded: Threshold,
+}
+
+/// Where a value lies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "state", content = "why", rename_all = "snake_case")]
+pub enum BandLevel {
+    /// The first bound was kept.
+    Target,
+    /// Only the second one was.
+    Degraded,
+    /// Neither was.
+    Critical,
+    /// There is no telling, and why.
+    Inconclusive(String),
+}
+
+/// A band and where the run stands in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BandResult {
+    /// The metric, with its scope, as written.
+    pub metric: String,
+    /// Both bounds, as written.
+    pub expression: String,
+    /// The measured value, times in milliseconds.
+    pub measured: Option<f64>,
+    /// What it is measured in.
+    pub unit: Unit,
+    /// Where it lies.
+    pub level: BandLevel,
+}
+
+impl Band {
+    /// Reads two bounds, like `response_time` and `p(95)<10ms|20ms`.
+    ///
+    /// # Errors
+    /// Those of [`Threshold::parse`], and [`MetricsError::Band`] where the two bounds are no bands.
+    pub fn parse(metric: &str, expression: &str) -> Result<Self, MetricsError> {
+        let refuse = |cause| MetricsError::Band { expression: expression.trim().to_owned(), cause };
+        let (first, second) =
+            expression.split_once('|').ok_or_else(|| refuse("there is no second bound in it"))?;
+        let target = Threshold::parse(metric, first)?;
+        let second = second.trim();
+        let start = first.find(['<', '>', '=']).unwrap_or(first.len());
+        let sign = first[start..].trim_end_matches(|c| !matches!(c, '<' | '>' | '='));
+        let sign = if second.starts_with(['<', '>', '=']) { "" } else { sign };
+        let degraded = Threshold::parse(metric, &format!("{}{sign}{second}", &first[..start]))?;
+        if !target.lies_within(&degraded) {
+            return Err(refuse("the second bound is not wider than the first"));
+        }
+        Ok(Self { expression: expression.trim().to_owned(), target, degraded })
+    }
+
+    /// Judges a run.
+    pub fn judge(&self, summary: &RunSummary) -> BandResult {
+        let measured = self.measure(summary);
+        let level = match &measured {
+            Ok(value) if self.target.holds(*value) => BandLevel::Target,
+            Ok(value) if self.degraded.holds(*value) => BandLevel::Degraded,
+            Ok(_) => BandLevel::Critical,
+            Err(why) => BandLevel::Inconclusive(why.clone()),
+        };
+        BandResult {
+            metric: self.target.metric.clone(),
+            expression: self.expression.clone(),
+            measured: measured.ok(),
+            unit: self.target.unit(),
+            level,
+        }
+    }
+
+    /// The value, unless there are too few requests to say anything: fewer than a median needs.
+    fn measure(&self, summary: &RunSummary) -> Result<f64, String> {
+        let value = self.target.measure(summary)?;
+        let group = summary.group(&self.target.scope);
+        let scheduled = group.map_or(0, |group| group.counters.scheduled);
+        let needed = samples_needed(0.5);
+        if scheduled < needed {
+            return Err(format!("{scheduled} requests are too few, a band needs {needed}"));
+        }
+        Ok(value)
+    }
+}
+
+impl Threshold {
+    /// Does a value keep the bound?
+    fn holds(&self, value: f64) -> bool {
+        self.comparison.holds(value, self.bound)
+    }
+
+    /// Does every value that keeps this bound keep the other one, too, both being open to the same side?
+    fn lies_within(&self, other: &Self) -> bool {
+        use Comparison::{AtLeast, AtMost, Greater, Less};
+        match (self.comparison, other.comparison) {
+            (AtMost, Less) => self.bound < other.bound,
+            (Less | AtMost, Less | AtMost) => self.bound <= other.bound,
+            (AtLeast, Greater) => self.bound > other.bound,
+            (Greater | AtLeast, Greater | AtLeast) => self.bound >= other.bound,
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_bounds_are_read_in_every_form() {
+        for (metric, expression, values) in [
+            ("response_time", "p(95)<10ms|20ms", [9.9, 10.0, 20.0]),
+            ("response_time", " p(50) <= 3ms | 5ms ", [3.0, 3.1, 5.1]),
+            ("error_rate", "<=0|0.1%", [0.0, 0.001, 0.0011]),
+            ("throughput", ">=1000|500", [1_000.0, 500.0, 499.0]),
+            ("block_rate", "rate>=10%|>0%", [0.1, 0.01, 0.0]),
+        ] {
+            let band = Band::parse(metric, expression).unwrap();
+            let kept = |value| (band.target.holds(value), band.degraded.holds(value));
+            let expected = [(true, true), (false, true), (false, false)];
+            assert_eq!(values.map(kept), expected, "{metric} {expression}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_bands_is_refused_with_the_mend() {
+        for (expression, says) in [
+            ("p(95)<10ms", "no second bound"),
+            ("p(95)<20ms|10ms", "not wider"),
+            ("p(95)<10ms|>20ms", "not wider"),
+            ("p(95)==10ms|20ms", "not wider"),
+            ("p(95)<=10ms|<10ms", "not wider"),
+            ("p(95)<10ms|20%", "measured in time"),
+            ("<10ms|20ms", "does not say which value"),
+        ] {
+            let error = Band::parse("response_time", expression).unwrap_err().to_string();
+            assert!(error.contains(says), "{expression}: {error}");
+        }
+    }
+}

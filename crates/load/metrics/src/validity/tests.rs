@@ -1,0 +1,300 @@
+use super::*;
+use crate::health::{CalibrationQuote, LittlesLaw};
+
+fn late(p99: f64) -> Lag {
+    Lag { p50: 0.0, p99, max: p99, mean: 0.0 }
+}
+
+/// An open run on half-idle workers, well within every bound.
+fn sound() -> (InstrumentHealth, Evidence) {
+    let health = InstrumentHealth {
+        planned_arrivals: Some(1_000),
+        achieved_arrivals: Some(1_000),
+        dispatch_lag_ms: Some(late(0.2)),
+        worker_cpu_shares: vec![0.3, 0.5],
+        worker_wait_shares: vec![0.0, 0.1],
+        kernel_timestamps: Some(true),
+        sink_overflowed: Some(0),
+        steal_share: Some(0.001),
+        throttled_share: Some(0.0),
+        clock_step_ns: Some(20),
+        fd_peak: Some(70),
+        fd_limit: Some(1_024),
+        ports_peak: Some(70),
+        ephemeral_ports: Some(28_232),
+        ..InstrumentHealth::default()
+    };
+    let evidence = Evidence {
+        ended: RunEnd::Complete,
+        open_model: true,
+        service_time_p50_ms: Some(20.0),
+        ..Evidence::default()
+    };
+    (health, evidence)
+}
+
+/// A closed run of a minute in which 20 ms of service took 0.1 ms of the generator's time.
+fn closed() -> (InstrumentHealth, Evidence) {
+    let (health, evidence) = sound();
+    let stage = ClosedStage {
+        name: "8:60s".to_owned(),
+        duration_s: 60.0,
+        unfinished: 0.0,
+        generator: Lag { p50: 0.1, p99: 0.3, max: 2.0, mean: 0.1 },
+        target: Lag { p50: 20.0, p99: 40.0, max: 90.0, mean: 20.0 },
+    };
+    let law = LittlesLaw { stage: "8:60s".to_owned(), in_flight: 8.0, rate_times_time: 7.99 };
+    let health = InstrumentHealth {
+        planned_arrivals: None,
+        achieved_arrivals: None,
+        littles_law: vec![law],
+        ..health
+    };
+    (health, Evidence { open_model: false, closed: vec![stage], ..evidence })
+}
+
+type Case = (InstrumentHealth, Evidence);
+
+fn judge(
+    case: Case,
+    change: impl FnOnce(&mut InstrumentHealth, &mut Evidence),
+) -> [Vec<String>; 2] {
+    let (mut health, mut evidence) = case;
+    change(&mut health, &mut evidence);
+    let whats = |reasons: Vec<Reason>| reasons.into_iter().map(|reason| reason.what).collect();
+    let Assessment { validity, warnings } = judge_health(&health, &evidence);
+    match validity {
+        Validity::Valid => [Vec::new(), whats(warnings)],
+        Validity::Invalid(reasons) => [whats(reasons), whats(warnings)],
+    }
+}
+
+/// What makes the run invalid.
+fn wrong(case: Case, change: impl FnOnce(&mut InstrumentHealth, &mut Evidence)) -> Vec<String> {
+    let [wrong, _] = judge(case, change);
+    wrong
+}
+
+/// What a reader is warned of, in a run that is valid.
+fn warned(case: Case, change: impl FnOnce(&mut InstrumentHealth, &mut Evidence)) -> Vec<String> {
+    let [wrong, warned] = judge(case, change);
+    assert!(wrong.is_empty(), "{wrong:?}");
+    warned
+}
+
+#[test]
+fn a_sound_run_is_valid_and_unknown_health_is_not_held_against_it() {
+    assert!(warned(sound(), |_, _| {}).is_empty());
+    assert!(warned(closed(), |_, _| {}).is_empty());
+    assert!(warned(sound(), |health, _| *health = InstrumentHealth::default()).is_empty());
+    assert!(warned(sound(), |_, evidence| evidence.ended = RunEnd::Interrupted).is_empty());
+}
+
+#[test]
+fn each_broken_bound_is_named() {
+    let unbalanced =
+        ("8:60s simple".to_owned(), Accounting { scheduled: 1, ..Accounting::default() });
+    let wrong = |change: fn(&mut InstrumentHealth, &mut Evidence)| wrong(sound(), change);
+    assert_eq!(self::wrong(sound(), |_, e| e.unbalanced.push(unbalanced)), ["accounting"]);
+    assert_eq!(wrong(|_, e| e.ended = RunEnd::Unfinished), ["end of the run"]);
+    assert_eq!(wrong(|_, e| e.ended = RunEnd::Aborted), ["end of the run"]);
+    assert_eq!(wrong(|h, _| h.sink_overflowed = Some(1)), ["results.jsonl"]);
+    assert_eq!(wrong(|h, _| h.achieved_arrivals = Some(989)), ["arrivals in time"]);
+    assert_eq!(wrong(|h, _| h.fd_peak = Some(922)), ["file descriptors"]);
+    assert_eq!(wrong(|h, _| h.steal_share = Some(0.06)), ["steal"]);
+    assert_eq!(wrong(|h, _| h.throttled_share = Some(0.02)), ["CPU quota"]);
+    assert_eq!(wrong(|h, _| h.clock_step_ns = Some(4_000_000)), ["clock"]);
+    assert_eq!(
+        wrong(|h, _| h.generator_errors.extend([("gen_fd_exhaustion".to_owned(), 3)])),
+        ["gen_fd_exhaustion"]
+    );
+    let busy_and_late = |h: &mut InstrumentHealth, _: &mut Evidence| {
+        h.dispatch_lag_ms = Some(late(2.1));
+        h.worker_cpu_shares = vec![0.4, 0.85];
+    };
+    assert_eq!(wrong(busy_and_late), ["lateness of the generator", "saturated worker"]);
+}
+
+/// 1,000 requests, and what became of their rows.
+fn rows(
+    written: u64,
+    left_out: u64,
+    lost: u64,
+) -> impl FnOnce(&mut InstrumentHealth, &mut Evidence) {
+    move |health, evidence| {
+        evidence.scheduled = Some(1_000);
+        health.sink_offered = Some(1_000);
+        health.sink_written = Some(written);
+        health.sink_left_out = Some(left_out);
+        health.sink_least_share_one_in = Some(if left_out > 0 { 8 } else { 1 });
+        health.sink_overflowed = Some(lost);
+    }
+}
+
+#[test]
+fn rows_left_out_by_the_rule_are_told_and_rows_that_nobody_knows_of_are_a_fault() {
+    assert!(warned(sound(), rows(1_000, 0, 0)).is_empty());
+    assert_eq!(warned(sound(), rows(400, 600, 0)), ["results.jsonl is a sample"]);
+    assert_eq!(wrong(sound(), rows(400, 599, 1)), ["results.jsonl"]);
+    assert_eq!(wrong(sound(), rows(400, 599, 0)), ["accounting of results.jsonl"]);
+    let more_than_planned = |health: &mut InstrumentHealth, evidence: &mut Evidence| {
+        rows(1_000, 0, 0)(health, evidence);
+        evidence.scheduled = Some(999);
+    };
+    assert_eq!(wrong(sound(), more_than_planned), ["accounting of results.jsonl"]);
+}
+
+#[test]
+fn lateness_of_the_open_model_is_measured_against_the_service_time() {
+    let late_by = |p99, service| {
+        wrong(sound(), |health, evidence| {
+            health.dispatch_lag_ms = Some(late(p99));
+            evidence.service_time_p50_ms = service;
+        })
+    };
+    assert!(late_by(1.9, Some(20.0)).is_empty());
+    assert_eq!(late_by(2.1, Some(20.0)), ["lateness of the generator"]);
+    assert!(late_by(0.9, None).is_empty());
+    assert_eq!(late_by(1.1, None), ["lateness of the generator"]);
+}
+
+#[test]
+fn waiting_for_a_free_place_is_not_the_generators_lateness() {
+    let queued = |health: &mut InstrumentHealth, _: &mut Evidence| {
+        health.dispatch_lag_ms = Some(late(5_000.0));
+        health.pacing_lag_ms = Some(late(0.1));
+    };
+    assert!(warned(sound(), queued).is_empty());
+}
+
+/// A closed run whose generator took `mean` and `p99` ms between requests, `service` ms in the target.
+fn cycle(mean: f64, p99: f64, service: f64) -> impl FnOnce(&mut InstrumentHealth, &mut Evidence) {
+    move |health, evidence| {
+        health.worker_cpu_shares = vec![0.99];
+        evidence.closed[0].generator = Lag { p50: mean, p99, max: p99, mean };
+        evidence.closed[0].target =
+            Lag { p50: service, p99: service * 2.0, max: 9.0, mean: service };
+    }
+}
+
+#[test]
+fn a_closed_loop_at_full_speed_is_valid_but_said_to_be_limited_by_the_instrument() {
+    // wrk against nginx: 64 connections, 150,000 requests/s, half of the cycle in each.
+    assert_eq!(warned(closed(), cycle(0.21, 1.9, 0.21)), ["limited by the instrument"]);
+    // Not saturated, but woken late each time: 40 % of the cycle.
+    let woken = |health: &mut InstrumentHealth, evidence: &mut Evidence| {
+        cycle(0.02, 0.1, 0.03)(health, evidence);
+        health.worker_cpu_shares = vec![0.3];
+    };
+    assert_eq!(warned(closed(), woken), ["limited by the instrument"]);
+    // A slow target keeps the generator waiting, not the other way round.
+    assert_eq!(warned(closed(), cycle(4.0, 15.0, 20.0)), ["limited by the instrument"]);
+}
+
+#[test]
+fn a_closed_loop_whose_cycle_is_mostly_the_generators_is_invalid() {
+    assert_eq!(wrong(closed(), cycle(1.1, 5.0, 0.2)), ["limited by the instrument"]);
+    assert_eq!(wrong(closed(), cycle(21.0, 30.0, 20.0)), ["limited by the instrument"]);
+    // Squeezed by a quota: mostly quick, but stopped for 80 ms in every 100.
+    let squeezed = wrong(closed(), cycle(4.0, 80.0, 1.0));
+    assert_eq!(squeezed, ["limited by the instrument", "lateness of the generator"]);
+}
+
+#[test]
+fn a_worker_with_a_fifth_of_a_core_that_wants_all_of_it_is_invalid_in_either_model() {
+    let squeeze = |cpu, wait| {
+        move |health: &mut InstrumentHealth, _: &mut Evidence| {
+            health.worker_cpu_shares = vec![cpu];
+            health.worker_wait_shares = vec![wait];
+        }
+    };
+    assert_eq!(wrong(closed(), squeeze(0.2, 0.78)), ["squeezed worker"]);
+    assert_eq!(wrong(sound(), squeeze(0.2, 0.78)), ["squeezed worker"]);
+    // Target and generator on one core, each with its half.
+    assert_eq!(warned(closed(), squeeze(0.45, 0.5)), ["limited by the instrument"]);
+    // A nearly idle generator on a busy machine.
+    assert!(warned(closed(), squeeze(0.04, 0.44)).is_empty());
+}
+
+#[test]
+fn a_saturated_closed_loop_without_kernel_time_stamps_is_invalid() {
+    let blind = |cpu: f64| {
+        wrong(closed(), |health, _| {
+            health.kernel_timestamps = Some(false);
+            health.worker_cpu_shares = vec![cpu];
+            health.worker_wait_shares = vec![0.1];
+        })
+    };
+    assert_eq!(blind(0.85), ["saturated worker"]);
+    assert!(blind(0.75).is_empty());
+}
+
+#[test]
+fn littles_law_is_judged_on_stages_that_are_long_and_over() {
+    let off = |change: fn(&mut Evidence)| {
+        wrong(closed(), |health, evidence| {
+            health.littles_law[0].rate_times_time = 7.8;
+            change(evidence);
+        })
+    };
+    assert_eq!(off(|_| {}), ["Little's law"]);
+    assert!(off(|evidence| evidence.closed[0].duration_s = 4.0).is_empty());
+    assert!(off(|evidence| evidence.closed[0].unfinished = 0.02).is_empty());
+    assert!(off(|evidence| evidence.ended = RunEnd::Interrupted).is_empty());
+    assert!(off(|evidence| evidence.closed.clear()).is_empty());
+}
+
+#[test]
+fn what_bends_no_number_yet_is_a_warning() {
+    assert_eq!(warned(sound(), |h, _| h.ports_peak = Some(28_000)), ["local ports"]);
+    let failed = CalibrationQuote { failed: 1, ..CalibrationQuote::default() };
+    assert_eq!(warned(sound(), |h, _| h.calibration = Some(failed)), ["calibration"]);
+    let stall = Lag { max: 300.0, ..late(0.2) };
+    assert_eq!(
+        warned(sound(), |h, _| h.pacing_lag_ms = Some(stall)),
+        ["the generator stood still"]
+    );
+    let read = Lag { p50: 6.0, ..late(7.0) };
+    let late = |h: &mut InstrumentHealth, e: &mut Evidence| {
+        h.read_lag_ms = Some(read);
+        e.gap_p50_ms = Some(10.0);
+    };
+    assert_eq!(warned(sound(), late), ["limited by the instrument"]);
+}
+
+/// Streams with gaps of 10 ms, of which 10,000 were measured; reads as on an idle machine.
+fn streams(together: u64, late: u64) -> impl FnOnce(&mut InstrumentHealth, &mut Evidence) {
+    move |health, evidence| {
+        health.read_lag_ms = Some(Lag { p50: 0.06, p99: 0.9, max: 2.0, mean: 0.07 });
+        evidence.gap_p50_ms = Some(10.0);
+        evidence.gaps = 10_000;
+        (evidence.events_together, evidence.events_together_late) = (together, late);
+    }
+}
+
+#[test]
+fn gaps_that_a_busy_generator_loses_are_held_against_it() {
+    assert!(warned(sound(), streams(0, 0)).is_empty());
+    assert!(warned(sound(), streams(90, 90)).is_empty());
+    assert_eq!(warned(sound(), streams(150, 140)), ["limited by the instrument"]);
+    // Half of the events came late and together, though the median of the worst reads is below half a gap.
+    assert_eq!(warned(sound(), streams(10_000, 9_000)), ["limited by the instrument"]);
+}
+
+#[test]
+fn a_target_that_sends_several_events_at_once_is_described_and_not_accused() {
+    // As many bursts as gaps, and some reads that happened to be late.
+    assert_eq!(warned(sound(), streams(10_000, 90)), ["content events came together"]);
+    // The whole answer in one write: no gap at all.
+    let at_once = |health: &mut InstrumentHealth, evidence: &mut Evidence| {
+        streams(13_000, 20)(health, evidence);
+        (evidence.gaps, evidence.gap_p50_ms) = (0, None);
+    };
+    assert_eq!(warned(sound(), at_once), ["content events came together"]);
+    // Without kernel time stamps nobody knows, and nothing is said.
+    let blind = |health: &mut InstrumentHealth, evidence: &mut Evidence| {
+        streams(10_000, 0)(health, evidence);
+        health.read_lag_ms = None;
+    };
+    assert!(warned(sound(), blind).is_empty());
+}

@@ -1,0 +1,79 @@
+//! Thresholds on summaries, and the health that a summary draws from the measurements.
+
+use plimsoll_measure::{ErrorClass, Outcome};
+use plimsoll_metrics::{Judgement, ThresholdResult, Validity};
+
+use crate::make::{recorder, run, sample, summary};
+
+/// 200 completed in 40 ms and 2 failed in stage 1; a warm-up that was slow and all wrong.
+fn judge(metric: &str, expression: &str) -> ThresholdResult {
+    let mut recorder = recorder();
+    for i in 0..200 {
+        run(&mut recorder, &sample(0, i, 9_000, Outcome::TimedOut), &[]);
+        run(&mut recorder, &sample(1, 1_000 + i, 40, Outcome::Completed), &[]);
+    }
+    for _ in 0..2 {
+        run(&mut recorder, &sample(1, 1_500, 4, Outcome::Failed(ErrorClass::Reset)), &[]);
+    }
+    summary(&mut recorder, &[(metric, expression)]).thresholds.remove(0)
+}
+
+#[test]
+fn bounds_are_kept_or_broken() {
+    for (metric, expression, kept) in [
+        ("service_time", "p(95)<50ms", true),
+        ("service_time", "p(95)<39ms", false),
+        ("service_time", "max<=40ms", true),
+        ("response_time{scenario:simple}", "mean<41.1ms", true),
+        ("response_time{stage:1:10s}", "mean<40.9ms", false),
+        ("response_time{target:gateway}", "count==200", true),
+        ("error_rate", "<1%", true),
+        ("error_rate", "rate<0.9%", false),
+        ("throughput", ">=10", true),
+        ("throughput", "value>10.1", false),
+        ("timed_out", "count==0", true),
+        ("timed_out{stage:1}", "count==200", true),
+    ] {
+        let expected = if kept { Judgement::Pass } else { Judgement::Fail };
+        let judged = judge(metric, expression);
+        assert_eq!(judged.judgement, expected, "{metric}: {expression}: {:?}", judged.measured);
+    }
+}
+
+#[test]
+fn no_data_is_never_a_pass() {
+    for (metric, expression, why) in [
+        ("service_time", "p(99)<10s", "200 samples are too few"),
+        ("itl", "p(95)<10s", "no value (completed requests)"),
+        ("rejected_response_time", "count==0", "no value (rejected requests)"),
+        ("failed{scenario:complex}", "count==0", "nothing was scheduled"),
+        ("error_rate{stage:2:10s}", "<1%", "nothing was scheduled"),
+        ("error_rate{scenario:absent}", "<1%", "no such group"),
+    ] {
+        let judged = judge(metric, expression);
+        assert_eq!(judged.measured, None, "{metric}: {expression}");
+        assert!(
+            matches!(&judged.judgement, Judgement::Inconclusive(cause) if cause.contains(why)),
+            "{metric}: {expression}: {judged:?}"
+        );
+    }
+}
+
+#[test]
+fn the_generators_own_errors_make_the_run_invalid() {
+    let mut recorder = recorder();
+    let exhausted = sample(1, 1_500, 4, Outcome::Failed(ErrorClass::PortExhaustion));
+    run(&mut recorder, &exhausted, &[]);
+    let summary = summary(&mut recorder, &[]);
+    let Validity::Invalid(reasons) = summary.validity else { panic!("it must be invalid") };
+    assert_eq!(reasons[0].what, "gen_port_exhaustion");
+    assert!(reasons[0].mend.contains("ip_local_port_range"));
+}
+
+#[test]
+fn a_request_that_nobody_recorded_makes_the_run_invalid() {
+    let mut recorder = recorder();
+    let lost = sample(1, 1_500, 4, Outcome::Completed);
+    recorder.scheduled(lost.stage, lost.scenario, lost.target);
+    assert!(!summary(&mut recorder, &[]).validity.is_valid());
+}

@@ -1,0 +1,154 @@
+//! Expected policy decisions, bands, and what is said about them.
+
+use plimsoll_measure::{Outcome, PolicyDecision, Sample, ScenarioId};
+use plimsoll_metrics::{Band, BandLevel, Expectation, InstrumentHealth, RunMetadata, RunSummary};
+
+use crate::make::{facts, recorder, run, sample};
+
+/// A turn of the given scenario of the second stage.
+fn turn(
+    index: u64,
+    scenario: u16,
+    outcome: Outcome,
+    policy_decision: Option<PolicyDecision>,
+) -> Sample {
+    let expected = [PolicyDecision::Allow, PolicyDecision::Block][usize::from(scenario)];
+    Sample {
+        scenario: ScenarioId(scenario),
+        policy_decision,
+        expected: Some(expected),
+        ..sample(1, 1_000 + index, 50, outcome)
+    }
+}
+
+/// 90 requests to be allowed and 30 to be blocked, with all that can become of them.
+fn summary(bands: &[(&str, &str)]) -> RunSummary {
+    let mut recorder = recorder();
+    let kinds = [
+        (0, 80, Outcome::Completed, Some(PolicyDecision::Allow)),
+        (0, 4, Outcome::Rejected(403), Some(PolicyDecision::Block)),
+        (0, 3, Outcome::Completed, Some(PolicyDecision::Redact)),
+        (0, 3, Outcome::TimedOut, None),
+        (1, 27, Outcome::Rejected(403), Some(PolicyDecision::Block)),
+        (1, 2, Outcome::Completed, Some(PolicyDecision::Allow)),
+        (1, 1, Outcome::Rejected(404), Some(PolicyDecision::Unexpected)),
+    ];
+    for (scenario, count, outcome, policy_decision) in kinds {
+        for index in 0..count {
+            run(&mut recorder, &turn(index, scenario, outcome, policy_decision), &[]);
+        }
+    }
+    let expect = |policy_decision, category: &str| Expectation {
+        policy_decision: Some(policy_decision),
+        category: Some(category.to_owned()),
+    };
+    let expectations =
+        vec![expect(PolicyDecision::Allow, "normal"), expect(PolicyDecision::Block, "attack")];
+    let facts = RunMetadata { expectations, ..facts() };
+    let bands: Vec<_> =
+        bands.iter().map(|(metric, bounds)| Band::parse(metric, bounds).unwrap()).collect();
+    RunSummary::build(facts, InstrumentHealth::default(), &recorder.take(), &[])
+        .unwrap()
+        .with_bands(&bands)
+}
+
+#[test]
+fn expected_refusals_are_neither_errors_nor_surprises() {
+    let summary = summary(&[]);
+    let counters = &summary.total.counters;
+    assert_eq!((counters.scheduled, counters.judged, counters.as_expected), (120, 117, 107));
+    assert_eq!((counters.rejected, counters.blocked, counters.allowed), (32, 31, 85));
+    // 4 + 3 + 2 + 1 wrong policy decisions, 3 without an answer.
+    assert_eq!(counters.unexpected, 13);
+    let rates = &summary.total.rates;
+    assert_eq!(rates.policy_correctness, Some(107.0 / 117.0));
+    assert_eq!(rates.block_rate, Some(31.0 / 120.0));
+    assert_eq!(rates.unexpected_rate, Some(13.0 / 120.0));
+    // Honest as before: all refusals are refusals, and only those without an answer are errors.
+    assert_eq!(rates.reject_rate, Some(32.0 / 120.0));
+    assert_eq!(rates.error_rate, Some(3.0 / 120.0));
+}
+
+#[test]
+fn the_matrix_is_told_by_run_stage_scenario_and_category() {
+    let summary = summary(&[]);
+    let count = |expected: &str, actual: &str| summary.total.policy_decisions[expected][actual];
+    assert_eq!(
+        [
+            count("allow", "allow"),
+            count("allow", "block"),
+            count("allow", "redact"),
+            count("allow", "unanswered")
+        ],
+        [80, 4, 3, 3]
+    );
+    assert_eq!(
+        [count("block", "block"), count("block", "allow"), count("block", "unexpected")],
+        [27, 2, 1]
+    );
+    let attack = summary.by_category.iter().find(|g| g.category.as_deref() == Some("attack"));
+    assert_eq!(attack.unwrap().policy_decisions, summary.by_scenario[1].policy_decisions);
+    assert_eq!(attack.unwrap().policy_decisions.len(), 1);
+    assert_eq!(summary.by_stage[1].policy_decisions, summary.total.policy_decisions);
+    assert!(summary.by_stage[2].policy_decisions.is_empty());
+}
+
+#[test]
+fn bands_are_judged_three_ways_and_never_on_target_without_data() {
+    let summary = summary(&[
+        ("block_rate", "rate>=10%|>0"),
+        ("error_rate", "<=0|5%"),
+        ("policy_correctness", ">=99%|95%"),
+        ("response_time", "p(50)<60ms|70ms"),
+        ("response_time", "p(99)<60ms|70ms"),
+        ("policy_correctness{stage:3}", ">=99%|95%"),
+        ("error_rate{stage:3}", "<=0|5%"),
+    ]);
+    let levels: Vec<_> = summary.bands.iter().map(|standing| &standing.level).collect();
+    assert_eq!(
+        levels[..4],
+        [&BandLevel::Target, &BandLevel::Degraded, &BandLevel::Critical, &BandLevel::Target]
+    );
+    assert!(
+        levels[4..].iter().all(|level| matches!(level, BandLevel::Inconclusive(_))),
+        "{levels:?}"
+    );
+}
+
+#[test]
+fn signs_are_told_in_words() {
+    let told = summary(&[("error_rate", "<=0|0.1%")]).interpretation.join("\n");
+    for part in [
+        "Critical: error_rate",
+        "10 of 117 policy decisions",
+        "3 requests whose policy decision matters",
+    ] {
+        assert!(told.contains(part), "{part} in {told}");
+    }
+    assert!(!told.contains("inactive"), "{told}");
+
+    // Blocks are expected, and none comes; the median rises from one stage to the next.
+    let mut recorder = recorder();
+    for index in 0..100 {
+        for (stage, start, service) in [(1, 1_000, 50), (2, 11_000, 90)] {
+            let turn = turn(index, 1, Outcome::Completed, Some(PolicyDecision::Allow));
+            let timeline = sample(stage, start + index, service, Outcome::Completed).timeline;
+            run(
+                &mut recorder,
+                &Sample { timeline, stage: plimsoll_measure::StageId(stage), ..turn },
+                &[],
+            );
+        }
+    }
+    let expectation = Expectation { policy_decision: Some(PolicyDecision::Block), category: None };
+    let facts = RunMetadata { expectations: vec![Expectation::default(), expectation], ..facts() };
+    let summary =
+        RunSummary::build(facts, InstrumentHealth::default(), &recorder.take(), &[]).unwrap();
+    let told = summary.interpretation.join("\n");
+    for part in
+        ["may be inactive", "rises from stage to stage, from 51.", "200 of 200 policy decisions"]
+    {
+        assert!(told.contains(part), "{part} in {told}");
+    }
+    assert!(summary.by_category.is_empty());
+}

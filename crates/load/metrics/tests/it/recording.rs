@@ -1,0 +1,162 @@
+//! Recorders and snapshots.
+
+use plimsoll_measure::{ErrorClass, Nanos, Outcome, Sample, ScenarioId, StageId, TargetId};
+use plimsoll_metrics::{GroupKey, GroupStats, Metric, Recorder, Snapshot};
+use proptest::prelude::*;
+
+use crate::make::{at, recorder, run, sample};
+
+const FIRST: GroupKey =
+    GroupKey { stage: StageId(1), scenario: ScenarioId(0), target: TargetId(0) };
+
+fn total(recorder: &mut Recorder) -> GroupStats {
+    recorder.take().total(|_| true)
+}
+
+#[test]
+fn an_error_storm_does_not_move_the_times_of_success() {
+    let mut recorder = recorder();
+    for i in 0..100 {
+        run(&mut recorder, &sample(1, 2_000 + i, 50, Outcome::Completed), &[]);
+        run(&mut recorder, &sample(1, 2_000 + i, 1, Outcome::Rejected(429)), &[]);
+        run(&mut recorder, &sample(1, 2_000 + i, 7_000, Outcome::TimedOut), &[]);
+        run(&mut recorder, &sample(1, 2_000 + i, 3, Outcome::Failed(ErrorClass::ServerError)), &[]);
+    }
+    let cell = total(&mut recorder);
+    let range = |metric| {
+        let times = cell.distribution(metric).unwrap();
+        (times.count(), times.min().unwrap(), times.max().unwrap())
+    };
+    let ms = Nanos::from_millis;
+    assert_eq!(range(Metric::ResponseTime), (100, ms(51), ms(51)));
+    assert_eq!(range(Metric::ServiceTime), (100, ms(50), ms(50)));
+    assert_eq!(range(Metric::RejectedServiceTime), (100, ms(1), ms(1)));
+    assert_eq!(range(Metric::UnsuccessfulResponseTime), (200, ms(4), ms(7_001)));
+    assert_eq!(range(Metric::DispatchLag), (400, ms(1), ms(1)));
+    assert_eq!(cell.errors().get(&ErrorClass::ServerError), Some(&100));
+    assert_eq!(cell.statuses().get(&429), Some(&100));
+}
+
+#[test]
+fn gaps_count_only_with_a_completed_request() {
+    let gaps = [Nanos::from_millis(10), Nanos::from_millis(30)];
+    let mut recorder = recorder();
+    run(&mut recorder, &sample(1, 2_000, 50, Outcome::Completed), &gaps);
+    run(&mut recorder, &sample(1, 2_000, 50, Outcome::Failed(ErrorClass::StreamTruncated)), &gaps);
+    let cell = total(&mut recorder);
+    assert_eq!(cell.distribution(Metric::Itl).unwrap().count(), 2);
+    assert_eq!(cell.distribution(Metric::Itl).unwrap().max(), Some(gaps[1]));
+}
+
+#[test]
+fn the_planned_side_is_counted_on_its_own() {
+    let mut recorder = recorder();
+    recorder.scheduled(StageId(1), ScenarioId(0), TargetId(0));
+    let planned = recorder.take().total(|_| true).accounting();
+    assert_eq!((planned.scheduled, planned.balanced()), (1, false));
+    run(&mut recorder, &sample(1, 2_000, 0, Outcome::NeverSent), &[]);
+    let sent = total(&mut recorder);
+    assert!(sent.accounting().balanced());
+    assert_eq!((sent.accounting().never_sent, sent.counters().dispatched_in_stage), (1, 0));
+    assert!(sent.distribution(Metric::DispatchLag).is_none());
+}
+
+#[test]
+fn throughput_belongs_to_the_stage_that_lasted_when_the_answer_came() {
+    let mut recorder = recorder();
+    // Intended in stage 1 (1 s to 11 s), answered in stage 2, and in the drain time after it.
+    run(&mut recorder, &sample(1, 10_900, 500, Outcome::Completed), &[]);
+    run(&mut recorder, &sample(1, 10_900, 50_000, Outcome::Completed), &[]);
+    let snapshot = recorder.take();
+    let of = |stage| *snapshot.total(|key| key.stage == StageId(stage)).counters();
+    assert_eq!((of(1).completed, of(1).completed_in_stage, of(1).dispatched_in_stage), (2, 0, 2));
+    assert_eq!((of(2).completed, of(2).completed_in_stage), (0, 1));
+    assert_eq!(of(2).output_tokens_reported_in_stage, 5);
+}
+
+#[test]
+fn the_end_of_a_stage_belongs_to_the_next_one() {
+    let mut recorder = Recorder::new(vec![at(101), at(200)]);
+    run(&mut recorder, &sample(0, 50, 50, Outcome::Completed), &[]);
+    let snapshot = recorder.take();
+    let of =
+        |stage| snapshot.total(|key| key.stage == StageId(stage)).counters().completed_in_stage;
+    assert_eq!((of(0), of(1)), (0, 1));
+}
+
+#[test]
+fn tokens_of_different_sources_are_kept_apart() {
+    let mut recorder = recorder();
+    let reported = sample(1, 2_000, 50, Outcome::Completed);
+    let mut estimated = reported;
+    estimated.usage.completion = plimsoll_measure::TokenCount::estimated(7);
+    let mut unknown = reported;
+    unknown.usage.completion = plimsoll_measure::TokenCount::default();
+    for sample in [reported, estimated, unknown] {
+        run(&mut recorder, &sample, &[]);
+    }
+    let counters = *total(&mut recorder).counters();
+    assert_eq!((counters.output_tokens_reported, counters.output_tokens_estimated), (5, 7));
+    assert_eq!((counters.prompt_tokens_reported, counters.cached_tokens), (300, 120));
+}
+
+#[test]
+fn taking_leaves_an_empty_recorder_and_intervals_add_up() {
+    let mut recorder = recorder();
+    let mut whole = Snapshot::new();
+    for round in 0..3 {
+        run(&mut recorder, &sample(1, 2_000 + round, 10, Outcome::Completed), &[]);
+        whole.merge(recorder.take());
+    }
+    assert_eq!(recorder.take().cells().count(), 0);
+    assert_eq!(whole.total(|key| key == FIRST).counters().completed, 3);
+}
+
+fn any_sample() -> impl Strategy<Value = Sample> {
+    let outcome = prop_oneof![
+        Just(Outcome::Completed),
+        Just(Outcome::Rejected(429)),
+        Just(Outcome::Failed(ErrorClass::Reset)),
+        Just(Outcome::TimedOut),
+        Just(Outcome::NeverSent),
+    ];
+    (0u16..3, 0u64..20_000, 0u64..9_000, outcome)
+        .prop_map(|(stage, intended, service, outcome)| sample(stage, intended, service, outcome))
+}
+
+/// All that can be seen of a snapshot.
+fn look(snapshot: &Snapshot) -> String {
+    let cell = |(key, cell): (GroupKey, &GroupStats)| {
+        let mut canonical = GroupStats::default();
+        canonical.merge(cell);
+        let times = Metric::ALL.map(|metric| {
+            canonical.distribution(metric).map(|d| (d.count(), d.sum(), d.encode().unwrap()))
+        });
+        format!("{key:?} {:?} {:?} {:?} {times:?}", cell.counters(), cell.errors(), cell.statuses())
+    };
+    snapshot.cells().map(cell).collect::<Vec<_>>().join("\n")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn shards_in_any_order_are_one_recorder(
+        samples in proptest::collection::vec(any_sample(), 1..40),
+        shards in 1usize..5,
+        turn in 0usize..5,
+    ) {
+        let mut one = recorder();
+        let mut parts = vec![recorder(); shards];
+        for (i, sample) in samples.iter().enumerate() {
+            run(&mut one, sample, &[Nanos::from_millis(3)]);
+            run(&mut parts[i % shards], sample, &[Nanos::from_millis(3)]);
+        }
+        parts.rotate_left(turn % shards);
+        let mut merged = Snapshot::new();
+        for part in &mut parts {
+            merged.merge(part.take());
+        }
+        prop_assert_eq!(look(&merged), look(&one.take()));
+    }
+}

@@ -1,0 +1,51 @@
+//! The profiles that come with the tool: to run as they are, and to start one's own from.
+
+/// Name and text of a built-in file.
+type Builtin = (&'static str, &'static str);
+
+macro_rules! shipped {
+    ($($name:literal: $path:literal),+ $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../../profiles/", $path)))),+]
+    };
+}
+
+const PROFILES: &[Builtin] = shipped![
+    "realistic": "realistic.yaml",
+    "minimal": "minimal.yaml",
+    "cross-ingress": "cross-ingress.yaml",
+    "perf-128-nonstream": "perf-128-nonstream.yaml",
+    "perf-128-stream": "perf-128-stream.yaml",
+    "perf-550-nonstream": "perf-550-nonstream.yaml",
+    "perf-550-stream": "perf-550-stream.yaml",
+    "perf-hotpath-nonstream": "perf-hotpath-nonstream.yaml",
+    "perf-hotpath-stream": "perf-hotpath-stream.yaml",
+    "policy": "policy.yaml",
+    "policy-llm": "policy-llm.yaml",
+    "azure-trace": "azure-trace.yaml",
+    "mooncake-trace": "mooncake-trace.yaml",
+];
+
+/// Files that the built-in profiles name, by what follows `builtin:` there.
+const FILES: &[Builtin] = shipped![
+    "traces/azure-example.csv": "traces/azure-example.csv",
+    "traces/mooncake-example.jsonl": "traces/mooncake-example.jsonl",
+];
+
+/// The text of the built-in profile called `name`.
+pub fn profile(name: &str) -> Option<&'static str> {
+    find(PROFILES, name)
+}
+
+/// The names of the built-in profiles, the flagship first.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PROFILES.iter().map(|(name, _)| *name)
+}
+
+/// The text of a file that a built-in profile names.
+pub(crate) fn file(path: &str) -> Option<&'static str> {
+    find(FILES, path)
+}
+
+fn find(list: &[Builtin], name: &str) -> Option<&'static str> {
+    list.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}

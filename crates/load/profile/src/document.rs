@@ -1,0 +1,129 @@
+//! A profile's text, and where it came from.
+
+use std::borrow::Cow;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use plimsoll_workload::{Trace, TraceSpec, WorkloadError};
+
+use crate::builtin;
+use crate::error::{Fault, Problem, Problems, Source};
+use crate::place::ConfigPath;
+use crate::suggest;
+
+/// What the paths of built-in files begin with.
+const BUILTIN: &str = "builtin:";
+
+/// A profile's text, and where it came from.
+#[derive(Clone)]
+pub struct Profile {
+    source: Source,
+    name: String,
+    text: Cow<'static, [u8]>,
+    folder: PathBuf,
+}
+
+impl Profile {
+    /// The built-in profile of that name, else the file. A file that is called like a built-in profile
+    /// is reached as `./NAME`.
+    ///
+    /// # Errors
+    /// Where there is neither, or the file cannot be read.
+    pub fn open(name_or_path: &str) -> Result<Self, Problems> {
+        if let Some(text) = builtin::profile(name_or_path) {
+            return Ok(Self {
+                source: Source::File(name_or_path.to_owned()),
+                name: name_or_path.to_owned(),
+                text: Cow::Borrowed(text.as_bytes()),
+                folder: PathBuf::new(),
+            });
+        }
+        let text = std::fs::read(name_or_path).map_err(|error| unreadable(name_or_path, &error))?;
+        Ok(Self::new(Path::new(name_or_path), text))
+    }
+
+    /// A profile whose text is already at hand, as if it had been read from `path`.
+    pub fn new(path: &Path, text: Vec<u8>) -> Self {
+        Self {
+            source: Source::File(path.display().to_string()),
+            name: path
+                .file_stem()
+                .map(|stem| plain_name(&stem.to_string_lossy()))
+                .unwrap_or_default(),
+            text: Cow::Owned(text),
+            folder: path.parent().map(Path::to_path_buf).unwrap_or_default(),
+        }
+    }
+
+    /// Where the text came from, as problems name it.
+    pub const fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// The name of a run that is given no other: the file's, without its ending.
+    pub(crate) fn name(&self) -> &str {
+        if self.name.is_empty() { "run" } else { &self.name }
+    }
+
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// The path of a file that the profile names.
+    pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
+        if builtin_path(path).is_some() { path.to_path_buf() } else { self.folder.join(path) }
+    }
+}
+
+impl std::fmt::Debug for Profile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Profile").field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+/// Reads a trace from the disk, or one that is built in.
+pub(crate) fn read_trace(spec: &TraceSpec) -> Result<Trace, WorkloadError> {
+    let Some(name) = builtin_path(&spec.file) else { return Trace::load(spec, Path::new("")) };
+    let missing =
+        || WorkloadError::Read { file: spec.file.clone(), source: io::ErrorKind::NotFound.into() };
+    Trace::parse(spec, builtin::file(name).ok_or_else(missing)?.as_bytes())
+}
+
+/// Can the file be read?
+pub(crate) fn try_open(path: &Path) -> io::Result<()> {
+    if std::fs::metadata(path)?.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    std::fs::File::open(path).map(drop)
+}
+
+fn builtin_path(path: &Path) -> Option<&str> {
+    path.to_str()?.strip_prefix(BUILTIN)
+}
+
+/// A name that can be part of a folder's name.
+fn plain_name(text: &str) -> String {
+    text.chars().map(|c| if is_plain(c) { c } else { '-' }).collect()
+}
+
+/// May this character stand in the name of a run?
+pub(crate) const fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
+fn unreadable(path: &str, error: &io::Error) -> Problems {
+    let names: Vec<_> = builtin::names().collect();
+    let mend = if path.contains(['/', '.']) {
+        "give the path of a profile, or the name of a built-in one".to_owned()
+    } else {
+        format!("it is no built-in profile either: {}", suggest::instead(path, &names))
+    };
+    let fault = Fault::new(format!("cannot be read ({})", plain_error(error)), mend);
+    Problem { source_name: Source::File(path.to_owned()), place: ConfigPath::top(), fault }.into()
+}
+
+/// The system's message without its number.
+pub(crate) fn plain_error(error: &io::Error) -> String {
+    let message = error.to_string();
+    message.split(" (os error").next().unwrap_or_default().to_lowercase()
+}

@@ -1,0 +1,185 @@
+//! The JSON Schema of a profile, and finding one's way in it.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
+
+use crate::place::{ConfigPath, Step};
+use crate::spec::ProfileFile;
+
+static ROOT: LazyLock<Value> = LazyLock::new(generate);
+
+/// The JSON Schema of a profile, for editors.
+pub fn schema() -> Value {
+    ROOT.clone()
+}
+
+fn generate() -> Value {
+    let mut root = schemars::schema_for!(ProfileFile);
+    root.insert("title".to_owned(), "Plimsoll profile".into());
+    root.to_value()
+}
+
+/// The kinds of values that profiles are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Nothing; the same as leaving the key out.
+    Null,
+    /// `true` or `false`.
+    Truth,
+    /// A whole number.
+    Whole,
+    /// A number with a fraction.
+    Fraction,
+    /// A text.
+    Text,
+    /// A list.
+    List,
+    /// Keys and values.
+    Mapping,
+}
+
+impl Kind {
+    /// The kind of a value.
+    pub(crate) fn of(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(_) => Self::Truth,
+            Value::Number(number) if number.is_f64() => Self::Fraction,
+            Value::Number(_) => Self::Whole,
+            Value::String(_) => Self::Text,
+            Value::Array(_) => Self::List,
+            Value::Object(_) => Self::Mapping,
+        }
+    }
+
+    /// As it is said in a message.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Null => "nothing",
+            Self::Truth => "true or false",
+            Self::Whole => "a number",
+            Self::Fraction => "a number with a decimal point",
+            Self::Text => "a text",
+            Self::List => "a list",
+            Self::Mapping => "a mapping",
+        }
+    }
+
+    const fn schema_types(self) -> &'static [&'static str] {
+        match self {
+            Self::Null => &["null"],
+            Self::Truth => &["boolean"],
+            Self::Whole => &["integer", "number"],
+            Self::Fraction => &["number"],
+            Self::Text => &["string"],
+            Self::List => &["array"],
+            Self::Mapping => &["object"],
+        }
+    }
+}
+
+/// A part of the schema that describes one form of a value: without references and alternatives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node<'s>(pub(crate) &'s Value);
+
+impl<'s> Node<'s> {
+    /// May a value of this kind stand here?
+    pub(crate) fn allows(self, kind: Kind) -> bool {
+        let allowed = |name: &Value| kind.schema_types().iter().any(|known| name == known);
+        match self.0.get("type") {
+            Some(Value::Array(names)) => names.iter().any(allowed),
+            Some(name) => allowed(name),
+            None => true,
+        }
+    }
+
+    /// The keys of a mapping and what may stand under them.
+    pub(crate) fn members(self) -> impl Iterator<Item = (&'s str, &'s Value)> {
+        let members = self.0.get("properties").and_then(Value::as_object);
+        members.into_iter().flat_map(Map::iter).map(|(key, schema)| (key.as_str(), schema))
+    }
+
+    /// What may stand under `key`; `None` if the key is unknown, or known and free.
+    pub(crate) fn member(self, key: &str) -> Option<&'s Value> {
+        let other = || self.0.get("additionalProperties").filter(|schema| schema.is_object());
+        self.0.get("properties").and_then(|known| known.get(key)).or_else(other)
+    }
+
+    /// Are keys other than the known ones an error?
+    pub(crate) fn is_closed(self) -> bool {
+        self.0.get("additionalProperties") == Some(&Value::Bool(false))
+    }
+
+    /// The keys that must be there.
+    pub(crate) fn required(self) -> impl Iterator<Item = &'s str> {
+        let keys = self.0.get("required").and_then(Value::as_array);
+        keys.into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    /// What the items of a list are.
+    pub(crate) fn items(self) -> Option<&'s Value> {
+        self.0.get("items")
+    }
+
+    /// The words of which one must stand here; empty where any text may.
+    pub(crate) fn words(self) -> impl Iterator<Item = &'s str> {
+        let listed = self.0.get("enum").and_then(Value::as_array);
+        listed.into_iter().flatten().chain(self.0.get("const")).filter_map(Value::as_str)
+    }
+
+    /// The notation of a text, like `duration`.
+    pub(crate) fn format(self) -> Option<&'s str> {
+        self.0.get("format").and_then(Value::as_str)
+    }
+
+    /// A bound on a number.
+    pub(crate) fn bound(self, name: &str) -> Option<f64> {
+        self.0.get(name).and_then(Value::as_f64)
+    }
+}
+
+/// The forms that a value may have: references followed, alternatives side by side, nothing left out
+/// but "nothing".
+pub(crate) fn forms(schema: &Value) -> Vec<Node<'_>> {
+    if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
+        return ROOT.pointer(target.trim_start_matches('#')).map_or_else(Vec::new, forms);
+    }
+    for key in ["anyOf", "oneOf"] {
+        if let Some(Value::Array(alternatives)) = schema.get(key) {
+            return alternatives.iter().flat_map(forms).collect();
+        }
+    }
+    if schema.get("type").is_some_and(|name| name == "null") {
+        Vec::new()
+    } else {
+        vec![Node(schema)]
+    }
+}
+
+/// The schema of the whole profile.
+pub(crate) fn top() -> &'static Value {
+    &ROOT
+}
+
+/// The forms that the value at `place` may have; empty where the schema knows no such place.
+pub(crate) fn at(place: &ConfigPath) -> Vec<Node<'static>> {
+    place.steps().iter().fold(forms(top()), |current, step| {
+        let inner = |node: Node<'static>| match step {
+            Step::Key(key) => node.member(key),
+            Step::Index(_) => node.items(),
+        };
+        current.into_iter().filter_map(inner).flat_map(forms).collect()
+    })
+}
+
+/// The keys that a scenario takes over from the top of the profile.
+pub(crate) fn inherited() -> impl Iterator<Item = &'static str> {
+    // A name is nobody else's, and the headers of the profile are added, not replaced.
+    let own = ["name", "headers"];
+    let top: Vec<_> =
+        forms(top()).into_iter().flat_map(Node::members).map(|(key, _)| key).collect();
+    let scenario = at(&ConfigPath::top().key("scenarios").index(0));
+    let keys = scenario.into_iter().flat_map(Node::members).map(|(key, _)| key);
+    keys.filter(move |key| top.contains(key) && !own.contains(key))
+}

@@ -1,0 +1,275 @@
+//! The profile file: every key, its type, its default and its description, from which the JSON Schema
+//! is generated.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use plimsoll_measure::Nanos;
+use plimsoll_protocol::Dialect;
+use plimsoll_schedule::{Arrivals, Stages};
+use plimsoll_workload::{
+    CacheMode, Content, DurationSpec, ExpectedDecision, HttpSpec, PolicyDecisionSpec, PrefixPool,
+    SystemPrompt, TraceSpec,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::plan::{ConnectionLifetime, HttpVersion, Overflow, TlsPlan};
+use crate::size::ByteSize;
+
+/// A Plimsoll profile: what load, with what content, against what target.
+///
+/// Every key may be left out. Lengths of time are written with a unit (`500ms`, `30s`, `1m30s`).
+/// `${NAME}` and `${NAME:-default}` in a text stand for an environment variable, `$$` for a dollar sign.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileFile {
+    /// Name of the run, in reports and in the name of its folder. Left out: the file's own name.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Base URL of the target: scheme, host, port and an optional path prefix.
+    #[serde(default)]
+    pub target: Option<String>,
+    /// The target's key: sent as `Authorization: Bearer`, or as `x-api-key` in Anthropic's protocol.
+    #[serde(default)]
+    pub key: Option<String>,
+    /// Model asked for.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// Seed of every random draw: the same profile and seed give the same arrivals and prompts.
+    #[serde(default = "seed")]
+    pub seed: u64,
+    /// Load shapes one after another: `10:30s` is 10 virtual users for 30 seconds, `@100:30s` is 100
+    /// arrivals per second, `@10..100:60s` a ramp, `trace:60s` the trace's own arrivals, and a `w` in
+    /// front makes a warm-up.
+    #[serde(default)]
+    #[schemars(with = "Option<String>", extend("format" = "stages"))]
+    pub stages: Option<Stages>,
+    /// How `@` stages space their arrivals.
+    #[serde(default)]
+    pub arrivals: Arrivals,
+    /// Headers of every request. A scenario's own are added to them.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Time limit of one request, from its dispatch to the end of its answer.
+    #[serde(default = "timeout")]
+    #[schemars(with = "String", extend("format" = "duration"))]
+    pub timeout: Nanos,
+    /// Time limit of connection set-up.
+    #[serde(default = "connect_timeout")]
+    #[schemars(with = "String", extend("format" = "duration"))]
+    pub connect_timeout: Nanos,
+    /// How long answers are waited for when the stages are over.
+    #[serde(default = "drain")]
+    #[schemars(with = "String", extend("format" = "duration"))]
+    pub drain: Nanos,
+    /// Most requests under way at once in `@` and `trace` stages.
+    #[serde(default = "max_in_flight")]
+    #[schemars(range(min = 1))]
+    pub max_in_flight: u64,
+    /// What happens to an arrival beyond `max_in_flight`.
+    #[serde(default)]
+    pub overflow: Overflow,
+    /// Largest response body that is read, like `16MiB`, or a number of bytes.
+    #[serde(default = "max_body")]
+    pub max_body: ByteSize,
+    /// Worker threads. Left out: one for each core that the process may use.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub workers: Option<u16>,
+    /// Version of HTTP.
+    #[serde(default)]
+    pub http_version: HttpVersion,
+    /// HTTP/2: requests that one connection carries at once. A worker opens a connection when the others are full.
+    #[serde(default = "streams_per_connection")]
+    #[schemars(range(min = 1))]
+    pub streams_per_connection: u32,
+    /// HTTP/1.1: a connection is closed after so many requests, drawn for each between `min` and `max`. Left out: it
+    /// is kept as long as the target keeps it.
+    #[serde(default)]
+    pub requests_per_connection: Option<ConnectionLifetime>,
+    /// Local addresses that connections start from, in turn: each has local ports of its own. Left out: the kernel
+    /// chooses.
+    #[serde(default)]
+    pub bind: Vec<IpAddr>,
+    /// Answers are stamped by the kernel when they arrive, where it offers that; else when they are read.
+    #[serde(default = "kernel_timestamps")]
+    pub kernel_timestamps: bool,
+    /// How long before an intended start a worker stops sleeping and spins: more is more precise, and
+    /// costs CPU time. At most a tenth of each wait is spent so.
+    #[serde(default = "spin")]
+    #[schemars(with = "String", extend("format" = "duration"))]
+    pub spin: Nanos,
+    /// Each worker is bound to a CPU of its own, of those that the process may use, if there is more than one and
+    /// enough for all workers. Of use where the target does not share these CPUs.
+    #[serde(default)]
+    pub pin_workers: bool,
+    /// Of one conversation in so many, the rows in `results.jsonl` tell when each content event of a stream arrived;
+    /// 0 for none. Which ones is decided by their ids, so that they are the same in every run with the same seed.
+    #[serde(default)]
+    pub event_times: u32,
+    /// How an `https` target is verified, and whether sessions are resumed.
+    #[serde(default)]
+    pub tls: TlsPlan,
+    /// A local `tokenizer.json`, by which content of a given size is counted. Left out: tokens are estimated.
+    #[serde(default)]
+    pub tokenizer: Option<PathBuf>,
+    /// Recorded traffic, for `trace` stages.
+    #[serde(default)]
+    pub trace: Option<TraceSpec>,
+    /// Bounds on the results, by metric: `ttft: ["p(95)<500ms"]`.
+    #[serde(default)]
+    pub thresholds: BTreeMap<String, Vec<String>>,
+    /// Results in three bands: a target and a wider bound, beyond which they are critical:
+    /// `response_time: ["p(95)<10ms|20ms"]`.
+    #[serde(default)]
+    pub bands: BTreeMap<String, Vec<String>>,
+    /// Labels of the run in its Prometheus figures, like `environment: staging`.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// Defaults of all scenarios; without `scenarios`, the one scenario of the run.
+    #[serde(flatten)]
+    pub defaults: Behaviour,
+    /// The blend: each conversation belongs to one of them, drawn by weight.
+    #[serde(default)]
+    pub scenarios: Vec<ScenarioFile>,
+}
+
+/// Shows the name alone: keys and headers may hold credentials.
+impl fmt::Debug for ProfileFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProfileFile").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// One weighted kind of user behaviour. What it leaves out is as at the top of the profile.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScenarioFile {
+    /// Name in reports, unique in the profile. Left out: `scenario-` and its number, from 1.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Share of all conversations, relative to the other weights.
+    #[serde(default = "weight")]
+    #[schemars(range(min = 0))]
+    pub weight: f64,
+    /// Headers of this scenario's requests, added to those of the profile.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// The rest.
+    #[serde(flatten)]
+    pub behaviour: Behaviour,
+}
+
+/// Shows the name and weight alone: headers may hold credentials.
+impl fmt::Debug for ScenarioFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScenarioFile")
+            .field("name", &self.name)
+            .field("weight", &self.weight)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a scenario does; at the top of the profile, the default of all scenarios.
+#[derive(Clone, Deserialize, JsonSchema)]
+pub struct Behaviour {
+    /// Wire format.
+    #[serde(default)]
+    pub protocol: Dialect,
+    /// Requests of one conversation; each answer becomes part of the next request.
+    #[serde(default = "turns")]
+    #[schemars(range(min = 1))]
+    pub turns: u16,
+    /// Are answers streamed?
+    #[serde(default)]
+    pub stream: bool,
+    /// System prompt: a text, or `{approx_tokens: N}` for synthetic text of that length.
+    #[serde(default)]
+    pub system: Option<SystemPrompt>,
+    /// The user's side of the dialogue.
+    #[serde(default)]
+    pub content: Option<Content>,
+    /// Most output tokens per turn.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub max_tokens: Option<u32>,
+    /// Pause before every turn but the first: a length of time, or a distribution of them.
+    #[serde(default)]
+    pub think_time: Option<DurationSpec>,
+    /// Are caches between here and the model to be missed?
+    #[serde(default)]
+    pub cache_mode: CacheMode,
+    /// Prefixes that several conversations share.
+    #[serde(default)]
+    pub prefix_pool: Option<PrefixPool>,
+    /// Further members of the request's JSON object, like `temperature`.
+    #[serde(default)]
+    pub parameters: serde_json::Map<String, serde_json::Value>,
+    /// The request of the `http` protocol.
+    #[serde(default)]
+    pub http: Option<HttpSpec>,
+    /// What the target is expected to decide about every turn: the report compares it with what it did decide.
+    #[serde(default)]
+    pub expect: Option<ExpectedDecision>,
+    /// Label by which scenarios are grouped in the report, like `sql_injection`.
+    #[serde(default)]
+    pub category: Option<String>,
+    /// How the target's decision is read from its answer. Left out: 2xx is allow, 403 block, 429 rate-limited.
+    #[serde(default)]
+    pub policy_decision: PolicyDecisionSpec,
+}
+
+/// Shows nothing: the request of the `http` protocol may hold credentials.
+impl fmt::Debug for Behaviour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Behaviour").finish_non_exhaustive()
+    }
+}
+
+const fn seed() -> u64 {
+    1
+}
+
+const fn timeout() -> Nanos {
+    Nanos::from_secs(60)
+}
+
+const fn connect_timeout() -> Nanos {
+    Nanos::from_secs(5)
+}
+
+const fn streams_per_connection() -> u32 {
+    100
+}
+
+/// What waking a sleeping core takes on a virtual machine, with some room.
+const fn spin() -> Nanos {
+    Nanos::from_micros(150)
+}
+
+const fn kernel_timestamps() -> bool {
+    true
+}
+
+const fn drain() -> Nanos {
+    Nanos::from_secs(30)
+}
+
+const fn max_in_flight() -> u64 {
+    10_000
+}
+
+const fn max_body() -> ByteSize {
+    ByteSize::new(16 << 20)
+}
+
+const fn turns() -> u16 {
+    1
+}
+
+const fn weight() -> f64 {
+    1.0
+}

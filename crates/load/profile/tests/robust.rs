@@ -1,0 +1,174 @@
+//! Whatever the bytes, there is an answer; and the walk over the schema agrees with an independent
+//! validator.
+
+mod support;
+
+use std::fmt::Write as _;
+
+use plimsoll_profile::{Overrides, builtin, builtin_names, parse, schema};
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Value, json};
+use support::{base_with, resolve};
+
+/// No files of failures: the seeds are in the output.
+fn config() -> ProptestConfig {
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(192) }
+}
+
+/// A profile with everything in it.
+fn sample() -> Value {
+    json!({
+        "name": "n", "target": "http://h", "key": "k", "model": "m", "seed": 3, "stages": "1:1s",
+        "arrivals": "poisson", "headers": {"a": "b"}, "timeout": "1s", "max_in_flight": 4,
+        "overflow": "drop", "max_body": "1MiB", "workers": 2, "cache_mode": "allow",
+        "tls": {"ca_file": "f", "insecure": true}, "tokenizer": "t",
+        "trace": {"file": "f", "format": "azure", "time_scale": 2.0, "from": "1s", "to": "2s"},
+        "thresholds": {"ttft": ["p(95)<1s"]}, "turns": 2, "stream": true, "system": "s",
+        "content": {"mode": "pool", "prompts": ["p"]}, "max_tokens": 5, "think_time": "1s",
+        "prefix_pool": {"count": 1, "approx_tokens": 2}, "parameters": {"x": [1, {"y": 2}]},
+        "http": {"method": "GET", "path": "/", "headers": {"a": "b"}, "body": "b"},
+        "scenarios": [
+            {"name": "a", "weight": 1.5, "protocol": "http"},
+            {"content": {"mode": "scripted", "script": ["a", "b"]}, "system": {"approx_tokens": 5},
+             "think_time": {"uniform": {"min": "1s", "max": "2s"}}},
+            {"content": {"mode": "sized", "approx_input_tokens": 5},
+             "think_time": {"lognormal": {"median": "1s", "p95": "2s"}}},
+        ],
+    })
+}
+
+/// The JSON pointers of every value inside of `value`.
+fn pointers(value: &Value, here: &str, all: &mut Vec<String>) {
+    let children: Vec<(String, &Value)> = match value {
+        Value::Object(map) => map.iter().map(|(key, member)| (key.clone(), member)).collect(),
+        Value::Array(items) => {
+            items.iter().enumerate().map(|(i, item)| (i.to_string(), item)).collect()
+        }
+        _ => Vec::new(),
+    };
+    for (step, child) in children {
+        let pointer = format!("{here}/{step}");
+        pointers(child, &pointer, all);
+        all.push(pointer);
+    }
+}
+
+fn all_pointers() -> Vec<String> {
+    let mut all = Vec::new();
+    pointers(&sample(), "", &mut all);
+    all
+}
+
+/// Values of every kind, in and out of the usual ranges.
+fn replacements() -> Vec<Value> {
+    vec![
+        json!(true),
+        json!(0),
+        json!(-1),
+        json!(1.5),
+        json!(0.25),
+        json!(u64::MAX),
+        json!("x"),
+        json!("5s"),
+        json!("http"),
+        json!(""),
+        json!([]),
+        json!(["a"]),
+        json!({}),
+        json!({"mode": "pool"}),
+        json!({"mode": "sized", "approx_input_tokens": 1, "more": 2}),
+        json!({"uniform": 3}),
+        json!({"fixed": "1s", "exponential": {"mean": "1s"}}),
+    ]
+}
+
+fn changed() -> impl Strategy<Value = Value> {
+    let change = (select(all_pointers()), select(replacements()), any::<bool>());
+    proptest::collection::vec(change, 1..3).prop_map(|changes| {
+        let mut value = sample();
+        for (pointer, replacement, add) in changes {
+            match value.pointer_mut(&pointer) {
+                Some(Value::Object(map)) if add => {
+                    drop(map.insert("added".to_owned(), replacement));
+                }
+                Some(place) => *place = replacement,
+                None => {}
+            }
+        }
+        value
+    })
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn any_bytes_get_an_answer(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = parse(&bytes);
+    }
+
+    #[test]
+    fn any_text_that_looks_like_yaml_gets_an_answer(text in "([a-z]{1,4}: ?[&*!{\\[\\]}\"'|>,@$ a-z0-9.-]{0,8}\n {0,3}){0,8}") {
+        let _ = parse(text.as_bytes());
+    }
+
+    #[test]
+    fn a_profile_cut_anywhere_gets_an_answer(
+        name in select(builtin_names().collect::<Vec<_>>()),
+        at in any::<proptest::sample::Index>(),
+    ) {
+        let text = builtin(name).unwrap().as_bytes();
+        let _ = parse(&text[..at.index(text.len())]);
+    }
+
+    #[test]
+    fn what_the_validator_refuses_is_refused_and_nothing_else_but_notations(value in changed()) {
+        let validator = jsonschema::validator_for(&schema()).unwrap();
+        let policy_decision = parse(value.to_string().as_bytes());
+        if !validator.is_valid(&value) {
+            prop_assert!(policy_decision.is_err(), "{}", value);
+        } else if let Err(problems) = policy_decision {
+            // The validator knows neither our notations nor the integer types.
+            let said = problems.to_string();
+            let ours = ["is not a length of time", "is not a size", "stage 1", "is empty", "is more than"];
+            prop_assert!(said.lines().all(|line| ours.iter().any(|part| line.contains(part))), "{}", said);
+        }
+    }
+
+    #[test]
+    fn whatever_is_wrong_the_rest_can_still_be_typed(value in changed()) {
+        let result = resolve(&value.to_string(), &[], &Overrides::default());
+        let said = result.map_or_else(|problems| problems.to_string(), |_| String::new());
+        prop_assert!(!said.contains("cannot be typed"), "{}\n{}", said, value);
+    }
+
+    #[test]
+    fn no_assignment_makes_the_merge_panic(
+        path in "[a-z.\\[\\]0-9]{0,12}|(scenarios|tls|headers|trace)(\\.[a-z0-9]{0,4}){0,3}",
+        value in "\\PC{0,12}",
+    ) {
+        let sets = vec![format!("{path}={value}")];
+        let _ = resolve(&base_with("scenarios: [{name: a}]"), &[], &Overrides { sets, ..Overrides::default() });
+    }
+}
+
+#[test]
+fn a_bomb_of_aliases_is_refused_quickly() {
+    let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..10 {
+        let before = vec![format!("*a{}", level - 1); 10].join(", ");
+        writeln!(text, "a{level}: &a{level} [{before}]").unwrap();
+    }
+    let said = parse(text.as_bytes()).unwrap_err().to_string();
+    assert!(said.contains("is not YAML that can be used"), "{said}");
+}
+
+#[test]
+fn deep_nesting_is_refused() {
+    for (open, close) in [("{\"a\":", "}"), ("[", "]")] {
+        let nested = format!("{{\"parameters\": {}1{}}}", open.repeat(500), close.repeat(500));
+        assert!(parse(nested.as_bytes()).is_err());
+        assert!(parse(format!("parameters: {nested}").as_bytes()).is_err());
+    }
+}

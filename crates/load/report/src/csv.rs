@@ -1,0 +1,117 @@
+//! `report.csv`: one row per stage x scenario x target, columns from the catalog.
+
+use plimsoll_measure::ErrorClass;
+use plimsoll_metrics::catalog::{COUNTERS, RATES};
+use plimsoll_metrics::{
+    DistributionSummary, Group, Interval, Metric, QUANTILES, RunSummary, WITH_INTERVALS,
+};
+
+use crate::error::ReportError;
+
+const LABELS: [&str; 6] = ["stage", "scenario", "category", "target", "warmup", "duration_s"];
+
+/// The summary's cells as CSV. A figure that does not exist is an empty field.
+///
+/// # Errors
+/// [`ReportError::Csv`], which writing to memory does not cause.
+pub fn csv(summary: &RunSummary) -> Result<String, ReportError> {
+    let refuse = |error: &dyn ToString| ReportError::Csv(error.to_string());
+    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    writer.write_record(header()).map_err(|error| refuse(&error))?;
+    for cell in &summary.cells {
+        writer.write_record(record(cell)).map_err(|error| refuse(&error))?;
+    }
+    let bytes = writer.into_inner().map_err(|error| refuse(&error))?;
+    String::from_utf8(bytes).map_err(|error| refuse(&error))
+}
+
+fn header() -> Vec<String> {
+    let mut columns: Vec<String> = LABELS.iter().map(ToString::to_string).collect();
+    columns.extend(COUNTERS.iter().map(|counter| counter.name.to_owned()));
+    columns.extend(RATES.iter().map(|rate| rate.key.to_owned()));
+    columns.extend(ErrorClass::ALL.iter().map(|class| format!("error_{}", class.name())));
+    columns.extend(["statuses", "policy_decisions"].map(str::to_owned));
+    for metric in Metric::ALL {
+        let (name, unit) = (metric.name(), plimsoll_metrics::Unit::Time.suffix());
+        columns.push(format!("{name}_count"));
+        columns.extend(FIGURES.iter().map(|figure| format!("{name}_{figure}{unit}")));
+        columns.extend(QUANTILES.iter().map(|quantile| format!("{name}_{}{unit}", quantile.key)));
+        if WITH_INTERVALS.contains(&metric) {
+            let ends =
+                |key: &str| ["low", "high"].map(|end| format!("{name}_{key}_ci_{end}{unit}"));
+            columns.extend(QUANTILES.iter().flat_map(|quantile| ends(quantile.key)));
+        }
+    }
+    columns
+}
+
+/// The exact figures of a distribution besides its count.
+const FIGURES: [&str; 3] = ["mean", "min", "max"];
+
+const fn figures(distribution: &DistributionSummary) -> [f64; 3] {
+    [distribution.mean, distribution.min, distribution.max]
+}
+
+fn record(cell: &Group) -> Vec<String> {
+    let label = |label: &Option<String>| label.clone().unwrap_or_default();
+    let mut fields = vec![
+        label(&cell.stage),
+        label(&cell.scenario),
+        label(&cell.category),
+        label(&cell.target),
+        cell.warmup.to_string(),
+        cell.duration_s.to_string(),
+    ];
+    fields.extend(COUNTERS.iter().map(|counter| (counter.of)(&cell.counters).to_string()));
+    fields.extend(RATES.iter().map(|rate| optional((rate.of)(&cell.rates))));
+    let errors = |class: &ErrorClass| cell.errors.get(class.name()).copied().unwrap_or_default();
+    fields.extend(ErrorClass::ALL.iter().map(|class| errors(class).to_string()));
+    fields.push(statuses(cell));
+    fields.push(policy_decisions(cell));
+    for metric in Metric::ALL {
+        fields.extend(times(cell.distribution(metric)));
+        if WITH_INTERVALS.contains(&metric) {
+            fields.extend(intervals(cell.distribution(metric)));
+        }
+    }
+    fields
+}
+
+/// Expected policy decision, actual policy decision, requests: `allow>allow:95 block>allow:5`.
+fn policy_decisions(cell: &Group) -> String {
+    let rows = cell.policy_decisions.iter();
+    let pairs = rows.flat_map(|(expected, row)| row.iter().map(move |pair| (expected, pair)));
+    let words: Vec<_> = pairs.map(|(e, (actual, n))| format!("{e}>{actual}:{n}")).collect();
+    words.join(" ")
+}
+
+/// `200:95 429:5`.
+fn statuses(cell: &Group) -> String {
+    let pairs: Vec<_> = cell.statuses.iter().map(|(code, n)| format!("{code}:{n}")).collect();
+    pairs.join(" ")
+}
+
+fn times(distribution: Option<&DistributionSummary>) -> Vec<String> {
+    let Some(distribution) = distribution else {
+        let mut fields = vec!["0".to_owned()];
+        fields.resize(1 + FIGURES.len() + QUANTILES.len(), String::new());
+        return fields;
+    };
+    let mut fields = vec![distribution.count.to_string()];
+    fields.extend(figures(distribution).map(|figure| figure.to_string()));
+    fields.extend(QUANTILES.iter().map(|quantile| optional((quantile.of)(distribution))));
+    fields
+}
+
+/// Lower and upper end for every quantile.
+fn intervals(distribution: Option<&DistributionSummary>) -> Vec<String> {
+    let interval = |quantile| distribution.and_then(|times| times.interval(quantile));
+    let ends = |interval: Option<&Interval>| {
+        [interval.map(|interval| interval.low), interval.map(|interval| interval.high)]
+    };
+    QUANTILES.iter().flat_map(|quantile| ends(interval(quantile))).map(optional).collect()
+}
+
+fn optional(value: Option<f64>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}

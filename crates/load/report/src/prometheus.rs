@@ -1,0 +1,255 @@
+//! `metrics.prom`: the Prometheus text exposition format, version 0.0.4.
+//!
+//! Base units (seconds) and suffixes (`_total`, `_ratio`) follow Prometheus' naming conventions. A
+//! quantile with too few samples is left out. Labels of the run are on every line. With them comes a second family,
+//! `load_test_...`, with one line for the whole run and each status, as dashboards of other load tests have it.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use plimsoll_measure::ErrorClass;
+use plimsoll_metrics::catalog::{COUNTERS, CounterSpec, RATES, RateSpec, side_word};
+use plimsoll_metrics::{
+    BandLevel, BandResult, Group, Metric, ProcessUse, QUANTILES, RunSummary, Unit,
+};
+
+/// The summary's cells as Prometheus metrics.
+pub fn prometheus(summary: &RunSummary) -> String {
+    let mut page = Page { out: String::new(), cells: &summary.cells, run: run_labels(summary) };
+    page.run(summary);
+    for metric in Metric::ALL {
+        page.distribution(metric);
+    }
+    for counter in &COUNTERS {
+        page.counter(counter);
+    }
+    for rate in &RATES {
+        page.rate(rate);
+    }
+    page.errors();
+    page.statuses();
+    page.policy_decisions();
+    page.bands(&summary.bands);
+    page.processes(&summary.processes);
+    if !summary.labels.is_empty() {
+        page.load_test(&summary.total);
+    }
+    page.out
+}
+
+/// The labels of the run, as they stand at the end of every line.
+fn run_labels(summary: &RunSummary) -> String {
+    let pair = |(key, value): (&String, &String)| format!(",{key}=\"{}\"", escape(value));
+    summary.labels.iter().map(pair).collect()
+}
+
+struct Page<'a> {
+    out: String,
+    cells: &'a [Group],
+    /// Labels of the run, each after a comma.
+    run: String,
+}
+
+type Labels<'a> = Vec<(&'static str, Cow<'a, str>)>;
+
+impl Page<'_> {
+    fn run(&mut self, summary: &RunSummary) {
+        let labels = vec![
+            ("name", Cow::from(summary.run.name.as_str())),
+            ("version", Cow::from(summary.run.tool_version.as_str())),
+            ("seed", Cow::from(summary.run.seed.to_string())),
+        ];
+        self.head("plimsoll_run_info", "gauge", "The run that these figures are of.");
+        self.line("plimsoll_run_info", &labels, 1.0);
+        let help = "1 where the instrument was good enough for the run, else 0: then do not use the figures.";
+        self.head("plimsoll_run_valid", "gauge", help);
+        self.line("plimsoll_run_valid", &labels, f64::from(u8::from(summary.validity.is_valid())));
+    }
+
+    fn distribution(&mut self, metric: Metric) {
+        let name = format!("plimsoll_{}_seconds", metric.name());
+        self.head(&name, "summary", metric.definition());
+        for cell in self.cells {
+            let Some(times) = cell.distribution(metric) else { continue };
+            for (q, millis) in QUANTILES.iter().filter_map(|q| Some((q.q, (q.of)(times)?))) {
+                let labels = with(cell, "quantile", q.to_string());
+                self.line(&name, &labels, seconds(millis));
+            }
+            let labels = labels(cell);
+            self.line(&format!("{name}_sum"), &labels, seconds(times.sum));
+            self.line(&format!("{name}_count"), &labels, times.count as f64);
+        }
+    }
+
+    fn counter(&mut self, counter: &CounterSpec) {
+        let name = format!("plimsoll_{}_total", counter.name);
+        self.head(&name, "counter", counter.definition);
+        for cell in self.cells {
+            self.line(&name, &labels(cell), (counter.of)(&cell.counters) as f64);
+        }
+    }
+
+    fn rate(&mut self, rate: &RateSpec) {
+        let name = rate_name(rate);
+        self.head(&name, "gauge", rate.definition);
+        for cell in self.cells {
+            if let Some(value) = (rate.of)(&cell.rates) {
+                self.line(&name, &labels(cell), value);
+            }
+        }
+    }
+
+    fn errors(&mut self) {
+        let name = "plimsoll_errors_total";
+        self.head(name, "counter", "Failed requests by error class and side.");
+        for cell in self.cells {
+            let count = |class: ErrorClass| Some((class, *cell.errors.get(class.name())?));
+            for (class, count) in ErrorClass::ALL.into_iter().filter_map(count) {
+                let mut labels = with(cell, "class", class.name().to_owned());
+                labels.push(("side", side_word(class.side()).into()));
+                self.line(name, &labels, count as f64);
+            }
+        }
+    }
+
+    fn statuses(&mut self) {
+        let name = "plimsoll_responses_total";
+        self.head(name, "counter", "Responses by HTTP status.");
+        for cell in self.cells {
+            for (status, count) in &cell.statuses {
+                self.line(name, &with(cell, "status", status.to_string()), *count as f64);
+            }
+        }
+    }
+
+    fn policy_decisions(&mut self) {
+        if self.cells.iter().all(|cell| cell.policy_decisions.is_empty()) {
+            return;
+        }
+        let name = "plimsoll_policy_decisions_total";
+        self.head(name, "counter", "Requests by expected and by actual policy decision.");
+        for cell in self.cells {
+            let rows = cell.policy_decisions.iter();
+            let pairs =
+                rows.flat_map(|(expected, row)| row.iter().map(move |pair| (expected, pair)));
+            for (expected, (actual, count)) in pairs {
+                let mut labels = with(cell, "expected", expected.clone());
+                labels.push(("policy_decision", actual.as_str().into()));
+                self.line(name, &labels, *count as f64);
+            }
+        }
+    }
+
+    fn bands(&mut self, bands: &[BandResult]) {
+        if bands.is_empty() {
+            return;
+        }
+        let name = "plimsoll_band";
+        let help =
+            "Where the run stands in a band: 0 target, 1 degraded, 2 critical, -1 inconclusive.";
+        self.head(name, "gauge", help);
+        for standing in bands {
+            let level = match standing.level {
+                BandLevel::Target => 0.0,
+                BandLevel::Degraded => 1.0,
+                BandLevel::Critical => 2.0,
+                BandLevel::Inconclusive(_) => -1.0,
+            };
+            let labels = vec![
+                ("metric", Cow::from(standing.metric.as_str())),
+                ("bounds", Cow::from(standing.expression.as_str())),
+            ];
+            self.line(name, &labels, level);
+        }
+    }
+
+    fn processes(&mut self, processes: &[ProcessUse]) {
+        let of_run = || processes.iter().filter(|process| process.stage.is_none());
+        if of_run().next().is_none() {
+            return;
+        }
+        let labels = |process: &'_ ProcessUse| vec![("process", process.name.clone().into())];
+        let name = "plimsoll_process_cpu_seconds";
+        self.head(name, "gauge", "CPU time of a watched process.");
+        for process in of_run() {
+            self.line(name, &labels(process), process.cpu_s);
+        }
+        let name = "plimsoll_process_resident_bytes";
+        self.head(name, "gauge", "Resident memory of a watched process at the end.");
+        for process in of_run() {
+            self.line(name, &labels(process), process.rss_bytes as f64);
+        }
+    }
+
+    /// Milliseconds and three statuses: what was blocked is apart from what went wrong.
+    fn load_test(&mut self, total: &Group) {
+        let name = "load_test_latency_ms";
+        self.head(name, "summary", Metric::ResponseTime.definition());
+        if let Some(times) = total.distribution(Metric::ResponseTime) {
+            for (q, millis) in QUANTILES.iter().filter_map(|q| Some((q.q, (q.of)(times)?))) {
+                self.line(name, &vec![("quantile", q.to_string().into())], millis);
+            }
+            self.line("load_test_latency_ms_sum", &Vec::new(), times.sum);
+            self.line("load_test_latency_ms_count", &Vec::new(), times.count as f64);
+        }
+        let name = "load_test_requests_total";
+        self.head(name, "counter", "Requests: let through, blocked, and all others.");
+        let counters = &total.counters;
+        let good = counters.allowed + counters.blocked + counters.cancelled;
+        for (status, count) in [
+            ("success", counters.allowed),
+            ("blocked", counters.blocked),
+            ("error", counters.scheduled.saturating_sub(good)),
+        ] {
+            self.line(name, &vec![("status", status.into())], count as f64);
+        }
+    }
+
+    fn head(&mut self, name: &str, kind: &str, help: &str) {
+        let help = help.replace('\\', r"\\").replace('\n', r"\n");
+        // Writing to a String cannot fail.
+        let _ = write!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    }
+
+    fn line(&mut self, name: &str, labels: &Labels<'_>, value: f64) {
+        let pairs: Vec<_> =
+            labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escape(value))).collect();
+        let pairs = format!("{}{}", pairs.join(","), self.run);
+        let _ = writeln!(self.out, "{name}{{{}}} {value}", pairs.trim_start_matches(','));
+    }
+}
+
+/// By way of whole nanoseconds, so that 60.2 ms is written 0.0602 and not 0.060200000000000004.
+fn seconds(millis: f64) -> f64 {
+    (millis * 1e6).round() / 1e9
+}
+
+fn labels(cell: &Group) -> Labels<'_> {
+    let text = |label: &'_ Option<String>| label.clone().unwrap_or_default();
+    vec![
+        ("stage", text(&cell.stage).into()),
+        ("scenario", text(&cell.scenario).into()),
+        ("target", text(&cell.target).into()),
+        ("warmup", cell.warmup.to_string().into()),
+    ]
+}
+
+fn with<'a>(cell: &'a Group, key: &'static str, value: String) -> Labels<'a> {
+    let mut labels = labels(cell);
+    labels.push((key, value.into()));
+    labels
+}
+
+/// Shares are ratios in Prometheus, and never rates.
+fn rate_name(rate: &RateSpec) -> String {
+    match rate.unit {
+        Unit::Share => {
+            format!("plimsoll_{}_ratio", rate.name.strip_suffix("_rate").unwrap_or(rate.name))
+        }
+        _ => format!("plimsoll_{}_per_second", rate.name),
+    }
+}
+
+fn escape(value: &str) -> String {
+    value.replace('\\', r"\\").replace('"', r#"\""#).replace('\n', r"\n")
+}

@@ -1,0 +1,127 @@
+//! A summary from `results.jsonl`, for a run that left none.
+
+use plimsoll_measure::{Moment, Nanos, Sample};
+use plimsoll_metrics::{
+    InstrumentHealth, Recorder, RunEnd, RunMetadata, RunSummary, Snapshot, StageInfo, Threshold,
+};
+
+use crate::error::ReportError;
+use crate::row::parse_row;
+
+const MARK: &str = "rebuilt from results.jsonl (the run did not finish)";
+const NO_GAPS: &str =
+    "ITL is not available: rows hold the mean and the longest gap of a stream, not every gap";
+const NO_END: &str =
+    "requests under way or waiting when the process ended left no row, and are not counted";
+
+/// Sums up the rows of a run that left no summary. `facts` are those that the plan stored.
+///
+/// The last line may be cut: a killed process leaves it so. Other lines that cannot be read are
+/// counted in the notes. Instrument health is unknown, and so the summary is never valid.
+///
+/// # Errors
+/// [`ReportError::UnknownName`] where the facts are those of another run.
+pub fn rebuild<L: AsRef<[u8]>>(
+    lines: impl IntoIterator<Item = L>,
+    mut facts: RunMetadata,
+    thresholds: &[Threshold],
+) -> Result<RunSummary, ReportError> {
+    let mut rows = Rows::new(&facts);
+    for line in lines {
+        rows.add(line.as_ref(), &facts)?;
+    }
+    facts.run.ended = RunEnd::Unfinished;
+    facts.notes.extend(rows.notes());
+    for stage in &mut facts.stages {
+        shorten(stage, rows.last);
+    }
+    rows.end_interval();
+    Ok(RunSummary::build(facts, InstrumentHealth::default(), &rows.counted, thresholds)?)
+}
+
+/// Length of the intervals that confidence intervals are made from, as in a run.
+const INTERVAL: Nanos = Nanos::from_secs(1);
+
+struct Rows {
+    recorder: Recorder,
+    counted: Snapshot,
+    /// When the last turn ended.
+    last: Moment,
+    read: u64,
+    /// What the rows read stand for.
+    turns: u64,
+    unreadable: u64,
+    /// Was the line read last unreadable?
+    cut: bool,
+}
+
+impl Rows {
+    fn new(facts: &RunMetadata) -> Self {
+        let end = |stage: &StageInfo| seconds(stage.start_s + stage.duration_s);
+        let recorder = Recorder::new(facts.stages.iter().map(end).collect());
+        let (counted, last) = (Snapshot::new(), Moment::EPOCH);
+        Self { recorder, counted, last, read: 0, turns: 0, unreadable: 0, cut: false }
+    }
+
+    fn add(&mut self, line: &[u8], facts: &RunMetadata) -> Result<(), ReportError> {
+        if line.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        let row = parse_row(line);
+        self.cut = row.is_err();
+        match row {
+            Ok(row) => self.count(&row.sample(facts)?, row.weight),
+            Err(_) => self.unreadable += 1,
+        }
+        Ok(())
+    }
+
+    /// A row that stands for several turns counts as so many.
+    fn count(&mut self, sample: &Sample, weight: u32) {
+        let last = self.last.max(sample.timeline.finished.unwrap_or_default());
+        let number = |moment: Moment| moment.as_nanos() / INTERVAL.as_u64();
+        if number(std::mem::replace(&mut self.last, last)) != number(last) {
+            self.end_interval();
+        }
+        (self.read, self.turns) = (self.read + 1, self.turns + u64::from(weight));
+        for _ in 0..weight {
+            self.recorder.scheduled(sample.stage, sample.scenario, sample.target);
+            self.recorder.record(sample, &[]);
+        }
+    }
+
+    /// Rows are in the order in which the requests ended.
+    fn end_interval(&mut self) {
+        self.counted.append(self.recorder.take());
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<_> = [MARK, NO_GAPS, NO_END].map(str::to_owned).into();
+        if self.turns > self.read {
+            let (rows, turns) = (self.read, self.turns);
+            notes.push(format!(
+                "{rows} rows were written of about {turns} requests: counts are estimates, and confidence intervals too narrow"
+            ));
+        }
+        let inner = self.unreadable - u64::from(self.cut);
+        if self.cut {
+            notes.push("the last line of results.jsonl is cut, and left out".to_owned());
+        }
+        if inner > 0 {
+            notes.push(format!(
+                "{inner} other lines of results.jsonl cannot be read, and are left out"
+            ));
+        }
+        notes
+    }
+}
+
+/// A stage that was cut off lasted until the last answer, as far as anybody knows.
+fn shorten(stage: &mut StageInfo, last: Moment) {
+    let lasted = last.since(seconds(stage.start_s)).as_secs_f64();
+    stage.duration_s = stage.duration_s.min(lasted);
+}
+
+fn seconds(seconds: f64) -> Moment {
+    Moment::EPOCH + Nanos::from_secs_f64(seconds)
+}

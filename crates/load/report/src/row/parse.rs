@@ -1,0 +1,226 @@
+//! Reading rows.
+
+use plimsoll_measure::{
+    ConnectPhases, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome, PolicyDecision,
+    Sample, ScenarioId, StageId, TargetId, Timeline, TokenCount, TokenSource, Usage,
+};
+use plimsoll_metrics::RunMetadata;
+use serde::{Deserialize, Deserializer};
+
+use crate::error::ReportError;
+
+/// One line of `results.jsonl`, as [`crate::write_row`] wrote it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[expect(missing_docs, reason = "the members are named and defined as in the glossary")]
+#[expect(clippy::struct_excessive_bools, reason = "it mirrors the file")]
+pub struct ParsedRow {
+    pub conversation: String,
+    pub request_id: String,
+    pub scenario: String,
+    #[serde(alias = "lane")]
+    pub target: String,
+    pub stage: String,
+    pub turn: u16,
+    pub stream: bool,
+    pub warmup: bool,
+    pub reused: bool,
+    pub intended_unix_ns: u64,
+    #[serde(default, deserialize_with = "millis")]
+    pub dispatch_lag_ms: Option<Nanos>,
+    #[serde(default, deserialize_with = "millis")]
+    pub response_time_ms: Option<Nanos>,
+    #[serde(default, deserialize_with = "millis")]
+    pub service_time_ms: Option<Nanos>,
+    #[serde(default, deserialize_with = "millis")]
+    pub ttfb_ms: Option<Nanos>,
+    #[serde(default, deserialize_with = "millis")]
+    pub ttft_ms: Option<Nanos>,
+    #[serde(default, deserialize_with = "millis")]
+    pub ttfot_ms: Option<Nanos>,
+    #[serde(default, deserialize_with = "millis")]
+    pub last_token_ms: Option<Nanos>,
+    #[serde(default, deserialize_with = "millis")]
+    pub transfer_ms: Option<Nanos>,
+    #[serde(default, deserialize_with = "millis")]
+    pub dns_ms: Option<Nanos>,
+    #[serde(default, deserialize_with = "millis")]
+    pub connect_ms: Option<Nanos>,
+    #[serde(default, deserialize_with = "millis")]
+    pub tls_ms: Option<Nanos>,
+    #[serde(default)]
+    pub tls_resumed: bool,
+    #[serde(default, deserialize_with = "millis")]
+    pub read_lag_ms: Option<Nanos>,
+    #[serde(default, deserialize_with = "millis")]
+    pub send_stall_ms: Option<Nanos>,
+    #[serde(default)]
+    pub receive_stall: bool,
+    #[serde(default, deserialize_with = "millis")]
+    pub tpot_ms: Option<Nanos>,
+    pub events: u32,
+    #[serde(default)]
+    pub gap_count: u32,
+    #[serde(default, deserialize_with = "millis")]
+    pub gap_mean_ms: Option<Nanos>,
+    #[serde(default, deserialize_with = "millis")]
+    pub gap_max_ms: Option<Nanos>,
+    #[serde(default)]
+    pub largest_burst: u32,
+    #[serde(default)]
+    pub late_together: u32,
+    /// Arrivals of the content events, since the dispatch, where they were to be told.
+    pub event_ms: Option<Vec<f64>>,
+    #[serde(default)]
+    pub status: u16,
+    pub outcome: String,
+    pub error: Option<String>,
+    #[serde(alias = "verdict")]
+    pub policy_decision: Option<PolicyDecision>,
+    pub expected: Option<PolicyDecision>,
+    pub category: Option<String>,
+    #[serde(default)]
+    pub prompt_tokens: u32,
+    #[serde(default)]
+    pub prompt_tokens_source: TokenSource,
+    #[serde(default)]
+    pub completion_tokens: u32,
+    #[serde(default)]
+    pub completion_tokens_source: TokenSource,
+    #[serde(default)]
+    pub cached_tokens: u32,
+    #[serde(default)]
+    pub reasoning_tokens: u32,
+    pub bytes_out: u64,
+    pub bytes_in: u64,
+    /// Turns that the row stands for.
+    #[serde(default = "one")]
+    pub weight: u32,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+/// Exact for lengths below ten days: a double holds 15 digits of a decimal faithfully.
+fn millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Nanos>, D::Error> {
+    let millis: Option<f64> = Option::deserialize(deserializer)?;
+    Ok(millis.map(|millis| Nanos::from_secs_f64(millis / 1e3)))
+}
+
+/// Reads one line. Members of later versions are ignored.
+///
+/// # Errors
+/// [`ReportError::Row`] for anything that is not a whole row.
+pub fn parse_row(line: &[u8]) -> Result<ParsedRow, ReportError> {
+    let row: ParsedRow =
+        serde_json::from_slice(line).map_err(|error| ReportError::Row(error.to_string()))?;
+    row.outcome()?;
+    Ok(row)
+}
+
+impl ParsedRow {
+    /// How the turn ended.
+    ///
+    /// # Errors
+    /// [`ReportError::Row`] for a word that no version of this tool writes.
+    pub fn outcome(&self) -> Result<Outcome, ReportError> {
+        let plain = [
+            Outcome::Completed,
+            Outcome::Rejected(self.status),
+            Outcome::TimedOut,
+            Outcome::Cancelled,
+            Outcome::InFlight,
+            Outcome::NeverSent,
+        ];
+        let class = |name: &String| ErrorClass::ALL.into_iter().find(|class| class.name() == name);
+        let failed = self.error.as_ref().and_then(class).map(Outcome::Failed);
+        let found = plain.into_iter().chain(failed).find(|o| o.name() == self.outcome);
+        found.ok_or_else(|| {
+            ReportError::Row(format!("outcome `{}` with error {:?}", self.outcome, self.error))
+        })
+    }
+
+    /// The sample that the row was written of, but for the single gaps and the conversation's number.
+    ///
+    /// # Errors
+    /// [`ReportError::UnknownName`] where the facts are those of another run.
+    pub fn sample(&self, facts: &RunMetadata) -> Result<Sample, ReportError> {
+        let stages = facts.stages.iter().map(|stage| stage.name.as_str());
+        let scenarios = facts.scenarios.iter().map(String::as_str);
+        let targets = facts.targets.iter().map(|target| target.name.as_str());
+        Ok(Sample {
+            stage: StageId(position("stage", stages, &self.stage)?),
+            scenario: ScenarioId(position("scenario", scenarios, &self.scenario)?),
+            target: TargetId(position("target", targets, &self.target)?),
+            conversation: plimsoll_measure::ConversationKey::default(),
+            turn: self.turn,
+            stream: self.stream,
+            warmup: self.warmup,
+            reused: self.reused,
+            timeline: self.timeline(facts.run.started_unix_ns),
+            connect: ConnectPhases {
+                dns: self.dns_ms,
+                tcp: self.connect_ms,
+                tls: self.tls_ms,
+                resumed: self.tls_resumed,
+            },
+            status: self.status,
+            outcome: self.outcome()?,
+            policy_decision: self.policy_decision,
+            expected: self.expected,
+            usage: self.usage(),
+            events: self.events,
+            gaps: self.gaps(),
+            bytes_out: self.bytes_out,
+            bytes_in: self.bytes_in,
+            flow: FlowControl { send_stall: self.send_stall_ms, receive_stall: self.receive_stall },
+            read_lag: self.read_lag_ms,
+        })
+    }
+
+    fn timeline(&self, epoch_unix_ns: u64) -> Timeline {
+        let intended = Moment::from_nanos(self.intended_unix_ns.saturating_sub(epoch_unix_ns));
+        let dispatched = self.dispatch_lag_ms.map(|lag| intended + lag);
+        let after_dispatch = |length: Option<Nanos>| Some(dispatched? + length?);
+        Timeline {
+            intended,
+            dispatched,
+            first_byte: after_dispatch(self.ttfb_ms),
+            first_token: after_dispatch(self.ttft_ms),
+            first_output_token: after_dispatch(self.ttfot_ms),
+            last_token: after_dispatch(self.last_token_ms),
+            finished: self.response_time_ms.map(|length| intended + length),
+            ..Timeline::default()
+        }
+    }
+
+    const fn usage(&self) -> Usage {
+        let (prompt, output) = (self.prompt_tokens_source, self.completion_tokens_source);
+        Usage {
+            prompt: TokenCount { count: self.prompt_tokens, source: prompt },
+            completion: TokenCount { count: self.completion_tokens, source: output },
+            cached: self.cached_tokens,
+            reasoning: self.reasoning_tokens,
+        }
+    }
+
+    fn gaps(&self) -> GapSummary {
+        let mean = self.gap_mean_ms.unwrap_or_default().as_u64();
+        GapSummary {
+            count: self.gap_count,
+            sum: Nanos::new(mean.saturating_mul(self.gap_count.into())),
+            max: self.gap_max_ms.unwrap_or_default(),
+            largest_burst: self.largest_burst,
+            late_together: self.late_together,
+        }
+    }
+}
+
+fn position<'a>(
+    kind: &'static str,
+    mut names: impl Iterator<Item = &'a str>,
+    name: &str,
+) -> Result<u16, ReportError> {
+    let index = names.position(|known| known == name).and_then(|index| u16::try_from(index).ok());
+    index.ok_or_else(|| ReportError::UnknownName { kind, name: name.to_owned() })
+}

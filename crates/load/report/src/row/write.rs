@@ -1,0 +1,305 @@
+//! Writing rows: by hand, because this runs once per request beside the load.
+
+use plimsoll_measure::{Moment, Nanos, Outcome, Sample, TokenCount};
+
+/// A member's name as it stands in the file, put together by the compiler: `,"turn":`. The comma of the
+/// first member makes way for the brace.
+macro_rules! key {
+    ($name:literal) => {
+        concat!(",\"", $name, "\":")
+    };
+}
+
+/// What a sample refers to by number, in words.
+#[derive(Clone, Copy, Debug)]
+pub struct RowContext<'a> {
+    /// The conversation's id.
+    pub conversation: &'a str,
+    /// The id that was sent with the request.
+    pub request_id: &'a str,
+    /// Scenario, target and stage.
+    pub names: &'a RowNames,
+    /// Wall-clock time of the run clock's epoch, in nanoseconds since 1970 UTC.
+    pub epoch_unix_ns: u64,
+    /// Turns that the row stands for.
+    pub weight: u32,
+    /// When its content events arrived, where the row shall tell it.
+    pub events: Option<&'a [Moment]>,
+}
+
+/// The names in a row, as they stand in the file: most rows of a run have the same.
+#[derive(Clone, Debug, Default)]
+pub struct RowNames(Vec<u8>);
+
+impl RowNames {
+    /// Names of a scenario, of the label by which scenarios are grouped where it has one, of a target and a stage.
+    pub fn new(scenario: &str, category: Option<&str>, target: &str, stage: &str) -> Self {
+        let mut members = Vec::new();
+        let mut object = Object { start: 0, out: &mut members };
+        object.text(key!("scenario"), scenario);
+        if let Some(category) = category {
+            object.text(key!("category"), category);
+        }
+        object.text(key!("target"), target);
+        object.text(key!("stage"), stage);
+        Self(members)
+    }
+}
+
+/// `00` to `99`.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[0; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number as usize] = [b'0' + number / 10, b'0' + number % 10];
+        number += 1;
+    }
+    pairs
+};
+
+/// Room for most rows, so that it is asked for once.
+const ROW: usize = 1_024;
+
+/// Appends one line for a turn, with its newline. Allocates only when `out` has to grow.
+pub fn write_row(sample: &Sample, context: &RowContext<'_>, out: &mut Vec<u8>) {
+    out.reserve(ROW);
+    let mut object = Object { start: out.len(), out };
+    object.text(key!("conversation"), context.conversation);
+    object.text(key!("request_id"), context.request_id);
+    object.out.extend_from_slice(&context.names.0);
+    turn(&mut object, sample);
+    object.number(
+        key!("intended_unix_ns"),
+        context.epoch_unix_ns.saturating_add(sample.timeline.intended.as_nanos()),
+    );
+    times(&mut object, sample);
+    gaps(&mut object, sample);
+    if let (Some(events), Some(from)) = (context.events, sample.timeline.dispatched) {
+        object.list(key!("event_ms"), events.iter().map(|at| at.since(from)));
+    }
+    outcome(&mut object, sample);
+    usage(&mut object, sample);
+    object.number(key!("bytes_out"), sample.bytes_out);
+    object.number(key!("bytes_in"), sample.bytes_in);
+    if context.weight != 1 {
+        object.number(key!("weight"), context.weight.into());
+    }
+    object.end();
+}
+
+/// `stream`, `warmup` and `reused` as the bits of a number.
+const FLAGS: [&str; 8] = {
+    macro_rules! flags {
+        ($stream:literal, $warmup:literal, $reused:literal) => {
+            concat!(key!("stream"), $stream, key!("warmup"), $warmup, key!("reused"), $reused)
+        };
+    }
+    [
+        flags!("false", "false", "false"),
+        flags!("false", "false", "true"),
+        flags!("false", "true", "false"),
+        flags!("false", "true", "true"),
+        flags!("true", "false", "false"),
+        flags!("true", "false", "true"),
+        flags!("true", "true", "false"),
+        flags!("true", "true", "true"),
+    ]
+};
+
+fn turn(object: &mut Object<'_>, sample: &Sample) {
+    object.number(key!("turn"), sample.turn.into());
+    let bits = [sample.stream, sample.warmup, sample.reused];
+    let flags = bits.iter().fold(0, |number, bit| number << 1 | usize::from(*bit));
+    object.put(FLAGS[flags]);
+}
+
+fn times(object: &mut Object<'_>, sample: &Sample) {
+    let line = &sample.timeline;
+    let last_token = line.last_token.zip(line.dispatched).map(|(last, from)| last.since(from));
+    object.millis(key!("dispatch_lag_ms"), line.dispatch_lag());
+    object.millis(key!("response_time_ms"), line.response_time());
+    object.millis(key!("service_time_ms"), line.service_time());
+    object.millis(key!("ttfb_ms"), line.ttfb());
+    object.millis(key!("ttft_ms"), line.ttft());
+    object.millis(key!("ttfot_ms"), line.ttfot());
+    object.millis(key!("last_token_ms"), last_token);
+    object.millis(key!("transfer_ms"), line.transfer_time());
+    object.millis(key!("dns_ms"), sample.connect.dns);
+    object.millis(key!("connect_ms"), sample.connect.tcp);
+    object.millis(key!("tls_ms"), sample.connect.tls);
+    if sample.connect.tls.is_some() {
+        object.flag(key!("tls_resumed"), sample.connect.resumed);
+    }
+    object.millis(key!("read_lag_ms"), sample.read_lag);
+    object.millis(key!("send_stall_ms"), sample.flow.send_stall);
+    if sample.flow.receive_stall {
+        object.flag(key!("receive_stall"), true);
+    }
+    object.millis(key!("tpot_ms"), sample.output_tokens().and_then(|tokens| line.tpot(tokens)));
+}
+
+fn gaps(object: &mut Object<'_>, sample: &Sample) {
+    object.number(key!("events"), sample.events.into());
+    let gaps = sample.gaps;
+    if let Some(mean) = gaps.sum.as_u64().checked_div(gaps.count.into()) {
+        object.number(key!("gap_count"), gaps.count.into());
+        object.millis(key!("gap_mean_ms"), Some(Nanos::new(mean)));
+        object.millis(key!("gap_max_ms"), Some(gaps.max));
+        object.number(key!("largest_burst"), gaps.largest_burst.into());
+    }
+    if gaps.late_together > 0 {
+        object.number(key!("late_together"), gaps.late_together.into());
+    }
+}
+
+fn outcome(object: &mut Object<'_>, sample: &Sample) {
+    if sample.status != 0 {
+        object.number(key!("status"), sample.status.into());
+    }
+    object.word(key!("outcome"), sample.outcome.name());
+    if let Outcome::Failed(class) = sample.outcome {
+        object.word(key!("error"), class.name());
+    }
+    if let Some(policy_decision) = sample.policy_decision {
+        object.word(key!("policy_decision"), policy_decision.name());
+    }
+    if let Some(expected) = sample.expected {
+        object.word(key!("expected"), expected.name());
+    }
+}
+
+fn usage(object: &mut Object<'_>, sample: &Sample) {
+    let usage = &sample.usage;
+    tokens(object, [key!("prompt_tokens"), key!("prompt_tokens_source")], usage.prompt);
+    tokens(object, [key!("completion_tokens"), key!("completion_tokens_source")], usage.completion);
+    if usage.cached > 0 {
+        object.number(key!("cached_tokens"), usage.cached.into());
+    }
+    if usage.reasoning > 0 {
+        object.number(key!("reasoning_tokens"), usage.reasoning.into());
+    }
+}
+
+fn tokens(object: &mut Object<'_>, [count, source]: [&str; 2], tokens: TokenCount) {
+    if let Some(known) = tokens.known() {
+        object.number(count, known.into());
+        object.word(source, tokens.source.name());
+    }
+}
+
+/// A JSON object under construction. Keys are those of [`key!`].
+struct Object<'a> {
+    /// Where it begins in `out`.
+    start: usize,
+    out: &'a mut Vec<u8>,
+}
+
+impl Object<'_> {
+    /// `word` is one of our own, which needs no escapes.
+    #[inline]
+    fn word(&mut self, key: &str, word: &str) {
+        self.put(key);
+        self.out.push(b'"');
+        self.put(word);
+        self.out.push(b'"');
+    }
+
+    fn text(&mut self, key: &str, text: &str) {
+        // All are looked at, whatever was found: the compiler then looks at many at once.
+        if text.bytes().fold(true, |plain, byte| plain & is_plain(byte)) {
+            return self.word(key, text);
+        }
+        self.put(key);
+        self.out.push(b'"');
+        text.bytes().for_each(|byte| self.escaped(byte));
+        self.out.push(b'"');
+    }
+
+    #[inline]
+    fn number(&mut self, key: &str, number: u64) {
+        self.put(key);
+        self.digits(number);
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "both are below 100")]
+    fn digits(&mut self, number: u64) {
+        match number {
+            0..10 => self.out.push(b'0' + number as u8),
+            10..100 => self.out.extend_from_slice(&PAIRS[number as usize]),
+            _ => self.put(itoa::Buffer::new().format(number)),
+        }
+    }
+
+    #[inline]
+    fn flag(&mut self, key: &str, flag: bool) {
+        self.put(key);
+        self.put(if flag { "true" } else { "false" });
+    }
+
+    #[inline]
+    fn millis(&mut self, key: &str, length: Option<Nanos>) {
+        let Some(length) = length else { return };
+        self.put(key);
+        self.decimal(length.as_u64());
+    }
+
+    fn list(&mut self, key: &str, lengths: impl Iterator<Item = Nanos>) {
+        self.put(key);
+        self.out.push(b'[');
+        for (place, length) in lengths.enumerate() {
+            if place > 0 {
+                self.out.push(b',');
+            }
+            self.decimal(length.as_u64());
+        }
+        self.out.push(b']');
+    }
+
+    /// Millionths as a decimal number, without zeros at the end.
+    fn decimal(&mut self, millionths: u64) {
+        self.digits(millionths / 1_000_000);
+        let rest = millionths % 1_000_000;
+        if rest == 0 {
+            return;
+        }
+        let mut decimals = *b".000000\0";
+        for (pair, of) in decimals[1..7].chunks_exact_mut(2).zip([rest / 10_000, rest / 100, rest])
+        {
+            pair.copy_from_slice(&PAIRS[(of % 100) as usize]);
+        }
+        self.out.extend_from_slice(&decimals);
+        let mut end = self.out.len() - 1;
+        while self.out[end - 1] == b'0' {
+            end -= 1;
+        }
+        self.out.truncate(end);
+    }
+
+    fn end(self) {
+        self.out[self.start] = b'{';
+        self.out.extend_from_slice(b"}\n");
+    }
+
+    #[inline]
+    fn put(&mut self, text: &str) {
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
+    fn escaped(&mut self, byte: u8) {
+        const HEX: &[u8; 16] = b"0123456789abcdef";
+        match byte {
+            b'"' | b'\\' => self.out.extend_from_slice(&[b'\\', byte]),
+            0..0x20 => {
+                self.out.extend_from_slice(b"\\u00");
+                self.out.push(HEX[usize::from(byte >> 4)]);
+                self.out.push(HEX[usize::from(byte & 15)]);
+            }
+            _ => self.out.push(byte),
+        }
+    }
+}
+
+/// Does a byte stand for itself in JSON? Those of UTF-8 beyond ASCII do.
+const fn is_plain(byte: u8) -> bool {
+    !matches!(byte, b'"' | b'\\' | 0..0x20)
+}

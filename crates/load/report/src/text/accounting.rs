@@ -1,0 +1,54 @@
+//! Law 8: every planned request is accounted for.
+
+use plimsoll_metrics::{Accounting, RunSummary};
+
+use super::table::Table;
+use super::{Page, format};
+
+const HEAD: [&str; 10] = [
+    "",
+    "scheduled",
+    "= completed",
+    "+ rejected",
+    "+ failed",
+    "+ timed out",
+    "+ cancelled",
+    "+ in flight",
+    "+ never sent",
+    "",
+];
+
+pub(super) fn write(page: &mut Page, summary: &RunSummary) {
+    page.heading("Accounting (in flight: still unanswered at the end)");
+    let mut table = Table::new(HEAD);
+    for group in &summary.by_stage {
+        let name = group.stage.as_deref().unwrap_or_default();
+        let label = if group.warmup { format!("{name} (warm-up)") } else { name.to_owned() };
+        table.row(row(label, &group.accounting()));
+    }
+    if summary.by_target.len() > 1 {
+        for group in &summary.by_target {
+            let name = group.target.as_deref().unwrap_or_default();
+            table.row(row(format!("target {name}"), &group.accounting()));
+        }
+    }
+    table.row(row("all".to_owned(), &summary.accounting()));
+    table.write(page);
+}
+
+fn row(label: String, a: &Accounting) -> Vec<String> {
+    let terms = [
+        a.scheduled,
+        a.completed,
+        a.rejected,
+        a.failed,
+        a.timed_out,
+        a.cancelled,
+        a.in_flight,
+        a.never_sent,
+    ];
+    let mut cells = vec![label];
+    cells.extend(terms.map(format::count));
+    cells.push(if a.balanced() { String::new() } else { "WRONG".to_owned() });
+    cells
+}

@@ -1,0 +1,55 @@
+//! Every stage x scenario x target on one line, where that is more than the other tables tell.
+
+use plimsoll_metrics::{Group, Metric, QUANTILES, Quantile, RunSummary};
+
+use super::table::Table;
+use super::{Page, format};
+
+/// What is shown of each cell: heading, metric, and index of the quantile.
+const SHOWN: [(&str, Metric, usize); 7] = [
+    ("resp. p50", Metric::ResponseTime, 0),
+    ("p95", Metric::ResponseTime, 2),
+    ("p99", Metric::ResponseTime, 3),
+    ("TTFT p50", Metric::Ttft, 0),
+    ("p95", Metric::Ttft, 2),
+    ("ITL p50", Metric::Itl, 0),
+    ("p99", Metric::Itl, 3),
+];
+
+pub(super) fn write(page: &mut Page, summary: &RunSummary) {
+    if !is_crossed(summary) {
+        return;
+    }
+    page.heading("Stages x scenarios x targets");
+    let head = ["", "done/s", "ok"].into_iter().chain(SHOWN.iter().map(|(title, ..)| *title));
+    let mut table = Table::new(head);
+    for cell in summary.cells.iter().filter(|cell| !cell.warmup) {
+        table.row(row(cell, summary.targets.len() > 1));
+    }
+    table.write(page);
+}
+
+/// Is there more than one of at least two of stages, scenarios and targets?
+fn is_crossed(summary: &RunSummary) -> bool {
+    let measured = |groups: &[Group]| groups.iter().filter(|group| !group.warmup).count();
+    let axes = [&summary.by_stage, &summary.by_scenario, &summary.by_target];
+    axes.into_iter().filter(|groups| measured(groups) > 1).count() > 1
+}
+
+fn row(cell: &Group, with_lane: bool) -> Vec<String> {
+    let target = cell.target.as_deref().filter(|_| with_lane);
+    let labels = [cell.stage.as_deref(), cell.scenario.as_deref(), target];
+    let mut cells = vec![
+        labels.into_iter().flatten().collect::<Vec<_>>().join(" "),
+        format::rate(cell.rates.throughput_per_s),
+        format::share_of(cell.rates.success_rate),
+    ];
+    cells.extend(SHOWN.iter().map(|(_, metric, q)| time(cell, *metric, &QUANTILES[*q])));
+    cells
+}
+
+/// Empty where there is no value at all, `-` where there are too few.
+fn time(cell: &Group, metric: Metric, quantile: &Quantile) -> String {
+    let times = cell.distribution(metric);
+    times.map(|times| format::time_or_dash((quantile.of)(times))).unwrap_or_default()
+}

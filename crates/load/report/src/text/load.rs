@@ -1,0 +1,83 @@
+//! Rates, shares and volumes, one line per group.
+
+use plimsoll_metrics::{Group, StageInfo};
+
+use super::table::Table;
+use super::{Labelled, Page, format};
+
+const HEAD: [&str; 13] = [
+    "",
+    "time",
+    "planned/s",
+    "sent/s",
+    "done/s",
+    "peak",
+    "ok",
+    "rejected",
+    "failed",
+    "timeout",
+    "tokens/s",
+    "in/s",
+    "out/s",
+];
+
+pub(super) fn write(page: &mut Page, title: &str, groups: &[Labelled<'_>], stages: &[StageInfo]) {
+    page.heading(title);
+    let mut table = Table::new(HEAD);
+    for (label, group) in groups {
+        table.row(row(label, group, stages));
+    }
+    table.write(page);
+}
+
+fn row(label: &str, group: &Group, stages: &[StageInfo]) -> Vec<String> {
+    let rates = &group.rates;
+    let per_second = |bytes: u64| {
+        if group.duration_s > 0.0 {
+            format::bytes(bytes as f64 / group.duration_s)
+        } else {
+            "n/a".to_owned()
+        }
+    };
+    vec![
+        label.to_owned(),
+        format::seconds(group.duration_s),
+        format::rate(rates.planned_rate_per_s),
+        format::rate(rates.achieved_rate_per_s),
+        format::rate(rates.throughput_per_s),
+        peak(group, stages).map(format::count).unwrap_or_default(),
+        format::share_of(rates.success_rate),
+        format::share_of(rates.reject_rate),
+        format::share_of(rates.failure_rate),
+        format::share_of(rates.timeout_rate),
+        tokens(group),
+        per_second(group.counters.bytes_in),
+        per_second(group.counters.bytes_out),
+    ]
+}
+
+/// The peak of a stage, or of all measured stages together; scenarios and targets are not watched.
+fn peak(group: &Group, stages: &[StageInfo]) -> Option<u64> {
+    if group.scenario.is_some() || group.target.is_some() {
+        return None;
+    }
+    let mine = |stage: &&StageInfo| match &group.stage {
+        Some(name) => stage.name == *name,
+        None => !stage.warmup,
+    };
+    stages.iter().filter(mine).filter_map(|stage| stage.peak_in_flight).max()
+}
+
+/// Output tokens per second by source: `820`, `~820` where they were estimated, or both.
+fn tokens(group: &Group) -> String {
+    let rates = &group.rates;
+    let positive = |rate: Option<f64>| rate.filter(|rate| *rate > 0.0).map(format::digits);
+    let reported = positive(rates.output_token_rate_reported_per_s);
+    let estimated = positive(rates.output_token_rate_estimated_per_s);
+    match (reported, estimated) {
+        (Some(reported), Some(estimated)) => format!("{reported} & ~{estimated}"),
+        (Some(reported), None) => reported,
+        (None, Some(estimated)) => format!("~{estimated}"),
+        (None, None) => "0".to_owned(),
+    }
+}

@@ -1,0 +1,84 @@
+//! What the target decided, against what was expected of it.
+
+use plimsoll_measure::PolicyDecision;
+use plimsoll_metrics::confusion::UNANSWERED;
+use plimsoll_metrics::{Group, RunSummary};
+
+use super::table::Table;
+use super::{Page, format};
+
+pub(super) fn write(page: &mut Page, summary: &RunSummary) {
+    if summary.total.policy_decisions.is_empty() {
+        return;
+    }
+    page.heading("Policy");
+    page.paragraph(2, &sentence(&summary.total));
+    matrix(page, summary);
+    let stages: Vec<_> = summary.by_stage.iter().filter(|stage| !stage.warmup).collect();
+    if stages.len() > 1 {
+        let rates = |title: &'static str, groups: &[&Group], label: fn(&Group) -> Option<&str>| {
+            let mut table = Table::new([title, "judged", "correct", "blocked", "unexpected"]);
+            for group in groups {
+                table.row(shares(label(group).unwrap_or_default(), group));
+            }
+            table
+        };
+        page.line("");
+        rates("by stage", &stages, |group| group.stage.as_deref()).write(page);
+    }
+}
+
+fn sentence(total: &Group) -> String {
+    let counters = &total.counters;
+    format!(
+        "Policy correctness {}: {} of {} answered requests have the policy decision that their scenario expects. Blocked {}, unexpected {}.",
+        format::share_of(total.rates.policy_correctness),
+        format::count(counters.as_expected),
+        format::count(counters.judged),
+        format::share_of(total.rates.block_rate),
+        format::share_of(total.rates.unexpected_rate),
+    )
+}
+
+/// A row for every expected policy decision of every category, or of every scenario where there are no categories.
+fn matrix(page: &mut Page, summary: &RunSummary) {
+    let groups: Vec<_> = match summary.by_category.as_slice() {
+        [] => summary.by_scenario.iter().map(|g| (g.scenario.as_deref(), g)).collect(),
+        categories => categories.iter().map(|g| (g.category.as_deref(), g)).collect(),
+    };
+    let shown: Vec<_> =
+        groups.into_iter().filter(|(_, group)| !group.policy_decisions.is_empty()).collect();
+    let mut rows: Vec<(&str, &Group)> =
+        shown.iter().map(|(name, group)| (name.unwrap_or_default(), *group)).collect();
+    if rows.len() != 1 {
+        rows.push(("total", &summary.total));
+    }
+    page.line("");
+    let words = PolicyDecision::ALL.map(PolicyDecision::name);
+    let head = ["expected, and what came", "expected"].into_iter().chain(words);
+    let mut table = Table::new(head.chain([UNANSWERED, "correct"]));
+    for (name, group) in rows {
+        for (expected, actual) in &group.policy_decisions {
+            let mut cells = vec![name.to_owned(), expected.clone()];
+            let count = |word: &str| actual.get(word).copied().unwrap_or_default();
+            let all = words.into_iter().chain([UNANSWERED]);
+            cells.extend(all.map(|word| match count(word) {
+                0 => "-".to_owned(),
+                n => format::count(n),
+            }));
+            let answered: u64 = words.into_iter().map(count).sum();
+            let share = (answered > 0).then(|| count(expected) as f64 / answered as f64);
+            cells.push(format::share_of(share));
+            table.row(cells);
+        }
+    }
+    table.write(page);
+}
+
+fn shares(label: &str, group: &Group) -> Vec<String> {
+    let rates = &group.rates;
+    let mut cells = vec![label.to_owned(), format::count(group.counters.judged)];
+    let shown = [rates.policy_correctness, rates.block_rate, rates.unexpected_rate];
+    cells.extend(shown.map(format::share_of));
+    cells
+}

@@ -1,0 +1,46 @@
+//! The thresholds and what became of them.
+
+use plimsoll_metrics::{Judgement, ThresholdResult, Unit};
+
+use super::paint::Paint;
+use super::{Page, format};
+
+pub(super) fn write(page: &mut Page, thresholds: &[ThresholdResult]) {
+    if thresholds.is_empty() {
+        return;
+    }
+    page.heading("Thresholds");
+    let bounds: Vec<_> =
+        thresholds.iter().map(|t| format!("{} {}", t.metric, t.expression)).collect();
+    let width = bounds.iter().map(|bound| bound.chars().count()).max().unwrap_or_default();
+    for (threshold, bound) in thresholds.iter().zip(&bounds) {
+        let word = judgement_word(page, &threshold.judgement);
+        page.hang(&format!("  {word}  {bound:<width$}  "), width + 18, &measured(threshold));
+    }
+}
+
+/// One word of 12 columns.
+fn judgement_word(page: &Page, judgement: &Judgement) -> String {
+    match judgement {
+        Judgement::Pass => page.paint(Paint::Good, "PASS        "),
+        Judgement::Fail => page.paint(Paint::Bad, "FAIL        "),
+        Judgement::Inconclusive(_) => page.paint(Paint::Unsure, "INCONCLUSIVE"),
+    }
+}
+
+fn measured(threshold: &ThresholdResult) -> String {
+    match (&threshold.judgement, threshold.measured) {
+        (Judgement::Inconclusive(why), _) => why.clone(),
+        (_, Some(value)) => format!("measured {}", value_in(threshold.unit, value)),
+        (_, None) => String::new(),
+    }
+}
+
+pub(super) fn value_in(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Time => format::time(value),
+        Unit::Share => format::share(value),
+        Unit::RequestsPerSecond | Unit::TokensPerSecond => format!("{}/s", format::digits(value)),
+        _ => format::digits(value),
+    }
+}

@@ -1,0 +1,113 @@
+//! Verdicts, bands, labels and processes in every format.
+
+use plimsoll_measure::{Outcome, PolicyDecision, Sample};
+use plimsoll_metrics::{Band, Expectation, ProcessUse, Recorder, RunMetadata, RunSummary};
+use plimsoll_report::{Style, csv, json, prometheus, read_json, text};
+
+use crate::example::{ended, facts, health, sample, stage_ends};
+
+/// 40 requests of `simple` to be allowed, one of them blocked; 10 of `complex` to be blocked, two let through.
+fn policy() -> RunSummary {
+    let mut recorder = Recorder::new(stage_ends());
+    for index in 0..50_u64 {
+        let scenario = u16::from(index >= 40);
+        let turn = sample(1, scenario, 1_000_000 + index * 10_000, 50_000);
+        let blocked = index == 0 || (40..48).contains(&index);
+        let turn = if blocked { ended(turn, Outcome::Rejected(403), 403) } else { turn };
+        let expected = Some([PolicyDecision::Allow, PolicyDecision::Block][usize::from(scenario)]);
+        let turn = Sample { expected, ..turn };
+        recorder.scheduled(turn.stage, turn.scenario, turn.target);
+        recorder.record(&turn, &[]);
+    }
+    let expect = |policy_decision, category: &str| Expectation {
+        policy_decision: Some(policy_decision),
+        category: Some(category.to_owned()),
+    };
+    let expectations =
+        vec![expect(PolicyDecision::Allow, "normal"), expect(PolicyDecision::Block, "attack")];
+    let labels = [("client".to_owned(), "a \"quoted\" one".to_owned())].into();
+    let facts = RunMetadata { expectations, labels, ..facts() };
+    let bands = [("block_rate", "rate>=10%|>0%"), ("policy_correctness", ">=99%|90%")];
+    let bands = bands.map(|(metric, bounds)| Band::parse(metric, bounds).unwrap());
+    let built = RunSummary::build(facts, health(), &recorder.take(), &[]).unwrap();
+    let process = ProcessUse {
+        name: "gateway".to_owned(),
+        pid: 7,
+        wall_s: 10.0,
+        cpu_s: 9.7,
+        cores: 0.97,
+        cpu_us_per_request: Some(12.3),
+        rss_bytes: 20_000_000,
+        threads: 3,
+        ..ProcessUse::default()
+    };
+    RunSummary { processes: vec![process], ..built.with_bands(&bands) }
+}
+
+/// The words of the line that begins with these.
+fn line<'a>(text: &'a str, starts: &[&str]) -> Vec<&'a str> {
+    let words = |line: &'a str| line.split_whitespace().collect::<Vec<_>>();
+    let all: Vec<_> = text.lines().map(words).collect();
+    all.into_iter().find(|line| line.starts_with(starts)).unwrap_or_default()
+}
+
+#[test]
+fn the_text_has_the_matrix_the_bands_and_what_they_mean() {
+    let text = text(&policy(), Style::default());
+    assert_eq!(
+        line(&text, &["normal", "allow"]),
+        ["normal", "allow", "39", "1", "-", "-", "-", "-", "97.50%"]
+    );
+    assert_eq!(
+        line(&text, &["attack", "block"]),
+        ["attack", "block", "2", "8", "-", "-", "-", "-", "80.00%"]
+    );
+    assert_eq!(line(&text, &["total", "allow"])[2..4], ["39", "1"]);
+    assert_eq!(line(&text, &["TARGET"]).last(), Some(&"18.00%"));
+    assert_eq!(line(&text, &["DEGRADED"]).last(), Some(&"94.00%"));
+    assert!(text.contains("Policy correctness 94.00%: 47 of 50"), "{text}");
+    assert!(text.contains("3 of 50 policy decisions are not the expected ones"), "{text}");
+    assert_eq!(
+        line(&text, &["gateway", "7"]),
+        ["gateway", "7", "whole", "run", "0.97", "12.3us", "20.0", "MB", "3"]
+    );
+}
+
+#[test]
+fn prometheus_has_the_labels_on_every_line_and_the_second_family() {
+    let page = prometheus(&policy());
+    let label = r#"client="a \"quoted\" one"}"#;
+    for line in page.lines().filter(|line| !line.starts_with('#')) {
+        assert!(line.contains(label), "{line}");
+    }
+    for (status, count) in [("success", 41), ("blocked", 9), ("error", 0)] {
+        let line = format!("load_test_requests_total{{status=\"{status}\",{label} {count}\n");
+        assert!(page.contains(&line), "{line} in {page}");
+    }
+    assert!(
+        page.contains(&format!("load_test_latency_ms{{quantile=\"0.5\",{label} 50.")),
+        "{page}"
+    );
+    assert!(page.contains(&format!("load_test_latency_ms_count{{{label} 41\n")), "{page}");
+    assert!(page.contains("plimsoll_policy_correctness_ratio{"), "{page}");
+    assert!(page.contains("bounds=\">=99%|90%\""), "{page}");
+    // Without labels there is only the one family.
+    let plain = prometheus(&RunSummary { labels: [].into(), ..policy() });
+    assert!(!plain.contains("load_test_"));
+}
+
+#[test]
+fn json_and_csv_keep_the_matrix() {
+    let summary = policy();
+    assert_eq!(read_json(json(&summary).unwrap().as_bytes()).unwrap(), summary);
+    let table = csv(&summary).unwrap();
+    let (head, rows) = table.split_once('\n').unwrap();
+    let column = |name: &str| head.split(',').position(|title| title == name).unwrap();
+    let rows: Vec<Vec<_>> = rows.lines().map(|row| row.split(',').collect()).collect();
+    let seen: Vec<_> =
+        rows.iter().map(|row| (row[column("category")], row[column("policy_decisions")])).collect();
+    assert_eq!(
+        seen,
+        [("normal", "allow>allow:39 allow>block:1"), ("attack", "block>allow:2 block>block:8")]
+    );
+}

@@ -1,0 +1,211 @@
+//! Rows: what is written reads back.
+
+use plimsoll_measure::{
+    ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome,
+    PolicyDecision, Sample, ScenarioId, StageId, Timeline, TokenCount, Usage,
+};
+use plimsoll_report::{RowContext, RowNames, parse_row, write_row};
+use proptest::option::of;
+use proptest::prelude::*;
+
+use crate::example::{ended, facts, sample};
+
+const EPOCH: u64 = 1_763_688_225_000_000_000;
+
+fn names(stage: &str) -> RowNames {
+    RowNames::new("complex", None, "gateway", stage)
+}
+
+fn context<'a>(conversation: &'a str, names: &'a RowNames) -> RowContext<'a> {
+    RowContext {
+        conversation,
+        request_id: "c1-0",
+        names,
+        epoch_unix_ns: EPOCH,
+        weight: 1,
+        events: None,
+    }
+}
+
+fn line(sample: &Sample) -> String {
+    let mut out = Vec::new();
+    write_row(sample, &context("c1", &names("8:10s")), &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_completed_turn_is_written_like_this() {
+    let mut turn = sample(1, 1, 1_000_000, 50_000);
+    turn.timeline.finished = Some(Moment::from_nanos(1_050_200_007));
+    assert_eq!(
+        line(&turn),
+        concat!(
+            r#"{"conversation":"c1","request_id":"c1-0","scenario":"complex","target":"gateway","#,
+            r#""stage":"8:10s","turn":0,"stream":true,"warmup":false,"reused":true,"#,
+            r#""intended_unix_ns":1763688226000000000,"dispatch_lag_ms":0.2,"#,
+            r#""response_time_ms":50.200007,"service_time_ms":50.000007,"ttfb_ms":2.5,"ttft_ms":5,"#,
+            r#""ttfot_ms":5,"last_token_ms":49.9,"transfer_ms":47.500007,"read_lag_ms":0.02,"#,
+            r#""tpot_ms":4.49,"events":11,"gap_count":10,"gap_mean_ms":2.5,"gap_max_ms":10,"#,
+            r#""largest_burst":2,"status":200,"outcome":"completed","policy_decision":"allow","#,
+            r#""prompt_tokens":120,"prompt_tokens_source":"reported","completion_tokens":11,"#,
+            r#""completion_tokens_source":"reported","bytes_out":840,"bytes_in":4200}"#,
+            "\n"
+        )
+    );
+}
+
+#[test]
+fn a_turn_that_was_never_sent_has_no_times() {
+    let mut turn = ended(sample(1, 1, 1_000_000, 50_000), Outcome::NeverSent, 0);
+    turn.timeline = Timeline::intended(turn.timeline.intended);
+    turn.read_lag = None;
+    let line = line(&turn);
+    assert!(!line.contains("_ms"), "{line}");
+    assert!(line.contains(r#""outcome":"never_sent""#), "{line}");
+}
+
+#[test]
+fn arrivals_of_events_are_told_from_the_dispatch_on_to_the_nanosecond() {
+    let turn = sample(1, 1, 1_000_000, 50_000);
+    let from = turn.timeline.dispatched.unwrap();
+    let events = [5_000_000, 5_000_000, 17_000_001].map(|ns| from + Nanos::new(ns));
+    let names = names("8:10s");
+    let context = RowContext { events: Some(&events), ..context("c1", &names) };
+    let mut out = Vec::new();
+    write_row(&turn, &context, &mut out);
+    let line = String::from_utf8(out).unwrap();
+    assert!(line.contains(r#","event_ms":[5,5,17.000001],"#), "{line}");
+    let row = parse_row(line.trim_end().as_bytes()).unwrap();
+    assert_eq!(row.event_ms, Some(vec![5.0, 5.0, 17.000_001]));
+}
+
+#[test]
+fn nonsense_is_refused() {
+    let whole = line(&sample(1, 1, 1_000_000, 50_000));
+    for bad in [
+        "",
+        "{}",
+        "nonsense",
+        &whole[..whole.len() / 2],
+        &whole.replace("completed", "finished"),
+        &whole.replace("completed", "failed"),
+        &whole.replace("50.2", "\"50.2\""),
+    ] {
+        assert!(parse_row(bad.as_bytes()).is_err(), "{bad}");
+    }
+}
+
+fn nanos() -> impl Strategy<Value = Nanos> {
+    (0u64..400_000_000_000_000).prop_map(Nanos::new)
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    prop_oneof![
+        Just(Outcome::Completed),
+        (400u16..500).prop_map(Outcome::Rejected),
+        (0..ErrorClass::ALL.len()).prop_map(|i| Outcome::Failed(ErrorClass::ALL[i])),
+        Just(Outcome::TimedOut),
+        Just(Outcome::Cancelled),
+        Just(Outcome::InFlight),
+    ]
+}
+
+fn timeline() -> impl Strategy<Value = Timeline> {
+    let rest = (of(nanos()), of(nanos()), of(nanos()), of(nanos()));
+    (nanos(), nanos(), of(nanos()), rest).prop_map(|(intended, lag, finished, rest)| {
+        let intended = Moment::EPOCH + intended;
+        let dispatched = intended + lag;
+        let after = |length: Option<Nanos>| Some(dispatched + length?);
+        Timeline {
+            intended,
+            dispatched: Some(dispatched),
+            first_byte: after(rest.0),
+            first_token: after(rest.1),
+            first_output_token: after(rest.2),
+            last_token: after(rest.3),
+            finished: after(finished),
+            ..Timeline::default()
+        }
+    })
+}
+
+fn usage() -> impl Strategy<Value = Usage> {
+    let tokens = prop_oneof![
+        Just(TokenCount::default()),
+        any::<u32>().prop_map(TokenCount::reported),
+        any::<u32>().prop_map(TokenCount::estimated),
+    ];
+    (tokens.clone(), tokens, any::<u32>(), any::<u32>()).prop_map(
+        |(prompt, completion, cached, reasoning)| Usage { prompt, completion, cached, reasoning },
+    )
+}
+
+fn gaps() -> impl Strategy<Value = GapSummary> {
+    // The mean is kept to the nanosecond, so that a sum is exact where it divides.
+    (0u32..100, 0u64..1_000_000_000, nanos(), 0u32..50).prop_map(|(count, mean, max, burst)| {
+        if count == 0 {
+            return GapSummary::default();
+        }
+        let sum = Nanos::new(mean * u64::from(count));
+        GapSummary { count, sum, max, largest_burst: burst, late_together: burst }
+    })
+}
+
+fn any_sample() -> impl Strategy<Value = Sample> {
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<u16>());
+    let connect = (of(nanos()), of(nanos()), of(nanos()), of(nanos()));
+    let sizes = (any::<u64>(), any::<u64>(), any::<u32>());
+    let policy_decision =
+        of(prop_oneof![Just(PolicyDecision::Redact), Just(PolicyDecision::RateLimited)]);
+    (timeline(), outcome(), usage(), gaps(), (flags, connect, sizes, policy_decision)).prop_map(
+        |(timeline, outcome, usage, gaps, (flags, connect, sizes, policy_decision))| Sample {
+            stage: StageId(1),
+            scenario: ScenarioId(1),
+            conversation: ConversationKey::default(),
+            turn: flags.3,
+            stream: flags.0,
+            warmup: flags.1,
+            reused: flags.2,
+            timeline,
+            connect: ConnectPhases {
+                dns: connect.0,
+                tcp: connect.1,
+                tls: connect.2,
+                resumed: connect.2.is_some() && flags.0,
+            },
+            status: if let Outcome::Rejected(status) = outcome { status } else { 200 },
+            outcome,
+            policy_decision,
+            expected: policy_decision.map(|_| PolicyDecision::Block),
+            usage,
+            events: sizes.2,
+            gaps,
+            bytes_out: sizes.0,
+            bytes_in: sizes.1,
+            flow: FlowControl { send_stall: connect.0, receive_stall: flags.1 },
+            read_lag: connect.3,
+            ..sample(1, 1, 0, 1_000)
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_reads_back_to_the_nanosecond(turn in any_sample(), name in ".*", weight in 1u32..5_000) {
+        let mut facts = facts();
+        facts.stages[1].name.clone_from(&name);
+        let mut out = Vec::new();
+        let names = names(&name);
+        let context = RowContext { weight, ..context(&name, &names) };
+        write_row(&turn, &context, &mut out);
+        let (newline, line) = out.split_last().unwrap();
+        prop_assert_eq!(*newline, b'\n');
+        prop_assert!(!line.contains(&b'\n'));
+        let row = parse_row(line).unwrap();
+        prop_assert_eq!(&row.conversation, &name);
+        prop_assert_eq!(row.weight, weight);
+        prop_assert_eq!(row.service_time_ms, turn.timeline.service_time());
+        prop_assert_eq!(row.transfer_ms, turn.timeline.transfer_time());
+        prop_assert_eq!(row.sample(&facts).unwrap(), turn);
+    }
+}

@@ -1,0 +1,173 @@
+//! What a user can ask for: scenarios, their content, and traces.
+
+mod duration;
+mod policy;
+mod system;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use plimsoll_measure::Nanos;
+use plimsoll_protocol::Dialect;
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Serialize};
+
+pub use duration::DurationSpec;
+pub use policy::{ExpectedDecision, PolicyDecisionSpec, ResponseMatch};
+pub use system::SystemPrompt;
+
+/// Adds one more form to an enum's schema.
+fn add_alternative(schema: &mut Schema, form: serde_json::Value) {
+    let forms = schema.get_mut("oneOf").and_then(serde_json::Value::as_array_mut);
+    if let Some(forms) = forms {
+        forms.insert(0, form);
+    }
+}
+
+/// Are caches between us and the model to be missed?
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheMode {
+    /// A unique id before every conversation (after a shared prefix, where there is one) and in
+    /// `x-request-id`.
+    #[default]
+    Bust,
+    /// Prompts repeat as the content says.
+    Allow,
+}
+
+/// Where the user's side of the dialogue comes from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "mode", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Content {
+    /// A random prompt of a list for every turn.
+    Pool {
+        /// The list.
+        prompts: Vec<String>,
+    },
+    /// A fixed dialogue: turn `i` says `script[i]`. It must have a line for every turn.
+    Scripted {
+        /// The user's lines.
+        script: Vec<String>,
+    },
+    /// Synthetic text of about a given number of tokens for every turn.
+    Sized {
+        /// Tokens per turn: counted with the profile's tokenizer where one is given, else estimated.
+        approx_input_tokens: u32,
+    },
+}
+
+/// Prefixes that several conversations share, as with a common tool or document preamble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrefixPool {
+    /// Number of different prefixes; each conversation draws one.
+    pub count: u32,
+    /// Length of each, in tokens.
+    pub approx_tokens: u32,
+}
+
+/// A plain HTTP request. In path, header values and body these are replaced:
+///
+/// - `{{uuid}}`: an id of the request, the same at every place of it; in the first turn the
+///   conversation's own
+/// - `{{seq}}`: the number of the conversation: in the open model that of its arrival, from 0
+/// - `{{turn}}`: the turn, from 0
+/// - `{{random N}}`: a random whole number from 0 to N-1, a new one at every place
+/// - `{{prompt}}`: what the content says, percent-encoded in the path, on one line in a header, and
+///   escaped as part of a JSON string in a body that begins with `{` or `[`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HttpSpec {
+    /// `GET`, `POST`, ...
+    #[serde(default = "get")]
+    pub method: String,
+    /// Path and query; empty means the target's own path.
+    #[serde(default)]
+    pub path: String,
+    /// Headers of this request.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Body.
+    #[serde(default)]
+    pub body: String,
+}
+
+fn get() -> String {
+    "GET".to_owned()
+}
+
+/// One weighted kind of user behaviour, every default filled in.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ScenarioSpec {
+    /// Name, unique in the plan.
+    pub name: String,
+    /// Share of all conversations, relative to the other weights.
+    pub weight: f64,
+    /// Wire format.
+    pub protocol: Dialect,
+    /// Requests of one conversation.
+    pub turns: u16,
+    /// Are answers streamed?
+    pub stream: bool,
+    /// System prompt.
+    pub system: Option<SystemPrompt>,
+    /// The user's side.
+    pub content: Content,
+    /// Most output tokens per turn.
+    pub max_tokens: Option<u32>,
+    /// Pause before every turn but the first.
+    pub think_time: Option<DurationSpec>,
+    /// Headers of every request, added to those of the profile.
+    pub headers: BTreeMap<String, String>,
+    /// Cache busting.
+    pub cache_mode: CacheMode,
+    /// Shared prefixes.
+    pub prefix_pool: Option<PrefixPool>,
+    /// The request of the `http` protocol.
+    pub http: Option<HttpSpec>,
+    /// Further members of the request's JSON object, like `temperature`.
+    pub parameters: serde_json::Map<String, serde_json::Value>,
+    /// What the target is expected to decide about every turn.
+    pub expect: Option<ExpectedDecision>,
+    /// Label by which scenarios are grouped in reports.
+    pub category: Option<String>,
+    /// How the target's decision is read from its answer.
+    pub policy_decision: PolicyDecisionSpec,
+}
+
+/// File format of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TraceFormat {
+    /// CSV with `TIMESTAMP,ContextTokens,GeneratedTokens` (Azure LLM inference trace 2023).
+    Azure,
+    /// JSON lines with `timestamp` (ms), `input_length`, `output_length`, `hash_ids` (Mooncake).
+    Mooncake,
+}
+
+/// A trace that gives arrival times, input and output lengths, and shared prefixes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TraceSpec {
+    /// The file, relative to the profile.
+    pub file: PathBuf,
+    /// Its format.
+    pub format: TraceFormat,
+    /// How much faster than recorded it is played: 10 plays ten minutes in one.
+    #[serde(default = "one")]
+    pub time_scale: f64,
+    /// Where in the recording to start, from its first row and before scaling.
+    #[serde(default)]
+    #[schemars(with = "Option<String>", extend("format" = "duration"))]
+    pub from: Option<Nanos>,
+    /// Where in the recording to end, without that instant, from its first row and before scaling; the
+    /// end of the file if left out.
+    #[serde(default)]
+    #[schemars(with = "Option<String>", extend("format" = "duration"))]
+    pub to: Option<Nanos>,
+}
+
+const fn one() -> f64 {
+    1.0
+}

@@ -1,0 +1,233 @@
+//! Texts with placeholders, for plain HTTP requests.
+
+use plimsoll_measure::Rng;
+
+use crate::error::TemplateFault;
+
+/// A text with placeholders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Template(Vec<Segment>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Segment {
+    Literal(String),
+    Uuid,
+    Seq,
+    Turn,
+    Random(u64),
+    Prompt,
+}
+
+/// What placeholders stand for in one request.
+#[derive(Debug)]
+pub(crate) struct Filling<'a> {
+    /// The request's id, the same at every place of it.
+    pub(crate) uuid: &'a str,
+    /// The conversation's number.
+    pub(crate) seq: u64,
+    /// The turn, from 0.
+    pub(crate) turn: u16,
+    /// Random numbers, a new one at every place.
+    pub(crate) draw: Rng,
+    /// What the content says.
+    pub(crate) prompt: &'a str,
+}
+
+/// How a prompt has to be written where it is inserted. The other placeholders are plain everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Percent-encoded, but for the unreserved characters of RFC 3986.
+    Path,
+    /// On one line.
+    Header,
+    /// Inside a JSON string.
+    Json,
+    /// As it is.
+    Plain,
+}
+
+impl Place {
+    /// A body that begins like a JSON object or array is taken for one.
+    pub(crate) fn of_body(template: &str) -> Self {
+        let start = template.trim_start();
+        let json = start.starts_with(['{', '[']) && !start.starts_with("{{");
+        if json { Self::Json } else { Self::Plain }
+    }
+
+    fn write(self, text: &str, out: &mut String) {
+        match self {
+            Self::Plain => out.push_str(text),
+            Self::Header => out.extend(text.chars().map(|c| if c.is_control() { ' ' } else { c })),
+            Self::Path => text.bytes().for_each(|byte| percent_encode(byte, out)),
+            Self::Json => {
+                let quoted = serde_json::Value::from(text).to_string();
+                out.push_str(&quoted[1..quoted.len() - 1]);
+            }
+        }
+    }
+}
+
+fn percent_encode(byte: u8, out: &mut String) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+        out.push(char::from(byte));
+    } else {
+        let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
+        out.extend(['%', digit(byte >> 4), digit(byte & 0xF)]);
+    }
+}
+
+impl Template {
+    pub(crate) fn parse(text: &str) -> Result<Self, TemplateFault> {
+        let mut segments = Vec::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("{{") {
+            let opening = text.len() - after.len() - 2;
+            let position = text[..opening].chars().count() + 1;
+            let (name, tail) = after.split_once("}}").ok_or(TemplateFault::Open { position })?;
+            let unknown = || TemplateFault::Unknown { position, name: name.to_owned() };
+            segments.push(Segment::Literal(before.to_owned()));
+            segments.push(placeholder(name.trim()).ok_or_else(unknown)?);
+            rest = tail;
+        }
+        segments.push(Segment::Literal(rest.to_owned()));
+        segments.retain(|segment| *segment != Segment::Literal(String::new()));
+        Ok(Self(segments))
+    }
+
+    /// Is there nothing to fill in?
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.0.iter().all(|segment| matches!(segment, Segment::Literal(_)))
+    }
+
+    /// Does the content go into it?
+    pub(crate) fn has_prompt(&self) -> bool {
+        self.0.contains(&Segment::Prompt)
+    }
+
+    pub(crate) fn fill(&self, filling: &mut Filling<'_>, place: Place) -> String {
+        let mut out = String::new();
+        for segment in &self.0 {
+            match segment {
+                Segment::Literal(text) => out.push_str(text),
+                Segment::Uuid => out.push_str(filling.uuid),
+                Segment::Seq => out.push_str(&filling.seq.to_string()),
+                Segment::Turn => out.push_str(&filling.turn.to_string()),
+                Segment::Random(bound) => out.push_str(&filling.draw.below(*bound).to_string()),
+                Segment::Prompt => place.write(filling.prompt, &mut out),
+            }
+        }
+        out
+    }
+}
+
+fn placeholder(name: &str) -> Option<Segment> {
+    match name {
+        "uuid" => Some(Segment::Uuid),
+        "seq" => Some(Segment::Seq),
+        "turn" => Some(Segment::Turn),
+        "prompt" => Some(Segment::Prompt),
+        _ => {
+            let bound = name.strip_prefix("random ")?.trim().parse().ok()?;
+            (bound > 0).then_some(Segment::Random(bound))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_measure::Seed;
+    use proptest::prelude::*;
+
+    fn fill(template: &str, prompt: &str, place: Place) -> String {
+        let draw = Seed(1).draw("test", 0);
+        let mut filling = Filling { uuid: "U", seq: 7, turn: 2, draw, prompt };
+        Template::parse(template).unwrap().fill(&mut filling, place)
+    }
+
+    #[test]
+    fn placeholders_are_replaced_and_everything_else_stays() {
+        for (template, filled) in [
+            ("", ""),
+            ("/plain?x={y}", "/plain?x={y}"),
+            ("/u/{{uuid}}/{{seq}}-{{turn}}", "/u/U/7-2"),
+            ("{{ uuid }}{{uuid}}", "UU"),
+            ("{\"a\":{\"b\":\"{{prompt}}\"}}", "{\"a\":{\"b\":\"hi\"}}"),
+            ("{{random 1}}", "0"),
+            ("}} closed before", "}} closed before"),
+        ] {
+            assert_eq!(fill(template, "hi", Place::Plain), filled, "{template}");
+        }
+    }
+
+    #[test]
+    fn random_numbers_are_below_their_bound_and_differ_from_place_to_place() {
+        let filled = fill("{{random 1000000}} {{random 1000000}}", "", Place::Plain);
+        let (one, other) = filled.split_once(' ').unwrap();
+        assert_ne!(one, other);
+        assert!(
+            one.parse::<u32>().unwrap() < 1_000_000 && other.parse::<u32>().unwrap() < 1_000_000
+        );
+    }
+
+    #[test]
+    fn prompts_are_written_as_their_place_needs_it() {
+        let prompt = "a \"b\"\r\n\u{e4}/%";
+        for (place, written) in [
+            (Place::Plain, "a \"b\"\r\n\u{e4}/%"),
+            (Place::Header, "a \"b\"  \u{e4}/%"),
+            (Place::Path, "a%20%22b%22%0D%0A%C3%A4%2F%25"),
+            (Place::Json, "a \\\"b\\\"\\r\\n\u{e4}/%"),
+        ] {
+            assert_eq!(fill("{{prompt}}", prompt, place), written, "{place:?}");
+        }
+    }
+
+    #[test]
+    fn bodies_that_begin_like_json_are_json() {
+        for (body, place) in [
+            ("{\"q\": \"{{prompt}}\"}", Place::Json),
+            (" [\"{{prompt}}\"]", Place::Json),
+            ("{{prompt}}", Place::Plain),
+            ("q={{prompt}}", Place::Plain),
+        ] {
+            assert_eq!(Place::of_body(body), place, "{body}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_placeholder_is_refused_with_its_position() {
+        let unknown =
+            |position, name: &str| TemplateFault::Unknown { position, name: name.to_owned() };
+        for (template, fault) in [
+            ("/{{user}}", unknown(2, "user")),
+            ("\u{e4}{{uuid}}{{}}", unknown(10, "")),
+            ("{{random}}", unknown(1, "random")),
+            ("{{random 0}}", unknown(1, "random 0")),
+            ("{{random -1}}", unknown(1, "random -1")),
+            ("{{uuid}} {{seq", TemplateFault::Open { position: 10 }),
+        ] {
+            assert_eq!(Template::parse(template).unwrap_err(), fault, "{template}");
+        }
+        let message = unknown(2, "user").to_string();
+        assert!(
+            message.starts_with("`{{user}}` at character 2 is not a placeholder: write {{uuid}}")
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_prompt_leaves_a_json_body_valid(prompt in "\\PC*|[\\x00-\\x20\"\\\\]*") {
+            let body = "{\"query\": \"{{prompt}}\"}";
+            let filled = fill(body, &prompt, Place::of_body(body));
+            let read: serde_json::Value = serde_json::from_str(&filled).unwrap();
+            prop_assert_eq!(read["query"].as_str().unwrap(), prompt);
+        }
+
+        #[test]
+        fn any_text_is_a_template_or_refused(text in "[a-z{} ]{0,30}") {
+            let _ = Template::parse(&text);
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Small traces, good and bad.
+
+use plimsoll_measure::{ConversationKey, Nanos, Seed};
+use plimsoll_protocol::{Dialect, RequestContent};
+use plimsoll_workload::{
+    CacheMode, PrefixPool, ScenarioSpec, SystemPrompt, Trace, TraceFormat, TraceRow, TraceSpec,
+    Workload, WorkloadError,
+};
+use proptest::prelude::*;
+
+use crate::{chat, common, said, scenario, tokens, traced};
+
+const HEADER: &str = "TIMESTAMP,ContextTokens,GeneratedTokens";
+
+fn spec(format: TraceFormat) -> TraceSpec {
+    TraceSpec { file: "some.trace".into(), format, time_scale: 1.0, from: None, to: None }
+}
+
+fn azure(rows: &[&str]) -> Result<Trace, WorkloadError> {
+    let text = format!("{HEADER}\n{}", rows.join("\n"));
+    Trace::parse(&spec(TraceFormat::Azure), text.as_bytes())
+}
+
+fn mooncake(lines: &[&str]) -> Result<Trace, WorkloadError> {
+    Trace::parse(&spec(TraceFormat::Mooncake), lines.join("\n").as_bytes())
+}
+
+fn offsets(trace: &Trace) -> Vec<u64> {
+    trace.offsets().iter().map(|offset| offset.as_u64()).collect()
+}
+
+fn lengths(trace: &Trace) -> Vec<(u32, u32)> {
+    let row = |row| trace.row(row).map(|row| (row.input_tokens, row.output_tokens));
+    (0..).map_while(row).collect()
+}
+
+#[test]
+fn times_count_from_the_first_row_across_midnights_and_months() {
+    let trace = azure(&[
+        "2023-12-31 23:59:59.9999999,1,2",
+        "2024-01-01 00:00:00.0000000,3,4",
+        "2024-02-29 12:00:00.5000000,5,6",
+        "2024-03-01 00:00:00.0000000,7,8",
+    ])
+    .unwrap();
+    let day = 86_400_000_000_000;
+    assert_eq!(
+        offsets(&trace),
+        [0, 100, 59 * day + day / 2 + 500_000_100, 60 * day + 100],
+        "31 days of January and 29 of February"
+    );
+    assert_eq!(lengths(&trace), [(1, 2), (3, 4), (5, 6), (7, 8)]);
+    assert_eq!(trace.duration(), Nanos::new(60 * day + 101), "to just after the last row");
+}
+
+#[test]
+fn line_ends_byte_order_marks_and_blank_lines_do_not_matter() {
+    let text = format!(
+        "\u{feff}{HEADER}\r\n2023-01-01 00:00:00.0,1,2\r\n2023-01-01 00:00:01.0,3,4\r\n\r\n"
+    );
+    let trace = Trace::parse(&spec(TraceFormat::Azure), text.as_bytes()).unwrap();
+    assert_eq!(lengths(&trace), [(1, 2), (3, 4)]);
+}
+
+#[test]
+fn rows_are_put_in_order_and_equal_times_keep_theirs() {
+    let trace = azure(&[
+        "2023-01-01 00:00:05,3,1",
+        "2023-01-01 00:00:01,1,1",
+        "2023-01-01 00:00:05,4,1",
+        "2023-01-01 00:00:02,2,1",
+    ])
+    .unwrap();
+    assert_eq!(lengths(&trace), [(1, 1), (2, 1), (3, 1), (4, 1)]);
+    assert_eq!(offsets(&trace), [0, 1_000_000_000, 4_000_000_000, 4_000_000_000]);
+}
+
+#[test]
+fn a_window_is_cut_out_in_recorded_time_and_then_sped_up() {
+    let rows: Vec<_> = (0..60).map(|s| format!("2023-01-01 00:00:{s:02}.5,{},1", s + 1)).collect();
+    let text = format!("{HEADER}\n{}", rows.join("\n"));
+    let secs = |secs| Some(Nanos::from_secs(secs));
+    let ms = 1_000_000;
+    for (sentence, from, to, time_scale, first, count, start, length) in [
+        ("all of it", None, None, 1.0, 1, 60, 0, 59_000 * ms + 1),
+        ("ten times as fast", None, None, 10.0, 1, 60, 0, 5_900 * ms + 1),
+        ("half as fast", None, None, 0.5, 1, 60, 0, 118_000 * ms + 2),
+        ("from a row on", secs(20), None, 1.0, 21, 40, 0, 39_000 * ms + 1),
+        ("up to a row, without it", None, secs(20), 2.0, 1, 20, 0, 10_000 * ms),
+        ("a part", secs(10), secs(20), 10.0, 11, 10, 0, 1_000 * ms),
+        (
+            "between two rows",
+            Some(Nanos::from_millis(9_500)),
+            secs(20),
+            1.0,
+            11,
+            10,
+            500 * ms,
+            10_500 * ms,
+        ),
+        ("beyond the end", secs(50), secs(90), 1.0, 51, 10, 0, 40_000 * ms),
+    ] {
+        let spec = TraceSpec { from, to, time_scale, ..spec(TraceFormat::Azure) };
+        let trace = Trace::parse(&spec, text.as_bytes()).unwrap();
+        let seen = (lengths(&trace)[0].0, trace.offsets().len(), offsets(&trace)[0]);
+        assert_eq!(seen, (first, count, start), "{sentence}");
+        assert_eq!(trace.duration().as_u64(), length, "{sentence}");
+        assert!(offsets(&trace).iter().all(|offset| *offset < length), "{sentence}");
+    }
+}
+
+#[test]
+fn windows_that_cannot_be_played_are_refused() {
+    let secs = |secs| Some(Nanos::from_secs(secs));
+    let base = spec(TraceFormat::Azure);
+    for (spec, part) in [
+        (TraceSpec { time_scale: 0.0, ..base.clone() }, "time_scale 0 cannot be played"),
+        (TraceSpec { time_scale: -2.0, ..base.clone() }, "time_scale -2 cannot be played"),
+        (TraceSpec { time_scale: f64::NAN, ..base.clone() }, "time_scale NaN cannot be played"),
+        (
+            TraceSpec { from: secs(5), to: secs(5), ..base.clone() },
+            "the window from 5s to 5s is empty",
+        ),
+        (
+            TraceSpec { from: secs(5), ..base },
+            "no row lies in the window from 5s: the recording lasts 1s",
+        ),
+    ] {
+        let text = format!("{HEADER}\n2023-01-01 00:00:00,1,1\n2023-01-01 00:00:01,1,1");
+        let message = Trace::parse(&spec, text.as_bytes()).unwrap_err().to_string();
+        assert!(message.starts_with("some.trace: ") && message.contains(part), "{message}");
+    }
+    let message = azure(&[]).unwrap_err().to_string();
+    assert_eq!(message, "some.trace: the trace has no rows: is this the right file?");
+}
+
+#[test]
+fn bad_lines_are_told_by_number_with_cause_and_mend() {
+    let good = "2023-01-01 00:00:00,1,1";
+    for (row, part) in [
+        ("2023-01-01 00:00:00,1", "2 columns: expected 3"),
+        ("2023-01-01 00:00:00,1,1,1", "4 columns: expected 3"),
+        ("yesterday,1,1", "TIMESTAMP `yesterday` is not a time"),
+        ("2023-02-30 00:00:00,1,1", "TIMESTAMP `2023-02-30 00:00:00` is not a time"),
+        ("2023-01-01 00:00:00,+1,1", "ContextTokens `+1` is not a number of tokens"),
+        ("2023-01-01 00:00:00,,1", "ContextTokens `` is not a number of tokens"),
+        ("2023-01-01 00:00:00,1,1.5", "GeneratedTokens `1.5` is not a number of tokens"),
+        ("2023-01-01 00:00:00,99999999999,1", "ContextTokens `99999999999` is not a number"),
+        ("2023-01-01 00:00:00,10000001,1", "ContextTokens `10000001` is not a number"),
+    ] {
+        let message = azure(&[good, row, good]).unwrap_err().to_string();
+        assert!(message.starts_with("some.trace, line 3: "), "{message}");
+        assert!(message.contains(part) && message.lines().count() == 1, "{row}: {message}");
+    }
+    let line =
+        "{\"timestamp\": 0, \"input_length\": 600, \"output_length\": 1, \"hash_ids\": [1, 2]}";
+    for (row, part) in [
+        ("{", "EOF while parsing an object at column 1: expected {\"timestamp\": MS"),
+        ("[]", "expected {\"timestamp\": MS"),
+        ("{\"timestamp\": 0}", "missing field `input_length`"),
+        (&line.replace("600", "-1"), "invalid value: integer `-1`"),
+        (
+            &line.replace("600", "99999999999"),
+            "input_length `99999999999` is not a number of tokens",
+        ),
+        (&line.replace("600", "512"), "hash_ids has 2 ids for an input_length of 512: expected 1"),
+        (
+            &line.replace("600", "1025"),
+            "hash_ids has 2 ids for an input_length of 1025: expected 3",
+        ),
+    ] {
+        let message = mooncake(&[line, row, line]).unwrap_err().to_string();
+        assert!(message.starts_with("some.trace, line 2: "), "{message}");
+        assert!(message.contains(part), "{row}: {message}");
+    }
+}
+
+#[test]
+fn a_file_of_the_other_format_is_told_as_such() {
+    let line = "{\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1, \"hash_ids\": [1]}";
+    let message = Trace::parse(&spec(TraceFormat::Azure), line.as_bytes()).unwrap_err().to_string();
+    assert!(message.contains("is this `format: mooncake`?"), "{message}");
+    let message = mooncake(&[HEADER]).unwrap_err().to_string();
+    assert!(message.contains("expected {\"timestamp\": MS"), "{message}");
+}
+
+#[test]
+fn many_bad_lines_are_counted() {
+    let message = azure(&["x"; 100]).unwrap_err().to_string();
+    assert_eq!(message.lines().count(), 21);
+    assert!(message.ends_with("some.trace: 80 more lines cannot be read"), "{message}");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let missing = TraceSpec { file: "missing.csv".into(), ..spec(TraceFormat::Azure) };
+    let folder = tempfile::tempdir().unwrap();
+    let message = Trace::load(&missing, folder.path()).unwrap_err().to_string();
+    assert!(message.contains("missing.csv: cannot be read"), "{message}");
+}
+
+#[test]
+fn a_row_sets_the_lengths_of_one_turn() {
+    let trace = azure(&["2023-01-01 00:00:00,374,44", "2023-01-01 00:00:01,0,0"]).unwrap();
+    let spec = ScenarioSpec {
+        turns: 5,
+        system: Some(SystemPrompt::ApproxTokens(100)),
+        prefix_pool: Some(PrefixPool { count: 2, approx_tokens: 100 }),
+        cache_mode: CacheMode::Bust,
+        ..scenario()
+    };
+    let workload = traced(&spec, &trace);
+    let talk = workload.conversation(ConversationKey::arrival(5), Some(0));
+    let (system, lines) = chat(&talk);
+    assert_eq!((system, lines.len(), talk.turns()), (None, 1, 1));
+    assert_eq!(tokens(&lines[0].1), 374);
+    assert!(lines[0].1.starts_with(&format!("[{}]", talk.id())));
+    assert_eq!(talk.turn().unwrap().max_tokens, Some(44));
+    assert!(talk.turn().unwrap().stream && !talk.wants_reply());
+    let empty = workload.conversation(ConversationKey::arrival(6), Some(1));
+    assert_eq!((tokens(&said(&empty)), empty.turn().unwrap().max_tokens), (1, Some(1)));
+}
+
+#[test]
+fn without_a_row_the_scenario_speaks_for_itself() {
+    let trace = azure(&["2023-01-01 00:00:00,374,44"]).unwrap();
+    let workload = traced(&scenario(), &trace);
+    for row in [None, Some(1)] {
+        let talk = workload.conversation(ConversationKey::arrival(0), row);
+        assert_eq!((said(&talk).as_str(), talk.turn().unwrap().max_tokens), ("hello", Some(64)));
+    }
+}
+
+#[test]
+fn several_scenarios_share_a_trace_by_weight() {
+    let trace = azure(&["2023-01-01 00:00:00,50,5"]).unwrap();
+    let quiet = ScenarioSpec { stream: false, weight: 3.0, ..scenario() };
+    let embed = ScenarioSpec { protocol: Dialect::OpenaiEmbeddings, ..scenario() };
+    let specs = [scenario(), quiet, embed];
+    let workload = Workload::new(&specs, Some(trace), None, Seed(1)).unwrap();
+    let mut counts = [0; 3];
+    for seq in 0..5_000 {
+        let talk = workload.conversation(ConversationKey::arrival(seq), Some(0));
+        counts[talk.scenario().index()] += 1;
+        let turn = talk.turn().unwrap();
+        let length = match turn.ask {
+            RequestContent::Chat { messages, .. } => messages[0].text.len(),
+            RequestContent::Embed { inputs } => inputs[0].len(),
+            RequestContent::Http(_) => 0,
+        };
+        assert_eq!(length, 200);
+    }
+    assert!(
+        [1_000, 3_000, 1_000].iter().zip(counts).all(|(n, c)| i32::abs(n - c) < 140),
+        "{counts:?}"
+    );
+}
+
+#[test]
+fn equal_block_ids_are_equal_text_and_others_are_not() {
+    let trace = mooncake(&[
+        r#"{"timestamp": 0, "input_length": 1300, "output_length": 9, "hash_ids": [7, 8, 9]}"#,
+        r#"{"timestamp": 5, "input_length": 1536, "output_length": 9, "hash_ids": [7, 8, 10]}"#,
+        r#"{"timestamp": 5, "input_length": 1400, "output_length": 9, "hash_ids": [11, 8, 9]}"#,
+    ])
+    .unwrap();
+    assert_eq!(offsets(&trace), [0, 5_000_000, 5_000_000]);
+    let ids: &[u64] = &[7, 8, 9];
+    let row = TraceRow { input_tokens: 1_300, output_tokens: 9, hash_ids: ids };
+    assert_eq!(trace.row(0), Some(row));
+    let spec = ScenarioSpec { cache_mode: CacheMode::Bust, ..scenario() };
+    let workload = traced(&spec, &trace);
+    let text = |row| said(&workload.conversation(ConversationKey::arrival(row), Some(row)));
+    let [one, other, third] = [0, 1, 2].map(text);
+    assert_eq!([&one, &other, &third].map(|text| tokens(text)), [1_300, 1_536, 1_400]);
+    let shared = common(&one, &other);
+    assert!((4_096..4_160).contains(&shared), "two blocks of 2048 bytes, and no marker: {shared}");
+    assert!(common(&one, &third) < 40);
+    assert_eq!(one[2_048..5_200], third[2_048..5_200], "block 8, and the part of 9");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn garbage_is_refused_or_read_without_a_panic(
+        bytes in proptest::collection::vec(any::<u8>(), 0..300),
+        lines in "(TIMESTAMP,ContextTokens,GeneratedTokens\n)?([0-9 :.,-]{0,40}\n){0,5}",
+    ) {
+        for format in [TraceFormat::Azure, TraceFormat::Mooncake] {
+            let _ = Trace::parse(&spec(format), bytes.as_slice());
+            let _ = Trace::parse(&spec(format), lines.as_bytes());
+        }
+    }
+
+    #[test]
+    fn any_order_of_the_rows_gives_the_same_trace(
+        rows in Just((0..40u32).collect::<Vec<_>>()).prop_shuffle(),
+    ) {
+        let line = |n: &u32| {
+            format!("{{\"timestamp\": {}, \"input_length\": {n}, \"output_length\": 1, \"hash_ids\": {:?}}}",
+                n * 3, vec![n; n.div_ceil(512) as usize])
+        };
+        let lines: Vec<_> = rows.iter().map(line).collect();
+        let trace = mooncake(&lines.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+        prop_assert!(lengths(&trace).iter().map(|(input, _)| *input).eq(0..40));
+        prop_assert!(offsets(&trace).iter().copied().eq((0..40).map(|n| n * 3_000_000)));
+        let ids = |row| trace.row(row).map(|row| row.hash_ids.to_vec());
+        prop_assert!((1..40).all(|n| ids(n) == Some(vec![n])), "ids stay with their row");
+    }
+}

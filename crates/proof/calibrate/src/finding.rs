@@ -1,0 +1,237 @@
+//! What a test found: figures, each with its truth and its bound.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What a figure is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// It must not differ from the truth by more than the tolerance.
+    Within {
+        /// The true value.
+        truth: f64,
+        /// The largest difference.
+        tolerance: f64,
+    },
+    /// It must not be larger.
+    AtMost(f64),
+    /// It must not be smaller.
+    AtLeast(f64),
+}
+
+/// One measured figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// What was measured.
+    pub what: String,
+    /// Its value.
+    pub measured: f64,
+    /// Unit of the value and the bound; empty for counts and shares.
+    pub unit: String,
+    /// The pass line.
+    pub bound: Bound,
+}
+
+impl Check {
+    /// A figure whose true value is known.
+    pub fn within(
+        what: impl Into<String>,
+        unit: &str,
+        measured: f64,
+        truth: f64,
+        tolerance: f64,
+    ) -> Self {
+        let bound = Bound::Within { truth, tolerance };
+        Self { what: what.into(), measured, unit: unit.to_owned(), bound }
+    }
+
+    /// A count that must be exactly right.
+    pub fn exact(what: impl Into<String>, measured: usize, truth: usize) -> Self {
+        Self::within(what, "", measured as f64, truth as f64, 0.0)
+    }
+
+    /// An error that must be small.
+    pub fn at_most(what: impl Into<String>, unit: &str, measured: f64, bound: f64) -> Self {
+        Self { what: what.into(), measured, unit: unit.to_owned(), bound: Bound::AtMost(bound) }
+    }
+
+    /// A figure that must be large.
+    pub fn at_least(what: impl Into<String>, unit: &str, measured: f64, bound: f64) -> Self {
+        Self { what: what.into(), measured, unit: unit.to_owned(), bound: Bound::AtLeast(bound) }
+    }
+
+    /// Something that must be so.
+    pub fn holds(what: impl Into<String>, so: bool) -> Self {
+        Self::exact(what, usize::from(so), 1)
+    }
+
+    /// Is the bound kept? A figure that is not a number keeps none.
+    pub fn passes(&self) -> bool {
+        match self.bound {
+            Bound::Within { truth, tolerance } => (self.measured - truth).abs() <= tolerance,
+            Bound::AtMost(bound) => self.measured <= bound,
+            Bound::AtLeast(bound) => self.measured >= bound,
+        }
+    }
+
+    /// How much of the bound is used up: above 1 it is broken. Tells which figure to show of many.
+    fn strain(&self) -> f64 {
+        let (part, whole) = match self.bound {
+            Bound::Within { truth, tolerance } => ((self.measured - truth).abs(), tolerance),
+            Bound::AtMost(bound) => (self.measured, bound),
+            Bound::AtLeast(bound) => (bound, self.measured),
+        };
+        let broken = if self.passes() { 0.0 } else { 1e9 };
+        if whole > 0.0 { part / whole + broken } else { broken }
+    }
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, measured, unit, bound } = self;
+        let gap = if unit.is_empty() || unit == "%" { "" } else { " " };
+        write!(f, "{what} {}{gap}{unit}", Short(*measured))?;
+        match bound {
+            Bound::Within { truth, tolerance: 0.0 } => {
+                write!(f, " (must be {}{gap}{unit})", Short(*truth))
+            }
+            Bound::Within { truth, tolerance } => {
+                let error = Short((measured - truth).abs());
+                write!(f, " for {}, error {error}{gap}{unit}", Short(*truth))?;
+                write!(f, " (at most {}{gap}{unit})", Short(*tolerance))
+            }
+            Bound::AtMost(bound) => write!(f, " (at most {}{gap}{unit})", Short(*bound)),
+            Bound::AtLeast(bound) => write!(f, " (at least {}{gap}{unit})", Short(*bound)),
+        }
+    }
+}
+
+/// A number with four significant digits.
+struct Short(f64);
+
+impl fmt::Display for Short {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = self.0.abs();
+        let decimals = match size {
+            _ if self.0.fract() == 0.0 || size >= 1_000.0 => 0,
+            _ if size >= 100.0 => 1,
+            _ if size >= 10.0 => 2,
+            _ if size >= 0.1 => 3,
+            _ => 4,
+        };
+        write!(f, "{:.decimals$}", self.0)
+    }
+}
+
+/// What became of a test.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", content = "why", rename_all = "snake_case")]
+pub enum TestResult {
+    /// Every bound was kept.
+    Pass,
+    /// A bound was broken.
+    Fail,
+    /// It could not be carried out: nothing is known, and nothing is proved.
+    NotRun(String),
+    /// It is not a test of a user's host; the text says where it is carried out.
+    Elsewhere(String),
+}
+
+/// What a test found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// `T1` to `T21`.
+    pub test: String,
+    /// What it is about.
+    pub title: String,
+    /// What became of it.
+    #[serde(alias = "verdict")]
+    pub result: TestResult,
+    /// The figures.
+    pub checks: Vec<Check>,
+    /// What else the reader must know: parts that could not be carried out here, say.
+    pub notes: Vec<String>,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+}
+
+impl Finding {
+    /// The figure that is nearest to its bound, or broke it most.
+    pub fn worst(&self) -> Option<&Check> {
+        self.checks.iter().max_by(|a, b| a.strain().total_cmp(&b.strain()))
+    }
+}
+
+/// The line of a test; below it, indented, every broken bound and every note.
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (word, why) = match &self.result {
+            TestResult::Pass => ("pass", None),
+            TestResult::Fail => ("FAIL", None),
+            TestResult::NotRun(why) => ("not run", Some(why)),
+            TestResult::Elsewhere(why) => ("elsewhere", Some(why)),
+        };
+        write!(f, "{:4} {word:9} {:22}", self.test, self.title)?;
+        match (why, self.worst()) {
+            (Some(why), _) => write!(f, " {why}")?,
+            (None, Some(worst)) => write!(f, " {worst}")?,
+            (None, None) => {}
+        }
+        if self.checks.len() > 1 {
+            let passed = self.checks.iter().filter(|check| check.passes()).count();
+            write!(f, "; {passed} of {} figures in bounds", self.checks.len())?;
+        }
+        let shown = self.worst();
+        let broken = self.checks.iter().filter(|check| !check.passes() && Some(*check) != shown);
+        for check in broken.take(MOST_BROKEN) {
+            write!(f, "\n{:15}{check}", "")?;
+        }
+        self.notes.iter().try_for_each(|note| write!(f, "\n{:15}note: {note}", ""))
+    }
+}
+
+/// Further broken bounds that are told one by one; all of them are in the record.
+const MOST_BROKEN: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_is_kept_or_broken() {
+        for (check, passes) in [
+            (Check::within("at the edge", "us", 110.0, 100.0, 10.0), true),
+            (Check::within("over the edge", "us", 110.1, 100.0, 10.0), false),
+            (Check::at_most("small", "us", 5.0, 5.0), true),
+            (Check::at_most("not a number", "us", f64::NAN, 5.0), false),
+            (Check::at_least("too small", "", 0.009, 0.01), false),
+            (Check::exact("off by one", 999, 1_000), false),
+            (Check::holds("so", true), true),
+        ] {
+            assert_eq!(check.passes(), passes, "{check}");
+        }
+    }
+
+    #[test]
+    fn the_line_shows_the_figure_nearest_to_its_bound_and_every_broken_one() {
+        let finding = Finding {
+            test: "T4".to_owned(),
+            title: "known stall".to_owned(),
+            result: TestResult::Fail,
+            checks: vec![
+                Check::within("p99", "ms", 899.3, 900.0, 9.0),
+                Check::within("mean", "ms", 62.0, 50.0, 1.0),
+                Check::exact("count", 999, 1_000),
+            ],
+            notes: vec!["the host was busy".to_owned()],
+            seconds: 10.0,
+        };
+        assert_eq!(
+            finding.to_string(),
+            "T4   FAIL      known stall            mean 62 ms for 50, error 12 ms (at most 1 ms); 1 of 3 figures in bounds\n               \
+             count 999 (must be 1000)\n               note: the host was busy"
+        );
+    }
+}

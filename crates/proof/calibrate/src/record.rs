@@ -1,0 +1,167 @@
+//! The calibration record: what was proved on this host, for later runs to quote.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::CalibrateError;
+use crate::finding::{Finding, TestResult};
+
+/// Version of the record's layout.
+pub const SCHEMA: &str = "plimsoll.calibration/1";
+
+/// The machine on which a calibration holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Operating system and kernel version.
+    pub kernel: String,
+    /// CPU model.
+    pub cpu: String,
+    /// Cores that the calibration could use.
+    pub cores: usize,
+}
+
+impl Host {
+    /// This machine.
+    pub fn read() -> Self {
+        let line = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+        let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+        Self {
+            name: line("/proc/sys/kernel/hostname"),
+            kernel: line("/proc/sys/kernel/osrelease"),
+            cpu: model.map_or_else(String::new, |(_, model)| model.trim().to_owned()),
+            cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        }
+    }
+}
+
+/// The instrument's own limits on this host, from T1.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Floor {
+    /// Median response time of a server that does nothing, one request at a time, in microseconds.
+    pub response_time_p50_us: f64,
+    /// The same, 99th percentile.
+    pub response_time_p99_us: f64,
+    /// Requests per second of one worker over 64 connections.
+    pub highest_rate: f64,
+}
+
+/// What was proved, when and where.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Version of the tool.
+    pub tool_version: String,
+    /// When, in seconds since 1970 UTC.
+    pub taken_unix_s: u64,
+    /// Where.
+    pub host: Host,
+    /// Had the generator and the reference server a core each?
+    pub separate_cores: bool,
+    /// A debug build is slower, and what it proves does not hold for a release build.
+    pub debug_build: bool,
+    /// The instrument's own limits, where T1 was carried out.
+    pub floor: Option<Floor>,
+    /// Every test that was asked for.
+    pub findings: Vec<Finding>,
+}
+
+impl Record {
+    /// `$XDG_STATE_HOME/plimsoll/calibration.json`, else below `~/.local/state`; `None` without a home.
+    pub fn default_path() -> Option<PathBuf> {
+        let set =
+            |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let state = set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")))?;
+        Some(state.join("plimsoll/calibration.json"))
+    }
+
+    /// The record at the usual place; `None` where this host was never calibrated, or the record was made on another
+    /// one or by another version of the layout.
+    ///
+    /// # Errors
+    /// A record that is there and cannot be read.
+    pub fn load() -> Result<Option<Self>, CalibrateError> {
+        Self::default_path().map_or(Ok(None), |path| Self::load_from(&path))
+    }
+
+    /// The same from any file.
+    ///
+    /// # Errors
+    /// As [`Record::load`].
+    pub fn load_from(path: &Path) -> Result<Option<Self>, CalibrateError> {
+        let refuse = |source| CalibrateError::Record { path: path.to_owned(), source };
+        let text = match fs::read_to_string(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(refuse)?,
+        };
+        let value: serde_json::Value =
+            serde_json::from_str(&text).map_err(|error| refuse(error.into()))?;
+        if value.get("schema").is_none_or(|schema| schema != SCHEMA) {
+            return Ok(None);
+        }
+        let record: Self = serde_json::from_value(value).map_err(|error| refuse(error.into()))?;
+        Ok((record.host == Host::read()).then_some(record))
+    }
+
+    /// Writes the record, whole or not at all.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn store(&self, path: &Path) -> Result<(), CalibrateError> {
+        let refuse = |source| CalibrateError::Record { path: path.to_owned(), source };
+        let text = serde_json::to_string_pretty(self)?;
+        let fresh = path.with_extension("json.new");
+        path.parent()
+            .map_or(Ok(()), fs::create_dir_all)
+            .and_then(|()| fs::write(&fresh, text + "\n"))
+            .and_then(|()| fs::rename(&fresh, path))
+            .map_err(refuse)
+    }
+
+    /// Did every test that is meant for a host pass? A test that could not be carried out did not.
+    pub fn passed(&self) -> bool {
+        let ran = self.findings.iter().any(|finding| finding.result == TestResult::Pass);
+        let bad =
+            |finding: &Finding| matches!(finding.result, TestResult::Fail | TestResult::NotRun(_));
+        ran && !self.findings.iter().any(bad)
+    }
+
+    /// Tests that kept their bounds, and tests that broke one or could not be carried out.
+    pub fn tally(&self) -> (u32, u32) {
+        self.findings.iter().fold((0, 0), |(kept, broken), finding| match finding.result {
+            TestResult::Pass => (kept + 1, broken),
+            TestResult::Fail | TestResult::NotRun(_) => (kept, broken + 1),
+            TestResult::Elsewhere(_) => (kept, broken),
+        })
+    }
+
+    /// One line for the reports of later runs.
+    pub fn quote(&self) -> String {
+        let named = |wanted: fn(&TestResult) -> bool| {
+            let tests = self.findings.iter().filter(|finding| wanted(&finding.result));
+            tests.map(|finding| finding.test.as_str()).collect::<Vec<_>>()
+        };
+        let passed = named(|result| *result == TestResult::Pass).len();
+        let failed = named(|result| *result == TestResult::Fail);
+        let not_run = named(|result| matches!(result, TestResult::NotRun(_)));
+        let list = |word: &str, tests: &[&str]| match tests {
+            [] => String::new(),
+            tests => format!(", {word} {}", tests.join(" ")),
+        };
+        let floor = self.floor.map_or_else(String::new, |floor| {
+            format!(
+                "; floor p50 {:.0} us, at most {:.0} requests/s per worker",
+                floor.response_time_p50_us, floor.highest_rate
+            )
+        });
+        let build = if self.debug_build { "; debug build" } else { "" };
+        let (failed, not_run) = (list("failed", &failed), list("not run", &not_run));
+        format!("{passed} tests passed{failed}{not_run}{floor}{build}")
+    }
+}

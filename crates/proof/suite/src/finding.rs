@@ -1,0 +1,85 @@
+//! Sentences that follow from the data by rule. Where the data do not carry one, it is not said.
+
+mod cost;
+mod limiter;
+mod load;
+mod quality;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use cost::{cost, relative};
+pub(crate) use limiter::limiter;
+pub(crate) use load::{degradation, saturation};
+pub(crate) use quality::{errors, invalid, littles_law, sub_millisecond, tails};
+
+/// What a finding means for the reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tone {
+    /// As it should be.
+    Good,
+    /// Worth knowing.
+    Note,
+    /// Something to look into, or a bound on what the figures say.
+    Warning,
+}
+
+/// A sentence that follows from the data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What it means.
+    pub tone: Tone,
+    /// The sentence, with its numbers.
+    pub text: String,
+}
+
+impl Finding {
+    pub(crate) fn good(text: impl Into<String>) -> Self {
+        Self { tone: Tone::Good, text: text.into() }
+    }
+
+    pub(crate) fn note(text: impl Into<String>) -> Self {
+        Self { tone: Tone::Note, text: text.into() }
+    }
+
+    pub(crate) fn warning(text: impl Into<String>) -> Self {
+        Self { tone: Tone::Warning, text: text.into() }
+    }
+}
+
+#[cfg(test)]
+mod make {
+    use crate::cell::{Busy, Figures, MeasurementResult};
+
+    /// A cell of one pass.
+    pub(crate) fn cell(label: &str, clients: u32, figures: Figures) -> MeasurementResult {
+        MeasurementResult {
+            label: label.to_owned(),
+            clients: Some(clients),
+            passes: vec![figures],
+            ..MeasurementResult::default()
+        }
+    }
+
+    pub(crate) fn figures(rate: f64, p99: f64) -> Figures {
+        Figures {
+            requests: 10_000,
+            requests_per_s: Some(rate),
+            p50_ms: Some(p99 / 2.0),
+            p99_ms: Some(p99),
+            max_ms: Some(p99 * 3.0),
+            ..Figures::default()
+        }
+    }
+
+    pub(crate) fn busy(gateway: f64, generator: f64) -> Busy {
+        Busy {
+            gateway: Some(gateway),
+            generator: Some(generator),
+            provider: Some(0.0),
+            waited: None,
+            shared: true,
+            gateway_cores: Some(1.0),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What a layer costs, and what one endpoint costs beside another.
+
+use super::Finding;
+use crate::cell::{Figures, MeasurementResult};
+use crate::statistics::Spread;
+use crate::words::{micros, percent};
+
+/// What a variant takes from the throughput of its base, pass by pass, and what it adds to the CPU time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Cost {
+    /// `1 - variant / base`, paired by pass.
+    pub(crate) throughput: Spread,
+    /// CPU microseconds per request, variant minus base; `None` where the CPU is not ours to see.
+    pub(crate) cpu_us: Option<f64>,
+    /// Is zero within the range of the passes, or the range of the base wider than the difference?
+    pub(crate) noise: bool,
+}
+
+/// The cost of a variant; `None` where one of the two was not measured.
+pub(crate) fn cost(base: &MeasurementResult, variant: &MeasurementResult) -> Option<Cost> {
+    let valid = |f: &Figures| f.requests_per_s.filter(|_| f.invalid.is_none());
+    let pairs = base.passes.iter().zip(&variant.passes);
+    let drops = pairs.filter_map(|(base, variant)| Some(1.0 - valid(variant)? / valid(base)?));
+    let throughput = Spread::of(&drops.collect::<Vec<_>>())?;
+    let noise_of_base = base.spread(|f| f.requests_per_s)?.relative();
+    let cpu = |cell: &MeasurementResult| cell.figures()?.gateway_cpu_us;
+    let cpu_us = cpu(variant).zip(cpu(base)).map(|(variant, base)| variant - base);
+    let noise = throughput.spans_zero() || throughput.median.abs() <= noise_of_base;
+    Some(Cost { throughput, cpu_us, noise })
+}
+
+impl Cost {
+    /// The Cost column.
+    pub(crate) fn words(&self) -> String {
+        let Spread { low, median, high, count } = self.throughput;
+        let share = |value| percent(Some(value));
+        let range =
+            if count > 1 { format!(" ({} .. {})", share(low), share(high)) } else { String::new() };
+        format!("{}{range}", share(median))
+    }
+
+    /// The sentence.
+    pub(crate) fn finding(&self, what: &str) -> Finding {
+        let cpu = self.cpu_us.map(|cpu| format!(", {} of CPU time per request", micros(Some(cpu))));
+        let cpu = cpu.unwrap_or_default();
+        if self.noise {
+            let words = self.words();
+            return Finding::note(format!(
+                "{what}: no difference in throughput beyond noise ({words}){cpu}"
+            ));
+        }
+        if self.throughput.median > 0.0 {
+            return Finding::note(format!("{what} costs {} of throughput{cpu}", self.words()));
+        }
+        let gain = percent(Some(-self.throughput.median));
+        Finding::note(format!(
+            "{what}: {gain} more throughput than without it, which no layer can give: the passes differ by more than it costs{cpu}"
+        ))
+    }
+}
+
+/// What one endpoint costs beside a cheaper one.
+pub(crate) fn relative(
+    what: &str,
+    cheap: &MeasurementResult,
+    dear: &MeasurementResult,
+) -> Option<Finding> {
+    let (cheap_figures, dear_figures) = (cheap.figures()?, dear.figures()?);
+    if cheap.is_invalid() || dear.is_invalid() {
+        return None;
+    }
+    let rates = cheap_figures.requests_per_s? / dear_figures.requests_per_s?;
+    let times = cheap_figures.gateway_cpu_us.zip(dear_figures.gateway_cpu_us);
+    Some(Finding::note(match times {
+        Some((cheap, dear)) => format!(
+            "{what}: {:.2} times the CPU time of the gateway per request ({} against {}), and {rates:.2} times fewer requests/s",
+            dear / cheap,
+            micros(Some(dear)),
+            micros(Some(cheap))
+        ),
+        None => format!("{what}: {rates:.2} times fewer requests/s"),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::make::{cell, figures};
+    use super::*;
+
+    fn passes(rates: &[f64]) -> MeasurementResult {
+        let mut cell = cell("x", 1, figures(1.0, 1.0));
+        cell.passes = rates.iter().map(|rate| figures(*rate, 1.0)).collect();
+        cell
+    }
+
+    #[test]
+    fn costs_are_paired_by_pass() {
+        // The machine gets faster from pass to pass; the cost stays 10 %.
+        let found = cost(&passes(&[100.0, 200.0, 300.0]), &passes(&[90.0, 180.0, 270.0])).unwrap();
+        assert!((found.throughput.median - 0.1).abs() < 1e-9);
+        assert!((found.throughput.high - found.throughput.low).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_is_within_the_noise_is_called_so() {
+        for (base, variant, noise) in [
+            ([100.0, 101.0, 100.0], [92.0, 92.0, 91.0], false),
+            ([100.0, 101.0, 100.0], [101.0, 99.0, 100.0], true),
+            // 5 % less, but the base itself varies by more.
+            ([100.0, 120.0, 90.0], [95.0, 114.0, 85.5], true),
+            ([100.0, 101.0, 100.0], [110.0, 111.0, 112.0], false),
+        ] {
+            let found = cost(&passes(&base), &passes(&variant)).unwrap();
+            assert_eq!(found.noise, noise, "{base:?} {variant:?}");
+            assert_eq!(found.finding("y").text.contains("beyond noise"), noise);
+        }
+    }
+
+    #[test]
+    fn invalid_passes_are_no_pair() {
+        let mut variant = passes(&[50.0, 90.0]);
+        variant.passes[0].invalid = Some("late".to_owned());
+        let found = cost(&passes(&[100.0, 100.0]), &variant).unwrap();
+        assert_eq!(found.throughput.count, 1);
+        assert_eq!(cost(&passes(&[]), &variant), None);
+    }
+
+    #[test]
+    fn an_endpoint_is_compared_by_cpu_time_where_it_is_known() {
+        let with = |rate, cpu| {
+            let figures = Figures { gateway_cpu_us: cpu, ..figures(rate, 1.0) };
+            cell("x", 1, figures)
+        };
+        let text = relative("m", &with(68_000.0, Some(10.0)), &with(34_000.0, Some(20.0)));
+        assert!(text.unwrap().text.contains("2.00 times the CPU time"));
+        let text = relative("m", &with(68_000.0, None), &with(34_000.0, None)).unwrap().text;
+        assert_eq!(text, "m: 2.00 times fewer requests/s");
+    }
+}

@@ -1,0 +1,197 @@
+//! The report as text: what it is and whether to believe it, the tables, what follows, how to do it again.
+
+use plimsoll_metrics::{Environment, Judgement};
+
+use super::{Report, Section, SuiteOutcome};
+use crate::finding::{Finding, Tone};
+use crate::gate::Gate;
+use crate::table::Table;
+use crate::words::bytes;
+
+/// So many commands of gateways are shown.
+const GATEWAYS: usize = 2;
+
+pub(super) fn render(report: &Report, width: usize) -> String {
+    let mut page = Page { out: String::new(), width };
+    page.line(&format!("plimsoll suite {}: {}", report.suite, report.title));
+    if report.debug_build {
+        page.line(
+            "!!! DEBUG BUILD: EVERY FIGURE BELOW IS MANY TIMES TOO SLOW. Build with --release. !!!",
+        );
+    }
+    conclusion(&mut page, report);
+    page.list("Environment", &environment(report));
+    for section in &report.sections {
+        page.section(section);
+    }
+    page.findings(&report.findings);
+    page.gates(&report.gates);
+    if let Some(sizing) = &report.sizing {
+        page.section(sizing);
+    }
+    for reference in &report.references {
+        page.section(reference);
+    }
+    page.bullets("Left out", &report.skipped);
+    page.heading("To do it again");
+    page.line(&format!("  {}", report.command));
+    page.out
+}
+
+fn conclusion(page: &mut Page, report: &Report) {
+    let invalid = report.cells.iter().filter(|cell| cell.is_invalid()).count();
+    let words = match report.outcome(false) {
+        SuiteOutcome::Pass => {
+            "PASS: every measurement is valid, and every bound that decides is kept".to_owned()
+        }
+        SuiteOutcome::Fail => "FAIL: a bound is broken, see Bounds".to_owned(),
+        SuiteOutcome::Invalid if invalid > 0 => {
+            format!(
+                "INVALID: {invalid} of {} measurements must not be used, see Findings",
+                report.cells.len()
+            )
+        }
+        SuiteOutcome::Invalid => {
+            "INCONCLUSIVE: a bound that decides could not be judged".to_owned()
+        }
+        SuiteOutcome::Interrupted => "INTERRUPTED: what was measured until then".to_owned(),
+    };
+    page.line(&words);
+    if report.quick {
+        page.line("--quick: measurements of about a second each; the figures are rough");
+    }
+    page.line("[>=] the load's own core was (partly) the limit: the throughput is a lower bound; [INVALID] do not use");
+}
+
+/// The machine and what is under test.
+fn environment(report: &Report) -> Vec<(String, String)> {
+    let e: &Environment = &report.environment;
+    let known = |name: &str, value: Option<String>| value.map(|value| (name.to_owned(), value));
+    let cores = e.cpu_count.map(|count| {
+        let model = e.cpu_model.as_deref().unwrap_or("unknown CPU");
+        let quota = e.cpu_quota.map(|quota| format!(", quota {quota:.2}")).unwrap_or_default();
+        format!("{model}, {count} logical CPUs{quota}")
+    });
+    let steal = e.steal_share.map(|share| format!("{:.1} %", share * 100.0));
+    let load = e.load_average.map(|(one, five, _)| format!("{one:.2} (1 min), {five:.2} (5 min)"));
+    let tool = format!("plimsoll {}", env!("CARGO_PKG_VERSION"));
+    let build = e.versions.get("build").map(|build| format!("{tool} ({build} build)"));
+    let (gateways, mut lines): (Vec<_>, Vec<_>) =
+        report.subject.iter().cloned().partition(|(name, _)| name.starts_with("gateway"));
+    let more = gateways.len().saturating_sub(GATEWAYS);
+    lines.extend(gateways.into_iter().take(GATEWAYS));
+    if more > 0 {
+        lines.push((String::new(), format!("and {more} more with other settings, see suite.json")));
+    }
+    let machine = [
+        known("CPU", cores),
+        known("memory", e.memory_bytes.map(|size| bytes(Some(size)))),
+        known("OS", e.kernel.clone()),
+        known("load average", load),
+        known("steal", steal),
+        known("tool", build.or(Some(tool))),
+        known("started", Some(report.started.clone())),
+    ];
+    lines.extend(machine.into_iter().flatten());
+    lines
+}
+
+struct Page {
+    out: String,
+    width: usize,
+}
+
+impl Page {
+    fn line(&mut self, line: &str) {
+        self.out.push_str(line.trim_end());
+        self.out.push('\n');
+    }
+
+    fn heading(&mut self, title: &str) {
+        self.line("");
+        self.line(title);
+    }
+
+    /// A paragraph behind a lead, its further lines indented as far.
+    fn hang(&mut self, lead: &str, text: &str) {
+        let indent = " ".repeat(lead.chars().count());
+        let mut line = lead.to_owned();
+        let mut empty = true;
+        for word in text.split_whitespace() {
+            if !empty && line.chars().count() + 1 + word.chars().count() > self.width {
+                self.line(&line);
+                (line, empty) = (indent.clone(), true);
+            }
+            if !empty {
+                line.push(' ');
+            }
+            line.push_str(word);
+            empty = false;
+        }
+        self.line(&line);
+    }
+
+    fn list(&mut self, title: &str, items: &[(String, String)]) {
+        self.heading(title);
+        let width = items.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+        for (name, value) in items {
+            self.hang(&format!("  {name:<width$}  "), value);
+        }
+    }
+
+    fn bullets(&mut self, title: &str, items: &[String]) {
+        if items.is_empty() {
+            return;
+        }
+        self.heading(title);
+        for item in items {
+            self.hang("  - ", item);
+        }
+    }
+
+    fn section(&mut self, section: &Section) {
+        self.heading(&section.title);
+        if !section.table.rows.is_empty() {
+            let text = section.table.text(self.width);
+            self.out.push_str(&text);
+        }
+        for note in &section.notes {
+            self.hang("  ", note);
+        }
+    }
+
+    fn findings(&mut self, findings: &[Finding]) {
+        if findings.is_empty() {
+            return;
+        }
+        self.heading("Findings (each follows from the figures by rule)");
+        for finding in findings {
+            let mark = match finding.tone {
+                Tone::Good => "  + ",
+                Tone::Note => "  - ",
+                Tone::Warning => "  ! ",
+            };
+            self.hang(mark, &finding.text);
+        }
+    }
+
+    fn gates(&mut self, gates: &[Gate]) {
+        if gates.is_empty() {
+            return;
+        }
+        let mut table = Table::new(["Bounds", "Result", "Target", "Status"]);
+        let mut notes = Vec::new();
+        for gate in gates {
+            table.row([&*gate.what, &*gate.measured, &*gate.bound, gate.word()]);
+            if let Judgement::Inconclusive(why) = &gate.judgement {
+                notes.push(format!("{}: {why}", gate.what));
+            }
+        }
+        self.heading("Bounds (PASS and FAIL decide the exit code; met and missed are targets)");
+        let text = table.text(self.width);
+        self.out.push_str(&text);
+        for note in notes {
+            self.hang("  ", &note);
+        }
+    }
+}

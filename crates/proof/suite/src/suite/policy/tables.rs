@@ -1,0 +1,226 @@
+//! The tables of the policy suite.
+
+use std::collections::BTreeSet;
+
+use plimsoll_metrics::{Group, RunSummary};
+
+use crate::cell::{Answers, Figures};
+use crate::report::Section;
+use crate::suite::columns;
+use crate::table::Table;
+use crate::words::{dash, millis, percent, rate, whole};
+
+use super::{Pair, Row};
+
+/// Share of requests with a well-formed answer, a refusal included: what is called HTTP success.
+fn success(group: &Group) -> String {
+    percent(group.rates.error_rate.map(|errors| 1.0 - errors))
+}
+
+fn correctness(group: &Group) -> String {
+    percent(group.rates.policy_correctness)
+}
+
+pub(super) fn headline(rows: &[&Row]) -> Section {
+    let heads = [
+        "RPS",
+        "Topology",
+        "LLM mode",
+        "achieved",
+        "P50",
+        "P95",
+        "P99",
+        "HTTP success",
+        "Policy correctness",
+    ];
+    let mut table = Table::new(heads);
+    for row in rows {
+        let total = row.summary.as_ref().map(|summary| &summary.total);
+        table.row([
+            format!("{}{}", row.rate, row.cell.mark()),
+            row.topology.to_owned(),
+            row.mode.to_owned(),
+            columns::throughput(&row.cell),
+            columns::time(&row.cell, |f| f.p50_ms),
+            columns::time(&row.cell, |f| f.p95_ms),
+            columns::time(&row.cell, |f| f.p99_ms),
+            total.map_or_else(dash, success),
+            total.map_or_else(dash, correctness),
+        ]);
+    }
+    Section::new("By rate, topology and mode (headline: second run, warm)", table)
+        .note("times are response times of all answers, allowed and blocked; arrivals are evenly spaced. HTTP success: a well-formed answer, 200 or 403; policy correctness: the policy decision that the scenario expects, of all answered")
+        .note("too few requests for a percentile: `-` (a p95 needs 200, a p99 1,000)")
+}
+
+pub(super) fn ladder(steps: &[(String, Figures, RunSummary)]) -> Section {
+    let heads = [
+        "Step",
+        "planned/s",
+        "achieved/s",
+        "P50",
+        "P95",
+        "P99",
+        "Max",
+        "success",
+        "blocked",
+        "errors",
+        "correctness",
+    ];
+    let mut table = Table::new(heads);
+    for (name, figures, part) in steps {
+        let total = &part.total;
+        table.row([
+            name.clone(),
+            rate(total.rates.planned_rate_per_s),
+            rate(figures.requests_per_s),
+            millis(figures.p50_ms),
+            millis(figures.p95_ms),
+            millis(figures.p99_ms),
+            millis(figures.max_ms),
+            whole(total.counters.completed),
+            whole(total.counters.blocked),
+            whole(figures.errors),
+            correctness(total),
+        ]);
+    }
+    Section::new("The ladder: a warm-up of the gateway, rising rates, and down again", table)
+        .note("the steps are arrivals per second, as planned; the seed's own script has them as virtual users")
+}
+
+pub(super) fn cold_and_warm(pairs: &[Pair]) -> Section {
+    type Of = fn(&Figures) -> Option<f64>;
+    let heads = ["Profile", "First run (cold)", "Second run (warm)", "Factor"];
+    let mut table = Table::new(heads);
+    let figures: [(&str, Of); 4] = [
+        ("P50", |f| f.p50_ms),
+        ("P95", |f| f.p95_ms),
+        ("P99", |f| f.p99_ms),
+        ("Max", |f| f.max_ms),
+    ];
+    for pair in pairs {
+        for (name, of) in figures {
+            let (cold, warm) = (&pair.cold, &pair.warm.cell);
+            let value =
+                |cell: &crate::cell::MeasurementResult| cell.figures().as_ref().and_then(of);
+            let factor = value(cold).zip(value(warm)).map(|(cold, warm)| cold / warm);
+            table.row([
+                format!("{}/s {}, {name}", pair.rate, pair.name),
+                columns::time(cold, of),
+                columns::time(warm, of),
+                factor.map_or_else(dash, |factor| format!("{factor:.1}x")),
+            ]);
+        }
+    }
+    Section::new("Cold and warm: each profile twice against a gateway that was just started", table)
+        .note("the first request of the first run is among its figures: nothing is warmed before")
+}
+
+pub(super) fn confusion(summary: &RunSummary) -> Section {
+    let policy_decisions = &summary.total.policy_decisions;
+    let actual: BTreeSet<_> =
+        policy_decisions.values().flat_map(|row| row.keys()).cloned().collect();
+    let heads =
+        std::iter::once("Expected".to_owned()).chain(actual.iter().map(|a| format!("was {a}")));
+    let mut table = Table::new(heads);
+    for (expected, row) in policy_decisions {
+        let counts = actual
+            .iter()
+            .map(|policy_decision| whole(row.get(policy_decision).copied().unwrap_or(0)));
+        table.row(std::iter::once(expected.clone()).chain(counts));
+    }
+    Section::new("Confusion matrix of the warm run at 100/s", table)
+}
+
+pub(super) fn categories(summary: &RunSummary) -> Section {
+    let mut table = Table::new([
+        "Category",
+        "requests",
+        "allowed",
+        "blocked",
+        "unexpected",
+        "correctness",
+        "P50",
+        "P99",
+    ]);
+    for group in &summary.by_category {
+        let figures = Figures::of_group(group, Answers::All).unwrap_or_default();
+        let counters = &group.counters;
+        table.row([
+            group.category.clone().unwrap_or_default(),
+            whole(counters.scheduled),
+            whole(counters.allowed),
+            whole(counters.blocked),
+            whole(counters.unexpected),
+            correctness(group),
+            millis(figures.p50_ms),
+            millis(figures.p99_ms),
+        ]);
+    }
+    Section::new("By category (warm, 100/s)", table).note(
+        "normal and pii are to be allowed (200), injections and destructive statements to be blocked (403)",
+    )
+}
+
+pub(super) fn unhealthy(row: Option<&Row>) -> Section {
+    let mut table =
+        Table::new(["Category", "requests", "200", "403 blocked", "failed", "useful answers"]);
+    let summary = row.and_then(|row| row.summary.as_ref());
+    for group in summary.into_iter().flat_map(|summary| &summary.by_category) {
+        let c = &group.counters;
+        let useful = (c.completed + c.blocked) as f64 / c.scheduled.max(1) as f64;
+        let failed = c.scheduled.saturating_sub(c.completed + c.rejected);
+        table.row([
+            group.category.clone().unwrap_or_default(),
+            whole(c.scheduled),
+            whole(c.completed),
+            whole(c.blocked),
+            whole(failed),
+            percent(Some(useful)),
+        ]);
+    }
+    Section::new("Provider unhealthy: it answers every call with 503 (20/s, skip_llm=false)", table)
+        .note("failures here are the provider's, and expected; they count as errors in no bound")
+}
+
+/// The seed's own figures, and what they say by its own bands.
+pub(super) fn references() -> Vec<Section> {
+    let heads = ["RPS", "Topology", "P50", "P95", "P99", "HTTP success", "Policy correctness"];
+    let mut table = Table::new(heads);
+    for (rps, topology, times) in [
+        (20, "in-VPC", [6.30, 8.98, 24.80]),
+        (20, "SaaS", [6.33, 9.95, 27.46]),
+        (50, "in-VPC", [6.32, 12.05, 38.62]),
+        (50, "SaaS", [6.50, 10.30, 26.12]),
+        (100, "in-VPC", [6.35, 13.61, 46.94]),
+        (100, "SaaS", [6.43, 18.46, 76.43]),
+    ] {
+        let times = times.map(|time| millis(Some(time)));
+        let fixed = [rps.to_string(), topology.to_owned()];
+        let shares = ["100 %", "100 %"].map(str::to_owned);
+        table.row(fixed.into_iter().chain(times).chain(shares));
+    }
+    let mut cold = Table::new(["Profile", "First run (cold)", "Second run (warm)", "Factor"]);
+    for (name, first, second) in [
+        ("20/s light, P95", 91.81, 9.95),
+        ("20/s light, P99", 917.32, 27.46),
+        ("50/s hourly, P95", 37.91, 10.30),
+        ("50/s hourly, P99", 747.23, 26.12),
+    ] {
+        let factor = format!("{:.1}x", first / second);
+        table_row(&mut cold, name, [first, second], factor);
+    }
+    let where_from = "Reference: 5 agents + 10 orchestrators (Fargate, 1 vCPU and 2 GB each), HTTP/2 + TLS 1.3, 2026-05-02";
+    let other = "another gateway on other hardware, as its authors published it: not comparable with the rows above";
+    vec![
+        Section::new(where_from, table).note(other).note(
+            "by its own bands a P50 over 5 ms is critical, and a P99 of the 600 requests of the light profile rests on 6 of them",
+        ),
+        Section::new("Reference, cold and warm (SaaS topology)", cold),
+    ]
+}
+
+fn table_row(table: &mut Table, name: &str, times: [f64; 2], factor: String) {
+    let [first, second] = times.map(|time| millis(Some(time)));
+    table.row([name.to_owned(), first, second, factor]);
+}

@@ -1,0 +1,1 @@
+"""What scripts/structure is made of."""
