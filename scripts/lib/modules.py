@@ -60,11 +60,10 @@ def read_graph(root, folder):
         for module in modules:
             graph.place.setdefault(module.file, module.path)
         resolver = Resolver(modules[0])
-        texts = {module.file: None for module in modules}
         for module in modules:
             add_edges(graph, module, resolver)
-        for file in texts:
-            number_lines(graph, file, (folder / file).read_text(encoding="utf-8"))
+    for file, targets in graph.edges.items():
+        number_lines(targets, (folder / file).read_text(encoding="utf-8"))
     return graph
 
 
@@ -144,13 +143,17 @@ class Resolver:
     def names(self, module, name):
         """What `name` is in `module`; None if it has no such name, an empty list if it is another crate's."""
         key = (module.path, name)
-        if key not in self.known:
-            if key in self.open:
-                return None
-            self.open.add(key)
-            self.known[key] = self.search(module, name)
-            self.open.discard(key)
-        return self.known[key]
+        if key in self.known:
+            return self.known[key]
+        if key in self.open:
+            return None
+        self.open.add(key)
+        found = self.search(module, name)
+        self.open.discard(key)
+        if not self.open:
+            # Within another search a name may be missing only because globs lead back to where it started.
+            self.known[key] = found
+        return found
 
     def search(self, module, name):
         found = []
@@ -197,9 +200,9 @@ def add_items(graph, module, found, at):
             names[item.name] = min(at, names.get(item.name, at))
 
 
-def number_lines(graph, file, text):
-    """Offsets become line numbers, once the file is read."""
-    for names in graph.edges.get(file, {}).values():
+def number_lines(targets, text):
+    """Offsets become line numbers."""
+    for names in targets.values():
         for name, at in names.items():
             names[name] = rust.line_of(text, at)
 
@@ -295,12 +298,27 @@ def order(files, weight):
     return first + last[::-1]
 
 
-def list_edges(graph):
-    """All edges of a crate as lines; those inside of a circle are marked, `!` if it is forbidden and `~` if allowed."""
-    mark = {}
+def circle_edges(graph):
+    """A mark for every pair of files within one circle: `!` if it is forbidden, `~` if it is a family."""
+    marks = {}
     for part in components(sorted(graph.place), lambda file: graph.targets(file, graph.place)):
         if len(part) > 1:
-            sign = "~" if is_family(graph, part) else "!"
-            mark |= {(a, b): sign for a in part for b in part}
-    edges = sorted((a, b) for a in graph.edges for b in graph.edges[a])
-    return [f"{mark.get(edge, ' ')} {describe(graph, *edge)}" for edge in edges]
+            mark = "~" if is_family(graph, part) else "!"
+            marks |= {(source, target): mark for source in part for target in part}
+    return marks
+
+
+def all_edges(graph):
+    return sorted((source, target) for source in graph.edges for target in graph.edges[source])
+
+
+def list_edges(graph):
+    """All edges of a crate as lines, with their marks."""
+    marks = circle_edges(graph)
+    return [f"{marks.get(edge, ' ')} {describe(graph, *edge)}" for edge in all_edges(graph)]
+
+
+def edges_outside_circles(graph):
+    """Edges between files that are not each other's ancestors, and in no circle; without those of the crate's root."""
+    marks = circle_edges(graph)
+    return [edge for edge in all_edges(graph) if edge not in marks and not graph.kin(*edge)]

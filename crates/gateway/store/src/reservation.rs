@@ -63,7 +63,7 @@ impl Drop for Reservation {
     fn drop(&mut self) {
         match self.hold.take() {
             Some(Hold::MemoryStore(store, account)) => {
-                store.ledger.release(&account, self.estimate)
+                store.ledger.release(&account, self.estimate);
             }
             Some(Hold::Redis(store, account, id)) if id > 0 => {
                 let estimate = self.estimate;

@@ -30,7 +30,7 @@ fn each_can_be_checked_and_runs_with_a_key() {
         assert_eq!(plan.name, name);
         let target =
             if is_policy(name) { "http://localhost:8080" } else { "http://127.0.0.1:9000" };
-        assert_eq!(plan.targets[0].target.to_string(), target, "{name}");
+        assert_eq!(plan.targets[0].url.to_string(), target, "{name}");
         assert!(resolve(name, Some("a-key"), Purpose::Run).is_ok(), "{name}");
     }
 }

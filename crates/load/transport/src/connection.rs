@@ -268,7 +268,7 @@ impl<R: ResponseHandler> Reading<'_, R> {
         self.progress = parser.feed(bytes, &mut |part| match part {
             Part::Head(head) => receiver.head(&head),
             Part::Body(body) if *flow == ControlFlow::Continue(()) => {
-                *flow = receiver.body(body, arrival.at)
+                *flow = receiver.body(body, arrival.at);
             }
             Part::Body(_) => {}
         });
