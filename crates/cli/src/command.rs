@@ -20,7 +20,7 @@ const AFTER: &str = "\
 Start here:
   plimsoll demo                    a mock provider, a gateway, realistic load and a report, in 15 seconds
   plimsoll http http://HOST/path   load for any endpoint
-  plimsoll run realistic --target https://gateway.example --vk KEY --model NAME
+  plimsoll run realistic --target https://gateway.example --key KEY --model NAME
 
 Exit codes:
     0  pass
@@ -59,7 +59,7 @@ pub(crate) enum Command {
     Profile(profile::What),
     /// Show a stored run again, also one that was killed
     Report(report::Flags),
-    /// What on this host would bend a measurement, and the mend
+    /// What on this host would bend a measurement, and the fix
     #[command(after_help = doctor::AFTER)]
     Doctor,
     /// Prove the instrument on this machine, in about two minutes

@@ -14,19 +14,19 @@ use tempfile::TempDir;
 /// A mock that answers at once.
 pub(crate) const FAST: &str = "{}";
 
-pub(crate) struct Bench {
+pub(crate) struct Fixture {
     pub(crate) folder: TempDir,
     pub(crate) mock: Mock,
 }
 
 /// How the binary ended.
-pub(crate) struct Ran {
+pub(crate) struct Finished {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Ran {
+impl Finished {
     /// Complains with all that was said unless the code is the expected one.
     pub(crate) fn expect(self, code: i32) -> Self {
         let Self { code: ended, stdout, stderr } = &self;
@@ -35,7 +35,7 @@ impl Ran {
     }
 }
 
-impl From<Output> for Ran {
+impl From<Output> for Finished {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code(),
@@ -45,7 +45,7 @@ impl From<Output> for Ran {
     }
 }
 
-impl Bench {
+impl Fixture {
     /// With a mock of this configuration (YAML).
     pub(crate) fn with(config: &str) -> Self {
         let config = MockConfig::from_yaml(config).unwrap();
@@ -58,12 +58,12 @@ impl Bench {
     }
 
     /// Runs the binary to its end.
-    pub(crate) fn plimsoll(&self, args: &[&str]) -> Ran {
+    pub(crate) fn plimsoll(&self, args: &[&str]) -> Finished {
         command(self.folder.path(), args).output().unwrap().into()
     }
 
     /// `plimsoll run` against the mock, quietly.
-    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+    pub(crate) fn run(&self, args: &[&str]) -> Finished {
         self.plimsoll(&self.run_args(args).iter().map(String::as_str).collect::<Vec<_>>())
     }
 
@@ -81,7 +81,7 @@ impl Bench {
     fn run_args(&self, args: &[&str]) -> Vec<String> {
         let target = self.target();
         // Tests share their machine: whether the instrument was good enough is not what they are about.
-        let fixed = ["run", "--target", &target, "--vk", "any", "--quiet", "--allow-invalid"];
+        let fixed = ["run", "--target", &target, "--key", "any", "--quiet", "--allow-invalid"];
         fixed.iter().chain(args).map(ToString::to_string).collect()
     }
 

@@ -8,8 +8,8 @@ use plimsoll_profile::{Environment, Overrides, Profile, Purpose, load};
 use plimsoll_report::{parse_row, read_json};
 use plimsoll_workload::{Content, ExpectedDecision};
 
-use crate::bench::{Bench, FAST, Ran};
-use crate::gatekeeper::{Gatekeeper, Manner};
+use crate::policy_server::{PolicyServer, ReplyStyle};
+use crate::support::{FAST, Finished, Fixture};
 
 /// What gives the bad queries of the profile away.
 const WORDS: [&str; 9] = [
@@ -27,14 +27,14 @@ const WORDS: [&str; 9] = [
 /// Category, expected and actual policy decision.
 type Matrix = BTreeMap<(String, String, String), u64>;
 
-fn run(bench: &Bench, gate: &Gatekeeper, args: &[&str]) -> Ran {
+fn run(fixture: &Fixture, gate: &PolicyServer, args: &[&str]) -> Finished {
     let target = format!("http://{}", gate.addr);
     let fixed = ["run", "--target", &target, "--no-probe", "--quiet", "--allow-invalid"];
-    bench.plimsoll(&[&fixed, args].concat())
+    fixture.plimsoll(&[&fixed, args].concat())
 }
 
 /// The matrix of the gateway's log; each query belongs to the scenario that says it.
-fn truth(name: &str, gate: &Gatekeeper) -> Matrix {
+fn truth(name: &str, gate: &PolicyServer) -> Matrix {
     let profile = Profile::open(name).unwrap();
     let plan =
         load(&profile, &Environment::default(), &Overrides::default(), Purpose::Check).unwrap();
@@ -79,11 +79,12 @@ const BOUNDS: [&str; 4] = [
 #[test]
 fn a_gateway_that_decides_rightly_passes_with_the_matrix_of_its_own_log() {
     for (name, categories) in [("policy", 4), ("policy-llm", 5)] {
-        let (bench, gate) = (Bench::with(FAST), Gatekeeper::spawn(&WORDS, Manner::Status));
+        let (fixture, gate) =
+            (Fixture::with(FAST), PolicyServer::spawn(&WORDS, ReplyStyle::Status));
         let pid = format!("gate={}", std::process::id());
         let stages = ["--stages", "@400:1s", "--watch", &pid, "--set", "labels.client=ci"];
-        let ran = run(&bench, &gate, &[&[name], &stages[..], &BOUNDS].concat()).expect(0);
-        let summary = bench.summary();
+        let ran = run(&fixture, &gate, &[&[name], &stages[..], &BOUNDS].concat()).expect(0);
+        let summary = fixture.summary();
         let (seen, truth) = (measured(&summary), truth(name, &gate));
         assert_eq!(seen, truth);
         assert_eq!(
@@ -107,7 +108,7 @@ fn a_gateway_that_decides_rightly_passes_with_the_matrix_of_its_own_log() {
         let processes: Vec<_> = summary.processes.iter().map(|p| p.name.as_str()).collect();
         assert_eq!(processes, ["gate", "plimsoll"]);
         assert!(summary.processes.iter().all(|p| p.rss_bytes > 0 && !p.gone && p.wall_s >= 1.0));
-        let page = fs::read_to_string(bench.only_run().join("metrics.prom")).unwrap();
+        let page = fs::read_to_string(fixture.only_run().join("metrics.prom")).unwrap();
         let line =
             format!("load_test_requests_total{{status=\"blocked\",client=\"ci\"}} {blocked}\n");
         assert!(page.contains(&line), "{line}");
@@ -116,10 +117,10 @@ fn a_gateway_that_decides_rightly_passes_with_the_matrix_of_its_own_log() {
 
 #[test]
 fn a_policy_that_is_off_fails_its_thresholds_and_is_critical() {
-    let (bench, gate) = (Bench::with(FAST), Gatekeeper::spawn(&[], Manner::Status));
+    let (fixture, gate) = (Fixture::with(FAST), PolicyServer::spawn(&[], ReplyStyle::Status));
     let ran =
-        run(&bench, &gate, &[&["policy", "--stages", "@200:1s"], &BOUNDS[..]].concat()).expect(1);
-    let summary = bench.summary();
+        run(&fixture, &gate, &[&["policy", "--stages", "@200:1s"], &BOUNDS[..]].concat()).expect(1);
+    let summary = fixture.summary();
     assert_eq!(measured(&summary), truth("policy", &gate));
     let failed: Vec<_> = summary
         .thresholds
@@ -134,21 +135,23 @@ fn a_policy_that_is_off_fails_its_thresholds_and_is_critical() {
 
     // A critical band alone fails the run, too; a degraded one does not.
     let critical = ["--set", "thresholds={}", "--set", "bands={block_rate: ['rate>=10%|>0']}"];
-    run(&bench, &gate, &[&["policy", "--stages", "@200:500ms"], &critical[..]].concat()).expect(1);
+    run(&fixture, &gate, &[&["policy", "--stages", "@200:500ms"], &critical[..]].concat())
+        .expect(1);
     let degraded = ["--set", "thresholds={}", "--set", "bands={block_rate: ['rate>0|>=0']}"];
-    run(&bench, &gate, &[&["policy", "--stages", "@200:500ms"], &degraded[..]].concat()).expect(0);
+    run(&fixture, &gate, &[&["policy", "--stages", "@200:500ms"], &degraded[..]].concat())
+        .expect(0);
     // Too few requests are no success.
     let stages = ["policy", "--stages", "@20:500ms"];
-    run(&bench, &gate, &[&stages, &degraded[..]].concat()).expect(3);
+    run(&fixture, &gate, &[&stages, &degraded[..]].concat()).expect(3);
 }
 
 #[test]
 fn verdicts_are_read_from_the_body_where_the_profile_says_so_and_survive_a_rebuild() {
-    let (bench, gate) = (Bench::with(FAST), Gatekeeper::spawn(&WORDS, Manner::Body));
+    let (fixture, gate) = (Fixture::with(FAST), PolicyServer::spawn(&WORDS, ReplyStyle::Body));
     let sign = "policy_decision={block: {status: [200, 403], body_contains: '\"blocked\":true'}}";
     let args = [&["policy", "--stages", "@200:1s", "--set", sign], &BOUNDS[..]].concat();
-    run(&bench, &gate, &args).expect(0);
-    let (folder, summary, truth) = (bench.only_run(), bench.summary(), truth("policy", &gate));
+    run(&fixture, &gate, &args).expect(0);
+    let (folder, summary, truth) = (fixture.only_run(), fixture.summary(), truth("policy", &gate));
     assert_eq!(measured(&summary), truth);
     // Blocked with a 200: no refusal by its status.
     assert_eq!(summary.total.counters.rejected, 0);
@@ -167,7 +170,7 @@ fn verdicts_are_read_from_the_body_where_the_profile_says_so_and_survive_a_rebui
 
     fs::remove_file(folder.join("summary.json")).unwrap();
     let path = folder.to_str().unwrap();
-    let shown = bench.plimsoll(&["report", path, "--format", "json"]).expect(0).stdout;
+    let shown = fixture.plimsoll(&["report", path, "--format", "json"]).expect(0).stdout;
     let rebuilt = read_json(shown.as_bytes()).unwrap();
     assert_eq!(measured(&rebuilt), truth);
     assert_eq!(rebuilt.bands.len(), 2);
@@ -175,7 +178,7 @@ fn verdicts_are_read_from_the_body_where_the_profile_says_so_and_survive_a_rebui
 
 #[test]
 fn what_is_wrong_with_expectations_is_said_before_the_load() {
-    let (bench, gate) = (Bench::with(FAST), Gatekeeper::spawn(&[], Manner::Status));
+    let (fixture, gate) = (Fixture::with(FAST), PolicyServer::spawn(&[], ReplyStyle::Status));
     for (set, says) in [
         ("expect=maybe", "expect"),
         ("policy_decision={block: {}}", "asks for nothing"),
@@ -184,11 +187,11 @@ fn what_is_wrong_with_expectations_is_said_before_the_load() {
         ("labels={stage: x}", "own"),
         ("labels={a-b: x}", "no name for a label"),
     ] {
-        let ran = run(&bench, &gate, &["policy", "--set", set]).expect(2);
+        let ran = run(&fixture, &gate, &["policy", "--set", set]).expect(2);
         assert!(ran.stderr.contains(says), "{set}: {}", ran.stderr);
     }
     for (watch, says) in [("gate", "NAME=PID"), ("gate=4294967295", "no process")] {
-        let ran = run(&bench, &gate, &["policy", "--watch", watch]).expect(2);
+        let ran = run(&fixture, &gate, &["policy", "--watch", watch]).expect(2);
         assert!(ran.stderr.contains(says), "{watch}: {}", ran.stderr);
     }
     assert!(gate.log().is_empty());

@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use crate::bench::{Bench, FAST};
+use crate::support::{FAST, Fixture};
 
 #[test]
 fn every_problem_of_every_file_is_told_in_one_go() {
-    let bench = Bench::with(FAST);
-    let write = |name: &str, text: &str| fs::write(bench.folder.path().join(name), text).unwrap();
+    let fixture = Fixture::with(FAST);
+    let write = |name: &str, text: &str| fs::write(fixture.folder.path().join(name), text).unwrap();
     write(
         "good.yaml",
         "target: http://127.0.0.1:9000\nmodel: m\nstages: 1:1s\ncontent: {mode: pool, prompts: [hi]}\n",
@@ -17,7 +17,7 @@ fn every_problem_of_every_file_is_told_in_one_go() {
         "target: http://127.0.0.1:9000\nmodel: m\nstags: 1:1s\ncontent: {mode: pool, prompts: []}\n",
     );
     write("worse.yaml", "{");
-    let ran = bench
+    let ran = fixture
         .plimsoll(&["profile", "check", "good.yaml", "bad.yaml", "worse.yaml", "absent"])
         .expect(2);
     assert_eq!(ran.stdout, "good.yaml: ok\n");
@@ -38,44 +38,44 @@ fn every_problem_of_every_file_is_told_in_one_go() {
 
 #[test]
 fn names_that_are_nearly_right_are_suggested() {
-    let bench = Bench::with(FAST);
-    let ran = bench.plimsoll(&["run", "realstic"]).expect(2);
+    let fixture = Fixture::with(FAST);
+    let ran = fixture.plimsoll(&["run", "realstic"]).expect(2);
     assert!(ran.stderr.contains("did you mean `realistic`"), "{}", ran.stderr);
 }
 
 #[test]
 fn every_listed_profile_checks_and_shows() {
-    let bench = Bench::with(FAST);
-    let list = bench.plimsoll(&["profile", "list"]).expect(0).stdout;
+    let fixture = Fixture::with(FAST);
+    let list = fixture.plimsoll(&["profile", "list"]).expect(0).stdout;
     let names: Vec<_> = list.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
     assert!(names.contains(&"realistic") && names.len() >= 11, "{list}");
-    let checked = bench.plimsoll(&[&["profile", "check"], &names[..]].concat()).expect(0);
+    let checked = fixture.plimsoll(&[&["profile", "check"], &names[..]].concat()).expect(0);
     assert_eq!(checked.stdout.lines().count(), names.len());
     let shown =
-        bench.plimsoll(&["profile", "show", "realistic", "--stages", "7:9s"]).expect(0).stdout;
+        fixture.plimsoll(&["profile", "show", "realistic", "--stages", "7:9s"]).expect(0).stdout;
     assert!(shown.contains("7:9s") && shown.contains("max_in_flight"), "{shown}");
 }
 
 #[test]
 fn a_written_profile_runs_when_its_key_is_set_and_is_never_overwritten() {
-    let bench = Bench::with(FAST);
-    bench.plimsoll(&["profile", "init", "--kind", "minimal", "mine.yaml"]).expect(0);
-    bench.plimsoll(&["profile", "check", "mine.yaml"]).expect(0);
-    let target = bench.target();
+    let fixture = Fixture::with(FAST);
+    fixture.plimsoll(&["profile", "init", "--kind", "minimal", "mine.yaml"]).expect(0);
+    fixture.plimsoll(&["profile", "check", "mine.yaml"]).expect(0);
+    let target = fixture.target();
     let run = ["run", "mine.yaml", "--target", &target, "--stages", "1:200ms", "-q"];
-    let unset = bench.plimsoll(&run).expect(2);
+    let unset = fixture.plimsoll(&run).expect(2);
     assert!(unset.stderr.contains("mine.yaml: key: is still the placeholder"), "{}", unset.stderr);
-    bench.plimsoll(&[&run[..], &["--vk", "any"]].concat()).expect(0);
-    let again = bench.plimsoll(&["profile", "init", "mine.yaml"]).expect(2);
+    fixture.plimsoll(&[&run[..], &["--key", "any"]].concat()).expect(0);
+    let again = fixture.plimsoll(&["profile", "init", "mine.yaml"]).expect(2);
     assert!(again.stderr.contains("exists already"), "{}", again.stderr);
-    let unknown = bench.plimsoll(&["profile", "init", "--kind", "nonsense"]).expect(2);
+    let unknown = fixture.plimsoll(&["profile", "init", "--kind", "nonsense"]).expect(2);
     assert!(unknown.stderr.contains("realistic"), "{}", unknown.stderr);
 }
 
 #[test]
 fn the_schema_is_json() {
-    let bench = Bench::with(FAST);
-    let schema = bench.plimsoll(&["profile", "schema"]).expect(0).stdout;
+    let fixture = Fixture::with(FAST);
+    let schema = fixture.plimsoll(&["profile", "schema"]).expect(0).stdout;
     let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
     assert!(schema["properties"]["scenarios"].is_object());
 }

@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use crate::bench::{Bench, FAST};
+use crate::support::{FAST, Fixture};
 
 #[test]
 fn every_form_is_the_one_that_the_run_wrote() {
-    let bench = Bench::with(FAST);
-    bench.run(&["minimal", "--stages", "2:300ms"]).expect(0);
-    let run = bench.only_run();
+    let fixture = Fixture::with(FAST);
+    fixture.run(&["minimal", "--stages", "2:300ms"]).expect(0);
+    let run = fixture.only_run();
     let folder = run.to_str().unwrap();
     for (format, file) in [
         ("text", "report.txt"),
@@ -16,7 +16,7 @@ fn every_form_is_the_one_that_the_run_wrote() {
         ("csv", "report.csv"),
         ("prometheus", "metrics.prom"),
     ] {
-        let shown = bench.plimsoll(&["report", folder, "--format", format]).expect(0);
+        let shown = fixture.plimsoll(&["report", folder, "--format", format]).expect(0);
         assert_eq!(shown.stdout, fs::read_to_string(run.join(file)).unwrap(), "{format}");
         assert_eq!(shown.stderr, "");
     }
@@ -24,9 +24,9 @@ fn every_form_is_the_one_that_the_run_wrote() {
 
 #[test]
 fn what_is_no_run_is_told_so() {
-    let bench = Bench::with(FAST);
+    let fixture = Fixture::with(FAST);
     let write = |path: &str, text: &str| {
-        let path = bench.folder.path().join(path);
+        let path = fixture.folder.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     };
@@ -40,7 +40,7 @@ fn what_is_no_run_is_told_so() {
         ("later", 3, "plimsoll.summary/99"),
         ("planless", 3, "planless/plan.json"),
     ] {
-        let ran = bench.plimsoll(&["report", folder]).expect(code);
+        let ran = fixture.plimsoll(&["report", folder]).expect(code);
         assert!(ran.stderr.contains(part), "{folder}: {}", ran.stderr);
     }
 }

@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::bench::{Bench, FAST, command, rest};
+use crate::support::{FAST, Fixture, command, rest};
 
 /// A running gateway, killed when the test is over.
 struct Gateway {
@@ -18,9 +18,9 @@ struct Gateway {
 }
 
 impl Gateway {
-    fn start(bench: &Bench, args: &[&str]) -> Self {
+    fn start(fixture: &Fixture, args: &[&str]) -> Self {
         let args: Vec<_> = ["gateway"].iter().chain(args).copied().collect();
-        let mut child = command(bench.folder.path(), &args)
+        let mut child = command(fixture.folder.path(), &args)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -55,16 +55,16 @@ impl Drop for Gateway {
 
 #[test]
 fn it_serves_a_persona_until_a_signal() {
-    let bench = Bench::with(FAST);
-    let upstream = bench.mock.addr().to_string();
-    let args = ["--persona", "llm", "--listen", "127.0.0.1:0", "--upstream", &upstream];
-    let mut gateway = Gateway::start(&bench, &args);
+    let fixture = Fixture::with(FAST);
+    let upstream = fixture.mock.addr().to_string();
+    let args = ["--preset", "llm", "--listen", "127.0.0.1:0", "--upstream", &upstream];
+    let mut gateway = Gateway::start(&fixture, &args);
     let target = format!("http://{}", gateway.address);
-    let run = ["run", "minimal", "--target", &target, "--vk", "any", "-q", "--stages", "2:300ms"];
-    bench.plimsoll(&run).expect(0);
-    let completed = bench.summary().accounting().completed;
+    let run = ["run", "minimal", "--target", &target, "--key", "any", "-q", "--stages", "2:300ms"];
+    fixture.plimsoll(&run).expect(0);
+    let completed = fixture.summary().accounting().completed;
     // The probe, too, went through.
-    assert_eq!(bench.mock.stats().requests, completed + 1);
+    assert_eq!(fixture.mock.stats().requests, completed + 1);
     let build = gateway.get("/admin/build");
     assert!(build.contains("\"budgets\"") && build.contains("\"faults\":[]"), "{build}");
     gateway.signal(Signal::SIGTERM);
@@ -76,8 +76,8 @@ fn it_serves_a_persona_until_a_signal() {
 
 #[test]
 fn a_configuration_is_read_again_on_sighup_and_a_wrong_one_changes_nothing() {
-    let bench = Bench::with(FAST);
-    let file = bench.folder.path().join("g.yaml");
+    let fixture = Fixture::with(FAST);
+    let file = fixture.folder.path().join("g.yaml");
     let write = |route: &str| {
         let text = format!(
             "listen: 127.0.0.1:0\nroutes:\n  - {{name: r, path: {route}, respond: {{body: here}}}}\n"
@@ -85,7 +85,7 @@ fn a_configuration_is_read_again_on_sighup_and_a_wrong_one_changes_nothing() {
         fs::write(&file, text).unwrap();
     };
     write("/old");
-    let gateway = Gateway::start(&bench, &["--config", "g.yaml"]);
+    let gateway = Gateway::start(&fixture, &["--config", "g.yaml"]);
     assert!(gateway.get("/old").contains("here"));
     write("/new");
     gateway.signal(Signal::SIGHUP);
@@ -106,24 +106,24 @@ fn a_configuration_is_read_again_on_sighup_and_a_wrong_one_changes_nothing() {
 
 #[test]
 fn mistakes_are_told_with_their_mend() {
-    let bench = Bench::with(FAST);
-    let taken = bench.mock.addr().to_string();
-    fs::write(bench.folder.path().join("bad.yaml"), "name: x\nrate_limit: []\n").unwrap();
-    fs::write(bench.folder.path().join("odd.yaml"), "budgets: {}\nworkers: 0\n").unwrap();
+    let fixture = Fixture::with(FAST);
+    let taken = fixture.mock.addr().to_string();
+    fs::write(fixture.folder.path().join("bad.yaml"), "name: x\nrate_limit: []\n").unwrap();
+    fs::write(fixture.folder.path().join("odd.yaml"), "budgets: {}\nworkers: 0\n").unwrap();
     for (args, code, parts) in [
         (&["gateway", "--config", "absent.yaml"][..], 2, &["cannot read absent.yaml"][..]),
         (&["gateway", "--config", "bad.yaml"], 2, &["line 2", "rate_limit"]),
         (&["gateway", "--config", "odd.yaml"], 2, &["section `tenant`", "workers: at least 1"]),
-        (&["gateway", "--persona", "nobody"], 2, &["baseline", "policy"]),
+        (&["gateway", "--preset", "nobody"], 2, &["baseline", "policy"]),
         (&["gateway", "--set", "rate_limits.9=1"], 2, &["rate_limits.9"]),
         (&["gateway", "--set", "cache"], 2, &["PATH=VALUE"]),
         (&["gateway", "--listen", &taken], 3, &["cannot listen on", "free port"]),
     ] {
-        let ran = bench.plimsoll(args).expect(code);
+        let ran = fixture.plimsoll(args).expect(code);
         for part in parts {
             assert!(ran.stderr.contains(part), "{args:?}: {}", ran.stderr);
         }
     }
-    let printed = bench.plimsoll(&["gateway", "--persona", "proxy", "--print"]).expect(0);
+    let printed = fixture.plimsoll(&["gateway", "--preset", "proxy", "--print"]).expect(0);
     assert!(printed.stdout.contains("name: proxy"), "{}", printed.stdout);
 }

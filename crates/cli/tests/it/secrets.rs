@@ -6,12 +6,12 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::thread;
 
-use crate::bench::{Bench, FAST, Ran};
+use crate::support::{FAST, Finished, Fixture};
 
 const KEY: &str = "sk-verysecretkey";
 const COOKIE: &str = "session=verysecretcookie";
 
-fn assert_hidden(ran: &Ran, folder: &Path) {
+fn assert_hidden(ran: &Finished, folder: &Path) {
     let hidden = |text: &str, place: &str| {
         for secret in [KEY, "verysecretcookie"] {
             assert!(!text.contains(secret), "{secret} in {place}:\n{text}");
@@ -32,35 +32,35 @@ fn assert_hidden(ran: &Ran, folder: &Path) {
 
 #[test]
 fn no_file_of_a_run_holds_a_credential() {
-    let bench = Bench::with(FAST);
-    let target = bench.target();
-    let ran = bench.plimsoll(&[
+    let fixture = Fixture::with(FAST);
+    let target = fixture.target();
+    let ran = fixture.plimsoll(&[
         "run",
         "minimal",
         "--target",
         &target,
-        "--vk",
+        "--key",
         KEY,
         "--header",
         &format!("Cookie: {COOKIE}"),
         "--stages",
         "2:300ms",
     ]);
-    assert_hidden(&ran.expect(0), bench.folder.path());
-    assert_eq!(bench.runs().len(), 1);
+    assert_hidden(&ran.expect(0), fixture.folder.path());
+    assert_eq!(fixture.runs().len(), 1);
 }
 
 #[test]
 fn a_plan_is_shown_without_credentials_and_bad_flags_are_not_quoted() {
-    let bench = Bench::with(FAST);
-    let shown = bench.plimsoll(&["profile", "show", "minimal", "--vk", KEY]).expect(0);
+    let fixture = Fixture::with(FAST);
+    let shown = fixture.plimsoll(&["profile", "show", "minimal", "--key", KEY]).expect(0);
     assert!(shown.stdout.contains("<redacted>"), "{}", shown.stdout);
-    assert_hidden(&shown, bench.folder.path());
+    assert_hidden(&shown, fixture.folder.path());
     let refused =
-        bench.plimsoll(&["run", "minimal", "--vk", &format!("{KEY}\n"), "--header", COOKIE]);
-    assert_hidden(&refused.expect(2), bench.folder.path());
+        fixture.plimsoll(&["run", "minimal", "--key", &format!("{KEY}\n"), "--header", COOKIE]);
+    assert_hidden(&refused.expect(2), fixture.folder.path());
     let url = format!("http://me:{KEY}@127.0.0.1:1/");
-    assert_hidden(&bench.plimsoll(&["http", &url]).expect(2), bench.folder.path());
+    assert_hidden(&fixture.plimsoll(&["http", &url]).expect(2), fixture.folder.path());
 }
 
 /// A target that refuses every key and quotes it, as some do.
@@ -99,18 +99,18 @@ fn refuse(stream: TcpStream) {
 
 #[test]
 fn a_target_that_quotes_the_key_is_quoted_without_it() {
-    let bench = Bench::with(FAST);
+    let fixture = Fixture::with(FAST);
     let target = quoting_target();
     let args =
-        ["run", "minimal", "--target", &target, "--vk", KEY, "--quiet", "--stages", "1:300ms"];
-    let probed = bench.plimsoll(&args).expect(3);
+        ["run", "minimal", "--target", &target, "--key", KEY, "--quiet", "--stages", "1:300ms"];
+    let probed = fixture.plimsoll(&args).expect(3);
     assert!(
         probed.stderr.contains("401") && probed.stderr.contains("<redacted>"),
         "{}",
         probed.stderr
     );
-    assert_hidden(&probed, bench.folder.path());
-    let loaded = bench.plimsoll(&[&args[..], &["--no-probe"]].concat()).expect(3);
+    assert_hidden(&probed, fixture.folder.path());
+    let loaded = fixture.plimsoll(&[&args[..], &["--no-probe"]].concat()).expect(3);
     assert!(loaded.stdout.contains("Incorrect key"), "{}", loaded.stdout);
-    assert_hidden(&loaded, bench.folder.path());
+    assert_hidden(&loaded, fixture.folder.path());
 }

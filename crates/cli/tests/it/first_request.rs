@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 
-use crate::bench::{command, rest};
+use crate::support::{command, rest};
 
 /// A profile of a hundred scenarios.
 fn many() -> String {
@@ -25,7 +25,7 @@ fn the_first_request_is_not_long_in_coming() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let target = format!("http://{}", listener.local_addr().unwrap());
-    let args = ["run", "many.yaml", "--target", &target, "--vk", "any", "--quiet", "--no-probe"];
+    let args = ["run", "many.yaml", "--target", &target, "--key", "any", "--quiet", "--no-probe"];
     let clock = MonotonicClock::start();
     let passed = || clock.now().since(Moment::EPOCH);
     let mut child = command(folder.path(), &args).stdout(Stdio::null()).spawn().unwrap();

@@ -7,20 +7,20 @@ use std::thread;
 
 /// How it tells its decision.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Manner {
+pub(crate) enum ReplyStyle {
     /// By 200 and 403.
     Status,
     /// By a member of the body, always with 200.
     Body,
 }
 
-pub(crate) struct Gatekeeper {
+pub(crate) struct PolicyServer {
     pub(crate) addr: SocketAddr,
     log: Arc<Mutex<Vec<(String, bool)>>>,
 }
 
-impl Gatekeeper {
-    pub(crate) fn spawn(words: &'static [&'static str], manner: Manner) -> Self {
+impl PolicyServer {
+    pub(crate) fn spawn(words: &'static [&'static str], manner: ReplyStyle) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
         let log = Arc::default();
@@ -41,14 +41,15 @@ impl Gatekeeper {
     }
 }
 
-fn serve(stream: TcpStream, words: &[&str], manner: Manner, log: &Mutex<Vec<(String, bool)>>) {
+fn serve(stream: TcpStream, words: &[&str], manner: ReplyStyle, log: &Mutex<Vec<(String, bool)>>) {
     stream.set_nodelay(true).unwrap();
     let mut writer = stream.try_clone().unwrap();
     let mut reader = BufReader::new(stream);
     while let Some(body) = read_request(&mut reader) {
         let blocked = words.iter().any(|word| body.contains(word));
         log.lock().unwrap().push((body, blocked));
-        let status = if blocked && manner == Manner::Status { "403 Forbidden" } else { "200 OK" };
+        let status =
+            if blocked && manner == ReplyStyle::Status { "403 Forbidden" } else { "200 OK" };
         let answer = format!("{{\"success\":{},\"blocked\":{blocked}}}", !blocked);
         let length = answer.len();
         let head = format!(

@@ -5,7 +5,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use plimsoll_measure::Nanos;
 
 /// Waits for a length of time; not at all if the kernel gives no timer.
-pub(crate) fn pause(length: Nanos) {
+pub(crate) fn sleep(length: Nanos) {
     let _ = wait(length);
 }
 
@@ -25,8 +25,8 @@ mod tests {
     #[test]
     fn a_pause_is_not_shorter_than_asked_for() {
         let clock = MonotonicClock::start();
-        pause(Nanos::from_millis(5));
-        pause(Nanos::ZERO);
+        sleep(Nanos::from_millis(5));
+        sleep(Nanos::ZERO);
         assert!(clock.now().as_nanos() >= 5_000_000);
     }
 }

@@ -1,22 +1,22 @@
 //! Every profile that comes with the tool, run for a moment: the numbers of both sides agree.
 
-use crate::bench::Bench;
+use crate::support::Fixture;
 
 /// The profiles ask for up to 900 tokens.
 const QUICK: &str = "other_models: {ttft: 2ms, gap: 100us, output_cap: 40}";
 
 fn try_profile(name: &str, args: &[&str]) {
-    let bench = Bench::with(QUICK);
+    let fixture = Fixture::with(QUICK);
     // The profiles' own bounds want more data than a moment gives.
     let bound = "thresholds={success_rate: ['value>0.99']}";
-    bench.run(&[&[name, "--set", bound], args].concat()).expect(0);
-    let summary = bench.summary();
+    fixture.run(&[&[name, "--set", bound], args].concat()).expect(0);
+    let summary = fixture.summary();
     let accounting = summary.accounting();
     assert!(accounting.balanced(), "{accounting}");
     assert!(accounting.completed > 0, "{accounting}");
     let notes = summary.notes.join("\n");
     let sent = accounting.scheduled - accounting.never_sent;
-    assert_eq!(bench.mock.stats().requests, sent + probes(&notes), "{accounting}\n{notes}");
+    assert_eq!(fixture.mock.stats().requests, sent + probes(&notes), "{accounting}\n{notes}");
 }
 
 /// How many probe requests the notes tell of.

@@ -8,7 +8,7 @@ use plimsoll_metrics::{Band, RunMetadata, Threshold};
 use plimsoll_profile::Plan;
 use serde::{Deserialize, Serialize};
 
-use super::{Folder, file};
+use super::{RunDir, file};
 
 /// Version of the layout of `plan.json`.
 const SCHEMA: &str = "plimsoll.plan/1";
@@ -23,7 +23,7 @@ struct NewPlan<'a> {
 }
 
 /// Writes the plan of a run that is about to begin. The plan itself shows no credentials.
-pub(crate) fn store_plan(folder: &Folder, run: &Run, facts: &RunMetadata) -> Result<()> {
+pub(crate) fn store_plan(run_dir: &RunDir, run: &Run, facts: &RunMetadata) -> Result<()> {
     let plan = NewPlan {
         schema: SCHEMA,
         schedule_fingerprint: format!("{:016x}", run.schedule_fingerprint()),
@@ -32,20 +32,20 @@ pub(crate) fn store_plan(folder: &Folder, run: &Run, facts: &RunMetadata) -> Res
     };
     let mut text = serde_json::to_vec_pretty(&plan)?;
     text.push(b'\n');
-    folder.write(file::PLAN, &text)
+    run_dir.write(file::PLAN, &text)
 }
 
 /// What of a stored plan is needed to sum the run up again.
 #[derive(Debug, Deserialize)]
 pub(crate) struct StoredPlan {
     schema: String,
-    plan: Intent,
+    plan: StoredIntent,
     /// Names, stages, targets, the machine.
     pub(crate) facts: RunMetadata,
 }
 
 #[derive(Debug, Deserialize)]
-struct Intent {
+struct StoredIntent {
     thresholds: BTreeMap<String, Vec<String>>,
     #[serde(default)]
     bands: BTreeMap<String, Vec<String>>,

@@ -10,7 +10,7 @@ use plimsoll_metrics::RunMetadata;
 use plimsoll_report::{RowContext, RowNames, write_row};
 use plimsoll_workload::{conversation_id, request_id};
 
-use super::{Folder, file};
+use super::{RunDir, file};
 
 /// The file of rows.
 ///
@@ -25,8 +25,8 @@ pub(crate) struct RowFile {
 
 impl RowFile {
     /// Makes the file: before the load, so that an error is known before the load.
-    pub(crate) fn create(folder: &Folder, facts: RunMetadata) -> Result<Self> {
-        let path = folder.path().join(file::ROWS);
+    pub(crate) fn create(run_dir: &RunDir, facts: RunMetadata) -> Result<Self> {
+        let path = run_dir.path().join(file::ROWS);
         let file =
             File::create_new(&path).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self { file, facts, names: Names::default(), lines: Vec::new() })

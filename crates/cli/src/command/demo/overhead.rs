@@ -24,7 +24,7 @@ cache_mode: bust
 
 /// What was found.
 #[derive(Debug, PartialEq)]
-pub(super) struct Added {
+pub(super) struct Overhead {
     /// Median service time past the gateway, in microseconds: the median over the windows.
     direct: f64,
     /// Differences of the medians of each pair, in microseconds, sorted.
@@ -36,7 +36,7 @@ pub(super) fn measure(
     provider: SocketAddr,
     gateway: SocketAddr,
     control: &Control,
-) -> Result<Option<Added>> {
+) -> Result<Option<Overhead>> {
     let (mut direct, mut through) = (Vec::new(), Vec::new());
     for _ in 0..=PAIRS {
         for (addr, medians) in [(provider, &mut direct), (gateway, &mut through)] {
@@ -46,7 +46,7 @@ pub(super) fn measure(
             }
         }
     }
-    Ok(Some(Added::of(&direct[1..], &through[1..])))
+    Ok(Some(Overhead::of(&direct[1..], &through[1..])))
 }
 
 /// The median service time of one window, in microseconds.
@@ -70,7 +70,7 @@ fn plan(addr: SocketAddr) -> Result<Plan> {
     Ok(load(&profile, &Environment::default(), &overrides, Purpose::Run)?)
 }
 
-impl Added {
+impl Overhead {
     fn of(direct: &[f64], through: &[f64]) -> Self {
         let mut differences: Vec<_> =
             direct.iter().zip(through).map(|(direct, through)| through - direct).collect();
@@ -107,11 +107,11 @@ mod tests {
 
     #[test]
     fn the_claim_is_no_stronger_than_the_windows() {
-        let clear = Added::of(&[100.0, 104.0, 90.0], &[150.0, 150.0, 150.0]);
-        assert_eq!(clear, Added { direct: 100.0, differences: vec![46.0, 50.0, 60.0] });
+        let clear = Overhead::of(&[100.0, 104.0, 90.0], &[150.0, 150.0, 150.0]);
+        assert_eq!(clear, Overhead { direct: 100.0, differences: vec![46.0, 50.0, 60.0] });
         let text = clear.text();
         assert!(text.contains("adds 50 us to the 100 us") && text.contains("46 to 60"), "{text}");
-        let noise = Added::of(&[100.0, 120.0, 90.0], &[110.0, 110.0, 110.0]).text();
+        let noise = Overhead::of(&[100.0, 120.0, 90.0], &[110.0, 110.0, 110.0]).text();
         assert!(noise.contains("nothing that can be told from noise"), "{noise}");
     }
 }

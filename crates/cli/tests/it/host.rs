@@ -1,11 +1,11 @@
 //! `plimsoll doctor` and `plimsoll completions`.
 
-use crate::bench::{Bench, FAST};
+use crate::support::{FAST, Fixture};
 
 #[test]
 fn the_doctor_looks_at_everything_and_says_what_to_do() {
-    let bench = Bench::with(FAST);
-    let ran = bench.plimsoll(&["doctor"]);
+    let fixture = Fixture::with(FAST);
+    let ran = fixture.plimsoll(&["doctor"]);
     let bad = ran.stdout.lines().any(|line| line.starts_with("bad"));
     // The host may be unfit; the code must say so, and only then.
     let ran = ran.expect(if bad { 3 } else { 0 });
@@ -38,9 +38,9 @@ fn the_doctor_looks_at_everything_and_says_what_to_do() {
 
 #[test]
 fn completions_know_the_commands() {
-    let bench = Bench::with(FAST);
+    let fixture = Fixture::with(FAST);
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = bench.plimsoll(&["completions", shell]).expect(0).stdout;
+        let script = fixture.plimsoll(&["completions", shell]).expect(0).stdout;
         assert!(script.contains("doctor"), "{shell}");
     }
 }

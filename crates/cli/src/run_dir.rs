@@ -30,7 +30,7 @@ const SCARCE: u64 = 1 << 30;
 
 /// What is kept of a run.
 #[derive(Debug)]
-pub(crate) struct Keep {
+pub(crate) struct RunDirOptions {
     /// Where its folder is made.
     pub(crate) out: PathBuf,
     /// Is there a row for each request?
@@ -39,18 +39,18 @@ pub(crate) struct Keep {
 
 /// The folder of one run.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct RunDir {
     path: PathBuf,
     rows: bool,
 }
 
-impl Folder {
+impl RunDir {
     /// Makes `OUT/STAMP-NAME`, or `OUT/STAMP-NAME-2` and so on where another run was as quick.
     ///
     /// # Errors
     /// Where the folder cannot be made.
-    pub(crate) fn create(keep: &Keep, stamp: &str, name: &str) -> Result<Self> {
-        let Keep { out, rows } = keep;
+    pub(crate) fn create(keep: &RunDirOptions, stamp: &str, name: &str) -> Result<Self> {
+        let RunDirOptions { out, rows } = keep;
         let made =
             fs::create_dir_all(out).and_then(|()| Self::fresh(out, &format!("{stamp}-{name}")));
         let path = made.map_err(|error| {
@@ -124,16 +124,16 @@ impl Folder {
 mod tests {
     use super::*;
 
-    fn keep(out: &Path) -> Keep {
-        Keep { out: out.to_owned(), rows: true }
+    fn keep(out: &Path) -> RunDirOptions {
+        RunDirOptions { out: out.to_owned(), rows: true }
     }
 
     #[test]
     fn two_runs_in_one_second_get_two_folders() {
         let parent = tempfile::tempdir().unwrap();
         let out = parent.path().join("a/b");
-        let first = Folder::create(&keep(&out), "S", "n").unwrap();
-        let second = Folder::create(&keep(&out), "S", "n").unwrap();
+        let first = RunDir::create(&keep(&out), "S", "n").unwrap();
+        let second = RunDir::create(&keep(&out), "S", "n").unwrap();
         assert_eq!((first.path(), second.path()), (&*out.join("S-n"), &*out.join("S-n-2")));
         second.discard();
         assert!(first.path().exists() && !out.join("S-n-2").exists());
@@ -144,19 +144,19 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let file = parent.path().join("file");
         fs::write(&file, "").unwrap();
-        let error = format!("{:#}", Folder::create(&keep(&file), "S", "n").unwrap_err());
+        let error = format!("{:#}", RunDir::create(&keep(&file), "S", "n").unwrap_err());
         assert!(error.contains("choose a writable one with --out"), "{error}");
     }
 
     #[test]
     fn a_file_is_replaced_as_a_whole_and_leaves_no_other_behind() {
         let parent = tempfile::tempdir().unwrap();
-        let folder = Folder::create(&keep(parent.path()), "S", "n").unwrap();
-        folder.write("x", b"one").unwrap();
-        folder.write("x", b"two").unwrap();
-        assert_eq!(fs::read(folder.path().join("x")).unwrap(), b"two");
+        let run_dir = RunDir::create(&keep(parent.path()), "S", "n").unwrap();
+        run_dir.write("x", b"one").unwrap();
+        run_dir.write("x", b"two").unwrap();
+        assert_eq!(fs::read(run_dir.path().join("x")).unwrap(), b"two");
         let mut files: Vec<_> =
-            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            fs::read_dir(run_dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         files.sort();
         assert_eq!(files, ["x"]);
     }

@@ -2,19 +2,19 @@
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// Descriptors that a run needs besides its connections.
+/// FdLimit that a run needs besides its connections.
 const OTHERS: u64 = 64;
 
 /// The limit on open files, after it was raised as far as the system lets us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Descriptors {
+pub(crate) struct FdLimit {
     /// What the process was started with.
     pub(crate) before: u64,
     /// What holds now.
     pub(crate) now: u64,
 }
 
-impl Descriptors {
+impl FdLimit {
     /// Raises the soft limit to the hard one. `None` where the system does not tell its limits.
     pub(crate) fn raise() -> Option<Self> {
         let (before, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
@@ -49,17 +49,17 @@ mod tests {
 
     #[test]
     fn only_a_change_or_a_lack_is_told() {
-        let raised = Descriptors { before: 1_024, now: 4_096 };
+        let raised = FdLimit { before: 1_024, now: 4_096 };
         assert_eq!(raised.told().as_deref(), Some("limit on open files raised from 1024 to 4096"));
-        assert_eq!(Descriptors { before: 4_096, now: 4_096 }.told(), None);
+        assert_eq!(FdLimit { before: 4_096, now: 4_096 }.told(), None);
         assert_eq!(raised.warning(4_032), None);
         assert!(raised.warning(4_033).is_some());
     }
 
     #[test]
     fn raising_twice_changes_nothing_more() {
-        let first = Descriptors::raise().unwrap();
-        let second = Descriptors::raise().unwrap();
-        assert_eq!(second, Descriptors { before: first.now, now: first.now });
+        let first = FdLimit::raise().unwrap();
+        let second = FdLimit::raise().unwrap();
+        assert_eq!(second, FdLimit { before: first.now, now: first.now });
     }
 }
