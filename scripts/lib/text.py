@@ -88,7 +88,7 @@ def wide_lines(texts, rules):
             continue
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if len(line) > limit]
         if lines:
-            counted = comment_numbers(text) if file.endswith(".rs") else prose_numbers(text, limit)
+            counted = comment_numbers(text) if file.endswith(".rs") else set(prose_numbers(text, limit))
             yield from (WideLine(file, number, len(line), line) for number, line in lines if number in counted)
 
 

@@ -67,3 +67,23 @@ pub(crate) enum Command {
     /// Completions for a shell
     Completions(completions::Flags),
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+    use clap_markdown::{MarkdownOptions, help_markdown_command_custom};
+
+    /// `docs/reference/cli.md` is what the parser itself says.
+    #[test]
+    fn the_reference_page_is_that_of_the_parser() {
+        let options = MarkdownOptions::new()
+            .title("Command line".to_owned())
+            .show_footer(false)
+            .show_table_of_contents(true);
+        // As wide as it likes: the page is not a terminal.
+        let command = super::Cli::command().max_term_width(0);
+        let page = help_markdown_command_custom(&command, &options);
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.md");
+        plimsoll_golden::check(path, &page);
+    }
+}
