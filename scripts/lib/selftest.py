@@ -248,6 +248,8 @@ CASES = (
     Case("a long doc line", PACE_FILE, f"/// {'é' * 97}\n", ((PACE_FILE, "26 with 101"),)),
     Case("a long line of text", "README.md", "word " * 30 + "\n", (("README.md", "1 line wider than 120 columns"),)),
     Case("a forbidden word", "README.md", f"It was {BAD_WORD.title()}.\n", (("README.md", "`fixed`"),)),
+    Case("a path that is gone", "README.md", "see `crates/gone/src`\n", (("README.md", "names `crates/gone/src`"),)),
+    Case("a link that is broken", "README.md", "[x](docs/gone.md#a)\n", (("README.md", "names `docs/gone.md`"),)),
     Case("a stray test", "crates/mock/tests/foo.rs", "", (("crates/mock/tests/foo.rs", "binary of tests of its own"),)),
     Case("a stray folder of tests", "crates/mock/tests/foo/main.rs", "", (("tests/foo/main.rs", "binary of tests"),)),
     Case("stray test helpers", "crates/mock/tests/common/mod.rs", "", (("tests/common/mod.rs", "support.rs"),)),
