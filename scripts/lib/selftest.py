@@ -77,7 +77,7 @@ LONG_URL = "https://example.org/" + "x" * 120
 CLEAN = {
     "Cargo.toml": '[workspace]\nresolver = "3"\nmembers = '
     '["crates/cli", "crates/gateway/*", "crates/load/*", "crates/mock", "crates/proof/*"]\n',
-    "README.md": f"Short.\n\n| {'table ' * 30}|\n\n```\n{'code ' * 30}\n```\n\nSee {LONG_URL}\n- [link]({'x' * 120})\n",
+    "README.md": f"Short.\n\n| {'table ' * 30}|\n\n```\n{'code ' * 30}\n```\n\nSee {LONG_URL}\n- [link]({LONG_URL})\n",
     "docs/reference/keys.md": "generated " * 20,
     "crates/cli/Cargo.toml": manifest(
         "plimsoll",
