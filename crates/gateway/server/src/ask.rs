@@ -147,7 +147,7 @@ async fn complete(
         return Err(Refusal::bad_gateway(format!("the provider answered {status}")));
     }
     if let Some(crossing) = question.crossing {
-        let said = crossing.answer(&body, clock::unix_ms() / 1_000);
+        let said = crossing.response(&body, clock::unix_ms() / 1_000);
         body = Bytes::from(said.map_err(|error| Refusal::bad_gateway(error.to_string()))?);
     }
     let said: Value = serde_json::from_slice(&body)

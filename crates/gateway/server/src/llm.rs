@@ -80,7 +80,7 @@ impl From<DialectSpec> for Dialect {
 /// The dialect of a path, whose envelope the caller expects.
 pub(crate) fn dialect_of(path: &str, proxy: &Proxy) -> Dialect {
     let path = stripped(path, proxy.strip.as_deref());
-    Endpoint::of_path(path).map_or(Dialect::OpenAi, Endpoint::dialect)
+    Endpoint::from_path(path).map_or(Dialect::OpenAi, Endpoint::dialect)
 }
 
 /// Serves a request of an LLM route.
@@ -106,7 +106,7 @@ async fn take(
     expect_method(&parts.method, &Method::POST)?;
     expect_json(&parts.headers)?;
     let path = stripped(parts.uri.path(), proxy.strip.as_deref());
-    let endpoint = Endpoint::of_path(path)
+    let endpoint = Endpoint::from_path(path)
         .ok_or_else(|| Refusal::not_found(format!("`{path}` is no endpoint of an LLM")))?;
     let upstream = Dialect::from(proxy.upstream.dialect);
     if endpoint.counterpart(upstream).is_none() {
