@@ -1,15 +1,15 @@
-//! A set of rules by their index.
+//! A set of rule indices, as a bit set.
 
 use std::ops::{BitAnd, BitOr, BitOrAssign};
 
 const WORDS: usize = 4;
 
-/// A set of rules, small enough to live in registers.
+/// A set of rule indices, small enough for registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RuleSet([u64; WORDS]);
+pub(crate) struct RuleBitSet([u64; WORDS]);
 
-impl RuleSet {
-    /// So many rules a policy can have.
+impl RuleBitSet {
+    /// The maximum number of rules of a policy.
     pub(crate) const CAPACITY: usize = WORDS * 64;
 
     pub(crate) const fn insert(&mut self, index: usize) {
@@ -22,7 +22,7 @@ impl RuleSet {
         self.0.iter().all(|word| *word == 0)
     }
 
-    /// The members which are not in `other`.
+    /// The members that are not in `other`.
     pub(crate) fn without(mut self, other: Self) -> Self {
         self.0.iter_mut().zip(other.0).for_each(|(mine, theirs)| *mine &= !theirs);
         self
@@ -38,7 +38,7 @@ impl RuleSet {
     }
 }
 
-impl FromIterator<usize> for RuleSet {
+impl FromIterator<usize> for RuleBitSet {
     fn from_iter<I: IntoIterator<Item = usize>>(indices: I) -> Self {
         let mut set = Self::default();
         indices.into_iter().for_each(|index| set.insert(index));
@@ -46,7 +46,7 @@ impl FromIterator<usize> for RuleSet {
     }
 }
 
-impl BitAnd for RuleSet {
+impl BitAnd for RuleBitSet {
     type Output = Self;
 
     fn bitand(mut self, other: Self) -> Self {
@@ -55,7 +55,7 @@ impl BitAnd for RuleSet {
     }
 }
 
-impl BitOr for RuleSet {
+impl BitOr for RuleBitSet {
     type Output = Self;
 
     fn bitor(mut self, other: Self) -> Self {
@@ -64,7 +64,7 @@ impl BitOr for RuleSet {
     }
 }
 
-impl BitOrAssign for RuleSet {
+impl BitOrAssign for RuleBitSet {
     fn bitor_assign(&mut self, other: Self) {
         self.0.iter_mut().zip(other.0).for_each(|(mine, theirs)| *mine |= theirs);
     }
@@ -76,11 +76,11 @@ mod tests {
 
     #[test]
     fn members_come_back_in_order_over_all_words() {
-        let set: RuleSet = [255, 0, 64, 63, 130].into_iter().collect();
+        let set: RuleBitSet = [255, 0, 64, 63, 130].into_iter().collect();
         assert_eq!(set.iter().collect::<Vec<_>>(), [0, 63, 64, 130, 255]);
-        let other: RuleSet = [0, 130].into_iter().collect();
+        let other: RuleBitSet = [0, 130].into_iter().collect();
         assert_eq!(set.without(other).iter().collect::<Vec<_>>(), [63, 64, 255]);
         assert_eq!((set & other).iter().collect::<Vec<_>>(), [0, 130]);
-        assert!(RuleSet::default().is_empty());
+        assert!(RuleBitSet::default().is_empty());
     }
 }

@@ -1,9 +1,10 @@
-//! Whatever comes in: no panic, ranges on character boundaries, and the same output for any split.
+//! The scrubbers and scans with any input: no panic, ranges on character boundaries, and the same
+//! output for any chunks.
 
 use std::sync::{Arc, LazyLock};
 
-use plimsoll_gateway_policy::corpus::entries;
-use plimsoll_gateway_policy::{Action, Actions, MASK, Policy, Reading, Scrubber, TextScrubber};
+use plimsoll_gateway_policy::corpus::examples;
+use plimsoll_gateway_policy::{Action, Actions, InputKind, MASK, Policy, Scrubber, TextScrubber};
 use proptest::prelude::*;
 
 #[expect(clippy::unwrap_used, reason = "rules that do not load fail every test")]
@@ -28,7 +29,7 @@ fn whole(text: &str) -> String {
     String::from_utf8(scrub(text.as_bytes(), &[])).unwrap()
 }
 
-/// Words that meet in the texts of the property tests.
+/// Texts of the property tests.
 fn pieces() -> impl Strategy<Value = String> {
     let words = prop::sample::select(vec![
         "ann@example.com",
@@ -69,18 +70,18 @@ fn pieces() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_split_gives_the_same_output(text in pieces(), sizes in prop::collection::vec(1_usize..9, 1..9)) {
+    fn chunk_boundaries_do_not_change_the_output(text in pieces(), sizes in prop::collection::vec(1_usize..9, 1..9)) {
         prop_assert_eq!(scrub(text.as_bytes(), &sizes), scrub(text.as_bytes(), &[]));
         prop_assert_eq!(scrub(text.as_bytes(), &[1]), scrub(text.as_bytes(), &[]));
     }
 
     #[test]
-    fn any_bytes_and_any_split_give_the_same_output(bytes in prop::collection::vec(any::<u8>(), 0..600), sizes in prop::collection::vec(1_usize..40, 1..9)) {
+    fn chunk_boundaries_in_any_bytes_do_not_change_the_output(bytes in prop::collection::vec(any::<u8>(), 0..600), sizes in prop::collection::vec(1_usize..40, 1..9)) {
         prop_assert_eq!(scrub(&bytes, &sizes), scrub(&bytes, &[]));
     }
 
     #[test]
-    fn pieces_of_text_stay_whole_characters(text in pieces()) {
+    fn released_text_ends_on_character_boundaries(text in pieces()) {
         let mut scrubber = Scrubber::new(Arc::clone(&POLICY));
         for byte in text.as_bytes() {
             prop_assert!(std::str::from_utf8(&scrubber.feed(&[*byte])).is_ok());
@@ -89,27 +90,27 @@ proptest! {
     }
 
     #[test]
-    fn ranges_are_on_boundaries_and_in_order(text in prop_oneof![pieces(), any::<String>()]) {
-        for reading in [Reading::Query, Reading::Text] {
-            let verdict = POLICY.scan(&text, reading, &Actions::all(Action::Redact));
-            for found in &verdict.matches {
+    fn match_ranges_are_on_character_boundaries_and_in_order(text in prop_oneof![pieces(), any::<String>()]) {
+        for kind in [InputKind::Query, InputKind::Text] {
+            let decision = POLICY.scan(&text, kind, &Actions::all(Action::Redact));
+            for found in &decision.matches {
                 prop_assert!(text.get(found.range.clone()).is_some_and(|part| !part.is_empty()));
             }
-            prop_assert!(verdict.matches.is_sorted_by_key(|found| found.range.start));
-            prop_assert_eq!(verdict.matches.is_empty(), verdict.text == text || text.contains(MASK));
+            prop_assert!(decision.matches.is_sorted_by_key(|found| found.range.start));
+            prop_assert_eq!(decision.matches.is_empty(), decision.text == text || text.contains(MASK));
         }
     }
 }
 
 #[test]
 fn texts_without_personal_data_pass_byte_for_byte() {
-    for entry in entries().iter().filter(|entry| entry.category.is_none()) {
-        assert_eq!(whole(&entry.text), entry.text, "{}", entry.id);
+    for example in examples().iter().filter(|example| example.category.is_none()) {
+        assert_eq!(whole(&example.text), example.text, "{}", example.id);
     }
 }
 
 #[test]
-fn values_are_redacted_over_the_boundaries_of_chunks() {
+fn values_are_redacted_across_chunk_boundaries() {
     let rows = [
         ("write to ann@example.com now", "write to [REDACTED] now"),
         ("card 4111 1111 1111 1111.", "card [REDACTED]."),
@@ -129,7 +130,7 @@ fn values_are_redacted_over_the_boundaries_of_chunks() {
 }
 
 #[test]
-fn a_value_split_over_deltas_is_caught_by_the_scrubber_of_texts() {
+fn the_text_scrubber_catches_values_that_are_split_over_deltas() {
     let mut scrubber = TextScrubber::new(Arc::clone(&POLICY));
     let mut output = String::new();
     for delta in ["My mail is an", "n@exam", "ple.com, and", " my card 4111 11", "11 1111 1111."] {
@@ -151,7 +152,8 @@ fn a_complete_frame_leaves_with_its_chunk() {
 
 #[test]
 fn every_match_is_redacted() {
-    let verdict = POLICY.scan("a@b.de and c@d.org and e@f.net", Reading::Text, &Actions::default());
-    assert_eq!(verdict.text, "[REDACTED] and [REDACTED] and [REDACTED]");
-    assert_eq!(verdict.matches.len(), 3);
+    let decision =
+        POLICY.scan("a@b.de and c@d.org and e@f.net", InputKind::Text, &Actions::default());
+    assert_eq!(decision.text, "[REDACTED] and [REDACTED] and [REDACTED]");
+    assert_eq!(decision.matches.len(), 3);
 }

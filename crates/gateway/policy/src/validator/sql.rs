@@ -1,10 +1,11 @@
-//! Parts of SQL statements.
+//! Suspicious parts of SQL statements.
 
 use std::ops::Range;
 
-use super::slice;
+use super::digits::slice;
 
-/// A comparison of two constants, or of a thing with itself: what no honest statement needs.
+/// A comparison of two constants, of a value with itself, or with a wildcard: always true, and not
+/// needed in a legitimate statement.
 pub(super) fn always_true(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let (left, right) = sides(slice(text, &range))?;
     let constant = |side: &str| {
@@ -16,7 +17,7 @@ pub(super) fn always_true(text: &str, range: Range<usize>) -> Option<Range<usize
     (both || same || wildcard && !constant(left)).then_some(range)
 }
 
-/// The two sides of the first operator outside of quotes.
+/// The two operands of the first operator outside quotes.
 fn sides(comparison: &str) -> Option<(&str, &str)> {
     let mut quote = None;
     let start = comparison.char_indices().find_map(|(at, character)| {
@@ -48,8 +49,8 @@ fn word_operator(rest: &str) -> bool {
     rest.trim_start().get(..4).is_some_and(|word| word.eq_ignore_ascii_case("like"))
 }
 
-/// A comment behind a quote that was open: the number of quotes before the comment is odd, or what
-/// the comment hides is the end of the statement that the text was pasted into.
+/// A comment after an open quote: the number of quotes before the comment is odd, or the comment
+/// hides the end of the statement that the text was pasted into.
 pub(super) fn open_quote(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let before = text.get(..range.end)?;
     let rest = text.get(range.end..)?;
@@ -60,7 +61,7 @@ pub(super) fn open_quote(text: &str, range: Range<usize>) -> Option<Range<usize>
     (odd || tail).then_some(range)
 }
 
-/// A statement without a condition up to its end.
+/// A statement without `where` and `limit`.
 pub(super) fn no_where(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let statement = text.get(range.start..)?.split(';').next()?.to_ascii_lowercase();
     let word = |word: &str| {
@@ -69,7 +70,7 @@ pub(super) fn no_where(text: &str, range: Range<usize>) -> Option<Range<usize>> 
     (!word("where") && !word("limit")).then_some(range)
 }
 
-/// A hexadecimal constant that spells text: at least four printable characters.
+/// A hexadecimal constant that encodes text: at least four printable characters.
 pub(super) fn hex_text(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let written = slice(text, &range);
     let digits = written.strip_prefix("0x").or_else(|| written.strip_prefix("0X"))?;
@@ -81,4 +82,67 @@ pub(super) fn hex_text(text: &str, range: Range<usize>) -> Option<Range<usize>> 
     let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
     let text = pairs.len() >= 4 && rest.is_empty() && pairs.iter().all(|pair| printable(pair));
     text.then_some(range)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comparisons_that_are_always_true() {
+        let rows = [
+            ("1=1", true),
+            ("'a' = 'a'", true),
+            ("'a' = 'b'", true),
+            ("name = NAME", true),
+            ("name like '%'", true),
+            ("name = 'ann'", false),
+            ("price < 5", false),
+            ("name like 'a%'", false),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(always_true(text, 0..text.len()).is_some(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn comments_after_an_open_quote() {
+        let rows = [
+            ("admin' --", true),
+            ("'admin' --", false),
+            ("admin -- ' and active = 1", true),
+            ("select 1 -- a remark", false),
+        ];
+        for (text, expected) in rows {
+            let comment = text.find("--").unwrap();
+            assert_eq!(open_quote(text, comment..comment + 2).is_some(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn statements_without_a_condition() {
+        let rows = [
+            ("delete from users", true),
+            ("delete from users; select 1 where 2", true),
+            ("delete from users WHERE id = 1", false),
+            ("delete from users limit 1", false),
+            ("delete from somewhere", true),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(no_where(text, 0..6).is_some(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn hexadecimal_constants_that_encode_text() {
+        let rows = [
+            ("0x61646d696e", true),
+            ("0x6164", false),
+            ("0x0001020304", false),
+            ("61646d69", false),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(hex_text(text, 0..text.len()).is_some(), expected, "{text}");
+        }
+    }
 }

@@ -1,15 +1,16 @@
-//! Which kinds of rare bytes a text has: one pass of table lookups that do not wait for each other.
+//! The classes of rare bytes in a text, found in one pass of independent table lookups.
 
-use crate::normalise::suspicious;
+use crate::normalise::is_suspicious;
 
-/// A set of kinds of bytes: each punctuation mark of ASCII, digits, and whatever may be a disguise.
+/// A set of byte classes: one for each ASCII punctuation mark, one for digits, and one for bytes that
+/// may be part of an obfuscation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Marks(u64);
+pub(crate) struct ByteClasses(u64);
 
 const DIGIT: u64 = 1 << 62;
-const DISGUISE: u64 = 1 << 63;
+const SUSPICIOUS: u64 = 1 << 63;
 
-/// Marks that prose has in every other sentence: a rule's literal with another mark is known by that one.
+/// Marks that are common in prose. A literal with another mark is recognised by that one.
 const COMMON: &[u8] = b".,-'";
 
 static TABLE: [u64; 256] = table();
@@ -26,8 +27,8 @@ const fn table() -> [u64; 256] {
         if byte.is_ascii_digit() {
             table[at] |= DIGIT;
         }
-        if suspicious(byte) {
-            table[at] |= DISGUISE;
+        if is_suspicious(byte) {
+            table[at] |= SUSPICIOUS;
         }
         if byte == u8::MAX {
             return table;
@@ -36,12 +37,12 @@ const fn table() -> [u64; 256] {
     }
 }
 
-impl Marks {
-    /// All marks of a text.
+impl ByteClasses {
+    /// The classes of all bytes of a text.
     pub(crate) fn of(text: &str) -> Self {
         let of = |byte: u8| TABLE[usize::from(byte)];
         let (chunks, rest) = text.as_bytes().as_chunks::<4>();
-        // Four sums side by side, as each waits for its last step only.
+        // Four independent accumulators, so that the steps can overlap.
         let sums = chunks.iter().fold([0; 4], |sums, chunk| {
             [
                 sums[0] | of(chunk[0]),
@@ -54,36 +55,36 @@ impl Marks {
         Self(sums.iter().fold(all, |all, sum| all | sum))
     }
 
-    /// One mark of each literal; none when one of them has no mark.
+    /// One class for each literal; None if a literal has only letters.
     pub(crate) fn of_each(literals: &[String]) -> Option<Self> {
-        literals.iter().try_fold(Self::default(), |marks, literal| {
+        literals.iter().try_fold(Self::default(), |classes, literal| {
             let one = Self::of_rare(literal).or_else(|| literal.bytes().find_map(Self::of_byte))?;
-            Some(Self(marks.0 | one.0))
+            Some(Self(classes.0 | one.0))
         })
     }
 
-    /// A mark of a literal that prose has seldom.
+    /// The class of the first byte of a literal that is rare in prose.
     pub(crate) fn of_rare(literal: &str) -> Option<Self> {
         literal.bytes().filter(|byte| !COMMON.contains(byte)).find_map(Self::of_byte)
     }
 
-    /// A punctuation mark or digit.
+    /// The class of a punctuation mark or digit.
     fn of_byte(byte: u8) -> Option<Self> {
-        Some(Self(TABLE[usize::from(byte)] & !DISGUISE)).filter(|marks| marks.0 != 0)
+        Some(Self(TABLE[usize::from(byte)] & !SUSPICIOUS)).filter(|classes| classes.0 != 0)
     }
 
     pub(crate) const fn has_digit(self) -> bool {
         self.0 & DIGIT != 0
     }
 
-    /// Whether any byte may belong to a disguise.
+    /// Whether any byte may be part of an obfuscation.
     pub(crate) const fn is_suspicious(self) -> bool {
-        self.0 & DISGUISE != 0
+        self.0 & SUSPICIOUS != 0
     }
 
-    /// Whether there is one of `these`.
-    pub(crate) const fn has_one_of(self, these: Self) -> bool {
-        self.0 & these.0 != 0
+    /// Whether the two sets have a class in common.
+    pub(crate) const fn has_one_of(self, others: Self) -> bool {
+        self.0 & others.0 != 0
     }
 }
 
@@ -91,12 +92,14 @@ impl Marks {
 mod tests {
     use super::*;
 
-    fn each(literals: &[&str]) -> Option<Marks> {
-        Marks::of_each(&literals.iter().map(|literal| (*literal).to_owned()).collect::<Vec<_>>())
+    fn each(literals: &[&str]) -> Option<ByteClasses> {
+        ByteClasses::of_each(
+            &literals.iter().map(|literal| (*literal).to_owned()).collect::<Vec<_>>(),
+        )
     }
 
     #[test]
-    fn a_text_has_the_marks_of_all_its_bytes() {
+    fn a_text_has_the_classes_of_all_its_bytes() {
         let rows = [
             ("", "@", false),
             ("abcde@", "@", true),
@@ -105,19 +108,23 @@ mod tests {
             ("abc 7", "0x", true),
         ];
         for (text, literal, expected) in rows {
-            assert_eq!(Marks::of(text).has_one_of(each(&[literal]).unwrap()), expected, "{text}");
+            assert_eq!(
+                ByteClasses::of(text).has_one_of(each(&[literal]).unwrap()),
+                expected,
+                "{text}"
+            );
         }
-        assert!(Marks::of("a 1").has_digit() && !Marks::of("a,").has_digit());
+        assert!(ByteClasses::of("a 1").has_digit() && !ByteClasses::of("a,").has_digit());
         assert!(
-            Marks::of("caf\u{e9}").is_suspicious()
-                && !Marks::of("it's 5 (five).\n").is_suspicious()
+            ByteClasses::of("caf\u{e9}").is_suspicious()
+                && !ByteClasses::of("it's 5 (five).\n").is_suspicious()
         );
     }
 
     #[test]
-    fn lists_with_a_plain_word_have_no_marks() {
+    fn a_list_with_a_plain_word_has_no_classes() {
         assert!(each(&["@", "at"]).is_none());
         assert_eq!(each(&["'@"]), each(&["@"]));
-        assert!(Marks::of("x=1").has_one_of(each(&["<", "="]).unwrap()));
+        assert!(ByteClasses::of("x=1").has_one_of(each(&["<", "="]).unwrap()));
     }
 }
