@@ -15,7 +15,7 @@ use hyper::{HeaderMap, Method, Response};
 use plimsoll_gateway_dialect::{
     Dialect, DialectError, Endpoint, RequestView, Streaming, Translator,
 };
-use plimsoll_gateway_policy::Reading;
+use plimsoll_gateway_policy::InputKind;
 use plimsoll_gateway_store::CacheKey;
 
 use crate::auth::bearer;
@@ -171,7 +171,7 @@ fn judge(exchange: &mut Exchange, peek: &RequestView<'_>) -> Result<Option<Vec<u
     let Some(guard) = &config.guard else { return Ok(None) };
     let mut changed = Vec::new();
     for (at, text) in peek.texts().iter().enumerate() {
-        let judged = guard.judge(exchange, text.as_str(), Reading::Text)?;
+        let judged = guard.judge(exchange, text.as_str(), InputKind::Text)?;
         if let Cow::Owned(redacted) = judged {
             changed.resize(at, None);
             changed.push(Some(redacted));

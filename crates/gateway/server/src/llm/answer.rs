@@ -11,7 +11,7 @@ use hyper::{Response, StatusCode};
 use plimsoll_gateway_dialect::{
     Endpoint, StreamSettings, StreamTranslator, Streaming, Translator, Usage, rewrite_response,
 };
-use plimsoll_gateway_policy::{Action, Actions, Policy, Reading};
+use plimsoll_gateway_policy::{Action, Actions, InputKind, Policy};
 
 use super::caching::{Keep, Recorder};
 use super::settle::{Bill, Meter};
@@ -191,5 +191,5 @@ async fn whole(
 /// A whole text without its personal data.
 fn scrub<'t>(policy: &Policy, text: &'t str) -> Cow<'t, str> {
     const PERSONAL: Actions = Actions { pii: Action::Redact, ..Actions::all(Action::Allow) };
-    policy.scan(text, Reading::Text, &PERSONAL).text
+    policy.scan(text, InputKind::Text, &PERSONAL).text
 }
