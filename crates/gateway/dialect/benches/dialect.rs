@@ -40,8 +40,8 @@ fn request_view(bencher: Bencher<'_, '_>) {
         .bench_local(|| RequestView::read(Endpoint::Chat, black_box(body.as_bytes())).is_ok());
 }
 
-/// The same with a member whose name has an escape: the fast path gives up on it at once, so this is
-/// the serde path.
+/// The same with a member whose name has an escape: the fast path gives up on it at once, so this
+/// is the serde path.
 #[divan::bench]
 fn request_view_by_serde(bencher: Bencher<'_, '_>) {
     let body = request().replacen('{', r#"{"\u0078":0,"#, 1);

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | inspect a request, redact it | [`RequestView`] |
 //! | translate a request, a response, a stream or an error | [`Translator`] |
-//! | read usage and completeness of a response as it passes | [`UsageObserver`], [`Usage::from_body`] |
+//! | read usage and completeness of a passing response | [`UsageObserver`], [`Usage::from_body`] |
 //! | change the text of a stream, of a whole response | [`StreamRewriter`], [`rewrite_response`] |
 //! | write an error in the caller's format | [`ErrorBody`] |
 //! | compute the cache key of a request | [`write_cache_key`] |

@@ -14,9 +14,9 @@ pub use text_event::TextEvent;
 
 /// Rewrites the content deltas of a stream of chat completions or messages.
 ///
-/// An event whose text does not change passes byte for byte; in other events only the JSON string of
-/// the text is replaced. Tool call arguments, reasoning, streams of the Responses API and unknown
-/// events pass unchanged.
+/// An event whose text does not change passes byte for byte; in other events only the JSON string
+/// of the text is replaced. Tool call arguments, reasoning, streams of the Responses API and
+/// unknown events pass unchanged.
 #[derive(Debug)]
 pub struct StreamRewriter {
     splitter: EventSplitter,
@@ -65,8 +65,8 @@ impl StreamRewriter {
         })
     }
 
-    /// Ends the stream. If it was cut short, this appends the text that is still held back. It drops
-    /// the bytes of an incomplete event, because their text was not inspected.
+    /// Ends the stream. If it was cut short, this appends the text that is still held back. It
+    /// drops the bytes of an incomplete event, because their text was not inspected.
     ///
     /// # Errors
     /// [`DialectError::Truncated`] if an incomplete event was dropped.

@@ -1,7 +1,7 @@
 //! Splits a stream into server-sent events and reads their data.
 //!
-//! An event ends with an empty line; lines end with LF or CR LF. The standard also allows a lone CR,
-//! but no provider sends it, so it is not a line end here.
+//! An event ends with an empty line; lines end with LF or CR LF. The standard also allows a lone
+//! CR, but no provider sends it, so it is not a line end here.
 //!
 //! Why not `eventsource-stream` or `sse-stream`: both decode an async stream into owned strings and
 //! drop the original bytes. The gateway must pass an unchanged event byte for byte, patch only the

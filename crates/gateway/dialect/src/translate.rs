@@ -2,10 +2,10 @@
 //!
 //! Members that this crate does not know are dropped. (If caller and upstream use the same dialect,
 //! nothing is translated and the bytes pass unchanged.) Content without an equivalent (audio,
-//! documents, tools that run at the provider) is rejected with an error that names it, never dropped.
-//! Known but dropped: `strict` of a tool, `detail` of an image, `is_error` of a tool result,
-//! `cache_control`, thinking blocks, the model's reasoning in streams, citations, log probabilities,
-//! `response_format`, `seed`, penalties and OpenAI's `metadata`.
+//! documents, tools that run at the provider) is rejected with an error that names it, never
+//! dropped. Known but dropped: `strict` of a tool, `detail` of an image, `is_error` of a tool
+//! result, `cache_control`, thinking blocks, the model's reasoning in streams, citations, log
+//! probabilities, `response_format`, `seed`, penalties and OpenAI's `metadata`.
 //!
 //! | OpenAI | Anthropic |
 //! |---|---|
@@ -20,7 +20,8 @@
 //! | `stop`, one or several | `stop_sequences` |
 //! | `user` | `metadata.user_id` |
 //! | `stream_options.include_usage` | usage is always reported |
-//! | finish `stop`, `length`, `tool_calls`, `content_filter` | `end_turn`, `max_tokens`, `tool_use`, `refusal` |
+//! | finish `stop`, `length` | `end_turn`, `max_tokens` |
+//! | finish `tool_calls`, `content_filter` | `tool_use`, `refusal` |
 //! | `prompt_tokens`, cached ones included | `input_tokens`, cached ones apart |
 
 use crate::dialect::{Dialect, Endpoint};

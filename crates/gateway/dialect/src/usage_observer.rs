@@ -23,8 +23,8 @@ pub enum StreamStatus {
 /// that are relayed; it does not change them.
 ///
 /// In a stream only events that contain `"usage"` with a value are parsed; the others are searched
-/// for a few literals. An event within one chunk is not copied. A whole body is buffered to its end,
-/// up to 4 MiB; a longer body or event is not observed.
+/// for a few literals. An event within one chunk is not copied. A whole body is buffered to its
+/// end, up to 4 MiB; a longer body or event is not observed.
 #[derive(Debug)]
 pub struct UsageObserver {
     source: Source,
@@ -106,8 +106,8 @@ impl UsageObserver {
         self.observed.usage
     }
 
-    /// The number of events with text, reasoning or part of a tool call. A whole body counts as one,
-    /// when it ends.
+    /// The number of events with text, reasoning or part of a tool call. A whole body counts as
+    /// one, when it ends.
     pub const fn content_events(&self) -> u64 {
         self.observed.content_events
     }

@@ -16,7 +16,8 @@ use crate::error::DialectError;
 pub(crate) mod anthropic;
 pub(crate) mod openai;
 
-/// A string, borrowed if it has no escapes. Unlike a bare `Cow`, it also borrows inside an `Option`.
+/// A string, borrowed if it has no escapes. Unlike a bare `Cow`, it also borrows inside an
+/// `Option`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct CowStr<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 

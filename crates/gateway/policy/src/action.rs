@@ -98,9 +98,9 @@ impl Actions {
     /// The defaults, overridden by the environment variables of the policy gateway's contract.
     ///
     /// `SQLI_ACTION` sets `sql_injection`, `DANGEROUS_QUERY_ACTION` sets `dangerous`, `PII_ACTION`
-    /// sets `pii`. `SENSITIVE_DATA_ACTION` sets `admin`: catalogues, audit trails and credentials are
-    /// the sensitive data besides personal data. `prompt_injection` has no variable and keeps its
-    /// default.
+    /// sets `pii`. `SENSITIVE_DATA_ACTION` sets `admin`: catalogues, audit trails and credentials
+    /// are the sensitive data besides personal data. `prompt_injection` has no variable and keeps
+    /// its default.
     ///
     /// # Errors
     /// [`PolicyError::Setting`] for the first variable with an unknown action.

@@ -2,8 +2,8 @@
 
 use crate::normalise::is_suspicious;
 
-/// A set of byte classes: one for each ASCII punctuation mark, one for digits, and one for bytes that
-/// may be part of an obfuscation.
+/// A set of byte classes: one for each ASCII punctuation mark, one for digits, and one for bytes
+/// that may be part of an obfuscation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ByteClasses(u64);
 

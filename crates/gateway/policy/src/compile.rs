@@ -55,7 +55,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<LocatedRule>, PolicyError> {
 /// Builds a policy and checks every example of every rule.
 ///
 /// # Errors
-/// [`PolicyError::Rules`] with all problems; examples are checked only if there is no other problem.
+/// [`PolicyError::Rules`] with all problems; examples are checked if there is no other problem.
 fn compile(located: Vec<LocatedRule>) -> Result<Policy, PolicyError> {
     let mut problems = Problems::default();
     let mut ids = BTreeSet::new();

@@ -8,7 +8,8 @@
 //!    rules need.
 //!
 //! A rule that is filtered out cannot match. Time is linear in any text: if the second pass finds
-//! too many beginnings of words without the words, it gives up and leaves the text to the automaton.
+//! too many beginnings of words without the words, it gives up and leaves the text to the
+//! automaton.
 
 use std::array;
 

@@ -1,8 +1,8 @@
 //! Normalised variants of a text, to find obfuscated matches.
 //!
-//! The original is always scanned too, so a rule about the obfuscation itself still matches. Case is
-//! not folded: patterns ignore it unless their rule says `exact`. A text in which nothing is encoded
-//! has no variants and costs one pass over its bytes.
+//! The original is always scanned too, so a rule about the obfuscation itself still matches. Case
+//! is not folded: patterns ignore it unless their rule says `exact`. A text in which nothing is
+//! encoded has no variants and costs one pass over its bytes.
 //!
 //! A variant is made in these steps: up to three rounds of decoding percent, HTML and backslash
 //! escapes; NFKC, without zero-width characters and stray marks, and with Cyrillic and Greek

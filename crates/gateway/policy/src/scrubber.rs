@@ -1,10 +1,10 @@
 //! Redacts personal data in a stream.
 //!
-//! A byte is held back only while it may still become part of a match: a word until its end, because
-//! it may become an e-mail address; a number until the next word shows that it has ended. White
-//! space after a word, quotes, colons, braces, line breaks and non-ASCII characters end a word, and
-//! everything before them is released at once. So each frame of an SSE stream leaves with the chunk
-//! that completes it.
+//! A byte is held back only while it may still become part of a match: a word until its end,
+//! because it may become an e-mail address; a number until the next word shows that it has ended.
+//! White space after a word, quotes, colons, braces, line breaks and non-ASCII characters end a
+//! word, and everything before them is released at once. So each frame of an SSE stream leaves with
+//! the chunk that completes it.
 //!
 //! Where a segment ends depends only on the bytes, never on the chunks, and so does the output.
 
@@ -24,17 +24,17 @@ const CONTEXT: usize = 64;
 
 /// Redacts personal data in a stream of bytes, such as the body of a response.
 ///
-/// Bytes that are not UTF-8 pass unchanged. A bare JSON number is replaced by `0`, so that JSON stays
-/// valid; anything else is replaced by [`MASK`](crate::MASK).
+/// Bytes that are not UTF-8 pass unchanged. A bare JSON number is replaced by `0`, so that JSON
+/// stays valid; anything else is replaced by [`MASK`](crate::MASK).
 ///
 /// # What is caught
 /// Values within one JSON string or one frame that match a rule with `stream: true`.
 ///
-/// Not caught: a value that is split over several frames (use a [`TextScrubber`] for the texts inside
-/// them); values with escapes (`ann\u0040example.com`) or any other obfuscation; street addresses and
-/// dates with the month in words, because ordinary words would have to be held back; a value whose
-/// name is more than 64 bytes before it; and a value across a cut in a run of numbers of more than
-/// 256 bytes.
+/// Not caught: a value that is split over several frames (use a [`TextScrubber`] for the texts
+/// inside them); values with escapes (`ann\u0040example.com`) or any other obfuscation; street
+/// addresses and dates with the month in words, because ordinary words would have to be held back;
+/// a value whose name is more than 64 bytes before it; and a value across a cut in a run of numbers
+/// of more than 256 bytes.
 #[derive(Clone, Debug)]
 pub struct Scrubber {
     policy: Arc<Policy>,
@@ -47,8 +47,8 @@ pub struct Scrubber {
 }
 
 impl Scrubber {
-    /// For bytes that may be JSON or frames of JSON: a backslash starts an escape, which is not part
-    /// of a word.
+    /// For bytes that may be JSON or frames of JSON: a backslash starts an escape, which is not
+    /// part of a word.
     pub fn new(policy: Arc<Policy>) -> Self {
         Self::with(policy, true)
     }
@@ -81,8 +81,8 @@ impl Scrubber {
         redacted.unwrap_or(segment)
     }
 
-    /// Redacts the segment that ends with this step, if any. `at` is the index of the step's byte in
-    /// the chunk.
+    /// Redacts the segment that ends with this step, if any. `at` is the index of the step's byte
+    /// in the chunk.
     fn apply(&mut self, step: Step, at: usize, window: &mut Window<'_>) {
         let Step::EndSegment { length, distance, may_match } = step else { return };
         let end = window.held + at + 1 - distance;
@@ -190,11 +190,11 @@ impl<'c> Window<'c> {
     }
 }
 
-/// Redacts personal data in a text that arrives in parts, such as the deltas of a model's answer. It
-/// also catches values that are split over several deltas.
+/// Redacts personal data in a text that arrives in parts, such as the deltas of a model's answer.
+/// It also catches values that are split over several deltas.
 ///
-/// Text that is held back is returned by a later call or by [`Self::finish`], so the last event of a
-/// stream may have to carry the rest.
+/// Text that is held back is returned by a later call or by [`Self::finish`], so the last event of
+/// a stream may have to carry the rest.
 #[derive(Clone, Debug)]
 pub struct TextScrubber(Scrubber);
 

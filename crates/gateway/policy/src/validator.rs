@@ -19,8 +19,8 @@ pub(crate) struct Validator {
     name: &'static str,
     /// Returns the range to report.
     pub(crate) check: fn(&str, Range<usize>) -> Option<Range<usize>>,
-    /// Whether it examines every part of the range. After a rejection the search continues after the
-    /// range instead of one byte further.
+    /// Whether it examines every part of the range. After a rejection the search continues after
+    /// the range instead of one byte further.
     pub(crate) exhaustive: bool,
 }
 

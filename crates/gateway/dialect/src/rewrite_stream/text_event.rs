@@ -6,8 +6,8 @@ use std::borrow::Cow;
 /// [`StreamRewriter`](crate::StreamRewriter).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextEvent<'t> {
-    /// The next part of a text. The callback returns its replacement: shorter if it holds text back,
-    /// longer if it releases text that it held back.
+    /// The next part of a text. The callback returns its replacement: shorter if it holds text
+    /// back, longer if it releases text that it held back.
     Delta {
         /// The index of the choice (OpenAI) or content block (Anthropic). Texts with different
         /// indices are independent.
@@ -15,8 +15,8 @@ pub enum TextEvent<'t> {
         /// The part.
         text: &'t str,
     },
-    /// The text ends. The callback returns the text that it still holds back; it is sent as one more
-    /// delta, before the event that ends the text.
+    /// The text ends. The callback returns the text that it still holds back; it is sent as one
+    /// more delta, before the event that ends the text.
     End {
         /// The index of the text.
         index: u64,

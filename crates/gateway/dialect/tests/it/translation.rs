@@ -1,6 +1,6 @@
-//! Requests, responses and streams in both directions against files in `tests/golden`. The files are
-//! written by hand from the public API references, so they are never refreshed from our output. JSON
-//! is compared by value, streams event by event.
+//! Requests, responses and streams in both directions against files in `tests/golden`. The files
+//! are written by hand from the public API references, so they are never refreshed from our output.
+//! JSON is compared by value, streams event by event.
 
 use std::path::PathBuf;
 

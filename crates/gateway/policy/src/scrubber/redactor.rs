@@ -14,8 +14,8 @@ pub(super) struct Redactor<'s> {
 }
 
 impl Redactor<'_> {
-    /// The segment with all personal data replaced; None if it has none. `next` is the byte after the
-    /// segment.
+    /// The segment with all personal data replaced; None if it has none. `next` is the byte after
+    /// the segment.
     pub(super) fn redact(&self, segment: &[u8], next: Option<u8>) -> Option<Vec<u8>> {
         let text = str::from_utf8(segment).ok()?;
         let mut ranges = self.find(text);

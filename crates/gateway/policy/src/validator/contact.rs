@@ -20,7 +20,8 @@ pub(super) fn email(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     (!remote && !file && !malformed).then_some(range)
 }
 
-/// Seven to fifteen digits (the maximum of ITU-T E.164), not a date and not part of a longer number.
+/// Seven to fifteen digits (the maximum of ITU-T E.164), not a date and not part of a longer
+/// number.
 pub(super) fn phone(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);

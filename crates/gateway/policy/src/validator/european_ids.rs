@@ -19,8 +19,8 @@ pub(super) fn es_dni(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     (written.chars().next_back()?.to_ascii_uppercase() == letter).then_some(range)
 }
 
-/// Sixteen characters. Odd positions count by a table of the ministry of finance (decree of 12 March
-/// 1974), even positions by value; the sum modulo 26 is the last letter.
+/// Sixteen characters. Odd positions count by a table of the ministry of finance (decree of 12
+/// March 1974), even positions by value; the sum modulo 26 is the last letter.
 pub(super) fn it_fiscal(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     const ODD: [u32; 26] = [
         1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24,

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::digits::{digits, luhn, slice};
 
-/// The first part of a run of digits that is a card number: one to five groups, a brand's prefix and
-/// length, and the Luhn check.
+/// The first part of a run of digits that is a card number: one to five groups, a brand's prefix
+/// and length, and the Luhn check.
 pub(super) fn card(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let groups = groups(text, &range);
     (0..groups.len()).find_map(|first| {
@@ -52,7 +52,8 @@ fn alone(text: &str, span: &Range<usize>) -> bool {
     !touches(before) && !touches(after) && !fraction
 }
 
-/// Prefixes and lengths of the card brands (ISO/IEC 7812 issuer ranges, as published by the brands).
+/// Prefixes and lengths of the card brands (ISO/IEC 7812 issuer ranges, as published by the
+/// brands).
 fn is_card(digits: &[u32]) -> bool {
     let prefix = |length: usize| digits.iter().take(length).fold(0, |sum, digit| sum * 10 + digit);
     let brand = matches!(
