@@ -51,7 +51,7 @@ pub struct Evasion<'p> {
     pub rule_id: &'p str,
     /// The text.
     pub text: &'p str,
-    /// Whether another rule of the same category catches it.
+    /// Whether any rule of the same category catches it.
     pub caught: bool,
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct Prefilter {
     start: Option<StateID>,
     /// For each literal: the rules of which it satisfies the first, second and third list.
     satisfied: Vec<[RuleBitSet; LISTS]>,
-    /// The rules without a first, second and third list.
+    /// For the first, second and third list: the rules without it.
     unconditional: [RuleBitSet; LISTS],
 }
 

@@ -39,7 +39,7 @@ enum SegmenterState {
     MultiByte(u8),
 }
 
-/// The state machine.
+/// Splits a stream into segments.
 #[derive(Clone, Debug)]
 pub(super) struct Segmenter {
     state: SegmenterState,
