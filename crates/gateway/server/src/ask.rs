@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Response, StatusCode, Uri, Version};
 use plimsoll_gateway_dialect::{Dialect, Translator};
-use plimsoll_gateway_policy::Reading;
+use plimsoll_gateway_policy::InputKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -108,15 +108,15 @@ async fn answer(
 }
 
 /// How a query is meant; what is of no known kind, or says nothing, does not pass.
-fn reading(ask: &Ask) -> Result<Reading, &'static str> {
+fn reading(ask: &Ask) -> Result<InputKind, &'static str> {
     if ask.query.trim().is_empty() {
         return Err("the query is empty");
     }
     let kind = ask.request_type.as_str();
     if QUERIES.contains(&kind) {
-        Ok(Reading::Query)
+        Ok(InputKind::Query)
     } else if PROMPTS.contains(&kind) {
-        Ok(Reading::Text)
+        Ok(InputKind::Text)
     } else {
         Err("the request type is unknown")
     }
@@ -147,14 +147,14 @@ async fn complete(
         return Err(Refusal::bad_gateway(format!("the provider answered {status}")));
     }
     if let Some(crossing) = question.crossing {
-        let said = crossing.answer(&body, clock::unix_ms() / 1_000);
+        let said = crossing.response(&body, clock::unix_ms() / 1_000);
         body = Bytes::from(said.map_err(|error| Refusal::bad_gateway(error.to_string()))?);
     }
     let said: Value = serde_json::from_slice(&body)
         .map_err(|_| Refusal::bad_gateway("the provider's answer is not JSON"))?;
     let text =
         said.pointer("/choices/0/message/content").and_then(Value::as_str).unwrap_or_default();
-    let judged = guard.judge(exchange, text, Reading::Text);
+    let judged = guard.judge(exchange, text, InputKind::Text);
     Ok(judged.map(std::borrow::Cow::into_owned))
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fs;
 use std::sync::{Arc, OnceLock};
 
-use plimsoll_gateway_policy::{Action, Actions, Policy, PolicyDecision, Reading};
+use plimsoll_gateway_policy::{Action, Actions, InputKind, Policy, PolicyDecision};
 
 use crate::exchange::Exchange;
 use crate::refusal::Refusal;
@@ -51,7 +51,7 @@ impl Guard {
         &self,
         exchange: &mut Exchange,
         text: &'t str,
-        reading: Reading,
+        reading: InputKind,
     ) -> Result<Cow<'t, str>, Box<Blocked>> {
         if exchange.config.faults.policy_off {
             return Ok(Cow::Borrowed(text));

@@ -15,7 +15,7 @@ use hyper::{HeaderMap, Method, Response};
 use plimsoll_gateway_dialect::{
     Dialect, DialectError, Endpoint, RequestView, Streaming, Translator,
 };
-use plimsoll_gateway_policy::Reading;
+use plimsoll_gateway_policy::InputKind;
 use plimsoll_gateway_store::CacheKey;
 
 use crate::auth::bearer;
@@ -80,7 +80,7 @@ impl From<DialectSpec> for Dialect {
 /// The dialect of a path, whose envelope the caller expects.
 pub(crate) fn dialect_of(path: &str, proxy: &Proxy) -> Dialect {
     let path = stripped(path, proxy.strip.as_deref());
-    Endpoint::of_path(path).map_or(Dialect::OpenAi, Endpoint::dialect)
+    Endpoint::from_path(path).map_or(Dialect::OpenAi, Endpoint::dialect)
 }
 
 /// Serves a request of an LLM route.
@@ -106,7 +106,7 @@ async fn take(
     expect_method(&parts.method, &Method::POST)?;
     expect_json(&parts.headers)?;
     let path = stripped(parts.uri.path(), proxy.strip.as_deref());
-    let endpoint = Endpoint::of_path(path)
+    let endpoint = Endpoint::from_path(path)
         .ok_or_else(|| Refusal::not_found(format!("`{path}` is no endpoint of an LLM")))?;
     let upstream = Dialect::from(proxy.upstream.dialect);
     if endpoint.counterpart(upstream).is_none() {
@@ -171,7 +171,7 @@ fn judge(exchange: &mut Exchange, peek: &RequestView<'_>) -> Result<Option<Vec<u
     let Some(guard) = &config.guard else { return Ok(None) };
     let mut changed = Vec::new();
     for (at, text) in peek.texts().iter().enumerate() {
-        let judged = guard.judge(exchange, text.as_str(), Reading::Text)?;
+        let judged = guard.judge(exchange, text.as_str(), InputKind::Text)?;
         if let Cow::Owned(redacted) = judged {
             changed.resize(at, None);
             changed.push(Some(redacted));

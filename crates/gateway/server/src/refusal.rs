@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 
-use plimsoll_gateway_dialect::{Dialect, Envelope, Fault, status_for};
+use plimsoll_gateway_dialect::{Dialect, ErrorBody, ErrorKind, status_for};
 
 use crate::body::Body;
 use crate::spec::EnvelopeSpec;
@@ -101,11 +101,11 @@ impl Refusal {
     }
 
     /// What a dialect calls it.
-    fn fault(&self) -> Fault {
+    fn fault(&self) -> ErrorKind {
         match self.kind {
-            "policy_blocked" => Fault::Blocked,
-            "budget_exceeded" => Fault::Quota,
-            _ => Fault::of_status(self.status.as_u16()),
+            "policy_blocked" => ErrorKind::Blocked,
+            "budget_exceeded" => ErrorKind::Quota,
+            _ => ErrorKind::from_status(self.status.as_u16()),
         }
     }
 
@@ -131,7 +131,7 @@ impl Refusal {
             Voice::Plain => (self.message.clone().into_bytes(), "text/plain; charset=utf-8"),
             Voice::Typed => (typed(self.kind, &self.message), "application/json"),
             Voice::Llm(dialect) => {
-                let envelope = Envelope::new(self.fault(), self.message.clone());
+                let envelope = ErrorBody::new(self.fault(), self.message.clone());
                 (envelope.to_bytes(dialect), "application/json")
             }
         }

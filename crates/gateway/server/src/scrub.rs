@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use plimsoll_gateway_dialect::{DeltaText, Dialect, Piece};
+use plimsoll_gateway_dialect::{Dialect, StreamRewriter, TextEvent};
 use plimsoll_gateway_policy::{Policy, Scrubber, TextScrubber};
 
 use crate::body::Broken;
@@ -45,13 +45,13 @@ impl Tap for Scrub {
 /// The texts of an LLM's stream: a number whose digits come in several events is found as well.
 pub(crate) struct ScrubDeltas {
     policy: Arc<Policy>,
-    stream: DeltaText,
+    stream: StreamRewriter,
     lanes: HashMap<u64, TextScrubber>,
 }
 
 impl ScrubDeltas {
     pub(crate) fn new(policy: Arc<Policy>, dialect: Dialect) -> Self {
-        Self { policy, stream: DeltaText::new(dialect), lanes: HashMap::new() }
+        Self { policy, stream: StreamRewriter::new(dialect), lanes: HashMap::new() }
     }
 }
 
@@ -59,14 +59,14 @@ impl ScrubDeltas {
 fn change<'t>(
     policy: &Arc<Policy>,
     lanes: &mut HashMap<u64, TextScrubber>,
-    piece: Piece<'t>,
+    piece: TextEvent<'t>,
 ) -> Cow<'t, str> {
-    let lane = piece.lane();
+    let lane = piece.index();
     match piece {
-        Piece::Delta { text, .. } => {
+        TextEvent::Delta { text, .. } => {
             lanes.entry(lane).or_insert_with(|| TextScrubber::new(Arc::clone(policy))).feed(text)
         }
-        Piece::End { .. } => lanes
+        TextEvent::End { .. } => lanes
             .remove(&lane)
             .map(|mut scrubber| Cow::Owned(scrubber.finish()))
             .unwrap_or_default(),

@@ -9,9 +9,9 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, 
 use hyper::http::response::Parts;
 use hyper::{Response, StatusCode};
 use plimsoll_gateway_dialect::{
-    Endpoint, StreamSettings, StreamTranslator, Streaming, Translator, Usage, rewrite_answer,
+    Endpoint, StreamSettings, StreamTranslator, Streaming, Translator, Usage, rewrite_response,
 };
-use plimsoll_gateway_policy::{Action, Actions, Policy, Reading};
+use plimsoll_gateway_policy::{Action, Actions, InputKind, Policy};
 
 use super::caching::{Keep, Recorder};
 use super::settle::{Bill, Meter};
@@ -167,18 +167,18 @@ async fn whole(
 ) -> Result<Ready, Refusal> {
     let (mut parts, mut body) = reply.collect(exchange).await?;
     let wanted = tab.is_some() || exchange.config.records;
-    let usage = wanted.then(|| Usage::of_body(upstream_endpoint(question), &body).ok()).flatten();
+    let usage = wanted.then(|| Usage::from_body(upstream_endpoint(question), &body).ok()).flatten();
     let usage = usage.flatten();
     bill.enter(usage);
     if let Some(tab) = tab {
         tab.settle(&exchange.config, usage, 0).await;
     }
     if let Some(crossing) = question.crossing {
-        let said = crossing.answer(&body, clock::unix_ms() / 1_000);
+        let said = crossing.response(&body, clock::unix_ms() / 1_000);
         body = Bytes::from(said.map_err(|error| wrong(&error))?);
     }
     if let Some(policy) = &exchange.config.scrub {
-        let scrubbed = rewrite_answer(question.endpoint, &body, |text| scrub(policy, text));
+        let scrubbed = rewrite_response(question.endpoint, &body, |text| scrub(policy, text));
         body = scrubbed.map_err(|error| wrong(&error))?.map_or(body, Bytes::from);
     }
     retype(&mut parts);
@@ -191,5 +191,5 @@ async fn whole(
 /// A whole text without its personal data.
 fn scrub<'t>(policy: &Policy, text: &'t str) -> Cow<'t, str> {
     const PERSONAL: Actions = Actions { pii: Action::Redact, ..Actions::all(Action::Allow) };
-    policy.scan(text, Reading::Text, &PERSONAL).text
+    policy.scan(text, InputKind::Text, &PERSONAL).text
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use bytes::Bytes;
-use plimsoll_gateway_dialect::{Ending, Endpoint, Usage, UsageObserver};
+use plimsoll_gateway_dialect::{Endpoint, StreamStatus, Usage, UsageObserver};
 use tokio::task::spawn_local;
 
 use crate::body::Broken;
@@ -64,7 +64,7 @@ impl Meter {
         let usage = self.tap.usage();
         self.bill.enter(usage);
         if let Some(tab) = self.tab.take() {
-            let (config, counted) = (Arc::clone(&self.config), self.tap.contents());
+            let (config, counted) = (Arc::clone(&self.config), self.tap.content_events());
             soon(async move { tab.settle(&config, usage, counted).await });
         }
     }
@@ -78,7 +78,7 @@ impl Tap for Meter {
 
     fn end(&mut self) -> Result<Bytes, Broken> {
         let ending = self.tap.finish();
-        self.bill.truncated.set(self.stream && ending == Ending::Truncated);
+        self.bill.truncated.set(self.stream && ending == StreamStatus::Truncated);
         self.settle();
         Ok(Bytes::new())
     }
