@@ -37,7 +37,7 @@ async fn checks(store: &Store) -> Outcome {
     let requests = NonZeroU32::new(600).ok_or("not zero")?;
     for algorithm in [Algorithm::Sliding, Algorithm::Log, Algorithm::Fixed, Algorithm::Bucket] {
         let limit = Limit::new(requests, Duration::from_secs(1), algorithm)?;
-        let charge = Charge { subject: ACME, limit: &limit };
+        let charge = Charge { key: ACME, limit: &limit };
         measured(&format!("check {}", algorithm.name()), async || {
             store.check(0, &[charge]).await?;
             Ok(())

@@ -23,6 +23,14 @@ pub enum StoreError {
         /// What the client library says of it.
         cause: String,
     },
+    /// This build has no Redis client. Remedy: build with the feature `redis`, or use the store in memory.
+    #[error(
+        "this build has no Redis client, so `{address}` cannot be used: build it with `cargo build --release --features redis`, or leave the address out to count in memory"
+    )]
+    NoRedis {
+        /// What was written.
+        address: String,
+    },
     /// Redis did not answer in time and the store is closed on loss. Remedy: answer 503; look at Redis,
     /// or choose to be open on loss.
     #[error("the shared store did not answer in time")]

@@ -13,7 +13,7 @@ pub const MAX_CHARGES: usize = 8;
 #[serde(rename_all = "lowercase")]
 pub enum Algorithm {
     /// A counter for each 1/31 of the window, of which only the oldest is weighted: 144 bytes per key. See
-    /// [`Sliding`](crate::Sliding) for how far from exact it is.
+    /// [`SlidingWindow`](crate::SlidingWindow) for how far from exact it is.
     #[default]
     Sliding,
     /// The exact log: never more than the limit in any window, 8 bytes for each admitted request.
@@ -82,7 +82,7 @@ impl Limit {
         self.algorithm
     }
 
-    /// What keeps the counts of one subject's limits apart. The number of requests is no part of it, so
+    /// What keeps the counts of one key's limits apart. The number of requests is no part of it, so
     /// that a reload that changes only the number does not forget who has used how much.
     pub(crate) fn salt(&self) -> u64 {
         self.window.wrapping_mul(4) + self.algorithm as u64
@@ -99,12 +99,12 @@ pub(crate) fn window_nanos(window: Duration) -> Result<u64, StoreError> {
 
 /// One limit that a request is checked against, and who is counted.
 ///
-/// The charges of one check must differ in subject, window or algorithm: two that agree in all three share
+/// The charges of one check must differ in key, window or algorithm: two that agree in all three share
 /// one counter, and a request would be counted twice.
 #[derive(Clone, Copy, Debug)]
 pub struct Charge<'a> {
     /// Who is counted.
-    pub subject: LimitKey<'a>,
+    pub key: LimitKey<'a>,
     /// What is allowed.
     pub limit: &'a Limit,
 }

@@ -1,9 +1,9 @@
 //! Rate limits in memory.
 
+use crate::bounded_map::BoundedMap;
 use crate::limit::{Charge, Decision, MAX_CHARGES};
-use crate::subject::{Digest, Digester};
-use crate::table::Table;
-use crate::{Meter, StoreError};
+use crate::limit_key::{Digest, KeyDigester};
+use crate::{RateCounter, StoreError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Parts with a lock each, so that workers seldom meet.
@@ -12,20 +12,20 @@ const SHARDS: usize = 64;
 /// Counts of many subjects, shared by all workers of a process.
 ///
 /// At most as many keys as it was made for: about 280 bytes each, and 8 more for each request in the window
-/// of an exact [`Log`](crate::Log). A key that exists costs no allocation, but that the exact log doubles
+/// of an exact [`SlidingLog`](crate::SlidingLog). A key that exists costs no allocation, but that the exact log doubles
 /// its room while it grows to the limit. See [`new`](Self::new) for what happens when there are more keys.
 #[derive(Debug)]
 pub struct Limiter {
-    digester: Digester,
+    digester: KeyDigester,
     shards: Box<[Shard]>,
 }
 
 /// On cache lines of its own: neighbours do not slow each other down.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Shard(Mutex<Table<Meter>>);
+struct Shard(Mutex<BoundedMap<RateCounter>>);
 
-type Guard<'a> = MutexGuard<'a, Table<Meter>>;
+type Guard<'a> = MutexGuard<'a, BoundedMap<RateCounter>>;
 
 /// Where one charge is counted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,8 +42,8 @@ impl Limiter {
     /// wash out those that have used up much.
     pub fn new(keys: usize) -> Self {
         let room = keys.div_ceil(SHARDS);
-        let shards = (0..SHARDS).map(|_| Shard(Mutex::new(Table::new(room)))).collect();
-        Self { digester: Digester::default(), shards }
+        let shards = (0..SHARDS).map(|_| Shard(Mutex::new(BoundedMap::new(room)))).collect();
+        Self { digester: KeyDigester::default(), shards }
     }
 
     /// Keys held now.
@@ -75,7 +75,7 @@ impl Limiter {
     }
 
     fn place(&self, charge: &Charge<'_>) -> Place {
-        let digest = self.digester.digest(charge.subject, charge.limit.salt());
+        let digest = self.digester.digest(charge.key, charge.limit.salt());
         Place { digest, shard: digest.shard(SHARDS) }
     }
 }
@@ -88,9 +88,10 @@ fn lock(shard: &Shard) -> Guard<'_> {
 fn peek(locked: &mut Locked<'_>, now: u64, charges: &[Charge<'_>], places: &[Place]) -> Decision {
     let mut spokesman: Option<Decision> = None;
     for (at, (charge, place)) in charges.iter().zip(places).enumerate() {
-        let known = locked.table(place.shard).and_then(|table| table.find(place.digest));
+        let known =
+            locked.bounded_map(place.shard).and_then(|bounded_map| bounded_map.find(place.digest));
         let decision = known.map_or_else(
-            || Meter::new(charge.limit.algorithm()).peek(charge.limit, now),
+            || RateCounter::new(charge.limit.algorithm()).peek(charge.limit, now),
             |slot| slot.value.peek(charge.limit, now),
         );
         if spokesman.is_none_or(|other| decision.outweighs(&other)) {
@@ -102,8 +103,9 @@ fn peek(locked: &mut Locked<'_>, now: u64, charges: &[Charge<'_>], places: &[Pla
 
 fn count(locked: &mut Locked<'_>, now: u64, charges: &[Charge<'_>], places: &[Place]) {
     for (charge, place) in charges.iter().zip(places) {
-        let Some(table) = locked.table(place.shard) else { continue };
-        let slot = table.slot(place.digest, now, || Meter::new(charge.limit.algorithm()));
+        let Some(bounded_map) = locked.bounded_map(place.shard) else { continue };
+        let slot =
+            bounded_map.slot(place.digest, now, || RateCounter::new(charge.limit.algorithm()));
         let told = slot.value.check(charge.limit, now);
         let reset = u64::try_from(told.reset.as_nanos()).unwrap_or(u64::MAX);
         slot.idle_from = now.saturating_add(reset);
@@ -134,7 +136,7 @@ impl<'a> Locked<'a> {
         Self { shards, guards }
     }
 
-    fn table(&mut self, shard: usize) -> Option<&mut Table<Meter>> {
+    fn bounded_map(&mut self, shard: usize) -> Option<&mut BoundedMap<RateCounter>> {
         // The first of equal numbers holds the lock.
         let at = self.shards.iter().position(|&held| held == shard)?;
         self.guards[at].as_deref_mut()

@@ -1,4 +1,4 @@
-//! A connection that mends itself.
+//! A connection that reconnects by itself.
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, RedisError, RedisResult};
@@ -17,7 +17,7 @@ const QUEUE: usize = 1_024;
 /// of the worker's runtime connects again. The library's own manager is not used because its callers wait
 /// for the reconnection.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct ReconnectingClient {
     client: Client,
     timeout: Duration,
     state: Mutex<State>,
@@ -30,15 +30,15 @@ struct State {
     generation: u64,
 }
 
-impl Link {
+impl ReconnectingClient {
     /// Tries once, and goes on in the background if there is no answer.
     pub(super) async fn open(client: Client, timeout: Duration) -> Arc<Self> {
-        let link = Arc::new(Self { client, timeout, state: Mutex::default() });
-        match connect(&link.client, timeout).await {
-            Some(connection) => link.connected(connection),
-            None => link.mend(),
+        let client = Arc::new(Self { client, timeout, state: Mutex::default() });
+        match connect(&client.client, timeout).await {
+            Some(connection) => client.connected(connection),
+            None => client.reconnect(),
         }
-        link
+        client
     }
 
     /// Runs an operation within the time allowed; none if there was no answer.
@@ -76,23 +76,23 @@ impl Link {
         let mut state = self.state();
         if state.generation == generation && state.connection.take().is_some() {
             drop(state);
-            self.mend();
+            self.reconnect();
         }
     }
 
-    /// Connects again in the background, until it succeeds or nobody holds the link.
-    fn mend(self: &Arc<Self>) {
-        let link = Arc::downgrade(self);
-        tokio::spawn(mend(link, self.client.clone(), self.timeout));
+    /// Connects again in the background, until it succeeds or nobody holds the client.
+    fn reconnect(self: &Arc<Self>) {
+        let waiting = Arc::downgrade(self);
+        tokio::spawn(reconnect(waiting, self.client.clone(), self.timeout));
     }
 }
 
-async fn mend(link: Weak<Link>, client: Client, timeout: Duration) {
+async fn reconnect(waiting: Weak<ReconnectingClient>, client: Client, timeout: Duration) {
     let mut pause = FIRST_PAUSE;
-    while link.strong_count() > 0 {
+    while waiting.strong_count() > 0 {
         if let Some(connection) = connect(&client, timeout).await {
-            if let Some(link) = link.upgrade() {
-                link.connected(connection);
+            if let Some(waiting) = waiting.upgrade() {
+                waiting.connected(connection);
             }
             return;
         }

@@ -5,12 +5,12 @@ use crate::{Decision, Limit};
 
 /// Windows are aligned to the start of the clock: the n-th is `[n·W, (n+1)·W)`.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Fixed {
+pub struct FixedWindow {
     window: u64,
     count: u32,
 }
 
-impl Fixed {
+impl FixedWindow {
     fn aged(self, limit: &Limit, now: u64) -> Self {
         let window = now / limit.window_nanos();
         if window > self.window { Self { window, count: 0 } } else { self }

@@ -1,8 +1,8 @@
 //! The store in the memory of one process.
 
-use crate::flight::Flights;
-use crate::ledger::Ledger;
-use crate::shelf::Shelf;
+use crate::budget_table::BudgetTable;
+use crate::lru_cache::ByteLru;
+use crate::single_flight::SingleFlight;
 use crate::{Answer, Budget, BudgetState, CacheCounts, CacheKey, Charge, Decision, Limiter};
 use crate::{LimitKey, StoreError};
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How much an embedded store may hold.
+/// How much an memory store may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sizes {
@@ -34,10 +34,10 @@ impl Default for Sizes {
 #[derive(Debug)]
 pub struct MemoryStore {
     limiter: Limiter,
-    pub(crate) ledger: Ledger,
-    pub(crate) answers: Shelf<Arc<Answer>>,
-    values: Shelf<Bytes>,
-    pub(crate) flights: Arc<Flights>,
+    pub(crate) budgets: BudgetTable,
+    pub(crate) answers: ByteLru<Arc<Answer>>,
+    values: ByteLru<Bytes>,
+    pub(crate) single_flight: Arc<SingleFlight>,
 }
 
 impl MemoryStore {
@@ -45,10 +45,10 @@ impl MemoryStore {
     pub fn new(sizes: Sizes) -> Self {
         Self {
             limiter: Limiter::new(sizes.keys),
-            ledger: Ledger::new(sizes.tenants),
-            answers: Shelf::new(sizes.cache_bytes),
-            values: Shelf::new(sizes.value_bytes),
-            flights: Flights::new(),
+            budgets: BudgetTable::new(sizes.tenants),
+            answers: ByteLru::new(sizes.cache_bytes),
+            values: ByteLru::new(sizes.value_bytes),
+            single_flight: SingleFlight::new(),
         }
     }
 
@@ -66,14 +66,14 @@ impl MemoryStore {
     }
 
     /// What a budget looks like now.
-    pub fn budget(&self, now: u64, subject: LimitKey<'_>, budget: &Budget) -> BudgetState {
-        self.ledger.state(now, subject, budget)
+    pub fn budget(&self, now: u64, key: LimitKey<'_>, budget: &Budget) -> BudgetState {
+        self.budgets.state(now, key, budget)
     }
 
     /// A cached answer, if there is one that is not too old; counted as hit or miss.
     pub fn cached(&self, now: u64, key: &CacheKey) -> Option<Arc<Answer>> {
         let found = self.answers.find(key, now);
-        self.answers.tally.looked_up(found.is_some());
+        self.answers.counters.looked_up(found.is_some());
         found
     }
 
@@ -84,7 +84,7 @@ impl MemoryStore {
 
     /// Counts of the cache of answers.
     pub fn cache_counts(&self) -> CacheCounts {
-        self.answers.tally.counts()
+        self.answers.counters.counts()
     }
 
     pub(crate) fn keep(&self, now: u64, key: CacheKey, answer: Arc<Answer>, ttl: Duration) {

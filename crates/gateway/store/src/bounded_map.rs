@@ -1,10 +1,10 @@
-//! A table of counts that never holds more keys than it was given room for.
+//! A map of counts that never holds more keys than it was given room for.
 
-use crate::subject::{AsIs, Digest};
+use crate::limit_key::{Digest, IdentityHasher};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
-/// How many slots are looked at for one to give up, when the table is full.
+/// How many slots are looked at for one to give up, when the map is full.
 const LOOKED_AT: usize = 8;
 
 /// One key's count.
@@ -23,19 +23,19 @@ pub(crate) struct Slot<V> {
 /// Keys to slots; a new key takes the place of an idle one where it meets one.
 ///
 /// A hand goes round the slots. A new key looks at the next two, and takes over one that is idle; so a
-/// table grows with the keys in use and not with all ever seen. When all room is taken, the least used of
+/// map grows with the keys in use and not with all ever seen. When all room is taken, the least used of
 /// the next eight gives way: a flood of new keys, with one request each, drives out its own and not those
 /// that have used up much. It costs a few slots each time and never a sweep.
 #[derive(Debug)]
-pub(crate) struct Table<V> {
-    index: HashMap<Digest, usize, BuildHasherDefault<AsIs>>,
+pub(crate) struct BoundedMap<V> {
+    index: HashMap<Digest, usize, BuildHasherDefault<IdentityHasher>>,
     slots: Vec<Slot<V>>,
     room: usize,
     hand: usize,
     epochs: u64,
 }
 
-impl<V> Table<V> {
+impl<V> BoundedMap<V> {
     /// For at most `room` keys, at least one.
     pub(crate) fn new(room: usize) -> Self {
         Self { index: HashMap::default(), slots: Vec::new(), room: room.max(1), hand: 0, epochs: 0 }

@@ -23,14 +23,14 @@ pub struct CacheCounts {
 
 /// The counters behind [`CacheCounts`].
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct CacheCounters {
     hits: AtomicU64,
     misses: AtomicU64,
     evictions: AtomicU64,
     oversize: AtomicU64,
 }
 
-impl Tally {
+impl CacheCounters {
     pub(crate) fn looked_up(&self, found: bool) {
         let counter = if found { &self.hits } else { &self.misses };
         counter.fetch_add(1, Relaxed);
@@ -51,10 +51,10 @@ impl Tally {
 /// A value of more than a sixteenth of all bytes is not kept. Values that are too old go when they are asked
 /// for or when room is needed, not before.
 #[derive(Debug)]
-pub(crate) struct Shelf<V> {
+pub(crate) struct ByteLru<V> {
     hasher: RandomState,
     shards: Box<[Mutex<Shard<V>>]>,
-    pub(crate) tally: Tally,
+    pub(crate) counters: CacheCounters,
 }
 
 #[derive(Debug)]
@@ -71,18 +71,18 @@ struct Entry<V> {
     expires: u64,
 }
 
-impl<V: Clone> Shelf<V> {
+impl<V: Clone> ByteLru<V> {
     pub(crate) fn new(bytes: usize) -> Self {
         let shard = || Shard { entries: LruCache::unbounded(), bytes: 0, room: bytes / SHARDS };
         Self {
             hasher: RandomState::new(),
             shards: (0..SHARDS).map(|_| Mutex::new(shard())).collect(),
-            tally: Tally::default(),
+            counters: CacheCounters::default(),
         }
     }
 
     fn shard(&self, key: &CacheKey) -> &Mutex<Shard<V>> {
-        // The table inside hashes with keys of its own, so that this does not thin it out.
+        // The map inside hashes with keys of its own, so that this does not thin it out.
         let at = self.hasher.hash_one(key) % self.shards.len() as u64;
         &self.shards[usize::try_from(at).unwrap_or(0)]
     }
@@ -103,12 +103,12 @@ impl<V: Clone> Shelf<V> {
         let mut shard = self.shard(&key).lock().unwrap_or_else(PoisonError::into_inner);
         shard.remove(&key);
         if weight > shard.room {
-            self.tally.oversize.fetch_add(1, Relaxed);
+            self.counters.oversize.fetch_add(1, Relaxed);
             return;
         }
         shard.bytes += weight;
         shard.entries.put(key, Entry { value, weight, expires });
-        self.tally.evictions.fetch_add(shard.shrink(), Relaxed);
+        self.counters.evictions.fetch_add(shard.shrink(), Relaxed);
     }
 
     /// Bytes and values held now.
@@ -129,13 +129,13 @@ impl<V> Shard<V> {
 
     /// Throws out the least recently used until all fits; how many.
     fn shrink(&mut self) -> u64 {
-        let mut thrown_out = 0;
+        let mut evicted = 0;
         while self.bytes > self.room {
             let Some((_, old)) = self.entries.pop_lru() else { break };
             self.bytes -= old.weight;
-            thrown_out += 1;
+            evicted += 1;
         }
-        thrown_out
+        evicted
     }
 }
 
@@ -151,48 +151,49 @@ mod tests {
 
     #[test]
     fn never_holds_more_bytes_than_it_has_room_for() {
-        let shelf = Shelf::new(16 * 1_000);
+        let lru_cache = ByteLru::new(16 * 1_000);
         for number in 0..10_000 {
-            shelf.keep(key(number), number, 100, u64::MAX);
-            assert!(shelf.held().0 <= 16_000);
+            lru_cache.keep(key(number), number, 100, u64::MAX);
+            assert!(lru_cache.held().0 <= 16_000);
         }
-        assert_eq!(shelf.held(), (16_000, 160), "every shard is full");
-        assert_eq!(shelf.tally.counts().evictions, 10_000 - 160);
+        assert_eq!(lru_cache.held(), (16_000, 160), "every shard is full");
+        assert_eq!(lru_cache.counters.counts().evictions, 10_000 - 160);
     }
 
     #[test]
     fn the_least_recently_used_goes_first() {
-        let shelf = Shelf::new(16 * 1_000);
-        let home = |number: &u32| std::ptr::eq(shelf.shard(&key(*number)), shelf.shard(&key(0)));
+        let lru_cache = ByteLru::new(16 * 1_000);
+        let home =
+            |number: &u32| std::ptr::eq(lru_cache.shard(&key(*number)), lru_cache.shard(&key(0)));
         let same: Vec<u32> = (0..1_000).filter(home).take(11).collect();
         let (last, first_ten) = same.split_last().unwrap();
         for &number in first_ten {
-            shelf.keep(key(number), number, 100, u64::MAX);
+            lru_cache.keep(key(number), number, 100, u64::MAX);
         }
-        assert_eq!(shelf.find(&key(first_ten[0]), 0), Some(first_ten[0]), "used: goes last");
-        shelf.keep(key(*last), *last, 100, u64::MAX);
-        assert_eq!(shelf.find(&key(first_ten[0]), 0), Some(first_ten[0]));
-        assert_eq!(shelf.find(&key(first_ten[1]), 0), None, "the oldest that was not used");
-        assert_eq!(shelf.find(&key(*last), 0), Some(*last));
+        assert_eq!(lru_cache.find(&key(first_ten[0]), 0), Some(first_ten[0]), "used: goes last");
+        lru_cache.keep(key(*last), *last, 100, u64::MAX);
+        assert_eq!(lru_cache.find(&key(first_ten[0]), 0), Some(first_ten[0]));
+        assert_eq!(lru_cache.find(&key(first_ten[1]), 0), None, "the oldest that was not used");
+        assert_eq!(lru_cache.find(&key(*last), 0), Some(*last));
     }
 
     #[test]
     fn too_old_is_not_found_and_gives_its_bytes_back() {
-        let shelf = Shelf::new(16_000);
-        shelf.keep(key(1), 1, 100, 50);
-        assert_eq!(shelf.find(&key(1), 49), Some(1));
-        assert_eq!(shelf.find(&key(1), 50), None);
-        assert_eq!(shelf.held(), (0, 0));
+        let lru_cache = ByteLru::new(16_000);
+        lru_cache.keep(key(1), 1, 100, 50);
+        assert_eq!(lru_cache.find(&key(1), 49), Some(1));
+        assert_eq!(lru_cache.find(&key(1), 50), None);
+        assert_eq!(lru_cache.held(), (0, 0));
     }
 
     #[test]
     fn replaced_values_are_counted_once_and_large_ones_not_kept() {
-        let shelf = Shelf::new(16_000);
-        shelf.keep(key(1), 1, 100, 50);
-        shelf.keep(key(1), 2, 300, 50);
-        assert_eq!(shelf.held(), (300, 1));
-        shelf.keep(key(2), 3, 1_001, 50);
-        assert_eq!(shelf.held(), (300, 1));
-        assert_eq!(shelf.tally.counts().oversize, 1);
+        let lru_cache = ByteLru::new(16_000);
+        lru_cache.keep(key(1), 1, 100, 50);
+        lru_cache.keep(key(1), 2, 300, 50);
+        assert_eq!(lru_cache.held(), (300, 1));
+        lru_cache.keep(key(2), 3, 1_001, 50);
+        assert_eq!(lru_cache.held(), (300, 1));
+        assert_eq!(lru_cache.counters.counts().oversize, 1);
     }
 }

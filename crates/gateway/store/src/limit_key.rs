@@ -1,10 +1,10 @@
-//! Who is counted, and the short form in which the embedded store remembers it.
+//! Who is counted, and the short form in which the memory store remembers it.
 
 use std::hash::{BuildHasher as _, Hash, Hasher, RandomState};
 
 /// Who is counted: a kind and a name, `tenant` and `acme`, `global` and nothing.
 ///
-/// Redis stores the names as they are; the embedded store remembers digests only.
+/// Redis stores the names as they are; the memory store remembers digests only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LimitKey<'a> {
     /// The kind of the name: what is a tenant and what is an address never meet.
@@ -14,13 +14,13 @@ pub struct LimitKey<'a> {
 }
 
 impl<'a> LimitKey<'a> {
-    /// A subject of a scope.
+    /// A key of a scope.
     pub const fn new(scope: &'a str, name: &'a str) -> Self {
         Self { scope, name }
     }
 }
 
-/// 128 bits that stand for a subject, so that a name of kilobytes costs no more than a short one.
+/// 128 bits that stand for a key, so that a name of kilobytes costs no more than a short one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Digest {
     low: u64,
@@ -42,32 +42,32 @@ impl Hash for Digest {
 
 /// Makes digests with two keys drawn at the start: nobody outside can choose names that collide.
 #[derive(Debug, Default)]
-pub(crate) struct Digester {
+pub(crate) struct KeyDigester {
     low: RandomState,
     high: RandomState,
 }
 
-impl Digester {
-    /// The digest of a subject; `salt` keeps apart what one subject is counted for.
-    pub(crate) fn digest(&self, subject: LimitKey<'_>, salt: u64) -> Digest {
-        Digest { low: half(&self.low, subject, salt), high: half(&self.high, subject, salt) }
+impl KeyDigester {
+    /// The digest of a key; `salt` keeps apart what one key is counted for.
+    pub(crate) fn digest(&self, key: LimitKey<'_>, salt: u64) -> Digest {
+        Digest { low: half(&self.low, key, salt), high: half(&self.high, key, salt) }
     }
 }
 
-fn half(keys: &RandomState, subject: LimitKey<'_>, salt: u64) -> u64 {
+fn half(keys: &RandomState, key: LimitKey<'_>, salt: u64) -> u64 {
     let mut hasher = keys.build_hasher();
     // The lengths come first: ("a", "bc") and ("ab", "c") are different subjects.
-    hasher.write_u64(salt ^ (subject.scope.len() as u64).rotate_left(48));
-    hasher.write(subject.scope.as_bytes());
-    hasher.write(subject.name.as_bytes());
+    hasher.write_u64(salt ^ (key.scope.len() as u64).rotate_left(48));
+    hasher.write(key.scope.as_bytes());
+    hasher.write(key.name.as_bytes());
     hasher.finish()
 }
 
 /// The hash of what is a hash already.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct AsIs(u64);
+pub(crate) struct IdentityHasher(u64);
 
-impl Hasher for AsIs {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn scope_name_and_salt_are_kept_apart() {
-        let digester = Digester::default();
+        let digester = KeyDigester::default();
         let digest = |scope, name, salt| digester.digest(LimitKey::new(scope, name), salt);
         let all = [
             digest("a", "bc", 0),

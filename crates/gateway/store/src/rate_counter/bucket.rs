@@ -8,12 +8,12 @@ use crate::{Decision, Limit};
 /// In units of 1/W of a token everything is a whole number: a request takes W, a nanosecond gives back
 /// `limit`, and the bucket is empty at a debt of `limit · W`. Nothing is rounded, so that no rate drifts.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Bucket {
+pub struct TokenBucket {
     debt: u128,
     at: u64,
 }
 
-impl Bucket {
+impl TokenBucket {
     fn aged(self, limit: &Limit, now: u64) -> Self {
         let given = u128::from(now.saturating_sub(self.at)) * u128::from(limit.requests());
         Self { debt: self.debt.saturating_sub(given), at: now.max(self.at) }

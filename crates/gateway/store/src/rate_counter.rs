@@ -8,55 +8,55 @@ mod fixed;
 mod log;
 mod sliding;
 
-pub use bucket::Bucket;
-pub use fixed::Fixed;
-pub use log::Log;
-pub use sliding::Sliding;
+pub use bucket::TokenBucket;
+pub use fixed::FixedWindow;
+pub use log::SlidingLog;
+pub use sliding::SlidingWindow;
 
 use crate::{Algorithm, Decision, Limit};
 use std::time::Duration;
 
-/// The count of one subject for one limit.
+/// The count of one key for one limit.
 #[derive(Clone, Debug)]
-pub enum Meter {
+pub enum RateCounter {
     /// See [`Algorithm::Sliding`].
-    Sliding(Sliding),
+    SlidingWindow(SlidingWindow),
     /// See [`Algorithm::Log`].
-    Log(Log),
+    SlidingLog(SlidingLog),
     /// See [`Algorithm::Fixed`].
-    Fixed(Fixed),
+    FixedWindow(FixedWindow),
     /// See [`Algorithm::Bucket`].
-    Bucket(Bucket),
+    TokenBucket(TokenBucket),
 }
 
-impl Meter {
-    /// Of a subject that was never seen.
+impl RateCounter {
+    /// Of a key that was never seen.
     pub fn new(algorithm: Algorithm) -> Self {
         match algorithm {
-            Algorithm::Sliding => Self::Sliding(Sliding::default()),
-            Algorithm::Log => Self::Log(Log::default()),
-            Algorithm::Fixed => Self::Fixed(Fixed::default()),
-            Algorithm::Bucket => Self::Bucket(Bucket::default()),
+            Algorithm::Sliding => Self::SlidingWindow(SlidingWindow::default()),
+            Algorithm::Log => Self::SlidingLog(SlidingLog::default()),
+            Algorithm::Fixed => Self::FixedWindow(FixedWindow::default()),
+            Algorithm::Bucket => Self::TokenBucket(TokenBucket::default()),
         }
     }
 
     /// What a request at this time would be told; nothing is counted.
     pub fn peek(&self, limit: &Limit, now: u64) -> Decision {
         match self {
-            Self::Sliding(meter) => meter.peek(limit, now),
-            Self::Log(meter) => meter.peek(limit, now),
-            Self::Fixed(meter) => meter.peek(limit, now),
-            Self::Bucket(meter) => meter.peek(limit, now),
+            Self::SlidingWindow(rate_counter) => rate_counter.peek(limit, now),
+            Self::SlidingLog(rate_counter) => rate_counter.peek(limit, now),
+            Self::FixedWindow(rate_counter) => rate_counter.peek(limit, now),
+            Self::TokenBucket(rate_counter) => rate_counter.peek(limit, now),
         }
     }
 
     /// Counts a request that was admitted.
     pub fn charge(&mut self, limit: &Limit, now: u64) {
         match self {
-            Self::Sliding(meter) => meter.charge(limit, now),
-            Self::Log(meter) => meter.charge(limit, now),
-            Self::Fixed(meter) => meter.charge(limit, now),
-            Self::Bucket(meter) => meter.charge(limit, now),
+            Self::SlidingWindow(rate_counter) => rate_counter.charge(limit, now),
+            Self::SlidingLog(rate_counter) => rate_counter.charge(limit, now),
+            Self::FixedWindow(rate_counter) => rate_counter.charge(limit, now),
+            Self::TokenBucket(rate_counter) => rate_counter.charge(limit, now),
         }
     }
 

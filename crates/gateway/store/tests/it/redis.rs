@@ -1,16 +1,6 @@
 //! The same against a real Redis, and what happens when it goes away.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::excessive_nesting,
-    reason = "tests may fail loudly, and start tasks in threads"
-)]
 
-#[expect(dead_code, reason = "the unit tests of the script use more of it")]
-mod server;
-mod shared;
-
+use crate::{redis_server, support};
 use plimsoll_gateway_store::{
     Algorithm, Backend, Charge, FailureMode, Limit, LimitKey, RedisSettings, Store, StoreError,
 };
@@ -18,13 +8,13 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// Long enough for a busy machine: these tests are not about time.
-fn settings(server: &server::Redis) -> RedisSettings {
+fn settings(server: &redis_server::Redis) -> RedisSettings {
     let mut settings = RedisSettings::new(server.url());
     settings.timeout = Duration::from_secs(10);
     settings
 }
 
-fn backend(server: &server::Redis) -> Backend {
+fn backend(server: &redis_server::Redis) -> Backend {
     Backend::redis(settings(server)).unwrap()
 }
 
@@ -34,20 +24,20 @@ fn limit(requests: u32, algorithm: Algorithm) -> Limit {
 }
 
 async fn admits(store: &Store, limit: &Limit) -> Result<bool, StoreError> {
-    let charge = Charge { subject: LimitKey::new("global", ""), limit };
+    let charge = Charge { key: LimitKey::new("global", ""), limit };
     store.check(0, &[charge]).await.map(|decision| decision.allowed)
 }
 
 #[test]
 fn sixty_four_connections_are_never_admitted_more_than_the_limit() {
-    let server = server::Redis::start();
+    let server = redis_server::Redis::start();
     let backend = backend(&server);
     for algorithm in [Algorithm::Sliding, Algorithm::Log, Algorithm::Fixed, Algorithm::Bucket] {
         let threads: Vec<_> = (0..64)
             .map(|_| {
                 let backend = backend.clone();
                 std::thread::spawn(move || {
-                    shared::block_on(async {
+                    support::block_on(async {
                         let (store, limit) = (backend.attach().await, limit(300, algorithm));
                         let mut admitted = 0;
                         for _ in 0..10 {
@@ -66,14 +56,14 @@ fn sixty_four_connections_are_never_admitted_more_than_the_limit() {
 
 #[test]
 fn of_several_limits_all_are_charged_or_none() {
-    let server = server::Redis::start();
-    shared::block_on(async {
+    let server = redis_server::Redis::start();
+    support::block_on(async {
         let store = backend(&server).attach().await;
         let (global, tenant) = (limit(4, Algorithm::Log), limit(3, Algorithm::Fixed));
         let check = async |name| {
             let charges = [
-                Charge { subject: LimitKey::new("global", ""), limit: &global },
-                Charge { subject: LimitKey::new("tenant", name), limit: &tenant },
+                Charge { key: LimitKey::new("global", ""), limit: &global },
+                Charge { key: LimitKey::new("tenant", name), limit: &tenant },
             ];
             let told = store.check(0, &charges).await.unwrap();
             (told.allowed, told.charge, told.limit, told.remaining)
@@ -89,29 +79,29 @@ fn of_several_limits_all_are_charged_or_none() {
 
 #[test]
 fn budgets() {
-    let server = server::Redis::start();
+    let server = redis_server::Redis::start();
     let backend = backend(&server);
-    shared::block_on(async { shared::budget_story(&backend.attach().await).await });
-    assert_eq!(shared::spend_from_threads(&backend, 40), 10_000);
+    support::block_on(async { support::budget_story(&backend.attach().await).await });
+    assert_eq!(support::spend_from_threads(&backend, 40), 10_000);
 }
 
 #[test]
 fn a_reservation_of_a_dead_gateway_ends_with_its_lease() {
-    let server = server::Redis::start();
+    let server = redis_server::Redis::start();
     let mut settings = settings(&server);
     settings.lease = Duration::from_millis(300);
     let backend = Backend::redis(settings).unwrap();
     let budget = plimsoll_gateway_store::Budget::new(100, Duration::from_hours(24 * 300)).unwrap();
-    let subject = LimitKey::new("tenant", "dead");
+    let key = LimitKey::new("tenant", "dead");
     // The runtime ends with the reservation: nobody is there to release it.
-    let held = shared::block_on(async {
-        backend.attach().await.reserve(0, subject, &budget, 100).await.unwrap()
+    let held = support::block_on(async {
+        backend.attach().await.reserve(0, key, &budget, 100).await.unwrap()
     });
     drop(held);
-    shared::block_on(async {
+    support::block_on(async {
         let store = backend.attach().await;
         for _ in 0..500 {
-            if store.budget(0, subject, &budget).await.unwrap().reserved == 0 {
+            if store.budget(0, key, &budget).await.unwrap().reserved == 0 {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -122,13 +112,13 @@ fn a_reservation_of_a_dead_gateway_ends_with_its_lease() {
 
 #[test]
 fn answers_single_flight_and_values() {
-    let server = server::Redis::start();
+    let server = redis_server::Redis::start();
     let backend = backend(&server);
-    shared::one_leader(&backend);
-    shared::succession(&backend);
-    shared::alone(&backend);
-    shared::block_on(async {
-        let (store, key) = (backend.attach().await, shared::key(1));
+    support::one_leader(&backend);
+    support::succession(&backend);
+    support::alone(&backend);
+    support::block_on(async {
+        let (store, key) = (backend.attach().await, support::key(1));
         assert_eq!(store.value(0, &key).await.unwrap(), None);
         store.put_value(0, key, "session".into(), Duration::from_mins(1)).await.unwrap();
         assert_eq!(store.value(0, &key).await.unwrap().unwrap(), "session");
@@ -138,9 +128,9 @@ fn answers_single_flight_and_values() {
 
 #[test]
 fn a_server_that_forgot_the_scripts_is_told_again() {
-    let server = server::Redis::start();
+    let server = redis_server::Redis::start();
     let backend = backend(&server);
-    shared::block_on(async {
+    support::block_on(async {
         let (store, limit) = (backend.attach().await, limit(2, Algorithm::Sliding));
         assert!(admits(&store, &limit).await.unwrap());
         assert_eq!(server.cli(&["SCRIPT", "FLUSH"]).trim(), "OK");
@@ -152,12 +142,12 @@ fn a_server_that_forgot_the_scripts_is_told_again() {
 
 #[test]
 fn lost_and_found_again_open_and_closed() {
-    let mut server = server::Redis::start();
+    let mut server = redis_server::Redis::start();
     let open = backend(&server);
     let closed =
         Backend::redis(RedisSettings { on_loss: FailureMode::Closed, ..settings(&server) })
             .unwrap();
-    shared::block_on(async {
+    support::block_on(async {
         let limit = limit(3, Algorithm::Log);
         let (free, strict) = (open.attach().await, closed.attach().await);
         for _ in 0..3 {

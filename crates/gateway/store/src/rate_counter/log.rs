@@ -8,12 +8,12 @@ use std::collections::VecDeque;
 ///
 /// Costs 8 bytes for each request admitted within the window; nothing for those refused.
 #[derive(Clone, Debug, Default)]
-pub struct Log {
+pub struct SlidingLog {
     /// In ascending order.
     times: VecDeque<u64>,
 }
 
-impl Log {
+impl SlidingLog {
     /// What a request would be told.
     pub fn peek(&self, limit: &Limit, now: u64) -> Decision {
         let now = self.now(now);

@@ -1,8 +1,7 @@
 //! The limiter against models that share nothing with it, in memory.
-#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 use plimsoll_gateway_store::{
-    Algorithm, Charge, Limit, LimitKey, Limiter, MemoryStore, Meter, Sizes,
+    Algorithm, Charge, Limit, LimitKey, Limiter, MemoryStore, RateCounter, Sizes,
 };
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -80,8 +79,8 @@ fn model(times: &[u64], requests: usize, window: u64) -> Vec<bool> {
 }
 
 fn decisions(times: &[u64], limit: &Limit) -> Vec<bool> {
-    let mut meter = Meter::new(limit.algorithm());
-    times.iter().map(|&now| meter.check(limit, now).allowed).collect()
+    let mut rate_counter = RateCounter::new(limit.algorithm());
+    times.iter().map(|&now| rate_counter.check(limit, now).allowed).collect()
 }
 
 fn count(decisions: &[bool]) -> f64 {
@@ -147,7 +146,7 @@ fn sliding_never_admits_more_than_the_limit_in_thirty_of_its_thirty_one_slices()
     }
 }
 
-/// What the documentation of `Sliding` admits to, so that nobody believes more of it: a whole limit at the
+/// What the documentation of `SlidingWindow` admits to, so that nobody believes more of it: a whole limit at the
 /// end of a slice, and another while that slice leaves.
 #[test]
 fn sliding_lets_a_hostile_client_near_twice_the_limit_once_but_not_over_time() {
@@ -206,20 +205,27 @@ fn the_bucket_admits_what_its_envelope_allows() {
 fn after_the_wait_that_was_told_a_request_is_admitted_and_not_before() {
     for algorithm in [Algorithm::Sliding, Algorithm::Log, Algorithm::Fixed, Algorithm::Bucket] {
         let limit = limit(13, Duration::from_millis(1_700), algorithm);
-        let mut meter = Meter::new(algorithm);
+        let mut rate_counter = RateCounter::new(algorithm);
         let mut refusals = 0;
         for now in poisson(1_200.0, 3_000, 11) {
-            let told = meter.check(&limit, now);
+            let told = rate_counter.check(&limit, now);
             if told.allowed {
                 continue;
             }
             refusals += 1;
             let wait = u64::try_from(told.retry_after.as_nanos()).unwrap();
             assert!(wait > 0, "{algorithm:?}");
-            assert!(meter.peek(&limit, now + wait).allowed, "{algorithm:?} after {wait}");
-            assert!(!meter.peek(&limit, now + wait - 1).allowed, "{algorithm:?} before {wait}");
+            assert!(rate_counter.peek(&limit, now + wait).allowed, "{algorithm:?} after {wait}");
+            assert!(
+                !rate_counter.peek(&limit, now + wait - 1).allowed,
+                "{algorithm:?} before {wait}"
+            );
             let reset = u64::try_from(told.reset.as_nanos()).unwrap();
-            assert_eq!(meter.peek(&limit, now + reset).remaining, 12, "{algorithm:?} is all free");
+            assert_eq!(
+                rate_counter.peek(&limit, now + reset).remaining,
+                12,
+                "{algorithm:?} is all free"
+            );
         }
         assert!(refusals > 100, "{algorithm:?}: {refusals}");
     }
@@ -234,8 +240,8 @@ fn of_several_limits_all_are_charged_or_none() {
     );
     let check = |name| {
         let charges = [
-            Charge { subject: LimitKey::new("global", ""), limit: &global },
-            Charge { subject: LimitKey::new("tenant", name), limit: &tenant },
+            Charge { key: LimitKey::new("global", ""), limit: &global },
+            Charge { key: LimitKey::new("tenant", name), limit: &tenant },
         ];
         limiter.check(SECOND, &charges).unwrap()
     };
@@ -268,8 +274,8 @@ fn sixty_four_threads_are_never_admitted_more_than_the_limit() {
                     let own = limit(400, Duration::from_hours(1), algorithm);
                     let name = ["a", "b", "c", "d"][thread % 4];
                     let charges = [
-                        Charge { subject: LimitKey::new("tenant", name), limit: &own },
-                        Charge { subject: LimitKey::new("global", ""), limit: &global },
+                        Charge { key: LimitKey::new("tenant", name), limit: &own },
+                        Charge { key: LimitKey::new("global", ""), limit: &global },
                     ];
                     (0..500).filter(|_| store.check(SECOND, &charges).unwrap().allowed).count()
                 })
@@ -285,7 +291,7 @@ fn a_flood_of_keys_stays_within_the_bound_and_spares_the_heavy_user() {
     let limiter = Limiter::new(6_400);
     let limit = limit(100, Duration::from_mins(1), Algorithm::Sliding);
     let check = |now, name: &str| {
-        let charge = Charge { subject: LimitKey::new("address", name), limit: &limit };
+        let charge = Charge { key: LimitKey::new("address", name), limit: &limit };
         limiter.check(now, &[charge]).unwrap().allowed
     };
     assert_eq!((0..150).filter(|_| check(SECOND, "heavy")).count(), 100);
@@ -303,7 +309,7 @@ fn idle_keys_make_room_so_that_a_steady_turnover_does_not_fill_the_table() {
     // A hundred new keys a millisecond, each idle after a second at most: about 1,000 are in use.
     for number in 0..60_000_u64 {
         let name = number.to_string();
-        let charge = Charge { subject: LimitKey::new("address", &name), limit: &limit };
+        let charge = Charge { key: LimitKey::new("address", &name), limit: &limit };
         limiter.check(number * SECOND / 1_000, &[charge]).unwrap();
     }
     assert!(limiter.keys() < 8_000, "{} keys", limiter.keys());

@@ -25,8 +25,8 @@ pub(crate) fn answer() -> Answer {
 }
 
 async fn reserve(store: &Store, budget: &Budget, estimate: u64) -> Option<Reservation> {
-    let subject = LimitKey::new("tenant", "story");
-    match store.reserve(1, subject, budget, estimate).await.unwrap() {
+    let key = LimitKey::new("tenant", "story");
+    match store.reserve(1, key, budget, estimate).await.unwrap() {
         Grant::Reserved(reservation) => Some(reservation),
         Grant::Refused(_) => None,
     }
@@ -69,7 +69,7 @@ async fn released(store: &Store, budget: &Budget) {
 /// What 64 threads spend of 10,000 that all settle at their estimate of 7 or 13, or let go.
 pub(crate) fn spend_from_threads(backend: &Backend, each: u64) -> u64 {
     let budget = Budget::new(10_000, Duration::from_hours(24 * 300)).unwrap();
-    let subject = LimitKey::new("tenant", "crowd");
+    let key = LimitKey::new("tenant", "crowd");
     let threads: Vec<_> = (0..64_u64)
         .map(|thread| {
             let backend = backend.clone();
@@ -78,7 +78,7 @@ pub(crate) fn spend_from_threads(backend: &Backend, each: u64) -> u64 {
                     let store = backend.attach().await;
                     for step in 0..each {
                         let amount = [7, 13, 1][usize::try_from((thread + step) % 3).unwrap()];
-                        let grant = store.reserve(1, subject, &budget, amount).await.unwrap();
+                        let grant = store.reserve(1, key, &budget, amount).await.unwrap();
                         if let Grant::Reserved(held) = grant {
                             let state = *held.state();
                             assert!(state.spent + state.reserved <= 10_000, "{state:?}");
@@ -92,8 +92,7 @@ pub(crate) fn spend_from_threads(backend: &Backend, each: u64) -> u64 {
     for thread in threads {
         thread.join().unwrap();
     }
-    let state =
-        block_on(async { backend.attach().await.budget(1, subject, &budget).await.unwrap() });
+    let state = block_on(async { backend.attach().await.budget(1, key, &budget).await.unwrap() });
     assert_eq!(state.reserved, 0);
     state.spent
 }
@@ -128,7 +127,7 @@ pub(crate) fn one_leader(backend: &Backend) {
         }
         assert_eq!(leaders.load(SeqCst), 1, "round {round}");
     }
-    assert_eq!(backend.flights(), 0);
+    assert_eq!(backend.fetches(), 0);
 }
 
 async fn obtain(store: Store, round: u8, leaders: Arc<AtomicUsize>) -> Arc<Answer> {
@@ -193,7 +192,7 @@ pub(crate) fn alone(backend: &Backend) {
         let store = backend.attach().await;
         let Lookup::Lead(lead) = store.lookup(1, key(201)).await else { panic!("nobody leads") };
         drop(lead);
-        assert_eq!(backend.flights(), 0);
+        assert_eq!(backend.fetches(), 0);
         let Lookup::Lead(lead) = store.lookup(1, key(201)).await else { panic!("nobody leads") };
         let Lookup::Follow(follow) = store.lookup(1, key(201)).await else { panic!("led") };
         lead.alone();
