@@ -22,8 +22,8 @@ fn limit(requests: u32, algorithm: Algorithm) -> Option<Limit> {
     Limit::new(NonZeroU32::new(requests)?, Duration::from_mins(1), algorithm).ok()
 }
 
-/// Half of the requests are refused: 10,000 a second of a limit of 50 in 10 ms. Long enough that a sample
-/// sees ten windows, and every slice of a sliding one is left and weighted.
+/// Half of the requests are refused: 10,000 a second of a limit of 50 in 10 ms. Long enough that a
+/// sample sees ten windows, and every slice of a sliding one is left and weighted.
 #[divan::bench(args = ALGORITHMS.map(Algorithm::name), sample_count = 100, sample_size = 1_000)]
 fn check_one(bencher: Bencher<'_, '_>, name: &str) {
     let algorithm = ALGORITHMS.into_iter().find(|a| a.name() == name).unwrap_or_default();

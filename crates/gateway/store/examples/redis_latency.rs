@@ -1,7 +1,7 @@
 //! How long each operation of the Redis store takes, one after the other on one connection.
 //!
-//! `cargo run --release -p plimsoll-gateway-store --example redis_latency -- redis://127.0.0.1:6379`
-//! Writes keys that begin with `latency:`; they end by themselves.
+//! `cargo run --release -p plimsoll-gateway-store --example redis_latency --
+//! redis://127.0.0.1:6379` Writes keys that begin with `latency:`; they end by themselves.
 
 use plimsoll_gateway_store::{
     Algorithm, Answer, Backend, Budget, CacheKey, Charge, Grant, Limit, LimitKey, Lookup,

@@ -22,10 +22,10 @@ pub(crate) struct Slot<V> {
 
 /// Keys to slots; a new key takes the place of an idle one where it meets one.
 ///
-/// A hand goes round the slots. A new key looks at the next two, and takes over one that is idle; so a
-/// map grows with the keys in use and not with all ever seen. When all room is taken, the least used of
-/// the next eight gives way: a flood of new keys, with one request each, drives out its own and not those
-/// that have used up much. It costs a few slots each time and never a sweep.
+/// A hand goes round the slots. A new key looks at the next two, and takes over one that is idle;
+/// so a map grows with the keys in use and not with all ever seen. When all room is taken, the
+/// least used of the next eight gives way: a flood of new keys, with one request each, drives out
+/// its own and not those that have used up much. It costs a few slots each time and never a sweep.
 #[derive(Debug)]
 pub(crate) struct BoundedMap<V> {
     index: HashMap<Digest, usize, BuildHasherDefault<IdentityHasher>>,

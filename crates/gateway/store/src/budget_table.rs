@@ -9,8 +9,8 @@ const SHARDS: usize = 16;
 
 /// The purses of many tenants, shared by all workers of a process.
 ///
-/// At most as many as it was made for. When more tenants than that have spent something, the one that has
-/// spent least of eight is forgotten and begins anew.
+/// At most as many as it was made for. When more tenants than that have spent something, the one
+/// that has spent least of eight is forgotten and begins anew.
 #[derive(Debug)]
 pub(crate) struct BudgetTable {
     digester: KeyDigester,
@@ -63,7 +63,8 @@ impl BudgetTable {
         (reserved.then_some(account), slot.value.state(budget, now))
     }
 
-    /// Takes what a request did cost. A counter that was forgotten meanwhile holds no reservation of it.
+    /// Takes what a request did cost. A counter that was forgotten meanwhile holds no reservation
+    /// of it.
     pub(crate) fn settle(&self, now: u64, account: &ReservationRef, estimate: u64, actual: u64) {
         let mut bounded_map = self.lock(account.digest);
         let slot = bounded_map.slot(account.digest, now, BudgetCounter::default);
@@ -72,7 +73,8 @@ impl BudgetTable {
         note(slot, &account.budget);
     }
 
-    /// Gives back what was reserved. Needs no time: a counter that is not aged is aged at its next use.
+    /// Gives back what was reserved. Needs no time: a counter that is not aged is aged at its next
+    /// use.
     pub(crate) fn release(&self, account: &ReservationRef, estimate: u64) {
         let mut bounded_map = self.lock(account.digest);
         if bounded_map.find(account.digest).is_some_and(|slot| slot.epoch == account.epoch) {

@@ -16,8 +16,8 @@ pub enum Lookup {
     Follow(Follow),
 }
 
-/// The duty to fetch an answer. Dropped before [`fill`](Self::fill) or [`alone`](Self::alone), because the
-/// fetch failed or was cancelled, it passes to one of those who wait.
+/// The duty to fetch an answer. Dropped before [`fill`](Self::fill) or [`alone`](Self::alone),
+/// because the fetch failed or was cancelled, it passes to one of those who wait.
 #[derive(Debug)]
 #[must_use]
 pub struct Lead {
@@ -56,17 +56,20 @@ impl Lead {
         self.guard.complete(Some(answer));
     }
 
-    /// The answer cannot be kept (an error, too large, not to be stored): all who wait fetch for themselves.
+    /// The answer cannot be kept (an error, too large, not to be stored): all who wait fetch for
+    /// themselves.
     pub fn alone(self) {
         self.guard.complete(None);
     }
 }
 
 impl Follow {
-    /// Waits until the leader has the answer, or has failed. There is no time limit here: the caller has one.
+    /// Waits until the leader has the answer, or has failed. There is no time limit here: the
+    /// caller has one.
     ///
     /// # Cancel safety
-    /// Dropped while it waits, it gives up the place; if it was just chosen to lead, another is chosen.
+    /// Dropped while it waits, it gives up the place; if it was just chosen to lead, another is
+    /// chosen.
     pub async fn wait(self) -> Followed {
         match self.wait.completion().await {
             Completion::Answer(answer) => Followed::Answer(answer),
@@ -76,17 +79,20 @@ impl Follow {
     }
 }
 
-/// Finds an answer, or takes part in fetching it.
-pub(crate) async fn lookup(store: &Store, now: u64, key: CacheKey) -> Lookup {
-    match store {
-        Store::Memory(memory) => {
-            if let Some(answer) = memory.cached(now, &key) {
-                return Lookup::Hit(answer);
+impl Store {
+    /// Finds an answer, or takes part in fetching it. A loss of Redis is a miss. Single flight is
+    /// per process: several gateways with one Redis fetch an answer once each at most.
+    pub async fn lookup(&self, now: u64, key: CacheKey) -> Lookup {
+        match self {
+            Self::Memory(memory) => {
+                if let Some(answer) = memory.cached(now, &key) {
+                    return Lookup::Hit(answer);
+                }
+                let look = || memory.answers.find(&key, now);
+                lookup_of(self, memory.single_flight.join(key, look))
             }
-            let look = || memory.answers.find(&key, now);
-            lookup_of(store, memory.single_flight.join(key, look))
+            Self::Redis(redis) => Box::pin(lookup_in_redis(self, redis, key)).await,
         }
-        Store::Redis(redis) => Box::pin(lookup_in_redis(store, redis, key)).await,
     }
 }
 

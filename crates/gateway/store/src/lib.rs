@@ -1,12 +1,14 @@
 //! What gateways share and remember: rate limits, budgets, cached answers, in memory or in Redis.
 //!
-//! - The algorithms are pure, with time as an argument: [`RateCounter`] and its four kinds, [`BudgetCounter`].
-//! - [`MemoryStore`] keeps them in tables with a lock per part, bounded, shared by all workers of a process.
+//! - The algorithms are pure, with time as an argument: [`RateCounter`] and its four kinds,
+//!   [`BudgetCounter`].
+//! - [`MemoryStore`] keeps them in tables with a lock per part, bounded, shared by all workers of a
+//!   process.
 //! - [`RedisStore`] keeps the same counts in Redis, one atomic script per operation.
 //! - [`Store`] is either. A process makes one [`Backend`], every worker attaches to it.
 //!
-//! The rule for several limits at once: either all are charged or none is, and requests that are refused
-//! are charged nowhere.
+//! The rule for several limits at once: either all are charged or none is, and requests that are
+//! refused are charged nowhere.
 
 mod answer;
 mod bounded_map;

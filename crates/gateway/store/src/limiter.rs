@@ -11,9 +11,10 @@ const SHARDS: usize = 64;
 
 /// Counts of many subjects, shared by all workers of a process.
 ///
-/// At most as many keys as it was made for: about 280 bytes each, and 8 more for each request in the window
-/// of an exact [`SlidingLog`](crate::SlidingLog). A key that exists costs no allocation, but that the exact log doubles
-/// its room while it grows to the limit. See [`new`](Self::new) for what happens when there are more keys.
+/// At most as many keys as it was made for: about 280 bytes each, and 8 more for each request in
+/// the window of an exact [`SlidingLog`](crate::SlidingLog). A key that exists costs no allocation,
+/// but that the exact log doubles its room while it grows to the limit. See [`new`](Self::new) for
+/// what happens when there are more keys.
 #[derive(Debug)]
 pub struct Limiter {
     digester: KeyDigester,
@@ -37,9 +38,9 @@ struct Place {
 impl Limiter {
     /// For at most `keys` subjects at once, rounded up to a multiple of 64.
     ///
-    /// A key whose limit is wholly free again makes room for a new one. When all keys are in use, the least
-    /// used of eight is forgotten, and begins again with its whole limit: a flood of new keys does not
-    /// wash out those that have used up much.
+    /// A key whose limit is wholly free again makes room for a new one. When all keys are in use,
+    /// the least used of eight is forgotten, and begins again with its whole limit: a flood of new
+    /// keys does not wash out those that have used up much.
     pub fn new(keys: usize) -> Self {
         let room = keys.div_ceil(SHARDS);
         let shards = (0..SHARDS).map(|_| Shard(Mutex::new(BoundedMap::new(room)))).collect();
@@ -51,16 +52,18 @@ impl Limiter {
         self.shards.iter().map(|shard| lock(shard).len()).sum()
     }
 
-    /// Checks a request against all its limits and counts it in all of them, or in none when one refuses.
+    /// Checks a request against all its limits and counts it in all of them, or in none when one
+    /// refuses.
     ///
-    /// `now` is monotonic, in nanoseconds from any start. All shards concerned are locked, in ascending
-    /// order, before the first count is read: no other check comes between. No charges, no limit: admitted.
+    /// `now` is monotonic, in nanoseconds from any start. All shards concerned are locked, in
+    /// ascending order, before the first count is read: no other check comes between. No charges,
+    /// no limit: admitted.
     ///
     /// # Errors
     /// More than [`MAX_CHARGES`] limits.
     pub fn check(&self, now: u64, charges: &[Charge<'_>]) -> Result<Decision, StoreError> {
         if charges.len() > MAX_CHARGES {
-            return Err(StoreError::TooManyLimits(charges.len()));
+            return Err(StoreError::TooManyLimits { count: charges.len(), max: MAX_CHARGES });
         }
         let mut places = [Place::default(); MAX_CHARGES];
         for (place, charge) in places.iter_mut().zip(charges) {

@@ -48,8 +48,8 @@ impl CacheCounters {
 
 /// Sixteen caches of least recent use, each with a sixteenth of the bytes.
 ///
-/// A value of more than a sixteenth of all bytes is not kept. Values that are too old go when they are asked
-/// for or when room is needed, not before.
+/// A value of more than a sixteenth of all bytes is not kept. Values that are too old go when they
+/// are asked for or when room is needed, not before.
 #[derive(Debug)]
 pub(crate) struct ByteLru<V> {
     hasher: RandomState,

@@ -1,7 +1,8 @@
 //! Four ways to count requests, as pure functions of time.
 //!
-//! Time is in nanoseconds from any start. Two workers may read the clock and then arrive in the other order:
-//! a time before the last one counted is taken as that one, so that counts never go back.
+//! Time is in nanoseconds from any start. Two workers may read the clock and then arrive in the
+//! other order: a time before the last one counted is taken as that one, so that counts never go
+//! back.
 
 mod bucket;
 mod fixed;
@@ -60,7 +61,8 @@ impl RateCounter {
         }
     }
 
-    /// Decides, and counts the request if it is admitted. Requests that are refused are not counted.
+    /// Decides, and counts the request if it is admitted. Requests that are refused are not
+    /// counted.
     pub fn check(&mut self, limit: &Limit, now: u64) -> Decision {
         let decision = self.peek(limit, now);
         if decision.allowed {

@@ -1,11 +1,11 @@
 //! The store in Redis, shared by several gateways.
 //!
-//! Every operation is one round trip: scripts by their digest (sent again only when the server has forgotten
-//! them), single commands otherwise. Time in scripts is the server's own (`TIME`): several gateways then
-//! count on one clock, and no step of one machine's clock opens a limit. Numbers in scripts are doubles, exact
-//! to 2^53: requests x window in microseconds and budgets may reach 9 x 10^15. Windows are counted in
-//! microseconds. Needs Redis 5 or later, one server: the keys of one check may lie in different slots of a
-//! cluster. Every key has a time to live.
+//! Every operation is one round trip: scripts by their digest (sent again only when the server has
+//! forgotten them), single commands otherwise. Time in scripts is the server's own (`TIME`):
+//! several gateways then count on one clock, and no step of one machine's clock opens a limit.
+//! Numbers in scripts are doubles, exact to 2^53: requests x window in microseconds and budgets may
+//! reach 9 x 10^15. Windows are counted in microseconds. Needs Redis 5 or later, one server: the
+//! keys of one check may lie in different slots of a cluster. Every key has a time to live.
 
 mod reconnecting;
 
@@ -66,7 +66,8 @@ impl RedisBackend {
         &self.counters
     }
 
-    /// Counts of the cache of answers, as seen by this process. Redis evicts by its own rules: none here.
+    /// Counts of the cache of answers, as seen by this process. Redis evicts by its own rules: none
+    /// here.
     pub fn cache_counts(&self) -> CacheCounts {
         self.counters.counts()
     }
@@ -196,8 +197,8 @@ impl RedisStore {
         self.run(script).await
     }
 
-    /// Whether it was granted, the reservation's number, and the state. A number of zero is of a reservation
-    /// that was granted because the store is lost and open on loss.
+    /// Whether it was granted, the reservation's number, and the state. A number of zero is of a
+    /// reservation that was granted because the store is lost and open on loss.
     pub(crate) async fn reserve(
         &self,
         budget_keys: &BudgetKeys,

@@ -20,8 +20,8 @@ pub struct RedisSettings {
     pub url: String,
     /// How long one operation may take. 50 ms by default.
     pub timeout: Duration,
-    /// How long a budget reservation of a gateway that died is held. 10 minutes by default; longer than the
-    /// longest request.
+    /// How long a budget reservation of a gateway that died is held. 10 minutes by default; longer
+    /// than the longest request.
     pub lease: Duration,
     /// What all keys begin with. `plimsoll:` by default.
     pub prefix: String,

@@ -14,9 +14,9 @@ pub enum Grant {
     Refused(BudgetState),
 }
 
-/// An estimate set aside. Dropped without [`settle`](Self::settle), it is given back: what was cancelled
-/// costs nothing. In Redis giving back is a task of the runtime in which it is dropped; outside of one, and
-/// when Redis is lost, the lease gives it back.
+/// An estimate set aside. Dropped without [`settle`](Self::settle), it is given back: what was
+/// cancelled costs nothing. In Redis giving back is a task of the runtime in which it is dropped;
+/// outside of one, and when Redis is lost, the lease gives it back.
 #[derive(Debug)]
 #[must_use]
 pub struct Reservation {
@@ -44,8 +44,8 @@ impl Reservation {
     }
 
     /// Gives back the estimate and takes the actual cost, less or more. `now` as in
-    /// [`Store::check`](crate::Store::check). If Redis is lost the cost is not recorded, and counted as a
-    /// store error.
+    /// [`Store::check`](crate::Store::check). If Redis is lost the cost is not recorded, and
+    /// counted as a store error.
     pub async fn settle(mut self, now: u64, actual: u64) {
         match self.hold.take() {
             Some(Hold::Memory(store, account)) => {

@@ -36,8 +36,8 @@ struct Entry {
 
 /// One fetch.
 ///
-/// `Notify` and not `watch`: when a leader fails, exactly one follower must wake, and a wake-up that
-/// reaches a follower which has gone away must pass to the next. `notify_one` promises that.
+/// `Notify` and not `watch`: when a leader fails, exactly one follower must wake, and a wake-up
+/// that reaches a follower which has gone away must pass to the next. `notify_one` promises that.
 #[derive(Debug, Default)]
 struct Fetch {
     /// Set once at the end: the answer, or `None` if every follower must fetch for itself.
@@ -85,7 +85,8 @@ impl SingleFlight {
     }
 
     /// Leads or follows. `look` is called once more, under the lock, before a new fetch begins: a
-    /// leader stores its answer before its fetch ends, so no caller that just missed it fetches again.
+    /// leader stores its answer before its fetch ends, so no caller that just missed it fetches
+    /// again.
     pub(crate) fn join(
         self: &Arc<Self>,
         key: CacheKey,

@@ -2,8 +2,8 @@
 
 use crate::redis::{RedisBackend, RedisStore};
 use crate::reservation::{Grant, Hold, Reservation};
-use crate::{Budget, BudgetState, CacheCounts, CacheKey, Charge, Decision, Lookup, MemoryStore};
-use crate::{LimitKey, MAX_CHARGES, RedisSettings, Sizes, StoreError, cache};
+use crate::{Budget, BudgetState, CacheCounts, CacheKey, Charge, Decision, MemoryStore};
+use crate::{LimitKey, MAX_CHARGES, RedisSettings, Sizes, StoreError};
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,8 +31,8 @@ impl Backend {
         Ok(Self::Redis(Arc::new(RedisBackend::new(settings)?)))
     }
 
-    /// A worker's store. Must run on the worker's own runtime, which then drives its connection to Redis;
-    /// succeeds without Redis too, and behaves as chosen for its loss until it is there.
+    /// A worker's store. Must run on the worker's own runtime, which then drives its connection to
+    /// Redis; succeeds without Redis too, and behaves as chosen for its loss until it is there.
     pub async fn attach(&self) -> Store {
         match self {
             Self::Memory(store) => Store::Memory(Arc::clone(store)),
@@ -69,9 +69,9 @@ impl Backend {
 
 /// One worker's store; clones share it.
 ///
-/// `now` is always monotonic, in nanoseconds from a start that all workers of the process share. Redis
-/// counts on its own clock and does not look at it. In memory no operation ever waits: the futures are ready
-/// at once, and the work in Redis is boxed so that they are small.
+/// `now` is always monotonic, in nanoseconds from a start that all workers of the process share.
+/// Redis counts on its own clock and does not look at it. In memory no operation ever waits: the
+/// futures are ready at once, and the work in Redis is boxed so that they are small.
 #[derive(Clone, Debug)]
 pub enum Store {
     /// In the memory of this process.
@@ -89,7 +89,7 @@ impl Store {
         match self {
             Self::Memory(store) => store.check(now, charges),
             Self::Redis(_) if charges.len() > MAX_CHARGES => {
-                Err(StoreError::TooManyLimits(charges.len()))
+                Err(StoreError::TooManyLimits { count: charges.len(), max: MAX_CHARGES })
             }
             Self::Redis(store) => Box::pin(store.check(None, charges)).await,
         }
@@ -98,8 +98,8 @@ impl Store {
     /// Sets an estimate aside, if the budget has enough left.
     ///
     /// # Errors
-    /// A loss of Redis that is closed on loss. Open, everything is granted, and its cost is recorded if Redis
-    /// is back by then.
+    /// A loss of Redis that is closed on loss. Open, everything is granted, and its cost is
+    /// recorded if Redis is back by then.
     pub async fn reserve(
         &self,
         now: u64,
@@ -138,12 +138,6 @@ impl Store {
             Self::Memory(store) => Ok(store.budget(now, key, budget)),
             Self::Redis(store) => Box::pin(store.budget(key, budget)).await,
         }
-    }
-
-    /// Finds an answer, or takes part in fetching it. A loss of Redis is a miss. Single flight is per
-    /// process: several gateways with one Redis fetch an answer once each at most.
-    pub async fn lookup(&self, now: u64, key: CacheKey) -> Lookup {
-        cache::lookup(self, now, key).await
     }
 
     /// A small value (a session), if there is one that is not too old.

@@ -1,5 +1,5 @@
-//! Stands in for the Redis store in builds without the feature `redis`: it cannot be made, so none of its
-//! methods is ever called.
+//! Stands in for the Redis store in builds without the feature `redis`: it cannot be made, so none
+//! of its methods is ever called.
 #![expect(clippy::unused_async, reason = "the same signatures as the store in Redis")]
 
 use crate::lru_cache::CacheCounters;

@@ -5,8 +5,9 @@ use crate::{Decision, Limit};
 
 /// The bucket holds as many tokens as the limit and gains `limit / W` per unit of time.
 ///
-/// In units of 1/W of a token everything is a whole number: a request takes W, a nanosecond gives back
-/// `limit`, and the bucket is empty at a debt of `limit · W`. Nothing is rounded, so that no rate drifts.
+/// In units of 1/W of a token everything is a whole number: a request takes W, a nanosecond gives
+/// back `limit`, and the bucket is empty at a debt of `limit · W`. Nothing is rounded, so that no
+/// rate drifts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TokenBucket {
     debt: u128,

@@ -4,7 +4,8 @@ use super::{admitted, refused};
 use crate::{Decision, Limit};
 use std::collections::VecDeque;
 
-/// A request at time t counts at t <= now < t + W: never more than the limit in any window of that length.
+/// A request at time t counts at t <= now < t + W: never more than the limit in any window of that
+/// length.
 ///
 /// Costs 8 bytes for each request admitted within the window; nothing for those refused.
 #[derive(Clone, Debug, Default)]

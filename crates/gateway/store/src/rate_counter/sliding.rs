@@ -3,20 +3,21 @@
 use super::{admitted, refused};
 use crate::{Decision, Limit};
 
-/// Slices of a window. One less than a power of two: with the slice that is leaving they fill the ring.
+/// Slices of a window. One less than a power of two: with the slice that is leaving they fill the
+/// ring.
 const SLICES: u64 = 31;
 const RING: usize = 32;
 
-/// The window is cut into 31 slices. The last 31 count in full, the one before them by the part of it that
-/// is still inside the window: it alone is taken as evenly spread.
+/// The window is cut into 31 slices. The last 31 count in full, the one before them by the part of
+/// it that is still inside the window: it alone is taken as evenly spread.
 ///
-/// 144 bytes per key. How far from the exact log: in any 30/31 of a window there are never more than the
-/// limit, so that the rate over time stays below 1 + 1/30 of it. Within one whole window a hostile client
-/// can reach almost twice the limit, once: a whole limit at the very end of a slice is taken as spread over
-/// it, and is given again during the slice that is 31 later, not at its end. Who must exclude that takes
-/// [`SlidingLog`](super::SlidingLog). The other way round, what came at the start of a slice is held against a client for
-/// up to 1/31 of a window longer than it must. Requests that are refused are not counted. Slices are aligned
-/// to the start of the clock.
+/// 144 bytes per key. How far from the exact log: in any 30/31 of a window there are never more
+/// than the limit, so that the rate over time stays below 1 + 1/30 of it. Within one whole window a
+/// hostile client can reach almost twice the limit, once: a whole limit at the very end of a slice
+/// is taken as spread over it, and is given again during the slice that is 31 later, not at its
+/// end. Who must exclude that takes [`SlidingLog`](super::SlidingLog). The other way round, what
+/// came at the start of a slice is held against a client for up to 1/31 of a window longer than it
+/// must. Requests that are refused are not counted. Slices are aligned to the start of the clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SlidingWindow {
     /// The newest slice with a place in the ring.
@@ -136,7 +137,8 @@ fn weight(count: u32, limit: &Limit, position: u64) -> u64 {
     u64::try_from(product.div_ceil(u128::from(window))).unwrap_or(count)
 }
 
-/// The part of a slice with which `count` requests weigh no more than `free`: all of it if there are none.
+/// The part of a slice with which `count` requests weigh no more than `free`: all of it if there
+/// are none.
 fn share(free: u32, count: u32, window: u64) -> u64 {
     if count == 0 {
         return window;

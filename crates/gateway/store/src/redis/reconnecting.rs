@@ -13,9 +13,9 @@ const QUEUE: usize = 1_024;
 
 /// One worker's connection, shared by its requests.
 ///
-/// While it is lost every call fails at once: nobody waits for a server that is known to be gone. A task
-/// of the worker's runtime connects again. The library's own manager is not used because its callers wait
-/// for the reconnection.
+/// While it is lost every call fails at once: nobody waits for a server that is known to be gone. A
+/// task of the worker's runtime connects again. The library's own manager is not used because its
+/// callers wait for the reconnection.
 #[derive(Debug)]
 pub(super) struct ReconnectingClient {
     client: Client,

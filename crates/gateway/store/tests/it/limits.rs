@@ -42,7 +42,8 @@ fn poisson(per_minute: f64, count: usize, seed: u64) -> Vec<u64> {
         .collect()
 }
 
-/// Bursts of 1 to 60 within a tenth of a second, at random times, so many requests a minute on average.
+/// Bursts of 1 to 60 within a tenth of a second, at random times, so many requests a minute on
+/// average.
 fn bursts(per_minute: f64, count: usize, seed: u64) -> Vec<u64> {
     let mut random = Random(seed);
     let mut start = 7 * SECOND;
@@ -102,8 +103,8 @@ fn swings(per_minute: f64, count: usize, seed: u64) -> Vec<u64> {
     busy.into_iter().map(|at| at + at / (10 * SECOND) * 50 * SECOND).collect()
 }
 
-/// The long run at 3,000 a minute spans 1,600 windows: the model admits a whole limit at once there, and a
-/// run that ends in the middle of one would look like an error of up to a limit.
+/// The long run at 3,000 a minute spans 1,600 windows: the model admits a whole limit at once
+/// there, and a run that ends in the middle of one would look like an error of up to a limit.
 #[test]
 fn sliding_is_within_one_percent_of_the_model_for_steady_traffic_bursts_and_swings() {
     let limit = limit(600, Duration::from_mins(1), Algorithm::Sliding);
@@ -146,8 +147,8 @@ fn sliding_never_admits_more_than_the_limit_in_thirty_of_its_thirty_one_slices()
     }
 }
 
-/// What the documentation of `SlidingWindow` admits to, so that nobody believes more of it: a whole limit at the
-/// end of a slice, and another while that slice leaves.
+/// What the documentation of `SlidingWindow` admits to, so that nobody believes more of it: a whole
+/// limit at the end of a slice, and another while that slice leaves.
 #[test]
 fn sliding_lets_a_hostile_client_near_twice_the_limit_once_but_not_over_time() {
     let limit = limit(100, Duration::from_secs(31), Algorithm::Sliding);
@@ -178,8 +179,9 @@ fn fixed_admits_the_first_of_every_window() {
     assert_eq!(decisions(&times, &limit), expected);
 }
 
-/// A bucket of 7 filled at 7 a second, in exact sevenths of a nanosecond by the model's own reckoning: a
-/// request is admitted if for every earlier admission i, those from i on number at most 7 + 7 x time.
+/// A bucket of 7 filled at 7 a second, in exact sevenths of a nanosecond by the model's own
+/// reckoning: a request is admitted if for every earlier admission i, those from i on number at
+/// most 7 + 7 x time.
 #[test]
 fn the_bucket_admits_what_its_envelope_allows() {
     let limit = limit(7, Duration::from_secs(1), Algorithm::Bucket);

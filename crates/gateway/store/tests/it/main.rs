@@ -1,4 +1,5 @@
-//! The store through its public interface: limits, budgets and cached answers, in memory and in Redis.
+//! The store through its public interface: limits, budgets and cached answers, in memory and in
+//! Redis.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

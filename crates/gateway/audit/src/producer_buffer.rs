@@ -1,14 +1,15 @@
-//! The rows of one producer that the writer has not taken yet.
+//! The buffer of one producer: rows that the writer has not taken yet.
 
 use crate::row::Row;
 use crate::stats::Drops;
 
-/// A buffer that had this capacity and used little of it is given back: bursts must not hold memory for good.
+/// A buffer that had this capacity and used little of it is given back: bursts must not hold memory
+/// for good.
 const LARGE: usize = 1 << 20;
 
-/// Lines, and what happened at this entrance.
+/// Rows as JSON lines, and the counts of one producer.
 #[derive(Debug, Default)]
-pub(crate) struct Lane {
+pub(crate) struct ProducerBuffer {
     lines: Vec<u8>,
     rows: u64,
     accepted: u64,
@@ -16,7 +17,7 @@ pub(crate) struct Lane {
     closed: bool,
 }
 
-impl Lane {
+impl ProducerBuffer {
     /// Takes a row for which there is room; says whether it did, which it does not once closed.
     pub(crate) fn push(&mut self, row: &Row<'_>) -> bool {
         self.accepted += 1;
@@ -29,8 +30,8 @@ impl Lane {
         !self.closed
     }
 
-    /// Counts a row for which there is no room.
-    pub(crate) const fn turn_away(&mut self) {
+    /// Counts a row that was rejected for lack of room.
+    pub(crate) const fn reject(&mut self) {
         self.accepted += 1;
         if self.closed {
             self.dropped.closed += 1;
@@ -48,7 +49,8 @@ impl Lane {
         self.closed = true;
     }
 
-    /// Gives away all rows, and takes an empty buffer for the next; after the last time there is none.
+    /// Gives away all rows, and takes an empty buffer for the next; after the last time there is
+    /// none.
     pub(crate) fn take(&mut self, spare: Vec<u8>, last: bool) -> (Vec<u8>, u64) {
         self.closed |= last;
         (std::mem::replace(&mut self.lines, spare), std::mem::take(&mut self.rows))
@@ -59,7 +61,7 @@ impl Lane {
     }
 }
 
-/// The numbers of a lane.
+/// The counts of a buffer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) accepted: u64,

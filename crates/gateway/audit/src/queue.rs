@@ -1,56 +1,59 @@
-//! What producers and the writer share.
+//! The queue between producers and the writer.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::ledger::{Ledger, lock};
-use crate::room::Room;
+use crate::accounting::{QueueState, lock};
+use crate::capacity::QueueCapacity;
 
-/// The queue's two ends meet here.
+/// What producers and the writer share.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) room: Room,
-    pub(crate) ledger: Mutex<Ledger>,
+pub(crate) struct Queue {
+    pub(crate) capacity: QueueCapacity,
+    pub(crate) accounting: Mutex<QueueState>,
     /// Rows that are worth a batch of their own.
     pub(crate) batch: usize,
-    call: Mutex<Call>,
+    call: Mutex<WakeReason>,
     called: Condvar,
 }
 
-/// Why the writer should not sleep on.
+/// Why the writer wakes.
 #[derive(Debug, Default)]
-struct Call {
+struct WakeReason {
     batch: bool,
     close: bool,
 }
 
-impl Shared {
+impl Queue {
     pub(crate) fn new(queue: usize, batch: usize) -> Self {
         Self {
-            room: Room::new(queue),
-            ledger: Mutex::default(),
+            capacity: QueueCapacity::new(queue),
+            accounting: Mutex::default(),
             batch: batch.min(queue),
             call: Mutex::default(),
             called: Condvar::new(),
         }
     }
 
-    /// A batch waits.
-    pub(crate) fn call_writer(&self) {
+    /// Wakes the writer: a batch is complete.
+    pub(crate) fn wake_writer(&self) {
         lock(&self.call).batch = true;
         self.called.notify_all();
     }
 
-    /// The writer shall empty the queue and end.
-    pub(crate) fn call_close(&self) {
+    /// Tells the writer to empty the queue and end.
+    pub(crate) fn wake_to_close(&self) {
         lock(&self.call).close = true;
         self.called.notify_all();
     }
 
-    /// Sleeps until a batch waits, the interval is over or the audit is closed; says whether it is closed.
+    /// Sleeps until a batch waits, the interval is over or the audit is closed; says whether it is
+    /// closed.
     pub(crate) fn wait(&self, interval: Duration) -> bool {
         let call = lock(&self.call);
-        let sleeps = |call: &mut Call| !call.batch && !call.close && self.room.taken() < self.batch;
+        let sleeps = |call: &mut WakeReason| {
+            !call.batch && !call.close && self.capacity.taken() < self.batch
+        };
         let woken = self.called.wait_timeout_while(call, interval, sleeps);
         let (mut call, _) = woken.unwrap_or_else(PoisonError::into_inner);
         call.batch = false;

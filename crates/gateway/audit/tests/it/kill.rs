@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use plimsoll_gateway_audit::{Audit, Offered, Settings, Target};
 
-use crate::{id_of, row};
+use crate::support::{id_of, row};
 
 /// Rows that may be lost: as many as the queue holds.
 const QUEUE: u32 = 512;
 /// The test's own process as the child: it carries the path of the file.
 const FILE: &str = "PLIMSOLL_AUDIT_TEST_FILE";
 
-/// Not a test of its own: the child of the next one. Offers numbered rows and says how many, until it is
-/// killed.
+/// Not a test of its own: the child of the next one. Offers numbered rows and says how many, until
+/// it is killed.
 #[test]
 #[ignore = "started by a_kill_loses_no_more_than_the_queue"]
 fn child() {

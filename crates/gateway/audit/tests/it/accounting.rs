@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll_gateway_audit::{Audit, Drops, Offered, Settings, Target};
 
-use crate::{row, settings};
+use crate::support::{row, settings};
 
 #[test]
 fn many_threads_a_small_queue_and_snapshots_in_between() {
@@ -80,7 +80,7 @@ fn those_who_wait_lose_nothing_and_keep_their_order() {
     assert_eq!((stats.accepted, stats.written), (4000, 4000));
     let text = std::fs::read_to_string(&path).unwrap();
     for letter in ["a", "b"] {
-        let ids = text.lines().map(crate::id_of).filter(|id| id.starts_with(letter));
+        let ids = text.lines().map(crate::support::id_of).filter(|id| id.starts_with(letter));
         let expected: Vec<String> = (0..2000).map(|id| format!("{letter}{id}")).collect();
         assert!(ids.eq(expected.iter()), "rows of {letter}");
     }
@@ -94,7 +94,7 @@ fn a_row_does_not_wait_longer_than_the_interval_for_its_batch() {
     let flush = Duration::from_millis(50);
     let audit = Audit::open(&Settings { flush, batch: 1000, ..base }, |_| ()).unwrap();
     assert_eq!(audit.producer().offer(&row("lonely")), Offered::Queued);
-    crate::until("the row is written", || audit.stats().written == 1);
+    crate::support::until("the row is written", || audit.stats().written == 1);
     assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 1);
 }
 
@@ -107,7 +107,7 @@ fn a_full_batch_does_not_wait_for_the_interval() {
     for id in 0..10 {
         assert_eq!(audit.offer(&row(&id.to_string())), Offered::Queued);
     }
-    crate::until("the batch is written", || audit.stats().written == 10);
+    crate::support::until("the batch is written", || audit.stats().written == 10);
 }
 
 #[test]

@@ -1,20 +1,23 @@
-//! The bound of the queue, and those who wait for it to have room.
+//! The bound of the queue, and the tasks that wait for room.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
 
-use crate::ledger::lock;
+use crate::accounting::lock;
 
-/// Counts places that are taken: by rows in lanes and in the writer's hand.
+/// Counts the places in use: rows in buffers and in the writer's batch.
+///
+/// Kept instead of a channel of the standard library: rows wait as bytes in per-producer buffers,
+/// so none is allocated or moved one by one, and async producers can wait without a thread.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct QueueCapacity {
     capacity: usize,
     taken: AtomicUsize,
     waiting: Mutex<Waiting>,
 }
 
-/// Who is woken when there is room.
+/// The tasks to wake when there is room.
 #[derive(Debug, Default)]
 struct Waiting {
     wakers: Vec<Waker>,
@@ -22,14 +25,14 @@ struct Waiting {
     round: u64,
 }
 
-/// The proof that a task is among those who wait.
+/// Proof that a task is registered to be woken.
 #[derive(Debug)]
-pub(crate) struct Ticket {
+pub(crate) struct WaiterTicket {
     waker: Waker,
     round: u64,
 }
 
-impl Room {
+impl QueueCapacity {
     pub(crate) fn new(capacity: usize) -> Self {
         Self { capacity, taken: AtomicUsize::new(0), waiting: Mutex::default() }
     }
@@ -40,7 +43,8 @@ impl Room {
         if before < self.capacity {
             return Some(before);
         }
-        // Between these two steps others may see one place less than there is, near a full queue only.
+        // Between these two steps others may see one place less than there is, near a full queue
+        // only.
         self.taken.fetch_sub(1, Ordering::AcqRel);
         None
     }
@@ -60,14 +64,14 @@ impl Room {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Wakes the task at the next release. The caller must try once more afterwards, because a release may
-    /// have come before the registration.
-    pub(crate) fn register(&self, ticket: &mut Option<Ticket>, waker: &Waker) {
+    /// Wakes the task at the next release. The caller must try once more afterwards, because a
+    /// release may have come before the registration.
+    pub(crate) fn register(&self, ticket: &mut Option<WaiterTicket>, waker: &Waker) {
         let mut waiting = lock(&self.waiting);
-        let valid = |t: &Ticket| t.round == waiting.round && t.waker.will_wake(waker);
+        let valid = |t: &WaiterTicket| t.round == waiting.round && t.waker.will_wake(waker);
         if !ticket.as_ref().is_some_and(valid) {
             waiting.wakers.push(waker.clone());
-            *ticket = Some(Ticket { waker: waker.clone(), round: waiting.round });
+            *ticket = Some(WaiterTicket { waker: waker.clone(), round: waiting.round });
         }
     }
 }

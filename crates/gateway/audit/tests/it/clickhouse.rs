@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use plimsoll_gateway_audit::{Audit, ClickHouse, Notice, Offered, Retry, Settings, Target};
 
-use crate::fake::{Server, Table};
-use crate::{row, settings, until};
+use crate::fake_clickhouse::{Server, Table};
+use crate::support::{row, settings, until};
 
 fn store(port: u16) -> Settings {
     let url = format!("http://joe:s3cret@127.0.0.1:{port}/logs.audit");

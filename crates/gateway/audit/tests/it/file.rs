@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use plimsoll_gateway_audit::{Audit, AuditError, Notice, Offered, Settings, Target};
 
-use crate::{row, settings, until};
+use crate::support::{row, settings, until};
 
 #[test]
 fn a_folder_that_is_not_there_is_named_with_a_remedy() {
@@ -68,5 +68,5 @@ fn ids(name: &str, count: u64) -> Vec<String> {
 
 fn lines(path: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(path).unwrap();
-    text.lines().map(|line| crate::id_of(line).to_owned()).collect()
+    text.lines().map(|line| crate::support::id_of(line).to_owned()).collect()
 }

@@ -21,7 +21,7 @@ pub(crate) struct Table {
 impl Table {
     pub(crate) fn ids(&self) -> Vec<String> {
         let lines = self.batches.values().flat_map(|batch| batch.lines());
-        lines.map(|line| crate::id_of(line).to_owned()).collect()
+        lines.map(|line| crate::support::id_of(line).to_owned()).collect()
     }
 }
 
@@ -37,8 +37,8 @@ impl Server {
         let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
         let port = listener.local_addr().unwrap().port();
         table.lock().unwrap().stopped = false;
-        let shared = Arc::clone(table);
-        let thread = std::thread::spawn(move || accept(&listener, &shared));
+        let queue = Arc::clone(table);
+        let thread = std::thread::spawn(move || accept(&listener, &queue));
         Self { port, table: Arc::clone(table), thread }
     }
 
