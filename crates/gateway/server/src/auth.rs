@@ -66,8 +66,8 @@ impl Auth {
             ));
         };
         let hash = sha256(key);
-        // The time of the look-up depends on the digest only, which reveals nothing about the key; the
-        // comparison that decides takes constant time.
+        // The time of the look-up depends on the digest only, which reveals nothing about the key;
+        // the comparison that decides takes constant time.
         self.consumers
             .get_key_value(&hash)
             .filter(|(known, _)| known.ct_eq(&hash).into())

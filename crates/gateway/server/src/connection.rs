@@ -122,8 +122,8 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     }
 }
 
-/// Errors are ignored: the client caused them or the gateway injected them, and the request is already
-/// logged.
+/// Errors are ignored: the client caused them or the gateway injected them, and the request is
+/// already logged.
 async fn serve_http1<S, H>(
     server: &ServerSpec,
     io: TokioIo<InspectedStream<S>>,

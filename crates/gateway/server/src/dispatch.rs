@@ -1,4 +1,5 @@
-//! The way of a request: its route is found, it is admitted by the layers, and its handler responds.
+//! The way of a request: its route is found, it is admitted by the layers, and its handler
+//! responds.
 
 use std::net::SocketAddr;
 use std::rc::Rc;

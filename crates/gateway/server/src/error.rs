@@ -8,8 +8,8 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GatewayError {
-    /// The configuration is not YAML, or has an unknown key or a value of the wrong type; the message
-    /// names line and column.
+    /// The configuration is not YAML, or has an unknown key or a value of the wrong type; the
+    /// message names line and column.
     #[error("the configuration cannot be read: {0}")]
     Syntax(String),
     /// Invalid values, all of them.

@@ -49,8 +49,9 @@ impl FaultInjector {
     pub(crate) fn body_faults(&self, spec: &FaultSpec, is_stream: bool) -> Option<Box<BodyFaults>> {
         let stall = self.should_inject(spec, spec.stall_share).then_some(spec.stall.0);
         let reset = self.should_inject(spec, spec.reset_share);
+        let reset = if reset { Reset::Planned } else { Reset::None };
         let buffer = spec.buffer_streams && is_stream;
-        (stall.is_some() || reset || buffer)
+        (stall.is_some() || reset == Reset::Planned || buffer)
             .then(|| Box::new(BodyFaults { stall, reset, buffer, ..BodyFaults::default() }))
     }
 }
@@ -60,24 +61,33 @@ impl FaultInjector {
 pub(crate) struct BodyFaults {
     /// Stall this long after the first chunk.
     stall: Option<Duration>,
-    /// Reset after the first chunk, or within the only one.
-    reset: bool,
+    reset: Reset,
     /// Hold everything back until it is complete.
     buffer: bool,
     stalling: Option<Pin<Box<Sleep>>>,
-    started: bool,
     held: Vec<u8>,
+}
+
+/// A reset of a response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Reset {
+    #[default]
+    None,
+    /// After the first chunk, or within the only one.
+    Planned,
+    /// Instead of the next chunk.
+    Due,
 }
 
 impl BodyFaults {
     /// Whether the response is to be reset: such a body must not report its end.
-    pub(crate) const fn resets(&self) -> bool {
-        self.reset
+    pub(crate) fn resets(&self) -> bool {
+        self.reset != Reset::None
     }
 
     /// Whether the reset is due.
-    pub(crate) const fn reset_is_due(&self) -> bool {
-        self.reset && self.started
+    pub(crate) fn reset_is_due(&self) -> bool {
+        self.reset == Reset::Due
     }
 
     /// Whether the body is held back until it is complete.
@@ -114,7 +124,7 @@ impl BodyFaults {
 
     /// Cuts a response that is to be reset and consists of this chunk alone in half.
     pub(crate) fn cut(&mut self, mut chunk: Bytes, is_last: bool) -> Bytes {
-        if self.reset && is_last {
+        if self.resets() && is_last {
             chunk.truncate(chunk.len() / 2);
             self.start();
         }
@@ -123,8 +133,11 @@ impl BodyFaults {
 
     /// A chunk is about to go out.
     pub(crate) fn start(&mut self) {
-        if !mem::replace(&mut self.started, true) {
-            self.stalling = self.stall.map(|stall| Box::pin(sleep(stall)));
+        if let Some(stall) = self.stall.take() {
+            self.stalling = Some(Box::pin(sleep(stall)));
+        }
+        if self.resets() {
+            self.reset = Reset::Due;
         }
     }
 }

@@ -132,7 +132,8 @@ impl<'a> Attempts<'a> {
         let sent = timeout(self.limit, pool.send(endpoint, request)).await;
         let success =
             matches!(&sent, Ok(Ok((response, _))) if !response.status().is_server_error());
-        // A body that the client aborts, makes too large or sends slowly says nothing about the server.
+        // A body that the client aborts, makes too large or sends slowly says nothing about the
+        // server.
         let clients_fault = match &sent {
             Ok(Err(UpstreamError::Broken(_, error))) => error.is_user(),
             Err(_) => waiting.is_set(),
@@ -163,8 +164,8 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// The error for a broken upstream connection. A client's body that is too large or malformed breaks
-/// it, too.
+/// The error for a broken upstream connection. A client's body that is too large or malformed
+/// breaks it, too.
 fn broken(error: &hyper::Error) -> ErrorResponse {
     let mut cause = std::error::Error::source(error);
     while let Some(found) = cause {

@@ -40,7 +40,8 @@ impl Gateway {
         Self::start(spec, Source::Given)
     }
 
-    /// As [`Gateway::spawn`], with a configuration from a file, which [`Gateway::reload`] reads again.
+    /// As [`Gateway::spawn`], with a configuration from a file, which [`Gateway::reload`] reads
+    /// again.
     ///
     /// # Errors
     /// As [`Gateway::spawn`].
@@ -91,8 +92,8 @@ impl Gateway {
         self.state.metrics.served()
     }
 
-    /// Reads the configuration's file again. Listener, workers, TLS, store and audit stay as they are
-    /// until the gateway is restarted.
+    /// Reads the configuration's file again. Listener, workers, TLS, store and audit stay as they
+    /// are until the gateway is restarted.
     ///
     /// # Errors
     /// The problems of the file; then the old configuration stays in force.
@@ -100,8 +101,8 @@ impl Gateway {
         self.state.reload().map(drop)
     }
 
-    /// Stops accepting connections, gives requests in flight the configured time to finish, and closes
-    /// all connections. Later calls do nothing.
+    /// Stops accepting connections, gives requests in flight the configured time to finish, and
+    /// closes all connections. Later calls do nothing.
     pub fn shutdown(&mut self) {
         // This fails when no worker is left.
         let _ = self.stop.send(true);

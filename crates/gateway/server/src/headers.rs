@@ -14,8 +14,8 @@ use crate::upstream::Upstream;
 static KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 static PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 
-/// Prepares the headers of a request for the upstream: removes those of this hop (RFC 9110, 7.6.1) and
-/// the gateway's own key, and replaces the client's credential where the upstream has a key.
+/// Prepares the headers of a request for the upstream: removes those of this hop (RFC 9110, 7.6.1)
+/// and the gateway's own key, and replaces the client's credential where the upstream has a key.
 pub(crate) fn prepare_request(
     headers: &mut HeaderMap,
     config: &Config,

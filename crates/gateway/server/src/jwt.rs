@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 
-use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
+use jsonwebtoken::crypto::{CryptoProvider, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{Error, ErrorKind};
 use jsonwebtoken::signature::{self, Verifier};
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Validation};
+use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use ring::hmac;
 use serde_json::Value;
 
@@ -64,17 +64,13 @@ fn refuse(error: &Error) -> ErrorResponse {
 }
 
 static RING: CryptoProvider = CryptoProvider {
-    signer_factory: no_signer,
-    verifier_factory: hmac_verifier,
+    signer_factory: |_, _| Err(ErrorKind::InvalidAlgorithm.into()),
+    verifier_factory: |algorithm, key| hmac_verifier(*algorithm, key),
     key_utils: KeyUtils::new_unimplemented(),
 };
 
-fn no_signer(_: &Algorithm, _: &EncodingKey) -> Result<Box<dyn JwtSigner>, Error> {
-    Err(ErrorKind::InvalidAlgorithm.into())
-}
-
-fn hmac_verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Error> {
-    if *algorithm != Algorithm::HS256 {
+fn hmac_verifier(algorithm: Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Error> {
+    if algorithm != Algorithm::HS256 {
         return Err(ErrorKind::InvalidAlgorithm.into());
     }
     let secret = key.try_get_as_bytes()?;

@@ -1,5 +1,5 @@
-//! Prometheus metrics. Labels hold the route's template, never the raw path, so that their number is
-//! bounded.
+//! Prometheus metrics. Labels hold the route's template, never the raw path, so that their number
+//! is bounded.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

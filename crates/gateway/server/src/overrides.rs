@@ -7,9 +7,9 @@ use crate::error::GatewayError;
 use crate::spec::Spec;
 
 impl Spec {
-    /// Reads a configuration with single values replaced. Each override is `path=value`: the parts of
-    /// the path are separated by dots, members of lists have their number, the value is YAML. `null`
-    /// removes a key.
+    /// Reads a configuration with single values replaced. Each override is `path=value`: the parts
+    /// of the path are separated by dots, members of lists have their number, the value is YAML.
+    /// `null` removes a key.
     ///
     /// # Errors
     /// [`GatewayError::Syntax`] for a text or an override that cannot be read, or an unknown path.

@@ -49,8 +49,8 @@ impl PolicyLayer {
         Ok(Self { policy, actions: spec.actions, off })
     }
 
-    /// Evaluates a text, and records the decision in `info` and the metrics. Returns the text, redacted
-    /// where the policy says so.
+    /// Evaluates a text, and records the decision in `info` and the metrics. Returns the text,
+    /// redacted where the policy says so.
     ///
     /// # Errors
     /// The text must not pass.

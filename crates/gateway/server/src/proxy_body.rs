@@ -32,8 +32,8 @@ enum BodyState {
     Ended,
 }
 
-/// The body of a proxied response. Dropped before its end, it closes the upstream's connection, which
-/// tells the upstream.
+/// The body of a proxied response. Dropped before its end, it closes the upstream's connection,
+/// which tells the upstream.
 pub(crate) struct ProxyBody {
     incoming: Incoming,
     state: BodyState,
@@ -47,8 +47,8 @@ pub(crate) struct ProxyBody {
     error: Option<BoxError>,
 }
 
-/// The longest pause between two chunks. The timer is created at the first wait for a chunk, and reset
-/// only when it fires, so that it costs a long stream nothing per chunk.
+/// The longest pause between two chunks. The timer is created at the first wait for a chunk, and
+/// reset only when it fires, so that it costs a long stream nothing per chunk.
 struct IdleTimeout {
     limit: Duration,
     last_chunk: Instant,
@@ -114,8 +114,8 @@ impl ProxyBody {
     /// The next chunk for the client.
     ///
     /// # Errors
-    /// The response was aborted. hyper then closes the connection without flushing its buffer, so the
-    /// error is returned one poll later, when all earlier chunks are on their way.
+    /// The response was aborted. hyper then closes the connection without flushing its buffer, so
+    /// the error is returned one poll later, when all earlier chunks are on their way.
     pub(crate) fn poll_chunk(
         &mut self,
         context: &mut Context<'_>,

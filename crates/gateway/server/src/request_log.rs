@@ -83,7 +83,8 @@ fn audit_settings(spec: &AuditSpec) -> Result<Settings, GatewayError> {
 }
 
 fn open(settings: &Settings) -> Result<Audit, GatewayError> {
-    // Lost rows are counted and shown by the metrics; a message for each could itself become a flood.
+    // Lost rows are counted and shown by the metrics; a message for each could itself become a
+    // flood.
     let audit = Audit::open(settings, |_: Notice| {});
     audit.map_err(|error| GatewayError::Audit(error.to_string()))
 }

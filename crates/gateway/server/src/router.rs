@@ -59,7 +59,8 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// The route of all unknown paths: one series and one name, however many paths an attacker tries.
+    /// The route of all unknown paths: one series and one name, however many paths an attacker
+    /// tries.
     pub(crate) fn not_found() -> Self {
         Self {
             name: Arc::from("none"),
@@ -105,8 +106,8 @@ impl Router {
     }
 }
 
-/// Patterns for the router library: a prefix matches itself, with and without a slash, and all paths
-/// below.
+/// Patterns for the router library: a prefix matches itself, with and without a slash, and all
+/// paths below.
 fn patterns(path: &str) -> Vec<String> {
     match path.strip_suffix("/*") {
         None => vec![path.to_owned()],

@@ -27,8 +27,8 @@ pub(crate) fn runtime() -> io::Result<LocalRuntime> {
     Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
 }
 
-/// Accepts connections until told to stop, then gives open ones time to finish. The first worker also
-/// runs the health checks.
+/// Accepts connections until told to stop, then gives open ones time to finish. The first worker
+/// also runs the health checks.
 pub(crate) async fn run(
     worker: Rc<Worker>,
     listener: TcpListener,

@@ -1,11 +1,11 @@
 //! Inspection of HTTP/1.1 connections, against request smuggling.
 //!
-//! A head with two lengths: hyper removes `content-length` where there is also `transfer-encoding`, so no
-//! upstream is confused. But a client that sends both is malicious or broken, and is refused (RFC 9112,
-//! 6.3). hyper does not report it, so the bytes are inspected as they arrive.
+//! A head with two lengths: hyper removes `content-length` where there is also `transfer-encoding`,
+//! so no upstream is confused. But a client that sends both is malicious or broken, and is refused
+//! (RFC 9112, 6.3). hyper does not report it, so the bytes are inspected as they arrive.
 //!
-//! Malformed heads: hyper answers them itself, without a body. Such a response is replaced by one in the
-//! format of all other errors.
+//! Malformed heads: hyper answers them itself, without a body. Such a response is replaced by one
+//! in the format of all other errors.
 
 use std::io;
 use std::pin::Pin;
@@ -45,9 +45,9 @@ impl ConnectionFlags {
     }
 }
 
-/// A connection whose incoming lines are inspected. The first bytes were read before and are replayed.
-/// Bodies are inspected like heads: a chunked body that contains both header lines in sequence, such as a
-/// recorded request, is refused by mistake.
+/// A connection whose incoming lines are inspected. The first bytes were read before and are
+/// replayed. Bodies are inspected like heads: a chunked body that contains both header lines in
+/// sequence, such as a recorded request, is refused by mistake.
 #[derive(Debug)]
 pub(crate) struct InspectedStream<S> {
     stream: S,
@@ -77,8 +77,9 @@ impl<S> InspectedStream<S> {
         }
     }
 
-    /// The replacement for hyper's own error response; `None` for any other bytes. An empty response with
-    /// such a status may also be an upstream's: then it is the last one that a handler returned.
+    /// The replacement for hyper's own error response; `None` for any other bytes. An empty
+    /// response with such a status may also be an upstream's: then it is the last one that a
+    /// handler returned.
     fn replace(&self, bytes: &[u8]) -> Option<Bytes> {
         let format = self.format?;
         let status = bytes.strip_prefix(b"HTTP/1.1 4").and_then(|rest| rest.get(..2));
@@ -189,8 +190,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for InspectedStream<S> {
     }
 }
 
-/// Whether a path has `.` or `..` segments, also percent-encoded or after a backslash. Such a path matches
-/// one route here and another one at an upstream that resolves it.
+/// Whether a path has `.` or `..` segments, also percent-encoded or after a backslash. Such a path
+/// matches one route here and another one at an upstream that resolves it.
 pub(crate) fn has_dot_segments(path: &str) -> bool {
     if !path.contains("/.") && !path.contains(['%', '\\']) {
         return false;

@@ -89,8 +89,8 @@ fn parse_name(bytes: &[u8]) -> Result<Arc<str>, ErrorResponse> {
 }
 
 impl TenantToken {
-    /// The tenant of a bearer token. A bearer value that is not a token may be a key for the upstream
-    /// and is left alone; one that is a token must be valid.
+    /// The tenant of a bearer token. A bearer value that is not a token may be a key for the
+    /// upstream and is left alone; one that is a token must be valid.
     fn tenant(&self, headers: &HeaderMap) -> Result<Option<Arc<str>>, ErrorResponse> {
         let value = headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
         let text = value.and_then(|value| std::str::from_utf8(value).ok()).unwrap_or_default();

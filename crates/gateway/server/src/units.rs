@@ -1,7 +1,8 @@
 //! Durations and sizes as people write them.
 //!
 //! `humantime` reads `1h 30m` but not `1.5s`, and `bytesize` reads `16KB` as 16,000 bytes, which is
-//! refused here so that nobody mistakes it for `16KiB`: their formats are not those of existing files.
+//! refused here so that nobody mistakes it for `16KiB`: their formats are not those of existing
+//! files.
 
 use std::time::Duration;
 

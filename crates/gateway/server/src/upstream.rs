@@ -61,8 +61,8 @@ impl Upstream {
         })
     }
 
-    /// The server for a request; `None` when none is available. `tried` failed before, and is chosen only
-    /// if there is no other.
+    /// The server for a request; `None` when none is available. `tried` failed before, and is
+    /// chosen only if there is no other.
     pub(crate) fn choose(&self, tried: Option<&Arc<Endpoint>>, now: u64) -> Option<&Arc<Endpoint>> {
         if let [only] = self.endpoints.as_slice() {
             return only.admits(now).then_some(only);

@@ -55,7 +55,8 @@ pub(crate) async fn serve(routed: &mut RoutedRequest, proxy: &Proxy) -> HandlerR
     let upstream = hyper::upgrade::on(&mut response);
     let client = hyper::upgrade::on(&mut routed.request);
     spawn_local(async move {
-        // If one side's upgrade fails, its connection broke; the other side notices when it is dropped.
+        // If one side's upgrade fails, its connection broke; the other side notices when it is
+        // dropped.
         if let (Ok(client), Ok(upstream)) = tokio::join!(client, upstream) {
             let (mut client, mut upstream) = (TokioIo::new(client), TokioIo::new(upstream));
             let _ = copy_bidirectional(&mut client, &mut upstream).await;

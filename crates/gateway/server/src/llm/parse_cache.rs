@@ -1,5 +1,5 @@
-//! The parse cache: a body that is byte for byte the same as an earlier one is not parsed again. That
-//! saves two passes over the JSON, most of the cost of a cache hit apart from the sockets.
+//! The parse cache: a body that is byte for byte the same as an earlier one is not parsed again.
+//! That saves two passes over the JSON, most of the cost of a cache hit apart from the sockets.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

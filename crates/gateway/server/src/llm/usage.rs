@@ -28,8 +28,8 @@ impl ObservedUsage {
         self.usage.get()
     }
 
-    /// Whether the upstream's stream ended before its last event, although the connection was closed
-    /// properly.
+    /// Whether the upstream's stream ended before its last event, although the connection was
+    /// closed properly.
     pub(crate) fn is_truncated(&self) -> bool {
         self.truncated.get()
     }

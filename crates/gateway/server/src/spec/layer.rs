@@ -229,7 +229,8 @@ pub enum BudgetUnit {
 pub struct AuditSpec {
     /// File of JSON lines that rows are appended to.
     pub path: Option<PathBuf>,
-    /// `ClickHouse` table, `http://[USER:PASSWORD@]HOST[:PORT]/[DATABASE.]TABLE`; instead of `path`.
+    /// `ClickHouse` table, `http://[USER:PASSWORD@]HOST[:PORT]/[DATABASE.]TABLE`; instead of
+    /// `path`.
     pub clickhouse: Option<String>,
     /// Most rows that wait to be written.
     pub queue: usize,

@@ -106,7 +106,12 @@ impl Reference {
                 .as_array()
                 .is_some_and(|all| all.iter().any(|required| required == name));
             let kind = self.kind(property);
-            let default = default(property.get("default"), (required, &kind));
+            let is_plain_section =
+                kind == "section" && !required && property.get("anyOf").is_none();
+            let default = match property.get("default") {
+                _ if is_plain_section => String::new(),
+                value => default(value, required),
+            };
             let description = property["description"].as_str().unwrap_or_default();
             assert!(!description.is_empty(), "`{path}` needs a comment in spec.rs");
             let description = description.replace('\n', " ");
@@ -128,11 +133,10 @@ impl Reference {
     }
 }
 
-fn default(value: Option<&Value>, (required, kind): (bool, &str)) -> String {
+fn default(value: Option<&Value>, required: bool) -> String {
     match value {
         None | Some(Value::Null) if required => "required".to_owned(),
         None | Some(Value::Null) => "none".to_owned(),
-        Some(Value::Object(_)) if kind == "section" => String::new(),
         Some(Value::String(text)) => {
             if text.is_empty() {
                 "empty".to_owned()

@@ -32,8 +32,8 @@ impl Breaker {
         self.open_until.load(Ordering::Relaxed) <= now
     }
 
-    /// Whether it admits this request. The first one after `open_until` is the trial; the breaker stays
-    /// open as long again for all others.
+    /// Whether it admits this request. The first one after `open_until` is the trial; the breaker
+    /// stays open as long again for all others.
     pub(super) fn admits(&self, now: u64) -> bool {
         let until = self.open_until.load(Ordering::Relaxed);
         if until == 0 {
@@ -49,7 +49,8 @@ impl Breaker {
 
     pub(super) fn record(&self, success: bool, now: u64) {
         if success {
-            // Read first: a store would take the cache line from the other workers on every request.
+            // Read first: a store would take the cache line from the other workers on every
+            // request.
             if self.failures.load(Ordering::Relaxed) != 0 {
                 self.failures.store(0, Ordering::Relaxed);
                 self.open_until.store(0, Ordering::Relaxed);

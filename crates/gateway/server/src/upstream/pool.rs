@@ -41,9 +41,9 @@ pub(crate) enum UpstreamError {
 }
 
 impl Pool {
-    /// Sends a request, over an idle connection if there is one. A connection that the server closed in
-    /// the meantime is replaced silently, if nothing of the request was sent or the request is
-    /// idempotent (RFC 9110, 9.2.2).
+    /// Sends a request, over an idle connection if there is one. A connection that the server
+    /// closed in the meantime is replaced silently, if nothing of the request was sent or the
+    /// request is idempotent (RFC 9110, 9.2.2).
     pub(crate) async fn send(
         &self,
         endpoint: &Endpoint,

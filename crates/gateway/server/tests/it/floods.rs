@@ -25,10 +25,12 @@ const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const CONTINUATION: u8 = 9;
 
-/// A block of headers from the static table: GET, https, /, and `:authority: x` (RFC 7541, appendix A).
+/// A block of headers from the static table: GET, https, /, and `:authority: x` (RFC 7541, appendix
+/// A).
 const BLOCK: &[u8] = &[0x82, 0x87, 0x84, 0x41, 0x01, b'x'];
 
-/// A client that begins HTTP/2 and then sends the same again and again, without reading; what it got rid of, in bytes.
+/// A client that begins HTTP/2 and then sends the same again and again, without reading; what it
+/// got rid of, in bytes.
 fn flood(gateway: &Gateway, most: usize, mut next: impl FnMut(u32) -> Vec<u8>) -> usize {
     let mut stream = connect(gateway);
     // One that does not read the answers is held back at some time.
