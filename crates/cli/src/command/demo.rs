@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use plimsoll_gateway_server::{Gateway, Persona, Spec};
+use plimsoll_gateway_server::{Gateway, Preset, Spec};
 use plimsoll_mock::Mock;
 use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
 
@@ -70,7 +70,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
 
 /// The reference gateway, as an LLM gateway with its layers on.
 fn gateway(provider: SocketAddr) -> Result<Gateway> {
-    let persona = Persona::named("llm").context("the persona of the demonstration is unknown")?;
+    let persona = Preset::named("llm").context("the persona of the demonstration is unknown")?;
     let mut spec = Spec::from_yaml(persona.text)?;
     spec.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     for upstream in spec.upstreams.values_mut() {

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use anyhow::{Context as _, Result};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueHint};
-use plimsoll_gateway_server::{Gateway, GatewayError, PERSONAS, Persona, Spec};
+use plimsoll_gateway_server::{Gateway, GatewayError, PRESETS, Preset, Spec};
 
 use crate::console;
 use crate::exit::{Exit, Usage};
@@ -32,7 +32,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "preset")]
     config: Option<PathBuf>,
     /// Ready-made configuration
-    #[arg(long, value_name = "NAME", default_value = "llm", value_parser = PossibleValuesParser::new(PERSONAS.map(|persona| persona.name)))]
+    #[arg(long, value_name = "NAME", default_value = "llm", value_parser = PossibleValuesParser::new(PRESETS.map(|persona| persona.name)))]
     preset: String,
     /// Where to listen instead; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT")]
@@ -97,7 +97,7 @@ fn usage(error: GatewayError) -> anyhow::Error {
 impl Flags {
     fn text(&self) -> Result<String> {
         match &self.config {
-            None => Persona::named(&self.preset)
+            None => Preset::named(&self.preset)
                 .map(|persona| persona.text.to_owned())
                 .context("the preset is unknown"),
             Some(path) => fs::read_to_string(path)
@@ -114,7 +114,7 @@ impl Flags {
     }
 
     fn spec(&self, text: &str) -> Result<Spec, GatewayError> {
-        let mut spec = Spec::with_settings(text, &self.settings)?;
+        let mut spec = Spec::with_overrides(text, &self.settings)?;
         spec.listen = self.listen.unwrap_or(spec.listen);
         spec.workers = self.workers.unwrap_or(spec.workers);
         if let Some(address) = &self.upstream {

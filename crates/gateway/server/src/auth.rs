@@ -1,4 +1,4 @@
-//! Keys, and whose they are.
+//! Authentication by API key.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use hyper::header::{AUTHORIZATION, HeaderName};
 use ring::digest::{SHA256, digest};
 use subtle::ConstantTimeEq as _;
 
-use crate::refusal::Refusal;
+use crate::error_response::ErrorResponse;
 use crate::spec::{AuthSpec, KeySpec};
 
 /// The owner of a key.
@@ -19,7 +19,7 @@ pub(crate) struct Consumer {
     pub(crate) scopes: Vec<String>,
 }
 
-/// Who may come in. Keys themselves are not kept.
+/// The known keys. Only their digests are kept.
 #[derive(Debug)]
 pub(crate) struct Auth {
     header: HeaderName,
@@ -28,10 +28,10 @@ pub(crate) struct Auth {
 
 impl Auth {
     /// # Errors
-    /// In words, for what makes no sense.
+    /// A message about an invalid value.
     pub(crate) fn new(spec: &AuthSpec) -> Result<Self, String> {
         let header = HeaderName::try_from(&spec.header)
-            .map_err(|_| format!("auth: `{}` is no name of a header", spec.header))?;
+            .map_err(|_| format!("auth: `{}` is not a header name", spec.header))?;
         let mut consumers = HashMap::new();
         for key in &spec.keys {
             let consumer = Consumer {
@@ -40,7 +40,10 @@ impl Auth {
                 scopes: key.scopes.clone(),
             };
             if consumers.insert(digest_of(key)?, Arc::new(consumer)).is_some() {
-                return Err(format!("auth: the key of `{}` is another's as well", key.name));
+                return Err(format!(
+                    "auth: the key of `{}` also belongs to another consumer",
+                    key.name
+                ));
             }
         }
         Ok(Self { header, consumers })
@@ -50,28 +53,30 @@ impl Auth {
         &self.header
     }
 
-    /// Whose key a request carries.
-    pub(crate) fn consumer(&self, headers: &HeaderMap) -> Result<&Arc<Consumer>, Refusal> {
+    /// The consumer whose key the request carries.
+    pub(crate) fn consumer(&self, headers: &HeaderMap) -> Result<&Arc<Consumer>, ErrorResponse> {
         let Some(value) = headers.get(&self.header) else {
-            return Err(Refusal::auth_required(format!("send a key in `{}`", self.header)));
+            return Err(ErrorResponse::auth_required(format!("send a key in `{}`", self.header)));
         };
         let value = value.as_bytes();
         let key = if self.header == AUTHORIZATION { bearer(value) } else { Some(value) };
         let Some(key) = key.filter(|key| !key.is_empty()) else {
-            return Err(Refusal::auth_required("send the key as `Authorization: Bearer KEY`"));
+            return Err(ErrorResponse::auth_required(
+                "send the key as `Authorization: Bearer KEY`",
+            ));
         };
         let hash = sha256(key);
-        // The look-up depends on the digest, which says nothing about the key; the comparison that decides
-        // takes the same time for all.
+        // The time of the look-up depends on the digest only, which reveals nothing about the key;
+        // the comparison that decides takes constant time.
         self.consumers
             .get_key_value(&hash)
             .filter(|(known, _)| known.ct_eq(&hash).into())
             .map(|(_, consumer)| consumer)
-            .ok_or_else(|| Refusal::auth_failed("the key is not known here"))
+            .ok_or_else(|| ErrorResponse::auth_failed("the key is not known"))
     }
 }
 
-/// What stands behind `Bearer`.
+/// The credential after `Bearer`.
 pub(crate) fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, rest) = value.split_at_checked(7)?;
     scheme.eq_ignore_ascii_case(b"bearer ").then(|| rest.trim_ascii())
@@ -111,7 +116,7 @@ mod tests {
     use super::*;
 
     fn auth(header: &str) -> Auth {
-        // The digest is of `open sesame`, by another program.
+        // The digest of `open sesame`, computed by another program.
         let yaml = format!(
             "header: {header}\nkeys:\n  - {{name: ali, key: abc, tenant: cave}}\n  - {{name: baba, sha256: \
              41ef4bb0b23661e66301aac36066912dac037827b4ae63a7b1165a5aa93ed4eb}}"
@@ -124,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_known_by_its_digest() {
+    fn a_key_is_found_by_its_digest() {
         let auth = auth("apikey");
         for (value, name) in [("abc", Some("ali")), ("open sesame", Some("baba")), ("abd", None)] {
             let found = auth.consumer(&headers("apikey", value));
@@ -135,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn in_authorization_the_key_stands_behind_bearer() {
+    fn in_authorization_the_key_follows_bearer() {
         let auth = auth("authorization");
         for (value, status) in [
             ("Bearer abc", None),
@@ -145,22 +150,22 @@ mod tests {
             ("Bearer x", Some(403)),
         ] {
             let found = auth.consumer(&headers("authorization", value));
-            assert_eq!(found.err().map(|refusal| refusal.status.as_u16()), status, "{value}");
+            assert_eq!(found.err().map(|error| error.status.as_u16()), status, "{value}");
         }
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
-        for (keys, said) in [
+    fn invalid_keys_are_refused() {
+        for (keys, message) in [
             ("[{name: a}]", "either"),
             ("[{name: a, key: x, sha256: y}]", "either"),
             ("[{name: a, sha256: zz}]", "hexadecimal"),
-            ("[{name: a, key: x}, {name: b, key: x}]", "another's"),
+            ("[{name: a, key: x}, {name: b, key: x}]", "another consumer"),
             ("[{name: a, key: '${NO_SUCH_VARIABLE_HERE}'}]", "NO_SUCH_VARIABLE_HERE"),
         ] {
             let spec = serde_saphyr::from_str(&format!("keys: {keys}")).unwrap();
             let error = Auth::new(&spec).unwrap_err();
-            assert!(error.contains(said), "{error}");
+            assert!(error.contains(message), "{error}");
         }
     }
 }

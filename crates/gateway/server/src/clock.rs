@@ -1,4 +1,4 @@
-//! The one clock of the gateway.
+//! The gateway's clocks.
 
 use nix::time::{ClockId, clock_gettime};
 
@@ -7,12 +7,12 @@ pub(crate) fn now() -> u64 {
     read(ClockId::CLOCK_MONOTONIC)
 }
 
-/// The wall clock, in milliseconds since 1970 UTC: for rows that others read, never for durations.
+/// The wall clock, in milliseconds since 1970 UTC: for time stamps in rows, never for durations.
 pub(crate) fn unix_ms() -> u64 {
     read(ClockId::CLOCK_REALTIME) / 1_000_000
 }
 
-/// The call fails for unknown clocks only; these two exist on every Linux.
+/// `clock_gettime` fails for unknown clocks only; these two exist on every Linux.
 fn read(clock: ClockId) -> u64 {
     let Ok(time) = clock_gettime(clock) else { return 0 };
     let seconds = u64::try_from(time.tv_sec()).unwrap_or(0);

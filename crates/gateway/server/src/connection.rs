@@ -1,5 +1,6 @@
 //! One connection of a client, from its first byte to its end.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -17,78 +18,78 @@ use tokio::sync::watch;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-use crate::body::{Body, Never};
-use crate::framing::{Doubt, Watched};
-use crate::service;
+use crate::body::Body;
+use crate::dispatch;
+use crate::smuggling::{ConnectionFlags, InspectedStream};
 use crate::spec::ServerSpec;
 use crate::worker::Worker;
 
-/// What a client begins HTTP/2 with (RFC 9113, 3.4).
+/// The first bytes of an HTTP/2 connection (RFC 9113, 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Room for the first bytes of a connection: a request without a body mostly fits.
-const FIRST: usize = 1 << 10;
+/// Buffer for the first bytes of a connection: most requests without a body fit.
+const FIRST_READ: usize = 1 << 10;
 
-/// Bounds of one HTTP/2 connection: windows that do not throttle a stream, and streams enough.
+/// Limits of one HTTP/2 connection: windows that do not throttle a stream, and enough streams.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 8 << 20;
-const STREAMS: u32 = 1_000;
+const MAX_STREAMS: u32 = 1_000;
 
-/// Tasks of hyper's HTTP/2 stay on the worker.
+/// Runs the tasks of hyper's HTTP/2 on the worker's thread.
 #[derive(Clone, Copy, Debug)]
-struct Here;
+struct LocalExecutor;
 
-impl<F: Future<Output = ()> + 'static> Executor<F> for Here {
+impl<F: Future<Output = ()> + 'static> Executor<F> for LocalExecutor {
     fn execute(&self, task: F) {
         spawn_local(task);
     }
 }
 
-/// What a client speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Version {
-    One,
-    Two,
+    Http1,
+    Http2,
 }
 
 /// Serves one connection to its end, or until the gateway stops.
-pub(crate) async fn attend(
+pub(crate) async fn serve_connection(
     worker: &Rc<Worker>,
     stream: TcpStream,
     peer: SocketAddr,
     mut stop: watch::Receiver<bool>,
 ) {
-    // Without it the kernel would hold back small pieces of a stream; it fails on closed sockets only.
+    // Otherwise the kernel holds back small chunks of a stream; this fails on closed sockets only.
     let _ = stream.set_nodelay(true);
     let limit = worker.config().server.header_timeout.0;
-    if let Some(tls) = &worker.shared().tls {
+    if let Some(tls) = &worker.state.tls {
         let Ok(Ok(stream)) = timeout(limit, tls.accept(stream)).await else { return };
-        let two = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-        let version = if two { Version::Two } else { Version::One };
-        return talk(worker, stream, (version, Bytes::new()), peer, stop).await;
+        let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        let version = if is_http2 { Version::Http2 } else { Version::Http1 };
+        return serve_http(worker, stream, (version, Bytes::new()), peer, stop).await;
     }
     let mut stream = stream;
-    let opened = tokio::select! {
-        opened = timeout(limit, open(&mut stream)) => opened,
+    let detected = tokio::select! {
+        detected = timeout(limit, detect_version(&mut stream)) => detected,
         _ = stop.wait_for(|stopped| *stopped) => return,
     };
-    if let Ok(Some(opening)) = opened {
-        talk(worker, stream, opening, peer, stop).await;
+    if let Ok(Some(start)) = detected {
+        serve_http(worker, stream, start, peer, stop).await;
     }
 }
 
-/// What a client speaks by its first bytes, and these; `None` when it goes without a word. hyper-util tells them apart, too,
-/// but waits for them without end, and hyper's own timers begin behind that.
-async fn open(stream: &mut TcpStream) -> Option<(Version, Bytes)> {
-    let mut first = BytesMut::with_capacity(FIRST);
+/// Detects the protocol from the first bytes and returns both; `None` if the client closes without
+/// sending any. hyper-util can do the same, but waits without a time limit, and hyper's own timers
+/// start after it.
+async fn detect_version(stream: &mut TcpStream) -> Option<(Version, Bytes)> {
+    let mut first = BytesMut::with_capacity(FIRST_READ);
     loop {
         let read = stream.read_buf(&mut first).await.ok()?;
-        let known = first.len().min(PREFACE.len());
-        if first[..known] != PREFACE[..known] {
-            return Some((Version::One, first.freeze()));
+        let length = first.len().min(PREFACE.len());
+        if first[..length] != PREFACE[..length] {
+            return Some((Version::Http1, first.freeze()));
         }
-        if known == PREFACE.len() {
-            return Some((Version::Two, first.freeze()));
+        if length == PREFACE.len() {
+            return Some((Version::Http2, first.freeze()));
         }
         if read == 0 {
             return None;
@@ -96,40 +97,41 @@ async fn open(stream: &mut TcpStream) -> Option<(Version, Bytes)> {
     }
 }
 
-async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+async fn serve_http<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     worker: &Rc<Worker>,
     stream: S,
     (version, first): (Version, Bytes),
     peer: SocketAddr,
     stop: watch::Receiver<bool>,
 ) {
-    let (host, config) = (Rc::clone(worker), worker.config());
-    let doubt = Doubt::default();
-    let voice = (version == Version::One).then_some(config.voice);
-    let io = TokioIo::new(Watched::new(stream, first, doubt.clone(), voice));
+    let (worker, config) = (Rc::clone(worker), worker.config());
+    let flags = ConnectionFlags::default();
+    let format = (version == Version::Http1).then_some(config.error_format);
+    let io = TokioIo::new(InspectedStream::new(stream, first, flags.clone(), format));
     let service = service_fn(move |request| {
-        let (host, doubt) = (Rc::clone(&host), doubt.clone());
+        let (worker, flags) = (Rc::clone(&worker), flags.clone());
         async move {
-            let answer = service::serve(host, request, peer, &doubt).await;
-            doubt.answered(answer.status());
-            Ok::<_, Never>(answer)
+            let response = dispatch::serve(worker, request, peer, &flags).await;
+            flags.set_last_status(response.status());
+            Ok::<_, Infallible>(response)
         }
     });
     match version {
-        Version::One => one(&config.server, io, service, stop).await,
-        Version::Two => two(&config.server, io, service, stop).await,
+        Version::Http1 => serve_http1(&config.server, io, service, stop).await,
+        Version::Http2 => serve_http2(&config.server, io, service, stop).await,
     }
 }
 
-/// Errors are the client's doing, or ours on purpose; what was under way is in the books.
-async fn one<S, H>(
+/// Errors are ignored: the client caused them or the gateway injected them, and the request is
+/// already logged.
+async fn serve_http1<S, H>(
     server: &ServerSpec,
-    io: TokioIo<Watched<S>>,
+    io: TokioIo<InspectedStream<S>>,
     service: H,
     mut stop: watch::Receiver<bool>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    H: HttpService<Incoming, ResBody = Body, Error = Never>,
+    H: HttpService<Incoming, ResBody = Body, Error = Infallible>,
 {
     let head = usize::try_from(server.header_bytes.0).unwrap_or(usize::MAX);
     let mut builder = http1::Builder::new();
@@ -149,26 +151,26 @@ async fn one<S, H>(
     }
 }
 
-/// As [`one`]. A client that leaves a PING unanswered is gone; so is one that stops in the middle of a block of headers, as
-/// it may send no PING in between.
-async fn two<S, H>(
+/// As [`serve_http1`]. A client that does not answer a PING in time is disconnected. So is one that
+/// stops in the middle of a header block, since it may not answer a PING in between.
+async fn serve_http2<S, H>(
     server: &ServerSpec,
-    io: TokioIo<Watched<S>>,
+    io: TokioIo<InspectedStream<S>>,
     service: H,
     mut stop: watch::Receiver<bool>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    H: HttpService<Incoming, ResBody = Body, Error = Never>,
+    H: HttpService<Incoming, ResBody = Body, Error = Infallible>,
     H::Future: 'static,
 {
-    let mut builder = http2::Builder::new(Here);
+    let mut builder = http2::Builder::new(LocalExecutor);
     builder
         .timer(TokioTimer::new())
         .keep_alive_interval(server.header_timeout.0)
         .keep_alive_timeout(server.header_timeout.0)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_concurrent_streams(STREAMS)
+        .max_concurrent_streams(MAX_STREAMS)
         .max_header_list_size(u32::try_from(server.header_bytes.0).unwrap_or(u32::MAX));
     let mut connection = pin!(builder.serve_connection(io, service));
     tokio::select! {

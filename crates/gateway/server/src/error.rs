@@ -1,19 +1,19 @@
-//! What keeps a gateway from running.
+//! Errors that prevent a gateway from starting or reloading.
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// What keeps a gateway from running.
+/// Why a gateway cannot start or reload.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GatewayError {
-    /// The configuration is no YAML, or has a key or value that is not known; the message names line and
-    /// column.
+    /// The configuration is not YAML, or has an unknown key or a value of the wrong type; the
+    /// message names line and column.
     #[error("the configuration cannot be read: {0}")]
     Syntax(String),
-    /// Values that make no sense, all of them.
-    #[error("the configuration makes no sense:\n{}", .0.join("\n"))]
+    /// Invalid values, all of them.
+    #[error("the configuration is invalid:\n{}", .0.join("\n"))]
     Config(Vec<String>),
     /// A file cannot be read: check its path and permissions.
     #[error("cannot read {path}: {source}")]
@@ -23,7 +23,8 @@ pub enum GatewayError {
         /// The system's reason.
         source: io::Error,
     },
-    /// The address cannot be had: it is taken, not this machine's, or needs more rights.
+    /// The gateway cannot listen on the address: it is in use, not an address of this machine, or
+    /// needs more rights.
     #[error("cannot listen on {addr}: {source}; choose a free port, or 0 for any")]
     Listen {
         /// The address.
@@ -31,13 +32,13 @@ pub enum GatewayError {
         /// The system's reason.
         source: io::Error,
     },
-    /// The system gave no thread or event loop: check its limits.
+    /// A thread or its event loop could not be created: check the system's limits.
     #[error("the gateway's workers did not start: {0}")]
     Worker(#[source] io::Error),
-    /// A file or server that rows go to cannot be had.
+    /// The file or server that audit rows go to cannot be used.
     #[error("the audit cannot be written: {0}")]
     Audit(String),
-    /// The store cannot be had.
+    /// The store cannot be used.
     #[error("the store cannot be used: {0}")]
     Store(String),
 }

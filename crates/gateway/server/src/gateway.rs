@@ -1,4 +1,4 @@
-//! The running gateway: its threads, and what a caller can ask of it.
+//! The running gateway: its threads, and the operations on it.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdTcpListener};
@@ -14,33 +14,34 @@ use tokio::sync::watch;
 
 use crate::config::Source;
 use crate::error::GatewayError;
-use crate::shared::Shared;
+use crate::server;
 use crate::spec::Spec;
-use crate::worker::{self, Worker};
+use crate::state::GatewayState;
+use crate::worker::Worker;
 
-/// Connections that may wait for their acceptance: a load generator opens thousands at once.
+/// Connections that may wait to be accepted: a load generator opens thousands at once.
 const BACKLOG: i32 = 4_096;
 
-/// A gateway, listening on threads of its own. Dropped, it shuts down.
+/// A running gateway with its own threads. It shuts down when it is dropped.
 #[derive(Debug)]
 pub struct Gateway {
-    shared: Arc<Shared>,
+    state: Arc<GatewayState>,
     addr: SocketAddr,
     stop: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Gateway {
-    /// Starts a gateway; returns when it listens. Port 0 takes a free one, see [`Gateway::addr`].
+    /// Starts a gateway; returns when it listens. Port 0 takes a free port, see [`Gateway::addr`].
     ///
     /// # Errors
-    /// [`GatewayError`] says what keeps it from running, and which file or value is to blame.
+    /// [`GatewayError`] names the file or value that prevents it.
     pub fn spawn(spec: &Spec) -> Result<Self, GatewayError> {
         Self::start(spec, Source::Given)
     }
 
-    /// As [`Gateway::spawn`], with a configuration that came from a file and is read from there again by
-    /// [`Gateway::reload`].
+    /// As [`Gateway::spawn`], with a configuration from a file, which [`Gateway::reload`] reads
+    /// again.
     ///
     /// # Errors
     /// As [`Gateway::spawn`].
@@ -49,13 +50,13 @@ impl Gateway {
     }
 
     fn start(spec: &Spec, source: Source) -> Result<Self, GatewayError> {
-        let shared = Arc::new(Shared::new(spec, source)?);
+        let state = Arc::new(GatewayState::new(spec, source)?);
         let (stop, stopped) = watch::channel(false);
         let refuse = |source| GatewayError::Listen { addr: spec.listen, source };
         let listeners = listen_all(spec.listen, spec.workers).map_err(refuse)?;
         let addr = listeners.first().map_or(Ok(spec.listen), StdTcpListener::local_addr);
         let addr = addr.map_err(GatewayError::Worker)?;
-        let mut gateway = Self { shared, addr, stop, threads: Vec::new() };
+        let mut gateway = Self { state, addr, stop, threads: Vec::new() };
         gateway.run(listeners, &stopped).map_err(GatewayError::Worker)?;
         Ok(gateway)
     }
@@ -68,13 +69,13 @@ impl Gateway {
         let (report, reports) = channel();
         let count = listeners.len();
         for (number, listener) in listeners.into_iter().enumerate() {
-            let (shared, stop, report) = (Arc::clone(&self.shared), stop.clone(), report.clone());
-            let body = move || serve(shared, listener, stop, (number == 0, report));
+            let (state, stop, report) = (Arc::clone(&self.state), stop.clone(), report.clone());
+            let body = move || run_worker(state, listener, stop, (number == 0, report));
             self.threads.push(Builder::new().name(format!("gateway-{number}")).spawn(body)?);
         }
         drop(report);
-        let heard = reports.iter().take(count).collect::<io::Result<Vec<()>>>()?;
-        if heard.len() == count {
+        let ready = reports.iter().take(count).collect::<io::Result<Vec<()>>>()?;
+        if ready.len() == count {
             Ok(())
         } else {
             Err(io::Error::other("a thread ended before it was ready"))
@@ -86,30 +87,30 @@ impl Gateway {
         self.addr
     }
 
-    /// Requests that were served so far.
+    /// Requests served so far.
     pub fn served(&self) -> u64 {
-        self.shared.meters.served()
+        self.state.metrics.served()
     }
 
-    /// Reads the configuration's file again. Listener, workers, TLS, store and audit stay as they are until
-    /// the gateway is started anew.
+    /// Reads the configuration's file again. Listener, workers, TLS, store and audit stay as they
+    /// are until the gateway is restarted.
     ///
     /// # Errors
-    /// What is wrong with the file; then the old configuration stays in force.
+    /// The problems of the file; then the old configuration stays in force.
     pub fn reload(&self) -> Result<(), GatewayError> {
-        self.shared.reload().map(drop)
+        self.state.reload().map(drop)
     }
 
-    /// Accepts nothing more, gives requests in flight the configured time to end, and closes all
-    /// connections. Later calls do nothing.
+    /// Stops accepting connections, gives requests in flight the configured time to finish, and
+    /// closes all connections. Later calls do nothing.
     pub fn shutdown(&mut self) {
-        // It fails when no worker listens any more.
+        // This fails when no worker is left.
         let _ = self.stop.send(true);
         for thread in self.threads.drain(..) {
-            // A worker that died has nothing left to be waited for.
+            // A worker that panicked has nothing left to finish.
             let _ = thread.join();
         }
-        self.shared.close();
+        self.state.close();
     }
 }
 
@@ -119,16 +120,16 @@ impl Drop for Gateway {
     }
 }
 
-/// One listener for each worker, over which the kernel spreads connections. Shared ports would also let a second gateway in
-/// without a word: whether the address is free is tried without sharing first.
+/// One listener for each worker; the kernel distributes connections among them. A shared port would
+/// also admit a second gateway silently, so the address is first bound without sharing.
 fn listen_all(addr: SocketAddr, workers: u16) -> io::Result<Vec<StdTcpListener>> {
     let first = bind(addr, false)?;
     if workers == 1 {
-        return Ok(vec![ready(first)?]);
+        return Ok(vec![listen(first)?]);
     }
     let addr = first.local_addr()?.as_socket().unwrap_or(addr);
     drop(first);
-    (0..workers).map(|_| bind(addr, true).and_then(ready)).collect()
+    (0..workers).map(|_| bind(addr, true).and_then(listen)).collect()
 }
 
 fn bind(addr: SocketAddr, shared: bool) -> io::Result<Socket> {
@@ -139,19 +140,20 @@ fn bind(addr: SocketAddr, shared: bool) -> io::Result<Socket> {
     Ok(socket)
 }
 
-fn ready(socket: Socket) -> io::Result<StdTcpListener> {
+fn listen(socket: Socket) -> io::Result<StdTcpListener> {
     socket.listen(BACKLOG)?;
     socket.set_nonblocking(true)?;
     Ok(socket.into())
 }
 
-fn serve(
-    shared: Arc<Shared>,
+/// The body of a worker thread.
+fn run_worker(
+    state: Arc<GatewayState>,
     listener: StdTcpListener,
     stop: watch::Receiver<bool>,
-    (first, report): (bool, Sender<io::Result<()>>),
+    (is_first, report): (bool, Sender<io::Result<()>>),
 ) {
-    let runtime = match worker::runtime() {
+    let runtime = match server::runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
             let _ = report.send(Err(error));
@@ -167,9 +169,9 @@ fn serve(
                 return;
             }
         };
-        let worker = Rc::new(Worker::new(shared).await);
-        // Nobody waits for it when the other workers failed.
+        let worker = Rc::new(Worker::new(state).await);
+        // Nobody receives it when another worker failed.
         let _ = report.send(Ok(()));
-        worker.run(listener, stop, first).await;
+        server::run(worker, listener, stop, is_first).await;
     });
 }

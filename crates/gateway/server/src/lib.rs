@@ -1,8 +1,8 @@
 //! The reference gateway: a small, fast and correct gateway for LLM and API traffic.
 //!
-//! It is the default system under test of a load generator that it knows nothing of, and the standard
-//! whose true costs can be planted. Layers are switched on one by one by the sections of its
-//! configuration, see [`Spec`].
+//! It is the default system under test of a load generator with which it shares no code. Faults of
+//! known size can be injected, so that measurements of it can be checked. Each layer is enabled by
+//! the presence of its section in the configuration, see [`Spec`].
 //!
 //! ```no_run
 //! let spec = plimsoll_gateway_server::Spec::from_yaml("listen: 127.0.0.1:0\nmetrics: {}")?;
@@ -11,40 +11,53 @@
 //! # Ok::<(), plimsoll_gateway_server::GatewayError>(())
 //! ```
 
-mod ask;
 mod auth;
 mod body;
-mod books;
+mod body_filter;
 mod budget;
+mod builtin_routes;
 mod clock;
 mod config;
+mod config_check;
 mod connection;
+mod dispatch;
 mod error;
-mod exchange;
-mod fault;
-mod framing;
+mod error_response;
+mod fault_injection;
+mod forward;
 mod gateway;
-mod guard;
-mod limits;
+mod headers;
+mod jwt;
 mod llm;
-mod meters;
-mod persona;
-mod refusal;
-mod relay;
+mod llm_info;
+mod metrics;
+mod overrides;
+mod policy;
+mod policy_endpoint;
+mod preset;
+mod proxy;
+mod proxy_body;
+mod rate_limit;
+mod request_body;
+mod request_context;
+mod request_log;
+mod respond;
+mod rng;
 mod router;
 mod scrub;
-mod service;
-mod settings;
-mod shared;
+mod server;
+mod smuggling;
 pub mod spec;
+mod state;
 mod tenant;
 mod tls;
-mod unit;
+mod units;
 mod upstream;
+mod websocket;
 mod worker;
 
 pub use error::GatewayError;
 pub use gateway::Gateway;
-pub use persona::{PERSONAS, Persona};
+pub use preset::{PRESETS, Preset};
 pub use spec::Spec;
-pub use unit::{Size, Span};
+pub use units::{ByteSize, HumanDuration};

@@ -1,4 +1,4 @@
-//! From the path of a request to what serves it.
+//! Routes, and the look-up of a request's route by its path.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
 
-use crate::unit::Span;
+use crate::units::HumanDuration;
 use crate::upstream::Upstream;
 
-/// What serves a request.
+/// Serves the requests of a route.
 #[derive(Clone, Debug)]
 pub(crate) enum Handler {
     Live,
@@ -19,32 +19,32 @@ pub(crate) enum Handler {
     Build,
     Reload,
     Budget,
-    Request,
-    Fixed(Fixed),
+    /// `POST /api/request`.
+    Policy,
+    Fixed(FixedResponse),
     Proxy(Proxy),
-    /// Nothing does.
-    Nowhere,
+    NotFound,
 }
 
-/// The same answer to everything.
+/// A configured response, the same for every request.
 #[derive(Clone, Debug)]
-pub(crate) struct Fixed {
+pub(crate) struct FixedResponse {
     pub(crate) status: StatusCode,
-    pub(crate) kind: HeaderValue,
+    pub(crate) content_type: HeaderValue,
     pub(crate) body: Bytes,
 }
 
-/// An upstream's answer.
+/// A route that an upstream serves.
 #[derive(Clone, Debug)]
 pub(crate) struct Proxy {
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) strip: Option<String>,
-    pub(crate) timeout: Span,
+    pub(crate) timeout: HumanDuration,
     pub(crate) llm: bool,
     pub(crate) websocket: bool,
 }
 
-/// A route: what serves its requests, and who may use it.
+/// A route: its handler, and who may use it.
 #[derive(Debug)]
 pub(crate) struct Route {
     /// Name in audit rows and the access log.
@@ -54,17 +54,18 @@ pub(crate) struct Route {
     pub(crate) handler: Handler,
     pub(crate) consumers: Vec<Arc<str>>,
     pub(crate) scope: Option<String>,
-    /// Neither keys nor limits guard it.
+    /// Neither keys nor limits apply.
     pub(crate) open: bool,
 }
 
 impl Route {
-    /// The one for all paths that lead nowhere: one series and one name, however many an attacker tries.
-    pub(crate) fn nowhere() -> Self {
+    /// The route of all unknown paths: one series and one name, however many paths an attacker
+    /// tries.
+    pub(crate) fn not_found() -> Self {
         Self {
             name: Arc::from("none"),
             template: Arc::from("none"),
-            handler: Handler::Nowhere,
+            handler: Handler::NotFound,
             consumers: Vec::new(),
             scope: None,
             open: true,
@@ -84,7 +85,7 @@ pub(crate) type Parameter = Option<String>;
 
 impl Router {
     /// # Errors
-    /// In words, when the path is malformed or there is such a route already.
+    /// A message about a malformed path, or one that has a route already.
     pub(crate) fn add(&mut self, route: Route) -> Result<(), String> {
         let template = Arc::clone(&route.template);
         let number = self.routes.len();
@@ -105,7 +106,8 @@ impl Router {
     }
 }
 
-/// What the router library is told: a prefix is its own path, with and without a slash, and all below.
+/// Patterns for the router library: a prefix matches itself, with and without a slash, and all
+/// paths below.
 fn patterns(path: &str) -> Vec<String> {
     match path.strip_suffix("/*") {
         None => vec![path.to_owned()],
@@ -116,7 +118,7 @@ fn patterns(path: &str) -> Vec<String> {
     }
 }
 
-/// Is a path one of those: exact, or below a prefix that ends in `/*`?
+/// Whether a path matches one of the patterns: exactly, or as part of a prefix that ends in `/*`.
 pub(crate) fn covers(patterns: &[String], path: &str) -> bool {
     patterns.iter().any(|pattern| match pattern.strip_suffix("/*") {
         None => pattern == path,

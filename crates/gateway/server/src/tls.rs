@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use rustls::ServerConfig;
@@ -13,24 +14,24 @@ use tokio_rustls::TlsAcceptor;
 use crate::error::GatewayError;
 use crate::spec::TlsSpec;
 
-/// TLS 1.2 and 1.3; HTTP/2 is preferred where the client knows it.
+/// TLS 1.2 and 1.3; HTTP/2 is preferred where the client supports it.
 pub(crate) fn acceptor(spec: &TlsSpec) -> Result<TlsAcceptor, GatewayError> {
-    let told = |path: &std::path::Path, why: String| GatewayError::File {
+    let invalid = |path: &Path, reason: String| GatewayError::File {
         path: path.to_owned(),
-        source: io::Error::other(why),
+        source: io::Error::other(reason),
     };
-    let open = |path: &std::path::Path| {
+    let open = |path: &Path| {
         File::open(path).map_err(|source| GatewayError::File { path: path.to_owned(), source })
     };
     let chain = CertificateDer::pem_reader_iter(open(&spec.cert)?)
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| told(&spec.cert, error.to_string()))?;
+        .map_err(|error| invalid(&spec.cert, error.to_string()))?;
     let key = PrivateKeyDer::from_pem_reader(open(&spec.key)?)
-        .map_err(|error| told(&spec.key, error.to_string()))?;
+        .map_err(|error| invalid(&spec.key, error.to_string()))?;
     let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
-        .map_err(|error| told(&spec.cert, error.to_string()))?;
+        .map_err(|error| invalid(&spec.cert, error.to_string()))?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
 }

@@ -1,25 +1,24 @@
-//! The servers behind the gateway: which one gets a request, and whether it is fit for one.
+//! Upstreams: the servers behind the gateway, and the choice of one for each request.
 
 mod breaker;
-mod check;
 mod endpoint;
+mod health_check;
 mod pool;
-mod retry;
+mod retry_budget;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use hyper::header::HeaderValue;
+pub(crate) use endpoint::{Endpoint, InFlightGuard};
+pub(crate) use health_check::{HealthTarget, run_health_checks};
+pub(crate) use pool::{Pool, UpstreamConn, UpstreamError};
+pub(crate) use retry_budget::RetryBudget;
 
-pub(crate) use check::watch;
-pub(crate) use endpoint::{Active, Endpoint};
-pub(crate) use pool::{Fault, Link, Pool};
-pub(crate) use retry::Retries;
-
+use crate::rng::splitmix64;
 use crate::spec::{Balance, DialectSpec, HealthSpec, RetrySpec, Secret, UpstreamSpec};
-use crate::unit::Span;
+use crate::units::HumanDuration;
 
-/// Servers that do the same.
+/// A group of interchangeable servers.
 #[derive(Debug)]
 pub(crate) struct Upstream {
     pub(crate) name: Arc<str>,
@@ -27,10 +26,10 @@ pub(crate) struct Upstream {
     pub(crate) dialect: DialectSpec,
     /// Sent instead of the client's key.
     pub(crate) key: Option<String>,
-    pub(crate) timeout: Span,
-    pub(crate) idle_timeout: Span,
+    pub(crate) timeout: HumanDuration,
+    pub(crate) idle_timeout: HumanDuration,
     pub(crate) retry: Option<RetrySpec>,
-    pub(crate) retries: Retries,
+    pub(crate) retry_budget: RetryBudget,
     pub(crate) health: Option<HealthSpec>,
     balance: Balance,
     next: AtomicUsize,
@@ -38,7 +37,7 @@ pub(crate) struct Upstream {
 
 impl Upstream {
     /// # Errors
-    /// In words, for what makes no sense.
+    /// A message about an invalid value.
     pub(crate) fn new(name: &str, spec: &UpstreamSpec) -> Result<Self, String> {
         if spec.addresses.is_empty() {
             return Err(format!("upstream `{name}` has no address: add `addresses: [HOST:PORT]`"));
@@ -55,44 +54,39 @@ impl Upstream {
             timeout: spec.timeout,
             idle_timeout: spec.idle_timeout,
             retry: spec.retry,
-            retries: Retries::new(spec.retry.map_or(0.0, |retry| retry.budget)),
+            retry_budget: RetryBudget::new(spec.retry.map_or(0.0, |retry| retry.budget)),
             health: spec.health.clone(),
             balance: spec.balance,
             next: AtomicUsize::new(0),
         })
     }
 
-    /// The address for a request; `None` when none is fit. `not` was tried before, and is taken only if
-    /// there is no other.
-    pub(crate) fn choose(&self, not: Option<&Arc<Endpoint>>, now: u64) -> Option<&Arc<Endpoint>> {
+    /// The server for a request; `None` when none is available. `tried` failed before, and is
+    /// chosen only if there is no other.
+    pub(crate) fn choose(&self, tried: Option<&Arc<Endpoint>>, now: u64) -> Option<&Arc<Endpoint>> {
         if let [only] = self.endpoints.as_slice() {
             return only.admits(now).then_some(only);
         }
-        let start = self.start();
-        let (later, sooner) = self.endpoints.split_at(start);
-        let fit = || sooner.iter().chain(later).filter(|endpoint| endpoint.is_fit(now));
-        let other = |endpoint: &&Arc<Endpoint>| not.is_none_or(|not| !Arc::ptr_eq(not, endpoint));
+        let (before, from_start) = self.endpoints.split_at(self.start());
+        let available =
+            || from_start.iter().chain(before).filter(|endpoint| endpoint.is_available(now));
+        let untried =
+            |endpoint: &&Arc<Endpoint>| tried.is_none_or(|tried| !Arc::ptr_eq(tried, endpoint));
         let chosen = if self.balance == Balance::LeastLoaded {
-            fit().filter(other).min_by_key(|endpoint| endpoint.active())
+            available().filter(untried).min_by_key(|endpoint| endpoint.in_flight())
         } else {
-            fit().find(other)
+            available().find(untried)
         };
-        chosen.or_else(|| fit().next()).filter(|endpoint| endpoint.admits(now))
+        chosen.or_else(|| available().next()).filter(|endpoint| endpoint.admits(now))
     }
 
+    /// Where the search for a server starts.
     fn start(&self) -> usize {
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         let draw = match self.balance {
             Balance::RoundRobin | Balance::LeastLoaded => turn,
-            Balance::Random => {
-                usize::try_from(crate::fault::scramble(turn as u64) >> 33).unwrap_or(turn)
-            }
+            Balance::Random => usize::try_from(splitmix64(turn as u64) >> 33).unwrap_or(turn),
         };
         draw % self.endpoints.len()
     }
-}
-
-/// The value of the `host` header for an address.
-fn host(address: &str) -> Result<HeaderValue, String> {
-    HeaderValue::from_str(address).map_err(|_| format!("`{address}` is no HOST:PORT"))
 }

@@ -7,43 +7,45 @@ use hyper::header::HeaderValue;
 
 use super::breaker::Breaker;
 use crate::spec::UpstreamSpec;
-use crate::unit::Span;
+use crate::units::HumanDuration;
 
-/// One server of an upstream, with what is known of it by all workers.
+/// One server of an upstream, with the state that all workers share.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     /// `HOST:PORT`.
     pub(crate) address: Arc<str>,
+    /// The value of the header `host`.
     pub(crate) host: HeaderValue,
-    pub(crate) connect_timeout: Span,
-    /// By the active checks.
+    pub(crate) connect_timeout: HumanDuration,
+    /// According to the active health checks.
     healthy: AtomicBool,
     breaker: Option<Breaker>,
-    active: AtomicUsize,
+    in_flight: AtomicUsize,
 }
 
 impl Endpoint {
     pub(super) fn new(address: &str, spec: &UpstreamSpec) -> Result<Self, String> {
+        let invalid = || format!("`{address}` is not HOST:PORT");
         let port = address.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
         if port.is_none() {
-            return Err(format!("`{address}` is no HOST:PORT"));
+            return Err(invalid());
         }
         Ok(Self {
             address: Arc::from(address),
-            host: super::host(address)?,
+            host: HeaderValue::from_str(address).map_err(|_| invalid())?,
             connect_timeout: spec.connect_timeout,
             healthy: AtomicBool::new(true),
             breaker: spec.breaker.map(Breaker::new),
-            active: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
         })
     }
 
-    /// Would it be given a request? Asking changes nothing.
-    pub(crate) fn is_fit(&self, now: u64) -> bool {
-        self.is_healthy() && self.breaker.as_ref().is_none_or(|breaker| breaker.is_passable(now))
+    /// Whether it may get a request. This changes no state.
+    pub(crate) fn is_available(&self, now: u64) -> bool {
+        self.is_healthy() && self.breaker.as_ref().is_none_or(|breaker| breaker.may_admit(now))
     }
 
-    /// Is it given a request? An open breaker lets one through to try when its time is over.
+    /// Whether it gets this request. When an open breaker's time is over, it admits one as a trial.
     pub(super) fn admits(&self, now: u64) -> bool {
         self.is_healthy() && self.breaker.as_ref().is_none_or(|breaker| breaker.admits(now))
     }
@@ -56,26 +58,26 @@ impl Endpoint {
         self.healthy.store(healthy, Ordering::Relaxed);
     }
 
-    /// What came of a request.
-    pub(crate) fn learn(&self, good: bool, now: u64) {
+    /// Reports the result of a request to the breaker.
+    pub(crate) fn record(&self, success: bool, now: u64) {
         if let Some(breaker) = &self.breaker {
-            breaker.learn(good, now);
+            breaker.record(success, now);
         }
     }
 
-    /// Requests under way.
-    pub(crate) fn active(&self) -> usize {
-        self.active.load(Ordering::Relaxed)
+    /// Requests in flight.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Relaxed)
     }
 }
 
-/// A request under way at an endpoint, for as long as this lives.
+/// Counts a request as in flight at an endpoint, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Active(Arc<Endpoint>);
+pub(crate) struct InFlightGuard(Arc<Endpoint>);
 
-impl Active {
-    pub(crate) fn at(endpoint: &Arc<Endpoint>) -> Self {
-        endpoint.active.fetch_add(1, Ordering::Relaxed);
+impl InFlightGuard {
+    pub(crate) fn new(endpoint: &Arc<Endpoint>) -> Self {
+        endpoint.in_flight.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(endpoint))
     }
 
@@ -84,8 +86,8 @@ impl Active {
     }
 }
 
-impl Drop for Active {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        self.0.active.fetch_sub(1, Ordering::Relaxed);
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 }

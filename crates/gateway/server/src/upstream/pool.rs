@@ -1,4 +1,4 @@
-//! Connections to upstreams that are open and idle. Each worker has its own.
+//! The pool of idle connections to upstreams. Each worker has its own.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,119 +12,123 @@ use tokio::net::TcpStream;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-use super::Endpoint;
-use crate::body::Upload;
+use super::endpoint::Endpoint;
+use crate::request_body::RequestBody;
 
-/// Idle connections that are kept for one address.
-const MOST_IDLE: usize = 1_024;
+/// Most idle connections for one address.
+const MAX_IDLE: usize = 1_024;
 
-/// A connection that carries one request at a time. A task of its own reads and writes for it.
+/// A connection that carries one request at a time. A separate task reads and writes its socket.
 #[derive(Debug)]
-pub(crate) struct Link(http1::SendRequest<Upload>);
+pub(crate) struct UpstreamConn(http1::SendRequest<RequestBody>);
 
-/// An answer's head, its body still on the connection.
-pub(crate) type Answer = (Response<Incoming>, Link);
+/// A response whose body is still on the connection.
+pub(crate) type Received = (Response<Incoming>, UpstreamConn);
 
-/// Idle connections by address, the last one used on top.
+/// Idle connections by address, the last used one on top.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    idle: RefCell<HashMap<Arc<str>, Vec<Link>>>,
+    idle: RefCell<HashMap<Arc<str>, Vec<UpstreamConn>>>,
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug)]
-pub(crate) enum Fault {
-    /// No connection.
+pub(crate) enum UpstreamError {
+    /// The connection could not be opened.
     Connect,
-    /// The connection broke before an answer; the request comes back if nothing of it was sent.
-    Broken(Option<Box<Request<Upload>>>, hyper::Error),
+    /// The connection broke before a response; the request is returned if nothing of it was sent.
+    Broken(Option<Box<Request<RequestBody>>>, hyper::Error),
 }
 
 impl Pool {
-    /// Sends a request, over an idle connection if there is one. One that the server closed in the meantime is replaced
-    /// without a word, as long as nothing of the request was sent, or sending it twice does no harm (RFC 9110, 9.2.2).
+    /// Sends a request, over an idle connection if there is one. A connection that the server
+    /// closed in the meantime is replaced silently, if nothing of the request was sent or the
+    /// request is idempotent (RFC 9110, 9.2.2).
     pub(crate) async fn send(
         &self,
         endpoint: &Endpoint,
-        mut request: Request<Upload>,
-    ) -> Result<Answer, Fault> {
-        while let Some(mut link) = self.take(endpoint) {
-            if link.0.ready().await.is_err() {
+        mut request: Request<RequestBody>,
+    ) -> Result<Received, UpstreamError> {
+        while let Some(mut connection) = self.checkout(endpoint) {
+            if connection.0.ready().await.is_err() {
                 continue;
             }
-            let spare = again(&request);
-            match (link.exchange(request).await, spare) {
-                (Err(Fault::Broken(Some(unsent), _)), _) => request = *unsent,
-                (Err(Fault::Broken(None, _)), Some(spare)) => {
+            let spare = clone_idempotent(&request);
+            match (connection.send(request).await, spare) {
+                (Err(UpstreamError::Broken(Some(unsent), _)), _) => request = *unsent,
+                (Err(UpstreamError::Broken(None, _)), Some(spare)) => {
                     request = spare;
                     break;
                 }
                 (other, _) => return other,
             }
         }
-        connect(endpoint).await?.exchange(request).await
+        connect(endpoint).await?.send(request).await
     }
 
-    fn take(&self, endpoint: &Endpoint) -> Option<Link> {
+    fn checkout(&self, endpoint: &Endpoint) -> Option<UpstreamConn> {
         self.idle.borrow_mut().get_mut(&endpoint.address)?.pop()
     }
 
-    /// Keeps a connection whose answer was read to its end.
-    pub(crate) fn put(&self, endpoint: &Endpoint, link: Link) {
-        if link.0.is_closed() {
+    /// Returns a connection whose response was read to its end.
+    pub(crate) fn release(&self, endpoint: &Endpoint, connection: UpstreamConn) {
+        if connection.0.is_closed() {
             return;
         }
         let mut idle = self.idle.borrow_mut();
         if let Some(stack) = idle.get_mut(&endpoint.address) {
-            if stack.len() < MOST_IDLE {
-                stack.push(link);
+            if stack.len() < MAX_IDLE {
+                stack.push(connection);
             }
         } else {
-            idle.insert(Arc::clone(&endpoint.address), vec![link]);
+            idle.insert(Arc::clone(&endpoint.address), vec![connection]);
         }
     }
 }
 
-impl Link {
-    /// Sends a request, and waits for the head of its answer.
-    pub(super) async fn exchange(mut self, request: Request<Upload>) -> Result<Answer, Fault> {
+impl UpstreamConn {
+    /// Sends a request, and waits for the head of its response.
+    pub(super) async fn send(
+        mut self,
+        request: Request<RequestBody>,
+    ) -> Result<Received, UpstreamError> {
         match self.0.try_send_request(request).await {
             Ok(response) => Ok((response, self)),
             Err(mut error) => {
                 let unsent = error.take_message().map(Box::new);
-                Err(Fault::Broken(unsent, error.into_error()))
+                Err(UpstreamError::Broken(unsent, error.into_error()))
             }
         }
     }
 }
 
-/// The same request once more, if that does no harm.
-fn again(request: &Request<Upload>) -> Option<Request<Upload>> {
+/// A copy of the request, if it is idempotent and in memory.
+fn clone_idempotent(request: &Request<RequestBody>) -> Option<Request<RequestBody>> {
     if !request.method().is_idempotent() {
         return None;
     }
-    let mut same = Request::new(request.body().again()?);
-    *same.method_mut() = request.method().clone();
-    *same.uri_mut() = request.uri().clone();
-    *same.headers_mut() = request.headers().clone();
-    Some(same)
+    let mut copy = Request::new(request.body().try_clone()?);
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.headers_mut() = request.headers().clone();
+    Some(copy)
 }
 
-/// A new connection.
-pub(super) async fn connect(endpoint: &Endpoint) -> Result<Link, Fault> {
+/// Opens a connection.
+pub(super) async fn connect(endpoint: &Endpoint) -> Result<UpstreamConn, UpstreamError> {
     let stream = TcpStream::connect(&*endpoint.address);
     let stream = timeout(endpoint.connect_timeout.0, stream).await;
-    let stream = stream.map_err(|_| Fault::Connect)?.map_err(|_| Fault::Connect)?;
-    // Small pieces must not wait for one another; it fails on closed sockets only.
+    let stream = stream.map_err(|_| UpstreamError::Connect)?.map_err(|_| UpstreamError::Connect)?;
+    // Small writes must not wait for one another; this fails on closed sockets only.
     let _ = stream.set_nodelay(true);
     let (sender, connection) = http1::Builder::new()
         .writev(false)
         .handshake(TokioIo::new(stream))
         .await
-        .map_err(|error| Fault::Broken(None, error))?;
-    // What goes wrong on it is told to the request that it carries.
+        .map_err(|error| UpstreamError::Broken(None, error))?;
+    // Its errors reach the request that it carries.
     spawn_local(async move {
         let _ = connection.with_upgrades().await;
     });
-    Ok(Link(sender))
+    Ok(UpstreamConn(sender))
 }

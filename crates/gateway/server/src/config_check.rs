@@ -1,0 +1,168 @@
+//! Checks of a configuration's values, and the routes made from them. All problems are collected.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::HeaderValue;
+
+use crate::error::GatewayError;
+use crate::router::{FixedResponse, Handler, Proxy, Route, Router, covers};
+use crate::spec::{Per, RespondSpec, RouteSpec, Spec};
+use crate::upstream::Upstream;
+
+/// The problems found so far.
+#[derive(Default)]
+pub(crate) struct Check {
+    problems: Vec<String>,
+}
+
+impl Check {
+    /// Unwraps a result; a problem is kept for later.
+    pub(crate) fn keep<T>(&mut self, result: Result<T, String>) -> Option<T> {
+        result.map_err(|problem| self.problems.push(problem)).ok()
+    }
+
+    fn require(&mut self, holds: bool, problem: &str) {
+        if !holds {
+            self.problems.push(problem.to_owned());
+        }
+    }
+
+    /// # Errors
+    /// [`GatewayError::Config`] if there were problems.
+    pub(crate) fn finish(self) -> Result<(), GatewayError> {
+        if self.problems.is_empty() { Ok(()) } else { Err(GatewayError::Config(self.problems)) }
+    }
+
+    /// Checks single values, and sections that need each other.
+    pub(crate) fn values(&mut self, spec: &Spec) {
+        self.require(spec.faults.has_valid_shares(), "faults: a share is between 0 and 1");
+        self.require(spec.workers > 0, "workers: at least 1");
+        self.require(spec.server.connections > 0, "server.connections: at least 1");
+        self.require(
+            spec.server.header_bytes.0 >= 8_192,
+            "server.header_bytes: at least 8KiB, the smallest buffer for a head",
+        );
+        self.require(
+            spec.audit
+                .as_ref()
+                .is_none_or(|audit| audit.path.is_some() != audit.clickhouse.is_some()),
+            "audit: needs either `path` or `clickhouse`",
+        );
+        self.require(
+            spec.rate_limits.iter().all(|limit| limit.window.nanos() > 0),
+            "rate_limits: a window is longer than 0",
+        );
+        let by_tenant = spec.rate_limits.iter().any(|limit| limit.per == Per::Tenant);
+        self.require(
+            !by_tenant || spec.tenant.is_some(),
+            "rate_limits: a limit per tenant needs the section `tenant`",
+        );
+        let by_key = spec.rate_limits.iter().any(|limit| limit.per == Per::Key);
+        self.require(
+            !by_key || spec.auth.is_some(),
+            "rate_limits: a limit per key needs the section `auth`",
+        );
+        self.require(
+            spec.budgets.is_none() || spec.tenant.is_some(),
+            "budgets: belong to tenants, so they need the section `tenant`",
+        );
+    }
+
+    /// Builds the router of the built-in and the configured routes.
+    pub(crate) fn routes(&mut self, spec: &Spec, upstreams: &[Arc<Upstream>]) -> Router {
+        let mut router = Router::default();
+        for (path, handler) in builtin_routes(spec) {
+            let route = Route {
+                name: Arc::from(path),
+                template: Arc::from(path),
+                handler,
+                consumers: Vec::new(),
+                scope: None,
+                open: covers(&spec.open, path),
+            };
+            self.keep(router.add(route));
+        }
+        for route in &spec.routes {
+            let built = self.route(spec, route, upstreams);
+            let added = built.map(|built| router.add(built));
+            let named = added
+                .map(|added| added.map_err(|error| format!("route `{}`: {error}", route.name)));
+            named.and_then(|added| self.keep(added));
+        }
+        router
+    }
+
+    fn route(
+        &mut self,
+        spec: &Spec,
+        route: &RouteSpec,
+        upstreams: &[Arc<Upstream>],
+    ) -> Option<Route> {
+        self.require(
+            route.consumers.is_empty() || spec.auth.is_some(),
+            &format!("route `{}`: `consumers` needs the section `auth`", route.name),
+        );
+        let handler = self.keep(handler(route, upstreams))?;
+        Some(Route {
+            name: Arc::from(route.name.as_str()),
+            template: Arc::from(route.path.as_str()),
+            handler,
+            consumers: route.consumers.iter().map(|name| Arc::from(name.as_str())).collect(),
+            scope: route.scope.clone(),
+            open: covers(&spec.open, &route.path),
+        })
+    }
+}
+
+/// The routes that the gateway serves itself.
+fn builtin_routes(spec: &Spec) -> Vec<(&'static str, Handler)> {
+    let policy = spec.policy.as_ref().is_some_and(|policy| policy.endpoint);
+    let routes = [
+        ("/health", Handler::Health, true),
+        ("/health/live", Handler::Live, true),
+        ("/health/ready", Handler::Ready, true),
+        ("/metrics", Handler::Metrics, spec.metrics.is_some()),
+        ("/admin/build", Handler::Build, spec.admin),
+        ("/admin/reload", Handler::Reload, spec.admin),
+        ("/v1/budget/{tenant}", Handler::Budget, spec.budgets.is_some()),
+        ("/api/request", Handler::Policy, policy),
+    ];
+    routes.into_iter().filter(|(_, _, on)| *on).map(|(path, handler, _)| (path, handler)).collect()
+}
+
+fn handler(route: &RouteSpec, upstreams: &[Arc<Upstream>]) -> Result<Handler, String> {
+    let name = &route.name;
+    match (&route.upstream, &route.respond) {
+        (None, Some(respond)) => fixed_response(respond).map(Handler::Fixed),
+        (Some(wanted), None) => {
+            let upstream = upstreams.iter().find(|upstream| *upstream.name == **wanted);
+            let upstream = upstream.ok_or_else(|| {
+                let known: Vec<_> = upstreams.iter().map(|upstream| &*upstream.name).collect();
+                format!(
+                    "route `{name}`: there is no upstream `{wanted}`, only: {}",
+                    known.join(", ")
+                )
+            })?;
+            Ok(Handler::Proxy(Proxy {
+                upstream: Arc::clone(upstream),
+                strip: route.strip.clone(),
+                timeout: route.timeout.unwrap_or(upstream.timeout),
+                llm: route.llm,
+                websocket: route.websocket,
+            }))
+        }
+        _ => Err(format!("route `{name}` needs either `upstream` or `respond`")),
+    }
+}
+
+fn fixed_response(respond: &RespondSpec) -> Result<FixedResponse, String> {
+    Ok(FixedResponse {
+        status: StatusCode::from_u16(respond.status)
+            .map_err(|_| format!("{} is not an HTTP status", respond.status))?,
+        content_type: HeaderValue::from_str(&respond.content_type)
+            .map_err(|_| format!("`{}` is not a content type", respond.content_type))?,
+        body: Bytes::from(respond.body.clone()),
+    })
+}

@@ -1,0 +1,255 @@
+//! Forwarding: sends a request to an upstream, with retries, and takes its response.
+
+use std::mem;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use hyper::header::HOST;
+use hyper::http::request::Parts;
+use hyper::http::response::Parts as ResponseParts;
+use hyper::http::uri::PathAndQuery;
+use hyper::{Request, Response, StatusCode, Uri, Version};
+use tokio::time::{sleep, timeout};
+
+use crate::clock;
+use crate::error_response::ErrorResponse;
+use crate::headers::{is_event_stream, prepare_request, remove_hop_by_hop};
+use crate::proxy_body::ProxyBody;
+use crate::request_body::{BodyTooLarge, BodyTooSlow, RequestBody, SLOW_BODY};
+use crate::request_context::RequestContext;
+use crate::rng::splitmix64;
+use crate::router::Proxy;
+use crate::upstream::{Endpoint, InFlightGuard, Pool, Upstream, UpstreamConn, UpstreamError};
+
+/// Largest response that is read as a whole, and the longest time for reading it.
+const MAX_WHOLE_BYTES: usize = 64 << 20;
+const WHOLE_TIMEOUT: Duration = Duration::from_mins(5);
+
+/// Message where no server of the upstream is available.
+pub(crate) const NO_SERVER: &str = "no server of the upstream is available now";
+
+/// Message where the upstream exceeds its time limit.
+pub(crate) const SLOW_UPSTREAM: &str = "the upstream did not answer in time";
+
+/// An upstream's response whose body is still on the connection.
+pub(crate) struct UpstreamResponse {
+    pub(crate) response: Response<Incoming>,
+    connection: UpstreamConn,
+    in_flight: InFlightGuard,
+}
+
+/// Sends a request to an upstream, and retries where that is allowed.
+pub(crate) async fn send(
+    context: &RequestContext,
+    proxy: &Proxy,
+    mut parts: Parts,
+    body: RequestBody,
+) -> Result<UpstreamResponse, ErrorResponse> {
+    let (worker, upstream) = (&context.worker, &proxy.upstream);
+    inject_faults(context)?;
+    prepare_request(&mut parts.headers, &context.config, upstream)?;
+    parts.uri = upstream_uri(&parts.uri, proxy.strip.as_deref())?;
+    parts.version = Version::HTTP_11;
+    let mut attempts = Attempts::new(upstream, proxy.timeout.0);
+    let mut next_body = Some(body);
+    loop {
+        let endpoint = attempts.choose()?;
+        let Some(body) = next_body.take() else {
+            return Err(ErrorResponse::bad_gateway("the upstream broke off"));
+        };
+        let spare = if attempts.has_more() { body.try_clone() } else { None };
+        let request = build_request(&mut parts, &endpoint, body, spare.is_some());
+        let result = attempts.attempt(&worker.pool, &endpoint, request).await;
+        if spare.is_none() || !is_retriable(&result) || !upstream.retry_budget.try_retry() {
+            return result;
+        }
+        worker.metrics().count_retry();
+        next_body = spare;
+        attempts.back_off().await;
+    }
+}
+
+/// Injects the faults that strike before the upstream sees the request.
+fn inject_faults(context: &RequestContext) -> Result<(), ErrorResponse> {
+    let (injector, faults) = (&context.worker.faults, &context.config.faults);
+    injector.leak(faults);
+    if injector.should_inject(faults, faults.error_share) {
+        return Err(ErrorResponse::injected_fault("an injected fault"));
+    }
+    Ok(())
+}
+
+/// Whether another attempt may succeed.
+fn is_retriable(result: &Result<UpstreamResponse, ErrorResponse>) -> bool {
+    let status = match result {
+        Ok(upstream) => upstream.response.status(),
+        Err(error) => error.status,
+    };
+    matches!(status, StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE)
+}
+
+/// The attempts at one request.
+struct Attempts<'a> {
+    upstream: &'a Upstream,
+    /// Time limit of one attempt.
+    limit: Duration,
+    made: u32,
+    last: Option<Arc<Endpoint>>,
+}
+
+impl<'a> Attempts<'a> {
+    fn new(upstream: &'a Upstream, limit: Duration) -> Self {
+        if upstream.retry.is_some() {
+            upstream.retry_budget.count_request(clock::now());
+        }
+        Self { upstream, limit, made: 0, last: None }
+    }
+
+    fn choose(&mut self) -> Result<Arc<Endpoint>, ErrorResponse> {
+        let chosen = self.upstream.choose(self.last.as_ref(), clock::now());
+        let chosen = chosen.ok_or_else(|| ErrorResponse::upstream_unavailable(NO_SERVER))?;
+        self.made += 1;
+        self.last = Some(Arc::clone(chosen));
+        Ok(Arc::clone(chosen))
+    }
+
+    fn has_more(&self) -> bool {
+        self.upstream.retry.is_some_and(|retry| self.made < retry.attempts)
+    }
+
+    async fn attempt(
+        &self,
+        pool: &Pool,
+        endpoint: &Arc<Endpoint>,
+        request: Request<RequestBody>,
+    ) -> Result<UpstreamResponse, ErrorResponse> {
+        let in_flight = InFlightGuard::new(endpoint);
+        let waiting = request.body().waiting();
+        let sent = timeout(self.limit, pool.send(endpoint, request)).await;
+        let success =
+            matches!(&sent, Ok(Ok((response, _))) if !response.status().is_server_error());
+        // A body that the client aborts, makes too large or sends slowly says nothing about the
+        // server.
+        let clients_fault = match &sent {
+            Ok(Err(UpstreamError::Broken(_, error))) => error.is_user(),
+            Err(_) => waiting.is_set(),
+            Ok(_) => false,
+        };
+        if !clients_fault {
+            endpoint.record(success, clock::now());
+        }
+        match sent {
+            Ok(Ok((response, connection))) => {
+                Ok(UpstreamResponse { response, connection, in_flight })
+            }
+            Ok(Err(UpstreamError::Connect)) => {
+                Err(ErrorResponse::bad_gateway("the upstream cannot be reached"))
+            }
+            Ok(Err(UpstreamError::Broken(_, error))) => Err(broken(&error)),
+            Err(_) if clients_fault => Err(ErrorResponse::request_timeout(SLOW_BODY)),
+            Err(_) => Err(ErrorResponse::upstream_timeout(SLOW_UPSTREAM)),
+        }
+    }
+
+    /// Pauses before the next attempt, up to a half longer so that retries do not come all at once.
+    async fn back_off(&self) {
+        let Some(retry) = self.upstream.retry else { return };
+        let base = retry.backoff.0.saturating_mul(1 << self.made.saturating_sub(1).min(10));
+        let jitter = (splitmix64(clock::now()) % 512) as f64 / 1_024.0;
+        sleep(base.mul_f64(1.0 + jitter)).await;
+    }
+}
+
+/// The error for a broken upstream connection. A client's body that is too large or malformed
+/// breaks it, too.
+fn broken(error: &hyper::Error) -> ErrorResponse {
+    let mut cause = std::error::Error::source(error);
+    while let Some(found) = cause {
+        if found.is::<BodyTooLarge>() {
+            return ErrorResponse::request_too_large("the body is larger than allowed");
+        }
+        if found.is::<BodyTooSlow>() {
+            return ErrorResponse::request_timeout(SLOW_BODY);
+        }
+        if error.is_user() {
+            return ErrorResponse::bad_request("the body is malformed or broke off");
+        }
+        cause = found.source();
+    }
+    ErrorResponse::bad_gateway("the upstream broke off")
+}
+
+/// The request for a server; the head is copied only if another attempt may need it.
+fn build_request(
+    parts: &mut Parts,
+    endpoint: &Endpoint,
+    body: RequestBody,
+    keep_head: bool,
+) -> Request<RequestBody> {
+    let mut request = Request::new(body);
+    *request.method_mut() = parts.method.clone();
+    if keep_head {
+        *request.uri_mut() = parts.uri.clone();
+        *request.headers_mut() = parts.headers.clone();
+    } else {
+        *request.uri_mut() = mem::take(&mut parts.uri);
+        *request.headers_mut() = mem::take(&mut parts.headers);
+    }
+    request.headers_mut().insert(HOST, endpoint.host.clone());
+    request
+}
+
+/// Path and query for the upstream, without the prefix to strip.
+pub(crate) fn upstream_uri(uri: &Uri, strip: Option<&str>) -> Result<Uri, ErrorResponse> {
+    let whole = uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    let Some(rest) = strip.and_then(|prefix| whole.strip_prefix(prefix)) else {
+        let path = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+        return Ok(Uri::from(path));
+    };
+    let slash = if rest.starts_with('/') { "" } else { "/" };
+    Uri::try_from(format!("{slash}{rest}"))
+        .map_err(|_| ErrorResponse::bad_request("the path is malformed"))
+}
+
+impl UpstreamResponse {
+    /// Reads the whole response, bounded in size and time.
+    pub(crate) async fn collect(
+        self,
+        pool: &Pool,
+    ) -> Result<(ResponseParts, Bytes), ErrorResponse> {
+        let Self { response, connection, in_flight } = self;
+        let (mut parts, incoming) = response.into_parts();
+        let body = timeout(WHOLE_TIMEOUT, Limited::new(incoming, MAX_WHOLE_BYTES).collect()).await;
+        let body = body.map_err(|_| {
+            ErrorResponse::upstream_timeout("the upstream's response did not end in time")
+        })?;
+        let body = body.map_err(|_| {
+            ErrorResponse::bad_gateway("the upstream's response broke off or is too large")
+        })?;
+        pool.release(in_flight.endpoint(), connection);
+        remove_hop_by_hop(&mut parts.headers);
+        parts.version = Version::HTTP_11;
+        Ok((parts, body.to_bytes()))
+    }
+
+    /// Head and body for the client, without hop-by-hop headers.
+    pub(crate) fn into_proxy_body(
+        self,
+        context: &RequestContext,
+        upstream: &Upstream,
+    ) -> (ResponseParts, ProxyBody) {
+        let (mut parts, incoming) = self.response.into_parts();
+        remove_hop_by_hop(&mut parts.headers);
+        parts.version = Version::HTTP_11;
+        let worker = &context.worker;
+        let is_stream = is_event_stream(&parts.headers);
+        let faults = worker.faults.body_faults(&context.config.faults, is_stream);
+        let connection = (Rc::clone(&worker.pool), self.connection);
+        let idle_limit = upstream.idle_timeout.0;
+        (parts, ProxyBody::new(incoming, connection, self.in_flight, idle_limit, faults))
+    }
+}

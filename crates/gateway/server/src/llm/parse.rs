@@ -1,0 +1,114 @@
+//! Parsing LLM requests, and evaluating their texts by the policy.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::Method;
+use hyper::body::Incoming;
+use hyper::http::request::Parts;
+use plimsoll_gateway_dialect::{Dialect, Endpoint, RequestView, Translator};
+use plimsoll_gateway_policy::InputKind;
+
+use super::parse_cache::{BodyDigest, digest};
+use super::request::{LlmRequest, dialect_error, strip_prefix};
+use crate::error_response::ErrorResponse;
+use crate::request_body;
+use crate::request_context::RequestContext;
+use crate::respond::{expect_json, expect_method};
+use crate::router::Proxy;
+
+/// Reads and parses a request, and evaluates its texts.
+pub(super) async fn parse(
+    context: &mut RequestContext,
+    parts: &Parts,
+    body: Incoming,
+    proxy: &Proxy,
+) -> Result<LlmRequest, ErrorResponse> {
+    expect_method(&parts.method, &Method::POST)?;
+    expect_json(&parts.headers)?;
+    let path = strip_prefix(parts.uri.path(), proxy.strip.as_deref());
+    let endpoint = Endpoint::from_path(path)
+        .ok_or_else(|| ErrorResponse::not_found(format!("`{path}` is not an LLM endpoint")))?;
+    let upstream = Dialect::from(proxy.upstream.dialect);
+    if endpoint.counterpart(upstream).is_none() {
+        let message = format!("`{path}` cannot be translated to the dialect of the upstream");
+        return Err(ErrorResponse::not_found(message));
+    }
+    let config = Arc::clone(&context.config);
+    let body = request_body::collect(&config.server, body).await?;
+    context.bytes_received = body.len() as u64;
+    let translator = Translator::between(endpoint.dialect(), upstream);
+    // Texts that the policy evaluates are evaluated every time.
+    let digest = (config.spec.cache.is_some() && config.policy.is_none()).then(|| {
+        let tenant = context.tenant.as_deref().unwrap_or_default();
+        digest([tenant, &proxy.upstream.name], endpoint, &body)
+    });
+    let parsed = digest.as_ref().and_then(|digest| context.worker.parse_cache.get(digest));
+    let request = match parsed {
+        Some(parsed) => LlmRequest {
+            endpoint,
+            streaming: parsed.streaming,
+            body,
+            prompt_tokens: parsed.prompt_tokens,
+            max_tokens: parsed.max_tokens,
+            model: parsed.model,
+            translator,
+            digest: None,
+            cache_key: Some(parsed.cache_key),
+        },
+        None => parse_body(context, endpoint, body, (translator, digest))?,
+    };
+    if config.observes_requests {
+        context.llm_info().model = Some(Arc::clone(&request.model));
+    }
+    Ok(request)
+}
+
+fn parse_body(
+    context: &mut RequestContext,
+    endpoint: Endpoint,
+    body: Bytes,
+    (translator, digest): (Option<Translator>, Option<BodyDigest>),
+) -> Result<LlmRequest, ErrorResponse> {
+    let view = RequestView::read(endpoint, &body).map_err(|error| dialect_error(&error))?;
+    let (streaming, max_tokens) = (view.streaming(), view.max_tokens());
+    let needs_tokens = context.config.budgets.is_some() || translator.is_some() || digest.is_some();
+    let prompt_tokens = if needs_tokens { view.prompt_tokens() } else { 0 };
+    let model = Arc::from(view.model());
+    let redacted = evaluate(context, &view)?;
+    let body = redacted.map_or(body, Bytes::from);
+    Ok(LlmRequest {
+        endpoint,
+        streaming,
+        body,
+        prompt_tokens,
+        max_tokens,
+        model,
+        translator,
+        digest,
+        cache_key: None,
+    })
+}
+
+/// Evaluates every text of a request. Returns the changed body where something was redacted.
+fn evaluate(
+    context: &mut RequestContext,
+    view: &RequestView<'_>,
+) -> Result<Option<Vec<u8>>, ErrorResponse> {
+    let Some(policy) = &context.config.policy else { return Ok(None) };
+    let mut redacted = Vec::new();
+    for (index, text) in view.texts().iter().enumerate() {
+        let record = (context.worker.metrics(), &mut context.llm_info);
+        if let Cow::Owned(text) = policy.evaluate(record, text.as_str(), InputKind::Text)? {
+            redacted.resize(index, None);
+            redacted.push(Some(text));
+        }
+    }
+    if redacted.is_empty() {
+        return Ok(None);
+    }
+    let mut redacted = redacted.into_iter();
+    view.rewrite(|text| redacted.next().flatten().map_or(Cow::Borrowed(text), Cow::Owned))
+        .map_err(|error| dialect_error(&error))
+}

@@ -1,0 +1,58 @@
+//! The parse cache: a body that is byte for byte the same as an earlier one is not parsed again.
+//! That saves two passes over the JSON, most of the cost of a cache hit apart from the sockets.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use plimsoll_gateway_dialect::{Endpoint, Streaming};
+use plimsoll_gateway_store::CacheKey;
+use ring::digest::{Context, SHA256};
+
+/// Most entries of one worker, about 150 bytes each. A full cache is cleared.
+const MAX_ENTRIES: usize = 4_096;
+
+/// The digest of a request's body.
+pub(super) type BodyDigest = [u8; 32];
+
+/// The result of parsing a request.
+#[derive(Clone, Debug)]
+pub(super) struct ParsedRequest {
+    pub(super) cache_key: CacheKey,
+    pub(super) streaming: Streaming,
+    pub(super) prompt_tokens: u64,
+    pub(super) max_tokens: Option<u64>,
+    pub(super) model: Arc<str>,
+}
+
+/// The parse cache of one worker.
+#[derive(Debug, Default)]
+pub(crate) struct ParseCache(RefCell<HashMap<BodyDigest, ParsedRequest>>);
+
+impl ParseCache {
+    pub(super) fn get(&self, digest: &BodyDigest) -> Option<ParsedRequest> {
+        self.0.borrow().get(digest).cloned()
+    }
+
+    /// Keeps the result of a request that was parsed successfully.
+    pub(super) fn insert(&self, digest: BodyDigest, parsed: ParsedRequest) {
+        let mut entries = self.0.borrow_mut();
+        if entries.len() >= MAX_ENTRIES {
+            entries.clear();
+        }
+        entries.insert(digest, parsed);
+    }
+}
+
+/// The digest of a body, with the tenant, the upstream and the endpoint.
+pub(super) fn digest(scope: [&str; 2], endpoint: Endpoint, body: &[u8]) -> BodyDigest {
+    let mut hash = Context::new(&SHA256);
+    for name in [scope[0], scope[1], endpoint.path()] {
+        hash.update(&(name.len() as u64).to_be_bytes());
+        hash.update(name.as_bytes());
+    }
+    hash.update(body);
+    let mut digest = [0; 32];
+    digest.copy_from_slice(hash.finish().as_ref());
+    digest
+}

@@ -1,0 +1,166 @@
+//! The upstream's response on its way back: metered, translated, scrubbed, cached.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use hyper::http::response::Parts;
+use plimsoll_gateway_dialect::{
+    StreamSettings, StreamTranslator, Streaming, Usage, rewrite_response,
+};
+
+use super::cache_write::{CacheFilter, CacheWrite};
+use super::ready_response::ReadyResponse;
+use super::request::{LlmRequest, dialect_error};
+use super::usage::{ObservedUsage, UsageFilter};
+use crate::body::Body;
+use crate::body_filter::{BodyFilter, BoxError};
+use crate::budget::RequestReservation;
+use crate::clock;
+use crate::error_response::ErrorResponse;
+use crate::forward::UpstreamResponse;
+use crate::headers::is_event_stream;
+use crate::proxy_body::ProxyBody;
+use crate::request_context::RequestContext;
+use crate::router::Proxy;
+use crate::scrub::{ScrubDeltas, scrub_text};
+
+/// What to do when the response is over.
+pub(super) struct Completion {
+    pub(super) reservation: Option<RequestReservation>,
+    pub(super) cache_write: Option<CacheWrite>,
+}
+
+/// Prepares the upstream's response for the client.
+pub(super) async fn prepare(
+    context: &mut RequestContext,
+    upstream: UpstreamResponse,
+    (request, proxy): (&LlmRequest, &Proxy),
+    completion: Completion,
+) -> Result<ReadyResponse, ErrorResponse> {
+    let usage = Rc::new(ObservedUsage::default());
+    context.usage = Some(Rc::clone(&usage));
+    if upstream.response.status() != StatusCode::OK {
+        if let Some(write) = completion.cache_write {
+            write.cancel();
+        }
+        return prepare_error(context, upstream, request).await;
+    }
+    let headers = upstream.response.headers();
+    let is_stream = is_event_stream(headers);
+    let compressed = headers.contains_key(CONTENT_ENCODING);
+    let changed = request.translator.is_some() || context.config.scrub.is_some();
+    if !is_stream && changed && !compressed {
+        return prepare_whole(context, upstream, request, (completion, &usage)).await;
+    }
+    let Completion { reservation, cache_write } = completion;
+    let (mut parts, mut body) = upstream.into_proxy_body(context, &proxy.upstream);
+    // Otherwise nobody needs the usage, or to know whether the response was complete.
+    if reservation.is_some() || cache_write.is_some() || context.config.observes_requests {
+        let source = (request.upstream_endpoint(), is_stream);
+        body.add_filter(Box::new(UsageFilter::new(source, reservation, &usage)));
+    }
+    if is_stream && !compressed {
+        add_stream_filters(context, request, &mut body);
+    }
+    match cache_write {
+        // Its encoding is not cached, so nobody could read it.
+        Some(write) if compressed => write.cancel(),
+        Some(write) => {
+            let content_type = parts.headers.get(CONTENT_TYPE).cloned();
+            body.add_filter(Box::new(CacheFilter::new(write, content_type, usage)));
+        }
+        None => {}
+    }
+    if body.changes_length() {
+        parts.headers.remove(CONTENT_LENGTH);
+    }
+    Ok(ReadyResponse::new(parts, Body::Proxy(Box::new(body))))
+}
+
+/// Adds the filters that change a stream.
+fn add_stream_filters(context: &RequestContext, request: &LlmRequest, body: &mut ProxyBody) {
+    if let Some(translator) = request.translator {
+        let settings = StreamSettings {
+            created: clock::unix_ms() / 1_000,
+            include_usage: request.streaming == Streaming::WithUsage,
+            prompt_tokens: request.prompt_tokens,
+        };
+        body.add_filter(Box::new(TranslateStream(translator.stream(settings))));
+    }
+    if let Some(policy) = &context.config.scrub {
+        let deltas = ScrubDeltas::new(Arc::clone(policy), request.endpoint.dialect());
+        body.add_filter(Box::new(deltas));
+    }
+}
+
+/// Translates a stream to the caller's dialect.
+struct TranslateStream(StreamTranslator);
+
+impl BodyFilter for TranslateStream {
+    fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, BoxError> {
+        let mut out = Vec::with_capacity(chunk.len());
+        self.0.feed(&chunk, &mut out)?;
+        Ok(Bytes::from(out))
+    }
+
+    /// A stream that ended before its last event is aborted for the caller, too.
+    fn end(&mut self) -> Result<Bytes, BoxError> {
+        self.0.finish()?;
+        Ok(Bytes::new())
+    }
+}
+
+/// An upstream's error, in the caller's error format.
+async fn prepare_error(
+    context: &RequestContext,
+    upstream: UpstreamResponse,
+    request: &LlmRequest,
+) -> Result<ReadyResponse, ErrorResponse> {
+    let (mut parts, body) = upstream.collect(&context.worker.pool).await?;
+    let Some(translator) = request.translator else {
+        return Ok(ReadyResponse::new(parts, Body::Full(body)));
+    };
+    let (status, body) = translator.error(parts.status.as_u16(), &body);
+    parts.status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+    set_json_headers(&mut parts);
+    Ok(ReadyResponse::new(parts, Body::Full(Bytes::from(body))))
+}
+
+/// Replaces the headers that describe the body.
+fn set_json_headers(parts: &mut Parts) {
+    parts.headers.remove(CONTENT_LENGTH);
+    parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+}
+
+/// Reads and changes a response that is not streamed.
+async fn prepare_whole(
+    context: &RequestContext,
+    upstream: UpstreamResponse,
+    request: &LlmRequest,
+    (completion, observed): (Completion, &ObservedUsage),
+) -> Result<ReadyResponse, ErrorResponse> {
+    let (mut parts, mut body) = upstream.collect(&context.worker.pool).await?;
+    let wanted = completion.reservation.is_some() || context.config.observes_requests;
+    let usage = wanted.then(|| Usage::from_body(request.upstream_endpoint(), &body).ok()).flatten();
+    let usage = usage.flatten();
+    observed.set(usage);
+    if let Some(reservation) = completion.reservation {
+        reservation.settle(usage, 0).await;
+    }
+    if let Some(translator) = request.translator {
+        let translated = translator.response(&body, clock::unix_ms() / 1_000);
+        body = Bytes::from(translated.map_err(|error| dialect_error(&error))?);
+    }
+    if let Some(policy) = &context.config.scrub {
+        let scrubbed = rewrite_response(request.endpoint, &body, |text| scrub_text(policy, text));
+        body = scrubbed.map_err(|error| dialect_error(&error))?.map_or(body, Bytes::from);
+    }
+    set_json_headers(&mut parts);
+    if let Some(write) = completion.cache_write {
+        write.write(parts.headers.get(CONTENT_TYPE), vec![body.clone()]);
+    }
+    Ok(ReadyResponse::new(parts, Body::Full(body)))
+}

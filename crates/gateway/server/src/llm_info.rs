@@ -1,0 +1,15 @@
+//! Facts about an LLM request that end up in its log row.
+
+use std::sync::Arc;
+
+/// Facts about an LLM request that end up in its log row.
+#[derive(Debug, Default)]
+pub(crate) struct LlmInfo {
+    pub(crate) model: Option<Arc<str>>,
+    /// `hit`, `miss` or `bypass`.
+    pub(crate) cache: Option<&'static str>,
+    /// The most severe action that the policy took.
+    pub(crate) policy_decision: Option<&'static str>,
+    /// Ids of the policy rules that matched.
+    pub(crate) rules: Vec<String>,
+}

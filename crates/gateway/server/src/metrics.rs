@@ -1,0 +1,212 @@
+//! Prometheus metrics. Labels hold the route's template, never the raw path, so that their number
+//! is bounded.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hyper::{Method, StatusCode};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+/// Bounds of the buckets, in seconds: from the overhead of a gateway to the response of a provider.
+const BUCKETS: [f64; 14] = [
+    0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0,
+];
+
+type Labels<const N: usize> = [(&'static str, String); N];
+
+/// The metrics of all workers.
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: Family<Labels<3>, Counter>,
+    durations: Family<Labels<2>, Histogram>,
+    errors: Family<Labels<1>, Counter>,
+    connections: Gauge,
+    cache: [(&'static str, Counter); 3],
+    policy_matches: Family<Labels<2>, Counter>,
+    rate_limited: Counter,
+    retries: Counter,
+    store_errors: Gauge,
+    audit: Family<Labels<1>, Gauge>,
+    layers: Family<Labels<1>, Gauge>,
+    upstreams: Family<Labels<2>, Gauge>,
+    /// All requests, whether or not the layer `metrics` is enabled.
+    served: AtomicU64,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+/// One worker's cache of the series of requests, each looked up once.
+#[derive(Debug, Default)]
+pub(crate) struct SeriesCache(RefCell<HashMap<SeriesKey, (Counter, Histogram)>>);
+
+type SeriesKey = (usize, Method, StatusCode);
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let mut registry = Registry::with_prefix("gateway");
+        let requests = Family::default();
+        let durations = Family::new_with_constructor(histogram as fn() -> Histogram);
+        let (errors, policy_matches) = (Family::default(), Family::default());
+        let cache_family = Family::<Labels<1>, Counter>::default();
+        let cache = ["hit", "miss", "bypass"].map(|state| {
+            (state, cache_family.get_or_create(&[("state", state.to_owned())]).clone())
+        });
+        let (audit, layers, upstreams) = (Family::default(), Family::default(), Family::default());
+        let (connections, store_errors) = (Gauge::default(), Gauge::default());
+        let (rate_limited, retries) = (Counter::default(), Counter::default());
+        registry.register(
+            "requests",
+            "Requests by method, route template and status",
+            requests.clone(),
+        );
+        registry.register(
+            "request_duration_seconds",
+            "From a request's head to the end of its response",
+            durations.clone(),
+        );
+        registry.register("errors", "Refused and failed requests by kind", errors.clone());
+        registry.register("active_connections", "Open client connections", connections.clone());
+        registry.register(
+            "cache",
+            "LLM requests by cache result: hit, miss or bypass",
+            cache_family,
+        );
+        registry.register(
+            "policy_verdicts",
+            "Policy matches by category and action",
+            policy_matches.clone(),
+        );
+        registry.register("rate_limited", "Requests refused by a rate limit", rate_limited.clone());
+        registry.register("retries", "Retries of requests to upstreams", retries.clone());
+        registry.register("store_errors", "Failed operations of the store", store_errors.clone());
+        registry.register("audit_rows", "Audit rows by state", audit.clone());
+        registry.register("layer_enabled", "1 for each layer that is enabled", layers.clone());
+        registry.register(
+            "upstream_healthy",
+            "1 while an address receives requests",
+            upstreams.clone(),
+        );
+        Self {
+            registry,
+            requests,
+            durations,
+            errors,
+            connections,
+            cache,
+            policy_matches,
+            rate_limited,
+            retries,
+            store_errors,
+            audit,
+            layers,
+            upstreams,
+            served: AtomicU64::new(0),
+        }
+    }
+
+    /// The text exposition of all metrics.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::with_capacity(4_096);
+        // Writing to a string does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+
+    /// Counts a finished request.
+    pub(crate) fn count_request(
+        &self,
+        series: &SeriesCache,
+        (template, method, status): (&Arc<str>, &Method, StatusCode),
+        seconds: f64,
+    ) {
+        let key = (template.as_ptr().addr(), method.clone(), status);
+        let mut known = series.0.borrow_mut();
+        let (count, time) = known.entry(key).or_insert_with(|| {
+            let (route, method) = (("route", template.to_string()), ("method", method.to_string()));
+            let labels = [method.clone(), route.clone(), ("status", status.as_str().to_owned())];
+            (
+                self.requests.get_or_create(&labels).clone(),
+                self.durations.get_or_create(&[method, route]).clone(),
+            )
+        });
+        count.inc();
+        time.observe(seconds);
+    }
+
+    pub(crate) fn count_error(&self, kind: &str) {
+        self.errors.get_or_create(&[("type", kind.to_owned())]).inc();
+    }
+
+    pub(crate) fn count_cache(&self, state: &str) {
+        if let Some((_, counter)) = self.cache.iter().find(|(name, _)| *name == state) {
+            counter.inc();
+        }
+    }
+
+    pub(crate) fn count_policy_match(&self, category: &str, action: &str) {
+        let labels = [("category", category.to_owned()), ("action", action.to_owned())];
+        self.policy_matches.get_or_create(&labels).inc();
+    }
+
+    pub(crate) fn count_rate_limited(&self) {
+        self.rate_limited.inc();
+    }
+
+    pub(crate) fn count_retry(&self) {
+        self.retries.inc();
+    }
+
+    pub(crate) fn set_store_errors(&self, count: u64) {
+        self.store_errors.set(count.cast_signed());
+    }
+
+    pub(crate) fn set_audit_rows(&self, state: &str, rows: u64) {
+        self.audit.get_or_create(&[("state", state.to_owned())]).set(rows.cast_signed());
+    }
+
+    /// Sets the enabled layers; those of an earlier configuration are removed.
+    pub(crate) fn set_layers(&self, enabled: &[&str]) {
+        self.layers.clear();
+        for layer in enabled {
+            self.layers.get_or_create(&[("layer", (*layer).to_owned())]).set(1);
+        }
+    }
+
+    pub(crate) fn set_upstream(&self, upstream: &str, address: &str, healthy: bool) {
+        let labels = [("upstream", upstream.to_owned()), ("address", address.to_owned())];
+        self.upstreams.get_or_create(&labels).set(healthy.into());
+    }
+
+    pub(crate) fn connection_opened(&self) {
+        self.connections.inc();
+    }
+
+    pub(crate) fn connection_closed(&self) {
+        self.connections.dec();
+    }
+
+    /// Counts a request that arrived, whether or not the layer `metrics` is enabled.
+    pub(crate) fn count_served(&self) {
+        self.served.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn served(&self) -> u64 {
+        self.served.load(Ordering::Relaxed)
+    }
+}
+
+fn histogram() -> Histogram {
+    Histogram::new(BUCKETS)
+}

@@ -1,0 +1,205 @@
+//! `POST /api/request`: a query is evaluated by the policy, and sent on to a model if it may pass.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
+use plimsoll_gateway_dialect::{Dialect, Translator};
+use plimsoll_gateway_policy::InputKind;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::body::Body;
+use crate::clock;
+use crate::error_response::ErrorResponse;
+use crate::llm::{LlmRequest, send_upstream};
+use crate::policy::{PolicyLayer, PolicyViolation};
+use crate::request_body;
+use crate::request_context::{RequestContext, RoutedRequest};
+use crate::respond::{HandlerResult, expect_json, expect_method, json as json_response, respond};
+use crate::router::Proxy;
+
+/// The known request types: queries go to a database, prompts to a model.
+const QUERIES: [&str; 3] = ["sql", "rag_search", "test"];
+const PROMPTS: [&str; 5] = ["llm_chat", "multi-agent-plan", "chat", "completion", "embedding"];
+
+/// The model for requests that name none.
+const DEFAULT_MODEL: &str = "mock-fast";
+
+/// The body of a request.
+#[derive(Debug, Deserialize)]
+struct PolicyRequest {
+    #[serde(default)]
+    query: String,
+    #[serde(default)]
+    user_token: String,
+    #[serde(default)]
+    client_id: String,
+    #[serde(default)]
+    request_type: String,
+    #[serde(default)]
+    skip_llm: bool,
+    #[serde(default)]
+    context: Value,
+}
+
+/// Serves a request.
+pub(crate) async fn serve(routed: RoutedRequest) -> Response<Body> {
+    let started = clock::now();
+    let RoutedRequest { request, mut context, .. } = routed;
+    let result = handle(&mut context, request, started).await;
+    let format = context.config.error_format;
+    respond(context, result, format)
+}
+
+async fn handle(
+    context: &mut RequestContext,
+    request: Request<Incoming>,
+    started: u64,
+) -> HandlerResult {
+    expect_method(request.method(), &Method::POST)?;
+    expect_json(request.headers())?;
+    let config = Arc::clone(&context.config);
+    let Some(policy) = &config.policy else {
+        return Err(ErrorResponse::not_found("there is no policy"));
+    };
+    let (parts, body) = request.into_parts();
+    let body = request_body::collect(&config.server, body).await?;
+    context.bytes_received = body.len() as u64;
+    let request = parse(&body)?;
+    let tenant = context.tenant.as_deref().unwrap_or(&request.client_id).to_owned();
+    let responses = PolicyResponses { policy, started, tenant };
+    let reading = match classify(&request) {
+        Ok(reading) => reading,
+        Err(reason) => return Ok(responses.blocked(reason)),
+    };
+    let record = (context.worker.metrics(), &mut context.llm_info);
+    let query = match policy.evaluate(record, &request.query, reading) {
+        Ok(query) => query.into_owned(),
+        Err(violation) => return Ok(responses.blocked(&violation.reason())),
+    };
+    let redacted = query != request.query;
+    if request.skip_llm {
+        let data = json!({"query": query, "redacted": redacted, "skipped": true});
+        return Ok(responses.passed(&data));
+    }
+    match complete(context, policy, &request, (&query, &parts.headers)).await? {
+        Ok(text) => Ok(responses.passed(&json!({"answer": text, "redacted": redacted}))),
+        Err(violation) => Ok(responses.blocked(&violation.reason())),
+    }
+}
+
+fn parse(body: &[u8]) -> Result<PolicyRequest, ErrorResponse> {
+    // serde would read an array as an object with its members in order.
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        return Err(ErrorResponse::bad_request("the body is not a JSON object"));
+    }
+    let request: PolicyRequest = serde_json::from_slice(body).map_err(|error| {
+        ErrorResponse::bad_request(format!("the body is not the JSON of a query: {error}"))
+    })?;
+    if request.user_token.is_empty() {
+        return Err(ErrorResponse::auth_required("send `user_token`"));
+    }
+    Ok(request)
+}
+
+/// Classifies the query; unknown types and empty queries are rejected with a reason.
+fn classify(request: &PolicyRequest) -> Result<InputKind, &'static str> {
+    if request.query.trim().is_empty() {
+        return Err("the query is empty");
+    }
+    let kind = request.request_type.as_str();
+    if QUERIES.contains(&kind) {
+        Ok(InputKind::Query)
+    } else if PROMPTS.contains(&kind) {
+        Ok(InputKind::Text)
+    } else {
+        Err("the request type is unknown")
+    }
+}
+
+/// Sends the query to a model, and evaluates its answer.
+async fn complete(
+    context: &mut RequestContext,
+    policy: &PolicyLayer,
+    request: &PolicyRequest,
+    (query, headers): (&str, &HeaderMap),
+) -> Result<Result<String, Box<PolicyViolation>>, ErrorResponse> {
+    let proxy = provider(context)?;
+    let model = request.context.get("model").and_then(Value::as_str).unwrap_or(DEFAULT_MODEL);
+    let prompt = json!({"model": model, "messages": [{"role": "user", "content": query}]});
+    let translator = Translator::between(Dialect::OpenAi, proxy.upstream.dialect.into());
+    let chat = LlmRequest::chat(Bytes::from(prompt.to_string()), model, translator);
+    let mut parts = Request::new(()).into_parts().0;
+    (parts.method, parts.version) = (Method::POST, Version::HTTP_11);
+    parts.uri = Uri::from_static("/v1/chat/completions");
+    parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let key = headers.get(AUTHORIZATION).cloned();
+    parts.headers.extend(key.map(|key| (AUTHORIZATION, key)));
+    let upstream = send_upstream(context, parts, &chat, &proxy).await?;
+    let status = upstream.response.status();
+    let (_, mut body) = upstream.collect(&context.worker.pool).await?;
+    if !status.is_success() {
+        return Err(ErrorResponse::bad_gateway(format!("the provider answered {status}")));
+    }
+    if let Some(translator) = chat.translator {
+        let translated = translator.response(&body, clock::unix_ms() / 1_000);
+        body =
+            Bytes::from(translated.map_err(|error| ErrorResponse::bad_gateway(error.to_string()))?);
+    }
+    let completion: Value = serde_json::from_slice(&body)
+        .map_err(|_| ErrorResponse::bad_gateway("the provider's response is not JSON"))?;
+    let text = completion.pointer("/choices/0/message/content").and_then(Value::as_str);
+    let record = (context.worker.metrics(), &mut context.llm_info);
+    let evaluated = policy.evaluate(record, text.unwrap_or_default(), InputKind::Text);
+    Ok(evaluated.map(std::borrow::Cow::into_owned))
+}
+
+/// The first upstream, which the endpoint sends its chats to.
+fn provider(context: &RequestContext) -> Result<Proxy, ErrorResponse> {
+    let upstream = context.config.upstreams.first();
+    let upstream =
+        upstream.ok_or_else(|| ErrorResponse::upstream_unavailable("no provider is configured"))?;
+    Ok(Proxy {
+        upstream: Arc::clone(upstream),
+        strip: None,
+        timeout: upstream.timeout,
+        llm: false,
+        websocket: false,
+    })
+}
+
+/// Builds the responses to one request.
+struct PolicyResponses<'a> {
+    policy: &'a PolicyLayer,
+    started: u64,
+    tenant: String,
+}
+
+impl PolicyResponses<'_> {
+    fn info(&self) -> Value {
+        let evaluated = self.policy.evaluated();
+        let millis = clock::now().saturating_sub(self.started) as f64 / 1e6;
+        json!({
+            "policies_evaluated": evaluated.policies,
+            "static_checks": evaluated.checks,
+            "processing_time": format!("{millis:.3}ms"),
+            "tenant_id": self.tenant,
+        })
+    }
+
+    fn passed(&self, data: &Value) -> Response<Body> {
+        let body =
+            json!({"success": true, "data": data, "blocked": false, "policy_info": self.info()});
+        json_response(StatusCode::OK, body.to_string())
+    }
+
+    fn blocked(&self, reason: &str) -> Response<Body> {
+        let body = json!({
+            "success": false, "blocked": true, "block_reason": reason, "policy_info": self.info(),
+        });
+        json_response(StatusCode::FORBIDDEN, body.to_string())
+    }
+}

@@ -1,0 +1,271 @@
+//! The body of a proxied response: streamed from the upstream to the client chunk by chunk, at the
+//! client's pace, never buffered as a whole.
+
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body as _, Incoming, SizeHint};
+use tokio::time::{Instant, Sleep, sleep};
+
+use crate::body_filter::{BodyFilter, BoxError};
+use crate::fault_injection::BodyFaults;
+use crate::request_context::RequestContext;
+use crate::upstream::{InFlightGuard, Pool, UpstreamConn};
+
+/// Why a proxied response was aborted.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BodyError {
+    #[error("the upstream sent nothing for too long")]
+    IdleTimeout,
+    #[error("an injected fault")]
+    InjectedReset,
+}
+
+/// The state of a body.
+#[derive(Debug, PartialEq, Eq)]
+enum BodyState {
+    Streaming,
+    /// The upstream's body and the rests of all filters went out.
+    Ended,
+}
+
+/// The body of a proxied response. Dropped before its end, it closes the upstream's connection,
+/// which tells the upstream.
+pub(crate) struct ProxyBody {
+    incoming: Incoming,
+    state: BodyState,
+    filters: Vec<Box<dyn BodyFilter>>,
+    /// Returned to the pool at the end of the body.
+    connection: Option<(Rc<Pool>, UpstreamConn)>,
+    in_flight: InFlightGuard,
+    context: Option<RequestContext>,
+    idle: IdleTimeout,
+    faults: Option<Box<BodyFaults>>,
+    error: Option<BoxError>,
+}
+
+/// The longest pause between two chunks. The timer is created at the first wait for a chunk, and
+/// reset only when it fires, so that it costs a long stream nothing per chunk.
+struct IdleTimeout {
+    limit: Duration,
+    last_chunk: Instant,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl ProxyBody {
+    pub(crate) fn new(
+        incoming: Incoming,
+        connection: (Rc<Pool>, UpstreamConn),
+        in_flight: InFlightGuard,
+        idle_limit: Duration,
+        faults: Option<Box<BodyFaults>>,
+    ) -> Self {
+        Self {
+            incoming,
+            state: BodyState::Streaming,
+            filters: Vec::new(),
+            connection: Some(connection),
+            in_flight,
+            context: None,
+            idle: IdleTimeout { limit: idle_limit, last_chunk: Instant::now(), timer: None },
+            faults,
+            error: None,
+        }
+    }
+
+    /// Adds a filter behind the present ones.
+    pub(crate) fn add_filter(&mut self, filter: Box<dyn BodyFilter>) {
+        self.filters.push(filter);
+    }
+
+    /// Sets the context that is finished with the body.
+    pub(crate) fn set_context(&mut self, context: RequestContext) {
+        self.context = Some(context);
+    }
+
+    /// Whether the length that the upstream announced no longer holds.
+    pub(crate) fn changes_length(&self) -> bool {
+        self.faults.as_ref().is_some_and(|faults| faults.buffers())
+            || self.filters.iter().any(|filter| !filter.is_transparent())
+    }
+
+    pub(crate) fn is_end_stream(&self) -> bool {
+        // A body with an injected reset must not report its end.
+        if self.resets() {
+            return false;
+        }
+        match self.state {
+            BodyState::Ended => true,
+            BodyState::Streaming => !self.changes_length() && self.incoming.is_end_stream(),
+        }
+    }
+
+    pub(crate) fn size_hint(&self) -> SizeHint {
+        if self.changes_length() { SizeHint::default() } else { self.incoming.size_hint() }
+    }
+
+    fn resets(&self) -> bool {
+        self.faults.as_ref().is_some_and(|faults| faults.resets())
+    }
+
+    /// The next chunk for the client.
+    ///
+    /// # Errors
+    /// The response was aborted. hyper then closes the connection without flushing its buffer, so
+    /// the error is returned one poll later, when all earlier chunks are on their way.
+    pub(crate) fn poll_chunk(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, BoxError>>> {
+        if let Some(error) = self.error.take() {
+            return Poll::Ready(Some(Err(error)));
+        }
+        let chunk = ready!(self.poll_next(context));
+        if let Some(Err(error)) = chunk {
+            self.error = Some(error);
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(chunk)
+    }
+
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BoxError>>> {
+        loop {
+            if self.faults.as_ref().is_some_and(|faults| faults.reset_is_due()) {
+                return Poll::Ready(Some(Err(BodyError::InjectedReset.into())));
+            }
+            if self.state == BodyState::Ended {
+                return Poll::Ready(None);
+            }
+            if let Some(faults) = &mut self.faults {
+                ready!(faults.poll_stall(context));
+            }
+            let chunk = match ready!(self.poll_incoming(context)) {
+                Some(chunk) => chunk.and_then(|chunk| self.filter(chunk)),
+                None => self.end(),
+            };
+            let chunk = match chunk {
+                Ok(chunk) => self.cut(chunk),
+                Err(error) => return Poll::Ready(Some(Err(error))),
+            };
+            if !chunk.is_empty() {
+                self.count(&chunk);
+                return Poll::Ready(Some(Ok(chunk)));
+            }
+        }
+    }
+
+    /// The upstream's next chunk; trailers are left out.
+    fn poll_incoming(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, BoxError>>> {
+        let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(context) else {
+            return self.idle.poll(context).map(|()| Some(Err(BodyError::IdleTimeout.into())));
+        };
+        self.idle.reset();
+        Poll::Ready(frame.map(|frame| match frame {
+            Ok(frame) => Ok(frame.into_data().unwrap_or_default()),
+            Err(error) => Err(error.into()),
+        }))
+    }
+
+    fn filter(&mut self, chunk: Bytes) -> Result<Bytes, BoxError> {
+        let chunk = run_filters(&mut self.filters, chunk)?;
+        Ok(match &mut self.faults {
+            Some(faults) => faults.chunk(chunk),
+            None => chunk,
+        })
+    }
+
+    /// Ends all filters; the rest of each passes the filters behind it.
+    fn end(&mut self) -> Result<Bytes, BoxError> {
+        let mut rest = Vec::new();
+        for index in 0..self.filters.len() {
+            let held = self.filters[index].end()?;
+            rest.extend_from_slice(&run_filters(&mut self.filters[index + 1..], held)?);
+        }
+        self.state = BodyState::Ended;
+        self.release();
+        Ok(Bytes::from(match &mut self.faults {
+            Some(faults) => faults.end(rest),
+            None => rest,
+        }))
+    }
+
+    fn cut(&mut self, chunk: Bytes) -> Bytes {
+        let Some(faults) = &mut self.faults else { return chunk };
+        let is_last = self.state == BodyState::Ended || self.incoming.is_end_stream();
+        faults.cut(chunk, is_last)
+    }
+
+    fn count(&mut self, chunk: &Bytes) {
+        if let Some(faults) = &mut self.faults {
+            faults.start();
+        }
+        if let Some(context) = &mut self.context {
+            context.count_sent(chunk.len());
+        }
+    }
+
+    /// Returns the connection to the pool.
+    fn release(&mut self) {
+        if let Some((pool, connection)) = self.connection.take() {
+            pool.release(self.in_flight.endpoint(), connection);
+        }
+    }
+}
+
+/// Passes a chunk through filters, until one of them leaves nothing of it.
+fn run_filters(filters: &mut [Box<dyn BodyFilter>], chunk: Bytes) -> Result<Bytes, BoxError> {
+    filters.iter_mut().try_fold(chunk, |chunk, filter| {
+        if chunk.is_empty() { Ok(chunk) } else { filter.chunk(chunk) }
+    })
+}
+
+impl Drop for ProxyBody {
+    fn drop(&mut self) {
+        if self.incoming.is_end_stream() {
+            self.release();
+            // hyper does not poll a body of known length for its end.
+            if self.state == BodyState::Streaming {
+                self.filters.iter_mut().for_each(|filter| drop(filter.end()));
+            }
+            self.state = BodyState::Ended;
+        }
+        // Filters report what they observed when they are dropped: before the context is finished.
+        self.filters.clear();
+        let complete = self.state == BodyState::Ended && !self.resets();
+        if let Some(context) = &mut self.context {
+            context.finish(complete);
+        }
+    }
+}
+
+impl IdleTimeout {
+    fn reset(&mut self) {
+        if self.timer.is_some() {
+            self.last_chunk = Instant::now();
+        }
+    }
+
+    /// Ready when nothing arrived for too long.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let limit = self.limit;
+        let timer = self.timer.get_or_insert_with(|| {
+            self.last_chunk = Instant::now();
+            Box::pin(sleep(limit))
+        });
+        loop {
+            ready!(timer.as_mut().poll(context));
+            let due = self.last_chunk + limit;
+            if due <= Instant::now() {
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(due);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Bodies of requests: what the client sends, bounded in size and time, on its way upstream.
+
+use std::cell::Cell;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
+use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use tokio::time::{Sleep, sleep, timeout};
+
+use crate::body_filter::BoxError;
+use crate::error_response::ErrorResponse;
+use crate::spec::ServerSpec;
+
+/// Message for a client whose body exceeds its time limit.
+pub(crate) const SLOW_BODY: &str = "the body did not arrive in time";
+
+/// Bodies up to this size are read before they are sent on, so that they can be sent again.
+const MAX_BUFFERED: u64 = 64 << 10;
+
+/// The body of a request to an upstream.
+#[derive(Debug)]
+pub(crate) enum RequestBody {
+    /// In memory: it can be sent again.
+    Full(Bytes),
+    /// As it comes from the client.
+    Stream(Box<ClientStream>),
+}
+
+/// A body that is still arriving from the client, bounded in size and time.
+#[derive(Debug)]
+pub(crate) struct ClientStream {
+    incoming: Incoming,
+    /// Bytes that may still come.
+    remaining: u64,
+    deadline: Pin<Box<Sleep>>,
+    waiting: WaitingForClient,
+}
+
+/// A flag: whether the gateway is waiting for more of the client's body.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WaitingForClient(Rc<Cell<bool>>);
+
+impl WaitingForClient {
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.get()
+    }
+}
+
+/// Takes the body of a client's request; small bodies are read into memory first.
+///
+/// # Errors
+/// As [`collect`].
+pub(crate) async fn take(
+    server: &ServerSpec,
+    body: Incoming,
+) -> Result<RequestBody, ErrorResponse> {
+    let size = body.size_hint();
+    if body.is_end_stream() {
+        return Ok(RequestBody::Full(Bytes::new()));
+    }
+    if size.upper().is_none_or(|upper| upper > MAX_BUFFERED) {
+        return Ok(RequestBody::stream(body, server.body_bytes.0, server.body_timeout.0));
+    }
+    collect(server, body).await.map(RequestBody::Full)
+}
+
+/// Reads a whole body, bounded in size and time.
+///
+/// # Errors
+/// The body is too large, too slow or malformed.
+pub(crate) async fn collect(server: &ServerSpec, body: Incoming) -> Result<Bytes, ErrorResponse> {
+    let limit = usize::try_from(server.body_bytes.0).unwrap_or(usize::MAX);
+    let collected = timeout(server.body_timeout.0, Limited::new(body, limit).collect()).await;
+    let collected = collected.map_err(|_| ErrorResponse::request_timeout(SLOW_BODY))?;
+    collected.map(Collected::to_bytes).map_err(|error| {
+        if error.is::<LengthLimitError>() {
+            ErrorResponse::request_too_large(format!("the body is larger than {limit} bytes"))
+        } else {
+            ErrorResponse::bad_request("the body is malformed or broke off")
+        }
+    })
+}
+
+impl RequestBody {
+    /// Streams at most `remaining` bytes, for at most `limit`.
+    fn stream(incoming: Incoming, remaining: u64, limit: Duration) -> Self {
+        let (deadline, waiting) = (Box::pin(sleep(limit)), WaitingForClient::default());
+        Self::Stream(Box::new(ClientStream { incoming, remaining, deadline, waiting }))
+    }
+
+    /// A flag that tells, while the body is sent, whether the client is being waited for.
+    pub(crate) fn waiting(&self) -> WaitingForClient {
+        match self {
+            Self::Full(_) => WaitingForClient::default(),
+            Self::Stream(stream) => stream.waiting.clone(),
+        }
+    }
+
+    /// A copy for another attempt; `None` for a body that is not in memory.
+    pub(crate) fn try_clone(&self) -> Option<Self> {
+        match self {
+            Self::Full(bytes) => Some(Self::Full(bytes.clone())),
+            Self::Stream(..) => None,
+        }
+    }
+}
+
+/// The client sent a body that is larger than allowed.
+#[derive(Debug, thiserror::Error)]
+#[error("the body is larger than allowed")]
+pub(crate) struct BodyTooLarge;
+
+/// The client took longer for a body than allowed.
+#[derive(Debug, thiserror::Error)]
+#[error("the body did not arrive in time")]
+pub(crate) struct BodyTooSlow;
+
+impl HttpBody for RequestBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match self.get_mut() {
+            Self::Full(bytes) => Poll::Ready(take_frame(bytes).map(Ok)),
+            Self::Stream(stream) => stream.poll(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Full(bytes) => bytes.is_empty(),
+            Self::Stream(stream) => stream.incoming.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Self::Stream(stream) => stream.incoming.size_hint(),
+        }
+    }
+}
+
+/// All bytes as one frame; `None` if there are none.
+pub(crate) fn take_frame(bytes: &mut Bytes) -> Option<Frame<Bytes>> {
+    let bytes = std::mem::take(bytes);
+    (!bytes.is_empty()).then(|| Frame::data(bytes))
+}
+
+impl ClientStream {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let frame = Pin::new(&mut self.incoming).poll_frame(context);
+        self.waiting.0.set(frame.is_pending());
+        if frame.is_pending() {
+            ready!(self.deadline.as_mut().poll(context));
+            return Poll::Ready(Some(Err(BodyTooSlow.into())));
+        }
+        frame.map(|frame| frame.map(|frame| count(frame?, &mut self.remaining)))
+    }
+}
+
+fn count(frame: Frame<Bytes>, remaining: &mut u64) -> Result<Frame<Bytes>, BoxError> {
+    let size = frame.data_ref().map_or(0, |data| data.len() as u64);
+    *remaining = remaining.checked_sub(size).ok_or(BodyTooLarge)?;
+    Ok(frame)
+}

@@ -1,0 +1,160 @@
+//! The context of one request, from its first byte to the last byte of its response.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::header::HeaderValue;
+use hyper::{Method, Request, StatusCode};
+use plimsoll_gateway_audit::Row;
+
+use crate::auth::Consumer;
+use crate::clock;
+use crate::config::Config;
+use crate::llm::ObservedUsage;
+use crate::llm_info::LlmInfo;
+use crate::router::Route;
+use crate::worker::Worker;
+
+/// A request with its route and context.
+pub(crate) struct RoutedRequest {
+    pub(crate) request: Request<Incoming>,
+    pub(crate) context: RequestContext,
+    /// The last parameter of the path.
+    pub(crate) parameter: Option<String>,
+}
+
+/// The context of one request. It updates metrics and request log when it is finished or dropped.
+pub(crate) struct RequestContext {
+    pub(crate) worker: Rc<Worker>,
+    pub(crate) config: Arc<Config>,
+    pub(crate) route: Arc<Route>,
+    pub(crate) method: Method,
+    /// Only where rows are written.
+    pub(crate) path: Option<Box<str>>,
+    /// Only where rows are written.
+    pub(crate) user_agent: Option<HeaderValue>,
+    pub(crate) client: SocketAddr,
+    pub(crate) request_id: Option<HeaderValue>,
+    pub(crate) consumer: Option<Arc<Consumer>>,
+    pub(crate) tenant: Option<Arc<str>>,
+    pub(crate) status: StatusCode,
+    /// Bytes of the request's body.
+    pub(crate) bytes_received: u64,
+    /// Bytes of the response's body.
+    pub(crate) bytes_sent: u64,
+    /// The token usage of the response, known when the response is over.
+    pub(crate) usage: Option<Rc<ObservedUsage>>,
+    pub(crate) llm_info: Option<Box<LlmInfo>>,
+    /// 0 where requests are not observed.
+    started: u64,
+    finished: bool,
+}
+
+impl RequestContext {
+    pub(crate) fn new(
+        worker: &Rc<Worker>,
+        config: &Arc<Config>,
+        route: &Arc<Route>,
+        (method, client): (&Method, SocketAddr),
+    ) -> Self {
+        Self {
+            worker: Rc::clone(worker),
+            config: Arc::clone(config),
+            route: Arc::clone(route),
+            method: method.clone(),
+            path: None,
+            user_agent: None,
+            client,
+            request_id: None,
+            consumer: None,
+            tenant: None,
+            status: StatusCode::OK,
+            bytes_received: 0,
+            bytes_sent: 0,
+            usage: None,
+            llm_info: None,
+            started: if config.observes_requests { clock::now() } else { 0 },
+            finished: false,
+        }
+    }
+
+    pub(crate) fn llm_info(&mut self) -> &mut LlmInfo {
+        self.llm_info.get_or_insert_default()
+    }
+
+    /// Counts bytes of the response's body that went out.
+    pub(crate) const fn count_sent(&mut self, bytes: usize) {
+        self.bytes_sent += bytes as u64;
+    }
+
+    /// The response is over, or was aborted. Later calls do nothing.
+    pub(crate) fn finish(&mut self, complete: bool) {
+        if std::mem::replace(&mut self.finished, true) || !self.config.observes_requests {
+            return;
+        }
+        let nanos = clock::now().saturating_sub(self.started);
+        let metrics = self.worker.metrics();
+        if !complete {
+            metrics.count_error("broken_off");
+        }
+        if self.config.metrics {
+            metrics.count_request(
+                &self.worker.series,
+                (&self.route.template, &self.method, self.status),
+                nanos as f64 / 1e9,
+            );
+        }
+        if self.usage.as_ref().is_some_and(|usage| usage.is_truncated()) {
+            metrics.count_error("upstream_truncated");
+        }
+        if self.worker.log.is_enabled() {
+            self.log(nanos / 1_000);
+        }
+    }
+
+    /// Writes the request's row. Prompt and key are not in it.
+    fn log(&self, latency_us: u64) {
+        let info = self.llm_info.as_deref();
+        let rules: Vec<&str> =
+            info.map(|info| info.rules.iter().map(String::as_str).collect()).unwrap_or_default();
+        let faults = &self.config.faults;
+        let lose_audit = self.worker.faults.should_inject(faults, faults.audit_drop_share);
+        self.worker.log.write(&self.row(&rules, latency_us), lose_audit);
+    }
+
+    fn row<'a>(&'a self, rules: &'a [&'a str], latency_us: u64) -> Row<'a> {
+        let text = |value: &'a Option<HeaderValue>| {
+            value.as_ref().and_then(|value| value.to_str().ok()).unwrap_or_default()
+        };
+        let info = self.llm_info.as_deref();
+        let usage = self.usage.as_ref().and_then(|usage| usage.get());
+        Row {
+            timestamp: clock::unix_ms().saturating_sub(latency_us / 1_000),
+            tenant: self.tenant.as_deref().unwrap_or_default(),
+            route: &self.route.name,
+            method: self.method.as_str(),
+            path: self.path.as_deref().unwrap_or_default(),
+            status: self.status.as_u16(),
+            latency_us,
+            request_bytes: self.bytes_received,
+            response_bytes: self.bytes_sent,
+            client: Some(self.client.ip()),
+            user_agent: text(&self.user_agent),
+            request_id: text(&self.request_id),
+            policy_decision: info.and_then(|info| info.policy_decision).unwrap_or_default(),
+            rules,
+            model: info.and_then(|info| info.model.as_deref()).unwrap_or_default(),
+            input_tokens: usage.map(|usage| usage.prompt),
+            output_tokens: usage.map(|usage| usage.completion),
+            cache: info.and_then(|info| info.cache).unwrap_or_default(),
+        }
+    }
+}
+
+impl Drop for RequestContext {
+    fn drop(&mut self) {
+        self.finish(false);
+    }
+}

@@ -1,0 +1,98 @@
+//! The accept loop of one worker thread, and the worker's background tasks.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::spawn_local;
+use tokio::time::{sleep, timeout};
+
+use crate::connection::serve_connection;
+use crate::fault_injection;
+use crate::upstream::{HealthTarget, Upstream, run_health_checks};
+use crate::worker::Worker;
+
+/// Pause before the next attempt to accept when the system has no descriptor left.
+const ACCEPT_BACKOFF: Duration = Duration::from_millis(10);
+
+/// A single-threaded runtime.
+///
+/// # Errors
+/// The system's, for lack of descriptors.
+pub(crate) fn runtime() -> io::Result<LocalRuntime> {
+    Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
+}
+
+/// Accepts connections until told to stop, then gives open ones time to finish. The first worker
+/// also runs the health checks.
+pub(crate) async fn run(
+    worker: Rc<Worker>,
+    listener: TcpListener,
+    mut stop: watch::Receiver<bool>,
+    is_first: bool,
+) {
+    let config = worker.config();
+    let server = config.server;
+    if let Some(pause) = config.faults.pause {
+        spawn_local(fault_injection::run_pauses(pause));
+    }
+    drop(config);
+    if is_first {
+        spawn_local(start_health_checks(Rc::clone(&worker)));
+    }
+    let permits = Arc::new(Semaphore::new(server.connections));
+    let accepting = accept(worker, listener, Arc::clone(&permits), stop.clone());
+    tokio::select! {
+        () = accepting => {}
+        _ = stop.wait_for(|stopped| *stopped) => {}
+    }
+    let all = u32::try_from(server.connections).unwrap_or(u32::MAX);
+    let _ = timeout(server.drain.0, permits.acquire_many(all)).await;
+}
+
+/// Starts the health checks of the configuration in force, and of each later one. Those of an old
+/// configuration end by themselves.
+async fn start_health_checks(worker: Rc<Worker>) {
+    let mut reloaded = worker.state.reloaded.subscribe();
+    loop {
+        worker.config().upstreams.iter().for_each(spawn_health_checks);
+        if reloaded.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+fn spawn_health_checks(upstream: &Arc<Upstream>) {
+    let Some(spec) = &upstream.health else { return };
+    for endpoint in &upstream.endpoints {
+        let target = HealthTarget { endpoint: Arc::clone(endpoint), spec: spec.clone() };
+        spawn_local(run_health_checks(target, Arc::downgrade(upstream)));
+    }
+}
+
+async fn accept(
+    worker: Rc<Worker>,
+    listener: TcpListener,
+    permits: Arc<Semaphore>,
+    stop: watch::Receiver<bool>,
+) {
+    loop {
+        // The semaphore is never closed.
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
+        let Ok((stream, peer)) = listener.accept().await else {
+            sleep(ACCEPT_BACKOFF).await;
+            continue;
+        };
+        let (worker, stop) = (Rc::clone(&worker), stop.clone());
+        spawn_local(async move {
+            worker.metrics().connection_opened();
+            serve_connection(&worker, stream, peer, stop).await;
+            worker.metrics().connection_closed();
+            drop(permit);
+        });
+    }
+}

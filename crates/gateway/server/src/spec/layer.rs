@@ -1,0 +1,276 @@
+//! Keys of the layers.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::secret::Secret;
+use crate::units::{ByteSize, HumanDuration};
+
+/// A layer without settings: `{}`.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct Empty {}
+
+/// Where the request id is.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct RequestIdSpec {
+    /// Header with the id, which is echoed, or generated if the client sent none.
+    pub header: String,
+}
+
+impl Default for RequestIdSpec {
+    fn default() -> Self {
+        Self { header: "x-request-id".to_owned() }
+    }
+}
+
+/// Where lines of the access log go.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct AccessLogSpec {
+    /// File that the lines are appended to.
+    pub path: PathBuf,
+}
+
+/// Authentication by API key.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct AuthSpec {
+    /// Header with the key; in `authorization` the key follows `Bearer`.
+    #[serde(default = "authorization")]
+    pub header: String,
+    /// The keys.
+    pub keys: Vec<KeySpec>,
+}
+
+/// One key. The gateway keeps its digest only.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct KeySpec {
+    /// Name of the consumer.
+    pub name: String,
+    /// SHA-256 of the key, in hexadecimal.
+    #[serde(default)]
+    pub sha256: Option<String>,
+    /// The key itself, or `${NAME}` for an environment variable; instead of `sha256`.
+    #[serde(default)]
+    pub key: Option<Secret>,
+    /// Tenant that the consumer belongs to.
+    #[serde(default)]
+    pub tenant: Option<String>,
+    /// Scopes of the key; an empty list allows everything.
+    #[serde(default)]
+    pub scopes: Vec<String>,
+}
+
+/// Where the tenant is named.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct TenantSpec {
+    /// Header with the tenant's name.
+    pub header: String,
+    /// Claim of a bearer token (JWT, HS256) with the tenant's name.
+    pub claim: Option<String>,
+    /// Secret that such tokens are signed with.
+    pub secret: Option<Secret>,
+    /// Whether requests without a tenant are refused.
+    pub required: bool,
+}
+
+impl Default for TenantSpec {
+    fn default() -> Self {
+        Self { header: "x-tenant-id".to_owned(), claim: None, secret: None, required: false }
+    }
+}
+
+/// A rate limit.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RateLimitSpec {
+    /// Which requests share the limit. `tenant` and `key` need the sections `tenant` and `auth`.
+    pub per: Per,
+    /// Requests in a window; 0 for no limit.
+    pub requests: u32,
+    /// Length of the window.
+    #[serde(default = "minute")]
+    pub window: HumanDuration,
+    /// How requests are counted.
+    #[serde(default)]
+    pub algorithm: AlgorithmSpec,
+}
+
+/// Which requests share a rate limit.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Per {
+    /// all
+    Global,
+    /// those of a tenant
+    Tenant,
+    /// those with a key
+    Key,
+    /// those from a client address
+    Address,
+}
+
+/// How requests are counted.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum AlgorithmSpec {
+    /// sliding window: this window's count plus the previous one's, weighted by its overlap
+    #[default]
+    Sliding,
+    /// exact log of the last window
+    Log,
+    /// fixed windows
+    Fixed,
+    /// token bucket
+    Bucket,
+}
+
+/// The policy for texts of requests.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct PolicySpec {
+    /// File with rules that replace the built-in ones.
+    pub rules: Option<PathBuf>,
+    /// Whether `POST /api/request` is served.
+    pub endpoint: bool,
+    /// The action for each category: `allow`, `log`, `warn`, `redact` or `block`.
+    #[cfg_attr(test, schemars(with = "super::reference::ActionsSchema"))]
+    #[cfg_attr(test, serde(skip_serializing))]
+    pub actions: plimsoll_gateway_policy::Actions,
+}
+
+/// The cache of LLM responses.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct CacheSpec {
+    /// How long a response is kept.
+    pub ttl: HumanDuration,
+    /// Most bytes that are kept in memory.
+    pub bytes: ByteSize,
+    /// Header by which a request bypasses the cache.
+    pub bypass_header: String,
+}
+
+impl Default for CacheSpec {
+    fn default() -> Self {
+        Self {
+            ttl: HumanDuration::secs(600),
+            bytes: ByteSize(256 << 20),
+            bypass_header: "x-cache-bypass".to_owned(),
+        }
+    }
+}
+
+/// Budgets of the tenants.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct BudgetSpec {
+    /// The unit of all amounts.
+    pub unit: BudgetUnit,
+    /// Price of a thousand prompt tokens, in US dollars; for `unit: usd`.
+    pub usd_per_1k_prompt: f64,
+    /// Price of a thousand completion tokens, in US dollars; for `unit: usd`.
+    pub usd_per_1k_completion: f64,
+    /// Amount per window of a tenant that is not in `tenants`.
+    pub default: f64,
+    /// Length of the window after which spending starts from zero.
+    pub window: HumanDuration,
+    /// Amount per window, by tenant.
+    pub tenants: BTreeMap<String, f64>,
+}
+
+impl Default for BudgetSpec {
+    fn default() -> Self {
+        Self {
+            unit: BudgetUnit::Tokens,
+            usd_per_1k_prompt: 0.001,
+            usd_per_1k_completion: 0.002,
+            default: 1_000_000.0,
+            window: HumanDuration::secs(86_400),
+            tenants: BTreeMap::new(),
+        }
+    }
+}
+
+/// The unit of a budget.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum BudgetUnit {
+    /// prompt and completion tokens
+    #[default]
+    Tokens,
+    /// US dollars
+    Usd,
+}
+
+/// An audit row for every request.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct AuditSpec {
+    /// File of JSON lines that rows are appended to.
+    pub path: Option<PathBuf>,
+    /// `ClickHouse` table, `http://[USER:PASSWORD@]HOST[:PORT]/[DATABASE.]TABLE`; instead of
+    /// `path`.
+    pub clickhouse: Option<String>,
+    /// Most rows that wait to be written.
+    pub queue: usize,
+    /// Most rows in one write.
+    pub batch: usize,
+    /// Longest time that a row waits for others.
+    pub flush: HumanDuration,
+    /// What happens to a row when the queue is full.
+    pub when_full: WhenFull,
+}
+
+impl Default for AuditSpec {
+    fn default() -> Self {
+        Self {
+            path: None,
+            clickhouse: None,
+            queue: 65_536,
+            batch: 2_048,
+            flush: HumanDuration::millis(100),
+            when_full: WhenFull::Drop,
+        }
+    }
+}
+
+/// What happens to a row when the queue is full.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum WhenFull {
+    /// it is dropped and counted
+    #[default]
+    Drop,
+    /// its request waits
+    Block,
+}
+
+fn authorization() -> String {
+    "authorization".to_owned()
+}
+
+const fn minute() -> HumanDuration {
+    HumanDuration::secs(60)
+}

@@ -1,0 +1,27 @@
+//! Texts that must not be shown.
+
+use serde::Deserialize;
+
+/// A text that is never shown. `${NAME}` stands for an environment variable.
+#[derive(Clone, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+pub struct Secret(String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("[redacted]")
+    }
+}
+
+impl Secret {
+    /// The text, with its environment variable filled in.
+    ///
+    /// # Errors
+    /// The name of a variable that is not set.
+    pub fn reveal(&self) -> Result<String, String> {
+        match self.0.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) {
+            None => Ok(self.0.clone()),
+            Some(name) => std::env::var(name).map_err(|_| name.to_owned()),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Keys of the listener, of error responses and of the store.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use crate::units::{ByteSize, HumanDuration};
+
+/// Limits on connections and requests.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerSpec {
+    /// Largest head of a request.
+    pub header_bytes: ByteSize,
+    /// Most headers of a request.
+    pub headers: usize,
+    /// Largest body of a request, enforced while it arrives.
+    pub body_bytes: ByteSize,
+    /// A connection on which no complete head arrives in this time is closed; so is an idle one.
+    pub header_timeout: HumanDuration,
+    /// A body must be complete in this time.
+    pub body_timeout: HumanDuration,
+    /// Most open connections of each worker; further ones wait in the kernel's queue.
+    pub connections: usize,
+    /// Time that requests in flight have to finish when the gateway stops.
+    pub drain: HumanDuration,
+}
+
+impl Default for ServerSpec {
+    fn default() -> Self {
+        Self {
+            header_bytes: ByteSize(16 << 10),
+            headers: 64,
+            body_bytes: ByteSize(1 << 20),
+            header_timeout: HumanDuration::secs(60),
+            body_timeout: HumanDuration::secs(30),
+            connections: 20_000,
+            drain: HumanDuration::secs(10),
+        }
+    }
+}
+
+/// Certificate and key, PEM.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TlsSpec {
+    /// File with the certificate chain, PEM.
+    pub cert: PathBuf,
+    /// File with the private key, PEM.
+    pub key: PathBuf,
+}
+
+/// Format of error responses.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum EnvelopeSpec {
+    /// `{"error":{"type":...,"message":...}}`
+    #[default]
+    Typed,
+    /// the message alone, as text
+    Plain,
+}
+
+/// Where rate limits, budgets and cached responses are stored.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct StoreSpec {
+    /// URL of a Redis server. Without it: the memory of this process.
+    pub redis: Option<String>,
+    /// Behaviour while Redis is unavailable.
+    pub on_loss: FailureMode,
+    /// Time limit of an operation on Redis.
+    pub timeout: HumanDuration,
+}
+
+impl Default for StoreSpec {
+    fn default() -> Self {
+        Self { redis: None, on_loss: FailureMode::Open, timeout: HumanDuration::millis(50) }
+    }
+}
+
+/// Behaviour while the store is unavailable.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum FailureMode {
+    /// requests pass
+    #[default]
+    Open,
+    /// requests are refused with 503
+    Closed,
+}

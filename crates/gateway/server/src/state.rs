@@ -1,0 +1,105 @@
+//! The state that all workers share.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use plimsoll_gateway_store::{Backend, FailureMode, RedisSettings, Sizes};
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+
+use crate::config::{Config, Source};
+use crate::error::GatewayError;
+use crate::metrics::Metrics;
+use crate::request_log::RequestLog;
+use crate::spec::{FailureMode as FailureModeSpec, Spec};
+
+/// The state that all workers share.
+pub(crate) struct GatewayState {
+    pub(crate) config: Arc<ArcSwap<Config>>,
+    pub(crate) metrics: Metrics,
+    pub(crate) backend: Backend,
+    pub(crate) request_log: RequestLog,
+    pub(crate) tls: Option<TlsAcceptor>,
+    /// Makes the request ids of this process differ from another's.
+    pub(crate) salt: u64,
+    /// Notifies the first worker of a new configuration.
+    pub(crate) reloaded: watch::Sender<()>,
+    source: Source,
+}
+
+impl std::fmt::Debug for GatewayState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = &self.config.load().name;
+        f.debug_struct("GatewayState").field("config", name).finish_non_exhaustive()
+    }
+}
+
+impl GatewayState {
+    pub(crate) fn new(spec: &Spec, source: Source) -> Result<Self, GatewayError> {
+        let config = Config::new(spec)?;
+        let metrics = Metrics::new();
+        metrics.set_layers(&config.layers);
+        Ok(Self {
+            config: Arc::new(ArcSwap::from_pointee(config)),
+            metrics,
+            backend: open_backend(spec)?,
+            request_log: RequestLog::open(spec)?,
+            tls: spec.tls.as_ref().map(crate::tls::acceptor).transpose()?,
+            salt: crate::clock::unix_ms().wrapping_mul(0x9e37_79b9)
+                ^ u64::from(std::process::id()) << 40,
+            reloaded: watch::channel(()).0,
+            source,
+        })
+    }
+
+    /// Reads the configuration's file again and puts it in force; an invalid one changes nothing.
+    pub(crate) fn reload(&self) -> Result<Arc<Config>, GatewayError> {
+        let Source::File(path) = &self.source else {
+            return Err(GatewayError::Config(vec![
+                "this gateway was not started from a file: there is nothing to read again"
+                    .to_owned(),
+            ]));
+        };
+        let config = Arc::new(Config::new(&Spec::open(path)?)?);
+        self.metrics.set_layers(&config.layers);
+        self.config.store(Arc::clone(&config));
+        self.reloaded.send_replace(());
+        Ok(config)
+    }
+
+    /// Brings the gauges up to date.
+    pub(crate) fn update_gauges(&self) {
+        self.metrics.set_store_errors(self.backend.errors());
+        if let Some(stats) = self.request_log.audit_stats() {
+            let states = [
+                ("accepted", stats.accepted),
+                ("written", stats.written),
+                ("dropped", stats.dropped.total()),
+                ("queued", stats.queued),
+            ];
+            for (state, rows) in states {
+                self.metrics.set_audit_rows(state, rows);
+            }
+        }
+    }
+
+    /// Writes what is still queued for the request log.
+    pub(crate) fn close(&self) {
+        self.request_log.close();
+    }
+}
+
+fn open_backend(spec: &Spec) -> Result<Backend, GatewayError> {
+    let Some(url) = &spec.store.redis else {
+        let bytes = spec.cache.as_ref().map_or(0, |cache| cache.bytes.0);
+        let cache_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        return Ok(Backend::memory(Sizes { cache_bytes, ..Sizes::default() }));
+    };
+    let on_loss = match spec.store.on_loss {
+        FailureModeSpec::Closed => FailureMode::Closed,
+        FailureModeSpec::Open => FailureMode::Open,
+    };
+    let settings =
+        RedisSettings { timeout: spec.store.timeout.0, on_loss, ..RedisSettings::new(url) };
+    Backend::redis(settings).map_err(|error| GatewayError::Store(error.to_string()))
+}

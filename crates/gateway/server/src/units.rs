@@ -1,0 +1,209 @@
+//! Durations and sizes as people write them.
+//!
+//! `humantime` reads `1h 30m` but not `1.5s`, and `bytesize` reads `16KB` as 16,000 bytes, which is
+//! refused here so that nobody mistakes it for `16KiB`: their formats are not those of existing
+//! files.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+
+/// A duration, written with its unit: `250us`, `1.5s`, `10m`; zero needs none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HumanDuration(pub Duration);
+
+/// A number of bytes, written as a number or with a unit: `16KiB`, `1MiB`, `2GiB`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ByteSize(pub u64);
+
+const TIMES: [(&str, f64); 7] = [
+    ("ns", 1e-9),
+    ("us", 1e-6),
+    ("ms", 1e-3),
+    ("s", 1.0),
+    ("m", 60.0),
+    ("h", 3_600.0),
+    ("d", 86_400.0),
+];
+
+const SIZES: [(&str, f64); 4] =
+    [("B", 1.0), ("KiB", 1_024.0), ("MiB", 1_048_576.0), ("GiB", 1_073_741_824.0)];
+
+impl HumanDuration {
+    /// From seconds.
+    pub const fn secs(seconds: u64) -> Self {
+        Self(Duration::from_secs(seconds))
+    }
+
+    /// From milliseconds.
+    pub const fn millis(millis: u64) -> Self {
+        Self(Duration::from_millis(millis))
+    }
+
+    /// In nanoseconds, at most 584 years of them.
+    pub fn nanos(self) -> u64 {
+        u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+/// The number times its unit.
+fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
+    let text = text.trim();
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);
+    let plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let (_, size) = units.iter().find(|(name, _)| *name == unit.trim())?;
+    Some(number.trim().parse::<f64>().ok().filter(|_| plain)? * size)
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum NumberOrText {
+    Number(u64),
+    Text(String),
+}
+
+impl<'de> Deserialize<'de> for HumanDuration {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let invalid = |written: &str| {
+            D::Error::custom(format!(
+                "`{written}` is not a duration: write a number and a unit (ns, us, ms, s, m, h, d), like `250us`"
+            ))
+        };
+        match NumberOrText::deserialize(deserializer)? {
+            NumberOrText::Number(0) => Ok(Self::default()),
+            NumberOrText::Number(number) => Err(invalid(&number.to_string())),
+            NumberOrText::Text(text) if text == "0" => Ok(Self::default()),
+            NumberOrText::Text(text) => scaled(&text, &TIMES)
+                .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+                .map(Self)
+                .ok_or_else(|| invalid(&text)),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ByteSize {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the number is not negative, and its size is checked"
+    )]
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match NumberOrText::deserialize(deserializer)? {
+            NumberOrText::Number(number) => Ok(Self(number)),
+            NumberOrText::Text(text) => text
+                .parse()
+                .ok()
+                .or_else(|| {
+                    scaled(&text, &SIZES).filter(|size| *size < 1e18).map(|size| size as u64)
+                })
+                .map(Self)
+                .ok_or_else(|| {
+                    D::Error::custom(format!(
+                        "`{text}` is not a size: write a number of bytes, or one with KiB, MiB or GiB, like `16KiB`"
+                    ))
+                }),
+        }
+    }
+}
+
+/// Writing, for the defaults in the reference page.
+#[cfg(test)]
+mod reference {
+    use std::borrow::Cow;
+
+    use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+    use serde::{Serialize, Serializer};
+
+    use super::{ByteSize, HumanDuration, SIZES, TIMES};
+
+    /// A whole number of the largest possible unit.
+    fn written(value: f64, units: &[(&str, f64)]) -> String {
+        let fits = |(_, size): &&(&str, f64)| (value / size).fract() == 0.0;
+        let (name, size) = units.iter().rev().find(fits).unwrap();
+        format!("{}{name}", value / size)
+    }
+
+    impl Serialize for HumanDuration {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let seconds = self.0.as_secs_f64();
+            if seconds == 0.0 {
+                return serializer.serialize_str("0");
+            }
+            // Days and hours read better as seconds where they are short.
+            let units = if seconds < 86_400.0 { &TIMES[..4] } else { &TIMES[..] };
+            serializer.serialize_str(&written(seconds, units))
+        }
+    }
+
+    impl Serialize for ByteSize {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            if self.0 == 0 {
+                return serializer.serialize_str("0");
+            }
+            serializer.serialize_str(&written(self.0 as f64, &SIZES))
+        }
+    }
+
+    impl JsonSchema for HumanDuration {
+        fn schema_name() -> Cow<'static, str> {
+            "duration".into()
+        }
+
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            json_schema!({"type": "duration"})
+        }
+
+        fn inline_schema() -> bool {
+            true
+        }
+    }
+
+    impl JsonSchema for ByteSize {
+        fn schema_name() -> Cow<'static, str> {
+            "size".into()
+        }
+
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            json_schema!({"type": "size"})
+        }
+
+        fn inline_schema() -> bool {
+            true
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_and_sizes_are_read_with_their_unit() {
+        let duration =
+            |text: &str| serde_json::from_str::<HumanDuration>(text).ok().map(HumanDuration::nanos);
+        for (text, nanos) in [
+            ("\"250us\"", Some(250_000)),
+            ("\"1.5s\"", Some(1_500_000_000)),
+            ("\"10m\"", Some(600_000_000_000)),
+            ("0", Some(0)),
+            ("5", None),
+            ("\"5\"", None),
+            ("\"-5s\"", None),
+            ("\"1e9s\"", None),
+            ("\"5 fortnights\"", None),
+        ] {
+            assert_eq!(duration(text), nanos, "{text}");
+        }
+        let size = |text: &str| serde_json::from_str::<ByteSize>(text).ok().map(|size| size.0);
+        for (text, bytes) in [
+            ("1024", Some(1_024)),
+            ("\"16KiB\"", Some(16_384)),
+            ("\"1MiB\"", Some(1_048_576)),
+            ("\"16KB\"", None),
+            ("\"many\"", None),
+        ] {
+            assert_eq!(size(text), bytes, "{text}");
+        }
+    }
+}

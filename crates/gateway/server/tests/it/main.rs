@@ -1,0 +1,35 @@
+//! The gateway as a whole: raw clients in front of it, scripted upstreams behind it.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    clippy::float_cmp,
+    clippy::format_push_string,
+    clippy::excessive_nesting,
+    reason = "tests may fail loudly, sleep in their servers and clients, go through tables of cases, and compare whole \
+              numbers that JSON made floats"
+)]
+
+mod support;
+
+mod audit;
+mod auth;
+mod broken;
+mod budget;
+mod cache;
+mod dialects;
+mod errors;
+mod floods;
+mod http1;
+mod http2;
+mod policy;
+mod presets;
+mod rate_limits;
+#[cfg(feature = "redis")]
+mod redis;
+mod reload;
+mod scrub;
+mod smuggling;
+mod tls;
+mod upstreams;

@@ -1,0 +1,271 @@
+//! Upstreams that fail, stall and recover; streams; faults; the end of a gateway.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+use plimsoll_gateway_server::Gateway;
+
+use super::support::raw::{self, eventually, head, read_to_end, upstream};
+
+/// A server whose responses are a function of the request's number.
+struct Upstream {
+    addr: SocketAddr,
+    asked: Arc<AtomicUsize>,
+}
+
+const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 4\r\n\r\nbusy";
+
+impl Upstream {
+    /// `answer` gets the number of the request, from 0, and its head; an empty response closes the
+    /// connection.
+    fn start(answer: impl Fn(usize, &str) -> String + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let upstream =
+            Self { addr: listener.local_addr().unwrap(), asked: Arc::new(AtomicUsize::new(0)) };
+        let (asked, answer) = (Arc::clone(&upstream.asked), Arc::new(answer));
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (asked, answer) = (Arc::clone(&asked), Arc::clone(&answer));
+                thread::spawn(move || serve(stream.unwrap(), &asked, &*answer));
+            }
+        });
+        upstream
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+}
+
+fn serve(mut stream: TcpStream, asked: &AtomicUsize, answer: &dyn Fn(usize, &str) -> String) {
+    while let Some(head) = head(&mut stream) {
+        let answer = answer(asked.fetch_add(1, Ordering::SeqCst), &head);
+        if answer.is_empty() || stream.write_all(answer.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+fn gateway(upstreams: &[&Upstream], settings: &str, more: &str) -> Gateway {
+    let addresses: Vec<_> = upstreams.iter().map(|up| format!("'{}'", up.addr)).collect();
+    raw::gateway(&format!(
+        "upstreams: {{u: {{addresses: [{}], {settings}}}}}\n\
+         routes: [{{name: all, path: /*, upstream: u}}]\n{more}",
+        addresses.join(", ")
+    ))
+}
+
+/// Status and body of a GET.
+fn get(gateway: &Gateway, path: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(gateway.addr()).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body).to_owned();
+    (answer[9..12].parse().unwrap(), body)
+}
+
+#[test]
+fn round_robin_spreads_requests_evenly() {
+    let ups: Vec<_> = (0..3).map(|_| Upstream::start(|_, _| OK.to_owned())).collect();
+    let gateway = gateway(&ups.iter().collect::<Vec<_>>(), "balance: round_robin", "");
+    (0..30).for_each(|_| assert_eq!(get(&gateway, "/x").0, 200));
+    assert_eq!(ups.iter().map(Upstream::asked).collect::<Vec<_>>(), [10, 10, 10]);
+}
+
+#[test]
+fn retries_happen_within_their_budget_only() {
+    let up = Upstream::start(|number, _| if number == 0 { BUSY } else { OK }.to_owned());
+    let retrying = gateway(&[&up], "retry: {attempts: 2, budget: 0, backoff: 1ms}", "");
+    assert_eq!((get(&retrying, "/x"), up.asked()), ((200, "ok".to_owned()), 2));
+    let busy = Upstream::start(|_, _| BUSY.to_owned());
+    let retrying = gateway(&[&busy], "retry: {attempts: 2, budget: 0, backoff: 1ms}", "");
+    (0..30).for_each(|_| assert_eq!(get(&retrying, "/x").0, 503));
+    // Ten retries are free, and a budget of nothing grants no more.
+    assert_eq!(busy.asked(), 40);
+    let plain = gateway(&[&busy], "", "");
+    assert_eq!((get(&plain, "/x").0, busy.asked()), (503, 41));
+}
+
+#[test]
+fn an_unreachable_upstream_gets_502_and_a_slow_one_504() {
+    let gone = Upstream { addr: closed(), asked: Arc::default() };
+    assert_eq!(get(&gateway(&[&gone], "", ""), "/x").0, 502);
+    let silent = upstream(|mut stream| drop(std::io::copy(&mut stream, &mut std::io::sink())));
+    let silent = Upstream { addr: silent, asked: Arc::default() };
+    assert_eq!(get(&gateway(&[&silent], "timeout: 100ms", ""), "/x").0, 504);
+    let rude = Upstream::start(|_, _| String::new());
+    assert_eq!(get(&gateway(&[&rude], "", ""), "/x").0, 502);
+}
+
+/// An address on which nothing listens.
+fn closed() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+#[test]
+fn a_breaker_opens_after_failures_and_closes_on_success() {
+    let well = Arc::new(AtomicBool::new(false));
+    let state = Arc::clone(&well);
+    let up = Upstream::start(move |_, _| {
+        if state.load(Ordering::SeqCst) { OK } else { BUSY }.to_owned()
+    });
+    let gateway = gateway(&[&up], "breaker: {failures: 3, open: 200ms}", "");
+    (0..10).for_each(|_| assert_eq!(get(&gateway, "/x").0, 503));
+    let before = up.asked();
+    assert!(before < 6, "{before} requests reached an upstream whose breaker is open");
+    well.store(true, Ordering::SeqCst);
+    eventually("the breaker closes", || get(&gateway, "/x").0 == 200);
+    assert_eq!(get(&gateway, "/x").0, 200);
+}
+
+#[test]
+fn an_unhealthy_server_gets_no_requests_until_it_recovers() {
+    let well = Arc::new(AtomicBool::new(true));
+    let state = Arc::clone(&well);
+    let ill = Upstream::start(move |_, head| {
+        let fit = state.load(Ordering::SeqCst) || !head.starts_with("GET /check");
+        if fit { OK } else { BUSY }.to_owned()
+    });
+    let other = Upstream::start(|_, _| OK.to_owned());
+    let health = "health: {path: /check, interval: 10ms, fall: 2, rise: 2}";
+    let gateway = gateway(&[&ill, &other], health, "metrics: {}");
+    well.store(false, Ordering::SeqCst);
+    let told = format!("upstream_healthy{{upstream=\"u\",address=\"{}\"}} 0", ill.addr);
+    eventually("it is unhealthy", || get(&gateway, "/metrics").1.contains(&told));
+    let seen = other.asked();
+    (0..20).for_each(|_| assert_eq!(get(&gateway, "/x").0, 200));
+    assert!(other.asked() >= seen + 20, "all of them went to the healthy one");
+    assert_eq!(get(&gateway, "/health/ready").0, 200);
+    well.store(true, Ordering::SeqCst);
+    eventually("it is healthy", || !get(&gateway, "/metrics").1.contains(&told));
+}
+
+#[test]
+fn a_connection_closed_by_the_upstream_is_replaced_silently() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let closing = Upstream { addr: listener.local_addr().unwrap(), asked: Arc::default() };
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            head(&mut stream).unwrap();
+            stream.write_all(OK.as_bytes()).unwrap();
+        }
+    });
+    let gateway = gateway(&[&closing], "", "");
+    for _ in 0..20 {
+        assert_eq!(get(&gateway, "/x"), (200, "ok".to_owned()));
+        sleep(Duration::from_millis(2));
+    }
+}
+
+/// The upstream writes each event only when the client has received the one before.
+#[test]
+fn a_stream_passes_chunk_by_chunk_and_byte_for_byte() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let up = Upstream { addr: listener.local_addr().unwrap(), asked: Arc::default() };
+    let gateway = gateway(&[&up], "", "");
+    let mut client = TcpStream::connect(gateway.addr()).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    client.write_all(b"GET /s HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    head(&mut server).unwrap();
+    let start =
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    server.write_all(start.as_bytes()).unwrap();
+    assert!(head(&mut client).unwrap().contains("text/event-stream"));
+    for number in 0..50 {
+        let event = format!("data: {{\"n\":{number},\"t\":\"\u{e9}\"}}\n\n");
+        let chunk = format!("{:x}\r\n{event}\r\n", event.len());
+        server.write_all(chunk.as_bytes()).unwrap();
+        let mut seen = vec![0; chunk.len()];
+        client.read_exact(&mut seen).unwrap();
+        assert_eq!(String::from_utf8(seen).unwrap().to_lowercase(), chunk.to_lowercase());
+    }
+    // Broken off in the middle, it must not look complete.
+    drop(server);
+    let mut rest = Vec::new();
+    let _ = client.read_to_end(&mut rest);
+    assert!(!rest.ends_with(b"0\r\n\r\n"), "a broken stream was ended politely");
+}
+
+#[test]
+fn a_client_that_disconnects_closes_the_upstreams_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let up = Upstream { addr: listener.local_addr().unwrap(), asked: Arc::default() };
+    let gateway = gateway(&[&up], "", "");
+    let mut client = TcpStream::connect(gateway.addr()).unwrap();
+    client.write_all(b"GET /s HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    head(&mut server).unwrap();
+    server.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n").unwrap();
+    head(&mut client).unwrap();
+    drop(client);
+    server.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    // The connection ends, with an end or a reset, and nothing more arrives on it.
+    assert_eq!(read_to_end(&mut server), "");
+}
+
+#[test]
+fn a_slow_client_throttles_the_upstream() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let up = Upstream { addr: listener.local_addr().unwrap(), asked: Arc::default() };
+    let gateway = gateway(&[&up], "", "");
+    let mut client = TcpStream::connect(gateway.addr()).unwrap();
+    client.write_all(b"GET /s HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    head(&mut server).unwrap();
+    server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n").unwrap();
+    server.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+    let mut written = 0;
+    while let Ok(length) = server.write(&[b'x'; 16_384]) {
+        written += length;
+        assert!(written < 100_000_000, "the gateway takes in what nobody reads");
+    }
+    assert!(written > 0);
+}
+
+#[test]
+fn a_stopping_gateway_finishes_requests_and_accepts_no_more() {
+    let (release, released) = channel();
+    let released = Mutex::new(released);
+    let up = Upstream::start(move |_, _| {
+        released.lock().unwrap().recv().unwrap();
+        OK.to_owned()
+    });
+    let mut gateway = gateway(&[&up], "", "");
+    let addr = gateway.addr();
+    let mut client = TcpStream::connect(addr).unwrap();
+    client.write_all(b"GET /x HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    eventually("the request is in flight", || up.asked() == 1);
+    thread::scope(|scope| {
+        scope.spawn(|| gateway.shutdown());
+        eventually("no more connections are accepted", || TcpStream::connect(addr).is_err());
+        release.send(()).unwrap();
+    });
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("ok"), "{answer}");
+    assert!(TcpStream::connect(addr).is_err());
+}
+
+#[test]
+fn injected_faults_have_the_configured_frequency_and_length() {
+    let up = Upstream::start(|_, _| OK.to_owned());
+    let failing = gateway(&[&up], "", "faults: {error_share: 0.5, seed: 3}");
+    let failed = (0..200).filter(|_| get(&failing, "/x").0 == 500).count();
+    // Four standard deviations of 200 draws.
+    assert!((72..=128).contains(&failed), "{failed}");
+    assert_eq!(up.asked(), 200 - failed);
+    let late = gateway(&[&up], "", "faults: {delay: 20ms}");
+    let begin = Instant::now();
+    (0..5).for_each(|_| assert_eq!(get(&late, "/x").0, 200));
+    assert!(begin.elapsed() >= Duration::from_millis(100));
+    assert!(get(&late, "/admin/build").1.contains("\"faults\":[\"delay\"]"));
+}
