@@ -3,8 +3,8 @@
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
-/// The kernel's monotonic clock, which `timerfd` uses too, and its offset to the wall clock, read once
-/// at the start.
+/// The kernel's monotonic clock, which `timerfd` uses too, and its offset to the wall clock, read
+/// once at the start.
 ///
 /// Every wall-clock time in the log is a monotonic reading plus that offset. So steps of the wall
 /// clock have no effect, and differences between logged times are exact durations.

@@ -72,8 +72,8 @@ pub enum Distribution<T> {
         /// Share of `high`, 0 to 1.
         high_share: f64,
     },
-    /// Measured quantiles, as pairs of a share and a value: linear between the points, constant beyond
-    /// the first and the last.
+    /// Measured quantiles, as pairs of a share and a value: linear between the points, constant
+    /// beyond the first and the last.
     Quantiles(Vec<(f64, T)>),
 }
 
@@ -156,8 +156,8 @@ fn lognormal(median: f64, p95: f64, p: f64) -> f64 {
     median * ((p95 / median).ln() / Z95 * standard_normal(p)).exp()
 }
 
-/// Quantile of the standard normal distribution: P. J. Acklam's rational approximation (2003), with a
-/// relative error below 1.2e-9.
+/// Quantile of the standard normal distribution: P. J. Acklam's rational approximation (2003), with
+/// a relative error below 1.2e-9.
 fn standard_normal(p: f64) -> f64 {
     const A: [f64; 6] = [
         -3.969_683_028_665_376e1,

@@ -65,8 +65,8 @@ impl Fault {
         }
     }
 
-    /// The same fault in an output of `tokens` tokens: at its end at the latest, so that a planned fault
-    /// always happens.
+    /// The same fault in an output of `tokens` tokens: at its end at the latest, so that a planned
+    /// fault always happens.
     pub(crate) fn clamped_to(self, tokens: u32) -> Self {
         match self {
             Self::Error { at } => Self::Error { at: at.min(tokens) },

@@ -16,6 +16,8 @@ mod mock;
 mod model_output;
 mod overrides;
 mod prometheus;
+#[cfg(test)]
+mod reference;
 mod request;
 mod responder;
 mod response_body;

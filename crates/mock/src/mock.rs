@@ -110,14 +110,15 @@ impl Mock {
         self.addr
     }
 
-    /// The counts so far. A client can have its response a moment before it is counted as completed;
-    /// after [`Mock::shutdown`] the counts are complete.
+    /// The counts so far. A client can have its response a moment before it is counted as
+    /// completed; after [`Mock::shutdown`] the counts are complete.
     pub fn stats(&self) -> Stats {
         self.state.stats()
     }
 
     /// The ground truth of all requests that have ended since the last call, in the order in which
-    /// they ended. Empty unless the configuration logs to memory. Shut down first to get all records.
+    /// they ended. Empty unless the configuration logs to memory. Shut down first to get all
+    /// records.
     pub fn take_log(&self) -> Vec<LogRecord> {
         self.state.log.take()
     }

@@ -72,8 +72,8 @@ impl ModelOutput {
     }
 }
 
-/// Splits `tokens` output tokens into sections: first `reasoning` tokens of reasoning, then text or a
-/// tool call. Without a token left for it, there is no tool call.
+/// Splits `tokens` output tokens into sections: first `reasoning` tokens of reasoning, then text or
+/// a tool call. Without a token left for it, there is no tool call.
 pub(crate) fn sections(tokens: u32, reasoning: u32, tool_call: bool) -> Vec<Section> {
     let reasoning = reasoning.min(tokens);
     let rest = tokens - reasoning;
@@ -88,8 +88,8 @@ pub(crate) fn sections(tokens: u32, reasoning: u32, tool_call: bool) -> Vec<Sect
     sections
 }
 
-/// Bytes of a word with its blank. It is the prompt's bytes per token, so an output that is sent back
-/// in the next prompt has the same number of tokens there.
+/// Bytes of a word with its blank. It is the prompt's bytes per token, so an output that is sent
+/// back in the next prompt has the same number of tokens there.
 pub(crate) const WORD_BYTES: usize = 4;
 
 const WORDS: [&[u8; WORD_BYTES]; 16] = [

@@ -27,7 +27,7 @@ pub(crate) struct RequestOverrides {
 /// The fault that a request asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FaultOverride {
-    /// Nothing is said: the model's faults apply.
+    /// Not given: the model's faults apply.
     #[default]
     Unset,
     /// No fault.
@@ -116,7 +116,7 @@ pub(crate) const HEADERS: [OverrideHeader; 9] = [
     OverrideHeader {
         key: "fault",
         example: "cut@5",
-        meaning: "a fault, written as below; `none` for none of the model's faults",
+        meaning: "a fault, as in the table above; `none` for none of the model's faults",
         set: |overrides, text| set_fault(overrides, text, "none"),
     },
 ];

@@ -143,7 +143,8 @@ mod tests {
                 1,
                 0,
             ),
-            // Escapes count as the characters they encode: two letters, a line end and one of two bytes.
+            // Escapes count as the characters they encode: two letters, a line end and one of two
+            // bytes.
             (
                 OpenaiChat,
                 r#"{"model":"m","messages":[{"role":"user","content":"a\nb\u00e9"}]}"#,

@@ -1,5 +1,5 @@
-//! Plans a response: content, times and fault, from the model's configuration, the request's overrides
-//! and the seed. No clock.
+//! Plans a response: content, times and fault, from the model's configuration, the request's
+//! overrides and the seed. No clock.
 
 use std::sync::Arc;
 
@@ -144,8 +144,8 @@ fn sample_time(distribution: &Distribution<HumanDuration>, rng: &mut Rng, factor
     round(distribution.sample(rng) * factor)
 }
 
-/// Rounds a number that is not negative. (`f64::round` calls the C library on plain x86-64, and this
-/// runs for every token.)
+/// Rounds a number that is not negative. (`f64::round` calls the C library on plain x86-64, and
+/// this runs for every token.)
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

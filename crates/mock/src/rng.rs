@@ -1,5 +1,5 @@
-//! A seeded random number generator for each request. Its numbers depend on the seed and the request,
-//! never on the order of arrival.
+//! A seeded random number generator for each request. Its numbers depend on the seed and the
+//! request, never on the order of arrival.
 //!
 //! The generator is `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014): the same on every machine.
 
@@ -32,8 +32,8 @@ pub(crate) enum Purpose {
 pub(crate) struct RequestRng(u64);
 
 impl RequestRng {
-    /// Keyed by the request's id if it has one, else by its number. The same id always gets the same
-    /// response.
+    /// Keyed by the request's id if it has one, else by its number. The same id always gets the
+    /// same response.
     pub(crate) fn new(seed: u64, request_id: Option<&[u8]>, sequence: u64) -> Self {
         let key = request_id.map_or_else(|| mix(sequence ^ GOLDEN), fnv1a);
         Self(mix(mix(seed.wrapping_add(GOLDEN)) ^ key))

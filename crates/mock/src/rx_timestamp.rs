@@ -12,8 +12,8 @@ use nix::sys::time::TimeSpec;
 
 use crate::clock::Clock;
 
-/// Enables receive timestamps; accepted connections inherit the option from their listener. A kernel
-/// that refuses it stamps nothing.
+/// Enables receive timestamps; accepted connections inherit the option from their listener. A
+/// kernel that refuses it stamps nothing.
 pub(crate) fn enable(listener: &impl AsFd) {
     let _ = setsockopt(listener, ReceiveTimestampns, &true);
 }

@@ -48,8 +48,8 @@ pub(crate) fn runtime() -> io::Result<LocalRuntime> {
         .build_local(LocalOptions::default())
 }
 
-/// Serves connections until `stop` is set. Then requests in flight get the drain time; what is still
-/// open after it is dropped, and its connections are closed.
+/// Serves connections until `stop` is set. Then requests in flight get the drain time; what is
+/// still open after it is dropped, and its connections are closed.
 ///
 /// # Errors
 /// The system has no descriptors left.

@@ -12,14 +12,15 @@ use crate::fault::Fault;
 
 /// The configuration of a mock, in YAML or JSON. Every key has a default; unknown keys are errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct MockConfig {
     /// Seed of all random numbers.
     pub seed: u64,
     /// Worker threads, each with its own event loop.
     pub workers: u16,
-    /// How long before a deadline a worker stops sleeping and spins; `0` never spins. Spinning gains
-    /// some microseconds of precision and keeps a core busy.
+    /// How long before a deadline a worker stops sleeping and spins; `0` never spins. Spinning
+    /// gains some microseconds of precision and keeps a core busy.
     pub spin: HumanDuration,
     /// The key that requests below `/v1/` must carry, as `Authorization: Bearer KEY` or
     /// `x-api-key: KEY`.
@@ -33,8 +34,8 @@ pub struct MockConfig {
     pub log_text: bool,
     /// The time that requests in flight get at shutdown.
     pub drain: HumanDuration,
-    /// The models by name, as listed by `GET /v1/models`. YAML's `<<: *anchor` shares settings between
-    /// them.
+    /// The models by name, as listed by `GET /v1/models`. YAML's `<<: *anchor` shares settings
+    /// between them.
     pub models: BTreeMap<String, ModelSpec>,
     /// The behaviour of all other model names.
     pub other_models: ModelSpec,
@@ -72,6 +73,7 @@ pub enum LogTarget {
 
 /// The behaviour of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelSpec {
     /// Time from the complete request to the response's head and the events without content.
@@ -82,7 +84,8 @@ pub struct ModelSpec {
     pub gap: Distribution<HumanDuration>,
     /// Added to `ttft` for each input token.
     pub prefill_per_token: HumanDuration,
-    /// Slows responses down when many requests are in flight.
+    /// Slowdown under load: while `n > knee` API requests are in flight, `ttft` and `gap` are
+    /// multiplied by `1 + slope * (n - knee)`. `n` is counted when the time is sampled.
     pub slowdown: Slowdown,
     /// Number of output tokens.
     pub output: OutputLength,
@@ -125,9 +128,9 @@ impl Default for ModelSpec {
     }
 }
 
-/// Slowdown under load: while `n > knee` API requests are in flight, `ttft` and `gap` are multiplied by
-/// `1 + slope * (n - knee)`. `n` is counted when the time is sampled; `preamble` is not affected.
+/// Slowdown under load, see [`ModelSpec::slowdown`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Slowdown {
     /// The most requests in flight at full speed.
@@ -174,6 +177,7 @@ impl Default for OutputLength {
 
 /// A fault and its frequency.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FaultShare {
     /// The fault, like `503` or `cut@5`.
@@ -186,8 +190,8 @@ impl MockConfig {
     /// Reads YAML; JSON is a subset of it.
     ///
     /// # Errors
-    /// [`MockError::Syntax`] for wrong syntax, unknown keys or wrong types, [`MockError::Config`] with
-    /// all invalid values.
+    /// [`MockError::Syntax`] for wrong syntax, unknown keys or wrong types, [`MockError::Config`]
+    /// with all invalid values.
     pub fn from_yaml(text: &str) -> Result<Self, MockError> {
         // An empty file, or one with comments only, is the default configuration.
         let config: Option<Self> =

@@ -167,8 +167,8 @@ impl StreamPlan {
         };
     }
 
-    /// Takes all steps at once; returns when the stream would end, and how. For responses that are not
-    /// streamed: they take as long as their stream would.
+    /// Takes all steps at once; returns when the stream would end, and how. For responses that are
+    /// not streamed: they take as long as their stream would.
     pub(crate) fn run_to_end(&mut self, in_flight: u64) -> (u64, StreamEnd) {
         let mut discarded = Vec::new();
         loop {

@@ -21,13 +21,14 @@ pub(crate) struct ConnectionTimes {
     connection: u64,
     /// Whether the kernel's receive timestamps are read.
     uses_rx_timestamps: bool,
-    /// When the first bytes of the current request arrived, by the kernel's timestamp; 0 if unknown.
+    /// When the first bytes of the current request arrived, by the kernel's timestamp; 0 if
+    /// unknown.
     arrived: Cell<u64>,
     /// When they were read; 0 before.
     first_read: Cell<u64>,
     last_read: Cell<u64>,
     last_write: Cell<u64>,
-    /// How often all bytes that were handed over had been written.
+    /// Number of times that all bytes handed over had been written.
     flushes: Cell<u64>,
     /// The body that waits for the next flush.
     waiting: RefCell<Option<Waker>>,
@@ -53,8 +54,8 @@ impl ConnectionTimes {
         }
     }
 
-    /// When the current request was received so far. If a pipelined request came in the same read as
-    /// the one before it, that read's time counts.
+    /// When the current request was received so far. If a pipelined request came in the same read
+    /// as the one before it, that read's time counts.
     pub(crate) fn reception(&self) -> Reception {
         let or = |time: &Cell<u64>, default| if time.get() == 0 { default } else { time.get() };
         let last_read = self.last_read.get();
@@ -90,7 +91,8 @@ impl ConnectionTimes {
         Poll::Pending
     }
 
-    /// Completes an exchange as soon as its last bytes, which are handed over now, have been written.
+    /// Completes an exchange as soon as its last bytes, which are handed over now, have been
+    /// written.
     pub(crate) fn complete_when_written(&self, exchange: Exchange) {
         self.unwritten.borrow_mut().push(exchange);
     }

@@ -245,8 +245,8 @@ mod tests {
         })
     }
 
-    /// Sleeps for each of `millis` at the same time. Returns them in the order of waking, each with its
-    /// lateness in ns; panics if one wakes early.
+    /// Sleeps for each of `millis` at the same time. Returns them in the order of waking, each with
+    /// its lateness in ns; panics if one wakes early.
     async fn sleep_all(timer: Rc<Timer>, clock: Clock, millis: [u64; 4]) -> Vec<(u64, u64)> {
         let start = clock.now();
         let woken = Rc::new(RefCell::new(Vec::new()));
@@ -284,8 +284,8 @@ mod tests {
             found
         });
         lateness.sort_unstable();
-        // A timer of whole milliseconds would always be later than this; a busy machine is late too,
-        // but not always.
+        // A timer of whole milliseconds would always be later than this; a busy machine is late
+        // too, but not always.
         assert!(lateness[20] < 500_000, "a tenth was later than {} ns", lateness[20]);
     }
 

@@ -1,9 +1,9 @@
-//! Errors before any output, in each dialect's own shape.
+//! Bodies of error responses, in the shape of each dialect.
 
 use super::Dialect;
 use super::write::WriteExt as _;
 
-/// The body of an error output. What has no dialect is refused in `OpenAI`'s shape.
+/// The body of an error response. Without a dialect it has `OpenAI`'s shape.
 pub(crate) fn error_body(dialect: Option<Dialect>, status: u16, message: &str) -> Vec<u8> {
     // A string always has a JSON form.
     let message = serde_json::to_string(message).unwrap_or_default();

@@ -19,8 +19,8 @@ pub(super) struct ResponsesEncoder {
 struct Terms {
     /// Prefix of its item's id.
     prefix: &'static str,
-    /// Names of its events: the part's start and end (a tool call has none), and the text's deltas and
-    /// end.
+    /// Names of its events: the part's start and end (a tool call has none), and the text's deltas
+    /// and end.
     part_added: Option<&'static str>,
     delta: &'static str,
     done: &'static str,

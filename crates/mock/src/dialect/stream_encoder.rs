@@ -14,9 +14,9 @@ pub(crate) struct Delta<'a> {
     pub(crate) text: &'a [u8],
 }
 
-/// The stream events of a dialect. The calls come in this order: `start_stream`, then for each section
-/// `start_section`, its deltas and `end_section`, and finally `end_stream`; or `error` at any point
-/// after `start_stream`.
+/// The stream events of a dialect. The calls come in this order: `start_stream`, then for each
+/// section `start_section`, its deltas and `end_section`, and finally `end_stream`; or `error` at
+/// any point after `start_stream`.
 pub(crate) trait StreamEncoder {
     /// Writes the events before all content.
     fn start_stream(&mut self, output: &ModelOutput, out: &mut Vec<u8>);

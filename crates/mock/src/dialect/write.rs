@@ -2,7 +2,8 @@
 
 use super::stream_encoder::Delta;
 
-/// The creation time of every output: a constant, so that the same request always gives the same bytes.
+/// The creation time of every response: a constant, so that the same request always gives the same
+/// bytes.
 pub(super) const CREATED: &str = "1735689600";
 
 /// The name of the called tool.

@@ -36,6 +36,7 @@ impl End {
 
 /// A body chunk: bytes that were written at once. Times are nanoseconds since 1970 UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChunkRecord {
     /// When it was planned to be sent.
     pub due: u64,
@@ -49,10 +50,11 @@ pub struct ChunkRecord {
     pub tokens: u32,
 }
 
-/// The ground truth of one request. Times are nanoseconds since 1970 UTC: the monotonic clock plus one
-/// offset that was taken at the start, so that differences are exact durations. Hashes are FNV-1a,
-/// 64 bits.
+/// The ground truth of one request. Times are nanoseconds since 1970 UTC: the monotonic clock plus
+/// one offset that was taken at the start, so that differences are exact durations. Hashes are
+/// FNV-1a, 64 bits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LogRecord {
     /// The request's number, from 0, in the order in which heads were received.
     pub sequence: u64,

@@ -1,8 +1,8 @@
 //! The parts of a request that carry the prompt: messages, contents and inputs.
 //!
-//! Several of them may be JSON values of different types. `serde(untagged)` would read those as well,
-//! but it first buffers the whole value, and so refuses requests for errors in members that are
-//! otherwise skipped.
+//! Several of them may be JSON values of different types. `serde(untagged)` would read those as
+//! well, but it first buffers the whole value, and so refuses requests for errors in members that
+//! are otherwise skipped.
 
 use std::borrow::Cow;
 use std::fmt;

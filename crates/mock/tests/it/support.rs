@@ -170,8 +170,8 @@ impl Client {
         }
     }
 
-    /// Takes the complete HTTP chunks of the unread bytes: their number, and whether the last was among
-    /// them.
+    /// Takes the complete HTTP chunks of the unread bytes: their number, and whether the last was
+    /// among them.
     fn take_chunks(&mut self, body: &mut Vec<u8>) -> (usize, bool) {
         let mut chunks = 0;
         while let Some((begin, length)) = self.chunk() {

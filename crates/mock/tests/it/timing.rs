@@ -64,8 +64,8 @@ fn a_full_response_takes_as_long_as_its_stream() {
     assert!(lateness(&log)[0] < 500 * MS, "{log:?}");
 }
 
-/// Attempts of a test that bounds lateness. A busy machine delays some of them, a defect of the mock
-/// delays all.
+/// Attempts of a test that bounds lateness. A busy machine delays some of them, a defect of the
+/// mock delays all.
 const ATTEMPTS: usize = 5;
 
 /// Repeats `measure` until the lateness that it returns is within the bounds; all in ns.
@@ -87,8 +87,8 @@ fn median(worst_first: &[u64]) -> u64 {
 
 #[test]
 fn lateness_does_not_add_up_over_a_stream() {
-    // A timer that counted milliseconds, or waits that were counted from the previous event, would be
-    // hundreds of milliseconds late at the end.
+    // A timer that counted milliseconds, or waits that were counted from the previous event, would
+    // be hundreds of milliseconds late at the end.
     assert_lateness([200 * MS, 20 * MS], || {
         let mock = spawn("log: memory");
         let headers = [("x-mock-gap", "500us"), ("x-mock-output-tokens", "600")];
