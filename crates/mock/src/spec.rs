@@ -103,7 +103,7 @@ pub struct ModelSpec {
     pub usage: bool,
     /// Numbers in each embedding.
     pub dimensions: u32,
-    /// Injected faults and their shares; see below.
+    /// Injected faults and their shares.
     pub faults: Vec<FaultShare>,
 }
 
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn all_values_that_make_no_sense_are_named_at_once() {
+    fn all_invalid_values_are_reported_at_once() {
         let text = "
 workers: 0
 models:

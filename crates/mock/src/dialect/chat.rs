@@ -1,4 +1,4 @@
-//! OpenAI's chat completions.
+//! OpenAI's chat completions: streams and full responses.
 
 use super::stream_encoder::{Delta, StreamEncoder};
 use super::write::{CREATED, TOOL, WriteExt as _, arguments, put_fragment};

@@ -1,4 +1,4 @@
-//! OpenAI's embeddings.
+//! OpenAI's embeddings: full responses only.
 
 use super::write::WriteExt as _;
 use crate::model_output::ModelOutput;

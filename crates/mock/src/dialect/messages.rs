@@ -1,4 +1,4 @@
-//! Anthropic's messages.
+//! Anthropic's messages: streams and full responses.
 
 use super::stream_encoder::{Delta, StreamEncoder};
 use super::write::{TOOL, WriteExt as _, arguments, put_fragment};

@@ -1,4 +1,4 @@
-//! OpenAI's responses.
+//! OpenAI's responses: streams and full responses.
 
 use super::stream_encoder::{Delta, StreamEncoder};
 use super::write::{CREATED, TOOL, WriteExt as _, arguments, put_fragment};
@@ -16,7 +16,7 @@ pub(super) struct ResponsesEncoder {
 }
 
 /// The names of a kind of section in this dialect.
-struct Terms {
+struct SectionNames {
     /// Prefix of its item's id.
     prefix: &'static str,
     /// Names of its events: the part's start and end (a tool call has none), and the text's deltas
@@ -31,7 +31,7 @@ struct Terms {
     text: &'static str,
 }
 
-const TEXT: Terms = Terms {
+const TEXT: SectionNames = SectionNames {
     prefix: "msg_",
     part_added: Some("response.content_part.added"),
     delta: "response.output_text.delta",
@@ -41,7 +41,7 @@ const TEXT: Terms = Terms {
     text: "text",
 };
 
-const REASONING: Terms = Terms {
+const REASONING: SectionNames = SectionNames {
     prefix: "rs_",
     part_added: Some("response.reasoning_summary_part.added"),
     delta: "response.reasoning_summary_text.delta",
@@ -51,7 +51,7 @@ const REASONING: Terms = Terms {
     text: "text",
 };
 
-const TOOL_CALL: Terms = Terms {
+const TOOL_CALL: SectionNames = SectionNames {
     prefix: "fc_",
     part_added: None,
     delta: "response.function_call_arguments.delta",
@@ -61,7 +61,7 @@ const TOOL_CALL: Terms = Terms {
     text: "arguments",
 };
 
-const fn terms(kind: ContentKind) -> &'static Terms {
+const fn names(kind: ContentKind) -> &'static SectionNames {
     match kind {
         ContentKind::Text => &TEXT,
         ContentKind::Reasoning => &REASONING,
@@ -85,7 +85,7 @@ fn put_part(kind: ContentKind, text: &[u8], out: &mut Vec<u8>) {
 /// Writes an output item; `text` is `None` while it is in progress.
 fn put_item(output: &ModelOutput, kind: ContentKind, text: Option<&[u8]>, out: &mut Vec<u8>) {
     let status = if text.is_some() { "completed" } else { "in_progress" };
-    out.put(r#"{"id":""#).put(terms(kind).prefix).hex(output.rng.id());
+    out.put(r#"{"id":""#).put(names(kind).prefix).hex(output.rng.id());
     match kind {
         ContentKind::Text => out.put(r#"","type":"message","status":""#).put(status),
         ContentKind::Reasoning => out.put(r#"","type":"reasoning"#),
@@ -157,8 +157,8 @@ impl ResponsesEncoder {
         out: &mut Vec<u8>,
     ) {
         let index = self.index;
-        self.event(name, out).put(r#","item_id":""#).put(terms(kind).prefix).hex(output.rng.id());
-        out.put(r#"","output_index":"#).number(index).put(terms(kind).location);
+        self.event(name, out).put(r#","item_id":""#).put(names(kind).prefix).hex(output.rng.id());
+        out.put(r#"","output_index":"#).number(index).put(names(kind).location);
     }
 
     fn response_event(
@@ -195,7 +195,7 @@ impl StreamEncoder for ResponsesEncoder {
 
     fn start_section(&mut self, output: &ModelOutput, kind: ContentKind, out: &mut Vec<u8>) {
         self.item_event("response.output_item.added", output, (kind, false), out);
-        if let Some(name) = terms(kind).part_added {
+        if let Some(name) = names(kind).part_added {
             self.section_event(name, output, kind, out);
             out.put(r#","part":"#);
             put_part(kind, b"", out);
@@ -204,7 +204,7 @@ impl StreamEncoder for ResponsesEncoder {
     }
 
     fn delta(&mut self, output: &ModelOutput, delta: Delta<'_>, out: &mut Vec<u8>) {
-        self.section_event(terms(delta.kind).delta, output, delta.kind, out);
+        self.section_event(names(delta.kind).delta, output, delta.kind, out);
         out.put(r#","delta":""#);
         let begin = out.len();
         match delta.kind {
@@ -218,10 +218,10 @@ impl StreamEncoder for ResponsesEncoder {
     }
 
     fn end_section(&mut self, output: &ModelOutput, kind: ContentKind, out: &mut Vec<u8>) {
-        let terms = terms(kind);
-        self.section_event(terms.done, output, kind, out);
-        out.put(",\"").put(terms.text).put("\":\"").put(&self.text).put("\"}\n\n");
-        if let Some(name) = terms.part_done {
+        let names = names(kind);
+        self.section_event(names.done, output, kind, out);
+        out.put(",\"").put(names.text).put("\":\"").put(&self.text).put("\"}\n\n");
+        if let Some(name) = names.part_done {
             self.section_event(name, output, kind, out);
             out.put(r#","part":"#);
             put_part(kind, &self.text, out);

@@ -87,8 +87,8 @@ fn median(worst_first: &[u64]) -> u64 {
 
 #[test]
 fn lateness_does_not_add_up_over_a_stream() {
-    // A timer that counted milliseconds, or waits that were counted from the previous event, would
-    // be hundreds of milliseconds late at the end.
+    // Waits that count from the previous event would add up their lateness: with a timer of whole
+    // milliseconds to hundreds of milliseconds.
     assert_lateness([200 * MS, 20 * MS], || {
         let mock = spawn("log: memory");
         let headers = [("x-mock-gap", "500us"), ("x-mock-output-tokens", "600")];
