@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::counter::Counter;
-use crate::log::End;
+use crate::log::RequestEnd;
 
 /// The HTTP statuses that are counted.
 const STATUSES: std::ops::Range<u16> = 100..600;
@@ -59,7 +59,7 @@ pub(crate) struct Counters {
     pub(crate) requests: Counter,
     pub(crate) in_flight: Counter,
     pub(crate) api_in_flight: Counter,
-    by_end: [Counter; End::ALL.len()],
+    by_end: [Counter; RequestEnd::ALL.len()],
     pub(crate) connections: Counter,
     pub(crate) connections_open: Counter,
 }
@@ -78,11 +78,11 @@ impl Counters {
         }
     }
 
-    pub(crate) fn count_end(&self, end: End) {
+    pub(crate) fn count_end(&self, end: RequestEnd) {
         self.by_end[end as usize].increment();
     }
 
-    pub(crate) fn ends(&self, end: End) -> u64 {
+    pub(crate) fn ends(&self, end: RequestEnd) -> u64 {
         self.by_end[end as usize].get()
     }
 
@@ -97,10 +97,10 @@ impl Counters {
         Stats {
             requests: self.requests.get(),
             in_flight: self.in_flight.get(),
-            completed: self.ends(End::Completed),
-            aborted: self.ends(End::Aborted),
-            client_gone: self.ends(End::ClientGone),
-            shut_down: self.ends(End::ShutDown),
+            completed: self.ends(RequestEnd::Completed),
+            aborted: self.ends(RequestEnd::Aborted),
+            client_gone: self.ends(RequestEnd::ClientGone),
+            shut_down: self.ends(RequestEnd::ShutDown),
             by_status,
             streams: sum(|model| &model.streams),
             chunks: sum(|model| &model.chunks),

@@ -9,7 +9,7 @@ use crate::counters::ModelCounters;
 use crate::dialect::Dialect;
 use crate::fault::Fault;
 use crate::hash::TextHash;
-use crate::log::{ChunkRecord, End, LogRecord};
+use crate::log::{ChunkRecord, LogRecord, RequestEnd};
 use crate::request::ApiRequest;
 use crate::rng::RequestRng;
 use crate::worker::Worker;
@@ -27,7 +27,7 @@ pub(crate) struct Exchange {
     complete_at: u64,
     awaits_first_content: bool,
     /// The end to log on a drop, if the mock planned it.
-    planned_end: Option<End>,
+    planned_end: Option<RequestEnd>,
     record: Option<Box<LogRecord>>,
     open: bool,
 }
@@ -131,7 +131,7 @@ impl Exchange {
     /// Records the planned fault.
     pub(crate) fn fault_planned(&mut self, fault: Fault) {
         if fault == Fault::Hang {
-            self.planned_end = Some(End::Aborted);
+            self.planned_end = Some(RequestEnd::Aborted);
         }
         if let Some(record) = &mut self.record {
             record.fault = Some(fault.to_string());
@@ -189,16 +189,16 @@ impl Exchange {
     /// Ends the exchange: the response was written to its last byte.
     pub(crate) fn complete(mut self, at: u64) {
         self.chunk_written(at);
-        self.end(End::Completed, at);
+        self.end(RequestEnd::Completed, at);
     }
 
     /// Ends the exchange: the mock aborts it on purpose.
     pub(crate) fn abort(mut self) {
         let now = self.worker.state().clock.now();
-        self.end(End::Aborted, now);
+        self.end(RequestEnd::Aborted, now);
     }
 
-    fn end(&mut self, end: End, at: u64) {
+    fn end(&mut self, end: RequestEnd, at: u64) {
         self.open = false;
         let state = self.worker.state();
         state.counters.in_flight.decrement();
@@ -218,7 +218,8 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         if self.open {
             let state = self.worker.state();
-            let unplanned = if state.is_stopping() { End::ShutDown } else { End::ClientGone };
+            let unplanned =
+                if state.is_stopping() { RequestEnd::ShutDown } else { RequestEnd::ClientGone };
             let now = state.clock.now();
             self.end(self.planned_end.unwrap_or(unplanned), now);
         }

@@ -39,6 +39,6 @@ pub use distribution::{Distribution, Quantity};
 pub use duration::{HumanDuration, ParseDurationError};
 pub use error::MockError;
 pub use fault::{Fault, ParseFaultError};
-pub use log::{ChunkRecord, End, LogRecord};
+pub use log::{ChunkRecord, LogRecord, RequestEnd};
 pub use mock::Mock;
 pub use spec::{FaultShare, FromRequest, LogTarget, MockConfig, ModelSpec, OutputLength, Slowdown};

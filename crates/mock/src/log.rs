@@ -13,9 +13,9 @@ mod file;
 mod record;
 
 use file::FileLog;
-pub use record::{ChunkRecord, End, LogRecord};
+pub use record::{ChunkRecord, LogRecord, RequestEnd};
 
-/// Where records go.
+/// The destination of the records.
 #[derive(Debug)]
 enum Destination {
     Off,

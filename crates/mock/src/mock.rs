@@ -69,10 +69,10 @@ impl Mock {
             queues.push(queue);
             let params = self.worker_params(config, connections, stop);
             let ready = ready.clone();
-            self.thread(format!("mock-{number}"), move || run_worker(params, &ready))?;
+            self.spawn_thread(format!("mock-{number}"), move || run_worker(params, &ready))?;
         }
         let stop = stop.clone();
-        self.thread("mock-accept".to_owned(), move || {
+        self.spawn_thread("mock-accept".to_owned(), move || {
             run_acceptor(listener, &queues, stop, &ready);
         })?;
         // Ends early, too, if a thread dies without a report.
@@ -100,7 +100,11 @@ impl Mock {
         }
     }
 
-    fn thread(&mut self, name: String, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    fn spawn_thread(
+        &mut self,
+        name: String,
+        body: impl FnOnce() + Send + 'static,
+    ) -> io::Result<()> {
         self.threads.push(Builder::new().name(name).spawn(body)?);
         Ok(())
     }

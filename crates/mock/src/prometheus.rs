@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use crate::counter::Counter;
 use crate::counters::{Counters, ModelCounters, Stats};
-use crate::log::End;
+use crate::log::RequestEnd;
 
 /// The body of `GET /metrics`.
 pub(crate) fn render(counters: &Counters, stats: &Stats) -> String {
@@ -25,7 +25,7 @@ fn write_page(out: &mut String, counters: &Counters, stats: &Stats) -> fmt::Resu
     }
     let name = "mock_requests_ended_total";
     write_head(out, name, "counter", "Requests by how they ended.")?;
-    for end in End::ALL {
+    for end in RequestEnd::ALL {
         writeln!(out, "{name}{{end=\"{}\"}} {}", end.name(), counters.ends(end))?;
     }
     for (name, help, counter) in PER_MODEL {

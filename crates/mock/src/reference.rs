@@ -13,7 +13,7 @@ use crate::distribution::Distribution;
 use crate::duration::HumanDuration;
 use crate::endpoint::{ENDPOINTS, Endpoint};
 use crate::fault::Fault;
-use crate::log::{End, LogRecord};
+use crate::log::{LogRecord, RequestEnd};
 use crate::overrides::HEADERS;
 use crate::spec::{LogTarget, MockConfig, ModelSpec, OutputLength};
 
@@ -44,7 +44,7 @@ named! {
     Fault => "fault",
     LogTarget => "`none`, `memory` or `{file: PATH}`",
     Dialect => one_of(ENDPOINTS.iter().filter_map(|(_, endpoint, _)| endpoint.dialect())),
-    End => one_of(End::ALL),
+    RequestEnd => one_of(RequestEnd::ALL),
 }
 
 fn one_of(values: impl IntoIterator<Item = impl Serialize>) -> String {

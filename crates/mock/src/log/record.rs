@@ -7,7 +7,7 @@ use crate::dialect::Dialect;
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum End {
+pub enum RequestEnd {
     /// The response was written to its last byte.
     Completed,
     /// The mock aborted it on purpose: cut, reset, hang.
@@ -18,7 +18,7 @@ pub enum End {
     ShutDown,
 }
 
-impl End {
+impl RequestEnd {
     /// Every variant, in the order of the counters.
     pub(crate) const ALL: [Self; 4] =
         [Self::Completed, Self::Aborted, Self::ClientGone, Self::ShutDown];
@@ -107,5 +107,5 @@ pub struct LogRecord {
     /// When it ended: after the last write, or when its end was detected.
     pub finished: u64,
     /// How it ended.
-    pub end: Option<End>,
+    pub end: Option<RequestEnd>,
 }

@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 
-use plimsoll_mock::{End, LogRecord};
+use plimsoll_mock::{LogRecord, RequestEnd};
 
 use crate::support::{Client, Response, chat, finish, spawn, wait};
 
@@ -33,11 +33,11 @@ fn content_events(response: &Response) -> usize {
 fn faults_in_streams_come_after_their_token() {
     for gap in ["0", "300us"] {
         for (fault, events, complete, error, end) in [
-            ("error@5", 5, true, None, End::Completed),
-            ("truncate@2", 2, true, None, End::Completed),
-            ("cut@5", 5, false, Some(ErrorKind::UnexpectedEof), End::Aborted),
-            ("cut@0", 0, false, Some(ErrorKind::UnexpectedEof), End::Aborted),
-            ("reset@3", 3, false, Some(ErrorKind::ConnectionReset), End::Aborted),
+            ("error@5", 5, true, None, RequestEnd::Completed),
+            ("truncate@2", 2, true, None, RequestEnd::Completed),
+            ("cut@5", 5, false, Some(ErrorKind::UnexpectedEof), RequestEnd::Aborted),
+            ("cut@0", 0, false, Some(ErrorKind::UnexpectedEof), RequestEnd::Aborted),
+            ("reset@3", 3, false, Some(ErrorKind::ConnectionReset), RequestEnd::Aborted),
         ] {
             let (response, record) = request_with(fault, STREAM, gap);
             let found = (response.status, response.complete, response.error, record.end);
@@ -59,7 +59,7 @@ fn faults_in_streams_come_after_their_token() {
 fn a_stall_is_a_pause_and_loses_nothing() {
     let (response, record) = request_with("stall@3:80ms", STREAM, "1ms");
     assert!(response.complete && response.text().ends_with("data: [DONE]\n\n"));
-    assert_eq!((content_events(&response), record.end), (6, Some(End::Completed)));
+    assert_eq!((content_events(&response), record.end), (6, Some(RequestEnd::Completed)));
     let dues: Vec<u64> =
         record.chunks.iter().map(|chunk| (chunk.due - record.body_complete) / MS).collect();
     // The head is due together with the first token.
@@ -70,10 +70,10 @@ fn a_stall_is_a_pause_and_loses_nothing() {
 #[test]
 fn full_responses_are_truncated_or_become_errors() {
     for (fault, status, error, end) in [
-        ("error@3", 500, None, End::Completed),
-        ("cut@3", 200, Some(ErrorKind::UnexpectedEof), End::Aborted),
-        ("truncate@3", 200, Some(ErrorKind::UnexpectedEof), End::Aborted),
-        ("reset@3", 200, Some(ErrorKind::ConnectionReset), End::Aborted),
+        ("error@3", 500, None, RequestEnd::Completed),
+        ("cut@3", 200, Some(ErrorKind::UnexpectedEof), RequestEnd::Aborted),
+        ("truncate@3", 200, Some(ErrorKind::UnexpectedEof), RequestEnd::Aborted),
+        ("reset@3", 200, Some(ErrorKind::ConnectionReset), RequestEnd::Aborted),
     ] {
         let (response, record) = request_with(fault, WHOLE, "0");
         if error == Some(ErrorKind::ConnectionReset) {
@@ -99,12 +99,12 @@ fn statuses_and_resets_replace_the_response() {
     ] {
         let (response, record) = request_with(fault, STREAM, "0");
         assert_eq!((response.status, response.header("retry-after")), (status, retry_after));
-        assert_eq!((record.status, record.end), (status, Some(End::Completed)));
+        assert_eq!((record.status, record.end), (status, Some(RequestEnd::Completed)));
         assert!(response.complete);
     }
     let (response, record) = request_with("reset", STREAM, "0");
     assert_eq!((response.status, response.error), (0, Some(ErrorKind::ConnectionReset)));
-    assert_eq!((record.status, record.end), (0, Some(End::Aborted)));
+    assert_eq!((record.status, record.end), (0, Some(RequestEnd::Aborted)));
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_hanging_request_ends_when_its_client_disconnects() {
     let stats = mock.stats();
     assert_eq!((stats.requests, stats.aborted, stats.client_gone), (1, 1, 0));
     let log = finish(mock);
-    assert_eq!((log[0].status, log[0].end), (0, Some(End::Aborted)));
+    assert_eq!((log[0].status, log[0].end), (0, Some(RequestEnd::Aborted)));
 }
 
 #[test]

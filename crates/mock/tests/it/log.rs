@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
-use plimsoll_mock::{Dialect, End, LogRecord, MockConfig, MockError};
+use plimsoll_mock::{Dialect, LogRecord, MockConfig, MockError, RequestEnd};
 
 use crate::support::{Client, chat, finish, spawn, wait};
 
@@ -40,7 +40,7 @@ fn every_request_is_logged_once_and_the_counts_agree() {
         log.iter().filter_map(|record| record.request_id.as_ref()).collect();
     let connections: HashSet<u64> = log.iter().map(|record| record.connection).collect();
     assert_eq!((ids.len(), connections.len()), (1_000, 4));
-    assert!(log.iter().all(|record| record.end == Some(End::Completed)));
+    assert!(log.iter().all(|record| record.end == Some(RequestEnd::Completed)));
     assert_eq!((stats.requests, stats.completed, stats.in_flight), (1_000, 1_000, 0));
     assert_eq!((stats.streams, stats.tokens_in, stats.tokens_out), (500, 2_000, 64_000));
     let tokens: u64 = log.iter().flat_map(|r| &r.chunks).map(|chunk| u64::from(chunk.tokens)).sum();
@@ -79,7 +79,7 @@ fn a_record_describes_its_request() {
         status: 200,
         planned_tokens: 7,
         fault: None,
-        end: Some(End::Completed),
+        end: Some(RequestEnd::Completed),
         ..record.clone()
     };
     assert_eq!(record, expected);
@@ -115,21 +115,21 @@ fn a_disconnected_client_is_logged_with_what_it_was_sent() {
     let stats = mock.stats();
     assert_eq!((stats.client_gone, stats.in_flight, stats.connections_open), (1, 0, 0));
     let record = finish(mock).remove(0);
-    assert_eq!((record.end, record.planned_tokens), (Some(End::ClientGone), 1_000));
+    assert_eq!((record.end, record.planned_tokens), (Some(RequestEnd::ClientGone), 1_000));
     assert!((3..900).contains(&record.chunks.len()), "{}", record.chunks.len());
     assert!(record.chunks[..2].iter().all(|chunk| chunk.written > 0), "{record:?}");
 }
 
 #[test]
 fn shutdown_waits_for_requests_in_flight_for_the_drain_time() {
-    for (tokens, end) in [("5", End::Completed), ("1000", End::ShutDown)] {
+    for (tokens, end) in [("5", RequestEnd::Completed), ("1000", RequestEnd::ShutDown)] {
         let mut mock = spawn("{log: memory, drain: 300ms}");
         let mut client = Client::connect(&mock);
         let headers = [("x-mock-gap", "10ms"), ("x-mock-output-tokens", tokens)];
         client.send_post(CHAT, &headers, &chat("hi", r#","stream":true"#));
         wait(|| mock.stats().requests == 1);
         mock.shutdown();
-        assert_eq!(client.response().complete, end == End::Completed);
+        assert_eq!(client.response().complete, end == RequestEnd::Completed);
         let stats = mock.stats();
         assert_eq!((stats.in_flight, stats.connections_open), (0, 0));
         let record = finish(mock).remove(0);
