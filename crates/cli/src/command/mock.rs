@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
 use plimsoll_mock::{
-    Distribution, HumanDuration, LogTarget, Mock, MockConfig, ModelSpec, Output, Stats,
+    Distribution, HumanDuration, LogTarget, Mock, MockConfig, ModelSpec, OutputLength, Stats,
 };
 
 use crate::console;
@@ -43,7 +43,7 @@ pub(crate) struct Flags {
     /// Time between tokens of every model: a length of time, or a distribution
     #[arg(long, value_name = "TIME", value_parser = times)]
     gap: Option<Distribution<HumanDuration>>,
-    /// Output tokens of every answer, where the request allows as many
+    /// OutputLength tokens of every answer, where the request allows as many
     #[arg(long, value_name = "N")]
     tokens: Option<u32>,
     /// Seed of every draw
@@ -107,9 +107,9 @@ impl Flags {
     fn shape(&self, model: &mut ModelSpec) {
         self.ttft.iter().for_each(|ttft| model.ttft = ttft.clone());
         self.gap.iter().for_each(|gap| model.gap = gap.clone());
-        self.tokens
-            .iter()
-            .for_each(|&tokens| model.output = Output::Drawn(Distribution::Constant(tokens)));
+        self.tokens.iter().for_each(|&tokens| {
+            model.output = OutputLength::Sampled(Distribution::Constant(tokens))
+        });
     }
 }
 
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!((config.seed, config.workers), (9, default.workers));
         for model in config.models.values().chain([&config.other_models]) {
             assert_eq!(model.ttft, Distribution::Constant(HumanDuration::from_millis(7)));
-            assert_eq!(model.output, Output::Drawn(Distribution::Constant(3)));
+            assert_eq!(model.output, OutputLength::Sampled(Distribution::Constant(3)));
         }
         assert_eq!(config.other_models.gap, default.other_models.gap);
     }

@@ -1,4 +1,4 @@
-//! The connection as the log sees it: every read and write is time-stamped where it happens.
+//! Socket I/O with a time stamp on each read and write.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice};
@@ -11,23 +11,24 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use crate::clock::Clock;
-use crate::exchange::Exchange;
-use crate::note;
+use crate::exchange::{Exchange, Reception};
+use crate::rx_timestamp;
 
-/// What is known of one connection, shared by its socket, its service and its response bodies.
+/// The times of one connection, shared by its socket, its service and its response bodies.
 #[derive(Debug)]
-pub(crate) struct Tap {
+pub(crate) struct ConnectionTimes {
     clock: Clock,
     connection: u64,
-    /// Are the kernel's notes wanted?
-    noted: bool,
-    /// When the first bytes of the next request arrived, by the kernel's note; 0 before, and without one.
+    /// Whether the kernel's receive timestamps are read.
+    uses_rx_timestamps: bool,
+    /// When the first bytes of the current request arrived, by the kernel's timestamp; 0 if
+    /// unknown.
     arrived: Cell<u64>,
     /// When they were read; 0 before.
     first_read: Cell<u64>,
     last_read: Cell<u64>,
     last_write: Cell<u64>,
-    /// How often everything that was handed over had been written.
+    /// Number of times that all bytes handed over had been written.
     flushes: Cell<u64>,
     /// The body that waits for the next flush.
     waiting: RefCell<Option<Waker>>,
@@ -36,12 +37,12 @@ pub(crate) struct Tap {
     reset: Cell<bool>,
 }
 
-impl Tap {
-    pub(crate) fn new(clock: Clock, connection: u64, noted: bool) -> Self {
+impl ConnectionTimes {
+    pub(crate) fn new(clock: Clock, connection: u64, uses_rx_timestamps: bool) -> Self {
         Self {
             clock,
             connection,
-            noted,
+            uses_rx_timestamps,
             arrived: Cell::new(0),
             first_read: Cell::new(0),
             last_read: Cell::new(0),
@@ -53,30 +54,21 @@ impl Tap {
         }
     }
 
-    /// The connection's number.
-    pub(crate) const fn connection(&self) -> u64 {
-        self.connection
+    /// When the current request was received so far. If a pipelined request came in the same read
+    /// as the one before it, that read's time counts.
+    pub(crate) fn reception(&self) -> Reception {
+        let or = |time: &Cell<u64>, default| if time.get() == 0 { default } else { time.get() };
+        let last_read = self.last_read.get();
+        let first_read = or(&self.first_read, last_read);
+        let arrived = or(&self.arrived, first_read);
+        Reception { connection: self.connection, arrived, first_read, last_read }
     }
 
-    /// When the first bytes of the present request were read. The bytes of a pipelined request may
-    /// have come with those of the one before: then it is the time of that read.
-    pub(crate) fn first_read(&self) -> u64 {
-        match self.first_read.get() {
-            0 => self.last_read.get(),
-            first => first,
-        }
-    }
-
-    /// When the first bytes of the present request arrived, or were read where the kernel did not note it.
-    pub(crate) fn arrived(&self) -> u64 {
-        match self.arrived.get() {
-            0 => self.first_read(),
-            arrived => arrived,
-        }
-    }
-
-    /// When bytes were last read.
-    pub(crate) const fn last_read(&self) -> u64 {
+    /// Ends the current request: later reads belong to the next. Returns when its last bytes were
+    /// read.
+    pub(crate) fn end_request(&self) -> u64 {
+        self.first_read.set(0);
+        self.arrived.set(0);
         self.last_read.get()
     }
 
@@ -85,18 +77,12 @@ impl Tap {
         self.last_write.get()
     }
 
-    /// The present request is complete: what is read from now on belongs to the next.
-    pub(crate) fn end_request(&self) {
-        self.first_read.set(0);
-        self.arrived.set(0);
-    }
-
-    /// Marks the bytes that are handed over now, for [`Tap::poll_written`].
+    /// A mark for the bytes that are handed over now; see [`ConnectionTimes::poll_written`].
     pub(crate) const fn mark(&self) -> u64 {
         self.flushes.get()
     }
 
-    /// Ready when everything up to the mark has been written.
+    /// Ready when all bytes up to the mark have been written.
     pub(crate) fn poll_written(&self, cx: &Context<'_>, mark: u64) -> Poll<()> {
         if self.flushes.get() > mark {
             return Poll::Ready(());
@@ -105,12 +91,13 @@ impl Tap {
         Poll::Pending
     }
 
-    /// The exchange is complete as soon as its last bytes, handed over now, have been written.
+    /// Completes an exchange as soon as its last bytes, which are handed over now, have been
+    /// written.
     pub(crate) fn complete_when_written(&self, exchange: Exchange) {
         self.unwritten.borrow_mut().push(exchange);
     }
 
-    /// The connection shall end with a reset.
+    /// Makes the connection close with a TCP reset.
     pub(crate) fn reset_on_close(&self) {
         self.reset.set(true);
     }
@@ -124,7 +111,7 @@ impl Tap {
         }
     }
 
-    /// hyper flushes when its buffers are empty: all that was handed over has been written.
+    /// hyper flushes when its buffers are empty: all bytes that were handed over have been written.
     fn flushed(&self) {
         self.flushes.set(self.flushes.get() + 1);
         let at = self.last_write.get();
@@ -136,43 +123,48 @@ impl Tap {
     }
 }
 
-/// A socket that tells its tap.
+/// A socket that stamps its reads and writes.
 #[derive(Debug)]
-pub(crate) struct Tapped {
+pub(crate) struct TimedStream {
     io: TokioIo<TcpStream>,
-    tap: Rc<Tap>,
+    times: Rc<ConnectionTimes>,
 }
 
-impl Tapped {
-    pub(crate) fn new(stream: TcpStream, tap: Rc<Tap>) -> Self {
-        Self { io: TokioIo::new(stream), tap }
+impl TimedStream {
+    pub(crate) fn new(stream: TcpStream, times: Rc<ConnectionTimes>) -> Self {
+        Self { io: TokioIo::new(stream), times }
+    }
+
+    /// When the unread bytes arrived, if they begin a request.
+    fn arrival(&self) -> Option<u64> {
+        let begins = self.times.uses_rx_timestamps && self.times.first_read.get() == 0;
+        begins.then(|| rx_timestamp::peek(self.io.inner(), self.times.clock)).flatten()
     }
 
     fn stamp_write(&self, result: &Poll<io::Result<usize>>) {
         if let Poll::Ready(Ok(_)) = result {
-            self.tap.last_write.set(self.tap.clock.now());
+            self.times.last_write.set(self.times.clock.now());
         }
     }
 }
 
-impl Read for Tapped {
+impl Read for TimedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        // Before the read takes the bytes away; once for each request.
-        let noted = self.tap.noted && self.tap.first_read.get() == 0;
-        let arrived = noted.then(|| note::arrival(self.io.inner(), self.tap.clock)).flatten();
+        // The read consumes the timestamp together with the bytes.
+        let arrived = self.arrival();
         let result = Pin::new(&mut self.io).poll_read(cx, buffer);
         if let Poll::Ready(Ok(())) = result {
-            self.tap.stamp_read(arrived);
+            self.times.stamp_read(arrived);
         }
         result
     }
 }
 
-impl Write for Tapped {
+impl Write for TimedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -200,7 +192,7 @@ impl Write for Tapped {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let result = Pin::new(&mut self.io).poll_flush(cx);
         if let Poll::Ready(Ok(())) = result {
-            self.tap.flushed();
+            self.times.flushed();
         }
         result
     }
@@ -210,10 +202,10 @@ impl Write for Tapped {
     }
 }
 
-impl Drop for Tapped {
+impl Drop for TimedStream {
     fn drop(&mut self) {
-        if self.tap.reset.get() {
-            // Without it the connection closes in the ordinary way, which the client sees as well.
+        if self.times.reset.get() {
+            // If it fails, the connection closes in the ordinary way; the client sees that as well.
             let _ = self.io.inner().set_zero_linger();
         }
     }

@@ -1,23 +1,23 @@
-//! Paths, keys, limits, connections, and that the same request gets the same answer.
+//! Endpoints, keys, limits, connections and reproducible responses.
 
 use std::collections::BTreeSet;
 
 use plimsoll_mock::MockConfig;
 use serde_json::json;
 
-use crate::client::{Client, chat, finish, spawn};
+use crate::support::{Client, chat, finish, spawn};
 
 #[test]
 fn the_example_configuration_is_valid() {
     let config = MockConfig::from_yaml(include_str!("../../examples/mock.yaml")).unwrap();
     assert_eq!(config.models.keys().collect::<Vec<_>>(), ["embedder", "large", "small"]);
-    // What `large` does not say, it shares with `small`.
+    // `large` shares the settings of `small` that it does not override.
     assert_eq!(config.models["large"].faults, config.models["small"].faults);
     assert_eq!(config.models["large"].tokens_per_event, 2);
 }
 
 #[test]
-fn plain_paths_answer_with_constants() {
+fn pages_are_constant() {
     let mock = spawn("{models: {b: {}, 'a\"': {}}}");
     let mut client = Client::connect(&mock);
     assert_eq!(client.get("/").text(), "ok\n");
@@ -32,7 +32,7 @@ fn plain_paths_answer_with_constants() {
 }
 
 #[test]
-fn a_key_is_demanded_of_api_requests_alone() {
+fn a_key_is_required_below_v1_only() {
     let mock = spawn("api_key: secret");
     let mut client = Client::connect(&mock);
     let body = chat("x", r#","max_tokens":1"#);
@@ -43,23 +43,23 @@ fn a_key_is_demanded_of_api_requests_alone() {
         (("authorization", "secret"), 401),
         (("accept", "*/*"), 401),
     ] {
-        let answer = client.post("/v1/messages", &[header], &body);
-        assert_eq!(answer.status, status, "{header:?}");
+        let response = client.post("/v1/messages", &[header], &body);
+        assert_eq!(response.status, status, "{header:?}");
         if status == 401 {
-            assert_eq!(answer.json()["error"]["type"], "authentication_error");
+            assert_eq!(response.json()["error"]["type"], "authentication_error");
         }
     }
     assert_eq!((client.get("/v1/models").status, client.get("/health").status), (401, 200));
 }
 
 #[test]
-fn a_body_beyond_the_limit_is_refused_before_it_is_read() {
+fn a_body_above_the_limit_is_refused_before_it_is_read() {
     let mock = spawn("{}");
     let mut client = Client::connect(&mock);
     client.send("POST /v1/messages HTTP/1.1\r\nhost: m\r\ncontent-length: 67108865\r\n\r\n{");
-    let answer = client.answer();
-    assert_eq!(answer.status, 413);
-    assert_eq!(answer.json()["error"]["type"], "request_too_large");
+    let response = client.response();
+    assert_eq!(response.status, 413);
+    assert_eq!(response.json()["error"]["type"], "request_too_large");
 }
 
 #[test]
@@ -75,9 +75,9 @@ fn requests_in_pieces_and_pipelined_requests_are_served_in_order() {
     client.send(first);
     std::thread::sleep(std::time::Duration::from_millis(100));
     client.send(&format!("{rest}GET / HTTP/1.1\r\nhost: m\r\n\r\n{request}"));
-    assert_eq!(client.answer().json()["usage"]["prompt_tokens"], 2);
-    assert_eq!(client.answer().text(), "ok\n");
-    assert_eq!(client.answer().json()["usage"]["completion_tokens"], 2);
+    assert_eq!(client.response().json()["usage"]["prompt_tokens"], 2);
+    assert_eq!(client.response().text(), "ok\n");
+    assert_eq!(client.response().json()["usage"]["completion_tokens"], 2);
     let log = finish(mock);
     let paths: Vec<&str> = log.iter().map(|record| record.path.as_str()).collect();
     assert_eq!(paths, ["/v1/chat/completions", "/", "/v1/chat/completions"]);
@@ -93,14 +93,14 @@ fn requests_in_pieces_and_pipelined_requests_are_served_in_order() {
 }
 
 #[test]
-fn what_is_not_http_ends_its_own_connection_only() {
+fn bytes_that_are_not_http_end_their_connection_only() {
     let mock = spawn("{}");
     let mut broken = Client::connect(&mock);
     broken.send("\x16\x03\x01 not http at all\r\n\r\n");
-    assert!(matches!(broken.answer().status, 0 | 400));
+    assert!(matches!(broken.response().status, 0 | 400));
     let mut large = Client::connect(&mock);
     large.send(&format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "y".repeat(1 << 20)));
-    assert!(matches!(large.answer().status, 0 | 431));
+    assert!(matches!(large.response().status, 0 | 431));
     assert_eq!(Client::connect(&mock).get("/").status, 200);
 }
 
@@ -113,30 +113,30 @@ other_models:
   faults: [{fault: '500', share: 0.3}]
 ";
 
-/// Status and body for each of some request ids, asked in a given order over some connections.
-fn answers(yaml: &str, ids: &[usize]) -> Vec<(u16, Vec<u8>)> {
+/// Status and body for each request id, requested in the given order over some connections.
+fn responses(yaml: &str, ids: &[usize]) -> Vec<(u16, Vec<u8>)> {
     let mock = spawn(yaml);
     let mut clients: Vec<Client> = (0..3).map(|_| Client::connect(&mock)).collect();
     let mut found = vec![(0, Vec::new()); ids.len()];
     for (turn, id) in ids.iter().enumerate() {
         let name = format!("id-{id}");
-        let answer = clients[turn % 3].post(
+        let response = clients[turn % 3].post(
             "/v1/chat/completions",
             &[("x-request-id", &name)],
             &chat("hello", ""),
         );
-        found[*id] = (answer.status, answer.body);
+        found[*id] = (response.status, response.body);
     }
     found
 }
 
 #[test]
-fn the_same_request_gets_the_same_answer_in_any_order_and_another_seed_gives_others() {
+fn responses_depend_on_the_seed_and_not_on_the_order() {
     let forth: Vec<usize> = (0..60).collect();
     let back: Vec<usize> = (0..60).rev().collect();
-    let first = answers(RANDOM, &forth);
-    assert_eq!(first, answers(RANDOM, &back));
-    assert_ne!(first, answers(&RANDOM.replace("seed: 9", "seed: 10"), &forth));
+    let first = responses(RANDOM, &forth);
+    assert_eq!(first, responses(RANDOM, &back));
+    assert_ne!(first, responses(&RANDOM.replace("seed: 9", "seed: 10"), &forth));
     let statuses: BTreeSet<u16> = first.iter().map(|(status, _)| *status).collect();
     assert_eq!(statuses, BTreeSet::from([200, 500]));
     let different: BTreeSet<&Vec<u8>> = first.iter().map(|(_, body)| body).collect();

@@ -1,4 +1,4 @@
-//! Lengths of time as people write them.
+//! Durations as people write them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::de::{Deserializer, Unexpected, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// A length of time in nanoseconds, written with its unit: `350us`, `1.5s`.
+/// A duration in nanoseconds, written with its unit: `350us`, `1.5s`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HumanDuration(u64);
 
@@ -21,7 +21,7 @@ const UNITS: [(&str, u64); 6] = [
 ];
 
 impl HumanDuration {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
     /// From nanoseconds.
@@ -40,10 +40,10 @@ impl HumanDuration {
     }
 }
 
-/// A text that is not a length of time.
+/// The text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not a length of time: write a number and a unit (ns, us, ms, s, m, h), like `350us` or `1.5s`"
+    "`{0}` is not a duration: write a number and a unit (ns, us, ms, s, m, h), like `350us` or `1.5s`"
 )]
 pub struct ParseDurationError(String);
 
@@ -55,7 +55,7 @@ impl FromStr for HumanDuration {
     }
 }
 
-/// Nanoseconds as a float are exact up to 104 days, far beyond any pause that is asked for here.
+/// Nanoseconds as a float are exact up to 104 days, far beyond any delay here.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -72,7 +72,8 @@ fn parse(text: &str) -> Option<HumanDuration> {
     (nanos < u64::MAX as f64).then(|| HumanDuration(nanos.round() as u64))
 }
 
-/// Writes the length in the largest unit in which it is a whole number, so that it reads back exactly.
+/// Writes the duration in the largest unit in which it is a whole number, so that it reads back
+/// exactly.
 impl fmt::Display for HumanDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = |&&(_, size): &&(&str, u64)| self.0 >= size && self.0.is_multiple_of(size);
@@ -91,32 +92,32 @@ impl Serialize for HumanDuration {
 
 impl<'de> Deserialize<'de> for HumanDuration {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(SpanVisitor)
+        deserializer.deserialize_any(DurationVisitor)
     }
 }
 
-struct SpanVisitor;
+struct DurationVisitor;
 
-impl Visitor<'_> for SpanVisitor {
+impl Visitor<'_> for DurationVisitor {
     type Value = HumanDuration;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a length of time with its unit, like `350us` or `1.5s`")
+        f.write_str("a duration with its unit, like `350us` or `1.5s`")
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<HumanDuration, E> {
         text.parse().map_err(E::custom)
     }
 
-    /// Zero is the one length that needs no unit.
+    /// Zero is the only duration without a unit.
     fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<HumanDuration, E> {
-        let refuse = || E::invalid_value(Unexpected::Unsigned(number), &self);
-        if number == 0 { Ok(HumanDuration::ZERO) } else { Err(refuse()) }
+        let refused = || E::invalid_value(Unexpected::Unsigned(number), &self);
+        if number == 0 { Ok(HumanDuration::ZERO) } else { Err(refused()) }
     }
 
     fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<HumanDuration, E> {
-        let refuse = || E::invalid_value(Unexpected::Signed(number), &self);
-        if number == 0 { Ok(HumanDuration::ZERO) } else { Err(refuse()) }
+        let refused = || E::invalid_value(Unexpected::Signed(number), &self);
+        if number == 0 { Ok(HumanDuration::ZERO) } else { Err(refused()) }
     }
 }
 
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_are_read_with_their_unit_and_written_so_that_they_read_back() {
+    fn durations_are_written_so_that_they_read_back() {
         for (text, nanos, written) in [
             ("20ms", 20_000_000, "20ms"),
             ("350us", 350_000, "350us"),
@@ -135,20 +136,24 @@ mod tests {
             ("7ns", 7, "7ns"),
             ("0", 0, "0s"),
         ] {
-            let span: HumanDuration = text.parse().unwrap();
-            assert_eq!((span.as_nanos(), span.to_string().as_str()), (nanos, written), "{text}");
+            let duration: HumanDuration = text.parse().unwrap();
+            assert_eq!(
+                (duration.as_nanos(), duration.to_string().as_str()),
+                (nanos, written),
+                "{text}"
+            );
         }
     }
 
     #[test]
-    fn a_number_without_a_unit_or_with_nonsense_is_refused() {
+    fn text_that_is_not_a_duration_is_refused() {
         for text in ["", "10", "ms", "-5ms", "1e3s", "5 ms x", "1..5s", "5parsec", "infs", "nans"] {
             assert!(text.parse::<HumanDuration>().is_err(), "{text}");
         }
     }
 
     #[test]
-    fn a_file_may_leave_the_unit_off_for_zero_alone() {
+    fn only_zero_may_omit_its_unit() {
         assert_eq!(serde_json::from_str::<HumanDuration>("0").unwrap(), HumanDuration::ZERO);
         assert_eq!(
             serde_json::from_str::<HumanDuration>("\"3ms\"").unwrap(),

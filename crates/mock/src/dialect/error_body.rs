@@ -1,10 +1,10 @@
-//! Errors before any answer, in each dialect's own shape.
+//! Bodies of error responses, in the shape of each dialect.
 
 use super::Dialect;
-use super::put::Put as _;
+use super::write::WriteExt as _;
 
-/// The body of an error answer. What has no dialect is refused in `OpenAI`'s shape.
-pub(crate) fn refusal(dialect: Option<Dialect>, status: u16, message: &str) -> Vec<u8> {
+/// The body of an error response. Without a dialect it has `OpenAI`'s shape.
+pub(crate) fn error_body(dialect: Option<Dialect>, status: u16, message: &str) -> Vec<u8> {
     // A string always has a JSON form.
     let message = serde_json::to_string(message).unwrap_or_default();
     let mut out = Vec::with_capacity(128 + message.len());
@@ -32,7 +32,7 @@ const fn anthropic_type(status: u16) -> &'static str {
     }
 }
 
-/// Type, and code as a JSON value.
+/// The type, and the code as a JSON value.
 const fn openai_type(status: u16) -> (&'static str, &'static str) {
     match status {
         401 => ("invalid_request_error", r#""invalid_api_key""#),

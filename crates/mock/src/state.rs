@@ -1,33 +1,34 @@
-//! What all workers of a mock have in common.
+//! State of a mock that all its threads share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::clock::Clock;
-use crate::counters::{Count, Counters, Stats};
+use crate::counter::Counter;
+use crate::counters::{Counters, Stats};
 use crate::error::MockError;
 use crate::log::Log;
 use crate::spec::{MockConfig, ModelSpec};
 
-/// The configuration, the counters and the log.
+/// The resolved configuration, the counters and the log.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct MockState {
     pub(crate) seed: u64,
     pub(crate) api_key: Option<String>,
     pub(crate) clock: Clock,
     pub(crate) counters: Counters,
     pub(crate) log: Log,
-    /// Places in `models` by name.
-    places: HashMap<String, usize>,
-    /// The configured models in order, then the one for all other names: as the series of the
-    /// counters.
+    /// Indices in `models` by name.
+    index_by_name: HashMap<String, usize>,
+    /// The configured models in order, then the one for all other names: the same indices as in
+    /// [`Counters::models`].
     models: Vec<Arc<ModelSpec>>,
-    sequence: Count,
+    sequence: Counter,
     stopping: AtomicBool,
 }
 
-impl Shared {
+impl MockState {
     pub(crate) fn new(config: &MockConfig) -> Result<Self, MockError> {
         let clock = Clock::start();
         let all = config.models.values().chain([&config.other_models]);
@@ -37,35 +38,36 @@ impl Shared {
             clock,
             counters: Counters::new(config.models.keys()),
             log: Log::open(config, clock)?,
-            places: config.models.keys().cloned().zip(0..).collect(),
+            index_by_name: config.models.keys().cloned().zip(0..).collect(),
             models: all.cloned().map(Arc::new).collect(),
-            sequence: Count::default(),
+            sequence: Counter::default(),
             stopping: AtomicBool::new(false),
         })
     }
 
     /// The number of the next request.
     pub(crate) fn next_sequence(&self) -> u64 {
-        self.sequence.up()
+        self.sequence.increment()
     }
 
-    /// A model's behaviour, and the place of its counters.
+    /// A model's behaviour, and the index of its counters.
     pub(crate) fn model(&self, name: &str) -> (usize, &Arc<ModelSpec>) {
-        let place = self.places.get(name).copied().unwrap_or(self.models.len() - 1);
-        (place, &self.models[place])
+        let index = self.index_by_name.get(name).copied().unwrap_or(self.models.len() - 1);
+        (index, &self.models[index])
     }
 
     /// The names of the configured models, in order.
     pub(crate) fn model_names(&self) -> impl Iterator<Item = &str> {
-        let named = self.models.len() - 1;
-        self.counters.series[..named].iter().map(|series| series.model.as_str())
+        let configured = self.models.len() - 1;
+        self.counters.models[..configured].iter().map(|counters| counters.model.as_str())
     }
 
     pub(crate) fn stats(&self) -> Stats {
         self.counters.stats(self.log.lost())
     }
 
-    /// From now on what ends early is not the client's doing.
+    /// Marks the mock as stopping: requests that end early from now on were not ended by their
+    /// clients.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Relaxed);
     }

@@ -1,4 +1,4 @@
-//! An HTTP/1.1 client of some dozen lines, which shares nothing with the mock.
+//! Test support: a small HTTP/1.1 client, which shares no code with the mock.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -26,29 +26,29 @@ pub(crate) fn chat(text: &str, extra: &str) -> String {
     format!(r#"{{"model":"m","messages":[{{"role":"user","content":"{text}"}}]{extra}}}"#)
 }
 
-/// Waits until something is so, for some seconds at most.
+/// Waits until a condition holds, for some seconds at most.
 pub(crate) fn wait(until: impl Fn() -> bool) {
     let start = Instant::now();
     while !until() {
-        assert!(start.elapsed() < Duration::from_secs(5), "waited in vain");
+        assert!(start.elapsed() < Duration::from_secs(5), "the condition never held");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// What came back.
+/// A response, as far as it came.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     head: String,
     pub(crate) body: Vec<u8>,
-    /// When each read brought something of the body, and how many HTTP chunks were complete then.
+    /// The time of each read of the body, and the number of HTTP chunks that it completed.
     pub(crate) reads: Vec<(Instant, usize)>,
-    /// Did the body end as HTTP wants it?
+    /// Whether the body ended properly.
     pub(crate) complete: bool,
     pub(crate) error: Option<io::ErrorKind>,
 }
 
-impl Answer {
+impl Response {
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
     }
@@ -81,14 +81,14 @@ impl Client {
         Self { stream, unread: Vec::new() }
     }
 
-    pub(crate) fn post(&mut self, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    pub(crate) fn post(&mut self, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
         self.send_post(path, headers, body);
-        self.answer()
+        self.response()
     }
 
-    pub(crate) fn get(&mut self, path: &str) -> Answer {
+    pub(crate) fn get(&mut self, path: &str) -> Response {
         self.send(&format!("GET {path} HTTP/1.1\r\nhost: mock\r\n\r\n"));
-        self.answer()
+        self.response()
     }
 
     pub(crate) fn send_post(&mut self, path: &str, headers: &[(&str, &str)], body: &str) {
@@ -104,23 +104,23 @@ impl Client {
         self.stream.write_all(bytes.as_bytes()).unwrap();
     }
 
-    /// Reads one answer, as far as it goes.
-    pub(crate) fn answer(&mut self) -> Answer {
-        let mut answer = Answer::default();
-        if let Err(error) = self.try_answer(&mut answer) {
-            answer.error = Some(error.kind());
+    /// Reads one response, as far as it comes.
+    pub(crate) fn response(&mut self) -> Response {
+        let mut response = Response::default();
+        if let Err(error) = self.try_response(&mut response) {
+            response.error = Some(error.kind());
         }
-        answer
+        response
     }
 
-    fn try_answer(&mut self, answer: &mut Answer) -> io::Result<()> {
-        answer.head = self.head()?;
-        answer.status = answer.head.split(' ').nth(1).unwrap().parse().unwrap();
-        match answer.header("content-length").map(|length| length.parse().unwrap()) {
-            Some(length) => self.sized(answer, length)?,
-            None => self.chunked(answer)?,
+    fn try_response(&mut self, response: &mut Response) -> io::Result<()> {
+        response.head = self.head()?;
+        response.status = response.head.split(' ').nth(1).unwrap().parse().unwrap();
+        match response.header("content-length").map(|length| length.parse().unwrap()) {
+            Some(length) => self.sized(response, length)?,
+            None => self.chunked(response)?,
         }
-        answer.complete = true;
+        response.complete = true;
         Ok(())
     }
 
@@ -145,32 +145,33 @@ impl Client {
         }
     }
 
-    fn sized(&mut self, answer: &mut Answer, length: usize) -> io::Result<()> {
+    fn sized(&mut self, response: &mut Response, length: usize) -> io::Result<()> {
         loop {
-            let take = self.unread.len().min(length - answer.body.len());
-            answer.body.extend(self.unread.drain(..take));
-            answer.reads.push((Instant::now(), 0));
-            if answer.body.len() == length {
+            let take = self.unread.len().min(length - response.body.len());
+            response.body.extend(self.unread.drain(..take));
+            response.reads.push((Instant::now(), 0));
+            if response.body.len() == length {
                 return Ok(());
             }
             self.more()?;
         }
     }
 
-    fn chunked(&mut self, answer: &mut Answer) -> io::Result<()> {
+    fn chunked(&mut self, response: &mut Response) -> io::Result<()> {
         loop {
-            let (chunks, over) = self.take_chunks(&mut answer.body);
+            let (chunks, is_last) = self.take_chunks(&mut response.body);
             if chunks > 0 {
-                answer.reads.push((Instant::now(), chunks));
+                response.reads.push((Instant::now(), chunks));
             }
-            if over {
+            if is_last {
                 return Ok(());
             }
             self.more()?;
         }
     }
 
-    /// Takes the complete HTTP chunks of what is unread: how many, and whether the last was among them.
+    /// Takes the complete HTTP chunks of the unread bytes: their number, and whether the last was
+    /// among them.
     fn take_chunks(&mut self, body: &mut Vec<u8>) -> (usize, bool) {
         let mut chunks = 0;
         while let Some((begin, length)) = self.chunk() {
@@ -184,7 +185,7 @@ impl Client {
         (chunks, false)
     }
 
-    /// Begin and length of a complete HTTP chunk at the front of what is unread.
+    /// Start and length of the HTTP chunk at the front of the unread bytes, if it is complete.
     fn chunk(&self) -> Option<(usize, usize)> {
         let line = self.unread.windows(2).position(|bytes| bytes == b"\r\n")?;
         let digits = std::str::from_utf8(&self.unread[..line]).unwrap();

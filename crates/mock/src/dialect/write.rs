@@ -1,22 +1,23 @@
-//! Writing bytes.
+//! Appends text, numbers and tool arguments to a byte buffer.
 
-use super::Piece;
+use super::stream_encoder::Delta;
 
-/// The creation time of every answer: a constant, so that the same request always gives the same bytes.
+/// The creation time of every response: a constant, so that the same request always gives the same
+/// bytes.
 pub(super) const CREATED: &str = "1735689600";
 
-/// The name of the tool that is called.
+/// The name of the called tool.
 pub(super) const TOOL: &str = "lookup";
 
-/// Appends text and numbers, in a chain.
-pub(super) trait Put {
+/// Chained appending of text and numbers.
+pub(super) trait WriteExt {
     fn put(&mut self, text: impl AsRef<[u8]>) -> &mut Self;
     fn number(&mut self, number: impl itoa::Integer) -> &mut Self;
-    /// Sixteen hexadecimal digits.
+    /// Appends sixteen hexadecimal digits.
     fn hex(&mut self, number: u64) -> &mut Self;
 }
 
-impl Put for Vec<u8> {
+impl WriteExt for Vec<u8> {
     fn put(&mut self, text: impl AsRef<[u8]>) -> &mut Self {
         self.extend_from_slice(text.as_ref());
         self
@@ -33,7 +34,8 @@ impl Put for Vec<u8> {
     }
 }
 
-/// A tool's arguments are an object with one text. Around the words, as parts of a JSON string:
+/// A tool's arguments are an object with one string. These enclose its words, escaped for a JSON
+/// string.
 const ARGUMENTS_OPEN: &str = r#"{\"query\":\""#;
 const ARGUMENTS_CLOSE: &str = r#"\"}"#;
 
@@ -42,13 +44,13 @@ pub(super) fn arguments(text: &[u8]) -> Vec<u8> {
     [ARGUMENTS_OPEN.as_bytes(), text, ARGUMENTS_CLOSE.as_bytes()].concat()
 }
 
-/// The part of the arguments that one content event brings.
-pub(super) fn put_fragment(piece: Piece<'_>, out: &mut Vec<u8>) {
-    if piece.first {
+/// Writes the part of the arguments that one delta carries.
+pub(super) fn put_fragment(delta: Delta<'_>, out: &mut Vec<u8>) {
+    if delta.first {
         out.put(ARGUMENTS_OPEN);
     }
-    out.put(piece.text);
-    if piece.last {
+    out.put(delta.text);
+    if delta.last {
         out.put(ARGUMENTS_CLOSE);
     }
 }

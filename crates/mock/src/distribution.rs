@@ -1,4 +1,4 @@
-//! Distributions, each by its quantile function: one uniform number in, one value out.
+//! Probability distributions, each by its quantile function: one uniform number in, one value out.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,12 +7,12 @@ use serde::de::value::{I64Deserializer, MapAccessDeserializer, StrDeserializer, 
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::draw::Numbers;
-use crate::span::HumanDuration;
+use crate::duration::HumanDuration;
+use crate::rng::Rng;
 
-/// What can be drawn: it is a number, and has a unit in files.
+/// A value that a distribution can have.
 pub trait Quantity: Copy + PartialOrd + fmt::Debug {
-    /// The number, in the smallest unit.
+    /// Its number, in the smallest unit (nanoseconds for durations).
     fn number(self) -> f64;
 }
 
@@ -28,10 +28,11 @@ impl Quantity for u32 {
     }
 }
 
-/// A distribution. In files a bare value is a constant: `ttft: 20ms` is `ttft: {constant: 20ms}`.
+/// A probability distribution. In files a bare value is a constant: `ttft: 20ms` is
+/// `ttft: {constant: 20ms}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-// `remote` makes the derived reader and writer plain functions, so that the readers below can accept
-// a bare value too.
+// `remote` turns the derived impls into plain functions, so that the impls below can accept a bare
+// value as well.
 #[serde(remote = "Self", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Distribution<T> {
     /// Always the same.
@@ -43,18 +44,18 @@ pub enum Distribution<T> {
         /// The largest.
         max: T,
     },
-    /// Normal; what falls below zero becomes zero.
+    /// Normal; values below zero become zero.
     Normal {
         /// Mean.
         mean: T,
         /// Standard deviation.
         std: T,
     },
-    /// Lognormal, given by two of its quantiles.
+    /// Lognormal, by two of its quantiles.
     Lognormal {
-        /// Half of all draws are smaller.
+        /// Half of all values are smaller.
         median: T,
-        /// 95 % of all draws are smaller.
+        /// 95 % of all values are smaller.
         p95: T,
     },
     /// Exponential.
@@ -64,20 +65,21 @@ pub enum Distribution<T> {
     },
     /// One of two values.
     Bimodal {
-        /// The usual one.
+        /// The usual value.
         low: T,
-        /// The other one.
+        /// The other value.
         high: T,
-        /// Share of draws that give the other one, 0 to 1.
+        /// Share of `high`, 0 to 1.
         high_share: f64,
     },
-    /// Fitted to measured quantiles: linear between the points, flat beyond the first and the last.
+    /// Measured quantiles, as pairs of a share and a value: linear between the points, constant
+    /// beyond the first and the last.
     Quantiles(Vec<(f64, T)>),
 }
 
 impl<T: Quantity> Distribution<T> {
-    /// The quantile function: the value that a share `p` of all draws does not exceed.
-    pub(crate) fn at(&self, p: f64) -> f64 {
+    /// The quantile function: the value that a share `p` of all values does not exceed.
+    pub(crate) fn quantile(&self, p: f64) -> f64 {
         match self {
             Self::Constant(value) => value.number(),
             Self::Uniform { min, max } => lerp(min.number(), max.number(), p),
@@ -97,16 +99,16 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// One draw. The constant, the usual case in calibration, takes no number.
-    pub(crate) fn draw(&self, numbers: &mut Numbers) -> f64 {
+    /// One sample. A constant, the usual case in calibration, takes no random number.
+    pub(crate) fn sample(&self, rng: &mut Rng) -> f64 {
         match self {
             Self::Constant(value) => value.number(),
-            _ => self.at(numbers.unit()),
+            _ => self.quantile(rng.uniform()),
         }
     }
 
-    /// What makes no sense in it, if anything.
-    pub(crate) fn fault(&self) -> Option<String> {
+    /// The reason why it is invalid, if it is.
+    pub(crate) fn problem(&self) -> Option<String> {
         match self {
             Self::Uniform { min, max } if min > max => {
                 Some(format!("min {min:?} is above max {max:?}"))
@@ -117,13 +119,13 @@ impl<T: Quantity> Distribution<T> {
             Self::Bimodal { high_share, .. } if !(0.0..=1.0).contains(high_share) => {
                 Some(format!("high_share {high_share} is not a share from 0 to 1"))
             }
-            Self::Quantiles(points) => quantile_fault(points),
+            Self::Quantiles(points) => quantiles_problem(points),
             _ => None,
         }
     }
 }
 
-fn quantile_fault<T: Quantity>(points: &[(f64, T)]) -> Option<String> {
+fn quantiles_problem<T: Quantity>(points: &[(f64, T)]) -> Option<String> {
     if points.is_empty() {
         return Some("quantiles need at least one point, like [0.5, 20ms]".to_owned());
     }
@@ -154,8 +156,8 @@ fn lognormal(median: f64, p95: f64, p: f64) -> f64 {
     median * ((p95 / median).ln() / Z95 * standard_normal(p)).exp()
 }
 
-/// Quantile of the standard normal distribution: P. J. Acklam's rational approximation (2003), with a
-/// relative error below 1.2e-9.
+/// Quantile of the standard normal distribution: P. J. Acklam's rational approximation (2003), with
+/// a relative error below 1.2e-9.
 fn standard_normal(p: f64) -> f64 {
     const A: [f64; 6] = [
         -3.969_683_028_665_376e1,
@@ -217,13 +219,13 @@ impl<T: Serialize> Serialize for Distribution<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Distribution<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(LawVisitor(PhantomData))
+        deserializer.deserialize_any(DistributionVisitor(PhantomData))
     }
 }
 
-struct LawVisitor<T>(PhantomData<T>);
+struct DistributionVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for LawVisitor<T> {
+impl<'de, T: Deserialize<'de>> Visitor<'de> for DistributionVisitor<T> {
     type Value = Distribution<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -257,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn normal_quantiles_are_those_of_the_tables() {
+    fn normal_quantiles_match_the_tables() {
         for (p, z) in [
             (0.5, 0.0),
             (0.841_344_746_068_543, 1.0),
@@ -277,10 +279,10 @@ mod tests {
     }
 
     #[test]
-    fn each_law_has_the_quantiles_that_its_definition_gives() {
+    fn each_distribution_has_the_quantiles_of_its_definition() {
         let fitted = Distribution::Quantiles(vec![(0.5, ms(10)), (0.9, ms(50)), (0.99, ms(140))]);
         let bimodal = Distribution::Bimodal { low: ms(1), high: ms(200), high_share: 0.01 };
-        for (law, p, millis) in [
+        for (distribution, p, millis) in [
             (Distribution::Constant(ms(20)), 0.3, 20.0),
             (Distribution::Uniform { min: ms(10), max: ms(20) }, 0.25, 12.5),
             (Distribution::Normal { mean: ms(100), std: ms(10) }, 0.975, 119.599_639_845_400_54),
@@ -300,27 +302,32 @@ mod tests {
             (fitted.clone(), 0.945, 95.0),
             (fitted, 0.999, 140.0),
         ] {
-            let value = law.at(p) / 1e6;
-            assert!((value - millis).abs() < 1e-3, "{law:?} at {p}: {value} and not {millis}");
+            let value = distribution.quantile(p) / 1e6;
+            assert!(
+                (value - millis).abs() < 1e-3,
+                "{distribution:?} at {p}: {value} and not {millis}"
+            );
         }
     }
 
     #[test]
-    fn draws_follow_the_fitted_quantiles() {
-        let law = Distribution::Quantiles(vec![(0.1, ms(5)), (0.5, ms(10)), (0.9, ms(50))]);
-        let mut numbers = crate::draw::Draws::new(3, None, 0).numbers(crate::draw::Purpose::Gap);
-        let below = |limit: f64, draws: &[f64]| {
-            draws.iter().filter(|value| **value <= limit * 1e6).count() as f64 / draws.len() as f64
+    fn samples_follow_the_given_quantiles() {
+        let distribution =
+            Distribution::Quantiles(vec![(0.1, ms(5)), (0.5, ms(10)), (0.9, ms(50))]);
+        let mut rng = crate::rng::RequestRng::new(3, None, 0).fork(crate::rng::Purpose::Gap);
+        let below = |limit: f64, samples: &[f64]| {
+            samples.iter().filter(|value| **value <= limit * 1e6).count() as f64
+                / samples.len() as f64
         };
-        let draws: Vec<f64> = (0..50_000).map(|_| law.draw(&mut numbers)).collect();
+        let samples: Vec<f64> = (0..50_000).map(|_| distribution.sample(&mut rng)).collect();
         for (limit, share) in [(5.0, 0.1), (7.5, 0.3), (10.0, 0.5), (30.0, 0.7), (50.0, 1.0)] {
-            let found = below(limit, &draws);
-            assert!((found - share).abs() < 0.01, "{found} of the draws are below {limit} ms");
+            let found = below(limit, &samples);
+            assert!((found - share).abs() < 0.01, "{found} of the samples are below {limit} ms");
         }
     }
 
     #[test]
-    fn laws_are_read_from_files() {
+    fn distributions_are_read_from_files() {
         let read = |text: &str| serde_saphyr::from_str::<Distribution<HumanDuration>>(text);
         assert_eq!(read("20ms").unwrap(), Distribution::Constant(ms(20)));
         assert_eq!(read("0").unwrap(), Distribution::Constant(HumanDuration::ZERO));
@@ -345,8 +352,8 @@ mod tests {
     }
 
     #[test]
-    fn laws_that_make_no_sense_are_named() {
-        for law in [
+    fn invalid_distributions_are_refused() {
+        for distribution in [
             Distribution::Uniform { min: ms(2), max: ms(1) },
             Distribution::Lognormal { median: ms(0), p95: ms(1) },
             Distribution::Lognormal { median: ms(2), p95: ms(1) },
@@ -356,16 +363,16 @@ mod tests {
             Distribution::Quantiles(vec![(0.5, ms(2)), (0.6, ms(1))]),
             Distribution::Quantiles(vec![(50.0, ms(2))]),
         ] {
-            assert!(law.fault().is_some(), "{law:?}");
+            assert!(distribution.problem().is_some(), "{distribution:?}");
         }
-        assert_eq!(Distribution::Quantiles(vec![(0.5, ms(2)), (0.6, ms(2))]).fault(), None);
+        assert_eq!(Distribution::Quantiles(vec![(0.5, ms(2)), (0.6, ms(2))]).problem(), None);
     }
 
     proptest! {
         #[test]
-        fn quantile_functions_never_fall(a in 0.0001f64..0.9999, b in 0.0001f64..0.9999) {
+        fn quantile_functions_never_decrease(a in 0.0001f64..0.9999, b in 0.0001f64..0.9999) {
             let (low, high) = (a.min(b), a.max(b));
-            for law in [
+            for distribution in [
                 Distribution::Uniform { min: ms(1), max: ms(9) },
                 Distribution::Normal { mean: ms(5), std: ms(3) },
                 Distribution::Lognormal { median: ms(5), p95: ms(9) },
@@ -373,7 +380,7 @@ mod tests {
                 Distribution::Bimodal { low: ms(1), high: ms(9), high_share: 0.1 },
                 Distribution::Quantiles(vec![(0.2, ms(1)), (0.7, ms(4)), (0.9, ms(4)), (0.95, ms(7))]),
             ] {
-                prop_assert!(law.at(low) <= law.at(high) && law.at(low) >= 0.0, "{:?}", law);
+                prop_assert!(distribution.quantile(low) <= distribution.quantile(high) && distribution.quantile(low) >= 0.0, "{:?}", distribution);
             }
         }
     }

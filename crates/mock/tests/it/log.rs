@@ -1,11 +1,11 @@
-//! The ground truth: complete, exact, and counted where it is not kept.
+//! The ground-truth log: complete and exact; lost records are counted.
 
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
-use plimsoll_mock::{Dialect, End, LogRecord, MockConfig, MockError};
+use plimsoll_mock::{Dialect, LogRecord, MockConfig, MockError, RequestEnd};
 
-use crate::client::{Client, chat, finish, spawn, wait};
+use crate::support::{Client, chat, finish, spawn, wait};
 
 const CHAT: &str = "/v1/chat/completions";
 
@@ -20,17 +20,17 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 #[test]
 fn every_request_is_logged_once_and_the_counts_agree() {
     let mut mock = spawn("{log: memory, workers: 2}");
-    let ask = |thread: usize| {
+    let load = |thread: usize| {
         let mut client = Client::connect(&mock);
         for number in 0..250 {
             let id = format!("{thread}-{number}");
             let extra = if number % 2 == 0 { r#","stream":true"# } else { "" };
-            let answer = client.post(CHAT, &[("x-request-id", &id)], &chat("12345", extra));
-            assert!(answer.complete);
+            let response = client.post(CHAT, &[("x-request-id", &id)], &chat("12345", extra));
+            assert!(response.complete);
         }
     };
-    std::thread::scope(|scope| (0..4).for_each(|thread| drop(scope.spawn(move || ask(thread)))));
-    // A client can have its answer a moment before the mock has counted it.
+    std::thread::scope(|scope| (0..4).for_each(|thread| drop(scope.spawn(move || load(thread)))));
+    // A client can have its response a moment before the mock has counted it.
     mock.shutdown();
     let stats = mock.stats();
     let log = finish(mock);
@@ -40,7 +40,7 @@ fn every_request_is_logged_once_and_the_counts_agree() {
         log.iter().filter_map(|record| record.request_id.as_ref()).collect();
     let connections: HashSet<u64> = log.iter().map(|record| record.connection).collect();
     assert_eq!((ids.len(), connections.len()), (1_000, 4));
-    assert!(log.iter().all(|record| record.end == Some(End::Completed)));
+    assert!(log.iter().all(|record| record.end == Some(RequestEnd::Completed)));
     assert_eq!((stats.requests, stats.completed, stats.in_flight), (1_000, 1_000, 0));
     assert_eq!((stats.streams, stats.tokens_in, stats.tokens_out), (500, 2_000, 64_000));
     let tokens: u64 = log.iter().flat_map(|r| &r.chunks).map(|chunk| u64::from(chunk.tokens)).sum();
@@ -49,7 +49,7 @@ fn every_request_is_logged_once_and_the_counts_agree() {
 }
 
 #[test]
-fn a_record_says_what_the_request_was() {
+fn a_record_describes_its_request() {
     let mock = spawn("{log: memory, log_text: true}");
     let before = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos();
     let long = "x".repeat(61);
@@ -79,7 +79,7 @@ fn a_record_says_what_the_request_was() {
         status: 200,
         planned_tokens: 7,
         fault: None,
-        end: Some(End::Completed),
+        end: Some(RequestEnd::Completed),
         ..record.clone()
     };
     assert_eq!(record, expected);
@@ -89,7 +89,7 @@ fn a_record_says_what_the_request_was() {
 }
 
 #[test]
-fn shared_prefixes_show_in_the_block_hashes() {
+fn prompts_with_a_common_prefix_share_block_hashes() {
     let mock = spawn("log: memory");
     let mut client = Client::connect(&mock);
     let shared = "shared. ".repeat(512);
@@ -104,7 +104,7 @@ fn shared_prefixes_show_in_the_block_hashes() {
 }
 
 #[test]
-fn a_client_that_goes_away_is_logged_with_what_it_was_sent() {
+fn a_disconnected_client_is_logged_with_what_it_was_sent() {
     let mock = spawn("log: memory");
     let mut client = Client::connect(&mock);
     let headers = [("x-mock-gap", "20ms"), ("x-mock-output-tokens", "1000")];
@@ -115,21 +115,21 @@ fn a_client_that_goes_away_is_logged_with_what_it_was_sent() {
     let stats = mock.stats();
     assert_eq!((stats.client_gone, stats.in_flight, stats.connections_open), (1, 0, 0));
     let record = finish(mock).remove(0);
-    assert_eq!((record.end, record.planned_tokens), (Some(End::ClientGone), 1_000));
+    assert_eq!((record.end, record.planned_tokens), (Some(RequestEnd::ClientGone), 1_000));
     assert!((3..900).contains(&record.chunks.len()), "{}", record.chunks.len());
     assert!(record.chunks[..2].iter().all(|chunk| chunk.written > 0), "{record:?}");
 }
 
 #[test]
-fn shutdown_waits_for_requests_in_flight_but_not_for_ever() {
-    for (tokens, end) in [("5", End::Completed), ("1000", End::ShutDown)] {
+fn shutdown_waits_for_requests_in_flight_for_the_drain_time() {
+    for (tokens, end) in [("5", RequestEnd::Completed), ("1000", RequestEnd::ShutDown)] {
         let mut mock = spawn("{log: memory, drain: 300ms}");
         let mut client = Client::connect(&mock);
         let headers = [("x-mock-gap", "10ms"), ("x-mock-output-tokens", tokens)];
         client.send_post(CHAT, &headers, &chat("hi", r#","stream":true"#));
         wait(|| mock.stats().requests == 1);
         mock.shutdown();
-        assert_eq!(client.answer().complete, end == End::Completed);
+        assert_eq!(client.response().complete, end == RequestEnd::Completed);
         let stats = mock.stats();
         assert_eq!((stats.in_flight, stats.connections_open), (0, 0));
         let record = finish(mock).remove(0);
@@ -139,7 +139,7 @@ fn shutdown_waits_for_requests_in_flight_but_not_for_ever() {
 }
 
 #[test]
-fn what_the_log_cannot_hold_is_counted() {
+fn records_beyond_the_capacity_are_counted() {
     let mut mock = spawn("{log: memory, log_capacity: 3}");
     let mut client = Client::connect(&mock);
     (0..10).for_each(|_| drop(client.get("/")));
@@ -149,7 +149,7 @@ fn what_the_log_cannot_hold_is_counted() {
 }
 
 #[test]
-fn the_file_has_a_line_for_each_request_soon_and_all_of_them_at_the_end() {
+fn the_file_gets_a_line_soon_and_is_complete_at_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mock.jsonl");
     let mut mock = spawn(&format!("log: {{file: '{}'}}", path.display()));
@@ -172,7 +172,7 @@ fn the_file_has_a_line_for_each_request_soon_and_all_of_them_at_the_end() {
 }
 
 #[test]
-fn a_log_or_an_address_that_cannot_be_had_is_said_at_once() {
+fn a_log_or_address_that_cannot_be_opened_is_an_error_at_start() {
     let addr = "127.0.0.1:0".parse().unwrap();
     let config = MockConfig::from_yaml("log: {file: /nonexistent/folder/x.jsonl}").unwrap();
     let error = plimsoll_mock::Mock::spawn(&config, addr).unwrap_err();

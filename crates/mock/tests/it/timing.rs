@@ -1,22 +1,22 @@
-//! Times, as the log has them and as a client sees them. The bounds are absolute and generous: these
-//! tests share two cores with others.
+//! Times, in the log and as a client sees them. The bounds are absolute and generous, because other
+//! tests share the cores.
 
 use std::time::Instant;
 
 use plimsoll_mock::LogRecord;
 
-use crate::client::{Client, chat, finish, spawn, wait};
+use crate::support::{Client, chat, finish, spawn, wait};
 
 const MS: u64 = 1_000_000;
 const CHAT: &str = "/v1/chat/completions";
 const STREAM: &str = r#","stream":true"#;
 
-/// Due times in ms from the complete request.
+/// Due times in ms after the complete request.
 fn dues(record: &LogRecord) -> Vec<u64> {
     record.chunks.iter().map(|chunk| (chunk.due - record.body_complete) / MS).collect()
 }
 
-/// How late the bytes left, worst chunk first, in ns; none may leave early.
+/// Lateness of each chunk in ns, the worst first; panics if one was written early.
 fn lateness(records: &[LogRecord]) -> Vec<u64> {
     let chunks = records.iter().flat_map(|record| &record.chunks);
     let mut late: Vec<u64> =
@@ -26,13 +26,13 @@ fn lateness(records: &[LogRecord]) -> Vec<u64> {
 }
 
 #[test]
-fn each_event_is_written_on_its_own_at_its_time() {
+fn each_event_is_written_alone_and_at_its_time() {
     let mock = spawn("{log: memory, other_models: {preamble: 4ms, ttft: 30ms, gap: 10ms}}");
     let mut client = Client::connect(&mock);
     let sent = Instant::now();
-    let answer = client.post(CHAT, &[("x-mock-output-tokens", "5")], &chat("hi", STREAM));
+    let response = client.post(CHAT, &[("x-mock-output-tokens", "5")], &chat("hi", STREAM));
     // One read can bring several HTTP chunks when the client is late.
-    let arrivals: Vec<u128> = answer
+    let arrivals: Vec<u128> = response
         .reads
         .iter()
         .flat_map(|(at, chunks)| std::iter::repeat_n((*at - sent).as_millis(), *chunks))
@@ -43,7 +43,7 @@ fn each_event_is_written_on_its_own_at_its_time() {
     let tokens: Vec<u32> = log[0].chunks.iter().map(|chunk| chunk.tokens).collect();
     assert_eq!(tokens, [0, 1, 1, 1, 1, 1]);
     let bytes: u64 = log[0].chunks.iter().map(|chunk| chunk.bytes).sum();
-    assert_eq!(bytes, answer.body.len() as u64);
+    assert_eq!(bytes, response.body.len() as u64);
     assert_eq!(arrivals.len(), expected.len(), "{arrivals:?}");
     for (arrival, due) in arrivals.iter().zip(expected) {
         assert!((u128::from(due)..u128::from(due) + 500).contains(arrival), "{arrivals:?}");
@@ -53,7 +53,7 @@ fn each_event_is_written_on_its_own_at_its_time() {
 }
 
 #[test]
-fn an_answer_in_one_piece_takes_as_long_as_its_stream() {
+fn a_full_response_takes_as_long_as_its_stream() {
     let yaml = "{log: memory, other_models: {ttft: 10ms, gap: 5ms, prefill_per_token: 3ms}}";
     let mock = spawn(yaml);
     // Two input tokens: 10 + 6 ms, and three gaps.
@@ -64,34 +64,56 @@ fn an_answer_in_one_piece_takes_as_long_as_its_stream() {
     assert!(lateness(&log)[0] < 500 * MS, "{log:?}");
 }
 
+/// Attempts of a test that bounds lateness. A busy machine delays some of them, a defect of the
+/// mock delays all.
+const ATTEMPTS: usize = 5;
+
+/// Repeats `measure` until the lateness that it returns is within the bounds; all in ns.
+fn assert_lateness<const N: usize>(bounds: [u64; N], measure: impl Fn() -> [u64; N]) {
+    let mut found = Vec::new();
+    while found.len() < ATTEMPTS {
+        let late = measure();
+        found.push(late);
+        if late.iter().zip(&bounds).all(|(late, bound)| late < bound) {
+            return;
+        }
+    }
+    panic!("later than {bounds:?} ns in each attempt: {found:?}");
+}
+
+fn median(worst_first: &[u64]) -> u64 {
+    worst_first[worst_first.len() / 2]
+}
+
 #[test]
 fn lateness_does_not_add_up_over_a_stream() {
-    let mock = spawn("log: memory");
-    let headers = [("x-mock-gap", "500us"), ("x-mock-output-tokens", "600")];
-    Client::connect(&mock).post(CHAT, &headers, &chat("hi", STREAM));
-    let log = finish(mock);
-    // A timer that counted milliseconds, or waits that were counted from the last event, would be
-    // hundreds of milliseconds late by now.
-    let last = log[0].chunks.last().unwrap();
-    assert_eq!((last.due - log[0].body_complete) / 1_000, 299_500);
-    assert!(last.written - last.due < 200 * MS, "{last:?}");
-    let late = lateness(&log);
-    assert!(late[late.len() / 2] < 20 * MS, "median {} ns", late[late.len() / 2]);
-    assert_eq!(log[0].chunks.len(), 600);
+    // Waits that count from the previous event would add up their lateness: with a timer of whole
+    // milliseconds to hundreds of milliseconds.
+    assert_lateness([200 * MS, 20 * MS], || {
+        let mock = spawn("log: memory");
+        let headers = [("x-mock-gap", "500us"), ("x-mock-output-tokens", "600")];
+        Client::connect(&mock).post(CHAT, &headers, &chat("hi", STREAM));
+        let log = finish(mock);
+        let last = log[0].chunks.last().unwrap();
+        assert_eq!((last.due - log[0].body_complete) / 1_000, 299_500);
+        assert_eq!(log[0].chunks.len(), 600);
+        [last.written - last.due, median(&lateness(&log))]
+    });
 }
 
 #[test]
 fn many_streams_at_once_keep_their_times() {
-    let mock = spawn("{log: memory, other_models: {ttft: 50ms, gap: 10ms}}");
-    let mut clients: Vec<Client> = (0..100).map(|_| Client::connect(&mock)).collect();
-    for client in &mut clients {
-        client.send_post(CHAT, &[("x-mock-output-tokens", "10")], &chat("hi", STREAM));
-    }
-    assert!(clients.iter_mut().all(|client| client.answer().complete));
-    let log = finish(mock);
-    assert_eq!(log.len(), 100);
-    let late = lateness(&log);
-    assert!(late[late.len() / 2] < 50 * MS, "median {} ns", late[late.len() / 2]);
+    assert_lateness([50 * MS], || {
+        let mock = spawn("{log: memory, other_models: {ttft: 50ms, gap: 10ms}}");
+        let mut clients: Vec<Client> = (0..100).map(|_| Client::connect(&mock)).collect();
+        for client in &mut clients {
+            client.send_post(CHAT, &[("x-mock-output-tokens", "10")], &chat("hi", STREAM));
+        }
+        assert!(clients.iter_mut().all(|client| client.response().complete));
+        let log = finish(mock);
+        assert_eq!(log.len(), 100);
+        [median(&lateness(&log))]
+    });
 }
 
 #[test]
@@ -113,7 +135,7 @@ fn events_without_gaps_share_writes_and_late_events_do_not() {
 }
 
 #[test]
-fn slowdown_stretches_the_waits_of_crowded_requests() {
+fn slowdown_delays_requests_under_load() {
     let yaml = "{log: memory, drain: 0, other_models: {ttft: 5ms, slowdown: {knee: 1, slope: 1}}}";
     let mock = spawn(yaml);
     let mut hanging = Vec::new();
@@ -131,7 +153,7 @@ fn slowdown_stretches_the_waits_of_crowded_requests() {
 }
 
 #[test]
-fn drawn_times_follow_their_distribution() {
+fn times_follow_their_distribution() {
     let yaml = "
 log: memory
 other_models:
@@ -145,7 +167,7 @@ other_models:
         let headers = [("x-request-id", id.as_str()), ("x-mock-output-tokens", "11")];
         client.send_post(CHAT, &headers, &chat("hi", STREAM));
     }
-    assert!(clients.iter_mut().all(|client| client.answer().complete));
+    assert!(clients.iter_mut().all(|client| client.response().complete));
     let log = finish(mock);
     let share = |values: &[u64], limit: u64| {
         values.iter().filter(|value| **value <= limit).count() as f64 / values.len() as f64

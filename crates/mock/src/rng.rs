@@ -1,6 +1,7 @@
-//! Random numbers that are functions of the seed and of the request, never of the order of arrival.
+//! A seeded random number generator for each request. Its numbers depend on the seed and the
+//! request, never on the order of arrival.
 //!
-//! The generator is `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014): the same numbers on every machine.
+//! The generator is `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014): the same on every machine.
 
 use crate::hash::fnv1a;
 
@@ -12,57 +13,57 @@ const fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// What is drawn. Each has its own numbers, so that asking for one by header leaves the others as
-/// they were.
+/// The purposes of random numbers. Each has its own sequence, so a header that overrides one value
+/// does not change the others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose {
     Fault = 1,
     Preamble,
     Ttft,
     Gap,
-    Output,
+    OutputLength,
     ToolCall,
     Words,
     Vector,
 }
 
-/// The random numbers of one request.
+/// The generators of one request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Draws(u64);
+pub(crate) struct RequestRng(u64);
 
-impl Draws {
-    /// Keyed by the request's id where it has one, else by its number: the same id gets the same
-    /// answer whenever it comes.
+impl RequestRng {
+    /// Keyed by the request's id if it has one, else by its number. The same id always gets the
+    /// same response.
     pub(crate) fn new(seed: u64, request_id: Option<&[u8]>, sequence: u64) -> Self {
         let key = request_id.map_or_else(|| mix(sequence ^ GOLDEN), fnv1a);
         Self(mix(mix(seed.wrapping_add(GOLDEN)) ^ key))
     }
 
-    pub(crate) const fn numbers(self, purpose: Purpose) -> Numbers {
-        Numbers(mix(self.0 ^ (purpose as u64).wrapping_mul(GOLDEN)))
+    /// The generator for one purpose.
+    pub(crate) const fn fork(self, purpose: Purpose) -> Rng {
+        Rng(mix(self.0 ^ (purpose as u64).wrapping_mul(GOLDEN)))
     }
 
-    /// A number that stands for the request in the ids of its answer.
+    /// A number that identifies the request in the ids of its response.
     pub(crate) const fn id(self) -> u64 {
         self.0
     }
 }
 
-/// A sequence of random numbers.
+/// A random number generator.
 #[derive(Clone, Debug)]
-pub(crate) struct Numbers(u64);
+pub(crate) struct Rng(u64);
 
-impl Numbers {
+impl Rng {
     /// 64 random bits.
-    pub(crate) const fn bits(&mut self) -> u64 {
+    pub(crate) const fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GOLDEN);
         mix(self.0)
     }
 
-    /// Uniform in the open interval (0, 1): both ends are points where quantile functions may be
-    /// infinite.
-    pub(crate) fn unit(&mut self) -> f64 {
-        ((self.bits() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    /// Uniform in the open interval (0, 1). Quantile functions may be infinite at both ends.
+    pub(crate) fn uniform(&mut self) -> f64 {
+        ((self.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 }
 
@@ -71,9 +72,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_id_decides_and_the_number_only_where_there_is_none() {
+    fn the_request_id_is_the_key_and_the_number_only_without_one() {
         let first = |seed, id: Option<&str>, sequence| {
-            Draws::new(seed, id.map(str::as_bytes), sequence).numbers(Purpose::Ttft).bits()
+            RequestRng::new(seed, id.map(str::as_bytes), sequence).fork(Purpose::Ttft).next_u64()
         };
         assert_eq!(first(1, Some("a"), 7), first(1, Some("a"), 8));
         assert_eq!(first(1, None, 7), first(1, None, 7));
@@ -83,14 +84,14 @@ mod tests {
     }
 
     #[test]
-    fn purposes_do_not_share_numbers() {
-        let draws = Draws::new(1, None, 1);
-        assert_ne!(draws.numbers(Purpose::Ttft).bits(), draws.numbers(Purpose::Gap).bits());
+    fn purposes_have_different_numbers() {
+        let request = RequestRng::new(1, None, 1);
+        assert_ne!(request.fork(Purpose::Ttft).next_u64(), request.fork(Purpose::Gap).next_u64());
     }
 
     #[test]
     fn units_of_consecutive_requests_are_uniform() {
-        let unit = |n| Draws::new(9, None, n).numbers(Purpose::Gap).unit();
+        let unit = |n| RequestRng::new(9, None, n).fork(Purpose::Gap).uniform();
         let mean = (0..100_000).map(unit).sum::<f64>() / 1e5;
         let square = (0..100_000).map(|n| unit(n).powi(2)).sum::<f64>() / 1e5;
         assert!((mean - 0.5).abs() < 0.004, "{mean}");
