@@ -4,8 +4,9 @@
 //! CR, but no provider sends it, so it is not a line end here.
 //!
 //! Why not `eventsource-stream` or `sse-stream`: both decode an async stream into owned strings and
-//! drop the original bytes. The gateway must pass an unchanged event byte for byte, patch only the
-//! JSON string that changed, and copy nothing for an event within one chunk.
+//! drop the original bytes; `eventsource-stream` also drops comments and does not limit events. The
+//! gateway must pass an unchanged event byte for byte, patch only the JSON string that changed, and
+//! copy nothing for an event within one chunk.
 
 use std::borrow::Cow;
 

@@ -11,7 +11,7 @@ fn texts<'p>(view: &'p RequestView<'_>) -> Vec<&'p str> {
 }
 
 #[test]
-fn a_chat_completion() {
+fn a_chat_completion_is_read() {
     let body = r#"{"messages": [{"role":"system","content":"Be brief."},
         {"role":"user","content":[{"type":"text","text":"A \"cat\"?"},
             {"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]},
@@ -31,7 +31,7 @@ fn a_chat_completion() {
 }
 
 #[test]
-fn messages_of_anthropic() {
+fn a_messages_request_is_read() {
     let body = r#"{"model":"c","max_tokens":7,"messages":[{"role":"user","content":[
         {"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}},
         {"type":"document","source":{"type":"text","media_type":"text/plain","data":"a page"}},
@@ -47,7 +47,7 @@ fn messages_of_anthropic() {
 }
 
 #[test]
-fn responses_and_embeddings() {
+fn responses_and_embeddings_requests_are_read() {
     let one = view(Endpoint::Responses, r#"{"model":"m","instructions":"i","input":"text"}"#);
     assert_eq!(texts(&one), ["i", "text"]);
     let items = r#"{"model":"m","input":[{"role":"user","content":[{"type":"input_text","text":"t"}]},

@@ -106,7 +106,7 @@ fn content_is_reported_with_the_chunk_that_completes_its_event() {
 }
 
 #[test]
-fn whole_bodies() {
+fn a_whole_body_is_read_at_its_end() {
     let body = br#"{"id":"x","choices":[],"usage":{"prompt_tokens":5,"completion_tokens":3}}"#;
     let mut observer = UsageObserver::body(Endpoint::Chat);
     body.chunks(7).for_each(|bytes| assert_eq!(observer.feed(bytes), 0));
