@@ -1,4 +1,4 @@
-//! What the instrument costs and has at its disposal, read from the kernel.
+//! The resources that the generator uses and has available, read from the kernel.
 
 mod kernel;
 pub(crate) mod process;
@@ -118,8 +118,8 @@ fn since<T>(before: Option<T>, after: Option<T>, minus: impl Fn(T, T) -> T) -> O
     Some(minus(after?, before?))
 }
 
-/// The smallest step that a clock was seen to make: its precision, or the time that a reading takes,
-/// whichever is larger. `None` for a clock that does not move within a million readings, about 20 ms.
+/// The smallest step between readings of a clock: its precision, or the time that a reading takes, whichever is larger.
+/// `None` for a clock that does not move within a million readings, about 20 ms.
 fn clock_step(clock: &impl Clock) -> Option<Nanos> {
     let mut last = clock.now();
     let steps = (0..1_000_000).filter_map(|_| {
@@ -129,25 +129,25 @@ fn clock_step(clock: &impl Clock) -> Option<Nanos> {
     steps.take(64).min()
 }
 
-/// The most that was seen of what has a limit.
+/// Peak use of resources that have a limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Peaks {
     descriptors: Option<u64>,
-    /// Each open descriptor may be a connection with a port of its own; those that wait for their
-    /// release are counted for the whole host. So this bounds the ports in use from above.
+    /// An upper bound of the ports in use: every open descriptor may be a connection with its own port, and connections in
+    /// TIME_WAIT are counted for the whole host.
     ports: Option<u64>,
 }
 
 impl Peaks {
-    /// Looks how much is in use now.
-    pub(crate) fn look(&mut self) {
+    /// Raises the peaks to what is in use now.
+    pub(crate) fn update(&mut self) {
         let open = kernel::open_descriptors();
         let ports = open.zip(kernel::time_wait()).map(|(open, waiting)| open + waiting);
         self.descriptors = self.descriptors.max(open);
         self.ports = self.ports.max(ports);
     }
 
-    /// Fills in what was seen.
+    /// Fills in the peaks.
     pub(crate) const fn fill(&self, health: &mut InstrumentHealth) {
         (health.fd_peak, health.ports_peak) = (self.descriptors, self.ports);
     }

@@ -1,4 +1,4 @@
-//! What the kernel says in `/proc` and `/sys`: readers of files, and pure readers of their text.
+//! Counters in `/proc` and `/sys`: functions that read the files, and pure functions that parse their text.
 
 use std::fs;
 

@@ -7,12 +7,12 @@
     reason = "tests may fail loudly"
 )]
 
-mod common;
+mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use common::{joined, mock, plan, plan_with, run, run_under, url};
+use support::{joined, mock, plan, plan_with, run, run_under, url};
 use plimsoll_engine::{Control, Run};
 use plimsoll_measure::{ErrorClass, Moment, Nanos, Outcome, TokenSource};
 use plimsoll_metrics::Metric;
@@ -236,7 +236,7 @@ fn an_interrupt_ends_the_run_at_once_and_keeps_the_books() {
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
     assert_eq!(mock.stats().requests as usize, ran.sent());
     assert!((150..=260).contains(&ran.samples.len()), "{} samples", ran.samples.len());
-    let played = ran.result.facts.stages[0].duration_s;
+    let played = ran.result.metadata.stages[0].duration_s;
     assert!((0.6..1.0).contains(&played), "the stage lasted {played} s");
 }
 
