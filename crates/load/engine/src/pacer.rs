@@ -93,10 +93,14 @@ async fn run_arrival(worker: &Rc<Worker>, arrival: Arrival, start: ConversationS
 
 /// Counts the arrivals that were due before `end` and were never dispatched.
 pub(crate) fn account_for_rest(worker: &Rc<Worker>, end: Moment) {
-    // Arrivals behind one that waited for a permit are not the pacer's fault; others are.
+    // Arrivals behind one that waits for a permit are not the pacer's fault; others are.
     let in_time = worker.pacer_waits.get();
+    // The one that waits was counted when it was released.
+    let mut is_counted = worker.pacer_waits.get();
     while let Some(at) = worker.next_arrival().filter(|&at| at < end) {
-        worker.stats().count_arrival(in_time);
+        if !std::mem::take(&mut is_counted) {
+            worker.stats().count_arrival(in_time);
+        }
         if let Some(arrival) = worker.take_arrival() {
             never_send(worker, &arrival, at);
         }
