@@ -185,7 +185,11 @@ mod tests {
         ] {
             for piece in 1..20 {
                 let decision = classify(status, header, body, piece);
-                assert_eq!(decision, Some(expected), "{status} {header} {body} in pieces of {piece}");
+                assert_eq!(
+                    decision,
+                    Some(expected),
+                    "{status} {header} {body} in pieces of {piece}"
+                );
             }
         }
     }

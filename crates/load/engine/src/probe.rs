@@ -10,14 +10,14 @@ use plimsoll_protocol::Dialect;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::spawn_local;
 
+use crate::clock::WorkerClock;
+use crate::connections::ConnectionSet;
 use crate::error::EngineError;
 use crate::prepared::PreparedRun;
-use crate::connections::ConnectionSet;
+use crate::request_timeout::LazyTimeout;
 use crate::sink::RowBatcher;
 use crate::timer::Timer;
-use crate::clock::WorkerClock;
 use crate::turn::OpenTurn;
-use crate::request_timeout::LazyTimeout;
 use crate::worker::Worker;
 
 /// Output tokens that a probe asks for at most.

@@ -30,7 +30,11 @@ pub(crate) struct Route {
 
 impl Route {
     /// Prepares a route. Responses are read up to `max_body` bytes.
-    pub(crate) fn new(scenario: &ScenarioSpec, target: &Target, max_body: u64) -> Result<Self, EngineError> {
+    pub(crate) fn new(
+        scenario: &ScenarioSpec,
+        target: &Target,
+        max_body: u64,
+    ) -> Result<Self, EngineError> {
         let dialect = target.protocol.unwrap_or(scenario.protocol);
         let options = EncoderOptions {
             model: target.model.clone(),
@@ -102,8 +106,11 @@ impl Route {
     }
 
     fn render(&self, turn: &Turn<'_>) -> Result<RequestHead, RequestHeadError> {
-        let own =
-            if let RequestContent::Http(content) = turn.ask { content.headers.as_slice() } else { &[] };
+        let own = if let RequestContent::Http(content) = turn.ask {
+            content.headers.as_slice()
+        } else {
+            &[]
+        };
         // A header of the request itself replaces one of the scenario or profile.
         let replaced = |name: &str| own.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
         let shared = self.headers.iter().filter(|(name, _)| !replaced(name));

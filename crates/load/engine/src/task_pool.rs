@@ -48,10 +48,8 @@ impl<J: 'static, R: AsyncFn(J) + 'static> TaskPool<J, R> {
                 waker.wake();
             }
         } else {
-            let task = Rc::new(ParkedTask {
-                job: RefCell::new(Some(job)),
-                waker: RefCell::default(),
-            });
+            let task =
+                Rc::new(ParkedTask { job: RefCell::new(Some(job)), waker: RefCell::default() });
             spawn_local(run_jobs(Rc::clone(&self.inner), task));
         }
     }

@@ -7,8 +7,6 @@ use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd, RawFd};
-#[cfg(test)]
-use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
@@ -21,14 +19,14 @@ use tokio::io::unix::AsyncFd;
 use crate::clock::WorkerClock;
 use crate::deadlines::Deadlines;
 #[cfg(test)]
-use crate::simulation::world::Simulation;
+use crate::simulation::world::sleep_until;
 
 /// The timer of one worker. Outside of unit tests there is one variant, so that matching it costs nothing.
 #[derive(Debug)]
 pub(crate) enum Timer {
     Kernel(KernelTimer),
     #[cfg(test)]
-    Simulated(Rc<Simulation>),
+    Simulated(WorkerClock),
 }
 
 impl Timer {
@@ -45,7 +43,7 @@ impl Timer {
         match self {
             Self::Kernel(timer) => timer.clock.clone(),
             #[cfg(test)]
-            Self::Simulated(simulation) => WorkerClock::simulated(Rc::clone(simulation)),
+            Self::Simulated(clock) => clock.clone(),
         }
     }
 
@@ -54,7 +52,7 @@ impl Timer {
         match self {
             Self::Kernel(timer) => timer.sleep_until(at).await,
             #[cfg(test)]
-            Self::Simulated(simulation) => simulation.sleep_until(at).await,
+            Self::Simulated(clock) => sleep_until(clock, at).await,
         }
     }
 
@@ -177,6 +175,7 @@ impl KernelTimer {
 mod tests {
     use std::cell::RefCell;
     use std::pin::pin;
+    use std::rc::Rc;
     use std::task::Context;
 
     use plimsoll_measure::MonotonicClock;

@@ -17,11 +17,7 @@ const BACKOFF: Nanos = Nanos::from_millis(10);
 
 /// Runs virtual user `number`: in each of its windows one conversation after another, in HTTP/1.1 over a connection of
 /// its own.
-pub(crate) async fn run_virtual_user(
-    worker: Rc<Worker>,
-    number: u32,
-    windows: Vec<ActiveWindow>,
-) {
+pub(crate) async fn run_virtual_user(worker: Rc<Worker>, number: u32, windows: Vec<ActiveWindow>) {
     let mut timeout = LazyTimeout::new(&worker.clock);
     let mut iteration = 0;
     for window in windows {

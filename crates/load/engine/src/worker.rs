@@ -5,7 +5,9 @@ use std::iter::Peekable;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_measure::{Clock as _, ConversationKey, Moment, Nanos, Sample, StageId, Stripe, TargetId};
+use plimsoll_measure::{
+    Clock as _, ConversationKey, Moment, Nanos, Sample, StageId, Stripe, TargetId,
+};
 use plimsoll_schedule::{Arrival, ArrivalIter, Load, StagePlan};
 use plimsoll_transport::{Connector, ReadBuffers, RxClock};
 use plimsoll_workload::id_rank;

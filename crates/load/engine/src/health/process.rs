@@ -64,7 +64,10 @@ pub(crate) struct Processes {
 
 impl Processes {
     /// The processes and this one, where there are any to watch; `due` are the moments of the readings, in order.
-    pub(crate) fn new(watched: &[WatchedProcess], due: impl DoubleEndedIterator<Item = Moment>) -> Self {
+    pub(crate) fn new(
+        watched: &[WatchedProcess],
+        due: impl DoubleEndedIterator<Item = Moment>,
+    ) -> Self {
         if watched.is_empty() {
             return Self::default();
         }

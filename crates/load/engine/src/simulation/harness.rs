@@ -12,6 +12,7 @@ use tokio::task::LocalSet;
 use super::executor::run_simulated;
 use super::script::{ScriptedTarget, SeenRequest};
 use super::world::Simulation;
+use crate::clock::WorkerClock;
 use crate::control::Control;
 use crate::prepared::PreparedRun;
 use crate::sink::{SampleBatch, SampleSink, Sink};
@@ -70,7 +71,7 @@ impl Harness {
         let run = Arc::new(PreparedRun::new(plan(profile)).unwrap());
         let rows = Rows::default();
         let sink = Sink::start(Box::new(rows.clone()), run.plan.seed).unwrap();
-        let timer = Timer::Simulated(Rc::clone(&simulation));
+        let timer = Timer::Simulated(WorkerClock::simulated(Rc::clone(&simulation)));
         let batcher = sink.row_batcher();
         let worker = Worker::new(run, Stripe::WHOLE, timer, simulation.now(), batcher).unwrap();
         Self { simulation, worker: Rc::new(worker), tasks: LocalSet::new(), sink, rows }

@@ -5,13 +5,13 @@ use std::future::pending;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use plimsoll_measure::{Clock, ConnectPhases, ErrorClass, Moment, Nanos};
+use plimsoll_measure::{ConnectPhases, ErrorClass, Moment, Nanos};
 use plimsoll_transport::{
     Connector, Failure, ReadBuffers, Request, ResponseHandler, ResponseHead, RxClock, RxTime,
 };
 
 use super::script::{CHAT_BODY, Reply, SeenRequest};
-use super::world::{Simulated, Simulation};
+use super::world::{Simulated, sleep_until};
 
 /// Idle connections to the scripted target.
 #[derive(Debug, Default)]
@@ -38,12 +38,13 @@ impl ScriptedPool {
         Self::default()
     }
 
-    pub(crate) async fn acquire<C: Clock + Simulated>(
+    pub(crate) async fn acquire<C: Simulated>(
         &self,
         _connector: &Connector,
         rx_clock: &Rc<RxClock<C>>,
     ) -> ScriptedConnect {
-        let simulation = simulation(rx_clock);
+        let clock = rx_clock.clock();
+        let simulation = clock.simulation().expect("the worker's clock shows virtual time");
         let (target, reply) = (&simulation.target, simulation.target.next_reply());
         if matches!(reply, Reply::Refuse) {
             let refused = Failure::new(ErrorClass::ConnectRefused, "scripted");
@@ -54,7 +55,7 @@ impl ScriptedPool {
             let connection = Ok(ScriptedConnection { reply, ..connection });
             return ScriptedConnect { phases: ConnectPhases::default(), connection };
         }
-        simulation.sleep_until(simulation.now() + target.connect_time).await;
+        sleep_until(clock, clock.now() + target.connect_time).await;
         let number = target.open_connection();
         ScriptedConnect {
             phases: ConnectPhases { tcp: Some(target.connect_time), ..ConnectPhases::default() },
@@ -72,7 +73,7 @@ impl ScriptedConnection {
         self.used
     }
 
-    pub(crate) async fn exchange<C: Clock + Simulated, R: ResponseHandler>(
+    pub(crate) async fn exchange<C: Simulated, R: ResponseHandler>(
         &mut self,
         rx_clock: &RxClock<C>,
         _buffers: &RefCell<ReadBuffers>,
@@ -80,8 +81,9 @@ impl ScriptedConnection {
         handler: &mut R,
     ) -> Result<bool, Failure> {
         self.used = true;
-        let simulation = simulation(rx_clock);
-        let start = simulation.now();
+        let clock = rx_clock.clock();
+        let simulation = clock.simulation().expect("the worker's clock shows virtual time");
+        let start = clock.now();
         simulation.target.note(SeenRequest {
             at: start,
             connection: self.number,
@@ -93,18 +95,18 @@ impl ScriptedConnection {
             Reply::Refuse => unreachable!("a refused connection carries no request"),
             Reply::Hang => pending().await,
             Reply::Reset { after } => {
-                simulation.sleep_until(start + after).await;
+                sleep_until(clock, start + after).await;
                 Err(Failure::new(ErrorClass::Reset, "scripted"))
             }
             Reply::Respond { after, status } => {
-                simulation.sleep_until(start + after).await;
-                let at = receive(handler, simulation, CHAT_BODY);
+                sleep_until(clock, start + after).await;
+                let at = receive(handler, clock, CHAT_BODY);
                 head(handler, status, "application/json");
                 let _ = handler.body(CHAT_BODY.as_bytes(), at);
                 Ok(true)
             }
             Reply::Stream { first, gap, events } => {
-                stream(handler, simulation, start + first, gap, events).await;
+                stream(handler, clock, start + first, gap, events).await;
                 Ok(true)
             }
         }
@@ -114,24 +116,22 @@ impl ScriptedConnection {
 /// Streams content events, the end together with the last one.
 async fn stream(
     handler: &mut impl ResponseHandler,
-    simulation: &Simulation,
+    clock: &impl Simulated,
     first: Moment,
     gap: Nanos,
     events: u32,
 ) {
     let mut next = first;
     for event in 1..=events {
-        simulation.sleep_until(next).await;
+        sleep_until(clock, next).await;
         next = next + gap;
         let mut piece = r#"data: {"choices":[{"index":0,"delta":{"content":"x"}}]}"#.to_owned();
         piece.push_str("\n\n");
         if event == events {
-            piece.push_str(
-                r#"data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#,
-            );
+            piece.push_str(r#"data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#);
             piece.push_str("\n\ndata: [DONE]\n\n");
         }
-        let at = receive(handler, simulation, &piece);
+        let at = receive(handler, clock, &piece);
         if event == 1 {
             head(handler, 200, "text/event-stream");
         }
@@ -141,8 +141,8 @@ async fn stream(
     }
 }
 
-fn receive(handler: &mut impl ResponseHandler, simulation: &Simulation, piece: &str) -> Moment {
-    let at = simulation.now();
+fn receive(handler: &mut impl ResponseHandler, clock: &impl Simulated, piece: &str) -> Moment {
+    let at = clock.now();
     handler.received(piece.len(), RxTime { at, read_lag: None });
     at
 }
@@ -150,8 +150,4 @@ fn receive(handler: &mut impl ResponseHandler, simulation: &Simulation, piece: &
 fn head(handler: &mut impl ResponseHandler, status: u16, content_type: &str) {
     let headers = [httparse::Header { name: "content-type", value: content_type.as_bytes() }];
     handler.head(&ResponseHead { status, headers: &headers });
-}
-
-fn simulation<C: Clock + Simulated>(rx_clock: &RxClock<C>) -> &Simulation {
-    rx_clock.clock().simulation().expect("the worker's clock shows virtual time")
 }

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use plimsoll_measure::Moment;
+use plimsoll_measure::{Clock, Moment};
 
 use super::script::ScriptedTarget;
 use crate::deadlines::Deadlines;
@@ -18,9 +18,22 @@ pub(crate) struct Simulation {
     pub(crate) target: ScriptedTarget,
 }
 
-/// What may belong to a simulation.
-pub(crate) trait Simulated {
+/// A clock that may show virtual time.
+pub(crate) trait Simulated: Clock {
+    /// The world whose time it shows.
     fn simulation(&self) -> Option<&Rc<Simulation>>;
+}
+
+/// Sleeps until a moment of virtual time, and returns at once where it has passed. As with the timer of a real worker,
+/// whoever wakes has read the clock.
+pub(crate) async fn sleep_until(clock: &impl Simulated, at: Moment) {
+    let simulation = clock.simulation().expect("the clock shows virtual time");
+    poll_fn(|context| match simulation.is_past_or_wake(at, context) {
+        true => Poll::Ready(()),
+        false => Poll::Pending,
+    })
+    .await;
+    assert!(clock.now() >= at);
 }
 
 impl Simulation {
@@ -32,15 +45,6 @@ impl Simulation {
     /// The virtual time.
     pub(crate) fn now(&self) -> Moment {
         self.now.get()
-    }
-
-    /// Sleeps until a moment, and returns at once where it has passed.
-    pub(crate) async fn sleep_until(&self, at: Moment) {
-        poll_fn(|context| match self.is_past_or_wake(at, context) {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        })
-        .await;
     }
 
     /// Whether a moment has passed. If not, the task is woken then.

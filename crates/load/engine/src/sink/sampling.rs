@@ -69,9 +69,8 @@ mod tests {
 
     #[test]
     fn the_rate_falls_as_the_backlog_grows_and_recovers_with_it() {
-        let one_in: Vec<_> = (0..=MAX_WAITING)
-            .map(|waiting| SamplingRate::for_backlog(waiting).one_in())
-            .collect();
+        let one_in: Vec<_> =
+            (0..=MAX_WAITING).map(|waiting| SamplingRate::for_backlog(waiting).one_in()).collect();
         assert!(one_in.is_sorted());
         assert_eq!((one_in[0], one_in[127], one_in[128], one_in[138]), (1, 1, 2, 4));
         assert_eq!(one_in.last(), Some(&4_096));

@@ -56,8 +56,9 @@ impl SampleSink for Device {
         if self.full.load(Ordering::Relaxed) {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        let row =
-            |sample: &Sample| (sample.conversation.0, sample.turn, batch.sampling_rate.weight(sample));
+        let row = |sample: &Sample| {
+            (sample.conversation.0, sample.turn, batch.sampling_rate.weight(sample))
+        };
         self.rows.lock().unwrap().extend(batch.samples.iter().map(row));
         Ok(())
     }

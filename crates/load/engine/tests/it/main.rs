@@ -12,11 +12,11 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use support::{joined, mock, plan, plan_with, run, run_under, url};
 use plimsoll_engine::{Control, Run};
 use plimsoll_measure::{ErrorClass, Moment, Nanos, Outcome, TokenSource};
 use plimsoll_metrics::Metric;
 use plimsoll_profile::Overrides;
+use support::{joined, mock, plan, plan_with, run, run_under, url};
 
 const CHAT: &str = "content: {mode: sized, approx_input_tokens: 64}\nmax_tokens: 8\ndrain: 5s\n";
 
