@@ -134,7 +134,7 @@ fn clock_step(clock: &impl Clock) -> Option<Nanos> {
 pub(crate) struct Peaks {
     descriptors: Option<u64>,
     /// An upper bound of the ports in use: every open descriptor may be a connection with its own port, and connections in
-    /// TIME_WAIT are counted for the whole host.
+    /// `TIME_WAIT` are counted for the whole host.
     ports: Option<u64>,
 }
 

@@ -62,20 +62,28 @@ impl LazyTimeout {
 
     /// Whether `limit` has passed. If not, the alarm wakes the task when it may have.
     fn is_past(&mut self, clock: &WorkerClock, limit: Moment, context: &mut Context<'_>) -> bool {
-        let sleep = match &mut self.alarm {
-            Alarm::Tokio(sleep) => sleep,
+        match &mut self.alarm {
+            Alarm::Tokio(sleep) => is_past(sleep.as_mut(), clock, limit, context),
             #[cfg(test)]
-            Alarm::Simulated(simulation) => return simulation.is_past_or_wake(limit, context),
-        };
-        while sleep.as_mut().poll(context).is_ready() {
-            let left = limit.since(clock.now()).to_duration();
-            if left.is_zero() {
-                return true;
-            }
-            sleep.as_mut().reset(Instant::now() + left);
+            Alarm::Simulated(simulation) => simulation.is_past_or_wake(limit, context),
         }
-        false
     }
+}
+
+fn is_past(
+    mut sleep: Pin<&mut Sleep>,
+    clock: &WorkerClock,
+    limit: Moment,
+    context: &mut Context<'_>,
+) -> bool {
+    while sleep.as_mut().poll(context).is_ready() {
+        let left = limit.since(clock.now()).to_duration();
+        if left.is_zero() {
+            return true;
+        }
+        sleep.as_mut().reset(Instant::now() + left);
+    }
+    false
 }
 
 #[cfg(test)]

@@ -93,7 +93,13 @@ impl OpenTurn {
         };
         worker.count_scheduled(&sample);
         let events = worker.event_times(&sample);
-        let measurement = TurnMeasurement::new(sample, worker.buffers.gaps.acquire(), events);
+        let measurement = TurnMeasurement {
+            sample,
+            gaps: worker.buffers.gaps.acquire(),
+            events,
+            burst: 0,
+            late: false,
+        };
         Self { worker: Rc::clone(worker), measurement, decoder: None, scan: None, detail: None }
     }
 

@@ -1,5 +1,7 @@
 //! The pacer in virtual time. All times are milliseconds after the run's start.
 
+use std::rc::Rc;
+
 use plimsoll_measure::{ConversationKey, Nanos, Outcome};
 use tokio::task::yield_now;
 
@@ -86,7 +88,7 @@ fn a_late_pacer_sends_all_that_is_due_at_once_and_charges_itself() {
     let worker = &harness.worker;
     harness.run(async {
         harness.worker.timer.sleep_until(at(1_000)).await;
-        let pacer = tokio::task::spawn_local(run_pacer(worker.clone()));
+        let pacer = tokio::task::spawn_local(run_pacer(Rc::clone(worker)));
         // More than a burst; the pacer lets other tasks run in between.
         while harness.simulation.target.seen().len() < 101 {
             yield_now().await;
@@ -109,7 +111,7 @@ fn an_arrival_that_is_released_after_its_stage_is_not_in_time() {
     let harness = Harness::new(&format!("{CHAT}stages: '@100:100ms,@1:10s'\n"), target);
     harness.run(async {
         harness.worker.timer.sleep_until(at(95)).await;
-        let pacer = tokio::task::spawn_local(run_pacer(harness.worker.clone()));
+        let pacer = tokio::task::spawn_local(run_pacer(Rc::clone(&harness.worker)));
         harness.worker.timer.sleep_until(at(99)).await;
         pacer.abort();
     });
@@ -119,7 +121,7 @@ fn an_arrival_that_is_released_after_its_stage_is_not_in_time() {
     let harness = Harness::new(&format!("{CHAT}stages: '@100:100ms,@1:10s'\n"), target);
     harness.run(async {
         harness.worker.timer.sleep_until(at(100)).await;
-        let pacer = tokio::task::spawn_local(run_pacer(harness.worker.clone()));
+        let pacer = tokio::task::spawn_local(run_pacer(Rc::clone(&harness.worker)));
         harness.worker.timer.sleep_until(at(101)).await;
         pacer.abort();
     });

@@ -28,9 +28,9 @@ pub(crate) trait Simulated: Clock {
 /// whoever wakes has read the clock.
 pub(crate) async fn sleep_until(clock: &impl Simulated, at: Moment) {
     let simulation = clock.simulation().expect("the clock shows virtual time");
-    poll_fn(|context| match simulation.is_past_or_wake(at, context) {
-        true => Poll::Ready(()),
-        false => Poll::Pending,
+    poll_fn(|context| {
+        let is_past = simulation.is_past_or_wake(at, context);
+        if is_past { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
     assert!(clock.now() >= at);

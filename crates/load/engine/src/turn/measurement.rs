@@ -12,17 +12,12 @@ pub(super) struct TurnMeasurement {
     /// When each content event arrived, where the turn's row shall have it.
     pub(super) events: Option<Vec<Moment>>,
     /// Content events of the read that is being processed.
-    burst: u32,
+    pub(super) burst: u32,
     /// Whether that read came late.
-    late: bool,
+    pub(super) late: bool,
 }
 
 impl TurnMeasurement {
-    /// Nothing measured yet.
-    pub(super) const fn new(sample: Sample, gaps: Vec<Nanos>, events: Option<Vec<Moment>>) -> Self {
-        Self { sample, gaps, events, burst: 0, late: false }
-    }
-
     /// Counts a read of `bytes` bytes.
     #[inline]
     pub(super) fn received(&mut self, bytes: usize, rx_time: RxTime) {

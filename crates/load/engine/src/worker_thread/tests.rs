@@ -1,5 +1,7 @@
 //! Whole runs of one worker in virtual time. All times are milliseconds after the run's start.
 
+use std::rc::Rc;
+
 use plimsoll_measure::{Nanos, Outcome, StageId};
 
 use crate::control::Control;
@@ -72,7 +74,7 @@ fn an_interrupt_ends_the_run_at_the_next_tick() {
         &format!("{CHAT}stages: '@50:30s,3:30s'\n"),
         ScriptedTarget::always(respond_after(5)),
     );
-    let (worker, of_task) = (harness.worker.clone(), control.clone());
+    let (worker, of_task) = (Rc::clone(&harness.worker), control.clone());
     let end = harness.run(async {
         tokio::task::spawn_local(async move {
             worker.timer.sleep_until(at(720)).await;
