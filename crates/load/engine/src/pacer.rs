@@ -25,7 +25,7 @@ const BURST: u32 = 64;
 pub(crate) async fn run_pacer(worker: Rc<Worker>) {
     let of_tasks = Rc::clone(&worker);
     let tasks =
-        TaskPool::new(async move |(arrival, start)| run_arrival(&of_tasks, arrival, start).await);
+        TaskPool::new(move |(arrival, start)| run_arrival(Rc::clone(&of_tasks), arrival, start));
     let mut burst = 0;
     // Since when the pacer is free: waiting for a permit is the target's lateness, not the pacer's.
     let mut free = worker.origin;
@@ -79,15 +79,15 @@ async fn acquire_permit(worker: &Worker) -> (Option<InFlightPermit>, Waited) {
 }
 
 /// Runs the conversation of an arrival.
-async fn run_arrival(worker: &Rc<Worker>, arrival: Arrival, start: ConversationStart) {
+async fn run_arrival(worker: Rc<Worker>, arrival: Arrival, start: ConversationStart) {
     let conversation = worker
         .run
         .workload
-        .conversation(ConversationKey::arrival(arrival.seq), trace_row(worker, &arrival));
+        .conversation(ConversationKey::arrival(arrival.seq), trace_row(&worker, &arrival));
     let timeouts = &worker.buffers.timeouts;
     let mut timeout = timeouts.acquire_or(|| LazyTimeout::new(&worker.clock));
     let connections = Rc::clone(&worker.connections);
-    run_conversation(worker, conversation, &connections, &mut timeout, start).await;
+    run_conversation(&worker, conversation, &connections, &mut timeout, start).await;
     timeouts.release(timeout);
 }
 

@@ -13,7 +13,8 @@ use tokio::task::spawn_local;
 /// Idle tasks that are kept: a burst must not cost memory until the end of the run.
 const MAX_IDLE: usize = 256;
 
-/// Runs jobs of type `J` with `run`, each in a task of its own, on idle tasks where there are any.
+/// Runs jobs of type `J` concurrently: on idle tasks, and on new ones where none is idle. `R` makes the
+/// future of a job.
 #[derive(Debug)]
 pub(crate) struct TaskPool<J, R> {
     inner: Rc<Inner<J, R>>,
@@ -33,7 +34,7 @@ struct ParkedTask<J> {
     waker: RefCell<Option<Waker>>,
 }
 
-impl<J: 'static, R: AsyncFn(J) + 'static> TaskPool<J, R> {
+impl<J: 'static, F: Future<Output = ()> + 'static, R: Fn(J) -> F + 'static> TaskPool<J, R> {
     /// A pool without tasks yet.
     pub(crate) fn new(run: R) -> Self {
         Self { inner: Rc::new(Inner { run, idle: RefCell::default() }) }
@@ -56,7 +57,10 @@ impl<J: 'static, R: AsyncFn(J) + 'static> TaskPool<J, R> {
 }
 
 /// Runs one job after another, until enough other tasks are idle.
-async fn run_jobs<J, R: AsyncFn(J)>(pool: Rc<Inner<J, R>>, task: Rc<ParkedTask<J>>) {
+async fn run_jobs<J, F: Future<Output = ()>, R: Fn(J) -> F>(
+    pool: Rc<Inner<J, R>>,
+    task: Rc<ParkedTask<J>>,
+) {
     loop {
         let job = task.next_job().await;
         (pool.run)(job).await;
@@ -100,18 +104,17 @@ mod tests {
     use super::*;
     use crate::simulation::executor::run_until_stalled;
 
-    /// Jobs that end at once, and each job's task.
+    /// Each job, and the task that ran it.
     type Log = Rc<RefCell<Vec<(u32, tokio::task::Id)>>>;
-
-    fn logging_pool(log: &Log) -> TaskPool<u32, impl AsyncFn(u32) + use<>> {
-        let log = Rc::clone(log);
-        TaskPool::new(async move |job| log.borrow_mut().push((job, tokio::task::id())))
-    }
 
     #[test]
     fn a_task_that_is_done_takes_the_next_job() {
         let log = Log::default();
-        let pool = logging_pool(&log);
+        let of_jobs = Rc::clone(&log);
+        let pool = TaskPool::new(move |job| {
+            let log = Rc::clone(&of_jobs);
+            async move { log.borrow_mut().push((job, tokio::task::id())) }
+        });
         run_until_stalled(async {
             for job in 0..3 {
                 pool.spawn(job);
@@ -127,24 +130,27 @@ mod tests {
 
     #[test]
     fn jobs_at_the_same_time_get_a_task_each_and_a_bounded_number_of_tasks_is_kept() {
-        let (running, peak) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
-        let seen = (Rc::clone(&running), Rc::clone(&peak));
-        let pool = TaskPool::new(async move |()| {
-            let (running, peak) = &seen;
-            running.set(running.get() + 1);
-            peak.set(peak.get().max(running.get()));
-            for _ in 0..20 {
-                yield_now().await;
+        let counts: Rc<Cell<(usize, usize)>> = Rc::default();
+        let of_jobs = Rc::clone(&counts);
+        let pool = TaskPool::new(move |()| {
+            let counts = Rc::clone(&of_jobs);
+            async move {
+                let (running, peak) = counts.get();
+                counts.set((running + 1, peak.max(running + 1)));
+                for _ in 0..20 {
+                    yield_now().await;
+                }
+                let (running, peak) = counts.get();
+                counts.set((running - 1, peak));
             }
-            running.set(running.get() - 1);
         });
         run_until_stalled(async {
             (0..MAX_IDLE + 44).for_each(|_| pool.spawn(()));
-            while running.get() > 0 || peak.get() == 0 {
+            while counts.get().0 > 0 || counts.get().1 == 0 {
                 yield_now().await;
             }
         });
-        assert_eq!(peak.get(), MAX_IDLE + 44);
+        assert_eq!(counts.get().1, MAX_IDLE + 44);
         assert_eq!(pool.inner.idle.borrow().len(), MAX_IDLE);
     }
 }
