@@ -6,8 +6,8 @@ use nix::unistd::Pid;
 /// The calling thread, for the scheduler's calls.
 const THIS_THREAD: Pid = Pid::from_raw(0);
 
-/// CPUs for `workers` threads, one each, out of those that this process may use; `None` where that is
-/// useless or impossible: a single CPU, or fewer CPUs than workers.
+/// CPUs for `workers` threads, one each, out of those that this process may use; `None` where that
+/// is useless or impossible: a single CPU, or fewer CPUs than workers.
 pub(crate) fn choose_cpus(workers: u16) -> Option<Vec<usize>> {
     let set = sched_getaffinity(THIS_THREAD).ok()?;
     let allowed = (0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false));

@@ -11,7 +11,8 @@ use crate::request_timeout::LazyTimeout;
 
 /// Idle buffers of one kind that are kept.
 const MAX_IDLE: usize = 64;
-/// Largest request body that is kept: otherwise one huge prompt would hold its memory until the end of the run.
+/// Largest request body that is kept: otherwise one huge prompt would hold its memory until the end
+/// of the run.
 const MAX_KEPT_BYTES: usize = 256 * 1024;
 
 /// The idle buffers of one worker, by kind.
@@ -32,7 +33,8 @@ impl BufferPool {
     }
 }
 
-/// Idle buffers of one kind, the one used last on top: its memory is most likely still in the cache.
+/// Idle buffers of one kind, the one used last on top: its memory is most likely still in the
+/// cache.
 #[derive(Debug)]
 pub(crate) struct FreeList<T>(RefCell<Vec<T>>);
 

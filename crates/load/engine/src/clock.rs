@@ -10,15 +10,16 @@ use crate::simulation::world::{Simulated, Simulation};
 
 /// The run's clock and its latest reading.
 ///
-/// Reading the clock costs some twenty nanoseconds. Code that needs the time only to within the current poll of a task,
-/// and measures nothing by it, takes the latest reading.
+/// Reading the clock costs some twenty nanoseconds. Code that needs the time only to within the
+/// current poll of a task, and measures nothing by it, takes the latest reading.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkerClock {
     source: TimeSource,
     latest: Rc<Cell<Moment>>,
 }
 
-/// Where the time comes from. Outside of unit tests there is one variant, so that matching it costs nothing.
+/// Where the time comes from. Outside of unit tests there is one variant, so that matching it costs
+/// nothing.
 #[derive(Clone, Debug)]
 enum TimeSource {
     Monotonic(MonotonicClock),

@@ -4,7 +4,8 @@ use plimsoll_measure::TargetId;
 
 use crate::transport::Pool;
 
-/// One pool of connections per target: those of one virtual user, or those that a worker's conversations share.
+/// One pool of connections per target: those of one virtual user, or those that a worker's
+/// conversations share.
 #[derive(Debug)]
 pub(crate) struct ConnectionSet(Vec<Pool>);
 

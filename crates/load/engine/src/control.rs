@@ -1,4 +1,4 @@
-//! Stopping a run from outside.
+//! A handle that ends a run from outside.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -43,7 +43,8 @@ pub(crate) struct ConversationEnd {
     pub(crate) sent: bool,
 }
 
-/// Runs a conversation until its last turn, the first turn that does not complete, or the end of the time it has.
+/// Runs a conversation until its last turn, the first turn that does not complete, or the end of
+/// the time it has.
 pub(crate) async fn run_conversation(
     worker: &Rc<Worker>,
     mut conversation: Conversation,

@@ -22,7 +22,7 @@ pub enum EngineError {
     Protocol {
         /// The scenario.
         scenario: String,
-        /// Why.
+        /// The cause.
         cause: ProtocolError,
     },
     /// A request head cannot be rendered.
@@ -30,7 +30,7 @@ pub enum EngineError {
     Head {
         /// The scenario.
         scenario: String,
-        /// Why.
+        /// The cause.
         cause: RequestHeadError,
     },
     /// TLS cannot be set up.

@@ -2,8 +2,9 @@
 
 use plimsoll_measure::{Moment, StageId};
 
-/// Turns in flight, from their schedule to their record, and the integral over time by stage, for Little's law. It is
-/// taken from the clock when a turn begins and ends, independent of the times in the samples.
+/// Turns in flight, from their schedule to their record, and the integral over time by stage, for
+/// Little's law. It is taken from the clock when a turn begins and ends, independent of the times
+/// in the samples.
 #[derive(Debug)]
 pub(crate) struct InFlightIntegral {
     now: u64,
@@ -112,7 +113,8 @@ mod tests {
         in_flight.dec(at(250));
         let areas: Vec<_> =
             in_flight.stages().iter().map(|stage| (stage.area / 1_000_000, stage.peak)).collect();
-        // 50 ms x 1 + 40 ms x 2, then 50 ms x 2 + 50 ms x 1; time after the last stage counts nowhere.
+        // 50 ms x 1 + 40 ms x 2, then 50 ms x 2 + 50 ms x 1; time after the last stage counts
+        // nowhere.
         assert_eq!(areas, [(130, 2), (150, 2)]);
         assert_eq!(in_flight.now(), 0);
     }

@@ -1,4 +1,5 @@
-//! Carries out a run: workers, virtual users, open and closed models, instrument health, sample sink.
+//! Carries out a run: workers, virtual users, open and closed models, instrument health, sample
+//! sink.
 //!
 //! ```text
 //! Run::prepare(plan) --probe--> Run::start --> one thread per worker --> RunResult
@@ -11,9 +12,9 @@
 //!   └─ ticker         sends snapshots and samples away, checks for an interrupt
 //! ```
 //!
-//! Workers share nothing while they run (law 4). A scheduled turn exists as a `turn::OpenTurn` until it is recorded;
-//! whatever ends its task, dropping it records it. So every planned request is accounted for (law 8), and no code path
-//! has to remember it.
+//! Workers share nothing while they run (law 4). A scheduled turn exists as a `turn::OpenTurn`
+//! until it is recorded; whatever ends its task, dropping it records it. So every planned request
+//! is accounted for (law 8), and no code path has to remember it.
 //!
 //! Unit tests run the same tasks in virtual time against a scripted target, see `simulation`.
 

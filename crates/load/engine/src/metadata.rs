@@ -9,7 +9,7 @@ use plimsoll_workload::ScenarioSpec;
 
 use crate::prepared::PreparedRun;
 
-/// The metadata of a run that has not begun, its epoch being `origin`.
+/// The metadata of a run that has not begun. Its stages start at offsets from the start of the run.
 pub(crate) fn planned(run: &PreparedRun, clock: &MonotonicClock) -> RunMetadata {
     let plan = &run.plan;
     let shard = format!("{}/{}", plan.shard.index(), plan.shard.count());
@@ -40,7 +40,7 @@ pub(crate) fn planned(run: &PreparedRun, clock: &MonotonicClock) -> RunMetadata 
     }
 }
 
-/// What each scenario expects; nothing where none does.
+/// The policy decision that each scenario expects; empty where none expects any.
 fn expectations(scenarios: &[ScenarioSpec]) -> Vec<Expectation> {
     let of = |scenario: &ScenarioSpec| Expectation {
         policy_decision: scenario.expect.map(Into::into),

@@ -51,7 +51,8 @@ impl<'r> RunMonitor<'r> {
         }
     }
 
-    /// Merges what the workers send, and calls `observe` whenever each has reported once, until all are done.
+    /// Merges what the workers send, and calls `observe` whenever each has reported once, until all
+    /// are done.
     pub(crate) fn follow<T>(
         &mut self,
         intervals: &Receiver<Interval>,

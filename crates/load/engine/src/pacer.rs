@@ -13,15 +13,15 @@ use crate::task_pool::TaskPool;
 use crate::turn::OpenTurn;
 use crate::worker::Worker;
 
-/// Arrivals that are dispatched before the worker looks at its sockets again, so that a burst of late arrivals does not
-/// delay the reading of responses.
+/// Arrivals that are dispatched before the worker looks at its sockets again, so that a burst of
+/// late arrivals does not delay the reading of responses.
 const BURST: u32 = 64;
 
 /// Dispatches this worker's part of the arrivals, each at its time.
 ///
-/// The schedule is never bent: an arrival that finds no free permit (`overflow: queue`) holds up the ones behind it,
-/// and all of them are charged from their intended start. What is left when the run ends stays in the schedule, where
-/// [`account_for_rest`] finds it.
+/// The schedule is never bent: an arrival that finds no free permit (`overflow: queue`) holds up
+/// the ones behind it, and all of them are charged from their intended start. What is left when the
+/// run ends stays in the schedule, where [`account_for_rest`] finds it.
 pub(crate) async fn run_pacer(worker: Rc<Worker>) {
     let of_tasks = Rc::clone(&worker);
     let tasks =

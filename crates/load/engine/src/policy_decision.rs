@@ -29,7 +29,8 @@ struct ResponseMatcher {
 pub(crate) struct DecisionScan {
     /// By matcher.
     states: Vec<MatchState>,
-    /// The end of the body so far, in which a text may have begun; while a piece is scanned, its beginning as well.
+    /// The end of the body so far, in which a text may have begun; while a piece is scanned, its
+    /// beginning as well.
     tail: Vec<u8>,
 }
 

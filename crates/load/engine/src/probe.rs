@@ -20,7 +20,7 @@ use crate::timer::Timer;
 use crate::turn::OpenTurn;
 use crate::worker::Worker;
 
-/// Output tokens that a probe asks for at most.
+/// The most output tokens that a probe asks for.
 const OUTPUT_CAP: u32 = 16;
 
 /// A problem that a probe request found.
@@ -66,7 +66,7 @@ pub(crate) fn probe(
         let mut report = ProbeReport::default();
         for (scenario, target) in routes(run) {
             let Some(key) = key_of(run, scenario) else { continue };
-            let turn = try_route(&worker, key, target).await;
+            let turn = probe_route(&worker, key, target).await;
             report.requests += 1;
             let found = diagnose(run.route(scenario, target).encoder.dialect(), &turn);
             report.findings.extend(found.map(|(fatal, message)| ProbeFinding {
@@ -101,15 +101,15 @@ fn routes(run: &PreparedRun) -> Vec<(ScenarioId, TargetId)> {
     routes
 }
 
-/// A key that the mix gives to `scenario`, and that no arrival has, so that no request of the load repeats the probe's
-/// prompt. `None` for a scenario so rare that the search would take long.
+/// A key that the mix gives to `scenario`, and that no arrival has, so that no request of the load
+/// repeats the probe's prompt. `None` for a scenario so rare that the search would take long.
 fn key_of(run: &PreparedRun, scenario: ScenarioId) -> Option<ConversationKey> {
     (0..100_000)
         .map(|n| ConversationKey::arrival(u64::MAX - n))
         .find(|&key| run.workload.scenario(key) == scenario)
 }
 
-async fn try_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId) -> OpenTurn {
+async fn probe_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId) -> OpenTurn {
     let row = worker.run.plan.trace.is_some().then_some(0);
     let mut conversation = worker.run.workload.conversation(key, row);
     let mut turn = OpenTurn::schedule_on(worker, &conversation, target, worker.clock.now());

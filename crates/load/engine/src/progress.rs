@@ -12,11 +12,11 @@ pub struct Progress<'a> {
     pub duration: Nanos,
     /// The current stage; the last one while responses are still awaited.
     pub stage: StageId,
-    /// What was counted in the last interval, over all stages, scenarios and targets.
+    /// Counts of the last interval, over all stages, scenarios and targets.
     pub interval: &'a GroupStats,
     /// Length of that interval.
     pub interval_length: Nanos,
-    /// What was counted since the start.
+    /// Counts since the start.
     pub total: &'a GroupStats,
     /// Requests in flight.
     pub in_flight: u64,

@@ -15,8 +15,9 @@ use crate::simulation::world::{Simulated as _, Simulation};
 
 /// A timeout for one request after another, re-armed lazily.
 ///
-/// The timer is moved only when it fires: a limit that is hardly ever reached costs one poll of the timer per wake-up,
-/// and one move per limit's length. It fires with tokio's precision of a millisecond, never early.
+/// The timer is moved only when it fires: a limit that is hardly ever reached costs one poll of the
+/// timer per wake-up, and one move per limit's length. It fires with tokio's precision of a
+/// millisecond, never early.
 #[derive(Debug)]
 pub(crate) struct LazyTimeout {
     alarm: Alarm,
@@ -43,8 +44,8 @@ impl LazyTimeout {
 
     /// Runs `work` until it is done or `limit` has passed, which gives `None`.
     ///
-    /// The limit of a call must not be earlier than that of the call before: the alarm may then fire too late. With the
-    /// one time limit of a plan this holds.
+    /// The limit of a call must not be earlier than that of the call before: the alarm may then
+    /// fire too late. With the one time limit of a plan this holds.
     pub(crate) async fn run<F: Future>(
         &mut self,
         clock: &WorkerClock,

@@ -40,7 +40,8 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// Merges the workers' results into `snapshot`, which holds what they counted up to the last interval.
+    /// Merges the workers' results into `snapshot`, which holds what they counted up to the last
+    /// interval.
     pub(crate) fn from_workers(
         mut metadata: RunMetadata,
         instrument: Instrument,
@@ -86,7 +87,8 @@ impl RunResult {
     }
 }
 
-/// Fills in how the stages were played. Their starts become offsets from the clock's epoch, as the times of samples are.
+/// Fills in how the stages were played. Their starts become offsets from the clock's epoch, as the
+/// times of samples are.
 fn finish_stages(metadata: &mut RunMetadata, origin: Moment, workers: &[WorkerOutput]) {
     let end = workers.iter().map(|worker| worker.end).max().unwrap_or(origin);
     let end = end.since(origin).as_secs_f64();

@@ -135,7 +135,8 @@ fn fixed_head(http: &HttpSpec) -> Option<HttpContent> {
     })
 }
 
-/// Headers of every request: the dialect's; the profile's and then the scenario's replace those or join them.
+/// Headers of every request: the dialect's; the profile's and then the scenario's replace those or
+/// join them.
 fn headers(encoder: &Encoder, scenario: &ScenarioSpec, target: &Target) -> Vec<(String, String)> {
     let key = target.key.as_ref().map(plimsoll_profile::Secret::reveal);
     let mut headers = encoder.static_headers(scenario.stream, key);

@@ -63,8 +63,8 @@ impl Run {
         self.prepared.schedule.fingerprint()
     }
 
-    /// Sends one request per target and dialect, and reports what would make the load pointless. These requests are
-    /// counted nowhere.
+    /// Sends one request per target and dialect, and reports what would make the load pointless.
+    /// These requests are counted nowhere.
     ///
     /// # Errors
     /// Where the generator itself fails.

@@ -1,7 +1,8 @@
 //! Writes samples to a file on a thread of its own, which never delays the load.
 //!
-//! Where the writer cannot keep up, a part of the conversations is written by a stated rule ([`SamplingRate`]), long
-//! before the channel is full. Every sample is accounted for: written, left out by the rule, or lost.
+//! Where the writer cannot keep up, a part of the conversations is written by a stated rule
+//! ([`SamplingRate`]), long before the channel is full. Every sample is accounted for: written,
+//! left out by the rule, or lost.
 
 mod batch;
 mod channel;
@@ -28,7 +29,8 @@ pub trait SampleSink: Send {
     /// Writes samples, so that a reader sees them when the call returns.
     ///
     /// # Errors
-    /// Any error of the device. After an error nothing more is written, and what is lost is counted.
+    /// Any error of the device. After an error nothing more is written, and what is lost is
+    /// counted.
     fn write(&mut self, batch: &SampleBatch) -> io::Result<()>;
 }
 
@@ -50,7 +52,8 @@ pub struct SinkReport {
     pub written: u64,
     /// Samples left out by the rule of [`SamplingRate`], because the writer did not keep up.
     pub left_out: u64,
-    /// The lowest sampling rate that applied to any of these: one conversation in N. 1 where none was left out.
+    /// The lowest sampling rate that applied to any of these: one conversation in N. 1 where none
+    /// was left out.
     pub least_share_one_in: u32,
     /// Samples lost without a rule, because the writer stalled or had failed.
     pub overflowed: u64,

@@ -1,4 +1,5 @@
-//! The periodic task of a worker: checks whether the run is interrupted, and sends away what was counted.
+//! The periodic task of a worker: checks whether the run is interrupted, and sends away what was
+//! counted.
 
 use std::rc::Rc;
 use std::sync::mpsc::Sender;

@@ -1,7 +1,8 @@
 //! Sleeping with nanosecond precision.
 //!
-//! The precision of tokio's own timer is a millisecond, which would bunch arrivals. One `timerfd` per worker is armed for
-//! the earliest of all deadlines; the kernel's high-resolution timers wake it. Unit tests sleep in virtual time.
+//! The precision of tokio's own timer is a millisecond, which would bunch arrivals. One `timerfd`
+//! per worker is armed for the earliest of all deadlines; the kernel's high-resolution timers wake
+//! it. Unit tests sleep in virtual time.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -21,7 +22,8 @@ use crate::deadlines::Deadlines;
 #[cfg(test)]
 use crate::simulation::world::sleep_until;
 
-/// The timer of one worker. Outside of unit tests there is one variant, so that matching it costs nothing.
+/// The timer of one worker. Outside of unit tests there is one variant, so that matching it costs
+/// nothing.
 #[derive(Debug)]
 pub(crate) enum Timer {
     Kernel(KernelTimer),
@@ -133,7 +135,8 @@ impl KernelTimer {
 
     async fn drive(&self) -> io::Result<()> {
         loop {
-            // The descriptor is never read: setting it clears it, and edge-triggered events report each expiry once.
+            // The descriptor is never read: setting it clears it, and edge-triggered events report
+            // each expiry once.
             self.fd.readable().await?.clear_ready();
             self.armed.set(None);
             self.spin_to_next();
@@ -211,8 +214,9 @@ mod tests {
         });
     }
 
-    /// A timer with a precision of a millisecond wakes at its ticks. After one tick, a deadline 150 us ahead is then met
-    /// at the next tick: 850 us late, each time. A busy machine makes wake-ups late too, but not nine in ten of them.
+    /// A timer with a precision of a millisecond wakes at its ticks. After one tick, a deadline 150
+    /// us ahead is then met at the next tick: 850 us late, each time. A busy machine makes wake-ups
+    /// late too, but not nine in ten of them.
     #[test]
     fn deadlines_far_below_a_millisecond_are_kept_apart() {
         with_timer(|timer, clock| async move {

@@ -1,4 +1,5 @@
-//! The connection pool that turns use: the transport's, or in unit tests one to a scripted target in virtual time.
+//! The connection pool that turns use: the transport's, or in unit tests one to a scripted target
+//! in virtual time.
 
 #[cfg(not(test))]
 pub(crate) use plimsoll_transport::Pool;

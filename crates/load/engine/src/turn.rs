@@ -25,8 +25,8 @@ use measurement::TurnMeasurement;
 
 /// A turn that has been scheduled and not yet recorded.
 ///
-/// Dropping it records it: as in flight if it was dispatched, as never sent if not. So a turn cannot get lost,
-/// whatever ends its task.
+/// Dropping it records it: as in flight if it was dispatched, as never sent if not. So a turn
+/// cannot get lost, whatever ends its task.
 pub(crate) struct OpenTurn {
     worker: Rc<Worker>,
     measurement: TurnMeasurement,
@@ -60,7 +60,7 @@ impl OpenTurn {
         Self::schedule_on(worker, conversation, worker.target_of(conversation.key()), intended)
     }
 
-    /// The same on a target of the caller's choice.
+    /// The same for a target of the caller's choice.
     pub(crate) fn schedule_on(
         worker: &Rc<Worker>,
         conversation: &Conversation,
@@ -103,7 +103,7 @@ impl OpenTurn {
         Self { worker: Rc::clone(worker), measurement, decoder: None, scan: None, detail: None }
     }
 
-    /// What has been measured up to now.
+    /// The sample as measured up to now.
     pub(crate) const fn sample(&self) -> &Sample {
         &self.measurement.sample
     }
@@ -244,8 +244,8 @@ impl ResponseHandler for OpenTurn {
         let Sample { scenario, target, .. } = measurement.sample;
         worker.stats().note_server(target, head);
         let (route, buffers) = (worker.run.route(scenario, target), &worker.buffers);
-        // Not before now: while a request waits for its response, others use the decoder, whose memory stays in the
-        // cache.
+        // Not before now: while a request waits for its response, others use the decoder, whose
+        // memory stays in the cache.
         let decoders = &buffers.decoders[worker.run.route_index(scenario, target)];
         let decoder = decoder.insert(decoders.acquire_or(|| Box::new(route.decoder())));
         decoder.head(head.status, head.header("content-type"));

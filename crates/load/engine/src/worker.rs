@@ -1,4 +1,5 @@
-//! The state of one worker: a thread with a clock, connections, buffers and counters that nobody else has.
+//! The state of one worker: a thread with a clock, connections, buffers and counters that nobody
+//! else has.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::iter::Peekable;
@@ -179,7 +180,8 @@ impl Worker {
         self.rows.borrow_mut().send();
     }
 
-    /// Hands the rows so far to the writer, and from now on waits where it is slow: there is no load to delay any more.
+    /// Hands the rows so far to the writer, and from now on waits where it is slow: there is no
+    /// load to delay any more.
     pub(crate) fn flush_rows(&self) {
         self.rows.borrow_mut().flush();
     }

@@ -11,7 +11,8 @@ use crate::in_flight::{InFlightIntegral, StageInFlight};
 /// Why requests did not complete: how often, and the message of the first of them.
 pub(crate) type Causes = BTreeMap<String, (u64, String)>;
 
-/// How many arrivals of the open model were planned, and how many of them were released within their stage.
+/// How many arrivals of the open model were planned, and how many of them were released within
+/// their stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ArrivalCounts {
     pub(crate) planned: u64,

@@ -119,7 +119,8 @@ fn new_worker(
     Worker::new(Arc::clone(&context.run), stripe, timer, origin, rows).map(Rc::new)
 }
 
-/// Starts every task of the worker, and waits until the run is over. Gives the moment at which it was.
+/// Starts every task of the worker, and waits until the run is over. Gives the moment at which it
+/// was.
 pub(crate) async fn run_load(
     worker: &Rc<Worker>,
     stripe: Stripe,
@@ -159,8 +160,8 @@ async fn wait_for_end(worker: &Worker, control: &Control) {
     }
 }
 
-/// Accounts for what was never sent, and collects what the worker counted. All of its tasks are gone; the load was over
-/// at `load_end`.
+/// Accounts for what was never sent, and collects what the worker counted. All of its tasks are
+/// gone; the load was over at `load_end`.
 pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
     account_for_rest(worker, worker.end.get());
     worker.flush_rows();

@@ -94,7 +94,8 @@ impl WorkerThreads {
     }
 }
 
-/// Turns spinning off where workers share a CPU: while one spins for its deadline, another would miss its own.
+/// Turns spinning off where workers share a CPU: while one spins for its deadline, another would
+/// miss its own.
 pub(crate) fn without_contention(mut plan: Plan) -> Plan {
     if worker_count(&plan) > cores() {
         plan.instrument.spin = Nanos::ZERO;

@@ -127,7 +127,8 @@ fn a_user_who_thinks_holds_no_permit() {
     // Arrivals at 0 and 50; their turns alternate.
     let sent: Vec<_> = run.seen.iter().map(|request| request.at).collect();
     assert_eq!(sent[..2], [0, 50].map(at));
-    // The second turn of the first is intended at 120, after the stage's end at 100: it is not started.
+    // The second turn of the first is intended at 120, after the stage's end at 100: it is not
+    // started.
     assert_eq!(run.samples.len(), 2);
 
     let profile = format!("{THREE_TURNS}stages: '@20:100ms,1:1s'\nmax_in_flight: 1\n");
@@ -137,8 +138,8 @@ fn a_user_who_thinks_holds_no_permit() {
         [0, 1].map(ConversationKey::arrival).contains(&sample.conversation)
     };
     let open: Vec<_> = run.samples.iter().filter(open).copied().collect();
-    // The arrival of 50 waits for the permit until 80. The second turns are intended at 180 and 260, the third at 360
-    // and 440; each has the permit when it wants it.
+    // The arrival of 50 waits for the permit until 80. The second turns are intended at 180 and
+    // 260, the third at 360 and 440; each has the permit when it wants it.
     let expected = [
         (0, 0, 80),
         (50, 80, 160),

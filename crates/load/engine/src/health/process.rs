@@ -12,7 +12,7 @@ use plimsoll_metrics::{ProcessUse, Snapshot, StageInfo};
 pub struct WatchedProcess {
     /// Name in reports.
     pub name: String,
-    /// Its number.
+    /// Its process id.
     pub pid: u32,
 }
 
@@ -25,7 +25,8 @@ pub struct ProcessStat {
     pub rss_bytes: u64,
     /// Threads.
     pub threads: u64,
-    /// When it was started, in clock ticks since boot: tells it from a later one with the same number.
+    /// When it was started, in clock ticks since boot: tells it from a later process with the same
+    /// id.
     started: u64,
 }
 
@@ -37,7 +38,8 @@ impl ProcessStat {
         Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, ticks, page)
     }
 
-    /// `proc_pid_stat(5)`. The name of the program, which is in brackets, may hold blanks and brackets.
+    /// `proc_pid_stat(5)`. The name of the program, which is in brackets, may contain blanks and
+    /// brackets.
     fn parse(stat: &str, ticks_per_s: u64, page: u64) -> Option<Self> {
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         // The first after the name is field 3 of the manual.
@@ -52,7 +54,8 @@ impl ProcessStat {
     }
 }
 
-/// The watched processes of a run, read at the run's start, at the end of every stage and at the run's end.
+/// The watched processes of a run, read at the start of the run, and at the end of each stage and
+/// of the run.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
     watched: Vec<WatchedProcess>,
@@ -63,7 +66,8 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
-    /// The processes and this one, where there are any to watch; `due` are the moments of the readings, in order.
+    /// These processes and this one; no process at all where there is none to watch. `due` are the
+    /// moments of the readings, in order.
     pub(crate) fn new(
         watched: &[WatchedProcess],
         due: impl DoubleEndedIterator<Item = Moment>,
@@ -100,35 +104,36 @@ impl Processes {
         }
         self.read(now);
         let mut used = Vec::new();
-        for place in 0..self.watched.len() {
+        for process in 0..self.watched.len() {
             let last = self.readings.len() - 1;
             let requests = counted.total(|_| true).counters().dispatched_in_stage;
-            used.extend(self.between(place, 0..=last, None, requests));
+            used.extend(self.between(process, 0..=last, None, requests));
             for (index, stage) in stages.iter().enumerate().filter(|_| stages.len() > 1) {
-                let cell = counted.total(|key| key.stage.index() == index);
-                let requests = cell.counters().dispatched_in_stage;
+                let group = counted.total(|key| key.stage.index() == index);
+                let requests = group.counters().dispatched_in_stage;
                 let name = Some(stage.name.clone());
-                used.extend(self.between(place, index..=index + 1, name, requests));
+                used.extend(self.between(process, index..=index + 1, name, requests));
             }
         }
         used
     }
 
-    /// What one used between two readings. If it ended meanwhile, what it had used by the last that found it.
+    /// What one used between two readings. If it ended meanwhile, up to the last reading that found
+    /// it.
     fn between(
         &self,
-        place: usize,
-        span: RangeInclusive<usize>,
+        process: usize,
+        readings: RangeInclusive<usize>,
         stage: Option<String>,
         requests: u64,
     ) -> Option<ProcessUse> {
-        let WatchedProcess { name, pid } = self.watched.get(place)?.clone();
-        let between = self.readings.get(span)?;
+        let WatchedProcess { name, pid } = self.watched.get(process)?.clone();
+        let between = self.readings.get(readings)?;
         let from = between.first()?;
-        let before = from.1[place];
+        let before = from.1[process];
         let same = |reading: &ProcessStat| before.is_none_or(|b| b.started == reading.started);
         let found =
-            between.iter().rev().find_map(|(at, all)| Some((*at, all[place].filter(same)?)));
+            between.iter().rev().find_map(|(at, all)| Some((*at, all[process].filter(same)?)));
         let (at, after) = found?;
         let before = before?;
         let wall_s = at.since(from.0).as_secs_f64();
@@ -156,7 +161,7 @@ mod tests {
         18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0";
 
     #[test]
-    fn the_kernels_file_is_read_as_its_manual_says() {
+    fn the_kernels_file_is_parsed_as_its_manual_page_says() {
         let reading = ProcessStat::parse(STAT, 100, 4_096).unwrap();
         assert_eq!(reading.cpu, Nanos::from_secs(3));
         assert_eq!((reading.threads, reading.rss_bytes), (9, 512 * 4_096));
@@ -164,7 +169,8 @@ mod tests {
         assert_eq!(ProcessStat::of(u32::MAX), None);
     }
 
-    /// A busy thread for a while: the kernel counts what the thread's own clock says, to a few ticks.
+    /// A thread that was busy for a while: the kernel's count agrees with the thread's own clock,
+    /// to a few ticks.
     #[test]
     fn threads_that_have_ended_count() {
         let pid = std::process::id();

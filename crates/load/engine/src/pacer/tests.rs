@@ -72,7 +72,8 @@ fn arrivals_beyond_the_limit_are_dropped_where_the_plan_says_so() {
     let target = ScriptedTarget::always(respond_after(25));
     let profile = format!("{CHAT}stages: '@100:100ms'\nmax_in_flight: 1\noverflow: drop\n");
     let run = simulate(&profile, target);
-    // The request of 0 occupies the permit until 25: 10 and 20 are dropped. So it goes on from 30, 60 and 90.
+    // The request of 0 occupies the permit until 25: 10 and 20 are dropped. So it goes on from 30,
+    // 60 and 90.
     let sent: Vec<_> = run.seen.iter().map(|request| request.at).collect();
     assert_eq!(sent, [0, 30, 60, 90].map(at));
     let never: Vec<_> =

@@ -35,7 +35,8 @@ pub(crate) fn millis(time: Nanos) -> u64 {
     time.as_u64() / 1_000_000
 }
 
-/// When these turns were to start, when they were sent and when they ended, in milliseconds after the run's start.
+/// When these turns were to start, when they were sent and when they ended, in milliseconds after
+/// the run's start.
 pub(crate) fn times(samples: &[Sample]) -> Vec<(u64, Option<u64>, Option<u64>)> {
     let offset = |moment: Moment| millis(moment.since(Moment::EPOCH));
     let times = |sample: &Sample| {

@@ -24,8 +24,8 @@ pub(crate) trait Simulated: Clock {
     fn simulation(&self) -> Option<&Rc<Simulation>>;
 }
 
-/// Sleeps until a moment of virtual time, and returns at once where it has passed. As with the timer of a real worker,
-/// whoever wakes has read the clock.
+/// Sleeps until a moment of virtual time, and returns at once where it has passed. As with the
+/// timer of a real worker, whoever wakes has read the clock.
 pub(crate) async fn sleep_until(clock: &impl Simulated, at: Moment) {
     let simulation = clock.simulation().expect("the clock shows virtual time");
     poll_fn(|context| {

@@ -50,8 +50,8 @@ impl RowBatcher {
         }
     }
 
-    /// Sends what is collected, and sets the sampling rate by how many batches wait. Samples that find the channel full
-    /// are counted as lost.
+    /// Sends what is collected, and sets the sampling rate by how many batches wait. Samples that
+    /// find the channel full are counted as lost.
     pub(crate) fn send(&mut self) {
         if self.block_when_full {
             return self.flush();
@@ -62,8 +62,8 @@ impl RowBatcher {
         });
     }
 
-    /// Sends what is collected, and waits where the channel is full, from now on: for the end of a run, when there is
-    /// no load to delay, and requests that were never sent come by the million.
+    /// Sends what is collected, and waits where the channel is full, from now on: for the end of a
+    /// run, when there is no load to delay, and requests that were never sent come by the million.
     pub(crate) fn flush(&mut self) {
         self.block_when_full = true;
         self.send_with(|sender, batch| sender.send(batch).err().map(|lost| lost.0));

@@ -11,15 +11,16 @@ const FULL_RATE_BACKLOG: usize = MAX_WAITING / 2;
 const STEP: usize = (MAX_WAITING - FULL_RATE_BACKLOG) / MAX_HALVINGS as usize;
 /// Halvings at most: one conversation in 4,096.
 const MAX_HALVINGS: u32 = 12;
-/// Halvings that do not apply to turns with an unexpected end: these are few, or their number is the finding.
+/// Halvings that do not apply to turns with an unexpected end: these are few, or their number is
+/// the finding.
 const UNEXPECTED_EXEMPT: u32 = 6;
 
 /// The part of the turns that is written, by a rule that does not depend on what was measured.
 ///
-/// A turn is kept if its conversation's id, read as a fraction of the range of ids, is below the rate. So conversations
-/// are kept whole, those of a low rate are among those of every higher one, and an id alone tells whether it is kept.
-/// Rates are 1, 1/2, 1/4 and so on down to 1/4096. A turn with an unexpected end ([`Sample::is_unexpected`]) is kept with
-/// 64 times the rate of the others.
+/// A turn is kept if its conversation's id, read as a fraction of the range of ids, is below the
+/// rate. So conversations are kept whole, those of a low rate are among those of every higher one,
+/// and an id alone tells whether it is kept. Rates are 1, 1/2, 1/4 and so on down to 1/4096. A turn
+/// with an unexpected end ([`Sample::is_unexpected`]) is kept with 64 times the rate of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SamplingRate {
     /// How often the rate was halved.
@@ -30,8 +31,8 @@ impl SamplingRate {
     /// Everything is written.
     pub const FULL: Self = Self { halvings: 0 };
 
-    /// The rate while so many batches wait for the writer. It falls so fast that the channel does not fill up as long as
-    /// the writer writes at all.
+    /// The rate while so many batches wait for the writer. It falls so fast that the channel does
+    /// not fill up as long as the writer writes at all.
     pub(super) fn for_backlog(waiting: usize) -> Self {
         let steps = waiting.checked_sub(FULL_RATE_BACKLOG).map_or(0, |beyond| beyond / STEP + 1);
         Self { halvings: u32::try_from(steps).unwrap_or(MAX_HALVINGS).min(MAX_HALVINGS) }
@@ -42,8 +43,9 @@ impl SamplingRate {
         1 << self.halvings
     }
 
-    /// How many turns a written turn stands for: the inverse of the probability that one like it is kept. Sums with
-    /// these weights are unbiased estimates over all turns (Horvitz and Thompson, 1952).
+    /// How many turns a written turn stands for: the inverse of the probability that one like it is
+    /// kept. Sums with these weights are unbiased estimates over all turns (Horvitz and Thompson,
+    /// 1952).
     pub fn weight(self, sample: &Sample) -> u32 {
         1 << self.halvings_for(sample)
     }

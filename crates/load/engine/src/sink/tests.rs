@@ -91,7 +91,7 @@ fn a_writer_that_keeps_up_writes_everything_once_and_in_order() {
     for seq in 0..10_000 {
         rows.offer(&sample(seq, 0, Outcome::Completed), None);
         if seq % 1_000 == 0 {
-            // A beat of the worker, and time for the writer.
+            // A tick of the worker, and time for the writer.
             rows.send();
             while rows.channel.as_ref().unwrap().counters.waiting.load(Ordering::Relaxed) > 0 {
                 std::thread::yield_now();
@@ -105,8 +105,8 @@ fn a_writer_that_keeps_up_writes_everything_once_and_in_order() {
     assert_eq!(device.written(), expected);
 }
 
-/// Three million turns, two in each conversation, against a writer that stands still: without the rule all but
-/// 65,536 would be lost.
+/// Three million turns, two in each conversation, against a writer that stalls: without the rule
+/// all but 65,536 would be lost.
 fn flood(outcome: impl Fn(u64) -> Outcome) -> (SinkReport, Vec<Row>) {
     let gate = Arc::new(Mutex::new(()));
     let device = Device { gate: Some(Arc::clone(&gate)), ..Device::default() };
@@ -123,7 +123,7 @@ fn flood(outcome: impl Fn(u64) -> Outcome) -> (SinkReport, Vec<Row>) {
 }
 
 #[test]
-fn a_writer_that_stands_still_leaves_out_by_the_rule_and_loses_nothing() {
+fn with_a_stalled_writer_rows_are_left_out_by_the_rule_and_none_is_lost() {
     let (report, rows) = flood(|seq| match seq % 1_000 {
         0 => Outcome::Failed(ErrorClass::Reset),
         _ => Outcome::Completed,
@@ -137,9 +137,9 @@ fn a_writer_that_stands_still_leaves_out_by_the_rule_and_loses_nothing() {
     let sum = |rows: &[Row]| rows.iter().map(|row| f64::from(row.2)).sum::<f64>();
     assert!((sum(&rows) / 3e6 - 1.0).abs() < 0.1, "{}", sum(&rows));
     let failed: Vec<_> = rows.iter().copied().filter(|row| row.0 % 1_000 == 0).collect();
-    assert!(failed.len() > 600, "unexpected ends are spared: {}", failed.len());
+    assert!(failed.len() > 600, "unexpected ends are exempt: {}", failed.len());
     assert!((sum(&failed) / 3e3 - 1.0).abs() < 0.3, "{}", sum(&failed));
-    // Conversations of the least share are complete, and their ids say so.
+    // Conversations below the lowest rate are complete, as their ids tell.
     let rank = |seq| {
         let id = conversation_id(SEED, ConversationKey::arrival(seq));
         u64::from(u32::from_str_radix(&id.as_str()[..8], 16).unwrap())
@@ -170,7 +170,7 @@ fn after_the_load_a_flood_waits_for_the_writer() {
 }
 
 #[test]
-fn a_device_that_fails_has_every_later_row_counted_as_lost() {
+fn after_an_error_of_the_device_every_row_is_counted_as_lost() {
     let device = Device::default();
     let (sink, mut rows) = start(&device);
     (0..512).for_each(|seq| rows.offer(&sample(seq, 0, Outcome::Completed), None));
@@ -191,6 +191,6 @@ fn arrivals_of_events_stay_with_their_turn() {
         events: vec![(1, vec![Moment::from_nanos(5)]), (3, vec![])],
         sampling_rate: SamplingRate::FULL,
     };
-    let told: Vec<_> = batch.rows().map(|(_, events)| events.map(<[Moment]>::len)).collect();
-    assert_eq!(told, [None, Some(1), None, Some(0)]);
+    let events: Vec<_> = batch.rows().map(|(_, events)| events.map(<[Moment]>::len)).collect();
+    assert_eq!(events, [None, Some(1), None, Some(0)]);
 }

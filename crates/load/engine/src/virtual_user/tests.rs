@@ -49,7 +49,7 @@ fn users_join_when_the_line_of_the_stage_says_so() {
 }
 
 #[test]
-fn a_user_who_cannot_even_send_rests_before_the_next_attempt() {
+fn a_user_who_cannot_even_send_backs_off_before_the_next_attempt() {
     let run = simulate(&format!("{CHAT}stages: '1:35ms'\n"), ScriptedTarget::always(Reply::Refuse));
     assert_eq!(times(&run.samples), [0, 10, 20, 30].map(|start| (start, Some(start), Some(start))));
     let refused = Outcome::Failed(ErrorClass::ConnectRefused);

@@ -42,17 +42,13 @@ fn what_is_unanswered_when_the_drain_time_is_over_is_in_flight() {
 fn the_rest_of_the_schedule_is_accounted_for_when_a_backlog_outlasts_the_run() {
     let profile =
         format!("{CHAT}stages: '@50:1s'\nmax_in_flight: 1\n").replace("drain: 5s", "drain: 1s");
-    let run = simulate(&profile, ScriptedTarget::always(respond_after(100)));
-    // One at a time, sent at 0, 100, ... 1900; the run is over at 2000, when the last of them completes.
-    assert_eq!(run.end, at(2_000));
-    assert_eq!(run.samples.len(), 50);
-    let counts = (
-        count(&run, Outcome::Completed),
-        count(&run, Outcome::InFlight),
-        count(&run, Outcome::NeverSent),
-    );
-    assert_eq!(counts.0 + counts.1, 20, "{counts:?}");
-    assert_eq!(counts.2, 30);
+    let run = simulate(&profile, ScriptedTarget::always(respond_after(99)));
+    // One at a time, sent at 0, 99, ... 1980. The run is over at 2000: 20 have completed, and the
+    // one of 1980 is in flight.
+    assert_eq!((run.end, run.seen.len()), (at(2_000), 21));
+    assert_eq!(run.seen[20].at, at(1_980));
+    let counts = [Outcome::Completed, Outcome::InFlight, Outcome::NeverSent];
+    assert_eq!(counts.map(|outcome| count(&run, outcome)), [20, 1, 29]);
     // The target is late, not the generator.
     assert_eq!(run.output.arrivals, ArrivalCounts { planned: 50, in_time: 50 });
 }
@@ -89,7 +85,8 @@ fn an_interrupt_ends_the_run_at_the_next_tick() {
     let sent: Vec<_> = run.seen.iter().map(|request| request.at).collect();
     assert_eq!(sent, (0..38).map(|n| at(20 * n)).collect::<Vec<_>>());
     assert_eq!((run.samples.len(), count(&run, Outcome::Completed)), (38, 38));
-    // While there is load, a worker checks every 50 ms whether its end has moved; its check at 750 came before the tick.
+    // While there is load, a worker checks every 50 ms whether its end has moved; its check at 750
+    // came before the tick.
     assert_eq!(run.end, at(800));
 }
 

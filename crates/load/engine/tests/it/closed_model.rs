@@ -38,7 +38,7 @@ fn closed_loop_counts_agree_with_the_mock_and_tokens_are_exact() {
 }
 
 #[test]
-fn conversations_grow_turn_by_turn_and_keep_to_the_weights() {
+fn conversations_grow_turn_by_turn_and_follow_the_weights() {
     let mock = mock("");
     let profile = "
 stages: '20:2s'

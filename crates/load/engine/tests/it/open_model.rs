@@ -17,8 +17,9 @@ fn a_constant_rate_arrives_as_scheduled() {
     assert_eq!((ran.accounting().scheduled, arrivals.len()), (1_000, 1_000));
     assert_eq!(ran.result.health.planned_arrivals, Some(1_000));
     arrivals.sort_unstable();
-    // By the mock's clock, against the closed form n / rate from the run's start. That the pacer itself is exact is
-    // shown in virtual time. Here a busy machine may delay some arrivals; none is early, and many are not late.
+    // By the mock's clock, against the closed form n / rate from the run's start. That the pacer
+    // itself is exact is shown in virtual time. Here a busy machine may delay some arrivals; none
+    // is early, and many are not late.
     let start = ran.started_unix_ns as f64 / 1e6 + ran.result.metadata.stages[0].start_s * 1e3;
     let due = (0..1_000).map(|n| start + f64::from(n) * 2.0);
     let mut lateness: Vec<f64> =
@@ -54,7 +55,8 @@ fn shards_and_workers_carry_exactly_the_whole_schedule() {
     );
 }
 
-/// The most requests that the mock had in hand at once. Each took 100 ms at least; the mock may note its end late.
+/// The most requests that the mock had in hand at once. Each took 100 ms at least; the mock may
+/// note its end late.
 fn most_at_once(log: &[LogRecord]) -> i64 {
     let mut changes: Vec<(u64, i64)> = log
         .iter()
@@ -69,7 +71,8 @@ fn most_at_once(log: &[LogRecord]) -> i64 {
     at_once.max().unwrap_or_default()
 }
 
-/// The time that the mock had requests in hand, over the time that it could have had `places` of them.
+/// The time that the mock had requests in hand, over the time that it could have had `places` of
+/// them.
 fn busy_share(log: &[LogRecord], places: f64) -> f64 {
     let busy: u64 = log.iter().map(|record| record.finished - record.received).sum();
     let first = log.iter().map(|record| record.received).min().unwrap();
@@ -91,8 +94,8 @@ fn overflow_is_queued_and_charged_from_the_intended_start() {
     let (ran, log) = overloaded("queue");
     assert_eq!((ran.count("completed"), log.len()), (50, 50));
     assert!(most_at_once(&log) <= 2);
-    // 50 arrivals of one second take at least 2.5 s, and the last waits at least 1.5 s. How long it really took is what
-    // the mock says.
+    // 50 arrivals of one second take at least 2.5 s, and the last waits at least 1.5 s. How long it
+    // really took is what the mock says.
     let joined = joined(&ran, 1, &log);
     let response_time = |sample: &plimsoll_measure::Sample| {
         sample.timeline.response_time().unwrap().as_millis_f64()
@@ -115,8 +118,9 @@ fn overflow_is_dropped_and_counted_where_the_plan_says_so() {
     let (ran, log) = overloaded("drop");
     let (sent, never) = (ran.count("completed"), ran.count("never_sent"));
     assert_eq!((sent + never, sent), (50, log.len()));
-    // 2 places x 1 s / 100 ms = 20 at most, and one more for each place at the end of a late second. A place that is
-    // free is filled by the next arrival, within 20 ms: it is busy for 100 of 120 ms.
+    // 2 places x 1 s / 100 ms = 20 at most, and one more for each place at the end of a late
+    // second. A place that is free is filled by the next arrival, within 20 ms: it is busy for 100
+    // of 120 ms.
     assert!(most_at_once(&log) <= 2 && sent <= 22, "{sent} sent");
     let busy = busy_share(&log, 2.0);
     assert!(busy > 0.7, "the places were busy for {busy} of the time");

@@ -1,4 +1,4 @@
-//! How requests end: faults of the target, nobody there, the end of the run.
+//! How requests end: faults of the target, a dead target, the end of the run.
 
 use std::collections::BTreeSet;
 
@@ -30,12 +30,12 @@ fn every_fault_ends_in_its_own_class() {
 }
 
 #[test]
-fn nobody_there_is_an_outcome_and_does_not_spin() {
+fn a_dead_target_is_an_outcome_and_its_users_do_not_spin() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let ran = run(plan(&format!("http://{closed}"), &format!("{CHAT}stages: '4:500ms'\n")));
     assert_eq!(ran.count("failed"), ran.samples.len());
     assert!(ran.samples.iter().all(|s| s.outcome == Outcome::Failed(ErrorClass::ConnectRefused)));
-    // Four users who rest 10 ms after each refusal.
+    // Four users who wait for 10 ms after each refusal.
     assert!((20..=220).contains(&ran.samples.len()), "{} attempts", ran.samples.len());
     let cause = &ran.result.causes[0];
     assert_eq!(cause.kind, "connect_refused");
@@ -43,7 +43,7 @@ fn nobody_there_is_an_outcome_and_does_not_spin() {
 }
 
 #[test]
-fn what_is_unanswered_at_the_end_is_counted_as_in_flight() {
+fn a_request_without_response_at_the_end_is_counted_as_in_flight() {
     let mock = mock("ttft: {constant: 60s}");
     let profile =
         format!("{CHAT}stages: '@100:300ms'\ntimeout: 100s\n").replace("drain: 5s", "drain: 200ms");

@@ -45,7 +45,7 @@ impl SampleSink for Keep {
     }
 }
 
-/// A run that is over.
+/// A finished run.
 pub struct Ran {
     pub result: RunResult,
     pub samples: Vec<Sample>,
@@ -78,7 +78,7 @@ pub fn run_under(plan: Plan, control: &Control, observe: &mut dyn FnMut(&Progres
     let result = run.start(Some(Box::new(keep.clone())), control, observe).unwrap();
     let samples = keep.0.lock().unwrap().clone();
     let ran = Ran { result, samples, started_unix_ns };
-    // The two sides of the accounting, counted apart, and the rows.
+    // Scheduled turns and ended turns are counted independently; the rows must agree with both.
     assert!(ran.accounting().balanced(), "{}", ran.accounting());
     assert_eq!(ran.accounting().scheduled as usize, ran.samples.len());
     ran

@@ -9,7 +9,7 @@ use plimsoll_metrics::Metric;
 use crate::support::{CHAT, joined, mock, plan, run, run_under, url};
 
 #[test]
-fn times_agree_with_the_mocks_own_record() {
+fn times_agree_with_the_mocks_own_log() {
     let mock = mock("preamble: {constant: 20ms}, ttft: {constant: 60ms}, gap: {constant: 5ms}");
     let profile = "content: {mode: sized, approx_input_tokens: 32}\nmax_tokens: 20\nstream: true\nstages: '@20:2s'\n";
     let ran = run(plan(&url(&mock), profile));
@@ -61,20 +61,20 @@ fn warm_up_is_recorded_apart_and_stages_get_their_own() {
 }
 
 #[test]
-fn progress_is_told_about_once_a_second() {
+fn progress_is_reported_about_once_a_second() {
     let mock = mock("");
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     run_under(
         plan(&url(&mock), &format!("{CHAT}stages: '@100:2500ms'\n")),
         &Control::new(),
         &mut |progress| {
             let length = progress.interval_length.as_secs_f64();
-            told.push((length, progress.interval.accounting().completed));
+            reported.push((length, progress.interval.accounting().completed));
         },
     );
-    assert!((2..=3).contains(&told.len()), "{told:?}");
+    assert!((2..=3).contains(&reported.len()), "{reported:?}");
     // 100 per second, however long the interval really was.
-    for (length, completed) in told.iter().take(2) {
-        assert!((0.8..=1.2).contains(&(*completed as f64 / (100.0 * length))), "{told:?}");
+    for (length, completed) in reported.iter().take(2) {
+        assert!((0.8..=1.2).contains(&(*completed as f64 / (100.0 * length))), "{reported:?}");
     }
 }
