@@ -183,3 +183,25 @@ fn opening_a_connection_is_part_of_the_service_time() {
     assert_eq!((second.reused, second.timeline.connected), (true, Some(at(23))));
     assert_eq!(second.connect.tcp, None);
 }
+
+#[test]
+fn the_time_limit_counts_from_the_dispatch() {
+    let profile = format!("{CHAT}stages: '@100:20ms'\nmax_in_flight: 1\ntimeout: 50ms\n");
+    let run = simulate(&profile, ScriptedTarget::always(Reply::Hang));
+    let expected = [(0, Some(0), Some(50)), (10, Some(50), Some(100))];
+    assert_eq!(times(&run.samples), expected);
+    assert!(run.samples.iter().all(|sample| sample.outcome == Outcome::TimedOut));
+}
+
+#[test]
+fn a_later_turn_that_finds_no_permit_is_dropped_where_the_plan_says_so() {
+    let profile = format!("{THREE_TURNS}stages: '@10:200ms'\nmax_in_flight: 1\noverflow: drop\n");
+    let target = ScriptedTarget::script([respond_after(60), respond_after(90)], respond_after(1));
+    let run = simulate(&profile, target);
+    // The arrival of 100 holds the permit until 190, so the second turn of the first conversation,
+    // intended at 160, is never sent. The other's second turn would start after the end, at 290.
+    let expected = [(0, Some(0), Some(60)), (100, Some(100), Some(190)), (160, None, None)];
+    assert_eq!(times(&run.samples), expected);
+    assert_eq!(run.samples[2].outcome, Outcome::NeverSent);
+    assert_eq!(run.output.conversations.abandoned, 2);
+}
