@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use plimsoll_engine::{ProcessReading, Watched};
+use plimsoll_engine::{ProcessStat, WatchedProcess};
 use plimsoll_profile::Overrides;
 
 use crate::run_dir::RunDirOptions;
@@ -108,20 +108,20 @@ pub(crate) struct RunFlags {
     allow_invalid: bool,
     /// Tell how much CPU and memory a process uses, like `gateway=4711` (repeatable)
     #[arg(long, value_name = "NAME=PID", value_parser = watched)]
-    watch: Vec<Watched>,
+    watch: Vec<WatchedProcess>,
 }
 
-fn watched(text: &str) -> Result<Watched, String> {
+fn watched(text: &str) -> Result<WatchedProcess, String> {
     let fix = "write NAME=PID, like gateway=4711";
     let (name, pid) = text.split_once('=').ok_or(fix)?;
     let pid = pid.parse().map_err(|_| fix)?;
     if name.is_empty() {
         return Err(fix.to_owned());
     }
-    if ProcessReading::of(pid).is_none() {
+    if ProcessStat::of(pid).is_none() {
         return Err(format!("there is no process {pid}"));
     }
-    Ok(Watched { name: name.to_owned(), pid })
+    Ok(WatchedProcess { name: name.to_owned(), pid })
 }
 
 /// No progress.

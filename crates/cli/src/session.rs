@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use plimsoll_calibrate::Record;
-use plimsoll_engine::{Control, EngineError, ProbeReport, Run, RunResult, SampleSink, Watched};
+use plimsoll_engine::{Control, EngineError, ProbeReport, Run, RunResult, SampleSink, WatchedProcess};
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{CalibrationQuote, InstrumentHealth, RunMetadata, RunSummary, Threshold};
 use plimsoll_profile::Plan;
@@ -29,7 +29,7 @@ pub(crate) struct RunOptions {
     /// Does the exit code accept an instrument that was not good enough?
     pub(crate) allow_invalid: bool,
     /// Processes whose use of the machine is told.
-    pub(crate) watch: Vec<Watched>,
+    pub(crate) watch: Vec<WatchedProcess>,
 }
 
 /// What several runs of one process share: the terminal, the signals, the limits.
@@ -80,7 +80,7 @@ impl Session {
         let mut run = Run::prepare(plan).map_err(plan_error)?;
         run.watch(options.watch.clone());
         self.warn_of(run.plan());
-        let mut facts = run.facts();
+        let mut facts = run.metadata();
         facts.environment = machine.so_far();
         facts.notes = report_notes::before(run.plan());
         let run_dir = options.keep.as_ref().map(|keep| self.make_folder(keep, &run, &facts));
@@ -118,7 +118,7 @@ impl Session {
     /// The load itself, which Ctrl-C ends early.
     fn load(&mut self, run: Run, sink: Option<Box<dyn SampleSink>>) -> Result<RunResult> {
         self.listen()?;
-        let stages = run.facts().stages;
+        let stages = run.metadata().stages;
         let length = stages.iter().map(|stage| stage.duration_s).sum();
         let names = stages.into_iter().map(|stage| stage.name).collect();
         let length = Nanos::from_secs_f64(length);
@@ -214,7 +214,7 @@ fn sum_up(
     thresholds: &[Threshold],
     secrets: &Secrets,
 ) -> Result<RunSummary> {
-    let mut facts = result.facts;
+    let mut facts = result.metadata;
     facts.environment = planned.environment;
     facts.notes = planned.notes;
     let cut = result.sink.error.map(|error| format!("results.jsonl is cut short: {error}"));

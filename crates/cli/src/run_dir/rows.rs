@@ -52,7 +52,7 @@ impl SampleSink for RowFile {
     fn write(&mut self, batch: &SampleBatch) -> io::Result<()> {
         self.lines.clear();
         for (sample, events) in batch.rows() {
-            self.add(sample, events, batch.share.weight(sample));
+            self.add(sample, events, batch.sampling_rate.weight(sample));
         }
         self.file.write_all(&self.lines)
     }

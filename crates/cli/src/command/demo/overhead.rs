@@ -52,7 +52,7 @@ pub(super) fn measure(
 /// The median service time of one window, in microseconds.
 fn window(addr: SocketAddr, control: &Control) -> Result<Option<f64>> {
     let result = Run::prepare(plan(addr)?)?.start(None, control, &mut |_| {})?;
-    let summary = RunSummary::build(result.facts, result.health, &result.snapshot, &[])?;
+    let summary = RunSummary::build(result.metadata, result.health, &result.snapshot, &[])?;
     let times = summary.total.distribution(Metric::ServiceTime);
     Ok(times
         .and_then(|times| times.p50)

@@ -1,4 +1,4 @@
-//! A mock, a plan against it, and what both sides saw.
+//! A mock, a plan for a run against it, and the records of both sides.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -8,6 +8,10 @@ use plimsoll_measure::{Outcome, Sample};
 use plimsoll_metrics::Accounting;
 use plimsoll_mock::{LogRecord, Mock, MockConfig};
 use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
+
+/// A chat of one turn.
+pub const CHAT: &str =
+    "content: {mode: sized, approx_input_tokens: 64}\nmax_tokens: 8\ndrain: 5s\n";
 
 /// A mock that remembers every request.
 pub fn mock(model: &str) -> Mock {
@@ -30,7 +34,7 @@ pub fn url(mock: &Mock) -> String {
     format!("http://{}", mock.addr())
 }
 
-/// What a run measured, sample by sample.
+/// Keeps the samples of a run.
 #[derive(Clone, Default)]
 struct Keep(Arc<Mutex<Vec<Sample>>>);
 
@@ -41,7 +45,7 @@ impl SampleSink for Keep {
     }
 }
 
-/// A run that is over.
+/// A finished run.
 pub struct Ran {
     pub result: RunResult,
     pub samples: Vec<Sample>,
@@ -74,7 +78,7 @@ pub fn run_under(plan: Plan, control: &Control, observe: &mut dyn FnMut(&Progres
     let result = run.start(Some(Box::new(keep.clone())), control, observe).unwrap();
     let samples = keep.0.lock().unwrap().clone();
     let ran = Ran { result, samples, started_unix_ns };
-    // The two sides of the accounting, counted apart, and the rows.
+    // Scheduled turns and ended turns are counted independently; the rows must agree with both.
     assert!(ran.accounting().balanced(), "{}", ran.accounting());
     assert_eq!(ran.accounting().scheduled as usize, ran.samples.len());
     ran

@@ -1,4 +1,4 @@
-//! What is known of a run besides its measurements.
+//! The metadata of a run: what is known of it besides its measurements.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use plimsoll_metrics::{Expectation, LoadModel, RunInfo, RunMetadata, StageInfo, 
 use plimsoll_schedule::{Load, StagePlan};
 use plimsoll_workload::ScenarioSpec;
 
-use crate::prepare::Prepared;
+use crate::prepared::PreparedRun;
 
-/// The facts of a run that has not begun, its epoch being `origin`.
-pub(crate) fn planned(run: &Prepared, clock: &MonotonicClock) -> RunMetadata {
+/// The metadata of a run that has not begun. Its stages start at offsets from the start of the run.
+pub(crate) fn planned(run: &PreparedRun, clock: &MonotonicClock) -> RunMetadata {
     let plan = &run.plan;
     let shard = format!("{}/{}", plan.shard.index(), plan.shard.count());
     RunMetadata {
@@ -40,7 +40,7 @@ pub(crate) fn planned(run: &Prepared, clock: &MonotonicClock) -> RunMetadata {
     }
 }
 
-/// What each scenario expects; nothing where none does.
+/// The policy decision that each scenario expects; empty where none expects any.
 fn expectations(scenarios: &[ScenarioSpec]) -> Vec<Expectation> {
     let of = |scenario: &ScenarioSpec| Expectation {
         policy_decision: scenario.expect.map(Into::into),
@@ -51,7 +51,7 @@ fn expectations(scenarios: &[ScenarioSpec]) -> Vec<Expectation> {
 }
 
 /// The stages as planned, named by their notation; the second of the same name is `NAME#2`.
-fn stages(run: &Prepared) -> Vec<StageInfo> {
+fn stages(run: &PreparedRun) -> Vec<StageInfo> {
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
     let specs = run.plan.stages.0.iter().map(ToString::to_string);
     let name = specs.map(|notation| {
