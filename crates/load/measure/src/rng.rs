@@ -9,19 +9,19 @@
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// The generator of item `index` of the stream called `stream`.
-    pub fn draw(self, stream: &str, index: u64) -> Rng {
+    /// The generator for item `index` of the stream named `stream`.
+    pub fn rng(self, stream: &str, index: u64) -> Rng {
         Rng { state: mix(mix(self.0 ^ GOLDEN) ^ hash(stream)) ^ mix(index.wrapping_mul(GOLDEN)) }
     }
 
-    /// A seed of its own for the part of a run called `stream`.
+    /// A seed for the part of a run named `stream`, independent of the others.
     #[must_use]
     pub fn derive(self, stream: &str) -> Self {
         Self(mix(self.0 ^ hash(stream)))
     }
 }
 
-/// A short sequence of random numbers.
+/// A generator of a short sequence of random numbers.
 #[derive(Clone, Debug)]
 pub struct Rng {
     state: u64,
@@ -29,30 +29,30 @@ pub struct Rng {
 
 impl Rng {
     /// 64 random bits.
-    pub const fn bits(&mut self) -> u64 {
+    pub const fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GOLDEN);
         mix(self.state)
     }
 
     /// Uniform in `[0, 1)`, with 53 random bits.
-    pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    pub fn uniform(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Uniform in `0..n`; 0 where `n` is 0. Multiply-shift: the bias is below `n / 2^64`.
+    /// Uniform in `0..n`; 0 if `n` is 0. Multiply-shift: the bias is below `n / 2^64`.
     pub const fn below(&mut self, n: u64) -> u64 {
-        ((self.bits() as u128 * n as u128) >> 64) as u64
+        ((self.next_u64() as u128 * n as u128) >> 64) as u64
     }
 
     /// Exponential with mean 1: the gap of a Poisson process of rate 1 (inverse transform).
     pub fn exponential(&mut self) -> f64 {
-        -(1.0 - self.unit()).ln()
+        -(1.0 - self.uniform()).ln()
     }
 
     /// Standard normal (Box-Muller, the cosine half).
     pub fn normal(&mut self) -> f64 {
         let radius = (2.0 * self.exponential()).sqrt();
-        radius * (std::f64::consts::TAU * self.unit()).cos()
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_same_keys_give_the_same_numbers_and_other_keys_give_others() {
-        let first = |seed, stream, index| Seed(seed).draw(stream, index).bits();
+        let first = |seed, stream, index| Seed(seed).rng(stream, index).next_u64();
         assert_eq!(first(1, "a", 7), first(1, "a", 7));
         let all = [first(1, "a", 7), first(2, "a", 7), first(1, "b", 7), first(1, "a", 8)];
         for (i, x) in all.iter().enumerate() {
@@ -85,12 +85,12 @@ mod tests {
     }
 
     #[test]
-    fn first_draws_of_consecutive_indices_have_the_moments_of_their_distribution() {
+    fn first_numbers_of_consecutive_indices_have_the_moments_of_their_distribution() {
         let n = 200_000u64;
         let mean = |f: &dyn Fn(&mut Rng) -> f64| {
-            (0..n).map(|i| f(&mut Seed(42).draw("moments", i))).sum::<f64>() / n as f64
+            (0..n).map(|i| f(&mut Seed(42).rng("moments", i))).sum::<f64>() / n as f64
         };
-        assert!((mean(&|d| d.unit()) - 0.5).abs() < 0.003);
+        assert!((mean(&|d| d.uniform()) - 0.5).abs() < 0.003);
         assert!((mean(&|d| d.exponential()) - 1.0).abs() < 0.01);
         assert!(mean(&|d| d.normal()).abs() < 0.01);
         assert!((mean(&|d| d.normal().powi(2)) - 1.0).abs() < 0.015);
