@@ -97,7 +97,7 @@ impl PolicyDecisionReader {
     ) -> Option<PolicyDecision> {
         let by_status = match outcome {
             _ if status == 0 => return None,
-            Outcome::Completed | Outcome::Rejected(_) => PolicyDecision::of_status(status),
+            Outcome::Completed | Outcome::Rejected(_) => PolicyDecision::from_status(status),
             Outcome::Failed(class) if class.side() == Side::Target => PolicyDecision::Unexpected,
             _ => return None,
         };

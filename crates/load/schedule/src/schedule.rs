@@ -58,7 +58,7 @@ impl Schedule {
         let plans = plans(&stages.0, after_trace);
         let pace = |plan: &StagePlan| {
             let length = plan.end.saturating_sub(plan.start);
-            let gaps = seed.draw("arrivals", u64::from(plan.id.0));
+            let gaps = seed.rng("arrivals", u64::from(plan.id.0));
             Pace::new(plan.load, length, (process, gaps), &offsets)
         };
         Ok(Self(Arc::new(Inner {

@@ -64,7 +64,7 @@ impl Conversation {
         key: ConversationKey,
         row: Option<u64>,
     ) -> Self {
-        let own = Seed(parts.seed.draw("conversation", key.0).bits());
+        let own = Seed(parts.seed.rng("conversation", key.0).next_u64());
         let id = conversation_id(parts.seed, key);
         let row = row.filter(|row| parts.row(Some(*row)).is_some());
         let said = Said::Chat { system: None, messages: Vec::new() };
@@ -184,7 +184,7 @@ impl Conversation {
             Some(row) => {
                 let tokens = row.input_tokens.max(1);
                 if row.hash_ids.is_empty() {
-                    Speech::Words(self.own.draw("line", 0), tokens)
+                    Speech::Words(self.own.rng("line", 0), tokens)
                 } else {
                     Speech::Blocks(row.hash_ids, tokens)
                 }
@@ -231,7 +231,7 @@ impl Conversation {
             uuid: self.turn_id().as_str(),
             seq: self.key.0,
             turn: self.turn,
-            draw: self.own.draw("template", u64::from(self.turn)),
+            draw: self.own.rng("template", u64::from(self.turn)),
             prompt: &said.unwrap_or_default(),
         })
     }

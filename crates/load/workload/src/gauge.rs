@@ -61,7 +61,7 @@ impl Gauge {
         let probe =
             words.first().copied().filter(|_| words.len() >= FEWEST_WORDS).ok_or_else(few)?;
         let mut sample = Text::new();
-        Lexicon::new(&words, Seed(0)).push(Seed(0).draw("sample", 0), 2_000, &mut sample);
+        Lexicon::new(&words, Seed(0)).push(Seed(0).rng("sample", 0), 2_000, &mut sample);
         if count(&sample.to_string()) != 2_000 + tail {
             return Err("counts words in a text otherwise than alone".to_owned());
         }

@@ -108,13 +108,13 @@ pub fn request_id(conversation: ConversationId, turn: u16) -> RequestId {
 
 /// The id of a conversation, without the conversation itself.
 pub fn conversation_id(seed: Seed, key: ConversationKey) -> ConversationId {
-    let mut draw = seed.draw("conversation id", key.0);
-    ConversationId::from_bits(draw.bits(), draw.bits())
+    let mut draw = seed.rng("conversation id", key.0);
+    ConversationId::from_bits(draw.next_u64(), draw.next_u64())
 }
 
 /// Where the id of a conversation lies in the range of ids: its first eight digits as a number. Uniform over all conversations.
 pub fn id_rank(seed: Seed, key: ConversationKey) -> u32 {
-    (seed.draw("conversation id", key.0).bits() >> 32) as u32
+    (seed.rng("conversation id", key.0).next_u64() >> 32) as u32
 }
 
 /// An id of one request: the conversation's own in its first turn, another one in each later turn.
@@ -122,8 +122,8 @@ pub(crate) fn turn_id(conversation: ConversationId, own: Seed, turn: u16) -> Con
     if turn == 0 {
         return conversation;
     }
-    let mut draw = own.draw("turn id", u64::from(turn));
-    ConversationId::from_bits(draw.bits(), draw.bits())
+    let mut draw = own.rng("turn id", u64::from(turn));
+    ConversationId::from_bits(draw.next_u64(), draw.next_u64())
 }
 
 #[cfg(test)]

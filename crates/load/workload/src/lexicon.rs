@@ -37,7 +37,7 @@ impl Lexicon {
         let mut lexicon = Self { words, blocks: Vec::new() };
         let block = |index| {
             let mut text = String::new();
-            lexicon.write(&mut seed.draw("block", index), BLOCK, &mut text);
+            lexicon.write(&mut seed.rng("block", index), BLOCK, &mut text);
             text.into()
         };
         lexicon.blocks = (0..BLOCKS).map(block).collect();
@@ -93,7 +93,7 @@ impl Lexicon {
         let (words, _) = bytes[start..].as_chunks_mut::<WORD_BYTES>();
         for few in words.chunks_mut(PER_DRAW) {
             // 16 bits of a draw are plenty to choose among a few hundred words.
-            let mut bits = draw.bits();
+            let mut bits = draw.next_u64();
             for word in few {
                 let index = ((bits & 0xFFFF) * self.words.len() as u64) >> 16;
                 *word = self.words[usize::try_from(index).unwrap_or_default()];
@@ -118,7 +118,7 @@ mod tests {
         let lexicon = lexicon();
         for count in [0, 1, 3, 4, 5, 495, 496, 497, 992, 993, 12_500] {
             let mut text = Text::new();
-            lexicon.push(Seed(2).draw("text", 0), count, &mut text);
+            lexicon.push(Seed(2).rng("text", 0), count, &mut text);
             assert_eq!(text.to_string().split_whitespace().count(), count);
             assert_eq!(text.len(), count * WORD_BYTES);
         }
@@ -130,7 +130,7 @@ mod tests {
         let texts: Vec<Text> = (0..1_000)
             .map(|index| {
                 let mut text = Text::new();
-                lexicon.push(Seed(2).draw("text", index), 1_488, &mut text);
+                lexicon.push(Seed(2).rng("text", index), 1_488, &mut text);
                 text
             })
             .collect();
@@ -147,7 +147,7 @@ mod tests {
         let lexicon = lexicon();
         let block = |count| {
             let mut text = Text::new();
-            lexicon.push_cache_block(Seed(2).draw("hash", 7), count, &mut text);
+            lexicon.push_cache_block(Seed(2).rng("hash", 7), count, &mut text);
             text.to_string()
         };
         let whole = block(CACHE_BLOCK);

@@ -94,7 +94,7 @@ impl Materials {
         let mut left = self.gauge.words(tokens);
         for id in ids {
             let count = left.min(CACHE_BLOCK);
-            self.lexicon.push_cache_block(self.seed.draw("cached block", *id), count, text);
+            self.lexicon.push_cache_block(self.seed.rng("cached block", *id), count, text);
             left -= count;
         }
     }

@@ -23,7 +23,7 @@ impl Mix {
 
     pub(crate) fn pick(&self, mut draw: Rng) -> ScenarioId {
         let Some((total, last)) = self.sums.last() else { return ScenarioId::default() };
-        let point = draw.unit() * total;
+        let point = draw.uniform() * total;
         let position = self.sums.partition_point(|(sum, _)| *sum <= point);
         // Rounding may carry the point to the very end.
         self.sums.get(position).map_or(*last, |(_, scenario)| *scenario)
@@ -41,7 +41,7 @@ mod tests {
         let mix = Mix::new(weights.into_iter());
         let mut counts = [0u32; 5];
         for key in 0..100_000 {
-            counts[mix.pick(Seed(1).draw("mix", key)).index()] += 1;
+            counts[mix.pick(Seed(1).rng("mix", key)).index()] += 1;
         }
         for (count, weight) in counts.into_iter().zip(weights) {
             let share = weight / 100.0;

@@ -76,27 +76,27 @@ impl Scenario {
     /// What stands before the first text of the conversation that has the seed `own`.
     pub(crate) fn opening(&self, own: Seed, id: ConversationId) -> Opening {
         let prefix = self.prefixes.map(|pool| {
-            let choice = own.draw("prefix", 0).below(u64::from(pool.count));
-            (self.seed.draw("prefix text", choice), pool.approx_tokens)
+            let choice = own.rng("prefix", 0).below(u64::from(pool.count));
+            (self.seed.rng("prefix text", choice), pool.approx_tokens)
         });
         Opening { prefix, marker: self.bust.then_some(id) }
     }
 
     /// The system prompt, the same in every conversation.
     pub(crate) fn system(&self) -> Option<Speech<'_>> {
-        Some(self.system.as_ref()?.speech(0, self.seed.draw("system", 0)))
+        Some(self.system.as_ref()?.speech(0, self.seed.rng("system", 0)))
     }
 
     /// What the user says in a turn.
     pub(crate) fn line(&self, own: Seed, turn: u16) -> Speech<'_> {
-        self.content.speech(turn, own.draw("line", u64::from(turn)))
+        self.content.speech(turn, own.rng("line", u64::from(turn)))
     }
 
     /// The pause before a turn.
     pub(crate) fn think_time(&self, own: Seed, turn: u16) -> Nanos {
         match (turn, self.think) {
             (0, _) | (_, None) => Nanos::ZERO,
-            (turn, Some(think)) => think.draw(&mut own.draw("think", u64::from(turn))),
+            (turn, Some(think)) => think.draw(&mut own.rng("think", u64::from(turn))),
         }
     }
 }

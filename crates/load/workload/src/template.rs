@@ -141,7 +141,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn fill(template: &str, prompt: &str, place: Place) -> String {
-        let draw = Seed(1).draw("test", 0);
+        let draw = Seed(1).rng("test", 0);
         let mut filling = Filling { uuid: "U", seq: 7, turn: 2, draw, prompt };
         Template::parse(template).unwrap().fill(&mut filling, place)
     }

@@ -65,7 +65,7 @@ impl Workload {
 
     /// The scenario of a conversation, without the conversation itself.
     pub fn scenario(&self, key: ConversationKey) -> ScenarioId {
-        self.0.mix.pick(self.0.seed.draw("mix", key.0))
+        self.0.mix.pick(self.0.seed.rng("mix", key.0))
     }
 }
 
@@ -73,7 +73,7 @@ fn checked(specs: &[ScenarioSpec], seed: Seed) -> Result<Vec<Scenario>, Vec<Scen
     let mut scenarios = Vec::new();
     let mut problems = whole(specs);
     for (index, spec) in (0..).zip(specs) {
-        let own = Seed(seed.draw("scenario", index).bits());
+        let own = Seed(seed.rng("scenario", index).next_u64());
         match Scenario::new(spec, own) {
             Ok(scenario) => scenarios.push(scenario),
             Err(found) => problems.extend(found),

@@ -64,7 +64,7 @@ impl DurationSpec {
     pub fn draw(&self, draw: &mut Rng) -> Nanos {
         match *self {
             Self::Fixed(length) => length,
-            Self::Uniform { min, max } => min + max.saturating_sub(min).scale(draw.unit()),
+            Self::Uniform { min, max } => min + max.saturating_sub(min).scale(draw.uniform()),
             Self::Exponential { mean } => mean.scale(draw.exponential()),
             Self::Normal { mean, std } => {
                 Nanos::from_secs_f64(std.as_secs_f64().mul_add(draw.normal(), mean.as_secs_f64()))
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn draws_have_the_moments_and_quantiles_of_their_distribution() {
         let sample = |spec: DurationSpec| {
-            let draw = |i| spec.draw(&mut Seed(3).draw("think", i)).as_secs_f64();
+            let draw = |i| spec.draw(&mut Seed(3).rng("think", i)).as_secs_f64();
             let mut lengths: Vec<_> = (0..40_000).map(draw).collect();
             lengths.sort_by(f64::total_cmp);
             let mean = lengths.iter().sum::<f64>() / 40_000.0;
