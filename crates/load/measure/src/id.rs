@@ -33,8 +33,8 @@ id! {
 /// Identifies a conversation of the run. The same key and seed give the same scenario, prompts and
 /// id, whichever worker or shard runs it.
 ///
-/// Open model: the arrival's number in the schedule. Closed model: the top bit set, the virtual user
-/// in the upper 32 bits and the iteration in the lower.
+/// Open model: the arrival's number in the schedule. Closed model: the top bit set, the virtual
+/// user in the upper 32 bits and the iteration in the lower.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConversationKey(pub u64);
 

@@ -1,6 +1,7 @@
 //! The shared vocabulary of the load generator: time, ids, outcomes, samples and random numbers.
 //!
-//! - [`time`]: [`Moment`] (a point on the run's clock), [`Nanos`] (a length of time) and the [`Clock`]
+//! - [`time`]: [`Moment`] (a point on the run's clock), [`Nanos`] (a length of time) and the
+//!   [`Clock`]
 //! - [`id`]: ids of stages, scenarios, targets and conversations, and the parts of a run
 //! - [`outcome`]: how a scheduled request ended, and which side caused an error
 //! - [`tokens`]: token counts with their source

@@ -86,14 +86,14 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Whether the policy decision is the expected one. `None` if nothing is expected, or if there was
-    /// no response.
+    /// Whether the policy decision is the expected one. `None` if nothing is expected, or if there
+    /// was no response.
     pub fn as_expected(&self) -> Option<bool> {
         Some(self.expected? == self.policy_decision?)
     }
 
-    /// Whether the turn ended in a way it should not: with an unexpected policy decision or, if there
-    /// is none to compare, without success. A cancelled turn is not unexpected.
+    /// Whether the turn ended in a way it should not: with an unexpected policy decision or, if
+    /// there is none to compare, without success. A cancelled turn is not unexpected.
     pub fn is_unexpected(&self) -> bool {
         let unsuccessful = !matches!(self.outcome, Outcome::Completed | Outcome::Cancelled);
         self.as_expected().map_or(unsuccessful, |as_expected| !as_expected)

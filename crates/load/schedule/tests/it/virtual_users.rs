@@ -1,5 +1,4 @@
-//! The closed model: windows of virtual users against the straight line.
-#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
+//! The closed model: windows of virtual users against the line that gives their number.
 
 use plimsoll_measure::{Nanos, Seed};
 use plimsoll_schedule::{ActiveWindow, Arrivals, Schedule};
@@ -18,15 +17,15 @@ fn millis(schedule: &Schedule, vu: u32) -> Vec<(u64, u64)> {
 fn virtual_users_are_active_while_the_line_is_above_them() {
     for (sentence, stages, vu, expected) in [
         ("constant: all the time", "3:2s", 2, vec![(0, 2_000)]),
-        ("constant: nobody beyond", "3:2s", 3, vec![]),
+        ("constant: no further user", "3:2s", 3, vec![]),
         ("a ramp starts with its first number", "1..11:10s", 0, vec![(0, 10_000)]),
         ("the second joins at 1.5", "1..11:10s", 1, vec![(500, 10_000)]),
         ("the last joins at 10.5", "1..11:10s", 10, vec![(9_500, 10_000)]),
         ("a falling line stops the last first", "11..1:10s", 10, vec![(0, 500)]),
-        ("and the second last of all", "11..1:10s", 1, vec![(0, 9_500)]),
-        ("and never the first", "11..1:10s", 0, vec![(0, 10_000)]),
-        ("a ramp from nobody", "0..2:4s", 0, vec![(1_000, 4_000)]),
-        ("stages that touch make one window", "2:1s,w5:1s,1..3:2s", 0, vec![(0, 4_000)]),
+        ("then the second, last of all", "11..1:10s", 1, vec![(0, 9_500)]),
+        ("the first never stops", "11..1:10s", 0, vec![(0, 10_000)]),
+        ("a ramp from zero", "0..2:4s", 0, vec![(1_000, 4_000)]),
+        ("adjacent stages make one window", "2:1s,w5:1s,1..3:2s", 0, vec![(0, 4_000)]),
         ("a break makes two", "2:1s,1:1s,2:1s", 1, vec![(0, 1_000), (2_000, 3_000)]),
         ("open stages are breaks", "2:1s,@9:1s,2:1s", 0, vec![(0, 1_000), (2_000, 3_000)]),
         ("a ramp joins on to what follows", "1..3:2s,3:1s", 2, vec![(1_500, 3_000)]),
@@ -37,7 +36,7 @@ fn virtual_users_are_active_while_the_line_is_above_them() {
 }
 
 #[test]
-fn the_most_virtual_users_are_those_of_the_highest_end() {
+fn the_peak_of_virtual_users_is_the_highest_end() {
     for (stages, expected) in [("3:1s,1..9:1s,5:1s", 9), ("7..2:1s", 7), ("@5:1s", 0)] {
         assert_eq!(schedule(stages).max_virtual_users(), expected, "{stages}");
     }
@@ -56,7 +55,7 @@ proptest! {
         let schedule = schedule(&format!("{from}..{to}:{secs}s"));
         let windows: Vec<_> = (0..60).map(|vu| schedule.windows(vu)).collect();
         let line = f64::from(from) + (f64::from(to) - f64::from(from)) * share;
-        // Within a hair of a crossing either side is right.
+        // Very close to a crossing, either side is right.
         prop_assume!((line.fract() - 0.5).abs() > 1e-6);
         let at = Nanos::from_secs(secs).scale(share);
         prop_assert!((active(&windows, at) as f64 - line.round()).abs() < 0.5);

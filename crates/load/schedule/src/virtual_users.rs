@@ -1,20 +1,20 @@
 //! The closed model: when each virtual user is active.
 //!
 //! The number of virtual users follows a straight line `L(t)` from the stage's first number to its
-//! last. Virtual user `v`, counted from 0, is active while `L(t)` is above `v + 1/2`: at every instant
-//! as many are active as `L(t)` rounded to the nearest whole number, and over the stage as much as the
-//! line's area. `1..100:30s` therefore starts with one, the second joins when the line crosses 1.5,
-//! and a falling line stops the highest-numbered first.
+//! last. Virtual user `v`, counted from 0, is active while `L(t)` is above `v + 1/2`: at every
+//! instant as many are active as `L(t)` rounded to the nearest whole number, and over the stage
+//! their time adds up to the line's area. `1..100:30s` therefore starts with one, the second joins
+//! when the line crosses 1.5, and a falling line stops the highest-numbered first.
 //!
 //! In a stage of length `D` from `a` to `b` users the line crosses `v + 1/2` at
 //! `D (v + 1/2 - a) / (b - a)`, computed in whole numbers and rounded to the nearest nanosecond.
 
 use plimsoll_measure::Nanos;
 
-use crate::schedule::StagePlan;
 use crate::spec::Load;
+use crate::stage_table::StagePlan;
 
-/// A time in which a virtual user is active: from `from` up to, and without, `to`.
+/// A period in which a virtual user is active: from `from` up to, but not including, `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActiveWindow {
     /// Its first turn is intended here; an offset from the run's start.
@@ -23,7 +23,7 @@ pub struct ActiveWindow {
     pub to: Nanos,
 }
 
-/// The windows of virtual user `vu`. Stages that touch make one window.
+/// The windows of virtual user `vu`. Windows of adjacent stages are joined.
 pub(crate) fn windows(stages: &[StagePlan], vu: u32) -> Vec<ActiveWindow> {
     let mut windows: Vec<ActiveWindow> = Vec::new();
     for window in stages.iter().filter_map(|stage| active(stage, vu)) {
@@ -35,8 +35,8 @@ pub(crate) fn windows(stages: &[StagePlan], vu: u32) -> Vec<ActiveWindow> {
     windows
 }
 
-/// The most virtual users that are ever active at once.
-pub(crate) fn most(stages: &[StagePlan]) -> u32 {
+/// The largest number of virtual users that are active at once.
+pub(crate) fn peak(stages: &[StagePlan]) -> u32 {
     let highest = |stage: &StagePlan| match stage.load {
         Load::Closed { from, to } => from.max(to),
         Load::Open { .. } | Load::Trace => 0,
@@ -55,11 +55,11 @@ fn active(stage: &StagePlan, vu: u32) -> Option<ActiveWindow> {
     (window.from < window.to).then_some(window)
 }
 
-/// When the line crosses `vu + 1/2`. Only asked where it does, so that `from != to`.
+/// When the line crosses `vu + 1/2`. Callers check that it does, so that `from != to`.
 fn crossing(stage: &StagePlan, (from, to): (u32, u32), vu: u32) -> Nanos {
     let length = u128::from((stage.end).saturating_sub(stage.start).as_u64());
-    let way = (2 * u128::from(vu) + 1).abs_diff(2 * u128::from(from));
-    let whole = 2 * u128::from(from.abs_diff(to));
-    let nearest = (length * way + whole / 2) / whole;
+    let rise = (2 * u128::from(vu) + 1).abs_diff(2 * u128::from(from));
+    let total = 2 * u128::from(from.abs_diff(to));
+    let nearest = (length * rise + total / 2) / total;
     stage.start + Nanos::new(u64::try_from(nearest).unwrap_or(u64::MAX))
 }

@@ -1,5 +1,4 @@
-//! The open model in virtual time.
-#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
+//! The open model: counts, spacing and distribution of arrivals.
 
 use std::sync::Arc;
 
@@ -21,7 +20,7 @@ fn traced(stages: &str, millis: &[u64]) -> Result<Schedule, plimsoll_schedule::S
 }
 
 #[test]
-fn a_constant_rate_is_a_comb() {
+fn a_constant_rate_has_equal_gaps() {
     let arrivals = whole(&schedule("@4:2s", Arrivals::Constant));
     let millis: Vec<_> = arrivals.iter().map(|a| a.at.as_u64() / 1_000_000).collect();
     assert_eq!(millis, [0, 250, 500, 750, 1000, 1250, 1500, 1750]);
@@ -50,7 +49,7 @@ fn counts_are_the_integral_of_the_rate() {
 
 #[test]
 fn a_constant_rate_does_not_drift() {
-    // Hours of a rate are tested beside it; here are the walk and the count.
+    // `rate.rs` tests hours of due times; this tests the iterator and the count.
     let hours = schedule("@33333:10h", Arrivals::Constant);
     assert_eq!(hours.planned(StageId(0)), 33_333 * 36_000);
     for arrival in
@@ -135,14 +134,14 @@ fn a_trace_that_cannot_be_played_is_refused() {
         ("no rows", traced("trace", &[]), "the trace is empty"),
         ("back in time", traced("trace", &[0, 20, 10]), "goes back in time at row 2"),
         (
-            "no trace at all",
+            "no trace",
             Schedule::new(&"5:1s,trace".parse().unwrap(), Arrivals::Constant, Seed(1), None),
             "stage 2 `trace`: there is no trace to play",
         ),
         (
-            "no stages at all",
+            "no stages",
             Schedule::new(&Stages::default(), Arrivals::Constant, Seed(1), None),
-            "no load is written here",
+            "the stage is empty",
         ),
     ] {
         let message = refused.map(|_| sentence).unwrap_err().to_string();
@@ -169,7 +168,7 @@ fn gaps(axis: impl Iterator<Item = f64>) -> Vec<f64> {
     axis.map(|x| x - std::mem::replace(&mut last, x)).collect()
 }
 
-/// The Kolmogorov-Smirnov distance that a true sample of this size exceeds once in a hundred times.
+/// The Kolmogorov-Smirnov distance that a true sample of this size exceeds in 1 % of cases.
 fn critical(samples: usize) -> f64 {
     1.628 / (samples as f64).sqrt()
 }
@@ -225,7 +224,7 @@ fn poisson_stages_differ_from_one_another_and_with_the_seed() {
 }
 
 #[test]
-fn a_schedule_can_be_shared_and_an_iterator_sent() {
+fn a_schedule_is_sync_and_its_iterator_is_send() {
     const fn shared<T: Send + Sync + Clone>(_: &T) {}
     const fn sent<T: Send + 'static>(_: &T) {}
     let schedule = schedule("@10:1s", Arrivals::Constant);
@@ -282,11 +281,11 @@ proptest! {
     }
 
     #[test]
-    fn the_plan_is_what_is_walked(schedule in any_schedule()) {
+    fn planned_counts_equal_the_arrivals(schedule in any_schedule()) {
         let arrivals = whole(&schedule);
         for stage in schedule.stages() {
-            let walked = arrivals.iter().filter(|arrival| arrival.stage == stage.id).count() as u64;
-            prop_assert_eq!(schedule.planned(stage.id), walked);
+            let counted = arrivals.iter().filter(|arrival| arrival.stage == stage.id).count() as u64;
+            prop_assert_eq!(schedule.planned(stage.id), counted);
         }
     }
 

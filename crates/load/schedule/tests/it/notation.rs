@@ -1,4 +1,4 @@
-//! The notation of stages: what is read, what is refused and how it is told.
+//! The notation of stages: what is accepted, and the messages for what is refused.
 
 use plimsoll_measure::Nanos;
 use plimsoll_schedule::{Load, ScheduleError, StageSpec, Stages};
@@ -22,8 +22,8 @@ fn every_load_shape_is_read() {
     for (sentence, text, expected) in [
         ("closed", "100:60s", stage(users(100, 100), 60)),
         ("closed ramp", "1..100:30s", stage(users(1, 100), 30)),
-        ("closed ramp from nobody", "0..10:5s", stage(users(0, 10), 5)),
-        ("closed ramp down to nobody", "10..0:5s", stage(users(10, 0), 5)),
+        ("closed ramp from zero", "0..10:5s", stage(users(0, 10), 5)),
+        ("closed ramp down to zero", "10..0:5s", stage(users(10, 0), 5)),
         ("open", "@20000:60s", stage(rate(20_000.0, 20_000.0), 60)),
         ("open, less than one a second", "@0.5:1m30s", stage(rate(0.5, 0.5), 90)),
         ("open ramp", "@100..5000:60s", stage(rate(100.0, 5_000.0), 60)),
@@ -51,14 +51,14 @@ fn stages_follow_one_another_and_are_written_canonically() {
 }
 
 #[test]
-fn what_cannot_be_scheduled_is_refused_with_cause_and_mend() {
+fn what_cannot_be_scheduled_is_refused_with_cause_and_fix() {
     for (text, part) in [
-        ("", "no load is written here"),
-        ("   ", "no load is written here"),
-        ("w", "no load is written here"),
-        (":10s", "no load is written here"),
-        ("1:10s,", "stage 2 ``: no load is written here"),
-        ("1:10s,,2:5s", "stage 2 ``: no load is written here"),
+        ("", "the stage is empty"),
+        ("   ", "the stage is empty"),
+        ("w", "the stage is empty"),
+        (":10s", "the stage is empty"),
+        ("1:10s,", "stage 2 ``: the stage is empty"),
+        ("1:10s,,2:5s", "stage 2 ``: the stage is empty"),
         ("100", "the duration is missing"),
         ("@100", "the duration is missing"),
         ("100:60", "`60` is not a length of time: write a number and a unit"),
@@ -92,10 +92,11 @@ fn what_cannot_be_scheduled_is_refused_with_cause_and_mend() {
 }
 
 #[test]
-fn all_problems_are_told_at_once() {
+fn all_problems_are_reported_at_once() {
     let problems = "0:10,5:10s,@x:0s,7".parse::<Stages>().unwrap_err();
-    let told: Vec<_> = problems.problems().iter().map(|p| (p.position, p.text.as_str())).collect();
-    assert_eq!(told, [(1, "0:10"), (1, "0:10"), (3, "@x:0s"), (3, "@x:0s"), (4, "7")]);
+    let reported: Vec<_> =
+        problems.problems().iter().map(|p| (p.position, p.text.as_str())).collect();
+    assert_eq!(reported, [(1, "0:10"), (1, "0:10"), (3, "@x:0s"), (3, "@x:0s"), (4, "7")]);
     assert_eq!(problems.to_string().lines().count(), 5);
 }
 
@@ -108,7 +109,7 @@ fn more_stages_than_ids_are_refused() {
 }
 
 #[test]
-fn files_carry_one_string() {
+fn stages_are_one_string_in_files() {
     let stages: Stages = serde_json::from_str("\"w5:1s,@10..20:3s\"").unwrap();
     assert_eq!(serde_json::to_string(&stages).unwrap(), "\"w5:1s,@10..20:3s\"");
     let refusal = serde_json::from_str::<Stages>("\"5:0s,6\"").unwrap_err().to_string();
@@ -134,7 +135,7 @@ fn the_schema_accepts_what_the_parser_accepts() {
         assert!(text.parse::<Stages>().is_err(), "{text}");
         assert!(!validator.is_valid(&text.into()), "{text}");
     }
-    assert!(!validator.is_valid(&5.into()), "a number is no string");
+    assert!(!validator.is_valid(&5.into()), "a number is not a string");
 }
 
 fn any_load() -> impl Strategy<Value = Load> {

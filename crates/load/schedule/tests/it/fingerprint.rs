@@ -1,5 +1,4 @@
 //! The fingerprint against an independent computation, and what it depends on.
-#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 use std::sync::Arc;
 
