@@ -1,4 +1,4 @@
-//! The public traces, where the folder `shared/data` is at hand. Expected values were computed with a
+//! The public traces, if the folder `shared/data` is there. Expected values were computed with a
 //! few lines of Python.
 
 use std::path::PathBuf;
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use plimsoll_measure::{ConversationKey, Nanos};
 use plimsoll_workload::{CacheMode, ScenarioSpec, Trace, TraceFormat, TraceRow, TraceSpec};
 
-use crate::{common, said, scenario, tokens, traced};
+use crate::support::{common, last_text, scenario, tokens, traced};
 
 fn trace(file: &str, format: TraceFormat, time_scale: f64, to: Option<Nanos>) -> Option<Trace> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data");
     if !folder.join(file).exists() {
-        println!("skipped: {file} is not at hand");
+        println!("skipped: there is no {file}");
         return None;
     }
     let spec = TraceSpec { file: file.into(), format, time_scale, from: None, to };
@@ -30,7 +30,7 @@ fn sums(rows: &[TraceRow<'_>]) -> (usize, u64, u64, usize) {
 }
 
 #[test]
-fn the_azure_traces_are_read_whole() {
+fn the_azure_traces_are_read_completely() {
     for (file, expected, length) in [
         ("azure_llm_2023_conv.csv", (19_366, 22_361_870, 4_088_665, 0), 3_501_721_937_000),
         ("azure_llm_2023_code.csv", (8_819, 18_059_974, 245_896, 0), 3_435_948_056_000),
@@ -55,7 +55,10 @@ fn ten_minutes_of_azure_conversations_are_played_in_one() {
     let workload = traced(&spec, &trace);
     for (row, input, output) in [(0, 374, 44), (1, 396, 109), (2_866, 1_143, 396)] {
         let talk = workload.conversation(ConversationKey::arrival(row), Some(row));
-        assert_eq!((tokens(&said(&talk)), talk.turn().unwrap().max_tokens), (input, Some(output)));
+        assert_eq!(
+            (tokens(&last_text(&talk)), talk.turn().unwrap().max_tokens),
+            (input, Some(output))
+        );
     }
 }
 
@@ -66,7 +69,7 @@ fn the_mooncake_trace_keeps_its_shared_prefixes() {
     assert_eq!(sums(&rows(&trace)), (12_031, 144_793_823, 4_122_048, 288_500));
     assert_eq!(trace.offsets().last(), Some(&Nanos::from_millis(3_536_999)));
     let workload = traced(&scenario(), &trace);
-    let text = |row| said(&workload.conversation(ConversationKey::arrival(row), Some(row)));
+    let text = |row| last_text(&workload.conversation(ConversationKey::arrival(row), Some(row)));
     // Blocks that two rows have in common at their start.
     for (one, other, blocks) in [(134, 10, 26), (177, 44, 18), (180, 41, 27), (0, 1, 1)] {
         let shared = common(&text(one), &text(other));

@@ -1,7 +1,7 @@
-//! Synthetic text: words, and blocks of words that are made once and shared by all prompts.
+//! Synthetic text: random words, and blocks of words that all prompts share.
 //!
-//! A long prompt is mostly made of shared blocks, so that no request copies tens of kilobytes; its
-//! beginning is always made of fresh words, so that two prompts differ from the start.
+//! A long prompt consists mostly of shared blocks, so that no request copies tens of kilobytes. It
+//! begins with fresh words, so that two prompts differ from the start.
 
 mod words;
 
@@ -10,10 +10,10 @@ use std::sync::Arc;
 use plimsoll_measure::{Rng, Seed};
 use plimsoll_protocol::Text;
 
-pub(crate) use words::{WORD_BYTES, all};
+pub(crate) use words::{WORD_BYTES, all_words};
 
-/// Words decided by one draw of 64 bits.
-const PER_DRAW: usize = 4;
+/// Words chosen by one random number of 64 bits.
+const WORDS_PER_NUMBER: usize = 4;
 /// Words of one cached block of a Mooncake trace.
 pub(crate) const CACHE_BLOCK: usize = 512;
 /// Fresh words at the beginning of a cached block: far more combinations than there are blocks.
@@ -23,33 +23,33 @@ const BLOCK: usize = CACHE_BLOCK - CACHE_HEAD;
 /// Number of shared blocks: half a megabyte of text.
 const BLOCKS: u64 = 256;
 
-/// Words, and shared blocks of them.
+/// Generates synthetic text from a list of words.
 #[derive(Debug)]
-pub(crate) struct Lexicon {
+pub(crate) struct TextGenerator {
     words: Vec<[u8; WORD_BYTES]>,
     blocks: Vec<Arc<str>>,
 }
 
-impl Lexicon {
-    /// A lexicon of some words, each of [`WORD_BYTES`] bytes.
+impl TextGenerator {
+    /// A generator for a list of words, each of [`WORD_BYTES`] bytes.
     pub(crate) fn new(words: &[&'static str], seed: Seed) -> Self {
         let words = words.iter().filter_map(|word| word.as_bytes().try_into().ok()).collect();
-        let mut lexicon = Self { words, blocks: Vec::new() };
+        let mut generator = Self { words, blocks: Vec::new() };
         let block = |index| {
             let mut text = String::new();
-            lexicon.write(&mut seed.rng("block", index), BLOCK, &mut text);
+            generator.write(&mut seed.rng("block", index), BLOCK, &mut text);
             text.into()
         };
-        lexicon.blocks = (0..BLOCKS).map(block).collect();
-        lexicon
+        generator.blocks = (0..BLOCKS).map(block).collect();
+        generator
     }
 
-    /// Adds `count` words: between 1 and a block of fresh ones, then shared blocks.
-    pub(crate) fn push(&self, mut draw: Rng, count: usize, text: &mut Text) {
+    /// Appends `count` words: fresh ones (between 1 and a block of them), then shared blocks.
+    pub(crate) fn push(&self, mut rng: Rng, count: usize, text: &mut Text) {
         let blocks = Self::blocks_of(count);
-        self.write(&mut draw, count - blocks * BLOCK, text.end());
+        self.write(&mut rng, count - blocks * BLOCK, text.end());
         for _ in 0..blocks {
-            text.share(Arc::clone(self.block(&mut draw)));
+            text.share(Arc::clone(self.block(&mut rng)));
         }
     }
 
@@ -58,17 +58,18 @@ impl Lexicon {
         WORD_BYTES * (count - Self::blocks_of(count) * BLOCK)
     }
 
-    /// Adds the first `count` words, at most [`CACHE_BLOCK`], of the block that `draw` decides.
-    pub(crate) fn push_cache_block(&self, mut draw: Rng, count: usize, text: &mut Text) {
-        // The whole of it is drawn, for the block to be the same whatever part of it is asked for.
+    /// Appends the first `count` words, at most [`CACHE_BLOCK`], of the block that `rng`
+    /// determines.
+    pub(crate) fn push_cache_block(&self, mut rng: Rng, count: usize, text: &mut Text) {
+        // The whole head is drawn even if a part is needed: the numbers after it must be the same.
         let end = text.end();
         let start = end.len();
-        self.write(&mut draw, CACHE_HEAD, end);
+        self.write(&mut rng, CACHE_HEAD, end);
         if count <= CACHE_HEAD {
             end.truncate(start + count * WORD_BYTES);
             return;
         }
-        let block = self.block(&mut draw);
+        let block = self.block(&mut rng);
         match count - CACHE_HEAD {
             BLOCK => text.share(Arc::clone(block)),
             part => text.end().push_str(&block[..part * WORD_BYTES]),
@@ -80,21 +81,21 @@ impl Lexicon {
         count.saturating_sub(1) / BLOCK
     }
 
-    fn block(&self, draw: &mut Rng) -> &Arc<str> {
-        let index = draw.below(self.blocks.len() as u64);
+    fn block(&self, rng: &mut Rng) -> &Arc<str> {
+        let index = rng.below(self.blocks.len() as u64);
         &self.blocks[usize::try_from(index).unwrap_or_default()]
     }
 
     /// Writes `count` fresh words.
-    fn write(&self, draw: &mut Rng, count: usize, text: &mut String) {
+    fn write(&self, rng: &mut Rng, count: usize, text: &mut String) {
         let mut bytes = std::mem::take(text).into_bytes();
         let start = bytes.len();
         bytes.resize(start + count * WORD_BYTES, b' ');
         let (words, _) = bytes[start..].as_chunks_mut::<WORD_BYTES>();
-        for few in words.chunks_mut(PER_DRAW) {
-            // 16 bits of a draw are plenty to choose among a few hundred words.
-            let mut bits = draw.next_u64();
-            for word in few {
+        for chunk in words.chunks_mut(WORDS_PER_NUMBER) {
+            // 16 bits are enough to choose among a few hundred words.
+            let mut bits = rng.next_u64();
+            for word in chunk {
                 let index = ((bits & 0xFFFF) * self.words.len() as u64) >> 16;
                 *word = self.words[usize::try_from(index).unwrap_or_default()];
                 bits >>= 16;
@@ -109,16 +110,16 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    fn lexicon() -> Lexicon {
-        Lexicon::new(&all().collect::<Vec<_>>(), Seed(1))
+    fn generator() -> TextGenerator {
+        TextGenerator::new(&all_words().collect::<Vec<_>>(), Seed(1))
     }
 
     #[test]
-    fn texts_have_as_many_words_as_asked_for() {
-        let lexicon = lexicon();
+    fn texts_have_the_requested_number_of_words() {
+        let generator = generator();
         for count in [0, 1, 3, 4, 5, 495, 496, 497, 992, 993, 12_500] {
             let mut text = Text::new();
-            lexicon.push(Seed(2).rng("text", 0), count, &mut text);
+            generator.push(Seed(2).rng("text", 0), count, &mut text);
             assert_eq!(text.to_string().split_whitespace().count(), count);
             assert_eq!(text.len(), count * WORD_BYTES);
         }
@@ -126,11 +127,11 @@ mod tests {
 
     #[test]
     fn long_texts_share_their_blocks_and_differ_from_the_first_words() {
-        let lexicon = lexicon();
+        let generator = generator();
         let texts: Vec<Text> = (0..1_000)
             .map(|index| {
                 let mut text = Text::new();
-                lexicon.push(Seed(2).rng("text", index), 1_488, &mut text);
+                generator.push(Seed(2).rng("text", index), 1_488, &mut text);
                 text
             })
             .collect();
@@ -144,10 +145,10 @@ mod tests {
 
     #[test]
     fn a_part_of_a_cached_block_is_the_beginning_of_the_whole() {
-        let lexicon = lexicon();
+        let generator = generator();
         let block = |count| {
             let mut text = Text::new();
-            lexicon.push_cache_block(Seed(2).rng("hash", 7), count, &mut text);
+            generator.push_cache_block(Seed(2).rng("hash", 7), count, &mut text);
             text.to_string()
         };
         let whole = block(CACHE_BLOCK);

@@ -1,35 +1,35 @@
-//! The lines of a text, one at a time.
+//! Reads a text line by line.
 
 use std::io::{self, BufRead, Read as _};
 
 use crate::error::TraceFault;
 
-/// The longest line that is read, in bytes: a row with 2 million tokens of cached blocks fits easily.
-const LONGEST: u64 = 1 << 20;
+/// The longest line that is read, in bytes. A row with 2 million tokens of cached blocks fits.
+const MAX_LINE: u64 = 1 << 20;
 
-/// The lines of a text that are not blank, without line ends and byte order mark.
+/// The non-blank lines of a text, without line ends and byte order mark.
 #[derive(Debug)]
-pub(crate) struct Lines<R> {
+pub(crate) struct LineReader<R> {
     reader: R,
     buffer: Vec<u8>,
     number: u64,
-    over: bool,
+    at_end: bool,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> LineReader<R> {
     pub(crate) const fn new(reader: R) -> Self {
-        Self { reader, buffer: Vec::new(), number: 0, over: false }
+        Self { reader, buffer: Vec::new(), number: 0, at_end: false }
     }
 
     /// The next line and its number, from 1.
     pub(crate) fn next(&mut self) -> io::Result<Option<(u64, Result<&str, TraceFault>)>> {
-        while !self.over {
+        while !self.at_end {
             self.buffer.clear();
-            let read = (&mut self.reader).take(LONGEST + 1).read_until(b'\n', &mut self.buffer)?;
+            let read = (&mut self.reader).take(MAX_LINE + 1).read_until(b'\n', &mut self.buffer)?;
             self.number += 1;
-            // Whatever has such a line is no trace: the rest is not even looked at.
-            let long = self.buffer.len() as u64 > LONGEST;
-            self.over = read == 0 || long;
+            // A file with such a line is not a trace: the rest is not read.
+            let long = self.buffer.len() as u64 > MAX_LINE;
+            self.at_end = read == 0 || long;
             if long {
                 return Ok(Some((self.number, Err(TraceFault::LongLine))));
             }
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     fn read(bytes: &[u8]) -> Vec<(u64, Result<String, TraceFault>)> {
-        let mut lines = Lines::new(bytes);
+        let mut lines = LineReader::new(bytes);
         let mut all = Vec::new();
         while let Some((number, text)) = lines.next().unwrap() {
             all.push((number, text.map(str::to_owned)));
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_without_their_ends_and_blank_ones_not_at_all() {
+    fn lines_have_no_line_ends_and_blank_lines_are_skipped() {
         let line = |number, text: &str| (number, Ok(text.to_owned()));
         for (bytes, lines) in [
             (&b""[..], vec![]),
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_read_beyond_a_line_that_no_trace_has() {
+    fn nothing_is_read_after_a_line_that_is_too_long() {
         let mut bytes = vec![b'x'; 3 << 20];
         bytes.extend(b"\nb\n");
         assert_eq!(read(&bytes), [(1, Err(TraceFault::LongLine))]);

@@ -1,12 +1,14 @@
-//! Embeddings: every request stands alone.
+//! Embeddings: every request is independent.
 
 use plimsoll_protocol::{Dialect, RequestContent};
 use plimsoll_workload::{CacheMode, Conversation, ScenarioSpec, SystemPrompt};
 
-use crate::{conversation, scenario, sized, tokens};
+use crate::support::{conversation, scenario, sized, tokens};
 
 fn input(talk: &Conversation) -> String {
-    let RequestContent::Embed { inputs } = talk.turn().unwrap().ask else { panic!("no embedding") };
+    let RequestContent::Embed { inputs } = talk.turn().unwrap().ask else {
+        panic!("not an embedding")
+    };
     assert_eq!(inputs.len(), 1);
     inputs[0].to_string()
 }
@@ -16,14 +18,13 @@ fn the_content_is_embedded_turn_by_turn() {
     let system = Some(SystemPrompt::Text("ignored".to_owned()));
     let spec = ScenarioSpec { protocol: Dialect::OpenaiEmbeddings, turns: 2, system, ..scenario() };
     let mut talk = conversation(&spec);
-    assert!(!talk.wants_reply());
     assert_eq!(input(&talk), "hello");
     talk.advance(None);
     assert_eq!(input(&talk), "hello");
 }
 
 #[test]
-fn every_text_has_a_marker_of_its_own() {
+fn every_text_has_a_different_marker() {
     let spec = ScenarioSpec {
         protocol: Dialect::OpenaiEmbeddings,
         turns: 2,
@@ -37,5 +38,5 @@ fn every_text_has_a_marker_of_its_own() {
     let second = input(&talk);
     assert_eq!((tokens(&first), tokens(&second)), (30, 30));
     assert!(first.starts_with(&format!("[{}]", talk.id())));
-    assert!(second.starts_with('[') && second[..38] != first[..38], "a cache would know it again");
+    assert!(second.starts_with('[') && second[..38] != first[..38], "a cache would recognise it");
 }

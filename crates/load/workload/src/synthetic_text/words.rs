@@ -1,8 +1,8 @@
 //! The vocabulary of synthetic text.
 
-/// 256 common English words of three letters, each with a blank behind it, so that every word is four
-/// bytes: one token by the usual estimate of four bytes per token, and mostly one token in the
-/// vocabularies of real tokenizers ([`crate::gauge`] checks them).
+/// 256 common English words of three letters, each followed by a space. Every word is four bytes:
+/// one token by the usual estimate of four bytes per token, and mostly one token in the
+/// vocabularies of real tokenizers ([`crate::token_counter`] checks that).
 const WORDS: &str = "\
     the and for are but not you all any can had her was one our out day get has him his how \
     man new now old see two way who boy did its let put say she too use act add age ago aid \
@@ -17,11 +17,11 @@ const WORDS: &str = "\
     inn ivy jam jar jaw jog lid mat mop mug nap nut owl pad paw pea peg pig pod pub ram ray \
     sew ski sob spa spy tag tan toe tow vet vow wit won zoo ";
 
-/// Bytes of a word with its blank.
+/// Bytes of a word with its space.
 pub(crate) const WORD_BYTES: usize = 4;
 
-/// The words, each with its blank.
-pub(crate) fn all() -> impl Iterator<Item = &'static str> {
+/// The words, each with its space.
+pub(crate) fn all_words() -> impl Iterator<Item = &'static str> {
     WORDS.split_inclusive(' ')
 }
 
@@ -31,9 +31,9 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_word_is_three_letters_and_a_blank_and_there_once() {
-        let unique: BTreeSet<_> = all().collect();
-        assert_eq!((unique.len(), all().count()), (256, 256));
+    fn every_word_is_unique_and_is_three_letters_and_a_space() {
+        let unique: BTreeSet<_> = all_words().collect();
+        assert_eq!((unique.len(), all_words().count()), (256, 256));
         for word in unique {
             let letters = word.strip_suffix(' ').unwrap();
             assert!(

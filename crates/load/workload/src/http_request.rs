@@ -1,54 +1,54 @@
-//! Plain HTTP requests, fixed or filled in anew for every turn.
+//! Requests of the `http` protocol, fixed or with placeholders that each turn fills in.
 
 use plimsoll_protocol::HttpContent;
 
 use crate::error::{ScenarioFault, TemplateFault};
 use crate::spec::HttpSpec;
-use crate::template::{Filling, Place, Template};
+use crate::template::{PlaceholderValues, PromptEncoding, Template};
 
 /// The request of the `http` protocol.
 #[derive(Debug)]
-pub(crate) enum Request {
+pub(crate) enum HttpRequest {
     /// Always the same.
     Fixed(HttpContent),
     /// With placeholders.
-    Filled(Templates),
+    Filled(HttpTemplates),
 }
 
 /// The parts of a request in which placeholders are replaced.
 #[derive(Debug)]
-pub(crate) struct Templates {
+pub(crate) struct HttpTemplates {
     method: String,
     path: Template,
     headers: Vec<(String, Template)>,
     body: Template,
-    body_place: Place,
+    body_encoding: PromptEncoding,
 }
 
-impl Request {
+impl HttpRequest {
     /// # Errors
-    /// Every part that is not a template, by its key.
+    /// Every part that is not a valid template, by its key.
     pub(crate) fn new(spec: &HttpSpec) -> Result<Self, Vec<(String, ScenarioFault)>> {
         let mut faults = Vec::new();
-        let mut read = |field: String, text: &str| {
+        let mut parse = |field: String, text: &str| {
             let fault = |fault: TemplateFault| faults.push((field, fault.into()));
             Template::parse(text).map_err(fault).ok()
         };
-        let path = read("http.path".to_owned(), &spec.path);
-        let body = read("http.body".to_owned(), &spec.body);
+        let path = parse("http.path".to_owned(), &spec.path);
+        let body = parse("http.body".to_owned(), &spec.body);
         let header = |(name, value): (&String, &String)| {
-            Some((name.clone(), read(format!("http.headers.{name}"), value)?))
+            Some((name.clone(), parse(format!("http.headers.{name}"), value)?))
         };
         let headers: Vec<_> = spec.headers.iter().filter_map(header).collect();
         let (Some(path), Some(body), true) = (path, body, faults.is_empty()) else {
             return Err(faults);
         };
-        let (method, body_place) = (spec.method.clone(), Place::of_body(&spec.body));
-        let templates = Templates { method, path, headers, body, body_place };
+        let (method, body_encoding) = (spec.method.clone(), PromptEncoding::of_body(&spec.body));
+        let templates = HttpTemplates { method, path, headers, body, body_encoding };
         Ok(if templates.is_fixed() { Self::Fixed(spec.into()) } else { Self::Filled(templates) })
     }
 
-    /// Does the content go into it?
+    /// Whether a placeholder asks for the content.
     pub(crate) fn has_prompt(&self) -> bool {
         match self {
             Self::Fixed(_) => false,
@@ -57,13 +57,13 @@ impl Request {
     }
 }
 
-impl Templates {
+impl HttpTemplates {
     fn parts(&self) -> impl Iterator<Item = &Template> {
         let headers = self.headers.iter().map(|(_, value)| value);
         [&self.path, &self.body].into_iter().chain(headers)
     }
 
-    /// Does the content go into them?
+    /// Whether a placeholder asks for the content.
     pub(crate) fn has_prompt(&self) -> bool {
         self.parts().any(Template::has_prompt)
     }
@@ -72,13 +72,13 @@ impl Templates {
         self.parts().all(Template::is_fixed)
     }
 
-    pub(crate) fn fill(&self, mut filling: Filling<'_>) -> HttpContent {
-        let path = self.path.fill(&mut filling, Place::Path);
+    pub(crate) fn fill(&self, mut values: PlaceholderValues<'_>) -> HttpContent {
+        let path = self.path.fill(&mut values, PromptEncoding::Path);
         let header = |(name, value): &(String, Template)| {
-            (name.clone(), value.fill(&mut filling, Place::Header))
+            (name.clone(), value.fill(&mut values, PromptEncoding::Header))
         };
         let headers = self.headers.iter().map(header).collect();
-        let body = self.body.fill(&mut filling, self.body_place).into_bytes();
+        let body = self.body.fill(&mut values, self.body_encoding).into_bytes();
         HttpContent { method: self.method.clone(), path, headers, body }
     }
 }

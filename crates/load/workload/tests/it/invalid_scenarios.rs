@@ -1,4 +1,4 @@
-//! What cannot be played, and how it is told.
+//! Scenarios that cannot be played, and their messages.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use plimsoll_workload::{
     WorkloadError,
 };
 
-use crate::{scenario, sized};
+use crate::support::{scenario, sized};
 
 fn refusal(scenarios: &[ScenarioSpec]) -> String {
     let error = Workload::new(scenarios, None, None, Seed(1)).unwrap_err();
@@ -18,7 +18,7 @@ fn refusal(scenarios: &[ScenarioSpec]) -> String {
 }
 
 #[test]
-fn every_fault_is_told_with_its_place_and_mend() {
+fn every_fault_is_reported_with_its_key_and_fix() {
     let ok = scenario;
     let script = Content::Scripted { script: vec!["one".to_owned()] };
     let http = |path: &str| {
@@ -26,11 +26,11 @@ fn every_fault_is_told_with_its_place_and_mend() {
         Some(HttpSpec { method, path, headers: BTreeMap::new(), body: String::new() })
     };
     let pool = |count, approx_tokens| Some(PrefixPool { count, approx_tokens });
-    let upside_down = DurationSpec::Uniform { min: Nanos::from_secs(2), max: Nanos::from_secs(1) };
+    let swapped = DurationSpec::Uniform { min: Nanos::from_secs(2), max: Nanos::from_secs(1) };
     let no_spread = DurationSpec::Lognormal { median: Nanos::ZERO, p95: Nanos::from_secs(1) };
     for (spec, part) in [
-        (ScenarioSpec { weight: -1.0, ..ok() }, "`weight`: the weight -1 is no share"),
-        (ScenarioSpec { weight: f64::NAN, ..ok() }, "`weight`: the weight NaN is no share"),
+        (ScenarioSpec { weight: -1.0, ..ok() }, "`weight`: the weight -1 is not valid"),
+        (ScenarioSpec { weight: f64::NAN, ..ok() }, "`weight`: the weight NaN is not valid"),
         (ScenarioSpec { weight: 0.0, ..ok() }, "no scenario has a weight above 0"),
         (ScenarioSpec { turns: 0, ..ok() }, "`turns`: there are no turns"),
         (
@@ -42,7 +42,7 @@ fn every_fault_is_told_with_its_place_and_mend() {
             "`content.script`: the script has 1 lines for 2 turns",
         ),
         (ScenarioSpec { content: sized(0), ..ok() }, "`content.approx_input_tokens`: 0 tokens"),
-        (ScenarioSpec { content: sized(10_000_001), ..ok() }, "10000001 tokens are no length"),
+        (ScenarioSpec { content: sized(10_000_001), ..ok() }, "10000001 tokens are out of range"),
         (
             ScenarioSpec { system: Some(SystemPrompt::ApproxTokens(0)), ..ok() },
             "`system.approx_tokens`: 0 tokens",
@@ -52,8 +52,8 @@ fn every_fault_is_told_with_its_place_and_mend() {
             "`prefix_pool.count`: the pool is empty",
         ),
         (ScenarioSpec { prefix_pool: pool(5, 0), ..ok() }, "`prefix_pool.approx_tokens`: 0 tokens"),
-        (ScenarioSpec { think_time: Some(upside_down), ..ok() }, "`think_time`: the lengths are"),
-        (ScenarioSpec { think_time: Some(no_spread), ..ok() }, "`think_time`: the lengths are"),
+        (ScenarioSpec { think_time: Some(swapped), ..ok() }, "`think_time`: the durations are"),
+        (ScenarioSpec { think_time: Some(no_spread), ..ok() }, "`think_time`: the durations are"),
         (
             ScenarioSpec { protocol: Dialect::Http, ..ok() },
             "`http`: the protocol `http` has no request",
@@ -71,7 +71,7 @@ fn every_fault_is_told_with_its_place_and_mend() {
 }
 
 #[test]
-fn all_faults_of_all_scenarios_are_told_at_once() {
+fn all_faults_of_all_scenarios_are_reported_at_once() {
     let headers = BTreeMap::from([("X-A".to_owned(), "{{a".to_owned())]);
     let http = HttpSpec {
         method: "GET".to_owned(),

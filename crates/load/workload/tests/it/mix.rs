@@ -1,4 +1,4 @@
-//! Which scenario, and that nothing but the key decides.
+//! The scenario mix, and that a conversation depends on seed and key alone.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use plimsoll_measure::{ConversationKey, Seed};
 use plimsoll_workload::{CacheMode, ScenarioSpec, Workload};
 use proptest::prelude::*;
 
-use crate::{chat, scenario, sized, workload};
+use crate::support::{chat, scenario, sized, workload};
 
 fn mixed() -> Vec<ScenarioSpec> {
     [55.0, 30.0, 15.0]
@@ -21,7 +21,7 @@ fn mixed() -> Vec<ScenarioSpec> {
 }
 
 #[test]
-fn scenarios_come_up_by_weight_in_the_open_and_in_the_closed_model() {
+fn scenarios_are_chosen_by_weight_in_the_open_and_in_the_closed_model() {
     let workload = workload(&mixed());
     let open = |n| ConversationKey::arrival(n);
     let closed = |n: u64| {
@@ -41,7 +41,7 @@ fn scenarios_come_up_by_weight_in_the_open_and_in_the_closed_model() {
     }
 }
 
-/// Everything that one conversation says, with fixed answers.
+/// All requests of a conversation, with fixed answers.
 fn transcript(workload: &Workload, key: u64) -> String {
     let mut talk = workload.conversation(ConversationKey(key), None);
     let mut all = format!("{:?} {}", talk.scenario(), talk.id());
@@ -54,7 +54,7 @@ fn transcript(workload: &Workload, key: u64) -> String {
 }
 
 #[test]
-fn another_seed_says_something_else() {
+fn another_seed_gives_other_prompts() {
     let other = Workload::new(&mixed(), None, None, Seed(43)).unwrap();
     assert_ne!(transcript(&workload(&mixed()), 1), transcript(&other, 1));
 }
