@@ -48,7 +48,7 @@ impl PolicyDecisionReader {
             let text = text.map(|text| Finder::new(text).into_owned());
             Mark { policy_decision, sign: sign.clone(), text }
         };
-        let signs: Vec<_> = spec.signs().map(mark).collect();
+        let signs: Vec<_> = spec.matches_in_order().map(mark).collect();
         let length = |mark: &Mark| mark.text.as_ref().map(|text| text.needle().len());
         let longest = signs.iter().filter_map(length).max().unwrap_or_default();
         Self { expected, signs, longest }

@@ -171,7 +171,7 @@ impl Check<'_> {
             Err(WorkloadError::Window { fault, .. }) => {
                 let key = match fault {
                     WindowFault::Scale(_) => "time_scale",
-                    WindowFault::UpsideDown { .. } => "to",
+                    WindowFault::EmptyWindow { .. } => "to",
                     WindowFault::Outside { .. } => "from",
                     _ => "file",
                 };

@@ -25,7 +25,7 @@ impl Check<'_> {
     }
 
     fn policy_decisions(&mut self, index: usize, behaviour: &Behaviour) {
-        for (policy_decision, sign) in behaviour.policy_decision.signs() {
+        for (policy_decision, sign) in behaviour.policy_decision.matches_in_order() {
             if sign.is_empty() {
                 let place =
                     self.draft.place_of(index, "policy_decision").key(policy_decision.name());
