@@ -1,4 +1,4 @@
-//! Places in a profile, like `scenarios[1].weight`.
+//! Paths to values of a profile, like `scenarios[1].weight`.
 
 use std::fmt;
 
@@ -13,23 +13,23 @@ pub enum Step {
     Index(usize),
 }
 
-/// A place in a profile: the steps that lead there from the top.
+/// A path to a value of a profile: the steps from the root.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConfigPath(Vec<Step>);
 
 impl ConfigPath {
-    /// The whole profile.
-    pub const fn top() -> Self {
+    /// The path of the whole profile.
+    pub const fn root() -> Self {
         Self(Vec::new())
     }
 
-    /// The member `key` of this place.
+    /// The path of the member `key`.
     #[must_use]
     pub fn key(&self, key: &str) -> Self {
         self.with(Step::Key(key.to_owned()))
     }
 
-    /// The item `index` of this place.
+    /// The path of the item `index`.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
         self.with(Step::Index(index))
@@ -41,17 +41,17 @@ impl ConfigPath {
         Self(steps)
     }
 
-    /// The steps from the top.
+    /// The steps from the root.
     pub fn steps(&self) -> &[Step] {
         &self.0
     }
 
-    /// Is this place `other`, or inside it?
+    /// Whether this path is `other`, or inside it.
     pub fn is_within(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0)
     }
 
-    /// The value at this place, if there is one.
+    /// The value at this path, if there is one.
     pub fn find<'v>(&self, root: &'v Value) -> Option<&'v Value> {
         self.0.iter().try_fold(root, |value, step| match step {
             Step::Key(key) => value.get(key),
@@ -59,7 +59,7 @@ impl ConfigPath {
         })
     }
 
-    /// The value at this place, if there is one.
+    /// The value at this path, if there is one.
     pub fn find_mut<'v>(&self, root: &'v mut Value) -> Option<&'v mut Value> {
         self.0.iter().try_fold(root, |value, step| match step {
             Step::Key(key) => value.get_mut(key),
@@ -87,13 +87,13 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn places_are_written_like_paths_and_found() {
-        let place = ConfigPath::top().key("scenarios").index(1).key("weight");
-        assert_eq!(place.to_string(), "scenarios[1].weight");
+    fn paths_are_displayed_and_found() {
+        let path = ConfigPath::root().key("scenarios").index(1).key("weight");
+        assert_eq!(path.to_string(), "scenarios[1].weight");
         let root = json!({"scenarios": [{}, {"weight": 3}]});
-        assert_eq!(place.find(&root), Some(&json!(3)));
-        assert_eq!(place.key("x").find(&root), None);
-        assert!(place.is_within(&ConfigPath::top().key("scenarios").index(1)));
-        assert!(!place.is_within(&ConfigPath::top().key("scenarios").index(0)));
+        assert_eq!(path.find(&root), Some(&json!(3)));
+        assert_eq!(path.key("x").find(&root), None);
+        assert!(path.is_within(&ConfigPath::root().key("scenarios").index(1)));
+        assert!(!path.is_within(&ConfigPath::root().key("scenarios").index(0)));
     }
 }

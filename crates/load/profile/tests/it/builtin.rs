@@ -1,6 +1,4 @@
-//! The profiles that come with the tool.
-
-#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
+//! The built-in profiles.
 
 use plimsoll_measure::Nanos;
 use plimsoll_profile::{
@@ -14,7 +12,7 @@ fn resolve(name: &str, key: Option<&str>, purpose: Purpose) -> Result<Plan, Prob
     load(&Profile::open(name).unwrap(), &Environment::default(), &flags, purpose)
 }
 
-/// Those for policy gateways need no key: the token is part of the request.
+/// Profiles for policy gateways need no key: the token is part of the request.
 fn is_policy(name: &str) -> bool {
     name.starts_with("policy")
 }
@@ -39,8 +37,8 @@ fn each_can_be_checked_and_runs_with_a_key() {
 fn each_has_a_placeholder_that_cannot_be_run() {
     for name in builtin_names().filter(|name| !is_policy(name)) {
         let problems = resolve(name, None, Purpose::Run).unwrap_err();
-        let places: Vec<_> = problems.iter().map(|problem| problem.place.to_string()).collect();
-        assert_eq!(places, ["key"], "{name}");
+        let paths: Vec<_> = problems.iter().map(|problem| problem.path.to_string()).collect();
+        assert_eq!(paths, ["key"], "{name}");
     }
 }
 
@@ -63,9 +61,9 @@ fn each_file_of_the_folder_is_built_in() {
     assert_eq!(files, builtin_names().count());
 }
 
-/// The flagship mix of the requirements.
+/// The mix that `realistic.yaml` documents.
 #[test]
-fn realistic_is_the_blend_that_it_says() {
+fn realistic_has_its_documented_mix() {
     let plan = checked("realistic");
     let seen: Vec<_> = plan
         .scenarios
@@ -84,9 +82,9 @@ fn realistic_is_the_blend_that_it_says() {
     assert!(plan.stages.0[0].warmup);
 }
 
-/// S2 of the requirements: 17 kinds of request, and three more that reach the model; a fifth of them to be blocked.
+/// 17 kinds of request, and three more that reach the model; a fifth is to be blocked.
 #[test]
-fn policy_has_the_scenarios_and_the_mix_that_it_says() {
+fn policy_has_its_documented_scenarios_and_mix() {
     for (name, counts) in [("policy", [6, 4, 5, 2, 0]), ("policy-llm", [6, 4, 5, 2, 3])] {
         let plan = checked(name);
         let of = |category: &str| {
@@ -111,7 +109,7 @@ fn policy_has_the_scenarios_and_the_mix_that_it_says() {
 }
 
 #[test]
-fn cross_ingress_speaks_both_protocols_in_equal_shares() {
+fn cross_ingress_uses_both_protocols_equally() {
     let plan = checked("cross-ingress");
     let seen: Vec<_> = plan.scenarios.iter().map(|s| (s.protocol, s.weight)).collect();
     assert_eq!(seen, [(Dialect::OpenaiChat, 1.0), (Dialect::AnthropicMessages, 1.0)]);
@@ -131,7 +129,7 @@ fn the_tiers_have_their_sizes() {
 }
 
 #[test]
-fn the_traces_come_with_the_tool() {
+fn the_traces_are_built_in() {
     for (name, rows) in [("azure-trace", 106), ("mooncake-trace", 104)] {
         let trace = checked(name).read_trace().unwrap().unwrap();
         assert_eq!(trace.offsets().len(), rows, "{name}");
@@ -147,7 +145,7 @@ fn a_name_that_is_neither_built_in_nor_a_file_gets_a_suggestion() {
     let problems = Profile::open("realstic").unwrap_err();
     assert_eq!(
         problems.to_string().split(" Known").next().unwrap(),
-        "realstic: cannot be read (no such file or directory); it is no built-in profile either: did you mean `realistic`?"
+        "realstic: cannot be read (no such file or directory); no built-in profile has this name either: did you mean `realistic`?"
     );
     assert!(
         Profile::open("none/p.yaml")
@@ -161,7 +159,7 @@ const TRACE: &str =
     "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-14 09:30:01.2009751,816,593\n";
 
 #[test]
-fn files_are_looked_for_beside_the_profile_and_flags_in_the_current_folder() {
+fn files_are_relative_to_the_profile_and_those_of_flags_to_the_current_folder() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("with trace.yaml");
     let profile =

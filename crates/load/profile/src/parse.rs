@@ -1,4 +1,4 @@
-//! Bytes to a tree of values: JSON or YAML, by content.
+//! Parses bytes as JSON or YAML, by content, into untyped values.
 
 use std::fmt;
 
@@ -12,18 +12,18 @@ use crate::error::Fault;
 /// Largest profile that is read. A bound on memory, far above any sensible profile.
 const MAX_BYTES: usize = 16 << 20;
 
-/// Most values that the aliases of one YAML document may stand for together.
+/// Most values that the aliases of one YAML document may expand to.
 const MAX_ALIASED: usize = 20_000;
 
 /// Deepest nesting of a profile; the schema needs six levels, `parameters` may need some more.
 const MAX_DEPTH: usize = 64;
 
-/// Reads a profile's text: JSON where its first character is `{`, else YAML.
+/// Parses a profile's text: JSON if its first character is `{`, else YAML.
 ///
 /// # Errors
-/// With line and column, where the text is neither, has a key twice, or is beyond the bounds above.
-/// The message never quotes the text: it may hold a key.
-pub(crate) fn read(bytes: &[u8]) -> Result<Value, Fault> {
+/// The text is neither, has a key twice, or exceeds the limits above; with line and column. The message
+/// never quotes the text: it may contain a credential.
+pub(crate) fn parse_values(bytes: &[u8]) -> Result<Value, Fault> {
     if bytes.len() > MAX_BYTES {
         return Err(Fault::new("is larger than 16 MiB", "give a profile, not its data"));
     }
@@ -41,14 +41,14 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Value, Fault> {
     }
 }
 
-/// Reads one value as YAML, as it is written in an environment variable or after `--set path=`.
+/// Parses one value as YAML, as written in an environment variable or after `--set path=`.
 pub(crate) fn scalar(text: &str) -> Option<Value> {
     yaml(text).ok()
 }
 
 fn json(text: &str) -> Result<Value, Fault> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    Tree { depth: 0 }
+    ValueVisitor { depth: 0 }
         .deserialize(&mut reader)
         .and_then(|value| reader.end().map(|()| value))
         .map_err(|error| {
@@ -61,7 +61,7 @@ fn yaml(text: &str) -> Result<Value, Fault> {
         strict_booleans: true,
         // A snippet would quote the text.
         with_snippet: false,
-        // So that the visitor below sees them, and refuses them.
+        // The visitor below refuses them.
         non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_ALIASED },
         budget: serde_saphyr::budget! {
@@ -71,12 +71,12 @@ fn yaml(text: &str) -> Result<Value, Fault> {
         },
     };
     serde_saphyr::with_deserializer_from_str_with_options(text, options, |reader| {
-        Tree { depth: 0 }.deserialize(reader)
+        ValueVisitor { depth: 0 }.deserialize(reader)
     })
-    .map_err(|error| unusable(&error))
+    .map_err(|error| yaml_fault(&error))
 }
 
-fn unusable(error: &serde_saphyr::Error) -> Fault {
+fn yaml_fault(error: &serde_saphyr::Error) -> Fault {
     if let serde_saphyr::Error::DuplicateMappingKey { key, location } = error {
         let key = key.as_deref().map_or_else(String::new, |key| format!(" `{key}`"));
         let (line, column) = (location.line(), location.column());
@@ -92,14 +92,14 @@ fn unusable(error: &serde_saphyr::Error) -> Fault {
     )
 }
 
-/// Builds a [`Value`], and refuses what `Value` itself would let pass in silence: a key given twice,
-/// and numbers that are not finite.
+/// Builds a [`Value`], and refuses what `Value` itself would silently accept: duplicate keys and
+/// numbers that are not finite.
 #[derive(Clone, Copy)]
-struct Tree {
+struct ValueVisitor {
     depth: usize,
 }
 
-impl Tree {
+impl ValueVisitor {
     fn deeper<E: Error>(self) -> Result<Self, E> {
         if self.depth < MAX_DEPTH {
             Ok(Self { depth: self.depth + 1 })
@@ -109,7 +109,7 @@ impl Tree {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Tree {
+impl<'de> DeserializeSeed<'de> for ValueVisitor {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -117,7 +117,7 @@ impl<'de> DeserializeSeed<'de> for Tree {
     }
 }
 
-impl<'de> Visitor<'de> for Tree {
+impl<'de> Visitor<'de> for ValueVisitor {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,12 +1,10 @@
-//! Credentials are in no output, however they came in and whatever is wrong with them.
+//! No output contains credentials, whatever their source and whether or not they are valid.
 
-mod support;
-
+use crate::support::{base_with, resolve};
 use plimsoll_profile::{Environment, Overrides, Profile, parse};
 use proptest::prelude::*;
-use support::{base_with, resolve};
 
-/// A profile that carries the secret wherever one can be.
+/// A profile with the secret in every place for one.
 fn carrying(secret: &str) -> String {
     base_with(&format!(
         "key: '{secret}'
@@ -66,8 +64,8 @@ proptest! {
         ];
         for text in texts {
             let problems = resolve(&text, &[], &Overrides::default()).unwrap_err();
-            let said = format!("{problems} {problems:?}");
-            prop_assert!(!said.contains(&secret) && !said.contains(&digits), "{}", said);
+            let message = format!("{problems} {problems:?}");
+            prop_assert!(!message.contains(&secret) && !message.contains(&digits), "{}", message);
         }
     }
 
@@ -80,8 +78,8 @@ proptest! {
         };
         let key = format!("{secret}\n");
         let problems = resolve(&base_with(""), &[("PLIMSOLL_KEY", &key)], &flags).unwrap_err();
-        let said = format!("{problems} {problems:?}");
-        prop_assert_eq!(problems.len(), 4, "{}", said);
-        prop_assert!(!said.contains(&secret), "{}", said);
+        let message = format!("{problems} {problems:?}");
+        prop_assert_eq!(problems.len(), 4, "{}", message);
+        prop_assert!(!message.contains(&secret), "{}", message);
     }
 }

@@ -1,18 +1,14 @@
-//! What the documentation shows is what the tool takes, and what it names is there.
-
-#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
-
-mod support;
+//! Checks the documentation: examples are valid, and the files and links that it names exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::{base_with, resolve};
 use plimsoll_measure::ErrorClass;
 use plimsoll_profile::{Environment, Overrides, Profile, Purpose, builtin_names, load};
 use plimsoll_protocol::Dialect;
-use support::{base_with, resolve};
 
-/// Folders that pages name files of.
+/// Folders whose files are named in pages.
 const FOLDERS: [&str; 6] = ["crates/", "docs/", "scripts/", "fuzz/", "profiles/", "examples/"];
 
 fn root() -> PathBuf {
@@ -36,14 +32,14 @@ fn files(folder: &str, ending: &str) -> Vec<String> {
     paths
 }
 
-/// The pages that are written by hand.
+/// The hand-written pages.
 fn pages() -> Vec<String> {
     let own = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/concepts.md"];
     let folders = ["docs/guides", "docs/adr"].into_iter().flat_map(|folder| files(folder, ".md"));
     own.map(str::to_owned).into_iter().chain(folders).collect()
 }
 
-/// What stands between each `open` and the next `close`.
+/// The texts between each `open` and the next `close`.
 fn between<'t>(text: &'t str, open: &str, close: &str) -> Vec<&'t str> {
     text.split(open).skip(1).filter_map(|rest| Some(rest.split_once(close)?.0)).collect()
 }
@@ -73,11 +69,11 @@ fn each_profile_and_part_of_one_in_the_guides_is_accepted() {
 }
 
 #[test]
-fn lists_of_words_are_whole() {
-    let troubles = page("docs/guides/troubleshooting.md");
+fn lists_of_names_are_complete() {
+    let table = page("docs/guides/troubleshooting.md");
     for class in ErrorClass::ALL {
         let row = format!("\n| `{}` | {:?} |", class.name(), class.side()).to_lowercase();
-        assert!(troubles.contains(&row), "no row{row}");
+        assert!(table.contains(&row), "no row{row}");
     }
     let guide = page("docs/guides/first-profile.md");
     for dialect in Dialect::ALL {
@@ -92,20 +88,20 @@ fn lists_of_words_are_whole() {
 }
 
 #[test]
-fn each_link_leads_somewhere() {
+fn each_link_has_a_target() {
     for path in pages() {
         let text = page(&path);
         for target in between(&text, "](", ")").into_iter().filter(|to| !to.contains("://")) {
             let file = target.split('#').next().unwrap();
-            let place = root().join(&path).parent().unwrap().join(file);
-            assert!(file.is_empty() || place.exists(), "{path}: {target}");
+            let linked = root().join(&path).parent().unwrap().join(file);
+            assert!(file.is_empty() || linked.exists(), "{path}: {target}");
         }
     }
 }
 
 #[test]
-fn each_file_that_a_page_names_is_there() {
-    // What has a placeholder in it, or is part of a command, is no path.
+fn each_file_that_a_page_names_exists() {
+    // A text with a placeholder, or a part of a command, is not a path.
     let is_path = |word: &&str| {
         let known = FOLDERS.iter().any(|folder| word.starts_with(folder)) || word.contains("/src/");
         known && !word.contains([' ', '*']) && !word.contains("NAME")

@@ -1,4 +1,4 @@
-//! Does a profile have the shape that the schema asks for? Every place where it has not is reported.
+//! Checks a profile against its schema, and explains every deviation.
 
 use std::net::IpAddr;
 
@@ -6,89 +6,91 @@ use plimsoll_measure::Nanos;
 use plimsoll_schedule::{ScheduleError, Stages};
 use serde_json::{Map, Value};
 
+use crate::byte_size::ByteSize;
 use crate::error::Fault;
-use crate::place::ConfigPath;
+use crate::path::ConfigPath;
 use crate::schema::{self, Kind, Node};
-use crate::size::ByteSize;
 use crate::suggest;
 
-/// Every place where `root` has not the shape of a profile.
+/// Every path at which `root` deviates from the schema of a profile.
 pub(crate) fn faults(root: &Value) -> Vec<(ConfigPath, Fault)> {
-    let mut walk = Walk { faults: Vec::new() };
-    walk.value(root, schema::top(), &ConfigPath::top());
-    walk.faults
+    let mut check = SchemaCheck { faults: Vec::new() };
+    check.value(root, schema::top(), &ConfigPath::root());
+    check.faults
 }
 
-struct Walk {
+struct SchemaCheck {
     faults: Vec<(ConfigPath, Fault)>,
 }
 
-impl Walk {
-    fn report(&mut self, place: &ConfigPath, fault: Fault) {
-        self.faults.push((place.clone(), fault));
+impl SchemaCheck {
+    fn report(&mut self, path: &ConfigPath, fault: Fault) {
+        self.faults.push((path.clone(), fault));
     }
 
-    fn value(&mut self, value: &Value, schema: &Value, place: &ConfigPath) {
+    fn value(&mut self, value: &Value, schema: &Value, path: &ConfigPath) {
         let forms = schema::forms(schema);
-        let fitting: Vec<_> =
+        let allowed: Vec<_> =
             forms.iter().copied().filter(|form| form.allows(Kind::of(value))).collect();
-        if fitting.is_empty() {
-            return self.report(place, wrong_kind(value, &forms));
+        if allowed.is_empty() {
+            return self.report(path, wrong_kind(value, &forms));
         }
         match value {
-            Value::Object(map) => match select(map, &fitting) {
-                Ok(form) => self.mapping(map, form, place),
-                Err(fault) => self.report(place, fault),
+            Value::Object(map) => match select(map, &allowed) {
+                Ok(form) => self.mapping(map, form, path),
+                Err(fault) => self.report(path, fault),
             },
-            Value::Array(items) => self.list(items, fitting[0], place),
-            Value::String(text) => self.text(text, &fitting, place),
+            Value::Array(items) => self.list(items, allowed[0], path),
+            Value::String(text) => self.text(text, &allowed, path),
             Value::Number(number) => {
-                let fault = number.as_f64().and_then(|number| out_of_range(number, fitting[0]));
+                let fault = number.as_f64().and_then(|number| out_of_range(number, allowed[0]));
                 if let Some(fault) = fault {
-                    self.report(place, fault);
+                    self.report(path, fault);
                 }
             }
             Value::Bool(_) | Value::Null => {}
         }
     }
 
-    fn mapping(&mut self, map: &Map<String, Value>, form: Node<'_>, place: &ConfigPath) {
+    fn mapping(&mut self, map: &Map<String, Value>, form: Node<'_>, path: &ConfigPath) {
         for (key, value) in map {
             match form.member(key) {
-                // A key without a value is a key left out.
-                Some(schema) if !value.is_null() => self.value(value, schema, &place.key(key)),
-                None if form.is_closed() => self.report(&place.key(key), unknown_key(key, form)),
+                // A key without a value counts as left out.
+                Some(schema) if !value.is_null() => self.value(value, schema, &path.key(key)),
+                None if form.is_closed() => self.report(&path.key(key), unknown_key(key, form)),
                 _ => {}
             }
         }
         for key in form.required().filter(|key| map.get(*key).is_none_or(Value::is_null)) {
-            self.report(&place.key(key), missing(form, key));
+            self.report(&path.key(key), missing(form, key));
         }
     }
 
-    fn list(&mut self, items: &[Value], form: Node<'_>, place: &ConfigPath) {
+    fn list(&mut self, items: &[Value], form: Node<'_>, path: &ConfigPath) {
         let Some(schema) = form.items() else { return };
         for (index, item) in items.iter().enumerate() {
-            self.value(item, schema, &place.index(index));
+            self.value(item, schema, &path.index(index));
         }
     }
 
-    fn text(&mut self, text: &str, forms: &[Node<'_>], place: &ConfigPath) {
+    fn text(&mut self, text: &str, forms: &[Node<'_>], path: &ConfigPath) {
         let words: Vec<_> = forms.iter().copied().flat_map(Node::words).collect();
         if words.is_empty() {
-            for fault in
-                forms.iter().filter_map(|form| form.format()).flat_map(|name| notation(name, text))
+            for fault in forms
+                .iter()
+                .filter_map(|form| form.format())
+                .flat_map(|name| format_faults(name, text))
             {
-                self.report(place, fault);
+                self.report(path, fault);
             }
         } else if !words.contains(&text) {
-            self.report(place, unknown_word(text, &words));
+            self.report(path, unknown_word(text, &words));
         }
     }
 }
 
-/// Of several forms of a mapping, the one that this mapping means: by the word under the key that tells
-/// them apart (`mode: pool`), or by the one key that it has (`uniform: ...`).
+/// Selects the form of a mapping: by the word of a tag (`mode: pool`), or by its only key
+/// (`uniform: ...`).
 fn select<'s>(map: &Map<String, Value>, forms: &[Node<'s>]) -> Result<Node<'s>, Fault> {
     if let [form] = forms {
         return Ok(*form);
@@ -101,21 +103,21 @@ fn select<'s>(map: &Map<String, Value>, forms: &[Node<'s>]) -> Result<Node<'s>, 
     let words: Vec<_> = forms.iter().filter_map(word_of).collect();
     let Some(Value::String(word)) = map.get(tag) else {
         return Err(Fault::new(
-            format!("does not say its `{tag}`"),
+            format!("has no `{tag}`"),
             format!("write `{tag}:` and {}", suggest::one_of(&words)),
         ));
     };
     forms.iter().copied().find(|form| word_of(form) == Some(word)).ok_or_else(|| {
-        let Fault { cause, mend } = unknown_word(word, &words);
-        Fault::new(format!("has a `{tag}` that {cause}"), mend)
+        let Fault { cause, fix } = unknown_word(word, &words);
+        Fault::new(format!("has a `{tag}` that {cause}"), fix)
     })
 }
 
 fn select_by_key<'s>(map: &Map<String, Value>, forms: &[Node<'s>]) -> Result<Node<'s>, Fault> {
     let known: Vec<_> = forms.iter().copied().flat_map(Node::required).collect();
-    let mend = || format!("write {}", suggest::one_of(&known));
+    let fix = || format!("write {}", suggest::one_of(&known));
     match map.keys().collect::<Vec<_>>().as_slice() {
-        [] => Err(Fault::new("is an empty mapping", mend())),
+        [] => Err(Fault::new("is an empty mapping", fix())),
         [key] => forms
             .iter()
             .copied()
@@ -123,7 +125,7 @@ fn select_by_key<'s>(map: &Map<String, Value>, forms: &[Node<'s>]) -> Result<Nod
             .ok_or_else(|| {
                 Fault::new(format!("has the unknown key `{key}`"), suggest::instead(key, &known))
             }),
-        _ => Err(Fault::new("has several keys where one is asked for", mend())),
+        _ => Err(Fault::new("has several keys, but one is allowed", fix())),
     }
 }
 
@@ -134,19 +136,19 @@ fn wrong_kind(value: &Value, forms: &[Node<'_>]) -> Fault {
         _ => format!("is {}", Kind::of(value).name()),
     };
     let wanted = describe(forms);
-    let mend = match value {
+    let fix = match value {
         Value::Number(_) | Value::Bool(_) => wanted.replace("a text", "a text in quotes"),
         Value::String(text) if text.parse::<f64>().is_ok() => wanted + " without quotes",
         _ => wanted,
     };
-    Fault::new(cause, format!("write {mend}"))
+    Fault::new(cause, format!("write {fix}"))
 }
 
 fn wants_duration(forms: &[Node<'_>]) -> bool {
     forms.iter().any(|form| form.format() == Some("duration"))
 }
 
-/// What the forms of a value are called in a message.
+/// Describes the forms of a value for a message.
 fn describe(forms: &[Node<'_>]) -> String {
     let (mappings, others): (Vec<_>, Vec<_>) =
         forms.iter().copied().partition(|form| form.allows(Kind::Mapping));
@@ -175,7 +177,7 @@ fn describe(forms: &[Node<'_>]) -> String {
     names.join(", or ")
 }
 
-/// What a value other than a mapping is called in a message.
+/// Describes a form other than a mapping for a message.
 fn noun(form: Node<'_>) -> &'static str {
     match form.format() {
         Some("duration") => return "a length of time with a unit, like `30s`",
@@ -187,8 +189,8 @@ fn noun(form: Node<'_>) -> &'static str {
     let named = [
         (Kind::Text, "a text"),
         (Kind::Fraction, "a number"),
-        (Kind::Whole, "a whole number"),
-        (Kind::Truth, "`true` or `false`"),
+        (Kind::Integer, "a whole number"),
+        (Kind::Bool, "`true` or `false`"),
         (Kind::List, "a list"),
     ];
     named.iter().find(|(kind, _)| form.allows(*kind)).map_or("a value", |(_, name)| name)
@@ -197,7 +199,7 @@ fn noun(form: Node<'_>) -> &'static str {
 fn unknown_key(key: &str, form: Node<'_>) -> Fault {
     let mut known: Vec<_> = form.members().map(|(name, _)| name).collect();
     known.sort_unstable();
-    Fault::new("is not a key that is known here", suggest::instead(key, &known))
+    Fault::new("is not a known key", suggest::instead(key, &known))
 }
 
 fn unknown_word(word: &str, known: &[&str]) -> Fault {
@@ -210,7 +212,7 @@ fn missing(form: Node<'_>, key: &str) -> Fault {
     Fault::new("is missing", format!("write `{key}:` and {wanted}"))
 }
 
-/// Is a number outside of its bounds, or of the integer type of its format?
+/// The fault of a number outside its limits, or outside the integer type of its format.
 fn out_of_range(number: f64, form: Node<'_>) -> Option<Fault> {
     let type_limit = (form.format() == Some("uint32")).then_some(f64::from(u32::MAX));
     if let Some(least) = form.bound("minimum").filter(|least| number < *least) {
@@ -220,10 +222,10 @@ fn out_of_range(number: f64, form: Node<'_>) -> Option<Fault> {
     Some(Fault::new(format!("is more than {most}"), format!("write {most} or less")))
 }
 
-/// Is a text not in the notation that is asked for?
-fn notation(name: &str, text: &str) -> Vec<Fault> {
+/// The faults of a text that is not in a format.
+fn format_faults(name: &str, text: &str) -> Vec<Fault> {
     match name {
-        "duration" => text.parse::<Nanos>().err().iter().map(Fault::of).collect(),
+        "duration" => text.parse::<Nanos>().err().iter().map(Fault::from_error).collect(),
         "ip" => match text.parse::<IpAddr>() {
             Ok(_) => Vec::new(),
             Err(_) => vec![Fault::new(
@@ -231,7 +233,7 @@ fn notation(name: &str, text: &str) -> Vec<Fault> {
                 "write one like `127.0.0.2` or `::1`",
             )],
         },
-        "size" => text.parse::<ByteSize>().err().iter().map(Fault::of).collect(),
+        "size" => text.parse::<ByteSize>().err().iter().map(Fault::from_error).collect(),
         "stages" if text.trim().is_empty() => {
             vec![Fault::new("is empty", "write at least one stage, like `10:30s` or `@100:30s`")]
         }
@@ -240,7 +242,7 @@ fn notation(name: &str, text: &str) -> Vec<Fault> {
             .err()
             .iter()
             .flat_map(ScheduleError::problems)
-            .map(Fault::of)
+            .map(Fault::from_error)
             .collect(),
         _ => Vec::new(),
     }

@@ -1,13 +1,11 @@
-//! File, environment and flags: what wins, and what is said about it.
+//! The merge of file, environment and flags: precedence and messages.
 
-mod support;
-
+use crate::support::{base_with, resolve};
 use plimsoll_measure::Nanos;
 use plimsoll_profile::{Overrides, Plan, Problems};
 use plimsoll_protocol::Dialect;
-use support::{base_with, resolve};
 
-const BLEND: &str =
+const MIX: &str =
     "scenarios: [{name: a, weight: 3}, {name: b, turns: 2, protocol: openai-responses}]";
 
 fn sets(assignments: &[&str]) -> Overrides {
@@ -39,7 +37,7 @@ fn flags_win_over_the_environment_and_that_over_the_file() {
 #[test]
 fn every_key_can_be_set_by_its_path_and_scenarios_by_name_or_number() {
     let plan = with_sets(
-        BLEND,
+        MIX,
         &[
             "scenarios.a.weight=7",
             "scenarios.1.weight=0.5",
@@ -82,7 +80,7 @@ fn variables_reach_inside_with_two_underscores() {
 }
 
 #[test]
-fn headers_are_added_and_replaced_whatever_their_letters() {
+fn headers_are_added_and_replaced_in_any_case() {
     let headers = ["X-Tenant: t2", "x-new:  spaced "].map(str::to_owned).to_vec();
     let flags = Overrides { headers, ..Overrides::default() };
     let text = base_with("headers: {x-tenant: t1, x-other: o}");
@@ -100,14 +98,14 @@ fn the_protocol_flag_is_for_every_scenario() {
     let flags =
         Overrides { protocol: Some("anthropic-messages".to_owned()), ..Overrides::default() };
     let protocols = |plan: Plan| plan.scenarios.iter().map(|s| s.protocol).collect::<Vec<_>>();
-    let plain = resolve(&base_with(BLEND), &[], &Overrides::default()).unwrap();
+    let plain = resolve(&base_with(MIX), &[], &Overrides::default()).unwrap();
     assert_eq!(protocols(plain), [Dialect::OpenaiChat, Dialect::OpenaiResponses]);
-    let changed = resolve(&base_with(BLEND), &[], &flags).unwrap();
+    let changed = resolve(&base_with(MIX), &[], &flags).unwrap();
     assert_eq!(protocols(changed), [Dialect::AnthropicMessages; 2]);
 }
 
 #[test]
-fn scenarios_take_over_what_they_leave_out() {
+fn scenarios_inherit_what_they_leave_out() {
     let text = base_with(
         "turns: 3\nstream: true\nsystem: be brief\nscenarios: [{name: a}, {name: b, stream: false, system: null}]",
     );
@@ -118,7 +116,7 @@ fn scenarios_take_over_what_they_leave_out() {
 }
 
 #[test]
-fn without_scenarios_the_top_is_the_only_one() {
+fn without_scenarios_the_top_is_the_only_scenario() {
     let plan = resolve(&base_with("turns: 3"), &[], &Overrides::default()).unwrap();
     assert_eq!(plan.scenarios.len(), 1);
     assert_eq!((plan.scenarios[0].name.as_str(), plan.scenarios[0].turns), ("scenario-1", 3));
@@ -149,7 +147,7 @@ fn problems_name_the_flag_or_the_variable_they_come_from() {
         ..sets(&["turns", "scenarios.c.weight=1", "tls.insecrue=true", "turns.x=1", "model..x=1"])
     };
     let variables = [("PLIMSOLL_TIMEOUT", "5")];
-    let problems = resolve(&base_with(BLEND), &variables, &flags).unwrap_err();
+    let problems = resolve(&base_with(MIX), &variables, &flags).unwrap_err();
     assert_eq!(
         problems.to_string().lines().collect::<Vec<_>>(),
         [
@@ -161,14 +159,14 @@ fn problems_name_the_flag_or_the_variable_they_come_from() {
             "flag --seed: seed: is a text; write a whole number",
             "flag --stages: stages: stage 1 `10`: the duration is missing; write `LOAD:DURATION`, like `100:60s` or `@500:60s`",
             "environment variable PLIMSOLL_TIMEOUT: timeout: `5` is not a length of time; write a number and a unit (ns, us, ms, s, m, h), like `500ms`, `30s` or `1m30s`",
-            "flag --set tls.insecrue: tls.insecrue: is not a key that is known here; did you mean `insecure`? Known are `ca_file`, `insecure` and `resumption`",
+            "flag --set tls.insecrue: tls.insecrue: is not a known key; did you mean `insecure`? Known are `ca_file`, `insecure` and `resumption`",
             "flag --set turns.x: turns: is a mapping; write a whole number",
         ]
     );
 }
 
 #[test]
-fn a_value_inside_of_a_text_cannot_be_set() {
+fn a_value_inside_a_text_cannot_be_set() {
     let problems = with_sets("system: be brief", &["system.approx_tokens=5"]).unwrap_err();
     assert_eq!(
         problems.to_string(),
@@ -177,7 +175,7 @@ fn a_value_inside_of_a_text_cannot_be_set() {
 }
 
 #[test]
-fn shards_are_parts_of_the_run() {
+fn a_shard_is_a_part_of_the_run() {
     let flags = Overrides { shard: Some("2/5".to_owned()), ..Overrides::default() };
     let plan = resolve(&base_with(""), &[], &flags).unwrap();
     assert_eq!((plan.shard.index(), plan.shard.count()), (2, 5));

@@ -1,4 +1,4 @@
-//! What the tests of profiles share.
+//! A small valid profile, and helpers that the tests share.
 
 use std::path::Path;
 

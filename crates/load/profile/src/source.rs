@@ -1,4 +1,4 @@
-//! A profile's text, and where it came from.
+//! The text of a profile, from a file or built in, and the files that it names.
 
 use std::borrow::Cow;
 use std::io;
@@ -7,32 +7,32 @@ use std::path::{Path, PathBuf};
 use plimsoll_workload::{Trace, TraceSpec, WorkloadError};
 
 use crate::builtin;
-use crate::error::{Fault, Problem, Problems, Source};
-use crate::place::ConfigPath;
+use crate::error::{Fault, Problem, Problems, ValueSource};
+use crate::path::ConfigPath;
 use crate::suggest;
 
-/// What the paths of built-in files begin with.
+/// The start of the paths of built-in files.
 const BUILTIN: &str = "builtin:";
 
-/// A profile's text, and where it came from.
+/// The text of a profile, with its source.
 #[derive(Clone)]
 pub struct Profile {
-    source: Source,
+    source: ValueSource,
     name: String,
     text: Cow<'static, [u8]>,
     folder: PathBuf,
 }
 
 impl Profile {
-    /// The built-in profile of that name, else the file. A file that is called like a built-in profile
-    /// is reached as `./NAME`.
+    /// Opens the built-in profile of that name, else the file. A file with the name of a built-in profile
+    /// is opened as `./NAME`.
     ///
     /// # Errors
-    /// Where there is neither, or the file cannot be read.
+    /// There is neither, or the file cannot be read.
     pub fn open(name_or_path: &str) -> Result<Self, Problems> {
         if let Some(text) = builtin::profile(name_or_path) {
             return Ok(Self {
-                source: Source::File(name_or_path.to_owned()),
+                source: ValueSource::File(name_or_path.to_owned()),
                 name: name_or_path.to_owned(),
                 text: Cow::Borrowed(text.as_bytes()),
                 folder: PathBuf::new(),
@@ -42,10 +42,10 @@ impl Profile {
         Ok(Self::new(Path::new(name_or_path), text))
     }
 
-    /// A profile whose text is already at hand, as if it had been read from `path`.
+    /// A profile with this text, as if it had been read from `path`.
     pub fn new(path: &Path, text: Vec<u8>) -> Self {
         Self {
-            source: Source::File(path.display().to_string()),
+            source: ValueSource::File(path.display().to_string()),
             name: path
                 .file_stem()
                 .map(|stem| plain_name(&stem.to_string_lossy()))
@@ -55,12 +55,12 @@ impl Profile {
         }
     }
 
-    /// Where the text came from, as problems name it.
-    pub const fn source(&self) -> &Source {
+    /// The source of the text, as problems name it.
+    pub const fn source(&self) -> &ValueSource {
         &self.source
     }
 
-    /// The name of a run that is given no other: the file's, without its ending.
+    /// The default name of a run: the file's, without its extension.
     pub(crate) fn name(&self) -> &str {
         if self.name.is_empty() { "run" } else { &self.name }
     }
@@ -81,7 +81,7 @@ impl std::fmt::Debug for Profile {
     }
 }
 
-/// Reads a trace from the disk, or one that is built in.
+/// Reads a trace, from a file or built in.
 pub(crate) fn read_trace(spec: &TraceSpec) -> Result<Trace, WorkloadError> {
     let Some(name) = builtin_path(&spec.file) else { return Trace::load(spec, Path::new("")) };
     let missing =
@@ -89,7 +89,7 @@ pub(crate) fn read_trace(spec: &TraceSpec) -> Result<Trace, WorkloadError> {
     Trace::parse(spec, builtin::file(name).ok_or_else(missing)?.as_bytes())
 }
 
-/// Can the file be read?
+/// Opens a file, to see whether it can be read.
 pub(crate) fn try_open(path: &Path) -> io::Result<()> {
     if std::fs::metadata(path)?.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
@@ -101,28 +101,29 @@ fn builtin_path(path: &Path) -> Option<&str> {
     path.to_str()?.strip_prefix(BUILTIN)
 }
 
-/// A name that can be part of a folder's name.
+/// Replaces characters that are not allowed in the name of a run.
 fn plain_name(text: &str) -> String {
     text.chars().map(|c| if is_plain(c) { c } else { '-' }).collect()
 }
 
-/// May this character stand in the name of a run?
+/// Whether a character is allowed in the name of a run, which becomes part of a folder's name.
 pub(crate) const fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
 fn unreadable(path: &str, error: &io::Error) -> Problems {
     let names: Vec<_> = builtin::names().collect();
-    let mend = if path.contains(['/', '.']) {
+    let fix = if path.contains(['/', '.']) {
         "give the path of a profile, or the name of a built-in one".to_owned()
     } else {
-        format!("it is no built-in profile either: {}", suggest::instead(path, &names))
+        format!("no built-in profile has this name either: {}", suggest::instead(path, &names))
     };
-    let fault = Fault::new(format!("cannot be read ({})", plain_error(error)), mend);
-    Problem { source_name: Source::File(path.to_owned()), place: ConfigPath::top(), fault }.into()
+    let fault = Fault::new(format!("cannot be read ({})", plain_error(error)), fix);
+    Problem { source_name: ValueSource::File(path.to_owned()), path: ConfigPath::root(), fault }
+        .into()
 }
 
-/// The system's message without its number.
+/// The system's message without the error number.
 pub(crate) fn plain_error(error: &io::Error) -> String {
     let message = error.to_string();
     message.split(" (os error").next().unwrap_or_default().to_lowercase()

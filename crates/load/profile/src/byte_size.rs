@@ -1,4 +1,7 @@
-//! Numbers of bytes, written with their unit.
+//! Sizes in bytes, written with a unit.
+//!
+//! Ours instead of the `bytesize` crate: stored plans show the exact size in the unit it was written in,
+//! unknown units in other case are refused, and the message lists the units.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -44,7 +47,7 @@ impl fmt::Display for ByteSize {
     }
 }
 
-/// A text that is not a number of bytes.
+/// A text that is not a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("is not a size: write a number and a unit (B, kB, MB, GB, KiB, MiB, GiB), like `16MiB`")]
 pub struct ParseSizeError;
@@ -81,16 +84,16 @@ impl Serialize for ByteSize {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum NumberOrText {
     Bytes(u64),
     Text(String),
 }
 
 impl<'de> Deserialize<'de> for ByteSize {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Written::deserialize(deserializer)? {
-            Written::Bytes(bytes) => Ok(Self(bytes)),
-            Written::Text(text) => text.parse().map_err(serde::de::Error::custom),
+        match NumberOrText::deserialize(deserializer)? {
+            NumberOrText::Bytes(bytes) => Ok(Self(bytes)),
+            NumberOrText::Text(text) => text.parse().map_err(serde::de::Error::custom),
         }
     }
 }
@@ -129,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_size_is_refused() {
+    fn other_texts_are_refused() {
         for text in ["", "MiB", "-1MiB", "1 mib", "1e3", "1..2MB", "99999999999GiB", "1MiB2"] {
             assert_eq!(text.parse::<ByteSize>(), Err(ParseSizeError), "{text}");
         }

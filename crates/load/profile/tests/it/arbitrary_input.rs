@@ -1,22 +1,20 @@
-//! Whatever the bytes, there is an answer; and the walk over the schema agrees with an independent
-//! validator.
-
-mod support;
+//! Any input is parsed or refused without a panic, and the check of the schema agrees with an
+//! independent validator.
 
 use std::fmt::Write as _;
 
+use crate::support::{base_with, resolve};
 use plimsoll_profile::{Overrides, builtin, builtin_names, parse, schema};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
-use support::{base_with, resolve};
 
-/// No files of failures: the seeds are in the output.
+/// Without files of failures: the seeds are in the output.
 fn config() -> ProptestConfig {
     ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(192) }
 }
 
-/// A profile with everything in it.
+/// A profile with every kind of value.
 fn sample() -> Value {
     json!({
         "name": "n", "target": "http://h", "key": "k", "model": "m", "seed": 3, "stages": "1:1s",
@@ -92,7 +90,7 @@ fn changed() -> impl Strategy<Value = Value> {
                 Some(Value::Object(map)) if add => {
                     drop(map.insert("added".to_owned(), replacement));
                 }
-                Some(place) => *place = replacement,
+                Some(old) => *old = replacement,
                 None => {}
             }
         }
@@ -104,17 +102,17 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn any_bytes_get_an_answer(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_parsed_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let _ = parse(&bytes);
     }
 
     #[test]
-    fn any_text_that_looks_like_yaml_gets_an_answer(text in "([a-z]{1,4}: ?[&*!{\\[\\]}\"'|>,@$ a-z0-9.-]{0,8}\n {0,3}){0,8}") {
+    fn any_text_like_yaml_is_parsed_or_refused(text in "([a-z]{1,4}: ?[&*!{\\[\\]}\"'|>,@$ a-z0-9.-]{0,8}\n {0,3}){0,8}") {
         let _ = parse(text.as_bytes());
     }
 
     #[test]
-    fn a_profile_cut_anywhere_gets_an_answer(
+    fn a_profile_cut_anywhere_is_parsed_or_refused(
         name in select(builtin_names().collect::<Vec<_>>()),
         at in any::<proptest::sample::Index>(),
     ) {
@@ -123,24 +121,24 @@ proptest! {
     }
 
     #[test]
-    fn what_the_validator_refuses_is_refused_and_nothing_else_but_notations(value in changed()) {
+    fn only_formats_are_refused_beyond_what_the_validator_refuses(value in changed()) {
         let validator = jsonschema::validator_for(&schema()).unwrap();
-        let policy_decision = parse(value.to_string().as_bytes());
+        let result = parse(value.to_string().as_bytes());
         if !validator.is_valid(&value) {
-            prop_assert!(policy_decision.is_err(), "{}", value);
-        } else if let Err(problems) = policy_decision {
-            // The validator knows neither our notations nor the integer types.
-            let said = problems.to_string();
+            prop_assert!(result.is_err(), "{}", value);
+        } else if let Err(problems) = result {
+            // The validator checks neither our formats nor the integer types.
+            let message = problems.to_string();
             let ours = ["is not a length of time", "is not a size", "stage 1", "is empty", "is more than"];
-            prop_assert!(said.lines().all(|line| ours.iter().any(|part| line.contains(part))), "{}", said);
+            prop_assert!(message.lines().all(|line| ours.iter().any(|part| line.contains(part))), "{}", message);
         }
     }
 
     #[test]
-    fn whatever_is_wrong_the_rest_can_still_be_typed(value in changed()) {
+    fn the_rest_of_an_invalid_profile_can_still_be_typed(value in changed()) {
         let result = resolve(&value.to_string(), &[], &Overrides::default());
-        let said = result.map_or_else(|problems| problems.to_string(), |_| String::new());
-        prop_assert!(!said.contains("cannot be typed"), "{}\n{}", said, value);
+        let message = result.map_or_else(|problems| problems.to_string(), |_| String::new());
+        prop_assert!(!message.contains("cannot be typed"), "{}\n{}", message, value);
     }
 
     #[test]
@@ -160,8 +158,8 @@ fn a_bomb_of_aliases_is_refused_quickly() {
         let before = vec![format!("*a{}", level - 1); 10].join(", ");
         writeln!(text, "a{level}: &a{level} [{before}]").unwrap();
     }
-    let said = parse(text.as_bytes()).unwrap_err().to_string();
-    assert!(said.contains("is not YAML that can be used"), "{said}");
+    let message = parse(text.as_bytes()).unwrap_err().to_string();
+    assert!(message.contains("is not YAML that can be used"), "{message}");
 }
 
 #[test]
