@@ -1,7 +1,7 @@
 //! Sizes in bytes, written with a unit.
 //!
-//! Ours instead of the `bytesize` crate: stored plans show the exact size in the unit it was written in,
-//! unknown units in other case are refused, and the message lists the units.
+//! Ours instead of the `bytesize` crate: stored plans show the exact size in the unit it was
+//! written in, unknown units in other case are refused, and the message lists the units.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -273,7 +273,8 @@ impl ProfileCheck<'_> {
         }
     }
 
-    /// A bound on `ttft{scenario:NAME}` needs a scenario of that name: without samples it cannot pass.
+    /// A bound on `ttft{scenario:NAME}` needs a scenario of that name: without samples it cannot
+    /// pass.
     fn scenario_of(&mut self, metric: &str, path: &ConfigPath) {
         let inside = metric.split_once("{scenario:").and_then(|(_, rest)| rest.strip_suffix('}'));
         let Some(name) = inside.map(str::trim) else { return };
@@ -318,8 +319,8 @@ fn top(key: &str) -> ConfigPath {
     ConfigPath::root().key(key)
 }
 
-/// The path of a file that the value at `path` names: relative to the profile if the profile names it,
-/// else to the current folder.
+/// The path of a file that the value at `path` names: relative to the profile if the profile names
+/// it, else to the current folder.
 pub(crate) fn resolve_path(
     profile: &Profile,
     layers: &LayeredValues,

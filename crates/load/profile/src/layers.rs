@@ -9,11 +9,12 @@ use serde_json::Value;
 use crate::environment::Environment;
 use crate::error::{Fault, Problem, ValueSource};
 use crate::overrides::Overrides;
+use crate::parser::parse_scalar;
 use crate::path::{ConfigPath, Step};
 use crate::problem_collector::ProblemCollector;
 use crate::renamed_keys::{self, RenamedKeyLog};
 use crate::schema::{self, Kind, Node};
-use crate::{parse, schema_check};
+use crate::schema_check;
 use inherit::inherit;
 use locate::{header_path, insert, locate};
 
@@ -76,7 +77,8 @@ impl LayeredValues {
         let known: Vec<_> =
             schema::forms(schema::top()).into_iter().flat_map(Node::members).collect();
         for (name, path, text) in environment.overrides() {
-            // Other variables with that prefix, like PLIMSOLL_SHARD_INDEX, are not keys of the profile.
+            // Other variables with that prefix, like PLIMSOLL_SHARD_INDEX, are not keys of the
+            // profile.
             let first = path.split('.').next().unwrap_or_default();
             let is_key = known.iter().any(|(key, _)| *key == first);
             if is_key || renamed_keys::spelling(&ConfigPath::root(), first).is_some() {
@@ -188,8 +190,8 @@ impl LayeredValues {
         }
     }
 
-    /// Checks the values against the schema. Invalid values are removed, so that the rest can be typed
-    /// and checked further. Returns the problems so far.
+    /// Checks the values against the schema. Invalid values are removed, so that the rest can be
+    /// typed and checked further. Returns the problems so far.
     pub(crate) fn check_schema(&mut self) -> ProblemCollector {
         let reported = self.invalid.clone();
         for (path, fault) in schema_check::faults(&self.root) {
@@ -254,7 +256,7 @@ fn value_of_text(path: &ConfigPath, text: &str) -> Value {
     if allows(Kind::Text) && !others.into_iter().any(allows) {
         return literal();
     }
-    parse::scalar(text)
+    parse_scalar(text)
         .filter(|value| forms.is_empty() || allows(Kind::of(value)) || !allows(Kind::Text))
         .unwrap_or_else(literal)
 }

@@ -1,18 +1,20 @@
-//! Profiles: parse, merge (file < environment < flags), check, and resolve to an immutable [`Plan`].
+//! Profiles: parse, merge (file < environment < flags), check, and resolve to an immutable
+//! [`Plan`].
 //!
 //! ```text
-//! bytes --parse--> values --layers--> values of file, environment and flags, each with its source
+//! bytes --parser--> values --layers--> values of file, environment and flags, each with its source
 //!       --schema_check--> valid by the JSON Schema --spec--> ProfileFile
 //!       --check--> valid altogether --resolve--> Plan
 //! ```
 //!
 //! - [`Profile`]: a profile's text, from a file or built in ([`builtin_names`])
-//! - [`load`]: all of the above; all problems come at once, each with its source, path, cause and fix
+//! - [`load`]: all of the above; all problems come at once, each with its source, path, cause and
+//!   fix
 //! - [`schema`](fn@schema): the JSON Schema of [`ProfileFile`], for editors
 //! - [`Plan::read_trace`]: the trace that a plan names, from a file or built in
 //!
-//! Keys that were renamed go on working by their old names; [`Plan::notes`] then names the new ones.
-//! There are no sockets, results or terminal here.
+//! Keys that were renamed go on working by their old names; [`Plan::notes`] then names the new
+//! ones. There are no sockets, results or terminal here.
 
 mod builtin;
 mod byte_size;
@@ -21,7 +23,7 @@ mod environment;
 mod error;
 mod layers;
 mod overrides;
-mod parse;
+mod parser;
 mod path;
 mod plan;
 mod problem_collector;

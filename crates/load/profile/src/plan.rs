@@ -73,8 +73,8 @@ pub struct TlsPlan {
     /// Do not verify the target's certificate; every report states it prominently.
     #[serde(default)]
     pub insecure: bool,
-    /// New connections resume earlier sessions if the target offers it. If false, every handshake is a
-    /// full one.
+    /// New connections resume earlier sessions if the target offers it. If false, every handshake
+    /// is a full one.
     #[serde(default = "resumption")]
     pub resumption: bool,
 }

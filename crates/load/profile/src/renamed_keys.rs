@@ -131,8 +131,8 @@ impl RenamedKeyLog {
         Ok(())
     }
 
-    /// Gives old keys in the values of a file their new names. Returns the keys that are there by both
-    /// names.
+    /// Gives old keys in the values of a file their new names. Returns the keys that are there by
+    /// both names.
     pub(crate) fn rename_in(
         &mut self,
         root: &mut Value,

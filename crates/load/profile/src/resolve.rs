@@ -12,7 +12,7 @@ use crate::environment::Environment;
 use crate::error::{Fault, Problem, Problems, ValueSource};
 use crate::layers::LayeredValues;
 use crate::overrides::Overrides;
-use crate::parse::parse_values;
+use crate::parser::parse_values;
 use crate::path::ConfigPath;
 use crate::plan::{HttpPlan, Instrument, Limits, Plan, Target, TlsPlan};
 use crate::problem_collector::ProblemCollector;
@@ -44,8 +44,8 @@ pub fn load(
     Ok(plan(profile, &layers, file, target, shard))
 }
 
-/// Parses the text of a profile, without environment and flags. Keys and types are checked, the meaning
-/// of the values is not. Never panics, whatever the bytes.
+/// Parses the text of a profile, without environment and flags. Keys and types are checked, the
+/// meaning of the values is not. Never panics, whatever the bytes.
 ///
 /// # Errors
 /// All problems at once.
@@ -64,8 +64,8 @@ fn read(profile: &Profile) -> Result<LayeredValues, Problems> {
     }
 }
 
-/// Types the values. Values that match the schema can be typed, which a property test checks; the error
-/// here is for the case that it is wrong.
+/// Types the values. Values that match the schema can be typed, which a property test checks; the
+/// error here is for the case that it is wrong.
 fn typed(
     layers: &LayeredValues,
     mut found: ProblemCollector,

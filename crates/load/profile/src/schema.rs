@@ -100,7 +100,8 @@ impl<'s> Node<'s> {
         members.into_iter().flat_map(Map::iter).map(|(key, schema)| (key.as_str(), schema))
     }
 
-    /// The schema of the value of `key`; `None` if the key is unknown, or its value is not restricted.
+    /// The schema of the value of `key`; `None` if the key is unknown, or its value is not
+    /// restricted.
     pub(crate) fn member(self, key: &str) -> Option<&'s Value> {
         let other = || self.0.get("additionalProperties").filter(|schema| schema.is_object());
         self.0.get("properties").and_then(|known| known.get(key)).or_else(other)
@@ -139,7 +140,8 @@ impl<'s> Node<'s> {
     }
 }
 
-/// The forms that a value may have: references are resolved and alternatives listed, without `null`.
+/// The forms that a value may have: references are resolved and alternatives listed, without
+/// `null`.
 pub(crate) fn forms(schema: &Value) -> Vec<Node<'_>> {
     if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
         return ROOT.pointer(target.trim_start_matches('#')).map_or_else(Vec::new, forms);

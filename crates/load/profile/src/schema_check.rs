@@ -125,7 +125,7 @@ fn select_by_key<'s>(map: &Map<String, Value>, forms: &[Node<'s>]) -> Result<Nod
             .ok_or_else(|| {
                 Fault::new(format!("has the unknown key `{key}`"), suggest::instead(key, &known))
             }),
-        _ => Err(Fault::new("has several keys, but one is allowed", fix())),
+        _ => Err(Fault::new("has several keys, but only one is allowed", fix())),
     }
 }
 

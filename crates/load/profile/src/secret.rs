@@ -9,8 +9,8 @@ pub const REDACTED: &str = "<redacted>";
 
 /// Whether a header or setting of this name carries a credential.
 ///
-/// True for the well-known ones, and for every name that contains `key`, `token` or `secret`: hiding a
-/// header without need is better than a key in a stored plan.
+/// True for the well-known ones, and for every name that contains `key`, `token` or `secret`:
+/// hiding a header without need is better than a key in a stored plan.
 pub fn is_sensitive(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["authorization", "cookie", "key", "token", "secret", "password"]

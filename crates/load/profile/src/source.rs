@@ -24,8 +24,8 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Opens the built-in profile of that name, else the file. A file with the name of a built-in profile
-    /// is opened as `./NAME`.
+    /// Opens the built-in profile of that name, else the file. A file with the name of a built-in
+    /// profile is opened as `./NAME`.
     ///
     /// # Errors
     /// There is neither, or the file cannot be read.

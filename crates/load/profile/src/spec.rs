@@ -21,8 +21,9 @@ use crate::plan::{ConnectionLifetime, HttpVersion, Overflow, TlsPlan};
 
 /// A Plimsoll profile: the load, its content and the target.
 ///
-/// Every key may be left out. Durations are written with a unit (`500ms`, `30s`, `1m30s`). In texts,
-/// `${NAME}` and `${NAME:-default}` stand for an environment variable, and `$$` for a dollar sign.
+/// Every key may be left out. Durations are written with a unit (`500ms`, `30s`, `1m30s`). In
+/// texts, `${NAME}` and `${NAME:-default}` stand for an environment variable, and `$$` for a dollar
+/// sign.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileFile {
@@ -32,7 +33,8 @@ pub struct ProfileFile {
     /// Base URL of the target: scheme, host, port and an optional path prefix.
     #[serde(default)]
     pub target: Option<String>,
-    /// The target's key: sent as `Authorization: Bearer`, or as `x-api-key` in Anthropic's protocol.
+    /// The target's key: sent as `Authorization: Bearer`, or as `x-api-key` in Anthropic's
+    /// protocol.
     #[serde(default)]
     pub key: Option<String>,
     /// Name of the model.
@@ -41,9 +43,9 @@ pub struct ProfileFile {
     /// Seed of every random draw: the same profile and seed give the same arrivals and prompts.
     #[serde(default = "seed")]
     pub seed: u64,
-    /// Load shapes, one after another. `10:30s` is 10 virtual users for 30 seconds, `@100:30s` is 100
-    /// arrivals per second, `@10..100:60s` is a ramp, `trace:60s` plays the arrivals of the trace. A `w`
-    /// in front marks a warm-up.
+    /// Load shapes, one after another. `10:30s` is 10 virtual users for 30 seconds, `@100:30s` is
+    /// 100 arrivals per second, `@10..100:60s` is a ramp, `trace:60s` plays the arrivals of the
+    /// trace. A `w` in front marks a warm-up.
     #[serde(default)]
     #[schemars(with = "Option<String>", extend("format" = "stages"))]
     pub stages: Option<Stages>,
@@ -82,8 +84,8 @@ pub struct ProfileFile {
     /// Version of HTTP.
     #[serde(default)]
     pub http_version: HttpVersion,
-    /// HTTP/2: concurrent requests of one connection. A worker opens a connection when the others are
-    /// full.
+    /// HTTP/2: concurrent requests of one connection. A worker opens a connection when the others
+    /// are full.
     #[serde(default = "streams_per_connection")]
     #[schemars(range(min = 1))]
     pub streams_per_connection: u32,
@@ -91,33 +93,34 @@ pub struct ProfileFile {
     /// between `min` and `max`. Left out: it is kept as long as the target keeps it.
     #[serde(default)]
     pub requests_per_connection: Option<ConnectionLifetime>,
-    /// Local addresses of connections, used in turn; each address has its own local ports. Left out: the
-    /// kernel chooses.
+    /// Local addresses of connections, used in turn; each address has its own local ports. Left
+    /// out: the kernel chooses.
     #[serde(default)]
     pub bind: Vec<IpAddr>,
-    /// Whether responses get the kernel's receive time stamps, if it offers them; else they are stamped
-    /// when they are read.
+    /// Whether responses get the kernel's receive time stamps, if it offers them; else they are
+    /// stamped when they are read.
     #[serde(default = "kernel_timestamps")]
     pub kernel_timestamps: bool,
-    /// How long before an intended start a worker stops sleeping and spins. More is more precise, and
-    /// costs CPU time. At most a tenth of each wait is spent spinning.
+    /// How long before an intended start a worker stops sleeping and spins. More is more precise,
+    /// and costs CPU time. At most a tenth of each wait is spent spinning.
     #[serde(default = "spin")]
     #[schemars(with = "String", extend("format" = "duration"))]
     pub spin: Nanos,
-    /// Whether each worker is bound to its own CPU, of those that the process may use. Only if there is
-    /// more than one and enough for all workers. Useful if the target does not share these CPUs.
+    /// Whether each worker is bound to its own CPU, of those that the process may use. Only if
+    /// there is more than one and enough for all workers. Useful if the target does not share these
+    /// CPUs.
     #[serde(default)]
     pub pin_workers: bool,
     /// Records the arrival time of each content event of a stream in `results.jsonl`, for one
-    /// conversation in N; 0 for none. Conversations are selected by their ids: the same in every run
-    /// with the same seed.
+    /// conversation in N; 0 for none. Conversations are selected by their ids: the same in every
+    /// run with the same seed.
     #[serde(default)]
     pub event_times: u32,
     /// TLS: verification of an `https` target, and resumption of sessions.
     #[serde(default)]
     pub tls: TlsPlan,
-    /// A local `tokenizer.json` that counts the tokens of content of a given size. Left out: tokens are
-    /// estimated. Needs a build with the cargo feature `tokenizer`.
+    /// A local `tokenizer.json` that counts the tokens of content of a given size. Left out: tokens
+    /// are estimated. Needs a build with the cargo feature `tokenizer`.
     #[serde(default)]
     pub tokenizer: Option<PathBuf>,
     /// Recorded traffic, for `trace` stages.
@@ -126,8 +129,8 @@ pub struct ProfileFile {
     /// Bounds on the results, by metric: `ttft: ["p(95)<500ms"]`.
     #[serde(default)]
     pub thresholds: BTreeMap<String, Vec<String>>,
-    /// Results in three bands, by metric: a target, and a wider bound beyond which they are critical.
-    /// `response_time: ["p(95)<10ms|20ms"]`
+    /// Results in three bands, by metric: a target, and a wider bound beyond which they are
+    /// critical. `response_time: ["p(95)<10ms|20ms"]`
     #[serde(default)]
     pub bands: BTreeMap<String, Vec<String>>,
     /// Labels of the run in its Prometheus figures, like `environment: staging`.
@@ -215,14 +218,15 @@ pub struct Behaviour {
     /// The request of the `http` protocol.
     #[serde(default)]
     pub http: Option<HttpSpec>,
-    /// The expected policy decision for every turn. The report compares it with the target's decision.
+    /// The expected policy decision for every turn. The report compares it with the target's
+    /// decision.
     #[serde(default)]
     pub expect: Option<ExpectedDecision>,
     /// Label that groups scenarios in the report, like `sql_injection`.
     #[serde(default)]
     pub category: Option<String>,
-    /// How the target's policy decision is read from its response. Left out: 2xx is allow, 403 block,
-    /// 429 rate-limited.
+    /// How the target's policy decision is read from its response. Left out: 2xx is allow, 403
+    /// block, 429 rate-limited.
     #[serde(default)]
     pub policy_decision: PolicyDecisionSpec,
 }

@@ -1,10 +1,10 @@
 //! The target's URL.
 //!
 //! Parsed here and not by the `url` crate, because a load tool must send what the user wrote. `url`
-//! removes dot segments from the path (`/a/../b`), turns an empty path into `/`, lower-cases the host,
-//! rewrites IPv4 shorthands (`127.1`), drops line breaks, turns backslashes into slashes, and accepts
-//! an empty port and port 0. All checks here would still be needed before it, and without Redis nothing
-//! else in the program needs it and its Unicode tables.
+//! removes dot segments from the path (`/a/../b`), turns an empty path into `/`, lower-cases the
+//! host, rewrites IPv4 shorthands (`127.1`), drops line breaks, turns backslashes into slashes, and
+//! accepts an empty port and port 0. All checks here would still be needed before it, and without
+//! Redis nothing else in the program needs it and its Unicode tables.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -70,7 +70,8 @@ impl TargetUrl {
         &self.path
     }
 
-    /// The value of the `Host` header: IPv6 in brackets, the port only if it is not the scheme's default.
+    /// The value of the `Host` header: IPv6 in brackets, the port only if it is not the scheme's
+    /// default.
     pub fn authority(&self) -> String {
         let host =
             if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::schema;
 
-/// The values with every scenario complete: keys that a scenario leaves out are taken from the top of
-/// the profile, and a profile without scenarios gets one. Keys without a value are removed.
+/// The values with every scenario complete: keys that a scenario leaves out are taken from the top
+/// of the profile, and a profile without scenarios gets one. Keys without a value are removed.
 pub(super) fn inherit(values: &Value) -> Value {
     let mut root = values.clone();
     drop_nulls(&mut root);

@@ -21,8 +21,8 @@ const MAX_DEPTH: usize = 64;
 /// Parses a profile's text: JSON if its first character is `{`, else YAML.
 ///
 /// # Errors
-/// The text is neither, has a key twice, or exceeds the limits above; with line and column. The message
-/// never quotes the text: it may contain a credential.
+/// The text is neither, has a key twice, or exceeds the limits above; with line and column. The
+/// message never quotes the text: it may contain a credential.
 pub(crate) fn parse_values(bytes: &[u8]) -> Result<Value, Fault> {
     if bytes.len() > MAX_BYTES {
         return Err(Fault::new("is larger than 16 MiB", "give a profile, not its data"));
@@ -42,7 +42,7 @@ pub(crate) fn parse_values(bytes: &[u8]) -> Result<Value, Fault> {
 }
 
 /// Parses one value as YAML, as written in an environment variable or after `--set path=`.
-pub(crate) fn scalar(text: &str) -> Option<Value> {
+pub(crate) fn parse_scalar(text: &str) -> Option<Value> {
     yaml(text).ok()
 }
 
