@@ -49,18 +49,18 @@ const SHOWN_ROWS: usize = 3;
 impl ProfileCheck<'_> {
     /// The target's URL, or all problems: of the values, and those found before.
     pub(crate) fn target_or_problems(mut self) -> Result<TargetUrl, Problems> {
-        self.name();
-        let target = self.target();
-        self.key();
-        self.model();
-        self.stages();
-        self.limits();
-        self.trace();
-        self.files();
-        self.thresholds();
-        self.labels();
-        self.all_headers();
-        self.scenarios();
+        self.check_name();
+        let target = self.check_target();
+        self.check_key();
+        self.check_model();
+        self.check_stages();
+        self.check_limits();
+        self.check_trace();
+        self.check_files();
+        self.check_thresholds();
+        self.check_labels();
+        self.check_all_headers();
+        self.check_scenarios();
         let problems = self.found.into_problems();
         target.filter(|_| problems.is_empty()).ok_or(problems)
     }
@@ -74,7 +74,7 @@ impl ProfileCheck<'_> {
         self.found.add(Problem { source_name, path, fault });
     }
 
-    fn name(&mut self) {
+    fn check_name(&mut self) {
         let plain = |name: &String| !name.is_empty() && name.chars().all(is_plain);
         if self.file.name.as_ref().is_some_and(|name| !plain(name)) {
             let cause = "cannot be part of a folder's name";
@@ -82,7 +82,7 @@ impl ProfileCheck<'_> {
         }
     }
 
-    fn target(&mut self) -> Option<TargetUrl> {
+    fn check_target(&mut self) -> Option<TargetUrl> {
         let Some(target) = &self.file.target else {
             let fix = "write `target: http://127.0.0.1:9000`, or give --target URL";
             self.report(top("target"), "is missing", fix);
@@ -94,7 +94,7 @@ impl ProfileCheck<'_> {
             .ok()
     }
 
-    fn key(&mut self) {
+    fn check_key(&mut self) {
         let Some(key) = self.file.key.as_deref() else { return };
         if key.is_empty() {
             self.report(
@@ -106,12 +106,12 @@ impl ProfileCheck<'_> {
             let cause = "has a line break or another character that no header can carry";
             self.report(top("key"), cause, "check how the key got there");
         } else {
-            self.placeholder(top("key"), key);
+            self.check_placeholder(top("key"), key);
         }
     }
 
     /// A placeholder may be checked and shown, but not run.
-    fn placeholder(&mut self, path: ConfigPath, value: &str) {
+    fn check_placeholder(&mut self, path: ConfigPath, value: &str) {
         if self.purpose == Purpose::Run && value.starts_with(PLACEHOLDER) {
             let fix = "write the key or `${NAME}` of a variable, or give --vk KEY (any, if the target asks for none)";
             self.report(path, "is still the placeholder", fix);
@@ -123,14 +123,14 @@ impl ProfileCheck<'_> {
         self.file.scenarios.iter().any(|scenario| scenario.behaviour.protocol != Dialect::Http)
     }
 
-    fn model(&mut self) {
+    fn check_model(&mut self) {
         if self.uses_llm() && self.file.model.as_deref().is_none_or(str::is_empty) {
             let fix = "write the name of a model of the target, or give --model NAME";
             self.report(top("model"), "is missing", fix);
         }
     }
 
-    fn stages(&mut self) {
+    fn check_stages(&mut self) {
         let Some(stages) = &self.file.stages else {
             let fix = "write at least one stage, like `stages: 10:30s`, or give --stages STAGES";
             return self.report(top("stages"), "is missing", fix);
@@ -145,7 +145,7 @@ impl ProfileCheck<'_> {
         }
     }
 
-    fn limits(&mut self) {
+    fn check_limits(&mut self) {
         for (key, length) in
             [("timeout", self.file.timeout), ("connect_timeout", self.file.connect_timeout)]
         {
@@ -171,13 +171,15 @@ impl ProfileCheck<'_> {
     }
 
     /// Reads the trace as the run will, so that its problems are known before.
-    fn trace(&mut self) {
+    fn check_trace(&mut self) {
         let Some(trace) = &self.file.trace else { return };
         let path = top("trace").key("file");
         let file = resolve_path(self.profile, self.layers, &path, &trace.file);
         match source::read_trace(&TraceSpec { file, ..trace.clone() }) {
             Ok(_) => {}
-            Err(WorkloadError::Read { file, source }) => self.unreadable(path, &file, &source),
+            Err(WorkloadError::Read { file, source }) => {
+                self.report_unreadable(path, &file, &source)
+            }
             Err(WorkloadError::Window { fault, .. }) => {
                 let key = match fault {
                     WindowFault::Scale(_) => "time_scale",
@@ -204,7 +206,7 @@ impl ProfileCheck<'_> {
         }
     }
 
-    fn files(&mut self) {
+    fn check_files(&mut self) {
         let file = self.file;
         let named = [
             (top("tokenizer"), file.tokenizer.as_deref(), READS_TOKENIZERS),
@@ -214,14 +216,14 @@ impl ProfileCheck<'_> {
             let Some(named_file) = named_file else { continue };
             let file = resolve_path(self.profile, self.layers, &path, named_file);
             if let Err(error) = source::try_open(&file) {
-                self.unreadable(path, &file, &error);
+                self.report_unreadable(path, &file, &error);
             } else if !is_supported {
                 self.report_fault(path, Fault::from_error(&WorkloadError::NoTokenizers { file }));
             }
         }
     }
 
-    fn unreadable(&mut self, path: ConfigPath, file: &Path, error: &io::Error) {
+    fn report_unreadable(&mut self, path: ConfigPath, file: &Path, error: &io::Error) {
         let cause = format!(
             "names `{}`, which cannot be read ({})",
             file.display(),
@@ -230,14 +232,14 @@ impl ProfileCheck<'_> {
         self.report(path, cause, "give the path of a file, relative to the profile's folder");
     }
 
-    fn thresholds(&mut self) {
+    fn check_thresholds(&mut self) {
         let of = |metric: &str, text: &str| Threshold::parse(metric, text).err();
-        self.bounds("thresholds", &self.file.thresholds, "p(95)<500ms", of);
+        self.check_bounds("thresholds", &self.file.thresholds, "p(95)<500ms", of);
         let of = |metric: &str, text: &str| Band::parse(metric, text).err();
-        self.bounds("bands", &self.file.bands, "p(95)<10ms|20ms", of);
+        self.check_bounds("bands", &self.file.bands, "p(95)<10ms|20ms", of);
     }
 
-    fn bounds(
+    fn check_bounds(
         &mut self,
         key: &str,
         bounds: &BTreeMap<String, Vec<String>>,
@@ -246,7 +248,7 @@ impl ProfileCheck<'_> {
     ) {
         for (metric, expressions) in bounds {
             let path = top(key).key(metric);
-            self.scenario_of(metric, &path);
+            self.check_scope(metric, &path);
             if expressions.is_empty() {
                 let fix = format!("write one, like `[\"{example}\"]`, or leave it out");
                 self.report(path.clone(), "has no bound", fix);
@@ -260,7 +262,7 @@ impl ProfileCheck<'_> {
         }
     }
 
-    fn labels(&mut self) {
+    fn check_labels(&mut self) {
         for name in self.file.labels.keys() {
             let path = top("labels").key(name);
             if RESERVED_LABELS.contains(&name.as_str()) {
@@ -275,7 +277,7 @@ impl ProfileCheck<'_> {
 
     /// A bound on `ttft{scenario:NAME}` needs a scenario of that name: without samples it cannot
     /// pass.
-    fn scenario_of(&mut self, metric: &str, path: &ConfigPath) {
+    fn check_scope(&mut self, metric: &str, path: &ConfigPath) {
         let inside = metric.split_once("{scenario:").and_then(|(_, rest)| rest.strip_suffix('}'));
         let Some(name) = inside.map(str::trim) else { return };
         let names: Vec<_> = self.file.scenarios.iter().enumerate().map(scenario_name).collect();

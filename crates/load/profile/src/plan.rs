@@ -34,7 +34,7 @@ pub struct Target {
     pub name: String,
     /// Base URL: scheme, host, port and an optional path prefix; never with credentials.
     pub url: TargetUrl,
-    /// Model asked for.
+    /// Name of the model.
     pub model: String,
     /// Key: `Authorization: Bearer`, or `x-api-key` for Anthropic's dialect.
     pub key: Option<Secret>,

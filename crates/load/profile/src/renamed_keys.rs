@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::error::{Fault, ValueSource};
 use crate::path::{ConfigPath, Step};
 
-/// Where a renamed key can stand.
+/// The position of a renamed key in a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {
     /// In a scenario, or at the top of the profile as the default of all scenarios.

@@ -55,7 +55,7 @@ impl TargetUrl {
         self.scheme
     }
 
-    /// Name or address to connect to; an IPv6 address stands without its brackets.
+    /// Name or address to connect to; an IPv6 address has no brackets.
     pub fn host(&self) -> &str {
         &self.host
     }

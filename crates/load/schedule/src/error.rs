@@ -42,7 +42,7 @@ pub struct StageProblem {
     pub position: usize,
     /// The stage as it is written.
     pub text: String,
-    /// What is wrong with it.
+    /// The fault.
     pub fault: StageFault,
 }
 

@@ -1,4 +1,4 @@
-//! The load shapes a user can ask for, in the notation `1:10s,@100..5000:60s,w10:5s`.
+//! Stages and their load shapes, in the notation `1:10s,@100..5000:60s,w10:5s`.
 
 mod notation;
 mod parse;

@@ -53,7 +53,7 @@ pub enum WorkloadError {
     Window {
         /// The file.
         file: PathBuf,
-        /// What is wrong.
+        /// The fault.
         fault: WindowFault,
     },
 }
@@ -66,7 +66,7 @@ pub struct ScenarioProblem {
     pub scenario: String,
     /// The key inside the scenario, like `http.body`.
     pub field: String,
-    /// What is wrong with it.
+    /// The fault.
     pub fault: ScenarioFault,
 }
 
@@ -96,7 +96,7 @@ pub enum ScenarioFault {
     ShortScript {
         /// Lines of the script.
         lines: usize,
-        /// Turns asked for.
+        /// Number of turns.
         turns: u16,
     },
     /// The text would have no tokens, or more than a request can carry.
@@ -152,7 +152,7 @@ pub struct TraceProblem {
     pub file: PathBuf,
     /// The line, counted from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// The fault.
     pub fault: TraceFault,
 }
 

@@ -21,11 +21,11 @@ pub use system::SystemPrompt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheMode {
-    /// A unique id before every conversation (after a shared prefix, where there is one) and in
+    /// A unique id before every conversation (after a shared prefix, if there is one) and in
     /// `x-request-id`.
     #[default]
     Bust,
-    /// Prompts repeat as the content says.
+    /// Prompts repeat as the content repeats them.
     Allow,
 }
 
@@ -121,7 +121,7 @@ pub struct ScenarioSpec {
     pub http: Option<HttpSpec>,
     /// Further members of the request's JSON object, like `temperature`.
     pub parameters: serde_json::Map<String, serde_json::Value>,
-    /// What the target is expected to decide about every turn.
+    /// The expected policy decision for every turn.
     pub expect: Option<ExpectedDecision>,
     /// Label by which scenarios are grouped in reports.
     pub category: Option<String>,

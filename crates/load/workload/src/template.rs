@@ -232,7 +232,9 @@ mod tests {
 
         #[test]
         fn any_text_is_a_template_or_refused(text in "[a-z{} ]{0,30}") {
-            let _ = Template::parse(&text);
+            if let Ok(template) = Template::parse(&text) {
+                prop_assert_eq!(template.is_fixed(), !text.contains("{{"));
+            }
         }
     }
 }

@@ -10,14 +10,14 @@ use crate::secret::is_sensitive;
 const FRAMING: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
 
 impl ProfileCheck<'_> {
-    pub(super) fn all_headers(&mut self) {
+    pub(super) fn check_all_headers(&mut self) {
         let file = self.file;
-        self.headers(&top("headers"), &file.headers);
+        self.check_headers(&top("headers"), &file.headers);
         for (index, scenario) in file.scenarios.iter().enumerate() {
             let path = ConfigPath::root().key("scenarios").index(index).key("headers");
-            self.headers(&path, &scenario.headers);
+            self.check_headers(&path, &scenario.headers);
             if let Some(http) = &scenario.behaviour.http {
-                self.headers(
+                self.check_headers(
                     &self.layers.behaviour_path(index, "http").key("headers"),
                     &http.headers,
                 );
@@ -25,7 +25,7 @@ impl ProfileCheck<'_> {
         }
     }
 
-    fn headers(&mut self, path: &ConfigPath, headers: &BTreeMap<String, String>) {
+    fn check_headers(&mut self, path: &ConfigPath, headers: &BTreeMap<String, String>) {
         let mut seen: Vec<String> = Vec::new();
         for (name, value) in headers {
             let lower = name.to_ascii_lowercase();
@@ -43,7 +43,7 @@ impl ProfileCheck<'_> {
                 self.report(path.clone(), cause, "write one line of text");
             }
             if is_sensitive(name) {
-                self.placeholder(path, value.trim_start_matches("Bearer "));
+                self.check_placeholder(path, value.trim_start_matches("Bearer "));
             }
             seen.push(lower);
         }

@@ -11,20 +11,20 @@ use crate::scenario;
 use crate::spec::{Behaviour, ScenarioFile};
 
 impl ProfileCheck<'_> {
-    pub(super) fn scenarios(&mut self) {
-        self.names();
+    pub(super) fn check_scenarios(&mut self) {
+        self.check_names();
         self.check_as_workload();
         let file = self.file;
         for (index, scenario) in file.scenarios.iter().enumerate() {
             let behaviour = &scenario.behaviour;
-            self.content(index, behaviour);
-            self.parameters(index, behaviour);
-            self.http(index, behaviour);
-            self.policy_decisions(index, behaviour);
+            self.check_content(index, behaviour);
+            self.check_parameters(index, behaviour);
+            self.check_http(index, behaviour);
+            self.check_policy_decisions(index, behaviour);
         }
     }
 
-    fn policy_decisions(&mut self, index: usize, behaviour: &Behaviour) {
+    fn check_policy_decisions(&mut self, index: usize, behaviour: &Behaviour) {
         for (decision, found) in behaviour.policy_decision.matches_in_order() {
             if found.is_empty() {
                 let path =
@@ -76,7 +76,7 @@ impl ProfileCheck<'_> {
         behaviour.is_some_and(|own| own.content.is_none() && own.protocol != Dialect::Http)
     }
 
-    fn names(&mut self) {
+    fn check_names(&mut self) {
         let file = self.file;
         for (index, scenario) in file.scenarios.iter().enumerate() {
             let Some(name) = &scenario.name else { continue };
@@ -92,7 +92,7 @@ impl ProfileCheck<'_> {
         }
     }
 
-    fn content(&mut self, index: usize, behaviour: &Behaviour) {
+    fn check_content(&mut self, index: usize, behaviour: &Behaviour) {
         let path = self.layers.behaviour_path(index, "content");
         match &behaviour.content {
             None if self.lacks_content(index) => {
@@ -107,19 +107,19 @@ impl ProfileCheck<'_> {
                 };
                 self.report(path, cause, fix);
             }
-            Some(Content::Pool { prompts }) => self.texts(&path.key("prompts"), prompts),
-            Some(Content::Scripted { script }) => self.texts(&path.key("script"), script),
+            Some(Content::Pool { prompts }) => self.check_texts(&path.key("prompts"), prompts),
+            Some(Content::Scripted { script }) => self.check_texts(&path.key("script"), script),
             Some(Content::Sized { .. }) | None => {}
         }
     }
 
-    fn texts(&mut self, path: &ConfigPath, texts: &[String]) {
+    fn check_texts(&mut self, path: &ConfigPath, texts: &[String]) {
         for (index, _) in texts.iter().enumerate().filter(|(_, text)| text.trim().is_empty()) {
             self.report(path.index(index), "is an empty text", "write a text, or remove it");
         }
     }
 
-    fn parameters(&mut self, index: usize, behaviour: &Behaviour) {
+    fn check_parameters(&mut self, index: usize, behaviour: &Behaviour) {
         let path = self.layers.behaviour_path(index, "parameters");
         for member in behaviour.protocol.reserved() {
             if behaviour.parameters.contains_key(*member) {
@@ -129,7 +129,7 @@ impl ProfileCheck<'_> {
         }
     }
 
-    fn http(&mut self, index: usize, behaviour: &Behaviour) {
+    fn check_http(&mut self, index: usize, behaviour: &Behaviour) {
         let path = self.layers.behaviour_path(index, "http");
         let Some(HttpSpec { method, path: target, .. }) = &behaviour.http else { return };
         if !headers::is_name(method) {

@@ -103,12 +103,12 @@ proptest! {
 
     #[test]
     fn any_bytes_are_parsed_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-        let _ = parse(&bytes);
+        prop_assert!(parse(&bytes).err().is_none_or(|problems| !problems.is_empty()));
     }
 
     #[test]
     fn any_text_like_yaml_is_parsed_or_refused(text in "([a-z]{1,4}: ?[&*!{\\[\\]}\"'|>,@$ a-z0-9.-]{0,8}\n {0,3}){0,8}") {
-        let _ = parse(text.as_bytes());
+        prop_assert!(parse(text.as_bytes()).err().is_none_or(|problems| !problems.is_empty()));
     }
 
     #[test]
@@ -117,7 +117,8 @@ proptest! {
         at in any::<proptest::sample::Index>(),
     ) {
         let text = builtin(name).unwrap().as_bytes();
-        let _ = parse(&text[..at.index(text.len())]);
+        let result = parse(&text[..at.index(text.len())]);
+        prop_assert!(result.err().is_none_or(|problems| !problems.is_empty()));
     }
 
     #[test]
@@ -147,7 +148,9 @@ proptest! {
         value in "\\PC{0,12}",
     ) {
         let sets = vec![format!("{path}={value}")];
-        let _ = resolve(&base_with("scenarios: [{name: a}]"), &[], &Overrides { sets, ..Overrides::default() });
+        let overrides = Overrides { sets, ..Overrides::default() };
+        let result = resolve(&base_with("scenarios: [{name: a}]"), &[], &overrides);
+        prop_assert!(result.err().is_none_or(|problems| !problems.is_empty()));
     }
 }
 

@@ -22,7 +22,7 @@ fn checked(name: &str) -> Plan {
 }
 
 #[test]
-fn each_can_be_checked_and_runs_with_a_key() {
+fn each_profile_can_be_checked_and_runs_with_a_key() {
     for name in builtin_names() {
         let plan = checked(name);
         assert_eq!(plan.name, name);
@@ -34,7 +34,7 @@ fn each_can_be_checked_and_runs_with_a_key() {
 }
 
 #[test]
-fn each_has_a_placeholder_that_cannot_be_run() {
+fn each_profile_has_a_placeholder_that_cannot_be_run() {
     for name in builtin_names().filter(|name| !is_policy(name)) {
         let problems = resolve(name, None, Purpose::Run).unwrap_err();
         let paths: Vec<_> = problems.iter().map(|problem| problem.path.to_string()).collect();
@@ -117,7 +117,7 @@ fn cross_ingress_uses_both_protocols_equally() {
 }
 
 #[test]
-fn the_tiers_have_their_sizes() {
+fn the_tiers_have_their_documented_sizes() {
     for (tier, input, output) in [("128", 128, 128), ("550", 550, 150), ("hotpath", 12_500, 64)] {
         for (ending, stream) in [("nonstream", false), ("stream", true)] {
             let name = format!("perf-{tier}-{ending}");
@@ -171,9 +171,9 @@ fn files_are_relative_to_the_profile_and_those_of_flags_to_the_current_folder() 
     };
     assert_eq!(plan(Overrides::default()).unwrap_err().len(), 1, "the file is not there yet");
     std::fs::write(folder.path().join("t.csv"), TRACE).unwrap();
-    let beside = plan(Overrides::default()).unwrap();
-    assert_eq!(beside.trace.unwrap().file, folder.path().join("t.csv"));
-    assert_eq!(beside.name, "with-trace");
+    let from_profile = plan(Overrides::default()).unwrap();
+    assert_eq!(from_profile.trace.unwrap().file, folder.path().join("t.csv"));
+    assert_eq!(from_profile.name, "with-trace");
     let sets = vec!["trace.file=../../../profiles/traces/azure-example.csv".to_owned()];
     let current = plan(Overrides { sets, ..Overrides::default() }).unwrap();
     assert_eq!(

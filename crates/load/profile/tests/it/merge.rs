@@ -123,7 +123,7 @@ fn without_scenarios_the_top_is_the_only_scenario() {
 }
 
 #[test]
-fn variables_are_replaced_in_the_file_with_the_type_of_their_place() {
+fn variables_are_replaced_in_the_file_and_typed() {
     let text = base_with("key: ${KEY}\nworkers: ${N:-4}\nseed: ${S}\nname: run-${S}");
     let plan = resolve(&text, &[("KEY", "0123"), ("S", "9")], &Overrides::default()).unwrap();
     assert_eq!(plan.targets[0].key.as_ref().unwrap().reveal(), "0123");

@@ -84,7 +84,7 @@ pub struct ResponseMatch {
 }
 
 impl ResponseMatch {
-    /// Whether it asks for nothing, so that every response matches.
+    /// Whether it has no condition, so that every response matches.
     pub fn is_empty(&self) -> bool {
         let text = self.body_contains.as_deref().unwrap_or_default();
         self.status.is_empty() && self.header.is_empty() && text.is_empty()

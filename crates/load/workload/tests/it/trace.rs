@@ -291,8 +291,10 @@ proptest! {
         lines in "(TIMESTAMP,ContextTokens,GeneratedTokens\n)?([0-9 :.,-]{0,40}\n){0,5}",
     ) {
         for format in [TraceFormat::Azure, TraceFormat::Mooncake] {
-            let _ = Trace::parse(&spec(format), bytes.as_slice());
-            let _ = Trace::parse(&spec(format), lines.as_bytes());
+            for text in [bytes.as_slice(), lines.as_bytes()] {
+                let trace = Trace::parse(&spec(format), text);
+                prop_assert!(trace.map_or(true, |trace| trace.row(0).is_some()));
+            }
         }
     }
 
