@@ -31,23 +31,18 @@ const RENAMED: [RenamedKey; 2] = [
 impl RenamedKey {
     /// The key by its new name, and whether `key` is its old one; `None` if `key` is neither.
     fn translate(&self, key: &str) -> Option<(String, bool)> {
-        let (before, name, after) = match self.position {
-            Position::Scenario => ("", key, ""),
+        let (name, renamed) = match self.position {
+            Position::Scenario => (key, self.new.to_owned()),
             Position::MetricScope => {
                 let (metric, tag) = key.split_once('{')?;
                 let (scope, value) = tag.split_once(':')?;
-                (metric, scope.trim(), value)
+                (scope.trim(), format!("{metric}{{{}:{value}", self.new))
             }
         };
-        let is_old = name == self.old;
-        if !is_old && name != self.new {
-            return None;
+        if name == self.old {
+            return Some((renamed, true));
         }
-        let key = match self.position {
-            Position::Scenario => self.new.to_owned(),
-            Position::MetricScope => format!("{before}{{{}:{after}", self.new),
-        };
-        Some((key, is_old))
+        (name == self.new).then(|| (key.to_owned(), false))
     }
 
     fn display(&self, name: &str) -> String {
