@@ -82,7 +82,7 @@ pub(crate) fn run(what: &What) -> Result<Exit> {
 }
 
 fn resolve(profile: &str, overrides: &Overrides) -> Result<Plan> {
-    Ok(load(&Profile::open(profile)?, &Environment::of_process(), overrides, Purpose::Check)?)
+    Ok(load(&Profile::open(profile)?, &Environment::from_process(), overrides, Purpose::Check)?)
 }
 
 fn check_all(profiles: &[String]) -> Result<Exit> {

@@ -39,7 +39,7 @@ pub(crate) struct Flags {
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let profile = Profile::open(&flags.profile)?;
     let overrides = flags.intent.overrides();
-    let plan = load(&profile, &Environment::of_process(), &overrides, Purpose::Run)?;
+    let plan = load(&profile, &Environment::from_process(), &overrides, Purpose::Run)?;
     let mut session = Session::open(flags.talk.quiet);
     let options = flags.manners.options(Some(flags.output.keep()));
     Ok(session.carry_out(plan, &options)?.exit)

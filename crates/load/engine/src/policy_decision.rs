@@ -49,7 +49,7 @@ impl DecisionClassifier {
             let text = text.map(|text| Finder::new(text).into_owned());
             ResponseMatcher { policy_decision, spec: spec.clone(), text }
         };
-        let matchers: Vec<_> = spec.signs().map(matcher).collect();
+        let matchers: Vec<_> = spec.matches_in_order().map(matcher).collect();
         let texts = matchers.iter().filter_map(|matcher| matcher.text.as_ref());
         let longest_text = texts.map(|text| text.needle().len()).max().unwrap_or_default();
         Self { expected, matchers, longest_text }
@@ -98,7 +98,7 @@ impl DecisionClassifier {
     ) -> Option<PolicyDecision> {
         let by_status = match outcome {
             _ if status == 0 => return None,
-            Outcome::Completed | Outcome::Rejected(_) => PolicyDecision::of_status(status),
+            Outcome::Completed | Outcome::Rejected(_) => PolicyDecision::from_status(status),
             Outcome::Failed(class) if class.side() == Side::Target => PolicyDecision::Unexpected,
             _ => return None,
         };

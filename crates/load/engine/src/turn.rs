@@ -125,7 +125,7 @@ impl OpenTurn {
         let request_id = conversation.request_id();
         let id = request_id.as_str();
         let prepared = encode(&worker, self.sample(), conversation, id, &mut wire);
-        conversation.let_go();
+        conversation.release_text();
         let dispatched = worker.clock.now();
         self.measurement.sample.timeline.dispatched = Some(dispatched);
         let result = match prepared {

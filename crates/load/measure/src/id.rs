@@ -1,4 +1,4 @@
-//! What a sample belongs to.
+//! Ids of stages, scenarios, targets and conversations, and the division of a run into parts.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ macro_rules! id {
         pub struct $name(pub $inner);
 
         impl $name {
-            /// As an index into the plan's list.
+            /// The index into the plan's list.
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
@@ -30,11 +30,11 @@ id! {
     TargetId(u16)
 }
 
-/// Which conversation of the run: the same key and seed give the same scenario, prompts and id,
-/// whichever worker or shard carries it.
+/// Identifies a conversation of the run. The same key and seed give the same scenario, prompts and
+/// id, whichever worker or shard runs it.
 ///
-/// Open model: the arrival's number in the schedule. Closed model: virtual user in the upper 32 bits,
-/// iteration in the lower, with the top bit set.
+/// Open model: the arrival's number in the schedule. Closed model: the top bit set, the virtual
+/// user in the upper 32 bits and the iteration in the lower.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConversationKey(pub u64);
 
@@ -84,7 +84,7 @@ impl Stripe {
         self.count
     }
 
-    /// Does item `n` of the whole belong to this part?
+    /// Whether item `n` of the whole belongs to this part.
     pub const fn owns(self, n: u64) -> bool {
         n % self.count == self.index
     }

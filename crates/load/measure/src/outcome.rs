@@ -1,21 +1,21 @@
-//! How a scheduled request ended, and whose fault it was.
+//! How a scheduled request ended, and which side caused an error.
 
 use serde::{Deserialize, Serialize};
 
-/// On which side an error arose.
+/// The side that caused an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// The load generator ran out of something: the numbers reflect the harness.
+    /// The load generator ran out of a resource: the numbers describe it, not the target.
     Generator,
     /// The network or connection set-up.
     Network,
-    /// The target answered, wrongly.
+    /// The target responded, but incorrectly.
     Target,
 }
 
 macro_rules! error_classes {
     ($($(#[$doc:meta])* $variant:ident => ($name:literal, $side:ident),)+) => {
-        /// Why a request failed. Closed, and each class knows its side.
+        /// Why a request failed. A closed list; each class belongs to one side.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum ErrorClass {
             $($(#[$doc])* $variant,)+
@@ -25,12 +25,12 @@ macro_rules! error_classes {
             /// Every class, in the order of declaration.
             pub const ALL: [Self; [$(Self::$variant),+].len()] = [$(Self::$variant),+];
 
-            /// The word in files and reports.
+            /// The name in files and reports.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// Whose side the error is on.
+            /// The side that caused the error.
             pub const fn side(self) -> Side {
                 match self { $(Self::$variant => Side::$side,)+ }
             }
@@ -63,9 +63,9 @@ error_classes! {
     Reset => ("reset", Network),
     /// The connection was closed before a complete response head.
     ClosedEarly => ("closed_early", Network),
-    /// The target answered with a 5xx status.
+    /// A 5xx status.
     ServerError => ("server_error", Target),
-    /// The answer is not HTTP.
+    /// The response is not HTTP.
     MalformedHead => ("malformed_head", Target),
     /// The response head is larger than the limit.
     HeadTooLarge => ("head_too_large", Target),
@@ -79,7 +79,7 @@ error_classes! {
     Redirect => ("redirect", Target),
     /// The content type is not the one of the dialect.
     ContentType => ("content_type", Target),
-    /// The body is not what the dialect promises (not JSON, wrong shape, not UTF-8).
+    /// The body does not follow the dialect (not JSON, wrong shape, not UTF-8).
     MalformedBody => ("malformed_body", Target),
     /// An error event inside a stream, or an error object in a 200.
     StreamError => ("stream_error", Target),
@@ -87,7 +87,7 @@ error_classes! {
     StreamTruncated => ("stream_truncated", Target),
 }
 
-/// How a scheduled request ended: the seven terms of the accounting identity (law 8).
+/// How a scheduled request ended: the seven counts that add up to all scheduled requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// A complete, well-formed success.
@@ -98,16 +98,16 @@ pub enum Outcome {
     Failed(ErrorClass),
     /// The request's own time limit passed.
     TimedOut,
-    /// Given up by us for a stated reason of the scenario or the run, before its time limit.
+    /// Cancelled by the scenario or the run before its time limit.
     Cancelled,
-    /// Still unanswered when the run's drain time was over.
+    /// Not finished when the run's drain time was over.
     InFlight,
     /// Scheduled, but never sent: dropped by the overflow policy, or still queued at the end.
     NeverSent,
 }
 
 impl Outcome {
-    /// The words in files and reports, in the order of the accounting line.
+    /// The names in files and reports, in the order of the accounting line.
     pub const NAMES: [&'static str; 7] =
         ["completed", "rejected", "failed", "timed_out", "cancelled", "in_flight", "never_sent"];
 
@@ -124,21 +124,21 @@ impl Outcome {
         }
     }
 
-    /// The word in files and reports.
+    /// The name in files and reports.
     pub const fn name(self) -> &'static str {
         Self::NAMES[self.index()]
     }
 }
 
-/// What the target decided about a turn, as read from its answer.
+/// What the target decided about a turn, as read from its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyDecision {
-    /// Let through.
+    /// Allowed.
     Allow,
     /// Refused by a rule.
     Block,
-    /// Let through with parts removed.
+    /// Allowed with parts removed.
     Redact,
     /// Refused for its rate.
     RateLimited,
@@ -147,15 +147,15 @@ pub enum PolicyDecision {
 }
 
 impl PolicyDecision {
-    /// How many there are.
+    /// Number of policy decisions.
     pub const COUNT: usize = 5;
 
     /// Every policy decision, in the order of the reports.
     pub const ALL: [Self; Self::COUNT] =
         [Self::Allow, Self::Block, Self::Redact, Self::RateLimited, Self::Unexpected];
 
-    /// The policy decision that a plain HTTP status expresses: 2xx allow, 403 block, 429 rate-limited.
-    pub const fn of_status(status: u16) -> Self {
+    /// The policy decision of an HTTP status: 2xx allow, 403 block, 429 rate-limited.
+    pub const fn from_status(status: u16) -> Self {
         match status {
             200..=299 => Self::Allow,
             403 => Self::Block,
@@ -164,7 +164,7 @@ impl PolicyDecision {
         }
     }
 
-    /// The word in files and reports.
+    /// The name in files and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Allow => "allow",

@@ -1,4 +1,4 @@
-//! Points and lengths of time, and the clocks that tell them.
+//! Points in time, durations, and the clocks of a run.
 
 use std::cell::Cell;
 use std::fmt;
@@ -9,16 +9,16 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A length of time in nanoseconds: 0 to 584 years.
+/// A duration in nanoseconds: 0 to 584 years.
 ///
 /// Arithmetic saturates: a measuring instrument must not panic on a strange clock reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(u64);
 
 impl Nanos {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// The longest length that can be written.
+    /// The longest duration that can be represented.
     pub const MAX: Self = Self(u64::MAX);
 
     /// From nanoseconds.
@@ -114,7 +114,7 @@ impl Sum for Nanos {
     }
 }
 
-/// Unit names and their length in nanoseconds, longest first.
+/// Unit names and their size in nanoseconds, longest first.
 const UNITS: [(&str, u64); 6] = [
     ("h", 3_600_000_000_000),
     ("m", 60_000_000_000),
@@ -124,7 +124,9 @@ const UNITS: [(&str, u64); 6] = [
     ("ns", 1),
 ];
 
-/// Writes the length in the largest unit that needs no more than three decimals: `90s`, `1.5ms`, `2h`.
+/// Writes the duration in the largest unit that needs at most three decimals: `90s`, `1.5ms`, `2h`.
+///
+/// The text is canonical: fingerprints of schedules are computed over it.
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == 0 {
@@ -141,7 +143,7 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// A text that is not a length of time.
+/// A text that is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a length of time: write a number and a unit (ns, us, ms, s, m, h), like `500ms`, `30s` or `1m30s`"
@@ -209,7 +211,7 @@ impl Moment {
         self.0
     }
 
-    /// The time from `earlier` to this point; zero where `earlier` is later.
+    /// The time from `earlier` to this point; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
     }
@@ -217,21 +219,21 @@ impl Moment {
 
 impl Add<Nanos> for Moment {
     type Output = Self;
-    fn add(self, length: Nanos) -> Self {
-        Self(self.0.saturating_add(length.0))
+    fn add(self, duration: Nanos) -> Self {
+        Self(self.0.saturating_add(duration.0))
     }
 }
 
 impl Sub<Nanos> for Moment {
     type Output = Self;
-    fn sub(self, length: Nanos) -> Self {
-        Self(self.0.saturating_sub(length.0))
+    fn sub(self, duration: Nanos) -> Self {
+        Self(self.0.saturating_sub(duration.0))
     }
 }
 
-/// Tells the time of the run. Time is an argument everywhere else.
+/// A source of the current time. All other code takes times as arguments.
 pub trait Clock {
-    /// The present moment; never earlier than one told before.
+    /// The current moment; never earlier than one returned before.
     fn now(&self) -> Moment;
 }
 
@@ -246,7 +248,7 @@ impl MonotonicClock {
     /// A clock whose epoch is now.
     #[expect(
         clippy::disallowed_methods,
-        reason = "this is the one place where both clocks are read; everyone else asks a Clock"
+        reason = "the only place that reads the system's clocks; all other code uses a Clock"
     )]
     pub fn start() -> Self {
         let epoch = Instant::now();
@@ -254,8 +256,8 @@ impl MonotonicClock {
         Self { epoch, epoch_unix_nanos: Nanos::from(unix).as_u64() }
     }
 
-    /// Wall-clock time of a moment, in nanoseconds since 1970 UTC, as the clocks stood at the epoch:
-    /// later steps of the wall clock have no effect.
+    /// Wall-clock time of a moment, in nanoseconds since 1970 UTC, from the clocks' readings at
+    /// the epoch: later steps of the wall clock have no effect.
     pub const fn unix_nanos(&self, moment: Moment) -> u64 {
         self.epoch_unix_nanos.saturating_add(moment.0)
     }
@@ -268,14 +270,14 @@ impl Clock for MonotonicClock {
     }
 }
 
-/// A clock that stands until it is told to move, for tests.
+/// A clock that moves only when told to, for tests.
 #[derive(Debug, Default)]
 pub struct ManualClock(Cell<u64>);
 
 impl ManualClock {
     /// Moves the clock on.
-    pub fn advance(&self, length: Nanos) {
-        self.0.set(self.0.get().saturating_add(length.0));
+    pub fn advance(&self, duration: Nanos) {
+        self.0.set(self.0.get().saturating_add(duration.0));
     }
 }
 
@@ -291,7 +293,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn lengths_are_read_and_written_with_their_unit() {
+    fn durations_are_read_and_written_with_their_unit() {
         for (text, nanos, written) in [
             ("500ms", 500_000_000, "500ms"),
             ("1.5s", 1_500_000_000, "1.5s"),
@@ -301,13 +303,17 @@ mod tests {
             ("250us", 250_000, "250us"),
             ("7ns", 7, "7ns"),
         ] {
-            let length: Nanos = text.parse().unwrap();
-            assert_eq!((length.as_u64(), length.to_string().as_str()), (nanos, written), "{text}");
+            let duration: Nanos = text.parse().unwrap();
+            assert_eq!(
+                (duration.as_u64(), duration.to_string().as_str()),
+                (nanos, written),
+                "{text}"
+            );
         }
     }
 
     #[test]
-    fn a_length_without_a_unit_or_with_nonsense_is_refused() {
+    fn a_duration_without_a_unit_or_with_nonsense_is_refused() {
         for text in ["", "10", "ten", "10x", "-5s", "s", "1..5s", "5s6", "1e3s"] {
             assert!(text.parse::<Nanos>().is_err(), "{text}");
         }
@@ -315,9 +321,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back_the_same(nanos in 0u64..10_000_000_000_000) {
-            let length = Nanos::new(nanos);
-            prop_assert_eq!(length.to_string().parse::<Nanos>().unwrap(), length);
+        fn a_duration_that_is_written_reads_back_equal(nanos in 0u64..10_000_000_000_000) {
+            let duration = Nanos::new(nanos);
+            prop_assert_eq!(duration.to_string().parse::<Nanos>().unwrap(), duration);
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use crate::time::{Moment, Nanos};
 
-/// When each thing happened in one turn. Later instants are `None` where the turn did not get there.
+/// The instants of one turn. Those that the turn did not reach are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     /// When the schedule asked for the request; closed model: when the virtual user became free.
     pub intended: Moment,
-    /// When the generator took it in hand: before connection set-up and the first write.
+    /// When the generator started to process it: before connection set-up and the first write.
     pub dispatched: Option<Moment>,
-    /// When a connection was at hand; equals `dispatched` for a reused one.
+    /// When a connection was available; equals `dispatched` for a reused one.
     pub connected: Option<Moment>,
     /// When the last byte of the request was handed to the kernel.
     pub sent: Option<Moment>,
@@ -26,7 +26,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// A timeline of which only the intention is known.
+    /// A timeline of which only the intended start is known.
     pub fn intended(at: Moment) -> Self {
         Self { intended: at, ..Self::default() }
     }
@@ -41,7 +41,7 @@ impl Timeline {
         self.since_dispatch(self.finished)
     }
 
-    /// `dispatched - intended`: the generator's lateness, or its wait for a free slot.
+    /// `dispatched - intended`: the generator's lateness, or its wait for a connection.
     pub fn dispatch_lag(&self) -> Option<Nanos> {
         Some(self.dispatched?.since(self.intended))
     }
@@ -97,7 +97,7 @@ pub struct ConnectPhases {
     pub tcp: Option<Nanos>,
     /// The TLS handshake.
     pub tls: Option<Nanos>,
-    /// Did that handshake resume an earlier session (a ticket or a session id)?
+    /// Whether the TLS handshake resumed an earlier session (by a ticket or a session id).
     pub resumed: bool,
 }
 
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_tokens_or_no_answer_give_no_value() {
+    fn too_few_tokens_or_no_response_give_no_value() {
         let line = Timeline::intended(at(5));
         assert_eq!(line.response_time(), None);
         assert_eq!(line.tpot(10), None);

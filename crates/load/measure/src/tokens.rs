@@ -1,4 +1,4 @@
-//! Token counts that remember where they came from.
+//! Token counts, each with its source.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenSource {
-    /// Nobody said and nothing was counted.
+    /// Neither reported nor counted.
     #[default]
     Unknown,
     /// The target's own usage report.
@@ -16,7 +16,7 @@ pub enum TokenSource {
 }
 
 impl TokenSource {
-    /// The word in files and reports.
+    /// The name in files and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -26,7 +26,7 @@ impl TokenSource {
     }
 }
 
-/// A number of tokens and its source.
+/// A number of tokens, with its source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenCount {
     /// Number of tokens; 0 where the source is [`TokenSource::Unknown`].
@@ -36,7 +36,7 @@ pub struct TokenCount {
 }
 
 impl TokenCount {
-    /// A count from the target's usage.
+    /// A count from the target's usage report.
     pub const fn reported(count: u32) -> Self {
         Self { count, source: TokenSource::Reported }
     }
@@ -46,7 +46,7 @@ impl TokenCount {
         Self { count, source: TokenSource::Estimated }
     }
 
-    /// The count, where there is one.
+    /// The count, if known.
     pub const fn known(self) -> Option<u32> {
         match self.source {
             TokenSource::Unknown => None,
@@ -60,10 +60,10 @@ impl TokenCount {
 pub struct Usage {
     /// Input tokens.
     pub prompt: TokenCount,
-    /// Output tokens, reasoning included where the target says so.
+    /// Output tokens, including reasoning if the target counts it in.
     pub completion: TokenCount,
-    /// Of the input tokens, those that the target read from its prompt cache (reported, else 0).
+    /// Input tokens that the target read from its prompt cache (reported, else 0).
     pub cached: u32,
-    /// Of the output tokens, those spent on reasoning (reported, else 0).
+    /// Output tokens spent on reasoning (reported, else 0).
     pub reasoning: u32,
 }

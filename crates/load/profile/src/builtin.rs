@@ -1,4 +1,4 @@
-//! The profiles that come with the tool: to run as they are, and to start one's own from.
+//! The built-in profiles, to run as they are or to start from.
 
 /// Name and text of a built-in file.
 type Builtin = (&'static str, &'static str);
@@ -31,12 +31,12 @@ const FILES: &[Builtin] = shipped![
     "traces/mooncake-example.jsonl": "traces/mooncake-example.jsonl",
 ];
 
-/// The text of the built-in profile called `name`.
+/// The text of the built-in profile `name`.
 pub fn profile(name: &str) -> Option<&'static str> {
     find(PROFILES, name)
 }
 
-/// The names of the built-in profiles, the flagship first.
+/// The names of the built-in profiles, the most general one first.
 pub fn names() -> impl Iterator<Item = &'static str> {
     PROFILES.iter().map(|(name, _)| *name)
 }

@@ -1,11 +1,11 @@
-//! Environment variables: as overrides of a profile's keys, and in its texts.
+//! Environment variables, which override keys of a profile and are replaced in its texts.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::error::Fault;
 
-/// What the names of overriding variables begin with: `PLIMSOLL_TARGET` overrides `target`.
+/// The start of the names of overriding variables: `PLIMSOLL_TARGET` overrides `target`.
 const PREFIX: &str = "PLIMSOLL_";
 
 /// The environment variables that a profile may use.
@@ -14,7 +14,7 @@ pub struct Environment(BTreeMap<String, String>);
 
 impl Environment {
     /// The variables of this process; those that are not Unicode are left out.
-    pub fn of_process() -> Self {
+    pub fn from_process() -> Self {
         std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect()
@@ -22,7 +22,7 @@ impl Environment {
 
     /// Every variable that overrides a key of the profile: its name, the key's path and the text.
     ///
-    /// The rule: `PLIMSOLL_` and the path in capitals, with two underscores for a step inside, so that
+    /// A name is `PLIMSOLL_` and the path in capitals, with two underscores between steps:
     /// `PLIMSOLL_MAX_IN_FLIGHT` is `max_in_flight` and `PLIMSOLL_TLS__INSECURE` is `tls.insecure`.
     pub(crate) fn overrides(&self) -> impl Iterator<Item = (&str, String, &str)> {
         self.0.iter().filter_map(|(name, text)| {
@@ -31,7 +31,7 @@ impl Environment {
         })
     }
 
-    /// Replaces `${NAME}`, `${NAME:-default}` and `$$`; a dollar sign before anything else is itself.
+    /// Replaces `${NAME}`, `${NAME:-default}` and `$$`; any other dollar sign stays.
     ///
     /// # Errors
     /// Every variable that is not set and has no default, and every `${` that names no variable.
@@ -60,7 +60,7 @@ impl Environment {
         if faults.is_empty() { Ok(expanded) } else { Err(faults) }
     }
 
-    /// The value of what stands between `${` and `}`.
+    /// The value of the text between `${` and `}`.
     fn value_of<'v>(&'v self, inside: &'v str) -> Result<&'v str, Fault> {
         let (name, default) = inside.split_once(":-").map_or((inside, None), |(n, d)| (n, Some(d)));
         if !is_name(name) {
@@ -69,7 +69,7 @@ impl Environment {
                 "write `${NAME}` or `${NAME:-default}`; for the characters themselves write `$${`",
             ));
         }
-        // As in a shell, an empty variable counts as unset where there is a default.
+        // As in a shell, an empty variable counts as unset if there is a default.
         let set = self
             .0
             .get(name)
@@ -95,7 +95,7 @@ impl FromIterator<(String, String)> for Environment {
     }
 }
 
-/// Shows the names alone: values may be secrets.
+/// Shows only the names: values may be secrets.
 impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
@@ -160,7 +160,8 @@ mod tests {
 
         #[test]
         fn no_text_makes_the_expansion_panic(text in "[${}A:\\-é]*") {
-            let _ = environment().expand(&text);
+            let faults = environment().expand(&text).err();
+            prop_assert!(faults.is_none_or(|faults| !faults.is_empty()));
         }
     }
 }

@@ -1,13 +1,13 @@
-//! What is wrong with a profile: all of it at once, each with its place and its mend.
+//! Problems of a profile. All are reported at once, each with its path, cause and fix.
 
 use std::fmt;
 
-use crate::place::ConfigPath;
+use crate::path::ConfigPath;
 
-/// Where a value was written.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Source {
+pub enum ValueSource {
     /// A profile file, or the name of a built-in profile.
     File(String),
     /// An environment variable.
@@ -16,7 +16,14 @@ pub enum Source {
     Flag(String),
 }
 
-impl fmt::Display for Source {
+impl ValueSource {
+    /// Whether `other` is in the same layer: file, environment or flags.
+    pub(crate) fn same_layer(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+}
+
+impl fmt::Display for ValueSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(name) => f.write_str(name),
@@ -26,34 +33,34 @@ impl fmt::Display for Source {
     }
 }
 
-/// A cause and its mend, before it is known where.
+/// A cause and its fix, without a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What is wrong, as a predicate: "is a number".
+    /// The cause, as a predicate: "is a number".
     pub cause: String,
-    /// What to do about it, as an order: "write a length of time with a unit, like `30s`".
-    pub mend: String,
+    /// The fix, as an instruction: "write a length of time with a unit, like `30s`".
+    pub fix: String,
 }
 
 impl Fault {
-    /// A fault.
-    pub fn new(cause: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { cause: cause.into(), mend: mend.into() }
+    /// A fault with this cause and fix.
+    pub fn new(cause: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { cause: cause.into(), fix: fix.into() }
     }
 
-    /// From the message of another crate's error, which is written `CAUSE; MEND` or `CAUSE: MEND`.
-    pub(crate) fn of(error: &impl ToString) -> Self {
+    /// From the message of another crate's error: `CAUSE; FIX` or `CAUSE: FIX`.
+    pub(crate) fn from_error(error: &impl ToString) -> Self {
         let message = error.to_string();
-        let seam = last_outside_of_quotes(&message, "; ")
+        let separator = last_outside_of_quotes(&message, "; ")
             .or_else(|| last_outside_of_quotes(&message, ": "));
-        match seam {
+        match separator {
             Some(at) => Self::new(&message[..at], &message[at + 2..]),
             None => Self::new(message, "correct it"),
         }
     }
 }
 
-/// Where `sign` stands for the last time outside of back-quotes.
+/// The last position of `sign` outside of back-quotes.
 fn last_outside_of_quotes(text: &str, sign: &str) -> Option<usize> {
     let quoted = |at: usize| text[..at].matches('`').count() % 2 == 1;
     text.rmatch_indices(sign).map(|(at, _)| at).find(|at| !quoted(*at))
@@ -61,27 +68,27 @@ fn last_outside_of_quotes(text: &str, sign: &str) -> Option<usize> {
 
 /// One thing that is wrong with a profile.
 ///
-/// Written as `SOURCE: PLACE: CAUSE; MEND`.
+/// Displayed as `SOURCE: PATH: CAUSE; FIX`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{source_name}: {}{}; {}", prefix(.place), .fault.cause, .fault.mend)]
+#[error("{source_name}: {}{}; {}", prefix(.path), .fault.cause, .fault.fix)]
 pub struct Problem {
-    /// Where the value was written.
+    /// The source of the value.
     // Not called `source`, which thiserror would take for an underlying error.
-    pub source_name: Source,
-    /// Where in the profile the value belongs.
-    pub place: ConfigPath,
-    /// What is wrong, and what to do about it.
+    pub source_name: ValueSource,
+    /// The path of the value in the profile.
+    pub path: ConfigPath,
+    /// The cause and the fix.
     pub fault: Fault,
 }
 
-/// The place and a colon; nothing for the profile as a whole.
-fn prefix(place: &ConfigPath) -> String {
-    if place.steps().is_empty() { String::new() } else { format!("{place}: ") }
+/// The path and a colon; nothing for the whole profile.
+fn prefix(path: &ConfigPath) -> String {
+    if path.steps().is_empty() { String::new() } else { format!("{path}: ") }
 }
 
-/// Everything that is wrong with a profile. Never empty where it is an error.
+/// All problems of a profile. As an error it is never empty.
 ///
-/// The remedy of each problem is its [`Fault::mend`].
+/// The remedy of each problem is its [`Fault::fix`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
 #[error("{}", lines(.0))]
 pub struct Problems(Vec<Problem>);
@@ -91,32 +98,32 @@ fn lines(problems: &[Problem]) -> String {
 }
 
 impl Problems {
-    /// The problems, in the order of their places.
+    /// The problems, sorted by path.
     pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
         self.0.iter()
     }
 
-    /// How many there are.
+    /// Number of problems.
     pub const fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Is nothing wrong?
+    /// Whether there are no problems.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// `value` if nothing is wrong.
+    /// `value` if there are no problems.
     pub(crate) fn or<T>(self, value: T) -> Result<T, Self> {
         if self.is_empty() { Ok(value) } else { Err(self) }
     }
 }
 
-/// Sorted by place, each once.
+/// Sorted by path, each once.
 impl FromIterator<Problem> for Problems {
     fn from_iter<I: IntoIterator<Item = Problem>>(problems: I) -> Self {
         let mut all: Vec<_> = problems.into_iter().collect();
-        all.sort_by(|a, b| a.place.cmp(&b.place));
+        all.sort_by(|a, b| a.path.cmp(&b.path));
         all.dedup();
         Self(all)
     }

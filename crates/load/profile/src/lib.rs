@@ -1,49 +1,56 @@
-//! Intent: parse, merge (file < environment < flags), validate, resolve to an immutable [`Plan`].
+//! Profiles: parse, merge (file < environment < flags), check, and resolve to an immutable
+//! [`Plan`].
 //!
 //! ```text
-//! bytes --tree--> values --draft--> values of file, environment and flags, each with its source
-//!       --shape (the JSON Schema)--> well-formed values --spec--> ProfileFile
-//!       --check--> sensible values --resolve--> Plan
+//! bytes --parser--> values --layers--> values of file, environment and flags, each with its source
+//!       --schema_check--> valid by the JSON Schema --spec--> ProfileFile
+//!       --check--> valid altogether --resolve--> Plan
 //! ```
 //!
 //! - [`Profile`]: a profile's text, from a file or built in ([`builtin_names`])
-//! - [`load`]: all of the above; every problem comes at once, with its source, its place and its mend
+//! - [`load`]: all of the above; all problems come at once, each with its source, path, cause and
+//!   fix
 //! - [`schema`](fn@schema): the JSON Schema of [`ProfileFile`], for editors
 //! - [`Plan::read_trace`]: the trace that a plan names, from a file or built in
 //!
-//! No sockets, no results and no terminal here.
+//! Keys that were renamed go on working by their old names; [`Plan::notes`] then names the new
+//! ones. There are no sockets, results or terminal here.
 
 mod builtin;
+mod byte_size;
 mod check;
-mod document;
-mod draft;
 mod environment;
 mod error;
+mod layers;
 mod overrides;
-mod place;
+mod parser;
+mod path;
 mod plan;
+mod problem_collector;
+mod renamed_keys;
 mod resolve;
+mod scenario;
 mod schema;
+mod schema_check;
 mod secret;
-mod shape;
-mod size;
+mod source;
 mod spec;
 mod suggest;
-mod tree;
 mod url;
 
 pub use builtin::{names as builtin_names, profile as builtin};
-pub use document::Profile;
+pub use byte_size::{ByteSize, ParseSizeError};
+pub use check::Purpose;
 pub use environment::Environment;
-pub use error::{Fault, Problem, Problems, Source};
+pub use error::{Fault, Problem, Problems, ValueSource};
 pub use overrides::Overrides;
-pub use place::{ConfigPath, Step};
+pub use path::{ConfigPath, Step};
 pub use plan::{
     ConnectionLifetime, HttpPlan, HttpVersion, Instrument, Limits, Overflow, Plan, Target, TlsPlan,
 };
-pub use resolve::{Purpose, load, parse};
+pub use resolve::{load, parse};
 pub use schema::schema;
 pub use secret::{HeaderValue, REDACTED, Secret, is_sensitive};
-pub use size::{ByteSize, ParseSizeError};
+pub use source::Profile;
 pub use spec::{Behaviour, ProfileFile, ScenarioFile};
 pub use url::{Scheme, TargetUrl, UrlFault};

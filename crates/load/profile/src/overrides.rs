@@ -1,8 +1,8 @@
-//! The flags of the command line that change a profile.
+//! The command-line flags that override a profile.
 
 use std::fmt;
 
-/// What the command line asks for in place of the profile, each as it was typed.
+/// Overrides from the command line, each as it was typed.
 #[derive(Clone, Default)]
 pub struct Overrides {
     /// `--target URL`.
@@ -11,7 +11,7 @@ pub struct Overrides {
     pub key: Option<String>,
     /// `--model NAME`.
     pub model: Option<String>,
-    /// `--protocol NAME`: for every scenario, whatever the profile says.
+    /// `--protocol NAME`: for every scenario, whatever the profile has.
     pub protocol: Option<String>,
     /// `--stages STAGES`.
     pub stages: Option<String>,
@@ -23,16 +23,16 @@ pub struct Overrides {
     pub insecure: bool,
     /// `--no-resumption`.
     pub no_resumption: bool,
-    /// `--header 'NAME: VALUE'`, added to those of the profile or in the place of one of the same name.
+    /// `--header 'NAME: VALUE'`, added to those of the profile, or replacing one of the same name.
     pub headers: Vec<String>,
     /// `--set PATH=VALUE`, for every key: `--set scenarios.simple.weight=3`.
     pub sets: Vec<String>,
-    /// `--shard K/N`: the part of the run that this process carries, from 0.
+    /// `--shard K/N`: the part of the run that this process runs, from 0.
     pub shard: Option<String>,
 }
 
 impl Overrides {
-    /// The flags that stand for one key: the flag, the key's path and the text.
+    /// The flags that override one key: the flag, the key's path and the text.
     pub(crate) fn keys(&self) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
         let insecure = self.insecure.then_some("true");
         let resumption = self.no_resumption.then_some("false");

@@ -1,4 +1,4 @@
-//! The resolved intent of a run: immutable, every default visible.
+//! The resolved plan of a run: immutable, with every default filled in.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,18 +12,18 @@ use plimsoll_workload::{ScenarioSpec, Trace, TraceSpec, WorkloadError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::document;
 use crate::secret::{HeaderValue, REDACTED, Secret, is_sensitive};
+use crate::source;
 use crate::url::TargetUrl;
 
-/// What happens to an arrival when `max_in_flight` is reached.
+/// The treatment of an arrival when `max_in_flight` is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Overflow {
-    /// It waits for a free place, and its waiting is charged from the intended start.
+    /// It waits for a free slot. The wait counts, since times start at the intended start.
     #[default]
     Queue,
-    /// It is not sent, and counted as never sent.
+    /// It is not sent, and is counted as never sent.
     Drop,
 }
 
@@ -34,7 +34,7 @@ pub struct Target {
     pub name: String,
     /// Base URL: scheme, host, port and an optional path prefix; never with credentials.
     pub url: TargetUrl,
-    /// Model asked for.
+    /// Name of the model.
     pub model: String,
     /// Key: `Authorization: Bearer`, or `x-api-key` for Anthropic's dialect.
     pub key: Option<Secret>,
@@ -44,18 +44,18 @@ pub struct Target {
     pub protocol: Option<Dialect>,
 }
 
-/// Bounds on what the generator does.
+/// Limits of the load generator.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Limits {
-    /// Most requests under way at once in the open model, over all workers of all shards.
+    /// Most requests in flight at once in the open model, over all workers of all shards.
     pub max_in_flight: u64,
-    /// What happens beyond that.
+    /// The treatment of arrivals beyond that.
     pub overflow: Overflow,
-    /// Time limit of one request, from its dispatch to the end of its answer.
+    /// Time limit of one request, from its dispatch to the end of its response.
     pub timeout: Nanos,
     /// Time limit of connection set-up, each attempt.
     pub connect_timeout: Nanos,
-    /// How long answers are waited for when the stages are over.
+    /// How long the run waits for responses when the stages are over.
     pub drain: Nanos,
     /// Largest response body that is read, in bytes.
     pub max_body: u64,
@@ -63,17 +63,18 @@ pub struct Limits {
     pub workers: Option<u16>,
 }
 
-/// How TLS is spoken.
+/// TLS settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TlsPlan {
     /// Trusted roots instead of the system's, PEM.
     #[serde(default)]
     pub ca_file: Option<PathBuf>,
-    /// Do not verify the target's certificate; said loudly in every report.
+    /// Do not verify the target's certificate; every report states it prominently.
     #[serde(default)]
     pub insecure: bool,
-    /// New connections resume earlier sessions where the target offers it; without it every handshake is a full one.
+    /// New connections resume earlier sessions if the target offers it. If false, every handshake
+    /// is a full one.
     #[serde(default = "resumption")]
     pub resumption: bool,
 }
@@ -95,12 +96,12 @@ pub enum HttpVersion {
     #[default]
     #[serde(rename = "http1")]
     Http1,
-    /// HTTP/2: many at once. Over TLS it is agreed on by ALPN, over plain TCP it is taken for granted.
+    /// HTTP/2: many requests at once. Negotiated by ALPN over TLS, assumed over plain TCP.
     #[serde(rename = "http2")]
     Http2,
 }
 
-/// How HTTP is spoken.
+/// HTTP settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HttpPlan {
     /// The version.
@@ -111,7 +112,7 @@ pub struct HttpPlan {
     pub requests_per_connection: Option<ConnectionLifetime>,
 }
 
-/// How long connections live: a number of requests, drawn anew for each between the two.
+/// The number of requests after which a connection is closed, drawn for each connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectionLifetime {
@@ -123,22 +124,22 @@ pub struct ConnectionLifetime {
     pub max: u32,
 }
 
-/// How the instrument measures.
+/// Settings of the measurement itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Instrument {
-    /// Answers are stamped by the kernel when they arrive, not when they are read.
+    /// Responses get the kernel's receive time stamps, not the times at which they are read.
     pub kernel_timestamps: bool,
     /// How long before an intended start a worker stops sleeping and spins.
     pub spin: Nanos,
-    /// Each worker is bound to a CPU of its own, where there are enough.
+    /// Each worker is bound to its own CPU, if there are enough.
     pub pin_workers: bool,
-    /// Of one conversation in so many, rows tell when each content event arrived; 0 for none.
+    /// Rows record the arrival time of each content event for one conversation in N; 0 for none.
     pub event_times: u32,
 }
 
 /// The resolved plan of one run.
 ///
-/// Whatever shows it, `Debug` and `Serialize` included, shows no credentials.
+/// No output of it contains credentials, `Debug` and `Serialize` included.
 #[derive(Clone, PartialEq, Serialize)]
 pub struct Plan {
     /// Name of the run.
@@ -151,28 +152,28 @@ pub struct Plan {
     /// The part of the run that this process carries.
     #[serde(serialize_with = "stripe")]
     pub shard: Stripe,
-    /// When.
+    /// The stages.
     pub stages: Stages,
-    /// How the open model spaces its arrivals.
+    /// The spacing of arrivals in the open model.
     pub arrivals: Arrivals,
-    /// What.
+    /// The scenarios.
     #[serde(serialize_with = "scenarios")]
     pub scenarios: Vec<ScenarioSpec>,
-    /// Recorded traffic, where a stage plays it.
+    /// Recorded traffic, if a stage plays it.
     pub trace: Option<TraceSpec>,
     /// A local `tokenizer.json` for content sized in tokens.
     pub tokenizer: Option<PathBuf>,
-    /// Where to. One target for `run`; several are loaded in the same window.
+    /// The targets: one for `run`, several if they are loaded at the same time.
     pub targets: Vec<Target>,
-    /// Bounds.
+    /// Limits of the load generator.
     pub limits: Limits,
-    /// HTTP.
+    /// HTTP settings.
     pub http: HttpPlan,
-    /// Local addresses that connections start from, in turn; none leaves it to the kernel.
+    /// Local addresses of connections, used in turn; none leaves the choice to the kernel.
     pub bind: Vec<IpAddr>,
-    /// TLS.
+    /// TLS settings.
     pub tls: TlsPlan,
-    /// The instrument itself.
+    /// Settings of the measurement itself.
     pub instrument: Instrument,
     /// Bounds on aggregates, by metric: `"ttft" -> ["p(95)<500ms"]`.
     pub thresholds: BTreeMap<String, Vec<String>>,
@@ -180,20 +181,23 @@ pub struct Plan {
     pub bands: BTreeMap<String, Vec<String>>,
     /// Labels of the run.
     pub labels: BTreeMap<String, String>,
+    /// Notes for the user on how the profile was read, like keys written by an old name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 impl Plan {
-    /// The plan as a person reads it: YAML, every default visible, credentials redacted.
+    /// The plan as YAML, with every default, and with credentials redacted.
     pub fn show(&self) -> String {
         serde_saphyr::to_string(self).unwrap_or_default()
     }
 
-    /// Reads the trace, which may be one that comes with the tool.
+    /// Reads the trace, from a file or built in.
     ///
     /// # Errors
     /// As [`Trace::load`].
     pub fn read_trace(&self) -> Result<Option<Trace>, WorkloadError> {
-        self.trace.as_ref().map(document::read_trace).transpose()
+        self.trace.as_ref().map(source::read_trace).transpose()
     }
 }
 
@@ -203,7 +207,7 @@ impl fmt::Debug for Plan {
     }
 }
 
-/// Scenarios know their headers as plain texts; what is shown of them is redacted by name.
+/// Scenarios hold their headers as plain texts; sensitive ones are redacted by name.
 fn scenarios<S: Serializer>(scenarios: &[ScenarioSpec], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(scenarios.iter().cloned().map(redacted))
 }

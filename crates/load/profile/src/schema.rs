@@ -1,10 +1,10 @@
-//! The JSON Schema of a profile, and finding one's way in it.
+//! The JSON Schema of a profile, and lookups in it.
 
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use crate::place::{ConfigPath, Step};
+use crate::path::{ConfigPath, Step};
 use crate::spec::ProfileFile;
 
 static ROOT: LazyLock<Value> = LazyLock::new(generate);
@@ -23,12 +23,12 @@ fn generate() -> Value {
 /// The kinds of values that profiles are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Nothing; the same as leaving the key out.
+    /// No value; the same as leaving the key out.
     Null,
     /// `true` or `false`.
-    Truth,
+    Bool,
     /// A whole number.
-    Whole,
+    Integer,
     /// A number with a fraction.
     Fraction,
     /// A text.
@@ -44,21 +44,21 @@ impl Kind {
     pub(crate) fn of(value: &Value) -> Self {
         match value {
             Value::Null => Self::Null,
-            Value::Bool(_) => Self::Truth,
+            Value::Bool(_) => Self::Bool,
             Value::Number(number) if number.is_f64() => Self::Fraction,
-            Value::Number(_) => Self::Whole,
+            Value::Number(_) => Self::Integer,
             Value::String(_) => Self::Text,
             Value::Array(_) => Self::List,
             Value::Object(_) => Self::Mapping,
         }
     }
 
-    /// As it is said in a message.
+    /// The name in messages.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Null => "nothing",
-            Self::Truth => "true or false",
-            Self::Whole => "a number",
+            Self::Bool => "true or false",
+            Self::Integer => "a number",
             Self::Fraction => "a number with a decimal point",
             Self::Text => "a text",
             Self::List => "a list",
@@ -69,8 +69,8 @@ impl Kind {
     const fn schema_types(self) -> &'static [&'static str] {
         match self {
             Self::Null => &["null"],
-            Self::Truth => &["boolean"],
-            Self::Whole => &["integer", "number"],
+            Self::Bool => &["boolean"],
+            Self::Integer => &["integer", "number"],
             Self::Fraction => &["number"],
             Self::Text => &["string"],
             Self::List => &["array"],
@@ -79,12 +79,12 @@ impl Kind {
     }
 }
 
-/// A part of the schema that describes one form of a value: without references and alternatives.
+/// The schema of one form of a value, without references and alternatives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node<'s>(pub(crate) &'s Value);
 
 impl<'s> Node<'s> {
-    /// May a value of this kind stand here?
+    /// Whether a value of this kind is allowed.
     pub(crate) fn allows(self, kind: Kind) -> bool {
         let allowed = |name: &Value| kind.schema_types().iter().any(|known| name == known);
         match self.0.get("type") {
@@ -94,53 +94,54 @@ impl<'s> Node<'s> {
         }
     }
 
-    /// The keys of a mapping and what may stand under them.
+    /// The keys of a mapping and the schemas of their values.
     pub(crate) fn members(self) -> impl Iterator<Item = (&'s str, &'s Value)> {
         let members = self.0.get("properties").and_then(Value::as_object);
         members.into_iter().flat_map(Map::iter).map(|(key, schema)| (key.as_str(), schema))
     }
 
-    /// What may stand under `key`; `None` if the key is unknown, or known and free.
+    /// The schema of the value of `key`; `None` if the key is unknown, or its value is not
+    /// restricted.
     pub(crate) fn member(self, key: &str) -> Option<&'s Value> {
         let other = || self.0.get("additionalProperties").filter(|schema| schema.is_object());
         self.0.get("properties").and_then(|known| known.get(key)).or_else(other)
     }
 
-    /// Are keys other than the known ones an error?
+    /// Whether unknown keys are an error.
     pub(crate) fn is_closed(self) -> bool {
         self.0.get("additionalProperties") == Some(&Value::Bool(false))
     }
 
-    /// The keys that must be there.
+    /// The required keys.
     pub(crate) fn required(self) -> impl Iterator<Item = &'s str> {
         let keys = self.0.get("required").and_then(Value::as_array);
         keys.into_iter().flatten().filter_map(Value::as_str)
     }
 
-    /// What the items of a list are.
+    /// The schema of the items of a list.
     pub(crate) fn items(self) -> Option<&'s Value> {
         self.0.get("items")
     }
 
-    /// The words of which one must stand here; empty where any text may.
+    /// The allowed words; empty if any text is allowed.
     pub(crate) fn words(self) -> impl Iterator<Item = &'s str> {
         let listed = self.0.get("enum").and_then(Value::as_array);
         listed.into_iter().flatten().chain(self.0.get("const")).filter_map(Value::as_str)
     }
 
-    /// The notation of a text, like `duration`.
+    /// The format of a text, like `duration`.
     pub(crate) fn format(self) -> Option<&'s str> {
         self.0.get("format").and_then(Value::as_str)
     }
 
-    /// A bound on a number.
+    /// A limit of a number, like `minimum`.
     pub(crate) fn bound(self, name: &str) -> Option<f64> {
         self.0.get(name).and_then(Value::as_f64)
     }
 }
 
-/// The forms that a value may have: references followed, alternatives side by side, nothing left out
-/// but "nothing".
+/// The forms that a value may have: references are resolved and alternatives listed, without
+/// `null`.
 pub(crate) fn forms(schema: &Value) -> Vec<Node<'_>> {
     if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
         return ROOT.pointer(target.trim_start_matches('#')).map_or_else(Vec::new, forms);
@@ -162,9 +163,9 @@ pub(crate) fn top() -> &'static Value {
     &ROOT
 }
 
-/// The forms that the value at `place` may have; empty where the schema knows no such place.
-pub(crate) fn at(place: &ConfigPath) -> Vec<Node<'static>> {
-    place.steps().iter().fold(forms(top()), |current, step| {
+/// The forms that the value at `path` may have; empty if the schema has no such path.
+pub(crate) fn at(path: &ConfigPath) -> Vec<Node<'static>> {
+    path.steps().iter().fold(forms(top()), |current, step| {
         let inner = |node: Node<'static>| match step {
             Step::Key(key) => node.member(key),
             Step::Index(_) => node.items(),
@@ -173,13 +174,13 @@ pub(crate) fn at(place: &ConfigPath) -> Vec<Node<'static>> {
     })
 }
 
-/// The keys that a scenario takes over from the top of the profile.
+/// The keys that a scenario inherits from the top of the profile.
 pub(crate) fn inherited() -> impl Iterator<Item = &'static str> {
-    // A name is nobody else's, and the headers of the profile are added, not replaced.
+    // Names are not inherited; headers of the profile are added, not replaced.
     let own = ["name", "headers"];
     let top: Vec<_> =
         forms(top()).into_iter().flat_map(Node::members).map(|(key, _)| key).collect();
-    let scenario = at(&ConfigPath::top().key("scenarios").index(0));
+    let scenario = at(&ConfigPath::root().key("scenarios").index(0));
     let keys = scenario.into_iter().flat_map(Node::members).map(|(key, _)| key);
     keys.filter(move |key| top.contains(key) && !own.contains(key))
 }

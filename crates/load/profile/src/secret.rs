@@ -1,16 +1,16 @@
-//! Values that are never shown.
+//! Credentials, which no output shows.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// What stands in every output for a value that is not shown.
+/// The replacement for a credential in every output.
 pub const REDACTED: &str = "<redacted>";
 
-/// Does a header or setting of this name carry a credential?
+/// Whether a header or setting of this name carries a credential.
 ///
-/// True for the well-known ones, and for every name with `key`, `token` or `secret` in it: a header
-/// that is hidden without need costs less than a key in a stored plan.
+/// True for the well-known ones, and for every name that contains `key`, `token` or `secret`:
+/// hiding a header without need is better than a key in a stored plan.
 pub fn is_sensitive(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["authorization", "cookie", "key", "token", "secret", "password"]
@@ -18,7 +18,7 @@ pub fn is_sensitive(name: &str) -> bool {
         .any(|part| name.contains(part))
 }
 
-/// A value that is never shown: it has no `Display`, and writes `<redacted>` everywhere else.
+/// A credential. It has no `Display`; `Debug` and `Serialize` write `<redacted>`.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -28,7 +28,7 @@ impl Secret {
         Self(value)
     }
 
-    /// The value itself, for the wire alone.
+    /// The value itself, only to be sent.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -46,7 +46,7 @@ impl Serialize for Secret {
     }
 }
 
-/// The value of a header: shown, unless the header's name says that it carries a credential.
+/// The value of a header. Hidden if the header's name says that it is a credential.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HeaderValue {
     value: String,
@@ -54,17 +54,17 @@ pub struct HeaderValue {
 }
 
 impl HeaderValue {
-    /// The value of the header called `name`.
+    /// The value of the header `name`.
     pub fn new(name: &str, value: String) -> Self {
         Self { value, sensitive: is_sensitive(name) }
     }
 
-    /// The value itself, for the wire alone.
+    /// The value itself, only to be sent.
     pub fn reveal(&self) -> &str {
         &self.value
     }
 
-    /// What may be shown.
+    /// The value, or [`REDACTED`] if it is a credential.
     pub fn shown(&self) -> &str {
         if self.sensitive { REDACTED } else { &self.value }
     }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_carry_credentials_are_known_in_any_case() {
+    fn names_of_credentials_are_recognised_in_any_case() {
         for name in [
             "Authorization",
             "proxy-authorization",

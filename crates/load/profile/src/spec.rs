@@ -1,5 +1,5 @@
-//! The profile file: every key, its type, its default and its description, from which the JSON Schema
-//! is generated.
+//! The keys of a profile: type, default and description of each. The JSON Schema is generated from
+//! this file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,44 +16,46 @@ use plimsoll_workload::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::byte_size::ByteSize;
 use crate::plan::{ConnectionLifetime, HttpVersion, Overflow, TlsPlan};
-use crate::size::ByteSize;
 
-/// A Plimsoll profile: what load, with what content, against what target.
+/// A Plimsoll profile: the load, its content and the target.
 ///
-/// Every key may be left out. Lengths of time are written with a unit (`500ms`, `30s`, `1m30s`).
-/// `${NAME}` and `${NAME:-default}` in a text stand for an environment variable, `$$` for a dollar sign.
+/// Every key may be left out. Durations are written with a unit (`500ms`, `30s`, `1m30s`). In
+/// texts, `${NAME}` and `${NAME:-default}` stand for an environment variable, and `$$` for a dollar
+/// sign.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileFile {
-    /// Name of the run, in reports and in the name of its folder. Left out: the file's own name.
+    /// Name of the run, in reports and in the name of its folder. Left out: the file's name.
     #[serde(default)]
     pub name: Option<String>,
     /// Base URL of the target: scheme, host, port and an optional path prefix.
     #[serde(default)]
     pub target: Option<String>,
-    /// The target's key: sent as `Authorization: Bearer`, or as `x-api-key` in Anthropic's protocol.
+    /// The target's key: sent as `Authorization: Bearer`, or as `x-api-key` in Anthropic's
+    /// protocol.
     #[serde(default)]
     pub key: Option<String>,
-    /// Model asked for.
+    /// Name of the model.
     #[serde(default)]
     pub model: Option<String>,
     /// Seed of every random draw: the same profile and seed give the same arrivals and prompts.
     #[serde(default = "seed")]
     pub seed: u64,
-    /// Load shapes one after another: `10:30s` is 10 virtual users for 30 seconds, `@100:30s` is 100
-    /// arrivals per second, `@10..100:60s` a ramp, `trace:60s` the trace's own arrivals, and a `w` in
-    /// front makes a warm-up.
+    /// Load shapes, one after another. `10:30s` is 10 virtual users for 30 seconds, `@100:30s` is
+    /// 100 arrivals per second, `@10..100:60s` is a ramp, `trace:60s` plays the arrivals of the
+    /// trace. A `w` in front marks a warm-up.
     #[serde(default)]
     #[schemars(with = "Option<String>", extend("format" = "stages"))]
     pub stages: Option<Stages>,
-    /// How `@` stages space their arrivals.
+    /// Spacing of the arrivals in `@` stages.
     #[serde(default)]
     pub arrivals: Arrivals,
-    /// Headers of every request. A scenario's own are added to them.
+    /// Headers of every request. Those of a scenario are added.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Time limit of one request, from its dispatch to the end of its answer.
+    /// Time limit of one request, from its dispatch to the end of its response.
     #[serde(default = "timeout")]
     #[schemars(with = "String", extend("format" = "duration"))]
     pub timeout: Nanos,
@@ -61,15 +63,15 @@ pub struct ProfileFile {
     #[serde(default = "connect_timeout")]
     #[schemars(with = "String", extend("format" = "duration"))]
     pub connect_timeout: Nanos,
-    /// How long answers are waited for when the stages are over.
+    /// How long the run waits for responses when the stages are over.
     #[serde(default = "drain")]
     #[schemars(with = "String", extend("format" = "duration"))]
     pub drain: Nanos,
-    /// Most requests under way at once in `@` and `trace` stages.
+    /// Most requests in flight at once in `@` and `trace` stages.
     #[serde(default = "max_in_flight")]
     #[schemars(range(min = 1))]
     pub max_in_flight: u64,
-    /// What happens to an arrival beyond `max_in_flight`.
+    /// Treatment of an arrival beyond `max_in_flight`.
     #[serde(default)]
     pub overflow: Overflow,
     /// Largest response body that is read, like `16MiB`, or a number of bytes.
@@ -82,38 +84,43 @@ pub struct ProfileFile {
     /// Version of HTTP.
     #[serde(default)]
     pub http_version: HttpVersion,
-    /// HTTP/2: requests that one connection carries at once. A worker opens a connection when the others are full.
+    /// HTTP/2: concurrent requests of one connection. A worker opens a connection when the others
+    /// are full.
     #[serde(default = "streams_per_connection")]
     #[schemars(range(min = 1))]
     pub streams_per_connection: u32,
-    /// HTTP/1.1: a connection is closed after so many requests, drawn for each between `min` and `max`. Left out: it
-    /// is kept as long as the target keeps it.
+    /// HTTP/1.1: number of requests after which a connection is closed, drawn for each connection
+    /// between `min` and `max`. Left out: it is kept as long as the target keeps it.
     #[serde(default)]
     pub requests_per_connection: Option<ConnectionLifetime>,
-    /// Local addresses that connections start from, in turn: each has local ports of its own. Left out: the kernel
-    /// chooses.
+    /// Local addresses of connections, used in turn; each address has its own local ports. Left
+    /// out: the kernel chooses.
     #[serde(default)]
     pub bind: Vec<IpAddr>,
-    /// Answers are stamped by the kernel when they arrive, where it offers that; else when they are read.
+    /// Whether responses get the kernel's receive time stamps, if it offers them; else they are
+    /// stamped when they are read.
     #[serde(default = "kernel_timestamps")]
     pub kernel_timestamps: bool,
-    /// How long before an intended start a worker stops sleeping and spins: more is more precise, and
-    /// costs CPU time. At most a tenth of each wait is spent so.
+    /// How long before an intended start a worker stops sleeping and spins. More is more precise,
+    /// and costs CPU time. At most a tenth of each wait is spent spinning.
     #[serde(default = "spin")]
     #[schemars(with = "String", extend("format" = "duration"))]
     pub spin: Nanos,
-    /// Each worker is bound to a CPU of its own, of those that the process may use, if there is more than one and
-    /// enough for all workers. Of use where the target does not share these CPUs.
+    /// Whether each worker is bound to its own CPU, of those that the process may use. Only if
+    /// there is more than one and enough for all workers. Useful if the target does not share these
+    /// CPUs.
     #[serde(default)]
     pub pin_workers: bool,
-    /// Of one conversation in so many, the rows in `results.jsonl` tell when each content event of a stream arrived;
-    /// 0 for none. Which ones is decided by their ids, so that they are the same in every run with the same seed.
+    /// Records the arrival time of each content event of a stream in `results.jsonl`, for one
+    /// conversation in N; 0 for none. Conversations are selected by their ids: the same in every
+    /// run with the same seed.
     #[serde(default)]
     pub event_times: u32,
-    /// How an `https` target is verified, and whether sessions are resumed.
+    /// TLS: verification of an `https` target, and resumption of sessions.
     #[serde(default)]
     pub tls: TlsPlan,
-    /// A local `tokenizer.json`, by which content of a given size is counted. Left out: tokens are estimated.
+    /// A local `tokenizer.json` that counts the tokens of content of a given size. Left out: tokens
+    /// are estimated. Needs a build with the cargo feature `tokenizer`.
     #[serde(default)]
     pub tokenizer: Option<PathBuf>,
     /// Recorded traffic, for `trace` stages.
@@ -122,29 +129,29 @@ pub struct ProfileFile {
     /// Bounds on the results, by metric: `ttft: ["p(95)<500ms"]`.
     #[serde(default)]
     pub thresholds: BTreeMap<String, Vec<String>>,
-    /// Results in three bands: a target and a wider bound, beyond which they are critical:
-    /// `response_time: ["p(95)<10ms|20ms"]`.
+    /// Results in three bands, by metric: a target, and a wider bound beyond which they are
+    /// critical. `response_time: ["p(95)<10ms|20ms"]`
     #[serde(default)]
     pub bands: BTreeMap<String, Vec<String>>,
     /// Labels of the run in its Prometheus figures, like `environment: staging`.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
-    /// Defaults of all scenarios; without `scenarios`, the one scenario of the run.
+    /// Defaults of all scenarios; without `scenarios`, the only scenario of the run.
     #[serde(flatten)]
     pub defaults: Behaviour,
-    /// The blend: each conversation belongs to one of them, drawn by weight.
+    /// The scenario mix: each conversation belongs to one of them, chosen by weight.
     #[serde(default)]
     pub scenarios: Vec<ScenarioFile>,
 }
 
-/// Shows the name alone: keys and headers may hold credentials.
+/// Shows only the name: keys and headers may contain credentials.
 impl fmt::Debug for ProfileFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ProfileFile").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-/// One weighted kind of user behaviour. What it leaves out is as at the top of the profile.
+/// One weighted kind of user behaviour. Keys that it leaves out are as at the top of the profile.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioFile {
@@ -163,7 +170,7 @@ pub struct ScenarioFile {
     pub behaviour: Behaviour,
 }
 
-/// Shows the name and weight alone: headers may hold credentials.
+/// Shows only name and weight: headers may contain credentials.
 impl fmt::Debug for ScenarioFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ScenarioFile")
@@ -173,7 +180,7 @@ impl fmt::Debug for ScenarioFile {
     }
 }
 
-/// What a scenario does; at the top of the profile, the default of all scenarios.
+/// The behaviour of a scenario; at the top of the profile, the default of all scenarios.
 #[derive(Clone, Deserialize, JsonSchema)]
 pub struct Behaviour {
     /// Wire format.
@@ -183,7 +190,7 @@ pub struct Behaviour {
     #[serde(default = "turns")]
     #[schemars(range(min = 1))]
     pub turns: u16,
-    /// Are answers streamed?
+    /// Whether responses are streamed.
     #[serde(default)]
     pub stream: bool,
     /// System prompt: a text, or `{approx_tokens: N}` for synthetic text of that length.
@@ -196,10 +203,10 @@ pub struct Behaviour {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
-    /// Pause before every turn but the first: a length of time, or a distribution of them.
+    /// Pause before every turn but the first: a duration, or a distribution of durations.
     #[serde(default)]
     pub think_time: Option<DurationSpec>,
-    /// Are caches between here and the model to be missed?
+    /// Whether prompts may hit caches between here and the model.
     #[serde(default)]
     pub cache_mode: CacheMode,
     /// Prefixes that several conversations share.
@@ -211,18 +218,20 @@ pub struct Behaviour {
     /// The request of the `http` protocol.
     #[serde(default)]
     pub http: Option<HttpSpec>,
-    /// What the target is expected to decide about every turn: the report compares it with what it did decide.
+    /// The expected policy decision for every turn. The report compares it with the target's
+    /// decision.
     #[serde(default)]
     pub expect: Option<ExpectedDecision>,
-    /// Label by which scenarios are grouped in the report, like `sql_injection`.
+    /// Label that groups scenarios in the report, like `sql_injection`.
     #[serde(default)]
     pub category: Option<String>,
-    /// How the target's decision is read from its answer. Left out: 2xx is allow, 403 block, 429 rate-limited.
+    /// How the target's policy decision is read from its response. Left out: 2xx is allow, 403
+    /// block, 429 rate-limited.
     #[serde(default)]
     pub policy_decision: PolicyDecisionSpec,
 }
 
-/// Shows nothing: the request of the `http` protocol may hold credentials.
+/// Shows nothing: the request of the `http` protocol may contain credentials.
 impl fmt::Debug for Behaviour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Behaviour").finish_non_exhaustive()
@@ -245,7 +254,7 @@ const fn streams_per_connection() -> u32 {
     100
 }
 
-/// What waking a sleeping core takes on a virtual machine, with some room.
+/// The time to wake a sleeping core on a virtual machine, with a margin.
 const fn spin() -> Nanos {
     Nanos::from_micros(150)
 }

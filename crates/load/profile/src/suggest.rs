@@ -1,8 +1,8 @@
-//! Did you mean ...?
+//! Suggests the nearest known name for an unknown one.
 
-/// The known name that is nearest to `written`, if one is near.
+/// The known name that is most similar to `written`, if one is similar enough.
 ///
-/// Near means at most a third of the letters inserted, removed, changed or swapped (the optimal string
+/// At most a third of its letters may be inserted, removed, changed or swapped (the optimal string
 /// alignment distance).
 fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     let lower = written.to_lowercase().replace('-', "_");
@@ -13,7 +13,7 @@ fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
         .map(|(_, name)| name)
 }
 
-/// What to write instead of an unknown name.
+/// The fix for an unknown name: the nearest known one, and all of them.
 pub(crate) fn instead(written: &str, known: &[&str]) -> String {
     match nearest(written, known) {
         Some(name) => format!("did you mean `{name}`? Known are {}", list(known, "and")),
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_name_is_suggested_if_it_is_near() {
+    fn the_nearest_name_is_suggested_if_it_is_similar() {
         let known = ["target", "timeout", "max_tokens"];
         for (written, suggestion) in [
             ("taget", Some("target")),
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_read_like_sentences() {
+    fn lists_are_written_as_in_a_sentence() {
         assert_eq!(one_of(&["a", "b", "c"]), "`a`, `b` or `c`");
         assert_eq!(one_of(&["a"]), "`a`");
         assert_eq!(instead("x", &["abc", "def"]), "known are `abc` and `def`");

@@ -1,4 +1,10 @@
-//! The target's address.
+//! The target's URL.
+//!
+//! Parsed here and not by the `url` crate, because a load tool must send what the user wrote. `url`
+//! removes dot segments from the path (`/a/../b`), turns an empty path into `/`, lower-cases the
+//! host, rewrites IPv4 shorthands (`127.1`), drops line breaks, turns backslashes into slashes, and
+//! accepts an empty port and port 0. All checks here would still be needed before it, and without
+//! Redis nothing else in the program needs it and its Unicode tables.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -6,7 +12,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-/// With or without TLS.
+/// The scheme of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// Plain TCP.
@@ -16,7 +22,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// The word before `://`.
+    /// The name before `://`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -24,7 +30,7 @@ impl Scheme {
         }
     }
 
-    /// The port that is meant when none is written.
+    /// The port if none is written.
     pub const fn default_port(self) -> u16 {
         match self {
             Self::Http => 80,
@@ -44,12 +50,12 @@ pub struct TargetUrl {
 }
 
 impl TargetUrl {
-    /// With or without TLS.
+    /// The scheme.
     pub const fn scheme(&self) -> Scheme {
         self.scheme
     }
 
-    /// Name or address to connect to; an IPv6 address stands without its brackets.
+    /// Name or address to connect to; an IPv6 address has no brackets.
     pub fn host(&self) -> &str {
         &self.host
     }
@@ -59,12 +65,13 @@ impl TargetUrl {
         self.port
     }
 
-    /// Path prefix as it was written: empty, or starting with `/`.
+    /// Path prefix as it is written: empty, or starting with `/`.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The value of the `Host` header: IPv6 in brackets, the port only where it is not the scheme's own.
+    /// The value of the `Host` header: IPv6 in brackets, the port only if it is not the scheme's
+    /// default.
     pub fn authority(&self) -> String {
         let host =
             if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
@@ -84,19 +91,18 @@ impl Serialize for TargetUrl {
     }
 }
 
-/// Why a text is not the address of a target. None of the messages quotes the text, which may hold a
-/// password.
+/// Why a text is not the URL of a target. No message quotes the text, which may contain a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UrlFault {
     /// Nothing before `://`. Remedy: put `http://` or `https://` before it.
     #[error("has no scheme")]
     NoScheme,
-    /// A scheme that is not spoken. Remedy: use `http://` or `https://`.
+    /// An unsupported scheme. Remedy: use `http://` or `https://`.
     #[error("has a scheme other than http and https")]
     Scheme,
     /// A name or password before the host. Remedy: use `key` or `headers`.
-    #[error("has credentials in it")]
+    #[error("contains credentials")]
     Credentials,
     /// No host. Remedy: write the host.
     #[error("has no host")]
@@ -110,28 +116,28 @@ pub enum UrlFault {
     /// `?` or `#`. Remedy: for plain HTTP, put the query in `http.path`.
     #[error("has a query or a fragment")]
     Query,
-    /// A blank or a control character. Remedy: remove it, or write `%20`.
-    #[error("has a blank, a control or a non-ASCII character in it")]
+    /// A space, a control or a non-ASCII character. Remedy: remove or percent-encode it.
+    #[error("contains a space, a control or a non-ASCII character")]
     Character,
 }
 
 impl UrlFault {
-    /// What to do about it.
-    pub const fn mend(self) -> &'static str {
+    /// The fix.
+    pub const fn fix(self) -> &'static str {
         match self {
             Self::NoScheme | Self::Scheme => {
                 "write it like `http://127.0.0.1:9000` or `https://gateway.example`"
             }
             Self::Credentials => {
-                "take them out, and use `key` or `headers`, with `${ENV}` for the value"
+                "remove them, and use `key` or `headers`, with `${ENV}` for the value"
             }
             Self::NoHost => "write the host after `://`",
             Self::Host => {
                 "write a host name, an IPv4 address, or an IPv6 address in brackets like `[::1]`"
             }
-            Self::Port => "write a port like `:9000`, or leave it off",
-            Self::Query => "leave it off; plain HTTP requests have theirs in `http.path`",
-            Self::Character => "take it out, or percent-encode it",
+            Self::Port => "write a port like `:9000`, or leave it out",
+            Self::Query => "remove it; requests of the `http` protocol have theirs in `http.path`",
+            Self::Character => "remove or percent-encode it",
         }
     }
 }
@@ -201,13 +207,15 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn an_address_is_taken_apart() {
+    fn the_parts_of_a_url_are_as_written() {
         for (text, scheme, host, port, path) in [
             ("http://127.0.0.1:9000", Scheme::Http, "127.0.0.1", 9000, ""),
             ("https://gateway.example", Scheme::Https, "gateway.example", 443, ""),
             ("HTTP://gateway/", Scheme::Http, "gateway", 80, "/"),
             ("http://[::1]:8080/openai", Scheme::Http, "::1", 8080, "/openai"),
             ("https://[2001:db8::7]", Scheme::Https, "2001:db8::7", 443, ""),
+            ("http://Gateway/a/../b//c", Scheme::Http, "Gateway", 80, "/a/../b//c"),
+            ("http://127.1", Scheme::Http, "127.1", 80, ""),
         ] {
             let url: TargetUrl = text.parse().unwrap();
             assert_eq!(
@@ -219,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_base_url_is_refused_by_its_fault() {
+    fn other_texts_are_refused_with_their_fault() {
         for (text, fault) in [
             ("", UrlFault::NoScheme),
             ("127.0.0.1:9000", UrlFault::NoScheme),
@@ -251,7 +259,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_parser_panic_and_what_it_accepts_reads_back(text in "(https?://)?[ -~]{0,20}|\\PC*") {
+        fn no_text_makes_the_parser_panic_and_accepted_urls_parse_again(text in "(https?://)?[ -~]{0,20}|\\PC*") {
             if let Ok(url) = text.parse::<TargetUrl>() {
                 prop_assert_eq!(url.to_string().parse::<TargetUrl>(), Ok(url));
             }

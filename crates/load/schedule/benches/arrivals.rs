@@ -1,6 +1,6 @@
-//! What the next arrival costs the worker that waits for it.
+//! The cost of the next arrival for the worker that waits for it.
 //!
-//! `cargo bench -p plimsoll-schedule`. Each figure is of one arrival of the worker's own.
+//! `cargo bench -p plimsoll-schedule`. Each figure is for one arrival of the worker's stripe.
 #![expect(clippy::expect_used, reason = "a benchmark may fail loudly")]
 
 use divan::{Bencher, black_box};
@@ -11,7 +11,7 @@ fn main() {
     divan::main();
 }
 
-/// A day, so that no benchmark comes to its end.
+/// A schedule of a day, longer than any benchmark.
 fn schedule(stages: &str, arrivals: Arrivals) -> Result<Schedule, ScheduleError> {
     let stages: Stages = stages.parse()?;
     Schedule::new(&stages, arrivals, Seed(1), None)
@@ -41,7 +41,7 @@ fn next_poisson(bencher: Bencher<'_, '_>) {
     next(bencher, &schedule("@100000:24h", Arrivals::Poisson).expect("valid"), Stripe::WHOLE);
 }
 
-/// One of so many workers: it walks past the arrivals of the others.
+/// One of several workers: it skips the arrivals of the others.
 #[divan::bench(args = [2, 8, 64])]
 fn next_of_one_worker(bencher: Bencher<'_, '_>, workers: u64) {
     let stripe = Stripe::new(0, workers).unwrap_or(Stripe::WHOLE);

@@ -1,12 +1,12 @@
-//! What can be wrong with the stages of a run.
+//! Errors in the stages of a run.
 
 use std::fmt;
 
 use plimsoll_measure::ParseNanosError;
 
-use crate::spec::{MAX_DURATION, MAX_RATE, MAX_STAGES, MAX_USERS};
+use crate::limits::{MAX_DURATION, MAX_RATE, MAX_STAGES, MAX_USERS};
 
-/// All that is wrong with the stages of a run, in the order of the stages.
+/// All problems of the stages of a run, in the order of the stages.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{}", Lines(.0))]
 pub struct ScheduleError(Vec<StageProblem>);
@@ -42,20 +42,20 @@ pub struct StageProblem {
     pub position: usize,
     /// The stage as it is written.
     pub text: String,
-    /// What is wrong with it.
+    /// The fault.
     pub fault: StageFault,
 }
 
-/// Why a stage cannot be scheduled. The message ends with the mend.
+/// Why a stage cannot be scheduled. The message ends with the fix.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StageFault {
-    /// Nothing is written where a stage is expected: write one, or remove the comma.
+    /// A stage is empty: write one, or remove the comma.
     #[error(
-        "no load is written here: write stages like `100:60s` or `@500:60s`, separated by single commas"
+        "the stage is empty: write stages like `100:60s` or `@500:60s`, separated by single commas"
     )]
     Empty,
-    /// The stage says what but not for how long: append `:` and a duration.
+    /// The duration is missing: append `:` and a duration.
     #[error("the duration is missing: write `LOAD:DURATION`, like `100:60s` or `@500:60s`")]
     NoDuration,
     /// The duration cannot be read: write a number with its unit.
@@ -72,7 +72,7 @@ pub enum StageFault {
         "`{0}` is not a number of virtual users: write a whole number like `100`, or `@100` for arrivals per second"
     )]
     Users(String),
-    /// Nobody would send anything: ask for at least one virtual user.
+    /// The number of virtual users is zero: ask for at least one.
     #[error("there are no virtual users: ask for at least one, like `1:30s` or `0..10:30s`")]
     NoUsers,
     /// More virtual users than any host or fleet can carry: ask for fewer.
@@ -84,7 +84,7 @@ pub enum StageFault {
     /// The rate is negative or not finite: write a number from 0 up.
     #[error("a rate of {0} cannot be paced: write arrivals per second from 0 up, like `@500`")]
     BadRate(f64),
-    /// Nothing would ever arrive: ask for a rate above zero at one end at least.
+    /// The rate is zero: ask for a rate above zero at one end at least.
     #[error("the rate is zero all the time: ask for more, like `@500:60s` or `@0..500:60s`")]
     NoRate,
     /// A higher rate than any generator reaches: ask for less.
@@ -99,7 +99,7 @@ pub enum StageFault {
     /// The trace goes back in time: sort its rows.
     #[error("the trace goes back in time at row {0}: sort its rows by time")]
     UnsortedTrace(usize),
-    /// More stages than can be told apart: write fewer.
+    /// More stages than there are ids: write fewer.
     #[error("this is one stage more than {MAX_STAGES}: write fewer, or use ramps")]
     TooManyStages,
 }

@@ -1,10 +1,10 @@
 //! A hash of everything that determines a schedule, stable over releases and machines.
 //!
-//! 64-bit FNV-1a (Fowler, Noll, Vo; offset basis `cbf29ce484222325`, prime `100000001b3`) over these
-//! bytes:
+//! 64-bit FNV-1a (Fowler, Noll, Vo; offset basis `cbf29ce484222325`, prime `100000001b3`) over
+//! these bytes:
 //!
-//! 1. `plimsoll-schedule-1 STAGES PROCESS SEED` in ASCII, with the stages in their canonical notation,
-//!    `constant` or `poisson`, and the seed in decimal;
+//! 1. `plimsoll-schedule-1 STAGES PROCESS SEED` in ASCII, with the stages in their canonical
+//!    notation, `constant` or `poisson`, and the seed in decimal;
 //! 2. only if a stage plays the trace: every offset in nanoseconds, as 8 bytes, little-endian.
 //!
 //! A change to how arrivals are computed must change the leading number.

@@ -1,26 +1,31 @@
-//! When: stages and pacers turn a spec and a seed into intended start times.
+//! The schedule of a run: stages and a seed give the intended start times.
 //!
-//! - [`spec`]: what a user can ask for, and its notation `1:10s,@100..5000:60s,w10:5s`
-//! - [`rate`]: the rate of a stage, its integral and the inverse of that
-//! - [`schedule`]: the stages on the run's time axis
+//! - [`spec`]: the stages of a run, written `1:10s,@100..5000:60s,w10:5s`
+//! - [`rate`]: the rate of a stage, its integral and the inverse of the integral
+//! - [`stage_table`]: the stages on the run's time axis
+//! - [`schedule`]: the public interface to all of it
 //! - [`arrivals`]: the open model: intended starts, striped over workers and shards
-//! - [`clients`]: the closed model: when each virtual user is active
-//! - [`error`]: what can be wrong with the stages
+//! - [`virtual_users`]: the closed model: when each virtual user is active
+//! - [`error`]: problems of the stages
+//! - [`limits`]: upper limits of what a stage may ask for
 //!
 //! Everything here is a pure function of (spec, seed, index). No clock is read and nothing sleeps.
 
+mod arrival_process;
 pub mod arrivals;
-pub mod clients;
 pub mod error;
 mod fingerprint;
-mod pace;
+pub mod limits;
 pub mod rate;
 pub mod schedule;
 pub mod spec;
+pub mod stage_table;
+pub mod virtual_users;
 
 pub use arrivals::{Arrival, ArrivalIter};
-pub use clients::ActiveWindow;
 pub use error::{ScheduleError, StageFault, StageProblem};
 pub use rate::Rate;
-pub use schedule::{Schedule, StagePlan};
+pub use schedule::Schedule;
 pub use spec::{Arrivals, Load, StageSpec, Stages};
+pub use stage_table::StagePlan;
+pub use virtual_users::ActiveWindow;

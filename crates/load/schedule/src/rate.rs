@@ -1,4 +1,4 @@
-//! The rate of a stage, its integral, and the inverse of that: when the n-th arrival is due.
+//! The rate of a stage, its integral, and the inverse of the integral: when arrival `n` is due.
 //!
 //! Over a stage of `D` seconds the rate runs on a straight line from `a` to `b` per second:
 //!
@@ -7,14 +7,14 @@
 //! integral(t) = a t + s t^2 / 2     arrivals expected up to t
 //! ```
 //!
-//! The `n`-th arrival is due when the integral reaches `n`. Solving `s t^2 / 2 + a t - n = 0` for its
-//! smaller positive root, in the form that neither cancels nor divides by a slope near zero:
+//! The `n`-th arrival is due when the integral reaches `n`. Solving `s t^2 / 2 + a t - n = 0` for
+//! its smaller positive root, in the form that neither cancels nor divides by a slope near zero:
 //!
 //! ```text
 //! t(n) = 2 n / (a + sqrt(a^2 + 2 s n))
 //! ```
 //!
-//! With `s = 0` this is `n / a`. A negative radicand means that a falling rate never gets to `n`.
+//! With `s = 0` this is `n / a`. A negative radicand means that a falling rate never reaches `n`.
 //! Every arrival is computed from `n` alone, so no error builds up over a run.
 
 use plimsoll_measure::Nanos;
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_falls_to_zero_never_gets_beyond_its_total() {
+    fn a_rate_that_falls_to_zero_never_exceeds_its_total() {
         let falling = Rate::new(100.0, 0.0, Nanos::from_secs(10));
         assert_eq!(falling.due(500.0), Some(Nanos::from_secs(10)));
         assert_eq!(falling.due(500.1), None);

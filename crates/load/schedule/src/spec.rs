@@ -1,4 +1,4 @@
-//! The load shapes a user can ask for, in the notation `1:10s,@100..5000:60s,w10:5s`.
+//! Stages and their load shapes, in the notation `1:10s,@100..5000:60s,w10:5s`.
 
 mod notation;
 mod parse;
@@ -8,17 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::StageFault;
+use crate::limits::{MAX_DURATION, MAX_RATE, MAX_USERS};
 
-/// The most virtual users of a stage.
-pub const MAX_USERS: u32 = 10_000_000;
-/// The highest arrival rate of a stage, per second.
-pub const MAX_RATE: f64 = 100_000_000.0;
-/// The longest duration of a stage. Nanoseconds of this length are still exact in a 64-bit float.
-pub const MAX_DURATION: Nanos = Nanos::from_secs(31 * 24 * 3600);
-/// The most stages of a run: every stage has its own [`plimsoll_measure::StageId`].
-pub const MAX_STAGES: usize = u16::MAX as usize;
-
-/// How the open model spaces its arrivals.
+/// The spacing of arrivals in the open model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
@@ -55,10 +47,10 @@ pub enum Load {
 pub struct StageSpec {
     /// The load shape.
     pub load: Load,
-    /// How long new work is started. Only a [`Load::Trace`] stage can do without: it then lasts as
-    /// long as the trace, see [`Stages::with_trace_length`].
+    /// How long new work is started. Only a [`Load::Trace`] stage may leave it out: it then lasts
+    /// as long as the trace, see [`Stages::with_trace_length`].
     pub duration: Option<Nanos>,
-    /// Recorded apart, and left out of every total and threshold.
+    /// Recorded separately, and left out of every total and threshold.
     pub warmup: bool,
 }
 
@@ -101,14 +93,14 @@ fn rate_fault(from: f64, to: f64) -> Option<StageFault> {
     (highest > MAX_RATE).then_some(StageFault::TooFast)
 }
 
-/// The stages of a run, one after another. In files and flags one string, see [`Stages::from_str`].
+/// The stages of a run, one after another. One string in files and flags, see [`Stages::from_str`].
 ///
 /// [`Stages::from_str`]: std::str::FromStr::from_str
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stages(pub Vec<StageSpec>);
 
 impl Stages {
-    /// Does a stage play the trace?
+    /// Whether a stage plays the trace.
     pub fn play_trace(&self) -> bool {
         self.0.iter().any(|stage| stage.load == Load::Trace)
     }

@@ -228,7 +228,7 @@ impl Connector {
     fn lifetime(&self) -> u32 {
         let Some((min, max)) = self.options.requests_per_connection else { return u32::MAX };
         let spread = u64::from(max.saturating_sub(min)) + 1;
-        let drawn = Seed::default().draw("requests per connection", self.begun.get()).below(spread);
+        let drawn = Seed::default().rng("requests per connection", self.begun.get()).below(spread);
         min.saturating_add(u32::try_from(drawn).unwrap_or(0)).max(1)
     }
 

@@ -1,75 +1,75 @@
-//! One ordered instance of a scenario.
+//! A conversation: an ordered instance of a scenario.
 
 use std::sync::Arc;
 
 use plimsoll_measure::{ConversationKey, Nanos, ScenarioId, Seed};
 use plimsoll_protocol::{HttpContent, Message, RequestContent, Role, Text, Turn};
 
+use crate::http_request::{HttpRequest, HttpTemplates};
 use crate::id::{ConversationId, RequestId, conversation_id, request_id, turn_id};
-use crate::materials::{Opening, Speech};
-use crate::request::{Request, Templates};
-use crate::scenario::{Form, Scenario};
-use crate::template::Filling;
-use crate::trace::TraceRow;
-use crate::workload::Parts;
+use crate::prepared::PreparedWorkload;
+use crate::prompt_builder::{Preamble, PromptPart};
+use crate::scenario::{RequestKind, Scenario};
+use crate::template::PlaceholderValues;
 
-/// One conversation: turns in order, each a request and its answer. A pure function of spec, seed and
-/// key, but for the answers.
+/// A conversation: turns in order, each a request and its answer. A pure function of spec, seed,
+/// key and the answers.
 ///
-/// **What is said.** A chat grows turn by turn: what the user said before and the answers are part of
-/// every later turn. Embeddings and plain HTTP requests stand alone, and have no system prompt.
+/// **Content.** A chat grows turn by turn: every request repeats the earlier prompts and answers.
+/// Embeddings and plain HTTP requests are independent, and have no system prompt.
 ///
-/// **Before the first text** (the system prompt if there is one, else what the user says first; in
-/// requests that stand alone, every text) comes the shared prefix, where there is a pool of them, and
-/// then in `bust` mode the marker `[UUID]`, padded to 40 bytes. The tokens of the marker count as part
-/// of a text of given size; in one that is shorter than the marker, the marker is shortened.
+/// **Before the first text** comes the shared prefix, if there is a pool of them, and then in
+/// `bust` mode the marker `[UUID]`, padded to 40 bytes. The first text is the system prompt if
+/// there is one, else the first prompt; in independent requests, every prompt is a first text. The
+/// tokens of the marker count as part of a text of given size; a text shorter than the marker gets
+/// a shorter one.
 ///
-/// **A row of a trace** is one turn of the drawn scenario without its system prompt, prefix and
-/// content: the row's input tokens (at least 1) are said, and the row's output tokens (at least 1, for
-/// no provider accepts 0) are the limit of the answer. With cached blocks every 512 tokens of input are
-/// the text of one block, the same wherever its id occurs, and there is no marker: the sharing is the
-/// workload.
+/// **A row of a trace** is one turn of the chosen scenario, without its system prompt, prefix and
+/// content. The prompt has the row's input tokens (at least 1). The row's output tokens (at least
+/// 1, since no provider accepts 0) limit the answer. With cached blocks, every 512 tokens of the
+/// prompt are the text of one block, the same wherever its id occurs, and there is no marker, which
+/// would prevent the sharing that the trace recorded.
 #[derive(Debug)]
 pub struct Conversation {
-    parts: Arc<Parts>,
+    workload: Arc<PreparedWorkload>,
     scenario: ScenarioId,
     key: ConversationKey,
     id: ConversationId,
-    /// Of every draw that belongs to this conversation alone.
-    own: Seed,
-    /// The row of the trace, where the lengths come from one.
+    /// Seed of all random choices of this conversation.
+    seed: Seed,
+    /// The row of the trace that gives the lengths, if any.
     row: Option<u64>,
     turn: u16,
-    said: Said,
+    request: CurrentRequest,
 }
 
-/// The current turn's request.
+/// The request of the current turn.
 #[derive(Debug)]
-enum Said {
+enum CurrentRequest {
     Chat {
         system: Option<Text>,
         messages: Vec<Message>,
     },
     Embed(Text),
-    /// `None` for a request that is the scenario's own, always the same.
+    /// `None` for the scenario's fixed request.
     Http(Option<HttpContent>),
-    /// Nothing further.
-    Over,
+    /// Released: there is no further request.
+    Released,
 }
 
 impl Conversation {
     pub(crate) fn new(
-        parts: Arc<Parts>,
+        workload: Arc<PreparedWorkload>,
         scenario: ScenarioId,
         key: ConversationKey,
         row: Option<u64>,
     ) -> Self {
-        let own = Seed(parts.seed.draw("conversation", key.0).bits());
-        let id = conversation_id(parts.seed, key);
-        let row = row.filter(|row| parts.row(Some(*row)).is_some());
-        let said = Said::Chat { system: None, messages: Vec::new() };
-        let mut conversation = Self { parts, scenario, key, id, own, row, turn: 0, said };
-        conversation.said = conversation.begin();
+        let seed = Seed(workload.seed.rng("conversation", key.0).next_u64());
+        let id = conversation_id(workload.seed, key);
+        let row = row.filter(|row| workload.row(Some(*row)).is_some());
+        let request = CurrentRequest::Released;
+        let mut conversation = Self { workload, scenario, key, id, seed, row, turn: 0, request };
+        conversation.request = conversation.independent_request();
         conversation
     }
 
@@ -78,7 +78,7 @@ impl Conversation {
         self.scenario
     }
 
-    /// Which conversation of the run it is.
+    /// Its key in the run.
     pub const fn key(&self) -> ConversationKey {
         self.key
     }
@@ -103,54 +103,51 @@ impl Conversation {
         if self.row.is_some() { 1 } else { self.spec().turns }
     }
 
-    /// Has the last turn been left behind?
+    /// Whether all turns are done.
     pub fn is_over(&self) -> bool {
         self.turn >= self.turns()
     }
 
     /// The pause before the current turn; none before the first.
     pub fn think_time(&self) -> Nanos {
-        self.spec().think_time(self.own, self.turn)
+        self.spec().think_time(self.seed, self.turn)
     }
 
-    /// Does a later turn need the text of the current turn's answer?
-    pub fn wants_reply(&self) -> bool {
-        matches!(self.said, Said::Chat { .. }) && self.turn + 1 < self.turns()
-    }
-
-    /// The current turn; `None` when the conversation is over, or was [let go](Self::let_go).
+    /// The current turn; `None` if the conversation is over or its text was
+    /// [released](Self::release_text).
     pub fn turn(&self) -> Option<Turn<'_>> {
         if self.is_over() {
             return None;
         }
         let scenario = self.spec();
-        let ask = match (&self.said, &scenario.form) {
-            (Said::Chat { system, messages }, _) => {
+        let ask = match (&self.request, &scenario.kind) {
+            (CurrentRequest::Chat { system, messages }, _) => {
                 RequestContent::Chat { system: system.as_ref(), messages }
             }
-            (Said::Embed(input), _) => {
+            (CurrentRequest::Embed(input), _) => {
                 RequestContent::Embed { inputs: std::slice::from_ref(input) }
             }
-            (Said::Http(Some(ask)), _) | (Said::Http(None), Form::Http(Request::Fixed(ask))) => {
+            (CurrentRequest::Http(Some(ask)), _)
+            | (CurrentRequest::Http(None), RequestKind::Http(HttpRequest::Fixed(ask))) => {
                 RequestContent::Http(ask)
             }
-            (Said::Http(None) | Said::Over, _) => return None,
+            (CurrentRequest::Http(None) | CurrentRequest::Released, _) => return None,
         };
-        let limit = self.parts.row(self.row).map(|row| row.output_tokens.max(1));
+        let limit = self.workload.row(self.row).map(|row| row.output_tokens.max(1));
         Some(Turn { ask, stream: scenario.stream, max_tokens: limit.or(scenario.max_tokens) })
     }
 
-    /// Lets go of what the last turn says, which nothing builds on: to be called when its request has been encoded, as it
-    /// may have to wait long for its answer.
-    pub fn let_go(&mut self) {
+    /// Frees the text of the last turn, which no later turn repeats. To be called when its request
+    /// has been encoded: the wait for the response may be long.
+    pub fn release_text(&mut self) {
         if self.turn + 1 >= self.turns() {
-            self.said = Said::Over;
+            self.request = CurrentRequest::Released;
         }
     }
 
-    /// Moves on to the next turn. The reply becomes part of a chat; an empty one is left out, since no
-    /// provider accepts it back.
-    pub fn advance(&mut self, reply: Option<&str>) {
+    /// Moves on to the next turn. The model's answer becomes part of a chat; an empty one is left
+    /// out, since no provider accepts it in a request.
+    pub fn advance(&mut self, answer: Option<&str>) {
         if self.is_over() {
             return;
         }
@@ -158,93 +155,89 @@ impl Conversation {
         if self.is_over() {
             return;
         }
-        if matches!(self.said, Said::Chat { .. }) {
-            self.go_on(reply);
+        if matches!(self.request, CurrentRequest::Chat { .. }) {
+            self.continue_chat(answer);
         } else {
-            self.said = self.begin();
+            self.request = self.independent_request();
         }
     }
 
-    fn go_on(&mut self, reply: Option<&str>) {
-        let text = self.parts.materials.say(&Opening::default(), &self.line());
-        let Said::Chat { messages, .. } = &mut self.said else { return };
-        let reply = reply.filter(|reply| !reply.is_empty());
-        messages.extend(reply.map(|reply| message(Role::Assistant, reply.into())));
+    fn continue_chat(&mut self, answer: Option<&str>) {
+        let text = self.workload.prompts.build(&Preamble::default(), &self.user_text());
+        let CurrentRequest::Chat { messages, .. } = &mut self.request else { return };
+        let answer = answer.filter(|answer| !answer.is_empty());
+        messages.extend(answer.map(|answer| message(Role::Assistant, answer.into())));
         messages.push(message(Role::User, text));
     }
 
     fn spec(&self) -> &Scenario {
-        &self.parts.scenarios[self.scenario.index()]
+        &self.workload.scenarios[self.scenario.index()]
     }
 
-    /// What the user says in the current turn.
-    fn line(&self) -> Speech<'_> {
-        match self.parts.row(self.row) {
-            None => self.spec().line(self.own, self.turn),
+    /// The user's text in the current turn.
+    fn user_text(&self) -> PromptPart<'_> {
+        match self.workload.row(self.row) {
+            None => self.spec().user_text(self.seed, self.turn),
             Some(row) => {
                 let tokens = row.input_tokens.max(1);
                 if row.hash_ids.is_empty() {
-                    Speech::Words(self.own.draw("line", 0), tokens)
+                    PromptPart::Words(self.seed.rng("line", 0), tokens)
                 } else {
-                    Speech::Blocks(row.hash_ids, tokens)
+                    PromptPart::Blocks(row.hash_ids, tokens)
                 }
             }
         }
     }
 
-    fn opening(&self, id: ConversationId) -> Opening {
-        let opening = self.spec().opening(self.own, id);
-        if self.row.is_some() { Opening { prefix: None, ..opening } } else { opening }
+    fn preamble(&self, id: ConversationId) -> Preamble {
+        let preamble = self.spec().preamble(self.seed, id);
+        if self.row.is_some() { Preamble { prefix: None, ..preamble } } else { preamble }
     }
 
-    /// The request of a turn that does not build on those before it.
-    fn begin(&self) -> Said {
-        match &self.spec().form {
-            Form::Chat => self.begin_chat(),
-            Form::Embed => Said::Embed(self.standing_alone()),
-            Form::Http(Request::Fixed(_)) => Said::Http(None),
-            Form::Http(Request::Filled(templates)) => Said::Http(Some(self.fill(templates))),
+    /// The request of a turn that does not repeat earlier turns.
+    fn independent_request(&self) -> CurrentRequest {
+        match &self.spec().kind {
+            RequestKind::Chat => self.first_chat_request(),
+            RequestKind::Embed => CurrentRequest::Embed(self.independent_text()),
+            RequestKind::Http(HttpRequest::Fixed(_)) => CurrentRequest::Http(None),
+            RequestKind::Http(HttpRequest::Filled(templates)) => {
+                CurrentRequest::Http(Some(self.fill(templates)))
+            }
         }
     }
 
-    fn begin_chat(&self) -> Said {
-        let materials = &self.parts.materials;
-        let opening = self.opening(self.id);
+    fn first_chat_request(&self) -> CurrentRequest {
+        let prompts = &self.workload.prompts;
+        let preamble = self.preamble(self.id);
         let system = self.spec().system().filter(|_| self.row.is_none());
         let (system, text) = match system {
             Some(system) => {
-                let text = materials.say(&Opening::default(), &self.line());
-                (Some(materials.say(&opening, &system)), text)
+                let text = prompts.build(&Preamble::default(), &self.user_text());
+                (Some(prompts.build(&preamble, &system)), text)
             }
-            None => (None, materials.say(&opening, &self.line())),
+            None => (None, prompts.build(&preamble, &self.user_text())),
         };
-        Said::Chat { system, messages: vec![message(Role::User, text)] }
+        CurrentRequest::Chat { system, messages: vec![message(Role::User, text)] }
     }
 
-    fn standing_alone(&self) -> Text {
-        self.parts.materials.say(&self.opening(self.turn_id()), &self.line())
+    fn independent_text(&self) -> Text {
+        self.workload.prompts.build(&self.preamble(self.turn_id()), &self.user_text())
     }
 
-    fn fill(&self, templates: &Templates) -> HttpContent {
-        let said = templates.has_prompt().then(|| self.standing_alone().to_string());
-        templates.fill(Filling {
+    fn fill(&self, templates: &HttpTemplates) -> HttpContent {
+        let prompt = templates.has_prompt().then(|| self.independent_text().to_string());
+        templates.fill(PlaceholderValues {
             uuid: self.turn_id().as_str(),
             seq: self.key.0,
             turn: self.turn,
-            draw: self.own.draw("template", u64::from(self.turn)),
-            prompt: &said.unwrap_or_default(),
+            rng: self.seed.rng("template", u64::from(self.turn)),
+            prompt: &prompt.unwrap_or_default(),
         })
     }
 
-    /// The conversation's id in the first turn, another one in each later turn.
+    /// The conversation's id in the first turn, a different one in each later turn.
     fn turn_id(&self) -> ConversationId {
-        turn_id(self.id, self.own, self.turn)
-    }
-}
-
-impl Parts {
-    fn row(&self, row: Option<u64>) -> Option<TraceRow<'_>> {
-        self.trace.as_ref()?.row(row?)
+        turn_id(self.id, self.seed, self.turn)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a workload.
+//! Errors in scenarios, traces and tokenizers.
 
 use std::fmt;
 use std::io;
@@ -6,15 +6,15 @@ use std::path::PathBuf;
 
 use plimsoll_measure::Nanos;
 
-/// The most tokens of one text: more would be tens of megabytes in every request.
+/// The most tokens of one text. More would be tens of megabytes in every request.
 pub const MAX_TOKENS: u32 = 10_000_000;
 
-/// A workload that cannot be made.
+/// Why a workload cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkloadError {
-    /// Scenarios that cannot be played, with everything that is wrong with them.
-    #[error("{}", Lines(.0))]
+    /// Scenarios that cannot be played, with all their problems.
+    #[error("{}", OnePerLine(.0))]
     Scenarios(Vec<ScenarioProblem>),
     /// A tokenizer that cannot be used: give another `tokenizer.json`, or leave it out, so that
     /// tokens are estimated at four bytes each.
@@ -22,31 +22,38 @@ pub enum WorkloadError {
     Tokenizer {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         cause: String,
+    },
+    /// This build cannot read tokenizer files: build it with the cargo feature `tokenizer`, or
+    /// leave `tokenizer` out.
+    #[error("{}: this build cannot read tokenizer files: build with `cargo build --release --features tokenizer`, or leave `tokenizer` out (tokens are then estimated at 4 bytes each)", file.display())]
+    NoTokenizers {
+        /// The file.
+        file: PathBuf,
     },
     /// A file that cannot be read: check its path and permissions.
     #[error("{}: cannot be read ({source}): check the path and the permissions", file.display())]
     Read {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// Rows of a trace that cannot be read.
-    #[error("{}{}", Lines(problems), More(*more, problems.first()))]
+    #[error("{}{}", OnePerLine(problems), MoreLines(*more, problems.first()))]
     Trace {
         /// The first problems, in the order of the lines.
         problems: Vec<TraceProblem>,
         /// Number of further problems.
         more: u64,
     },
-    /// A trace that cannot be played as asked for.
+    /// A trace that cannot be played as requested.
     #[error("{}: {fault}", file.display())]
     Window {
         /// The file.
         file: PathBuf,
-        /// What is wrong.
+        /// The fault.
         fault: WindowFault,
     },
 }
@@ -59,22 +66,22 @@ pub struct ScenarioProblem {
     pub scenario: String,
     /// The key inside the scenario, like `http.body`.
     pub field: String,
-    /// What is wrong with it.
+    /// The fault.
     pub fault: ScenarioFault,
 }
 
-/// Why a scenario cannot be played. The message ends with the mend.
+/// Why a scenario cannot be played. The message ends with the fix.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScenarioFault {
-    /// There is no scenario, or one too many: write between 1 and 65,535.
+    /// There is no scenario, or there are too many: write between 1 and 65,535.
     #[error("there are {0} scenarios: write between 1 and 65535")]
     Number(usize),
     /// The weight is negative or not finite: write a number from 0 up.
-    #[error("the weight {0} is no share: write a number from 0 up")]
+    #[error("the weight {0} is not valid: write a number from 0 up")]
     Weight(f64),
-    /// No scenario has a weight: give one at least.
-    #[error("no scenario has a weight above 0, so none would ever be drawn: give one at least")]
+    /// No scenario has a weight: give at least one.
+    #[error("no scenario has a weight above 0: give at least one")]
     NoWeight,
     /// The conversation has no turn: ask for at least one.
     #[error("there are no turns: ask for at least 1")]
@@ -82,18 +89,18 @@ pub enum ScenarioFault {
     /// The list is empty: write at least one text.
     #[error("the list is empty: write at least one text")]
     NoTexts,
-    /// The script is over before the conversation: write more lines or ask for fewer turns.
+    /// The script is shorter than the conversation: write more lines or ask for fewer turns.
     #[error(
         "the script has {lines} lines for {turns} turns: write a line for every turn, or ask for {lines} turns"
     )]
     ShortScript {
         /// Lines of the script.
         lines: usize,
-        /// Turns asked for.
+        /// Number of turns.
         turns: u16,
     },
     /// The text would have no tokens, or more than a request can carry.
-    #[error("{0} tokens are no length of a text: ask for 1 to {MAX_TOKENS}")]
+    #[error("{0} tokens are out of range: ask for 1 to {MAX_TOKENS}")]
     Tokens(u32),
     /// The pool is empty: ask for at least one prefix.
     #[error("the pool is empty: ask for at least 1 prefix, or leave the pool out")]
@@ -103,8 +110,10 @@ pub enum ScenarioFault {
         "the protocol `http` has no request: write `http` with `method`, `path`, `headers` and `body` as needed"
     )]
     NoRequest,
-    /// No length can be drawn: turn the range around, or start above zero.
-    #[error("the lengths are upside down or zero: write `min` <= `max`, and 0 < `median` <= `p95`")]
+    /// No duration can be drawn: swap the ends of the range, or start above zero.
+    #[error(
+        "the durations are in the wrong order or zero: write `min` <= `max`, and 0 < `median` <= `p95`"
+    )]
     Duration,
     /// A template that cannot be filled in.
     #[error(transparent)]
@@ -115,14 +124,14 @@ pub enum ScenarioFault {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TemplateFault {
-    /// A placeholder that is none: write a known one.
+    /// An unknown placeholder: write a known one.
     #[error(
         "`{{{{{name}}}}}` at character {position} is not a placeholder: write {{{{uuid}}}}, {{{{seq}}}}, {{{{turn}}}}, {{{{random N}}}} (N from 1 up) or {{{{prompt}}}}"
     )]
     Unknown {
         /// Where its braces open.
         position: usize,
-        /// What stands in the braces.
+        /// The text in the braces.
         name: String,
     },
     /// Braces that are never closed: write `}}`.
@@ -143,11 +152,11 @@ pub struct TraceProblem {
     pub file: PathBuf,
     /// The line, counted from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// The fault.
     pub fault: TraceFault,
 }
 
-/// Why a line of a trace cannot be read. The message ends with the mend.
+/// Why a line of a trace cannot be read. The message ends with the fix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceFault {
@@ -167,7 +176,7 @@ pub enum TraceFault {
     Tokens {
         /// Name of the column or key.
         column: &'static str,
-        /// What stands there.
+        /// The text in the file.
         text: String,
     },
     /// A line that is not the expected JSON object.
@@ -183,7 +192,7 @@ pub enum TraceFault {
         /// Input tokens.
         input: u32,
     },
-    /// A line that no trace has; nothing after it is read.
+    /// A line that is too long for a trace; nothing after it is read.
     #[error("longer than 1 MiB: is this a trace?")]
     LongLine,
     /// Bytes that are not text.
@@ -191,7 +200,7 @@ pub enum TraceFault {
     NotText,
 }
 
-/// Why a trace cannot be played as asked for. The message ends with the mend.
+/// Why a trace cannot be played as requested. The message ends with the fix.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WindowFault {
@@ -202,7 +211,7 @@ pub enum WindowFault {
     Scale(f64),
     /// The window ends before it starts.
     #[error("the window from {from} to {to} is empty: write `from` before `to`")]
-    UpsideDown {
+    EmptyWindow {
         /// Its start.
         from: Nanos,
         /// Its end.
@@ -223,9 +232,9 @@ pub enum WindowFault {
     },
 }
 
-struct Lines<'a, T>(&'a [T]);
+struct OnePerLine<'a, T>(&'a [T]);
 
-impl<T: fmt::Display> fmt::Display for Lines<'_, T> {
+impl<T: fmt::Display> fmt::Display for OnePerLine<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().enumerate().try_for_each(|(line, problem)| {
             let separator = if line == 0 { "" } else { "\n" };
@@ -234,9 +243,9 @@ impl<T: fmt::Display> fmt::Display for Lines<'_, T> {
     }
 }
 
-struct More<'a>(u64, Option<&'a TraceProblem>);
+struct MoreLines<'a>(u64, Option<&'a TraceProblem>);
 
-impl fmt::Display for More<'_> {
+impl fmt::Display for MoreLines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self(0, _) | Self(_, None) => Ok(()),

@@ -1,15 +1,15 @@
-//! The id of a conversation, as targets and logs see it.
+//! Ids of conversations and requests, as targets and logs see them.
 
 use std::fmt;
 
 use plimsoll_measure::{ConversationKey, Seed};
 
-/// A text of the form of a version 4 UUID (RFC 9562), which is a function of seed and key.
+/// The id of a conversation: a version 4 UUID (RFC 9562) computed from seed and key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ConversationId([u8; Self::LEN]);
 
-/// Where the two digits of each byte stand, with hyphens between the groups.
-const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+/// The position of the two digits of each byte, with hyphens between the groups.
+const POSITIONS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 
 /// The two digits of each byte.
 const DIGITS: [[u8; 2]; 256] = {
@@ -29,7 +29,7 @@ impl ConversationId {
 
     /// The text.
     pub fn as_str(&self) -> &str {
-        // Only ever made of ASCII.
+        // Always ASCII.
         str::from_utf8(&self.0).unwrap_or_default()
     }
 
@@ -38,8 +38,8 @@ impl ConversationId {
         let variant = low & !(0b11 << 62) | 0b10 << 62;
         let bytes = (u128::from(version) << 64 | u128::from(variant)).to_be_bytes();
         let mut text = [b'-'; Self::LEN];
-        for (byte, place) in bytes.into_iter().zip(PLACES) {
-            text[place..place + 2].copy_from_slice(&DIGITS[usize::from(byte)]);
+        for (byte, position) in bytes.into_iter().zip(POSITIONS) {
+            text[position..position + 2].copy_from_slice(&DIGITS[usize::from(byte)]);
         }
         Self(text)
     }
@@ -57,8 +57,7 @@ impl fmt::Debug for ConversationId {
     }
 }
 
-/// An id of one request, for `x-request-id`: the conversation's id, `-` and the turn, from 0. Unique in the run, and
-/// found again by the conversation.
+/// The id of a request, for `x-request-id`: the conversation's id, `-` and the turn, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RequestId {
     text: [u8; Self::LEN],
@@ -71,7 +70,7 @@ impl RequestId {
 
     /// The text.
     pub fn as_str(&self) -> &str {
-        // Only ever made of ASCII.
+        // Always ASCII.
         str::from_utf8(&self.text[..usize::from(self.len)]).unwrap_or_default()
     }
 }
@@ -88,7 +87,7 @@ impl fmt::Debug for RequestId {
     }
 }
 
-/// The id of a request, without the conversation itself.
+/// The id of a request, computed without its conversation.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a remainder of ten, and a length of at most 42"
@@ -106,24 +105,25 @@ pub fn request_id(conversation: ConversationId, turn: u16) -> RequestId {
     RequestId { text, len: len as u8 }
 }
 
-/// The id of a conversation, without the conversation itself.
+/// The id of a conversation, computed without the conversation.
 pub fn conversation_id(seed: Seed, key: ConversationKey) -> ConversationId {
-    let mut draw = seed.draw("conversation id", key.0);
-    ConversationId::from_bits(draw.bits(), draw.bits())
+    let mut rng = seed.rng("conversation id", key.0);
+    ConversationId::from_bits(rng.next_u64(), rng.next_u64())
 }
 
-/// Where the id of a conversation lies in the range of ids: its first eight digits as a number. Uniform over all conversations.
+/// The first eight digits of a conversation's id as a number. Uniform over all conversations.
 pub fn id_rank(seed: Seed, key: ConversationKey) -> u32 {
-    (seed.draw("conversation id", key.0).bits() >> 32) as u32
+    (seed.rng("conversation id", key.0).next_u64() >> 32) as u32
 }
 
-/// An id of one request: the conversation's own in its first turn, another one in each later turn.
-pub(crate) fn turn_id(conversation: ConversationId, own: Seed, turn: u16) -> ConversationId {
+/// An id that differs from turn to turn: the conversation's in its first turn, another one in each
+/// later turn.
+pub(crate) fn turn_id(conversation: ConversationId, seed: Seed, turn: u16) -> ConversationId {
     if turn == 0 {
         return conversation;
     }
-    let mut draw = own.draw("turn id", u64::from(turn));
-    ConversationId::from_bits(draw.bits(), draw.bits())
+    let mut rng = seed.rng("turn id", u64::from(turn));
+    ConversationId::from_bits(rng.next_u64(), rng.next_u64())
 }
 
 #[cfg(test)]
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_differ_by_key_and_by_seed_and_repeat_otherwise() {
+    fn ids_depend_on_key_and_seed_alone() {
         let id = |seed, key| conversation_id(Seed(seed), ConversationKey(key));
         let all: HashSet<_> = (0..5).flat_map(|s| (0..5_000).map(move |k| id(s, k))).collect();
         assert_eq!(all.len(), 25_000);

@@ -1,30 +1,31 @@
-//! What: scenario mix, conversations and turns, prompt synthesis, cache busting, traces.
+//! The content of a run: scenario mix, conversations, synthetic prompts, cache busting, traces.
 //!
-//! A conversation is a function of (spec, seed, [`plimsoll_measure::ConversationKey`]): which worker or
-//! shard carries it makes no difference to what is said.
+//! A conversation is a function of (spec, seed, [`plimsoll_measure::ConversationKey`]): it does not
+//! depend on the worker or shard that runs it.
 //!
-//! - [`spec`]: what a user can ask for
-//! - [`workload`]: the mix, and everything that all conversations share
-//! - [`conversation`]: turns in order, each fed by the answers to those before
-//! - [`id`]: ids of conversations
+//! - [`spec`]: scenarios and traces as a profile describes them
+//! - [`workload`]: scenarios and prompts, checked and prepared for a run
+//! - [`conversation`]: the turns of a conversation; answers become part of later requests
+//! - [`id`]: ids of conversations and requests
 //! - [`trace`]: recorded traffic
-//! - [`error`]: what can be wrong
+//! - [`error`]: errors in all of these
 //!
-//! Synthetic text is made of words that are exactly one token each by the estimate of four bytes per
-//! token, so that a prompt of a given size is exactly of that size by the estimate; with a tokenizer
-//! file it is so by the tokenizer.
+//! Synthetic text consists of words that are one token each by the estimate of four bytes per
+//! token. A prompt of a given size therefore has exactly that size by the estimate. With a
+//! tokenizer file (cargo feature `tokenizer`) it has exactly that size by the tokenizer.
 
 pub mod conversation;
 pub mod error;
-mod gauge;
+mod http_request;
 pub mod id;
-mod lexicon;
-mod materials;
 mod mix;
-mod request;
+mod prepared;
+mod prompt_builder;
 mod scenario;
 pub mod spec;
+mod synthetic_text;
 mod template;
+mod token_counter;
 pub mod trace;
 pub mod workload;
 
@@ -38,5 +39,6 @@ pub use spec::{
     CacheMode, Content, DurationSpec, ExpectedDecision, HttpSpec, PolicyDecisionSpec, PrefixPool,
     ResponseMatch, ScenarioSpec, SystemPrompt, TraceFormat, TraceSpec,
 };
+pub use token_counter::READS_TOKENIZERS;
 pub use trace::{Trace, TraceRow};
 pub use workload::Workload;

@@ -1,15 +1,15 @@
-//! The blend: which scenario a conversation belongs to.
+//! The scenario mix: chooses the scenario of a conversation.
 
 use plimsoll_measure::{Rng, ScenarioId};
 
 /// Weighted choice among scenarios.
 #[derive(Debug)]
-pub(crate) struct Mix {
-    /// Scenarios of positive weight, each with the sum of the weights up to and with its own.
+pub(crate) struct ScenarioMix {
+    /// Scenarios of positive weight, each with the sum of the weights up to and including its own.
     sums: Vec<(f64, ScenarioId)>,
 }
 
-impl Mix {
+impl ScenarioMix {
     /// Weights must be finite and not negative.
     pub(crate) fn new(weights: impl Iterator<Item = f64>) -> Self {
         let mut sum = 0.0;
@@ -21,11 +21,11 @@ impl Mix {
         Self { sums: sums.collect() }
     }
 
-    pub(crate) fn pick(&self, mut draw: Rng) -> ScenarioId {
+    pub(crate) fn pick(&self, mut rng: Rng) -> ScenarioId {
         let Some((total, last)) = self.sums.last() else { return ScenarioId::default() };
-        let point = draw.unit() * total;
+        let point = rng.uniform() * total;
         let position = self.sums.partition_point(|(sum, _)| *sum <= point);
-        // Rounding may carry the point to the very end.
+        // Rounding may carry the point to the end.
         self.sums.get(position).map_or(*last, |(_, scenario)| *scenario)
     }
 }
@@ -36,12 +36,12 @@ mod tests {
     use plimsoll_measure::Seed;
 
     #[test]
-    fn scenarios_come_up_by_their_weight_and_those_without_weight_never() {
+    fn scenarios_are_chosen_by_weight_and_those_without_weight_never() {
         let weights = [55.0, 0.0, 30.0, 15.0, 0.0];
-        let mix = Mix::new(weights.into_iter());
+        let mix = ScenarioMix::new(weights.into_iter());
         let mut counts = [0u32; 5];
         for key in 0..100_000 {
-            counts[mix.pick(Seed(1).draw("mix", key)).index()] += 1;
+            counts[mix.pick(Seed(1).rng("mix", key)).index()] += 1;
         }
         for (count, weight) in counts.into_iter().zip(weights) {
             let share = weight / 100.0;

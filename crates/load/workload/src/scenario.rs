@@ -1,4 +1,4 @@
-//! A scenario, checked and ready to speak.
+//! A scenario, checked and ready for conversations.
 
 use std::sync::Arc;
 
@@ -6,41 +6,41 @@ use plimsoll_measure::{Nanos, Rng, Seed};
 use plimsoll_protocol::Dialect;
 
 use crate::error::{MAX_TOKENS, ScenarioFault, ScenarioProblem};
+use crate::http_request::HttpRequest;
 use crate::id::ConversationId;
-use crate::materials::{Opening, Speech};
-use crate::request::Request;
+use crate::prompt_builder::{Preamble, PromptPart};
 use crate::spec::{CacheMode, Content, DurationSpec, PrefixPool, ScenarioSpec, SystemPrompt};
 
-/// A scenario, checked and ready to speak.
+/// A scenario, checked and ready for conversations.
 #[derive(Debug)]
 pub(crate) struct Scenario {
-    pub(crate) form: Form,
+    pub(crate) kind: RequestKind,
     pub(crate) turns: u16,
     pub(crate) stream: bool,
     pub(crate) max_tokens: Option<u32>,
-    content: Line,
-    system: Option<Line>,
+    content: TextSource,
+    system: Option<TextSource>,
     bust: bool,
     prefixes: Option<PrefixPool>,
     think: Option<DurationSpec>,
-    /// Of what all conversations of the scenario have in common.
+    /// Seed of what all conversations of the scenario share.
     seed: Seed,
 }
 
-/// What a turn asks for.
+/// The kind of request that a turn sends.
 #[derive(Debug)]
-pub(crate) enum Form {
-    /// A dialogue, which every answer feeds.
+pub(crate) enum RequestKind {
+    /// A dialogue: every answer becomes part of the next request.
     Chat,
-    /// Vectors of a text, each turn for itself.
+    /// Embeddings of a text; turns are independent.
     Embed,
-    /// Any HTTP request, each turn for itself.
-    Http(Request),
+    /// Any HTTP request; turns are independent.
+    Http(HttpRequest),
 }
 
-/// Where a text comes from.
+/// The source of a text.
 #[derive(Debug)]
-enum Line {
+enum TextSource {
     Fixed(Arc<str>),
     Pool(Vec<Arc<str>>),
     Script(Vec<Arc<str>>),
@@ -51,16 +51,16 @@ impl Scenario {
     /// # Errors
     /// Everything that is wrong with the scenario.
     pub(crate) fn new(spec: &ScenarioSpec, seed: Seed) -> Result<Self, Vec<ScenarioProblem>> {
-        let mut check = Check { spec, problems: Vec::new() };
-        let form = check.form();
-        let content = check.content(form.as_ref());
+        let mut check = ScenarioCheck { spec, problems: Vec::new() };
+        let kind = check.kind();
+        let content = check.content(kind.as_ref());
         let system = check.system();
         check.numbers();
-        let (Some(form), true) = (form, check.problems.is_empty()) else {
+        let (Some(kind), true) = (kind, check.problems.is_empty()) else {
             return Err(check.problems);
         };
         Ok(Self {
-            form,
+            kind,
             turns: spec.turns,
             stream: spec.stream,
             max_tokens: spec.max_tokens,
@@ -73,71 +73,71 @@ impl Scenario {
         })
     }
 
-    /// What stands before the first text of the conversation that has the seed `own`.
-    pub(crate) fn opening(&self, own: Seed, id: ConversationId) -> Opening {
+    /// The text before the first prompt of the conversation with the seed `conversation`.
+    pub(crate) fn preamble(&self, conversation: Seed, id: ConversationId) -> Preamble {
         let prefix = self.prefixes.map(|pool| {
-            let choice = own.draw("prefix", 0).below(u64::from(pool.count));
-            (self.seed.draw("prefix text", choice), pool.approx_tokens)
+            let choice = conversation.rng("prefix", 0).below(u64::from(pool.count));
+            (self.seed.rng("prefix text", choice), pool.approx_tokens)
         });
-        Opening { prefix, marker: self.bust.then_some(id) }
+        Preamble { prefix, marker: self.bust.then_some(id) }
     }
 
     /// The system prompt, the same in every conversation.
-    pub(crate) fn system(&self) -> Option<Speech<'_>> {
-        Some(self.system.as_ref()?.speech(0, self.seed.draw("system", 0)))
+    pub(crate) fn system(&self) -> Option<PromptPart<'_>> {
+        Some(self.system.as_ref()?.part(0, self.seed.rng("system", 0)))
     }
 
-    /// What the user says in a turn.
-    pub(crate) fn line(&self, own: Seed, turn: u16) -> Speech<'_> {
-        self.content.speech(turn, own.draw("line", u64::from(turn)))
+    /// The user's text in a turn.
+    pub(crate) fn user_text(&self, conversation: Seed, turn: u16) -> PromptPart<'_> {
+        self.content.part(turn, conversation.rng("line", u64::from(turn)))
     }
 
     /// The pause before a turn.
-    pub(crate) fn think_time(&self, own: Seed, turn: u16) -> Nanos {
+    pub(crate) fn think_time(&self, conversation: Seed, turn: u16) -> Nanos {
         match (turn, self.think) {
             (0, _) | (_, None) => Nanos::ZERO,
-            (turn, Some(think)) => think.draw(&mut own.draw("think", u64::from(turn))),
+            (turn, Some(think)) => think.sample(&mut conversation.rng("think", u64::from(turn))),
         }
     }
 }
 
-impl Line {
-    fn speech(&self, turn: u16, mut draw: Rng) -> Speech<'_> {
+impl TextSource {
+    fn part(&self, turn: u16, mut rng: Rng) -> PromptPart<'_> {
         match self {
-            Self::Fixed(text) => Speech::Text(text),
+            Self::Fixed(text) => PromptPart::Text(text),
             Self::Pool(texts) => {
-                let choice = draw.below(texts.len() as u64);
-                Speech::Text(&texts[usize::try_from(choice).unwrap_or_default()])
+                let choice = rng.below(texts.len() as u64);
+                PromptPart::Text(&texts[usize::try_from(choice).unwrap_or_default()])
             }
-            // As long as the conversation, which was checked.
-            Self::Script(texts) => Speech::Text(&texts[usize::from(turn)]),
-            Self::Sized(tokens) => Speech::Words(draw, *tokens),
+            // There is a text for every turn, which was checked.
+            Self::Script(texts) => PromptPart::Text(&texts[usize::from(turn)]),
+            Self::Sized(tokens) => PromptPart::Words(rng, *tokens),
         }
     }
 }
 
-struct Check<'a> {
+struct ScenarioCheck<'a> {
     spec: &'a ScenarioSpec,
     problems: Vec<ScenarioProblem>,
 }
 
-impl Check<'_> {
+impl ScenarioCheck<'_> {
     fn report(&mut self, field: impl Into<String>, fault: ScenarioFault) {
         let (scenario, field) = (self.spec.name.clone(), field.into());
         self.problems.push(ScenarioProblem { scenario, field, fault });
     }
 
-    fn form(&mut self) -> Option<Form> {
+    fn kind(&mut self) -> Option<RequestKind> {
         match self.spec.protocol {
-            Dialect::Http => self.request().map(Form::Http),
-            Dialect::OpenaiEmbeddings => Some(Form::Embed),
+            Dialect::Http => self.request().map(RequestKind::Http),
+            Dialect::OpenaiEmbeddings => Some(RequestKind::Embed),
             Dialect::OpenaiChat | Dialect::OpenaiResponses | Dialect::AnthropicMessages => {
-                Some(Form::Chat)
+                Some(RequestKind::Chat)
             }
         }
     }
 
-    fn request(&mut self) -> Option<Request> {
+    fn request(&mut self) -> Option<HttpRequest> {
         let Some(http) = &self.spec.http else {
             self.report("http", ScenarioFault::NoRequest);
             return None;
@@ -147,42 +147,42 @@ impl Check<'_> {
                 self.report(field, fault);
             }
         };
-        Request::new(http).map_err(faults).ok()
+        HttpRequest::new(http).map_err(faults).ok()
     }
 
-    fn content(&mut self, form: Option<&Form>) -> Line {
-        // A request without a prompt needs no content.
-        let needed = !matches!(form, Some(Form::Http(request)) if !request.has_prompt());
+    fn content(&mut self, kind: Option<&RequestKind>) -> TextSource {
+        // A request without `{{prompt}}` needs no content.
+        let needed = !matches!(kind, Some(RequestKind::Http(request)) if !request.has_prompt());
         match &self.spec.content {
             Content::Pool { prompts } => {
                 if prompts.is_empty() && needed {
                     self.report("content.prompts", ScenarioFault::NoTexts);
                 }
-                Line::Pool(shared(prompts))
+                TextSource::Pool(shared(prompts))
             }
             Content::Scripted { script } => {
                 let (lines, turns) = (script.len(), self.spec.turns);
                 if lines < usize::from(turns) && needed {
                     self.report("content.script", ScenarioFault::ShortScript { lines, turns });
                 }
-                Line::Script(shared(script))
+                TextSource::Script(shared(script))
             }
             Content::Sized { approx_input_tokens: 0 } if self.spec.protocol == Dialect::Http => {
-                Line::Fixed(Arc::default())
+                TextSource::Fixed(Arc::default())
             }
             Content::Sized { approx_input_tokens } => {
                 self.tokens("content.approx_input_tokens", *approx_input_tokens);
-                Line::Sized(*approx_input_tokens)
+                TextSource::Sized(*approx_input_tokens)
             }
         }
     }
 
-    fn system(&mut self) -> Option<Line> {
+    fn system(&mut self) -> Option<TextSource> {
         Some(match self.spec.system.as_ref()? {
-            SystemPrompt::Text(text) => Line::Fixed(text.as_str().into()),
+            SystemPrompt::Text(text) => TextSource::Fixed(text.as_str().into()),
             SystemPrompt::ApproxTokens(tokens) => {
                 self.tokens("system.approx_tokens", *tokens);
-                Line::Sized(*tokens)
+                TextSource::Sized(*tokens)
             }
         })
     }
@@ -195,7 +195,7 @@ impl Check<'_> {
         if turns == 0 {
             self.report("turns", ScenarioFault::NoTurns);
         }
-        if !think_time.is_none_or(|think| think.is_sound()) {
+        if !think_time.is_none_or(|think| think.is_valid()) {
             self.report("think_time", ScenarioFault::Duration);
         }
         let Some(PrefixPool { count, approx_tokens }) = prefix_pool else { return };

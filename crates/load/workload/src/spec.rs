@@ -1,7 +1,8 @@
-//! What a user can ask for: scenarios, their content, and traces.
+//! The part of a profile that describes content: scenarios and traces.
 
 mod duration;
 mod policy;
+mod schema;
 mod system;
 
 use std::collections::BTreeMap;
@@ -9,30 +10,22 @@ use std::path::PathBuf;
 
 use plimsoll_measure::Nanos;
 use plimsoll_protocol::Dialect;
-use schemars::{JsonSchema, Schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use duration::DurationSpec;
 pub use policy::{ExpectedDecision, PolicyDecisionSpec, ResponseMatch};
 pub use system::SystemPrompt;
 
-/// Adds one more form to an enum's schema.
-fn add_alternative(schema: &mut Schema, form: serde_json::Value) {
-    let forms = schema.get_mut("oneOf").and_then(serde_json::Value::as_array_mut);
-    if let Some(forms) = forms {
-        forms.insert(0, form);
-    }
-}
-
-/// Are caches between us and the model to be missed?
+/// Whether prompts may hit caches between here and the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheMode {
-    /// A unique id before every conversation (after a shared prefix, where there is one) and in
+    /// A unique id before every conversation (after a shared prefix, if there is one) and in
     /// `x-request-id`.
     #[default]
     Bust,
-    /// Prompts repeat as the content says.
+    /// Prompts repeat as the content repeats them.
     Allow,
 }
 
@@ -45,19 +38,19 @@ pub enum Content {
         /// The list.
         prompts: Vec<String>,
     },
-    /// A fixed dialogue: turn `i` says `script[i]`. It must have a line for every turn.
+    /// A fixed dialogue: turn `i` says `script[i]`. There must be a line for every turn.
     Scripted {
         /// The user's lines.
         script: Vec<String>,
     },
     /// Synthetic text of about a given number of tokens for every turn.
     Sized {
-        /// Tokens per turn: counted with the profile's tokenizer where one is given, else estimated.
+        /// Tokens per turn: counted with the profile's tokenizer if it names one, else estimated.
         approx_input_tokens: u32,
     },
 }
 
-/// Prefixes that several conversations share, as with a common tool or document preamble.
+/// Prefixes that several conversations share, like common tool definitions or documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PrefixPool {
@@ -69,13 +62,13 @@ pub struct PrefixPool {
 
 /// A plain HTTP request. In path, header values and body these are replaced:
 ///
-/// - `{{uuid}}`: an id of the request, the same at every place of it; in the first turn the
-///   conversation's own
-/// - `{{seq}}`: the number of the conversation: in the open model that of its arrival, from 0
+/// - `{{uuid}}`: an id of the request, the same everywhere in it; in the first turn the
+///   conversation's id
+/// - `{{seq}}`: the number of the conversation; in the open model that of its arrival, from 0
 /// - `{{turn}}`: the turn, from 0
-/// - `{{random N}}`: a random whole number from 0 to N-1, a new one at every place
-/// - `{{prompt}}`: what the content says, percent-encoded in the path, on one line in a header, and
-///   escaped as part of a JSON string in a body that begins with `{` or `[`
+/// - `{{random N}}`: a random whole number from 0 to N-1, a new one for every placeholder
+/// - `{{prompt}}`: the text of the content, percent-encoded in the path, on one line in a header,
+///   and escaped as part of a JSON string in a body that begins with `{` or `[`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpSpec {
@@ -97,7 +90,7 @@ fn get() -> String {
     "GET".to_owned()
 }
 
-/// One weighted kind of user behaviour, every default filled in.
+/// One weighted kind of user behaviour, with every default filled in.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ScenarioSpec {
     /// Name, unique in the plan.
@@ -108,7 +101,7 @@ pub struct ScenarioSpec {
     pub protocol: Dialect,
     /// Requests of one conversation.
     pub turns: u16,
-    /// Are answers streamed?
+    /// Whether responses are streamed.
     pub stream: bool,
     /// System prompt.
     pub system: Option<SystemPrompt>,
@@ -128,11 +121,11 @@ pub struct ScenarioSpec {
     pub http: Option<HttpSpec>,
     /// Further members of the request's JSON object, like `temperature`.
     pub parameters: serde_json::Map<String, serde_json::Value>,
-    /// What the target is expected to decide about every turn.
+    /// The expected policy decision for every turn.
     pub expect: Option<ExpectedDecision>,
     /// Label by which scenarios are grouped in reports.
     pub category: Option<String>,
-    /// How the target's decision is read from its answer.
+    /// How the target's decision is read from its response.
     pub policy_decision: PolicyDecisionSpec,
 }
 
@@ -154,15 +147,15 @@ pub struct TraceSpec {
     pub file: PathBuf,
     /// Its format.
     pub format: TraceFormat,
-    /// How much faster than recorded it is played: 10 plays ten minutes in one.
+    /// Playing speed relative to the recording: 10 plays ten minutes in one.
     #[serde(default = "one")]
     pub time_scale: f64,
-    /// Where in the recording to start, from its first row and before scaling.
+    /// Start of the window, counted from the first row of the recording and before scaling.
     #[serde(default)]
     #[schemars(with = "Option<String>", extend("format" = "duration"))]
     pub from: Option<Nanos>,
-    /// Where in the recording to end, without that instant, from its first row and before scaling; the
-    /// end of the file if left out.
+    /// End of the window (exclusive), counted from the first row of the recording and before
+    /// scaling. Left out: the end of the file.
     #[serde(default)]
     #[schemars(with = "Option<String>", extend("format" = "duration"))]
     pub to: Option<Nanos>,

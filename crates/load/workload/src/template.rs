@@ -1,4 +1,4 @@
-//! Texts with placeholders, for plain HTTP requests.
+//! Texts with placeholders, for requests of the `http` protocol.
 
 use plimsoll_measure::Rng;
 
@@ -18,36 +18,37 @@ enum Segment {
     Prompt,
 }
 
-/// What placeholders stand for in one request.
+/// The values of the placeholders in one request.
 #[derive(Debug)]
-pub(crate) struct Filling<'a> {
-    /// The request's id, the same at every place of it.
+pub(crate) struct PlaceholderValues<'a> {
+    /// The request's id, the same for every placeholder.
     pub(crate) uuid: &'a str,
     /// The conversation's number.
     pub(crate) seq: u64,
     /// The turn, from 0.
     pub(crate) turn: u16,
-    /// Random numbers, a new one at every place.
-    pub(crate) draw: Rng,
-    /// What the content says.
+    /// Random numbers, a new one for every placeholder.
+    pub(crate) rng: Rng,
+    /// The text that the scenario's content gives.
     pub(crate) prompt: &'a str,
 }
 
-/// How a prompt has to be written where it is inserted. The other placeholders are plain everywhere.
+/// The encoding of a prompt for the part of the request that it is inserted into. The other
+/// placeholders need none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum PromptEncoding {
     /// Percent-encoded, but for the unreserved characters of RFC 3986.
     Path,
     /// On one line.
     Header,
     /// Inside a JSON string.
     Json,
-    /// As it is.
+    /// Unchanged.
     Plain,
 }
 
-impl Place {
-    /// A body that begins like a JSON object or array is taken for one.
+impl PromptEncoding {
+    /// For a body: JSON if it begins like a JSON object or array.
     pub(crate) fn of_body(template: &str) -> Self {
         let start = template.trim_start();
         let json = start.starts_with(['{', '[']) && !start.starts_with("{{");
@@ -95,26 +96,30 @@ impl Template {
         Ok(Self(segments))
     }
 
-    /// Is there nothing to fill in?
+    /// Whether there is no placeholder.
     pub(crate) fn is_fixed(&self) -> bool {
         self.0.iter().all(|segment| matches!(segment, Segment::Literal(_)))
     }
 
-    /// Does the content go into it?
+    /// Whether a placeholder asks for the content.
     pub(crate) fn has_prompt(&self) -> bool {
         self.0.contains(&Segment::Prompt)
     }
 
-    pub(crate) fn fill(&self, filling: &mut Filling<'_>, place: Place) -> String {
+    pub(crate) fn fill(
+        &self,
+        values: &mut PlaceholderValues<'_>,
+        encoding: PromptEncoding,
+    ) -> String {
         let mut out = String::new();
         for segment in &self.0 {
             match segment {
                 Segment::Literal(text) => out.push_str(text),
-                Segment::Uuid => out.push_str(filling.uuid),
-                Segment::Seq => out.push_str(&filling.seq.to_string()),
-                Segment::Turn => out.push_str(&filling.turn.to_string()),
-                Segment::Random(bound) => out.push_str(&filling.draw.below(*bound).to_string()),
-                Segment::Prompt => place.write(filling.prompt, &mut out),
+                Segment::Uuid => out.push_str(values.uuid),
+                Segment::Seq => out.push_str(&values.seq.to_string()),
+                Segment::Turn => out.push_str(&values.turn.to_string()),
+                Segment::Random(bound) => out.push_str(&values.rng.below(*bound).to_string()),
+                Segment::Prompt => encoding.write(values.prompt, &mut out),
             }
         }
         out
@@ -140,10 +145,10 @@ mod tests {
     use plimsoll_measure::Seed;
     use proptest::prelude::*;
 
-    fn fill(template: &str, prompt: &str, place: Place) -> String {
-        let draw = Seed(1).draw("test", 0);
-        let mut filling = Filling { uuid: "U", seq: 7, turn: 2, draw, prompt };
-        Template::parse(template).unwrap().fill(&mut filling, place)
+    fn fill(template: &str, prompt: &str, encoding: PromptEncoding) -> String {
+        let rng = Seed(1).rng("test", 0);
+        let mut values = PlaceholderValues { uuid: "U", seq: 7, turn: 2, rng, prompt };
+        Template::parse(template).unwrap().fill(&mut values, encoding)
     }
 
     #[test]
@@ -157,13 +162,13 @@ mod tests {
             ("{{random 1}}", "0"),
             ("}} closed before", "}} closed before"),
         ] {
-            assert_eq!(fill(template, "hi", Place::Plain), filled, "{template}");
+            assert_eq!(fill(template, "hi", PromptEncoding::Plain), filled, "{template}");
         }
     }
 
     #[test]
-    fn random_numbers_are_below_their_bound_and_differ_from_place_to_place() {
-        let filled = fill("{{random 1000000}} {{random 1000000}}", "", Place::Plain);
+    fn random_numbers_are_below_their_bound_and_differ_between_placeholders() {
+        let filled = fill("{{random 1000000}} {{random 1000000}}", "", PromptEncoding::Plain);
         let (one, other) = filled.split_once(' ').unwrap();
         assert_ne!(one, other);
         assert!(
@@ -172,32 +177,32 @@ mod tests {
     }
 
     #[test]
-    fn prompts_are_written_as_their_place_needs_it() {
+    fn prompts_are_encoded_for_the_part_they_are_inserted_into() {
         let prompt = "a \"b\"\r\n\u{e4}/%";
-        for (place, written) in [
-            (Place::Plain, "a \"b\"\r\n\u{e4}/%"),
-            (Place::Header, "a \"b\"  \u{e4}/%"),
-            (Place::Path, "a%20%22b%22%0D%0A%C3%A4%2F%25"),
-            (Place::Json, "a \\\"b\\\"\\r\\n\u{e4}/%"),
+        for (encoding, written) in [
+            (PromptEncoding::Plain, "a \"b\"\r\n\u{e4}/%"),
+            (PromptEncoding::Header, "a \"b\"  \u{e4}/%"),
+            (PromptEncoding::Path, "a%20%22b%22%0D%0A%C3%A4%2F%25"),
+            (PromptEncoding::Json, "a \\\"b\\\"\\r\\n\u{e4}/%"),
         ] {
-            assert_eq!(fill("{{prompt}}", prompt, place), written, "{place:?}");
+            assert_eq!(fill("{{prompt}}", prompt, encoding), written, "{encoding:?}");
         }
     }
 
     #[test]
     fn bodies_that_begin_like_json_are_json() {
-        for (body, place) in [
-            ("{\"q\": \"{{prompt}}\"}", Place::Json),
-            (" [\"{{prompt}}\"]", Place::Json),
-            ("{{prompt}}", Place::Plain),
-            ("q={{prompt}}", Place::Plain),
+        for (body, encoding) in [
+            ("{\"q\": \"{{prompt}}\"}", PromptEncoding::Json),
+            (" [\"{{prompt}}\"]", PromptEncoding::Json),
+            ("{{prompt}}", PromptEncoding::Plain),
+            ("q={{prompt}}", PromptEncoding::Plain),
         ] {
-            assert_eq!(Place::of_body(body), place, "{body}");
+            assert_eq!(PromptEncoding::of_body(body), encoding, "{body}");
         }
     }
 
     #[test]
-    fn what_is_no_placeholder_is_refused_with_its_position() {
+    fn unknown_placeholders_are_refused_with_their_position() {
         let unknown =
             |position, name: &str| TemplateFault::Unknown { position, name: name.to_owned() };
         for (template, fault) in [
@@ -220,14 +225,16 @@ mod tests {
         #[test]
         fn any_prompt_leaves_a_json_body_valid(prompt in "\\PC*|[\\x00-\\x20\"\\\\]*") {
             let body = "{\"query\": \"{{prompt}}\"}";
-            let filled = fill(body, &prompt, Place::of_body(body));
+            let filled = fill(body, &prompt, PromptEncoding::of_body(body));
             let read: serde_json::Value = serde_json::from_str(&filled).unwrap();
             prop_assert_eq!(read["query"].as_str().unwrap(), prompt);
         }
 
         #[test]
         fn any_text_is_a_template_or_refused(text in "[a-z{} ]{0,30}") {
-            let _ = Template::parse(&text);
+            if let Ok(template) = Template::parse(&text) {
+                prop_assert_eq!(template.is_fixed(), !text.contains("{{"));
+            }
         }
     }
 }

@@ -1,8 +1,9 @@
-//! Recorded traffic: arrival times, lengths, and what prompts have in common.
+//! Traces of recorded traffic: arrival times, lengths and shared prefixes.
 
 mod azure;
-mod lines;
+mod line_reader;
 mod mooncake;
+mod record;
 mod recording;
 mod timestamp;
 
@@ -15,7 +16,9 @@ use plimsoll_measure::Nanos;
 
 use crate::error::{WindowFault, WorkloadError};
 use crate::spec::TraceSpec;
-use recording::{Record, Recording};
+use record::TraceRecord;
+pub use record::TraceRow;
+use recording::Recording;
 
 /// A window of a recording, on the time axis on which it is played.
 #[derive(Clone, Debug)]
@@ -23,18 +26,6 @@ pub struct Trace {
     offsets: Arc<[Nanos]>,
     duration: Nanos,
     recording: Recording,
-}
-
-/// One request of a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TraceRow<'a> {
-    /// Tokens of the prompt.
-    pub input_tokens: u32,
-    /// Tokens of the answer.
-    pub output_tokens: u32,
-    /// One id for every 512 tokens of the prompt; equal ids are equal text. Empty where the format has
-    /// none.
-    pub hash_ids: &'a [u64],
 }
 
 impl Trace {
@@ -50,12 +41,11 @@ impl Trace {
         Self::parse(&spec, BufReader::new(reader))
     }
 
-    /// Reads the text of a trace; the file of `spec` only names it in errors.
+    /// Reads the text of a trace; `spec.file` is only used in errors.
     ///
-    /// Times are relative to the earliest row. Rows in `from..to` are kept, and played at
-    /// `(time - from) / time_scale`. Rows that are not in the order of time are put into it; those of
-    /// the same time keep the order of the file. Byte order marks, carriage returns and blank lines do
-    /// not matter.
+    /// Times are relative to the earliest row. Rows in `from..to` are kept, and played at `(time -
+    /// from) / time_scale`. Rows are sorted by time; rows of the same time keep the order of the
+    /// file. Byte order marks, carriage returns and blank lines are ignored.
     ///
     /// # Errors
     /// As [`Trace::load`].
@@ -70,18 +60,18 @@ impl Trace {
         }
         let offsets: Arc<[Nanos]> =
             recording.records.iter().map(|record| window.offset(record.at)).collect();
-        // However far it is sped up, the last row lies inside.
+        // At any speed the last row lies inside.
         let just_after = offsets.last().map_or(Nanos::ZERO, |last| *last + Nanos::new(1));
         let duration = window.played(window.to - window.from).max(just_after);
         Ok(Self { offsets, duration, recording })
     }
 
-    /// When each row is played, from the start of the window; in order.
+    /// When each row is played, from the start of the window, in ascending order.
     pub fn offsets(&self) -> Arc<[Nanos]> {
         Arc::clone(&self.offsets)
     }
 
-    /// Length of the window as it is played: up to its `to`, else to just after the last row.
+    /// Length of the window as it is played: to its `to`, else to just after the last row.
     pub const fn duration(&self) -> Nanos {
         self.duration
     }
@@ -92,7 +82,7 @@ impl Trace {
     }
 }
 
-/// A part of the recorded time, in nanoseconds, and how fast it is played.
+/// A part of the recorded time, in nanoseconds, and the speed at which it is played.
 struct Window {
     /// Recorded time of the first row.
     origin: u64,
@@ -110,13 +100,13 @@ impl Window {
             return Err(WindowFault::Scale(scale));
         }
         match spec.to {
-            Some(to) if to <= from => Err(WindowFault::UpsideDown { from, to }),
+            Some(to) if to <= from => Err(WindowFault::EmptyWindow { from, to }),
             _ => Ok(()),
         }
     }
 
     /// Records must be in the order of time.
-    fn new(spec: &TraceSpec, records: &[Record]) -> Result<Self, WindowFault> {
+    fn new(spec: &TraceSpec, records: &[TraceRecord]) -> Result<Self, WindowFault> {
         let (Some(first), Some(last)) = (records.first(), records.last()) else {
             return Err(WindowFault::NoRows);
         };
@@ -126,7 +116,7 @@ impl Window {
         Ok(Self { origin: first.at, from, to, length, scale: spec.time_scale })
     }
 
-    const fn contains(&self, record: &Record) -> bool {
+    const fn contains(&self, record: &TraceRecord) -> bool {
         let time = record.at - self.origin;
         self.from <= time && time < self.to
     }
@@ -138,7 +128,7 @@ impl Window {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "a play of more than 584 years ends there"
+        reason = "saturates at 584 years"
     )]
     fn played(&self, recorded: u64) -> Nanos {
         Nanos::new((recorded as f64 / self.scale).round() as u64)

@@ -1,4 +1,4 @@
-//! What a run says.
+//! The content of a run: gives each conversation its scenario and its prompts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,74 +7,67 @@ use plimsoll_measure::{ConversationKey, ScenarioId, Seed};
 
 use crate::conversation::Conversation;
 use crate::error::{ScenarioFault, ScenarioProblem, WorkloadError};
-use crate::gauge::Gauge;
-use crate::lexicon;
-use crate::materials::Materials;
-use crate::mix::Mix;
+use crate::mix::ScenarioMix;
+use crate::prepared::PreparedWorkload;
+use crate::prompt_builder::PromptBuilder;
 use crate::scenario::Scenario;
 use crate::spec::ScenarioSpec;
+use crate::synthetic_text::all_words;
+use crate::token_counter::TokenCounter;
 use crate::trace::Trace;
 
-/// What a run says: a pure function of spec, seed and conversation key. Cheap to clone and to share.
+/// The content of a run: a pure function of spec, seed and conversation key. Cheap to clone and
+/// share.
 #[derive(Clone, Debug)]
-pub struct Workload(Arc<Parts>);
-
-#[derive(Debug)]
-pub(crate) struct Parts {
-    pub(crate) scenarios: Vec<Scenario>,
-    pub(crate) trace: Option<Trace>,
-    pub(crate) materials: Materials,
-    pub(crate) seed: Seed,
-    mix: Mix,
-}
+pub struct Workload(Arc<PreparedWorkload>);
 
 impl Workload {
-    /// Checks the scenarios and prepares what their prompts are made of. Without a tokenizer file,
-    /// tokens are estimated at four bytes each.
+    /// Checks the scenarios and prepares their prompts. Without a tokenizer file, tokens are
+    /// estimated at four bytes each.
     ///
     /// # Errors
-    /// Everything that is wrong with the scenarios, or what is wrong with the tokenizer.
+    /// All problems of the scenarios, or the problem of the tokenizer.
     pub fn new(
         scenarios: &[ScenarioSpec],
         trace: Option<Trace>,
         tokenizer: Option<&Path>,
         seed: Seed,
     ) -> Result<Self, WorkloadError> {
-        let checked = checked(scenarios, seed).map_err(WorkloadError::Scenarios)?;
-        let (gauge, words) = match tokenizer {
-            Some(file) => Gauge::load(file)?,
-            None => (Gauge::default(), lexicon::all().collect()),
+        let checked = check(scenarios, seed).map_err(WorkloadError::Scenarios)?;
+        let (counter, words) = match tokenizer {
+            Some(file) => TokenCounter::load(file)?,
+            None => (TokenCounter::default(), all_words().collect()),
         };
-        Ok(Self(Arc::new(Parts {
+        Ok(Self(Arc::new(PreparedWorkload {
             scenarios: checked,
             trace,
-            materials: Materials::new(&words, gauge, seed.derive("materials")),
-            mix: Mix::new(scenarios.iter().map(|scenario| scenario.weight)),
+            prompts: PromptBuilder::new(&words, counter, seed.derive("materials")),
+            mix: ScenarioMix::new(scenarios.iter().map(|scenario| scenario.weight)),
             seed,
         })))
     }
 
-    /// The conversation that has this key, from its beginning. With `trace_row` it is one turn with
-    /// that row's lengths (see [`Conversation`]); a row that the trace does not have is no row.
+    /// The conversation with this key, at its first turn. With `trace_row` it is one turn with that
+    /// row's lengths (see [`Conversation`]); a row that the trace does not have is ignored.
     ///
-    /// The scenario is drawn by weight, keyed by the conversation alone.
+    /// The scenario is chosen by weight, from the key alone.
     pub fn conversation(&self, key: ConversationKey, trace_row: Option<u64>) -> Conversation {
         let scenario = self.scenario(key);
         Conversation::new(Arc::clone(&self.0), scenario, key, trace_row)
     }
 
-    /// The scenario of a conversation, without the conversation itself.
+    /// The scenario of a conversation, computed without the conversation.
     pub fn scenario(&self, key: ConversationKey) -> ScenarioId {
-        self.0.mix.pick(self.0.seed.draw("mix", key.0))
+        self.0.mix.pick(self.0.seed.rng("mix", key.0))
     }
 }
 
-fn checked(specs: &[ScenarioSpec], seed: Seed) -> Result<Vec<Scenario>, Vec<ScenarioProblem>> {
+fn check(specs: &[ScenarioSpec], seed: Seed) -> Result<Vec<Scenario>, Vec<ScenarioProblem>> {
     let mut scenarios = Vec::new();
-    let mut problems = whole(specs);
+    let mut problems = check_mix(specs);
     for (index, spec) in (0..).zip(specs) {
-        let own = Seed(seed.draw("scenario", index).bits());
-        match Scenario::new(spec, own) {
+        let scenario_seed = Seed(seed.rng("scenario", index).next_u64());
+        match Scenario::new(spec, scenario_seed) {
             Ok(scenario) => scenarios.push(scenario),
             Err(found) => problems.extend(found),
         }
@@ -82,16 +75,16 @@ fn checked(specs: &[ScenarioSpec], seed: Seed) -> Result<Vec<Scenario>, Vec<Scen
     if problems.is_empty() { Ok(scenarios) } else { Err(problems) }
 }
 
-/// What is wrong with the scenarios together.
-fn whole(specs: &[ScenarioSpec]) -> Vec<ScenarioProblem> {
-    let all = |field: &str, fault| {
+/// Problems of the scenarios as a whole.
+fn check_mix(specs: &[ScenarioSpec]) -> Vec<ScenarioProblem> {
+    let problem = |field: &str, fault| {
         let (scenario, field) = ("*".to_owned(), field.to_owned());
         vec![ScenarioProblem { scenario, field, fault }]
     };
     if specs.is_empty() || specs.len() > usize::from(u16::MAX) {
-        all("scenarios", ScenarioFault::Number(specs.len()))
+        problem("scenarios", ScenarioFault::Number(specs.len()))
     } else if specs.iter().all(|spec| spec.weight == 0.0) {
-        all("weight", ScenarioFault::NoWeight)
+        problem("weight", ScenarioFault::NoWeight)
     } else {
         Vec::new()
     }

@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn exponential_gaps_pass_and_even_ones_do_not() {
-        let mut draw = Seed(4).draw("gaps", 0);
+        let mut draw = Seed(4).rng("gaps", 0);
         let gaps = ascending((0..5_000).map(|_| draw.exponential()).collect());
         assert!(kolmogorov_smirnov(&gaps, |x| -(-x).exp_m1()) > 0.01);
         // A tenth too slow is found out.
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn dispersion_is_one_for_poisson_and_zero_for_even_arrivals() {
-        let mut draw = Seed(9).draw("arrivals", 0);
+        let mut draw = Seed(9).rng("arrivals", 0);
         let poisson: Vec<f64> = (0..40_000)
             .scan(0.0, |at, _| {
                 *at += draw.exponential() / 4_000.0;

@@ -33,11 +33,11 @@ fn autoregressive(draw: &mut Rng) -> Vec<f64> {
 
 /// Exponential with mean 1, but in bursts of about 30 requests, a fifth of the time, with mean 5.
 fn bursty(draw: &mut Rng) -> Vec<f64> {
-    let mut slow = draw.unit() < 0.2;
+    let mut slow = draw.uniform() < 0.2;
     (0..BATCHES * SIZE)
         .map(|_| {
             let leave = if slow { 1.0 / 30.0 } else { 1.0 / 120.0 };
-            slow ^= draw.unit() < leave;
+            slow ^= draw.uniform() < leave;
             draw.exponential() * if slow { 5.0 } else { 1.0 }
         })
         .collect()
@@ -91,7 +91,7 @@ fn coverage(process: Process, q: f64, truth: f64) -> [f64; 3] {
     let covers = |(low, high): (f64, f64)| low <= truth * 1.001 && truth <= high * 1.001;
     let mut covered = [0_u32; 3];
     for index in 0..RUNS {
-        let times = process(&mut Seed(7).draw("coverage", index));
+        let times = process(&mut Seed(7).rng("coverage", index));
         let whole = distribution(&times);
         let batches = |count| ours(&times, &whole, q, times.len() / count).is_some_and(covers);
         let hits = [batches(BATCHES), batches(10), covers(naive(&whole, q))];

@@ -41,7 +41,7 @@ pub(crate) fn sample(stage: u16, intended: u64, service: u64, outcome: Outcome) 
         connect: ConnectPhases::default(),
         status: status(outcome),
         outcome,
-        policy_decision: Some(PolicyDecision::of_status(status(outcome))),
+        policy_decision: Some(PolicyDecision::from_status(status(outcome))),
         expected: None,
         usage: Usage {
             prompt: TokenCount::reported(100),

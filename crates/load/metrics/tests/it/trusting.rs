@@ -14,7 +14,7 @@ fn steady(seconds: u64, per_second: u64) -> RunSummary {
     let (mut recorder, mut snapshot) = (recorder(), Snapshot::new());
     for second in 0..seconds {
         for i in 0..per_second {
-            let mut draw = Seed(3).draw("service", second * per_second + i);
+            let mut draw = Seed(3).rng("service", second * per_second + i);
             let intended = 1_000 + second * 1_000 + i * 1_000 / per_second;
             run(&mut recorder, &sample(1, intended, 20 + draw.below(100), Outcome::Completed), &[]);
         }

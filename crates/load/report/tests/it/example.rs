@@ -83,7 +83,7 @@ pub(crate) fn ended(mut sample: Sample, outcome: Outcome, status: u16) -> Sample
     (line.first_token, line.first_output_token, line.last_token) = (None, None, None);
     sample.usage = Usage::default();
     (sample.gaps, sample.events) = (GapSummary::default(), 0);
-    sample.policy_decision = (status != 0).then(|| PolicyDecision::of_status(status));
+    sample.policy_decision = (status != 0).then(|| PolicyDecision::from_status(status));
     Sample { outcome, status, ..sample }
 }
 

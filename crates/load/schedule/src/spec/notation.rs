@@ -1,4 +1,4 @@
-//! How stages are written: text, files, schema.
+//! The notation of stages as text, in files and in the JSON Schema.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Load, StageSpec, Stages};
 
-/// The canonical form, which reads back as the same load.
+/// Writes the canonical form, which parses as the same load.
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
@@ -21,12 +21,12 @@ impl fmt::Display for Load {
     }
 }
 
-/// Two ends of a load that are written as one number.
+/// Whether two ends of a load are written as one number.
 fn same(from: f64, to: f64) -> bool {
     from.to_bits() == to.to_bits()
 }
 
-/// The canonical form, which reads back as the same stage.
+/// Writes the canonical form, which parses as the same stage.
 impl fmt::Display for StageSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let warmup = if self.warmup { "w" } else { "" };
@@ -35,7 +35,7 @@ impl fmt::Display for StageSpec {
     }
 }
 
-/// The canonical form, which reads back as the same stages.
+/// Writes the canonical form, which parses as the same stages.
 impl fmt::Display for Stages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().enumerate().try_for_each(|(position, stage)| {

@@ -1,13 +1,14 @@
-//! Reading stages, with everything that is wrong with them at once.
+//! Parses stages, and reports all problems at once.
 
 use std::str::FromStr;
 
 use plimsoll_measure::Nanos;
 
-use super::{Load, MAX_STAGES, StageSpec, Stages, duration_fault};
+use super::{Load, StageSpec, Stages, duration_fault};
 use crate::error::{ScheduleError, StageFault, StageProblem};
+use crate::limits::MAX_STAGES;
 
-/// Reads `[w]LOAD:DURATION,...`.
+/// Parses `[w]LOAD:DURATION,...`.
 ///
 /// | LOAD | means |
 /// |---|---|
@@ -95,7 +96,7 @@ fn rate(text: &str) -> Result<f64, StageFault> {
     text.parse().map_err(|_| StageFault::Rate(text.to_owned()))
 }
 
-/// A number too large for the type is still a number: it is told as too many, not as unreadable.
+/// A number too large for the type is reported as too many users, not as unreadable.
 fn users(text: &str) -> Result<u32, StageFault> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(StageFault::Users(text.to_owned()));

@@ -1,4 +1,4 @@
-//! Lengths of time, fixed or drawn anew each time.
+//! Durations that are fixed or drawn from a distribution.
 
 use std::fmt;
 
@@ -8,12 +8,14 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::schema::add_alternative;
+
 /// The standard normal distribution's 95th percentile.
 const Z95: f64 = 1.644_853_626_951_472_2;
 
-/// A length of time, fixed or drawn anew each time.
+/// A duration, fixed or drawn from a distribution each time.
 ///
-/// In files a fixed length is written as a text (`2s`), the others as in
+/// In files a fixed duration is a text (`2s`); a distribution is a mapping like
 /// `{exponential: {mean: 2s}}`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", rename_all = "snake_case", deny_unknown_fields)]
@@ -21,7 +23,7 @@ const Z95: f64 = 1.644_853_626_951_472_2;
 pub enum DurationSpec {
     /// Always the same.
     Fixed(#[schemars(with = "String", extend("format" = "duration"))] Nanos),
-    /// Uniform between two lengths.
+    /// Uniform between two durations.
     Uniform {
         /// The shortest.
         #[schemars(with = "String", extend("format" = "duration"))]
@@ -47,37 +49,38 @@ pub enum DurationSpec {
     },
     /// Lognormal, given by two of its quantiles.
     Lognormal {
-        /// Half of all draws are shorter.
+        /// Median: half of all values are shorter.
         #[schemars(with = "String", extend("format" = "duration"))]
         median: Nanos,
-        /// 95 % of all draws are shorter.
+        /// 95th percentile: 95 % of all values are shorter.
         #[schemars(with = "String", extend("format" = "duration"))]
         p95: Nanos,
     },
 }
 
 impl DurationSpec {
-    /// Draws a length.
+    /// Draws a duration.
     ///
-    /// The lognormal is `median * exp(sigma z)` with a standard normal `z`; since 95 % of all `z` are
-    /// below 1.645, `sigma = ln(p95 / median) / 1.645`.
-    pub fn draw(&self, draw: &mut Rng) -> Nanos {
+    /// The lognormal is `median * exp(sigma z)` with a standard normal `z`; since 95 % of all `z`
+    /// are below 1.645, `sigma = ln(p95 / median) / 1.645`.
+    pub fn sample(&self, rng: &mut Rng) -> Nanos {
         match *self {
             Self::Fixed(length) => length,
-            Self::Uniform { min, max } => min + max.saturating_sub(min).scale(draw.unit()),
-            Self::Exponential { mean } => mean.scale(draw.exponential()),
+            Self::Uniform { min, max } => min + max.saturating_sub(min).scale(rng.uniform()),
+            Self::Exponential { mean } => mean.scale(rng.exponential()),
             Self::Normal { mean, std } => {
-                Nanos::from_secs_f64(std.as_secs_f64().mul_add(draw.normal(), mean.as_secs_f64()))
+                Nanos::from_secs_f64(std.as_secs_f64().mul_add(rng.normal(), mean.as_secs_f64()))
             }
             Self::Lognormal { median, p95 } => {
                 let sigma = (p95.as_secs_f64() / median.as_secs_f64()).ln() / Z95;
-                median.scale((sigma * draw.normal()).exp())
+                median.scale((sigma * rng.normal()).exp())
             }
         }
     }
 
-    /// Can lengths be drawn? False for a range that is upside down or a lognormal without a spread.
-    pub(crate) fn is_sound(&self) -> bool {
+    /// Whether durations can be drawn. False for a range whose ends are swapped, or a lognormal
+    /// without a spread.
+    pub(crate) fn is_valid(&self) -> bool {
         match *self {
             Self::Uniform { min, max } => min <= max,
             Self::Lognormal { median, p95 } => median > Nanos::ZERO && median <= p95,
@@ -86,14 +89,14 @@ impl DurationSpec {
     }
 }
 
-/// A plain text is a schema of its own beside the long forms.
+/// Lets the schema accept a plain text as well.
 fn or_text(schema: &mut Schema) {
     let text = serde_json::json!({
         "type": "string",
         "format": "duration",
         "description": "Always the same, like `2s`.",
     });
-    super::add_alternative(schema, text);
+    add_alternative(schema, text);
 }
 
 impl Serialize for DurationSpec {
@@ -107,13 +110,13 @@ impl Serialize for DurationSpec {
 
 impl<'de> Deserialize<'de> for DurationSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Written)
+        deserializer.deserialize_any(TextOrMapping)
     }
 }
 
-struct Written;
+struct TextOrMapping;
 
-impl<'de> Visitor<'de> for Written {
+impl<'de> Visitor<'de> for TextOrMapping {
     type Value = DurationSpec;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -143,7 +146,7 @@ mod tests {
     const SECOND: Nanos = Nanos::from_secs(1);
 
     #[test]
-    fn a_plain_text_is_a_fixed_length_and_is_written_as_one() {
+    fn a_plain_text_is_a_fixed_duration_and_is_written_as_one() {
         let fixed = DurationSpec::Fixed(Nanos::from_secs(2));
         assert_eq!(read("\"2s\"").unwrap(), fixed);
         assert_eq!(read("{\"fixed\": \"2s\"}").unwrap(), fixed);
@@ -171,10 +174,10 @@ mod tests {
     }
 
     #[test]
-    fn draws_have_the_moments_and_quantiles_of_their_distribution() {
+    fn durations_have_the_moments_and_quantiles_of_their_distribution() {
         let sample = |spec: DurationSpec| {
-            let draw = |i| spec.draw(&mut Seed(3).draw("think", i)).as_secs_f64();
-            let mut lengths: Vec<_> = (0..40_000).map(draw).collect();
+            let value = |i| spec.sample(&mut Seed(3).rng("think", i)).as_secs_f64();
+            let mut lengths: Vec<_> = (0..40_000).map(value).collect();
             lengths.sort_by(f64::total_cmp);
             let mean = lengths.iter().sum::<f64>() / 40_000.0;
             [mean, lengths[0], lengths[20_000], lengths[38_000], lengths[39_999]]

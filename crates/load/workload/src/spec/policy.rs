@@ -1,4 +1,4 @@
-//! What a scenario expects the target to decide, and how its decision is read.
+//! The policy decision that a scenario expects, and how the target's decision is read.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExpectedDecision {
-    /// Let through.
+    /// Allowed.
     Allow,
     /// Refused by a rule.
     Block,
-    /// Let through with parts removed.
+    /// Allowed with parts removed.
     Redact,
-    /// Refused for its rate.
+    /// Refused for the request rate.
     RateLimited,
 }
 
@@ -31,42 +31,42 @@ impl From<ExpectedDecision> for PolicyDecision {
     }
 }
 
-/// How policy decisions are read from answers, where the status alone does not tell. Looked at in this order, the first sign that
-/// an answer bears decides: block, redact, `rate_limited`, allow. An answer that bears none has the policy decision of its status
-/// (2xx allow, 403 block, 429 `rate_limited`), unless that policy decision has a sign of its own here: then it is unexpected.
+/// How policy decisions are read from responses if the status alone is not enough.
+///
+/// The first match decides, in this order: block, redact, `rate_limited`, allow. A response without
+/// a match has the policy decision of its status (2xx allow, 403 block, 429 `rate_limited`), unless
+/// that decision has a match here: then it is unexpected.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyDecisionSpec {
-    /// The sign of a refusal by a rule.
+    /// Matches a refusal by a rule.
     #[serde(default)]
     pub block: Option<ResponseMatch>,
-    /// The sign of an answer with parts removed.
+    /// Matches a response with parts removed.
     #[serde(default)]
     pub redact: Option<ResponseMatch>,
-    /// The sign of a refusal for its rate.
+    /// Matches a refusal for the request rate.
     #[serde(default)]
     pub rate_limited: Option<ResponseMatch>,
-    /// The sign of an answer that was let through.
+    /// Matches a response that was allowed.
     #[serde(default)]
     pub allow: Option<ResponseMatch>,
 }
 
 impl PolicyDecisionSpec {
-    /// The signs in the order in which they are looked at.
-    pub fn signs(&self) -> impl Iterator<Item = (PolicyDecision, &ResponseMatch)> {
+    /// The matches in the order in which they are tried.
+    pub fn matches_in_order(&self) -> impl Iterator<Item = (PolicyDecision, &ResponseMatch)> {
         let ordered = [
             (PolicyDecision::Block, &self.block),
             (PolicyDecision::Redact, &self.redact),
             (PolicyDecision::RateLimited, &self.rate_limited),
             (PolicyDecision::Allow, &self.allow),
         ];
-        ordered
-            .into_iter()
-            .filter_map(|(policy_decision, sign)| Some((policy_decision, sign.as_ref()?)))
+        ordered.into_iter().filter_map(|(decision, found)| Some((decision, found.as_ref()?)))
     }
 }
 
-/// What an answer must have, all of it, for a policy decision.
+/// The properties that a response must have for a policy decision, all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResponseMatch {
@@ -77,13 +77,14 @@ pub struct ResponseMatch {
     /// Each of these headers with exactly this value.
     #[serde(default)]
     pub header: BTreeMap<String, String>,
-    /// This text in the body, as bytes: escapes and blanks count. Left out: any body.
+    /// This text in the body, compared byte by byte, with escapes and white space. Left out: any
+    /// body.
     #[serde(default)]
     pub body_contains: Option<String>,
 }
 
 impl ResponseMatch {
-    /// Does it ask for nothing, so that every answer bears it?
+    /// Whether it has no condition, so that every response matches.
     pub fn is_empty(&self) -> bool {
         let text = self.body_contains.as_deref().unwrap_or_default();
         self.status.is_empty() && self.header.is_empty() && text.is_empty()

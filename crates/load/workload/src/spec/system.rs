@@ -7,9 +7,11 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::schema::add_alternative;
+
 /// The system prompt: a text, or synthetic text of about a given number of tokens.
 ///
-/// In files the text stands by itself; synthetic text is `{approx_tokens: 2000}`.
+/// In files a text is written as it is; synthetic text is `{approx_tokens: 2000}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self", rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(transform = or_text)]
@@ -20,10 +22,10 @@ pub enum SystemPrompt {
     ApproxTokens(u32),
 }
 
-/// A plain text is a schema of its own beside the long forms.
+/// Lets the schema accept a plain text as well.
 fn or_text(schema: &mut Schema) {
     let text = serde_json::json!({ "type": "string", "description": "This text." });
-    super::add_alternative(schema, text);
+    add_alternative(schema, text);
 }
 
 impl Serialize for SystemPrompt {
@@ -37,13 +39,13 @@ impl Serialize for SystemPrompt {
 
 impl<'de> Deserialize<'de> for SystemPrompt {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Written)
+        deserializer.deserialize_any(TextOrMapping)
     }
 }
 
-struct Written;
+struct TextOrMapping;
 
-impl<'de> Visitor<'de> for Written {
+impl<'de> Visitor<'de> for TextOrMapping {
     type Value = SystemPrompt;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -64,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_stands_by_itself_and_a_length_does_not() {
+    fn a_text_is_written_as_it_is_and_a_length_as_a_mapping() {
         for (json, prompt) in [
             ("\"Be kind.\"", SystemPrompt::Text("Be kind.".to_owned())),
             ("{\"approx_tokens\":2000}", SystemPrompt::ApproxTokens(2_000)),

@@ -4,7 +4,9 @@ use plimsoll_measure::Nanos;
 use plimsoll_protocol::{Dialect, Role};
 use plimsoll_workload::{CacheMode, Content, DurationSpec, PrefixPool, ScenarioSpec, SystemPrompt};
 
-use crate::{chat, common, conversation, conversations, said, scenario, sized, tokens};
+use crate::support::{
+    chat, common, conversation, conversations, last_text, scenario, sized, tokens,
+};
 
 fn scripted(lines: &[&str]) -> ScenarioSpec {
     let script: Vec<_> = lines.iter().map(|&line| line.to_owned()).collect();
@@ -13,18 +15,16 @@ fn scripted(lines: &[&str]) -> ScenarioSpec {
 }
 
 #[test]
-fn a_dialogue_grows_by_an_answer_and_a_line_in_every_turn() {
+fn a_dialogue_grows_by_an_answer_and_a_prompt_in_every_turn() {
     use Role::{Assistant, User};
     let mut talk = conversation(&scripted(&["one", "two", "three"]));
     let user = |text: &str| (User, text.to_owned());
     let model = |text: &str| (Assistant, text.to_owned());
     assert_eq!(chat(&talk), (None, vec![user("one")]));
-    assert!(talk.wants_reply());
     talk.advance(Some("1"));
     assert_eq!(chat(&talk).1, [user("one"), model("1"), user("two")]);
     talk.advance(Some("2"));
     assert_eq!(chat(&talk).1, [user("one"), model("1"), user("two"), model("2"), user("three")]);
-    assert!(!talk.wants_reply(), "nothing follows the last turn");
     assert!(!talk.is_over());
     talk.advance(Some("3"));
     assert!(talk.is_over() && talk.turn().is_none());
@@ -34,18 +34,18 @@ fn a_dialogue_grows_by_an_answer_and_a_line_in_every_turn() {
 
 #[test]
 fn an_answer_without_text_leaves_no_message() {
-    for reply in [None, Some("")] {
+    for answer in [None, Some("")] {
         let mut talk = conversation(&scripted(&["one", "two"]));
-        talk.advance(reply);
+        talk.advance(answer);
         let roles: Vec<_> = chat(&talk).1.into_iter().map(|(role, _)| role).collect();
-        assert_eq!(roles, [Role::User, Role::User], "{reply:?}");
+        assert_eq!(roles, [Role::User, Role::User], "{answer:?}");
     }
 }
 
 #[test]
-fn all_chat_dialects_say_the_same() {
+fn all_chat_dialects_have_the_same_prompts() {
     for protocol in [Dialect::OpenaiChat, Dialect::OpenaiResponses, Dialect::AnthropicMessages] {
-        assert_eq!(said(&conversation(&ScenarioSpec { protocol, ..scenario() })), "hello");
+        assert_eq!(last_text(&conversation(&ScenarioSpec { protocol, ..scenario() })), "hello");
     }
 }
 
@@ -61,7 +61,7 @@ fn a_request_id_is_the_conversations_id_and_the_turn() {
     let mut talk = conversation(&scripted(&["one", "two"]));
     let id = talk.id().to_owned();
     let free = plimsoll_workload::conversation_id(plimsoll_measure::Seed(42), talk.key());
-    assert_eq!(free.as_str(), id, "the sink computes the same without a conversation");
+    assert_eq!(free.as_str(), id, "it can be computed without a conversation");
     assert_eq!(talk.request_id().as_str(), format!("{id}-0"));
     talk.advance(None);
     assert_eq!(talk.request_id().as_str(), format!("{id}-1"));
@@ -75,9 +75,9 @@ fn a_pool_offers_all_its_prompts_turn_by_turn() {
     let mut seen = [[0; 4]; 2];
     for mut talk in conversations(&spec, 4_000) {
         let position = |text: &String| prompts.iter().position(|prompt| prompt == text).unwrap();
-        seen[0][position(&said(&talk))] += 1;
+        seen[0][position(&last_text(&talk))] += 1;
         talk.advance(None);
-        seen[1][position(&said(&talk))] += 1;
+        seen[1][position(&last_text(&talk))] += 1;
     }
     // 1,000 each; four standard deviations are 110.
     assert!(seen.iter().flatten().all(|count| i32::abs(count - 1_000) < 110), "{seen:?}");
@@ -89,7 +89,7 @@ fn the_marker_stands_once_before_the_first_text() {
     let mut talk = conversation(&bust);
     let marker = format!("[{}]  ", talk.id());
     assert_eq!(marker.len(), 40);
-    assert_eq!(said(&talk), format!("{marker}one"));
+    assert_eq!(last_text(&talk), format!("{marker}one"));
     talk.advance(Some("1"));
     let lines: Vec<_> = chat(&talk).1.into_iter().map(|(_, text)| text).collect();
     assert_eq!(lines, [format!("{marker}one"), "1".to_owned(), "two".to_owned()]);
@@ -124,9 +124,10 @@ fn prefixes_come_first_and_are_shared() {
         ..scenario()
     };
     let talks = conversations(&spec, 300);
-    let mut prefixes: Vec<_> = talks.iter().map(|talk| said(talk)[..2_400].to_owned()).collect();
+    let mut prefixes: Vec<_> =
+        talks.iter().map(|talk| last_text(talk)[..2_400].to_owned()).collect();
     for talk in &talks {
-        let text = said(talk);
+        let text = last_text(talk);
         assert_eq!(tokens(&text), 700);
         assert_eq!(text[2_400..2_437], format!("[{}", talk.id()), "the marker follows the prefix");
     }

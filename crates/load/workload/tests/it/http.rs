@@ -6,7 +6,7 @@ use plimsoll_measure::ConversationKey;
 use plimsoll_protocol::{Dialect, HttpContent, RequestContent};
 use plimsoll_workload::{CacheMode, Content, Conversation, HttpSpec, ScenarioSpec};
 
-use crate::{conversation, conversations, scenario, sized, workload};
+use crate::support::{conversation, conversations, scenario, sized, workload};
 
 fn plain(path: &str, header: &str, body: &str) -> ScenarioSpec {
     let http = HttpSpec {
@@ -19,7 +19,7 @@ fn plain(path: &str, header: &str, body: &str) -> ScenarioSpec {
 }
 
 fn ask(talk: &Conversation) -> HttpContent {
-    let RequestContent::Http(ask) = talk.turn().unwrap().ask else { panic!("no plain request") };
+    let RequestContent::Http(ask) = talk.turn().unwrap().ask else { panic!("not a plain request") };
     ask.clone()
 }
 
@@ -38,7 +38,6 @@ fn a_request_without_placeholders_is_sent_as_it_is_written() {
         body: b"{\"x\": {}}".to_vec(),
     };
     assert_eq!(ask(&talk), expected);
-    assert!(!talk.wants_reply());
     talk.advance(Some("ignored"));
     assert_eq!(ask(&talk), expected);
 }
@@ -80,7 +79,7 @@ fn a_prompt_has_a_marker_and_its_size() {
 }
 
 #[test]
-fn no_content_is_needed_where_none_is_used_and_none_is_the_empty_text() {
+fn content_is_only_needed_for_a_prompt_placeholder_and_is_empty_if_left_out() {
     let unused = Content::Pool { prompts: vec![] };
     conversation(&ScenarioSpec { content: unused, ..plain("/", "", "{{seq}}") });
     let empty = ScenarioSpec { content: sized(0), ..plain("/", "", "[{{prompt}}]") };

@@ -1,100 +1,22 @@
-//! What is said, seen from outside: through the public interface, with expected values of its own.
+//! Workloads through the public interface.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
     clippy::print_stdout,
-    reason = "tests may fail loudly, and say what they skip"
+    reason = "tests may fail loudly, and report what they skip"
 )]
 
-mod alone;
-mod blend;
 mod chat;
+mod embeddings;
 mod http;
-mod real_traces;
-mod refusals;
+mod invalid_scenarios;
+mod mix;
+#[cfg(not(feature = "tokenizer"))]
+mod no_tokenizer;
+mod public_traces;
 mod schema;
 mod sizes;
+mod support;
+#[cfg(feature = "tokenizer")]
 mod tokenizer;
 mod trace;
-
-use std::collections::BTreeMap;
-
-use plimsoll_measure::{ConversationKey, Seed};
-use plimsoll_protocol::{Dialect, Message, RequestContent, Role};
-use plimsoll_workload::{
-    CacheMode, Content, Conversation, PolicyDecisionSpec, ScenarioSpec, Trace, Workload,
-};
-
-/// One turn of chat that says `hello`, without a marker.
-fn scenario() -> ScenarioSpec {
-    ScenarioSpec {
-        name: "test".to_owned(),
-        weight: 1.0,
-        protocol: Dialect::OpenaiChat,
-        turns: 1,
-        stream: true,
-        system: None,
-        content: Content::Pool { prompts: vec!["hello".to_owned()] },
-        max_tokens: Some(64),
-        think_time: None,
-        headers: BTreeMap::new(),
-        cache_mode: CacheMode::Allow,
-        prefix_pool: None,
-        http: None,
-        parameters: serde_json::Map::new(),
-        expect: None,
-        category: None,
-        policy_decision: PolicyDecisionSpec::default(),
-    }
-}
-
-const fn sized(approx_input_tokens: u32) -> Content {
-    Content::Sized { approx_input_tokens }
-}
-
-fn workload(scenarios: &[ScenarioSpec]) -> Workload {
-    Workload::new(scenarios, None, None, Seed(42)).unwrap()
-}
-
-fn traced(scenario: &ScenarioSpec, trace: &Trace) -> Workload {
-    Workload::new(std::slice::from_ref(scenario), Some(trace.clone()), None, Seed(42)).unwrap()
-}
-
-/// The first conversations of a scenario.
-fn conversations(scenario: &ScenarioSpec, count: u64) -> Vec<Conversation> {
-    let workload = workload(std::slice::from_ref(scenario));
-    (0..count).map(|seq| workload.conversation(ConversationKey::arrival(seq), None)).collect()
-}
-
-fn conversation(scenario: &ScenarioSpec) -> Conversation {
-    conversations(scenario, 1).remove(0)
-}
-
-/// The current turn of a chat: the system prompt and the messages.
-fn chat(conversation: &Conversation) -> (Option<String>, Vec<(Role, String)>) {
-    let RequestContent::Chat { system, messages } = conversation.turn().unwrap().ask else {
-        panic!("no chat");
-    };
-    let said = |message: &Message| (message.role, message.text.to_string());
-    (system.map(ToString::to_string), messages.iter().map(said).collect())
-}
-
-/// What the user said last.
-fn said(conversation: &Conversation) -> String {
-    chat(conversation).1.pop().unwrap().1
-}
-
-/// The texts of the first conversations.
-fn texts(scenario: &ScenarioSpec, count: u64) -> Vec<String> {
-    conversations(scenario, count).iter().map(said).collect()
-}
-
-/// As the mock provider counts.
-fn tokens(text: &str) -> usize {
-    text.len().div_ceil(4)
-}
-
-/// Length of the beginning that two texts have in common.
-fn common(one: &str, other: &str) -> usize {
-    one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count()
-}

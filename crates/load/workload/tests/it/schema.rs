@@ -1,4 +1,4 @@
-//! The JSON Schema says what the reader says.
+//! The JSON Schema accepts what the deserialiser accepts.
 
 use plimsoll_workload::{DurationSpec, SystemPrompt, TraceSpec};
 use schemars::JsonSchema;

@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use plimsoll_protocol::RequestContent;
 use plimsoll_workload::{CacheMode, ScenarioSpec};
 
-use crate::{chat, common, conversation, conversations, said, scenario, sized, texts, tokens};
+use crate::support::{
+    chat, common, conversation, conversations, last_text, scenario, sized, texts, tokens,
+};
 
 const SIZES: [u32; 14] = [1, 2, 3, 9, 10, 11, 12, 128, 496, 497, 550, 1_002, 12_500, 50_000];
 
@@ -41,7 +43,7 @@ fn every_turn_is_of_its_size() {
 fn a_marker_is_shortened_to_fit() {
     for (size, own) in [(1, 3), (5, 19), (9, 35)] {
         let talk = conversation(&of_size(size, CacheMode::Bust));
-        assert_eq!(said(&talk), format!("{} ", &talk.id()[..own]), "{size} tokens");
+        assert_eq!(last_text(&talk), format!("{} ", &talk.id()[..own]), "{size} tokens");
     }
 }
 
@@ -63,7 +65,7 @@ fn long_prompts_are_mostly_shared_memory() {
     let mut distinct = HashSet::new();
     for talk in &talks {
         let RequestContent::Chat { messages, .. } = talk.turn().unwrap().ask else {
-            panic!("no chat")
+            panic!("not a chat")
         };
         for piece in messages[0].text.pieces() {
             distinct.insert((piece.as_ptr().addr(), piece.len()));

@@ -13,7 +13,7 @@ use tokenizers::models::bpe::{BPE, BpeTrainer};
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::{PaddingParams, PaddingStrategy, Tokenizer, TruncationParams};
 
-use crate::{common, said, scenario, sized, texts};
+use crate::support::{common, last_text, scenario, sized, texts};
 
 fn saved(folder: &TempDir, tokenizer: &Tokenizer) -> PathBuf {
     let file = folder.path().join("tokenizer.json");
@@ -32,13 +32,13 @@ fn byte_level(folder: &TempDir) -> PathBuf {
         .initial_alphabet(ByteLevel::alphabet().into_iter().collect())
         .build();
     let prompts = texts(&ScenarioSpec { content: sized(2_000), ..scenario() }, 10);
-    // Words both alone and after others, as a real corpus has them.
+    // Words alone and after others, as in a real corpus.
     let corpus = prompts.iter().flat_map(|text| text.split(' ').chain([text.as_str()]));
     let mut trainer = TrainerWrapper::from(trainer);
     tokenizer
         .train(&mut trainer, corpus.map(str::to_owned).collect::<Vec<_>>().into_iter())
         .unwrap();
-    // Settings for a model, which must not matter.
+    // Settings for a model, which must have no effect.
     tokenizer
         .with_truncation(Some(TruncationParams { max_length: 16, ..Default::default() }))
         .unwrap();
@@ -57,7 +57,7 @@ fn count(file: &Path, text: &str) -> usize {
 fn prompts(file: &Path, spec: &ScenarioSpec, count: u64) -> Vec<String> {
     let specs = std::slice::from_ref(spec);
     let workload = Workload::new(specs, None, Some(file), Seed(42)).unwrap();
-    let prompt = |seq| said(&workload.conversation(ConversationKey::arrival(seq), None));
+    let prompt = |seq| last_text(&workload.conversation(ConversationKey::arrival(seq), None));
     (0..count).map(prompt).collect()
 }
 
@@ -96,7 +96,7 @@ fn rows_of_a_trace_are_of_their_size_and_keep_their_shared_blocks() {
     let spec = TraceSpec { file: "t".into(), format, time_scale: 1.0, from: None, to: None };
     let trace = Trace::parse(&spec, lines.as_bytes()).unwrap();
     let workload = Workload::new(&[scenario()], Some(trace), Some(&file), Seed(1)).unwrap();
-    let text = |row| said(&workload.conversation(ConversationKey::arrival(row), Some(row)));
+    let text = |row| last_text(&workload.conversation(ConversationKey::arrival(row), Some(row)));
     let (one, other) = (text(0), text(1));
     assert_eq!([count(&file, &one), count(&file, &other)], [1_300, 1_024]);
     assert!((2_048..2_112).contains(&common(&one, &other)));
@@ -129,7 +129,7 @@ fn a_tokenizer_of_words_works_too() {
 }
 
 #[test]
-fn tokenizers_that_cannot_be_used_are_refused_with_the_mend() {
+fn tokenizers_that_cannot_be_used_are_refused_with_the_fix() {
     let folder = TempDir::new().unwrap();
     let refusal = |file: &Path| {
         let error = Workload::new(&[scenario()], None, Some(file), Seed(1)).unwrap_err();

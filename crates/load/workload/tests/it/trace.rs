@@ -8,7 +8,7 @@ use plimsoll_workload::{
 };
 use proptest::prelude::*;
 
-use crate::{chat, common, said, scenario, tokens, traced};
+use crate::support::{chat, common, last_text, scenario, tokens, traced};
 
 const HEADER: &str = "TIMESTAMP,ContextTokens,GeneratedTokens";
 
@@ -54,7 +54,7 @@ fn times_count_from_the_first_row_across_midnights_and_months() {
 }
 
 #[test]
-fn line_ends_byte_order_marks_and_blank_lines_do_not_matter() {
+fn line_ends_byte_order_marks_and_blank_lines_are_ignored() {
     let text = format!(
         "\u{feff}{HEADER}\r\n2023-01-01 00:00:00.0,1,2\r\n2023-01-01 00:00:01.0,3,4\r\n\r\n"
     );
@@ -63,7 +63,7 @@ fn line_ends_byte_order_marks_and_blank_lines_do_not_matter() {
 }
 
 #[test]
-fn rows_are_put_in_order_and_equal_times_keep_theirs() {
+fn rows_are_sorted_by_time_and_equal_times_keep_their_order() {
     let trace = azure(&[
         "2023-01-01 00:00:05,3,1",
         "2023-01-01 00:00:01,1,1",
@@ -135,7 +135,7 @@ fn windows_that_cannot_be_played_are_refused() {
 }
 
 #[test]
-fn bad_lines_are_told_by_number_with_cause_and_mend() {
+fn bad_lines_are_reported_with_number_cause_and_fix() {
     let good = "2023-01-01 00:00:00,1,1";
     for (row, part) in [
         ("2023-01-01 00:00:00,1", "2 columns: expected 3"),
@@ -176,7 +176,7 @@ fn bad_lines_are_told_by_number_with_cause_and_mend() {
 }
 
 #[test]
-fn a_file_of_the_other_format_is_told_as_such() {
+fn a_file_of_the_other_format_is_recognised() {
     let line = "{\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1, \"hash_ids\": [1]}";
     let message = Trace::parse(&spec(TraceFormat::Azure), line.as_bytes()).unwrap_err().to_string();
     assert!(message.contains("is this `format: mooncake`?"), "{message}");
@@ -216,18 +216,21 @@ fn a_row_sets_the_lengths_of_one_turn() {
     assert_eq!(tokens(&lines[0].1), 374);
     assert!(lines[0].1.starts_with(&format!("[{}]", talk.id())));
     assert_eq!(talk.turn().unwrap().max_tokens, Some(44));
-    assert!(talk.turn().unwrap().stream && !talk.wants_reply());
+    assert!(talk.turn().unwrap().stream);
     let empty = workload.conversation(ConversationKey::arrival(6), Some(1));
-    assert_eq!((tokens(&said(&empty)), empty.turn().unwrap().max_tokens), (1, Some(1)));
+    assert_eq!((tokens(&last_text(&empty)), empty.turn().unwrap().max_tokens), (1, Some(1)));
 }
 
 #[test]
-fn without_a_row_the_scenario_speaks_for_itself() {
+fn without_a_row_the_lengths_are_those_of_the_scenario() {
     let trace = azure(&["2023-01-01 00:00:00,374,44"]).unwrap();
     let workload = traced(&scenario(), &trace);
     for row in [None, Some(1)] {
         let talk = workload.conversation(ConversationKey::arrival(0), row);
-        assert_eq!((said(&talk).as_str(), talk.turn().unwrap().max_tokens), ("hello", Some(64)));
+        assert_eq!(
+            (last_text(&talk).as_str(), talk.turn().unwrap().max_tokens),
+            ("hello", Some(64))
+        );
     }
 }
 
@@ -270,7 +273,7 @@ fn equal_block_ids_are_equal_text_and_others_are_not() {
     assert_eq!(trace.row(0), Some(row));
     let spec = ScenarioSpec { cache_mode: CacheMode::Bust, ..scenario() };
     let workload = traced(&spec, &trace);
-    let text = |row| said(&workload.conversation(ConversationKey::arrival(row), Some(row)));
+    let text = |row| last_text(&workload.conversation(ConversationKey::arrival(row), Some(row)));
     let [one, other, third] = [0, 1, 2].map(text);
     assert_eq!([&one, &other, &third].map(|text| tokens(text)), [1_300, 1_536, 1_400]);
     let shared = common(&one, &other);
@@ -288,8 +291,10 @@ proptest! {
         lines in "(TIMESTAMP,ContextTokens,GeneratedTokens\n)?([0-9 :.,-]{0,40}\n){0,5}",
     ) {
         for format in [TraceFormat::Azure, TraceFormat::Mooncake] {
-            let _ = Trace::parse(&spec(format), bytes.as_slice());
-            let _ = Trace::parse(&spec(format), lines.as_bytes());
+            for text in [bytes.as_slice(), lines.as_bytes()] {
+                let trace = Trace::parse(&spec(format), text);
+                prop_assert!(trace.map_or(true, |trace| trace.row(0).is_some()));
+            }
         }
     }
 

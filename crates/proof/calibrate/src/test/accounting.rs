@@ -16,7 +16,7 @@ const MODEL: &str = "ttft: {exponential: {mean: 30ms}}, faults: [{fault: '429', 
 
 /// Runs that are interrupted at random times, and one that plays to its end.
 pub(super) fn t9_conservation(bench: &Bench) -> Result<Found, CalibrateError> {
-    let mut draw = Seed(MonotonicClock::start().unix_nanos(Moment::EPOCH)).draw("interrupts", 0);
+    let mut draw = Seed(MonotonicClock::start().unix_nanos(Moment::EPOCH)).rng("interrupts", 0);
     let mut checks = Vec::new();
     let models = ["@600:1s,30:1s", "30:1s,@600:1s"];
     for (number, stages) in models.iter().cycle().take(bench.either(4, 20)).enumerate() {

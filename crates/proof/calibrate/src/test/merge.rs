@@ -28,8 +28,8 @@ pub(super) fn t17_shards(_: &Bench) -> Result<Found, CalibrateError> {
 
 /// Times over nine orders of magnitude.
 fn samples() -> Vec<Sample> {
-    let mut draw = Seed(17).draw("samples", 0);
-    let mut time = || Nanos::from_secs_f64(10f64.powf(draw.unit() * 9.0 - 6.0));
+    let mut draw = Seed(17).rng("samples", 0);
+    let mut time = || Nanos::from_secs_f64(10f64.powf(draw.uniform() * 9.0 - 6.0));
     (0..SAMPLES).map(|index| completed(index, time())).collect()
 }
 
@@ -44,7 +44,7 @@ fn record<'s>(samples: impl Iterator<Item = &'s Sample>) -> Snapshot {
 
 /// Merges in an order drawn from `seed`, and in a tree drawn from it.
 fn merge(mut parts: Vec<Snapshot>, seed: u64) -> Snapshot {
-    let mut draw = Seed(seed).draw("order", 0);
+    let mut draw = Seed(seed).rng("order", 0);
     let mut pick = |parts: &mut Vec<Snapshot>| {
         let index = draw.below(parts.len() as u64);
         parts.swap_remove(usize::try_from(index).unwrap_or_default())

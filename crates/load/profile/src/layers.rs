@@ -1,0 +1,262 @@
+//! The layers of a profile: the file's values, overridden by the environment and then by the flags.
+//! Each value keeps its source, for error messages.
+
+mod inherit;
+mod locate;
+
+use serde_json::Value;
+
+use crate::environment::Environment;
+use crate::error::{Fault, Problem, ValueSource};
+use crate::overrides::Overrides;
+use crate::parser::parse_scalar;
+use crate::path::{ConfigPath, Step};
+use crate::problem_collector::ProblemCollector;
+use crate::renamed_keys::{self, RenamedKeyLog};
+use crate::schema::{self, Kind, Node};
+use crate::schema_check;
+use inherit::inherit;
+use locate::{header_path, insert, locate};
+
+/// The values of a profile before they are typed, and the problems so far.
+#[derive(Debug)]
+pub(crate) struct LayeredValues {
+    root: Value,
+    file: ValueSource,
+    /// The paths that the environment or a flag has set, the latest last.
+    written: Vec<(ConfigPath, ValueSource)>,
+    problems: Vec<Problem>,
+    /// Paths with an invalid value.
+    invalid: Vec<ConfigPath>,
+    renamed: RenamedKeyLog,
+}
+
+impl LayeredValues {
+    /// The values of a file.
+    pub(crate) fn new(mut root: Value, file: ValueSource) -> Self {
+        let mut renamed = RenamedKeyLog::default();
+        let faults = renamed.rename_in(&mut root, &file);
+        let (written, invalid) = (Vec::new(), Vec::new());
+        let mut layers = Self { root, file, written, problems: Vec::new(), invalid, renamed };
+        for (path, fault) in faults {
+            layers.report(path, fault);
+        }
+        layers
+    }
+
+    /// The source of the value at `path`: of the whole value, or else of its latest part.
+    pub(crate) fn source(&self, path: &ConfigPath) -> &ValueSource {
+        let latest = |holds: fn(&ConfigPath, &ConfigPath) -> bool| {
+            self.written.iter().rev().find(|(written, _)| holds(path, written))
+        };
+        let found = latest(ConfigPath::is_within)
+            .or_else(|| latest(|path, written| written.is_within(path)));
+        found.map_or(&self.file, |(_, source)| source)
+    }
+
+    /// The path of the behaviour `key` of scenario `index`: in the scenario or at the top.
+    pub(crate) fn behaviour_path(&self, index: usize, key: &str) -> ConfigPath {
+        let own = ConfigPath::root().key("scenarios").index(index).key(key);
+        let scenario_has_it = own.find(&self.root).is_some_and(|value| !value.is_null());
+        let top = ConfigPath::root().key(key);
+        let top_has_it = top.find(&self.root).is_some_and(|value| !value.is_null());
+        let scenarios = self.root.get("scenarios").and_then(Value::as_array);
+        let implicit = scenarios.is_none_or(Vec::is_empty);
+        if implicit || (top_has_it && !scenario_has_it) { top } else { own }
+    }
+
+    /// Reports an invalid value.
+    fn report(&mut self, path: ConfigPath, fault: Fault) {
+        let source_name = self.source(&path).clone();
+        self.invalid.push(path.clone());
+        self.problems.push(Problem { source_name, path, fault });
+    }
+
+    /// Applies `PLIMSOLL_...` variables.
+    pub(crate) fn apply_environment(&mut self, environment: &Environment) {
+        let known: Vec<_> =
+            schema::forms(schema::top()).into_iter().flat_map(Node::members).collect();
+        for (name, path, text) in environment.overrides() {
+            // Other variables with that prefix, like PLIMSOLL_SHARD_INDEX, are not keys of the
+            // profile.
+            let first = path.split('.').next().unwrap_or_default();
+            let is_key = known.iter().any(|(key, _)| *key == first);
+            if is_key || renamed_keys::spelling(&ConfigPath::root(), first).is_some() {
+                self.set(&path, text, ValueSource::Environment(name.to_owned()));
+            }
+        }
+    }
+
+    /// Applies flags; later ones win, and `--set` wins over all others.
+    pub(crate) fn apply_flags(&mut self, overrides: &Overrides) {
+        for (flag, key, text) in overrides.keys() {
+            let source = ValueSource::Flag(flag.to_owned());
+            self.set(key, text, source.clone());
+            if key == "protocol" {
+                self.set_everywhere(key, text, &source);
+            }
+        }
+        for header in &overrides.headers {
+            self.apply_header(header);
+        }
+        for assignment in &overrides.sets {
+            self.apply_assignment(assignment);
+        }
+    }
+
+    /// Sets `key` in every scenario that has it.
+    fn set_everywhere(&mut self, key: &str, text: &str, source: &ValueSource) {
+        let scenarios = self.root.get("scenarios").and_then(Value::as_array).map_or(0, Vec::len);
+        for index in 0..scenarios {
+            let path = ConfigPath::root().key("scenarios").index(index).key(key);
+            if path.find(&self.root).is_some() {
+                self.write(path, text, source.clone());
+            }
+        }
+    }
+
+    fn apply_header(&mut self, header: &str) {
+        let source = ValueSource::Flag("--header".to_owned());
+        let headers = ConfigPath::root().key("headers");
+        let Some((name, value)) = header.split_once(':') else {
+            let fault = Fault::new("has no colon", "write --header 'NAME: VALUE'");
+            self.problems.push(Problem { source_name: source, path: headers, fault });
+            return;
+        };
+        let path = header_path(&headers, &self.root, name.trim());
+        self.write(path, value.trim(), source);
+    }
+
+    fn apply_assignment(&mut self, assignment: &str) {
+        match assignment.split_once('=') {
+            Some((path, text)) => {
+                self.set(path.trim(), text, ValueSource::Flag(format!("--set {}", path.trim())));
+            }
+            None => self.problems.push(Problem {
+                source_name: ValueSource::Flag("--set".to_owned()),
+                path: ConfigPath::root(),
+                fault: Fault::new(
+                    "has no equals sign",
+                    "write --set PATH=VALUE, like `--set turns=3`",
+                ),
+            }),
+        }
+    }
+
+    fn set(&mut self, path: &str, text: &str, source: ValueSource) {
+        let located = locate(&self.root, path).and_then(|located| {
+            let spelling = located.spelling.as_ref();
+            match spelling.map_or(Ok(()), |spelling| self.renamed.record(spelling, &source)) {
+                Ok(()) => Ok(located.path),
+                Err(fault) => Err((located.path, fault)),
+            }
+        });
+        match located {
+            Ok(path) => self.write(path, text, source),
+            Err((path, fault)) => {
+                self.problems.push(Problem { source_name: source, path, fault });
+            }
+        }
+    }
+
+    fn write(&mut self, path: ConfigPath, text: &str, source: ValueSource) {
+        let value = value_of_text(&path, text);
+        match insert(&mut self.root, path.steps(), value) {
+            Ok(()) => self.written.push((path, source)),
+            Err(fault) => self.problems.push(Problem { source_name: source, path, fault }),
+        }
+    }
+
+    /// Replaces variables in the texts of the file. Texts from the environment and flags are not
+    /// changed: the shell has expanded them already.
+    pub(crate) fn expand(&mut self, environment: &Environment) {
+        let mut texts = Vec::new();
+        collect_dollars(&self.root, &ConfigPath::root(), &mut texts);
+        texts.retain(|(path, _)| *self.source(path) == self.file);
+        for (path, text) in texts {
+            let expanded = environment.expand(&text);
+            if let Ok(text) = &expanded {
+                self.replace(&path, value_of_text(&path, text));
+            }
+            for fault in expanded.err().into_iter().flatten() {
+                self.report(path.clone(), fault);
+            }
+        }
+    }
+
+    fn replace(&mut self, path: &ConfigPath, value: Value) {
+        if let Some(old) = path.find_mut(&mut self.root) {
+            *old = value;
+        }
+    }
+
+    /// Checks the values against the schema. Invalid values are removed, so that the rest can be
+    /// typed and checked further. Returns the problems so far.
+    pub(crate) fn check_schema(&mut self) -> ProblemCollector {
+        let reported = self.invalid.clone();
+        for (path, fault) in schema_check::faults(&self.root) {
+            if !reported.contains(&path) {
+                self.report(path, fault);
+            }
+        }
+        let removed: Vec<_> = self.invalid.iter().map(enclosing_key).collect();
+        for path in &removed {
+            self.replace(path, Value::Null);
+        }
+        ProblemCollector::new(std::mem::take(&mut self.problems), removed)
+    }
+
+    /// The values with every scenario complete, see [`inherit`].
+    pub(crate) fn inherit(&self) -> Value {
+        inherit(&self.root)
+    }
+
+    /// Notes on keys that are written by an old name.
+    pub(crate) fn notes(&self) -> &[String] {
+        self.renamed.notes()
+    }
+}
+
+/// The key of the profile or of a scenario that contains `path`: what can be removed as a whole.
+fn enclosing_key(path: &ConfigPath) -> ConfigPath {
+    match path.steps() {
+        [Step::Key(list), Step::Index(index)] if list == "scenarios" => {
+            ConfigPath::root().key(list).index(*index)
+        }
+        [Step::Key(list), Step::Index(index), Step::Key(key), ..] if list == "scenarios" => {
+            ConfigPath::root().key(list).index(*index).key(key)
+        }
+        [Step::Key(key), ..] => ConfigPath::root().key(key),
+        _ => ConfigPath::root().key(""),
+    }
+}
+
+fn collect_dollars(value: &Value, path: &ConfigPath, texts: &mut Vec<(ConfigPath, String)>) {
+    match value {
+        Value::String(text) if text.contains('$') => texts.push((path.clone(), text.clone())),
+        Value::Array(items) => {
+            items
+                .iter()
+                .enumerate()
+                .for_each(|(index, item)| collect_dollars(item, &path.index(index), texts));
+        }
+        Value::Object(map) => {
+            map.iter().for_each(|(key, member)| collect_dollars(member, &path.key(key), texts));
+        }
+        _ => {}
+    }
+}
+
+/// The value of a text from outside the file: the text itself if the schema wants one, else YAML.
+fn value_of_text(path: &ConfigPath, text: &str) -> Value {
+    let forms = schema::at(path);
+    let literal = || Value::String(text.to_owned());
+    let allows = |kind| forms.iter().any(|form| form.allows(kind));
+    let others = [Kind::Bool, Kind::Fraction, Kind::Integer, Kind::List, Kind::Mapping];
+    if allows(Kind::Text) && !others.into_iter().any(allows) {
+        return literal();
+    }
+    parse_scalar(text)
+        .filter(|value| forms.is_empty() || allows(Kind::of(value)) || !allows(Kind::Text))
+        .unwrap_or_else(literal)
+}

@@ -1,0 +1,98 @@
+//! Finds and sets values by a path that a user has written, like `scenarios.simple.weight`.
+
+use serde_json::{Map, Value};
+
+use crate::error::Fault;
+use crate::path::{ConfigPath, Step};
+use crate::renamed_keys::{self, Spelling};
+use crate::schema::Kind;
+use crate::suggest;
+
+/// A path that a user has written, resolved against the values of a profile.
+pub(super) struct Located {
+    pub(super) path: ConfigPath,
+    /// The renamed key in it, if there is one, as the user wrote it.
+    pub(super) spelling: Option<Spelling>,
+}
+
+/// Resolves a path like `scenarios.simple.weight` or `scenarios[0].weight`.
+///
+/// # Errors
+/// The part that could be resolved, and the fault of the step after it.
+pub(super) fn locate(root: &Value, text: &str) -> Result<Located, (ConfigPath, Fault)> {
+    let text = text.replace('[', ".").replace(']', "");
+    let mut located = Located { path: ConfigPath::root(), spelling: None };
+    for name in text.split('.') {
+        let path = &located.path;
+        if name.is_empty() {
+            let fault = Fault::new(
+                "has an empty step in its path",
+                "write a path like `scenarios.0.weight`",
+            );
+            return Err((path.clone(), fault));
+        }
+        located.path = match path.find(root) {
+            Some(Value::Array(items)) => {
+                let index = item_index(items, name).map_err(|fault| (path.clone(), fault))?;
+                path.index(index)
+            }
+            _ if *path == ConfigPath::root().key("headers") => header_path(path, root, name),
+            _ => {
+                let spelling = renamed_keys::spelling(path, name);
+                let key = spelling.as_ref().map_or_else(|| path.key(name), Spelling::path);
+                located.spelling = located.spelling.or(spelling);
+                key
+            }
+        };
+    }
+    Ok(located)
+}
+
+fn item_index(items: &[Value], name: &str) -> Result<usize, Fault> {
+    let by_number = name.parse().ok().filter(|&index: &usize| index < items.len());
+    let by_name = || items.iter().position(|item| item.get("name").is_some_and(|own| own == name));
+    by_number.or_else(by_name).ok_or_else(|| {
+        let names: Vec<_> = items.iter().filter_map(|item| item.get("name")?.as_str()).collect();
+        let fix = match items.len() {
+            0 => "it is empty: write it in the profile".to_owned(),
+            _ if names.is_empty() => format!("write a number from 0 to {}", items.len() - 1),
+            count => {
+                format!("write a number from 0 to {}, or {}", count - 1, suggest::one_of(&names))
+            }
+        };
+        Fault::new(format!("has no item `{name}`"), fix)
+    })
+}
+
+/// The path of a header. An existing one is found whatever its upper and lower case.
+pub(super) fn header_path(headers: &ConfigPath, root: &Value, name: &str) -> ConfigPath {
+    let map = headers.find(root).and_then(Value::as_object);
+    let same = map.and_then(|map| map.keys().find(|key| key.eq_ignore_ascii_case(name)));
+    headers.key(same.map_or(name, String::as_str))
+}
+
+/// Sets the value at a path, and creates the mappings that lead to it.
+///
+/// # Errors
+/// The path leads into a value that is neither a mapping nor a list.
+pub(super) fn insert(root: &mut Value, steps: &[Step], value: Value) -> Result<(), Fault> {
+    let inside =
+        |kind: Kind| Fault::new(format!("lies inside of {}", kind.name()), "set the whole value");
+    let Some((step, rest)) = steps.split_first() else {
+        *root = value;
+        return Ok(());
+    };
+    if root.is_null() {
+        *root = Value::Object(Map::new());
+    }
+    let kind = Kind::of(root);
+    match (step, root) {
+        (Step::Key(key), Value::Object(map)) => {
+            insert(map.entry(key.as_str()).or_insert(Value::Null), rest, value)
+        }
+        (Step::Index(index), Value::Array(items)) => items
+            .get_mut(*index)
+            .map_or_else(|| Err(inside(kind)), |item| insert(item, rest, value)),
+        _ => Err(inside(kind)),
+    }
+}

@@ -1,0 +1,130 @@
+//! The text of a profile, from a file or built in, and the files that it names.
+
+use std::borrow::Cow;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use plimsoll_workload::{Trace, TraceSpec, WorkloadError};
+
+use crate::builtin;
+use crate::error::{Fault, Problem, Problems, ValueSource};
+use crate::path::ConfigPath;
+use crate::suggest;
+
+/// The start of the paths of built-in files.
+const BUILTIN: &str = "builtin:";
+
+/// The text of a profile, with its source.
+#[derive(Clone)]
+pub struct Profile {
+    source: ValueSource,
+    name: String,
+    text: Cow<'static, [u8]>,
+    folder: PathBuf,
+}
+
+impl Profile {
+    /// Opens the built-in profile of that name, else the file. A file with the name of a built-in
+    /// profile is opened as `./NAME`.
+    ///
+    /// # Errors
+    /// There is neither, or the file cannot be read.
+    pub fn open(name_or_path: &str) -> Result<Self, Problems> {
+        if let Some(text) = builtin::profile(name_or_path) {
+            return Ok(Self {
+                source: ValueSource::File(name_or_path.to_owned()),
+                name: name_or_path.to_owned(),
+                text: Cow::Borrowed(text.as_bytes()),
+                folder: PathBuf::new(),
+            });
+        }
+        let text = std::fs::read(name_or_path).map_err(|error| unreadable(name_or_path, &error))?;
+        Ok(Self::new(Path::new(name_or_path), text))
+    }
+
+    /// A profile with this text, as if it had been read from `path`.
+    pub fn new(path: &Path, text: Vec<u8>) -> Self {
+        Self {
+            source: ValueSource::File(path.display().to_string()),
+            name: path
+                .file_stem()
+                .map(|stem| plain_name(&stem.to_string_lossy()))
+                .unwrap_or_default(),
+            text: Cow::Owned(text),
+            folder: path.parent().map(Path::to_path_buf).unwrap_or_default(),
+        }
+    }
+
+    /// The source of the text, as problems name it.
+    pub const fn source(&self) -> &ValueSource {
+        &self.source
+    }
+
+    /// The default name of a run: the file's, without its extension.
+    pub(crate) fn name(&self) -> &str {
+        if self.name.is_empty() { "run" } else { &self.name }
+    }
+
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// The path of a file that the profile names.
+    pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
+        if builtin_path(path).is_some() { path.to_path_buf() } else { self.folder.join(path) }
+    }
+}
+
+impl std::fmt::Debug for Profile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Profile").field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+/// Reads a trace, from a file or built in.
+pub(crate) fn read_trace(spec: &TraceSpec) -> Result<Trace, WorkloadError> {
+    let Some(name) = builtin_path(&spec.file) else { return Trace::load(spec, Path::new("")) };
+    let missing =
+        || WorkloadError::Read { file: spec.file.clone(), source: io::ErrorKind::NotFound.into() };
+    Trace::parse(spec, builtin::file(name).ok_or_else(missing)?.as_bytes())
+}
+
+/// Opens a file, to see whether it can be read.
+pub(crate) fn try_open(path: &Path) -> io::Result<()> {
+    if std::fs::metadata(path)?.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    std::fs::File::open(path).map(drop)
+}
+
+fn builtin_path(path: &Path) -> Option<&str> {
+    path.to_str()?.strip_prefix(BUILTIN)
+}
+
+/// Replaces characters that are not allowed in the name of a run.
+fn plain_name(text: &str) -> String {
+    text.chars().map(|c| if is_plain(c) { c } else { '-' }).collect()
+}
+
+/// Whether a character is allowed in the name of a run, which becomes part of a folder's name.
+pub(crate) const fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
+fn unreadable(path: &str, error: &io::Error) -> Problems {
+    let names: Vec<_> = builtin::names().collect();
+    let fix = if path.contains(['/', '.']) {
+        "give the path of a profile, or the name of a built-in one".to_owned()
+    } else {
+        format!("no built-in profile has this name either: {}", suggest::instead(path, &names))
+    };
+    let fault = Fault::new(format!("cannot be read ({})", plain_error(error)), fix);
+    Problem { source_name: ValueSource::File(path.to_owned()), path: ConfigPath::root(), fault }
+        .into()
+}
+
+/// The system's message without the error number.
+pub(crate) fn plain_error(error: &io::Error) -> String {
+    let message = error.to_string();
+    message.split(" (os error").next().unwrap_or_default().to_lowercase()
+}

@@ -1,0 +1,183 @@
+//! The built-in profiles.
+
+use plimsoll_measure::Nanos;
+use plimsoll_profile::{
+    Environment, Overrides, Plan, Problems, Profile, Purpose, builtin, builtin_names, load,
+};
+use plimsoll_protocol::Dialect;
+use plimsoll_workload::{Content, ExpectedDecision, ScenarioSpec};
+
+fn resolve(name: &str, key: Option<&str>, purpose: Purpose) -> Result<Plan, Problems> {
+    let flags = Overrides { key: key.map(str::to_owned), ..Overrides::default() };
+    load(&Profile::open(name).unwrap(), &Environment::default(), &flags, purpose)
+}
+
+/// Profiles for policy gateways need no key: the token is part of the request.
+fn is_policy(name: &str) -> bool {
+    name.starts_with("policy")
+}
+
+fn checked(name: &str) -> Plan {
+    resolve(name, None, Purpose::Check).unwrap()
+}
+
+#[test]
+fn each_profile_can_be_checked_and_runs_with_a_key() {
+    for name in builtin_names() {
+        let plan = checked(name);
+        assert_eq!(plan.name, name);
+        let target =
+            if is_policy(name) { "http://localhost:8080" } else { "http://127.0.0.1:9000" };
+        assert_eq!(plan.targets[0].url.to_string(), target, "{name}");
+        assert!(resolve(name, Some("a-key"), Purpose::Run).is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn each_profile_has_a_placeholder_that_cannot_be_run() {
+    for name in builtin_names().filter(|name| !is_policy(name)) {
+        let problems = resolve(name, None, Purpose::Run).unwrap_err();
+        let paths: Vec<_> = problems.iter().map(|problem| problem.path.to_string()).collect();
+        assert_eq!(paths, ["key"], "{name}");
+    }
+}
+
+#[test]
+fn each_file_of_the_folder_is_built_in() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../profiles");
+    let mut files = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|ending| ending == "yaml") {
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            assert_eq!(
+                builtin(name),
+                Some(std::fs::read_to_string(&path).unwrap().as_str()),
+                "{name}"
+            );
+            files += 1;
+        }
+    }
+    assert_eq!(files, builtin_names().count());
+}
+
+/// The mix that `realistic.yaml` documents.
+#[test]
+fn realistic_has_its_documented_mix() {
+    let plan = checked("realistic");
+    let seen: Vec<_> = plan
+        .scenarios
+        .iter()
+        .map(|s| (s.name.as_str(), s.weight, s.turns, s.stream, s.think_time.is_some()))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            ("simple", 55.0, 1, false, false),
+            ("medium", 30.0, 4, true, true),
+            ("complex", 15.0, 3, true, true)
+        ]
+    );
+    assert!(matches!(&plan.scenarios[0].content, Content::Pool { prompts } if prompts.len() > 20));
+    assert!(plan.stages.0[0].warmup);
+}
+
+/// 17 kinds of request, and three more that reach the model; a fifth is to be blocked.
+#[test]
+fn policy_has_its_documented_scenarios_and_mix() {
+    for (name, counts) in [("policy", [6, 4, 5, 2, 0]), ("policy-llm", [6, 4, 5, 2, 3])] {
+        let plan = checked(name);
+        let of = |category: &str| {
+            plan.scenarios.iter().filter(|s| s.category.as_deref() == Some(category)).count()
+        };
+        let seen = ["normal", "sql_injection", "destructive", "pii", "llm"].map(of);
+        assert_eq!(seen, counts, "{name}");
+        let blocks = |scenario: &ScenarioSpec| scenario.expect == Some(ExpectedDecision::Block);
+        for scenario in &plan.scenarios {
+            let category = scenario.category.as_deref();
+            let bad = matches!(category, Some("sql_injection" | "destructive"));
+            assert_eq!(blocks(scenario), bad, "{}", scenario.name);
+            assert_eq!(blocks(scenario), scenario.expect != Some(ExpectedDecision::Allow));
+        }
+        let weight = |of: &dyn Fn(&ScenarioSpec) -> bool| -> f64 {
+            plan.scenarios.iter().filter(|s| of(s)).map(|s| s.weight).sum()
+        };
+        let share = weight(&blocks) / weight(&|_| true);
+        assert!((0.19..=0.2).contains(&share), "{name}: {share}");
+        assert!(plan.stages.0[0].warmup && !plan.bands.is_empty() && !plan.thresholds.is_empty());
+    }
+}
+
+#[test]
+fn cross_ingress_uses_both_protocols_equally() {
+    let plan = checked("cross-ingress");
+    let seen: Vec<_> = plan.scenarios.iter().map(|s| (s.protocol, s.weight)).collect();
+    assert_eq!(seen, [(Dialect::OpenaiChat, 1.0), (Dialect::AnthropicMessages, 1.0)]);
+    assert_eq!(plan.scenarios[0].content, plan.scenarios[1].content);
+}
+
+#[test]
+fn the_tiers_have_their_documented_sizes() {
+    for (tier, input, output) in [("128", 128, 128), ("550", 550, 150), ("hotpath", 12_500, 64)] {
+        for (ending, stream) in [("nonstream", false), ("stream", true)] {
+            let name = format!("perf-{tier}-{ending}");
+            let scenario = &checked(&name).scenarios[0];
+            assert_eq!(scenario.content, Content::Sized { approx_input_tokens: input }, "{name}");
+            assert_eq!((scenario.max_tokens, scenario.stream), (Some(output), stream), "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_traces_are_built_in() {
+    for (name, rows) in [("azure-trace", 106), ("mooncake-trace", 104)] {
+        let trace = checked(name).read_trace().unwrap().unwrap();
+        assert_eq!(trace.offsets().len(), rows, "{name}");
+        assert!(
+            trace.duration() <= Nanos::from_secs(15),
+            "{name} is played at four times its speed"
+        );
+    }
+}
+
+#[test]
+fn a_name_that_is_neither_built_in_nor_a_file_gets_a_suggestion() {
+    let problems = Profile::open("realstic").unwrap_err();
+    assert_eq!(
+        problems.to_string().split(" Known").next().unwrap(),
+        "realstic: cannot be read (no such file or directory); no built-in profile has this name either: did you mean `realistic`?"
+    );
+    assert!(
+        Profile::open("none/p.yaml")
+            .unwrap_err()
+            .to_string()
+            .starts_with("none/p.yaml: cannot be read")
+    );
+}
+
+const TRACE: &str =
+    "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-14 09:30:01.2009751,816,593\n";
+
+#[test]
+fn files_are_relative_to_the_profile_and_those_of_flags_to_the_current_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("with trace.yaml");
+    let profile =
+        builtin("azure-trace").unwrap().replace("builtin:traces/azure-example.csv", "t.csv");
+    std::fs::write(&path, profile.replace("name: azure-trace\n", "")).unwrap();
+    let plan = |flags| {
+        let profile = Profile::open(path.to_str().unwrap()).unwrap();
+        load(&profile, &Environment::default(), &flags, Purpose::Check)
+    };
+    assert_eq!(plan(Overrides::default()).unwrap_err().len(), 1, "the file is not there yet");
+    std::fs::write(folder.path().join("t.csv"), TRACE).unwrap();
+    let from_profile = plan(Overrides::default()).unwrap();
+    assert_eq!(from_profile.trace.unwrap().file, folder.path().join("t.csv"));
+    assert_eq!(from_profile.name, "with-trace");
+    let sets = vec!["trace.file=../../../profiles/traces/azure-example.csv".to_owned()];
+    let current = plan(Overrides { sets, ..Overrides::default() }).unwrap();
+    assert_eq!(
+        current.trace.unwrap().file.to_str(),
+        Some("../../../profiles/traces/azure-example.csv")
+    );
+}

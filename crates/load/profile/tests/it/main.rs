@@ -1,0 +1,12 @@
+//! Profiles through the public interface.
+#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
+
+mod arbitrary_input;
+mod builtin;
+mod documents;
+mod merge;
+mod problems;
+mod renamed_keys;
+mod schema;
+mod secrets;
+mod support;

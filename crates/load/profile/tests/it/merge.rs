@@ -1,0 +1,194 @@
+//! The merge of file, environment and flags: precedence and messages.
+
+use crate::support::{base_with, resolve};
+use plimsoll_measure::Nanos;
+use plimsoll_profile::{Overrides, Plan, Problems};
+use plimsoll_protocol::Dialect;
+
+const MIX: &str =
+    "scenarios: [{name: a, weight: 3}, {name: b, turns: 2, protocol: openai-responses}]";
+
+fn sets(assignments: &[&str]) -> Overrides {
+    let sets = assignments.iter().map(|text| (*text).to_owned()).collect();
+    Overrides { sets, ..Overrides::default() }
+}
+
+fn with_sets(lines: &str, assignments: &[&str]) -> Result<Plan, Problems> {
+    resolve(&base_with(lines), &[], &sets(assignments))
+}
+
+#[test]
+fn flags_win_over_the_environment_and_that_over_the_file() {
+    let text = base_with("model: of-file");
+    let variables = [("PLIMSOLL_MODEL", "of-environment")];
+    let flag = Overrides { model: Some("of-flag".to_owned()), ..Overrides::default() };
+    let both = Overrides { sets: vec!["model=of-set".to_owned()], ..flag.clone() };
+    let none = Overrides::default();
+    for (variables, flags, expected) in [
+        (&[][..], &none, "of-file"),
+        (&variables[..], &none, "of-environment"),
+        (&variables[..], &flag, "of-flag"),
+        (&variables[..], &both, "of-set"),
+    ] {
+        assert_eq!(resolve(&text, variables, flags).unwrap().targets[0].model, expected);
+    }
+}
+
+#[test]
+fn every_key_can_be_set_by_its_path_and_scenarios_by_name_or_number() {
+    let plan = with_sets(
+        MIX,
+        &[
+            "scenarios.a.weight=7",
+            "scenarios.1.weight=0.5",
+            "scenarios[1].think_time={exponential: {mean: 2s}}",
+            "tls.insecure=true",
+            "parameters.temperature=0.2",
+            "max_body=1KiB",
+            "timeout=90s",
+            "thresholds.ttft=['p(95)<1s']",
+            "headers.x-tenant=42",
+            "name=true",
+        ],
+    )
+    .unwrap();
+    assert_eq!((plan.scenarios[0].weight, plan.scenarios[1].weight), (7.0, 0.5));
+    assert!(plan.scenarios[1].think_time.is_some());
+    assert!(plan.tls.insecure);
+    assert_eq!(plan.scenarios[0].parameters["temperature"], 0.2);
+    assert_eq!(plan.limits.max_body, 1024);
+    assert_eq!(plan.limits.timeout, Nanos::from_secs(90));
+    assert_eq!(plan.thresholds["ttft"], ["p(95)<1s"]);
+    assert_eq!(plan.targets[0].headers["x-tenant"].reveal(), "42", "a text stays a text");
+    assert_eq!(plan.name, "true");
+}
+
+#[test]
+fn variables_reach_inside_with_two_underscores() {
+    let variables = [
+        ("PLIMSOLL_TLS__INSECURE", "true"),
+        ("PLIMSOLL_MAX_IN_FLIGHT", "7"),
+        ("PLIMSOLL_STAGES", "@5:2s"),
+        ("PLIMSOLL_SHARD_INDEX", "not a key of the profile"),
+        ("TIMEOUT", "1s"),
+    ];
+    let plan = resolve(&base_with(""), &variables, &Overrides::default()).unwrap();
+    assert!(plan.tls.insecure);
+    assert_eq!(plan.limits.max_in_flight, 7);
+    assert_eq!(plan.limits.timeout, Nanos::from_secs(60));
+    assert_eq!(serde_json::to_value(&plan).unwrap()["stages"], "@5:2s");
+}
+
+#[test]
+fn headers_are_added_and_replaced_in_any_case() {
+    let headers = ["X-Tenant: t2", "x-new:  spaced "].map(str::to_owned).to_vec();
+    let flags = Overrides { headers, ..Overrides::default() };
+    let text = base_with("headers: {x-tenant: t1, x-other: o}");
+    let plan = resolve(&text, &[], &flags).unwrap();
+    let shown: Vec<_> = plan.targets[0]
+        .headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.reveal()))
+        .collect();
+    assert_eq!(shown, [("x-new", "spaced"), ("x-other", "o"), ("x-tenant", "t2")]);
+}
+
+#[test]
+fn the_protocol_flag_is_for_every_scenario() {
+    let flags =
+        Overrides { protocol: Some("anthropic-messages".to_owned()), ..Overrides::default() };
+    let protocols = |plan: Plan| plan.scenarios.iter().map(|s| s.protocol).collect::<Vec<_>>();
+    let plain = resolve(&base_with(MIX), &[], &Overrides::default()).unwrap();
+    assert_eq!(protocols(plain), [Dialect::OpenaiChat, Dialect::OpenaiResponses]);
+    let changed = resolve(&base_with(MIX), &[], &flags).unwrap();
+    assert_eq!(protocols(changed), [Dialect::AnthropicMessages; 2]);
+}
+
+#[test]
+fn scenarios_inherit_what_they_leave_out() {
+    let text = base_with(
+        "turns: 3\nstream: true\nsystem: be brief\nscenarios: [{name: a}, {name: b, stream: false, system: null}]",
+    );
+    let plan = resolve(&text, &[], &Overrides::default()).unwrap();
+    let seen: Vec<_> =
+        plan.scenarios.iter().map(|s| (s.turns, s.stream, s.system.is_some())).collect();
+    assert_eq!(seen, [(3, true, true), (3, false, false)]);
+}
+
+#[test]
+fn without_scenarios_the_top_is_the_only_scenario() {
+    let plan = resolve(&base_with("turns: 3"), &[], &Overrides::default()).unwrap();
+    assert_eq!(plan.scenarios.len(), 1);
+    assert_eq!((plan.scenarios[0].name.as_str(), plan.scenarios[0].turns), ("scenario-1", 3));
+}
+
+#[test]
+fn variables_are_replaced_in_the_file_and_typed() {
+    let text = base_with("key: ${KEY}\nworkers: ${N:-4}\nseed: ${S}\nname: run-${S}");
+    let plan = resolve(&text, &[("KEY", "0123"), ("S", "9")], &Overrides::default()).unwrap();
+    assert_eq!(plan.targets[0].key.as_ref().unwrap().reveal(), "0123");
+    assert_eq!((plan.limits.workers, plan.seed.0, plan.name.as_str()), (Some(4), 9, "run-9"));
+}
+
+#[test]
+fn a_variable_is_not_needed_for_what_a_flag_replaces() {
+    let flags = Overrides { key: Some("${literally}".to_owned()), ..Overrides::default() };
+    let plan = resolve(&base_with("key: ${NOT_SET}"), &[], &flags).unwrap();
+    assert_eq!(plan.targets[0].key.as_ref().unwrap().reveal(), "${literally}");
+}
+
+#[test]
+fn problems_name_the_flag_or_the_variable_they_come_from() {
+    let flags = Overrides {
+        stages: Some("10".to_owned()),
+        seed: Some("x".to_owned()),
+        headers: vec!["no colon".to_owned()],
+        shard: Some("4/4".to_owned()),
+        ..sets(&["turns", "scenarios.c.weight=1", "tls.insecrue=true", "turns.x=1", "model..x=1"])
+    };
+    let variables = [("PLIMSOLL_TIMEOUT", "5")];
+    let problems = resolve(&base_with(MIX), &variables, &flags).unwrap_err();
+    assert_eq!(
+        problems.to_string().lines().collect::<Vec<_>>(),
+        [
+            "flag --set: has no equals sign; write --set PATH=VALUE, like `--set turns=3`",
+            "flag --shard: `4/4` is not a part of a run; write K/N with K from 0 to N-1, like `0/4`",
+            "flag --header: headers: has no colon; write --header 'NAME: VALUE'",
+            "flag --set model..x: model: has an empty step in its path; write a path like `scenarios.0.weight`",
+            "flag --set scenarios.c.weight: scenarios: has no item `c`; write a number from 0 to 1, or `a` or `b`",
+            "flag --seed: seed: is a text; write a whole number",
+            "flag --stages: stages: stage 1 `10`: the duration is missing; write `LOAD:DURATION`, like `100:60s` or `@500:60s`",
+            "environment variable PLIMSOLL_TIMEOUT: timeout: `5` is not a length of time; write a number and a unit (ns, us, ms, s, m, h), like `500ms`, `30s` or `1m30s`",
+            "flag --set tls.insecrue: tls.insecrue: is not a known key; did you mean `insecure`? Known are `ca_file`, `insecure` and `resumption`",
+            "flag --set turns.x: turns: is a mapping; write a whole number",
+        ]
+    );
+}
+
+#[test]
+fn a_value_inside_a_text_cannot_be_set() {
+    let problems = with_sets("system: be brief", &["system.approx_tokens=5"]).unwrap_err();
+    assert_eq!(
+        problems.to_string(),
+        "flag --set system.approx_tokens: system.approx_tokens: lies inside of a text; set the whole value"
+    );
+}
+
+#[test]
+fn a_shard_is_a_part_of_the_run() {
+    let flags = Overrides { shard: Some("2/5".to_owned()), ..Overrides::default() };
+    let plan = resolve(&base_with(""), &[], &flags).unwrap();
+    assert_eq!((plan.shard.index(), plan.shard.count()), (2, 5));
+}
+
+#[test]
+fn yaml_anchors_and_json_mean_the_same_as_the_long_form() {
+    let anchors =
+        base_with("prefix_pool: &p {count: 2, approx_tokens: 9}\nscenarios: [{prefix_pool: *p}]");
+    let plan = resolve(&anchors, &[], &Overrides::default()).unwrap();
+    assert_eq!(plan.scenarios[0].prefix_pool.unwrap().approx_tokens, 9);
+    let json = r#" {"target": "http://127.0.0.1:9000", "model": "m", "stages": "1:1s",
+        "content": {"mode": "sized", "approx_input_tokens": 8}}"#;
+    let of = |text: &str| resolve(text, &[], &Overrides::default()).unwrap();
+    assert_eq!(of(json), of(&base_with("")));
+}

@@ -1,0 +1,63 @@
+//! The exact messages for invalid profiles: see `tests/golden/problems.txt`.
+
+use plimsoll_profile::Overrides;
+use plimsoll_workload::READS_TOKENIZERS;
+
+use crate::support::{base_with, resolve};
+
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/problems.txt");
+
+/// A paragraph with an example gets its present message; any other stays as it is.
+fn with_present_message(paragraph: &str) -> String {
+    let Some((example, _)) = paragraph.split_once("\n=>\n") else { return paragraph.to_owned() };
+    let (_, lines) = example.split_once('\n').unwrap();
+    let result = resolve(&base_with(lines), &[], &Overrides::default());
+    let message = result.map_or_else(|problems| problems.to_string(), |_| "nothing".to_owned());
+    format!("{example}\n=>\n{message}")
+}
+
+#[test]
+fn every_problem_has_the_message_of_the_golden_file() {
+    let golden = std::fs::read_to_string(GOLDEN).unwrap();
+    let paragraphs = golden.trim_end().split("\n\n").map(with_present_message);
+    plimsoll_golden::check(GOLDEN, &(paragraphs.collect::<Vec<_>>().join("\n\n") + "\n"));
+}
+
+#[test]
+fn a_tokenizer_that_this_build_cannot_read_is_reported_with_the_fix() {
+    let lines = format!("tokenizer: {GOLDEN}");
+    let result = resolve(&base_with(&lines), &[], &Overrides::default());
+    // The cargo feature may be on for the sake of another crate of the workspace.
+    if READS_TOKENIZERS {
+        assert!(result.is_ok());
+        return;
+    }
+    let message = result.unwrap_err().to_string();
+    for part in ["p.yaml: tokenizer: ", "this build cannot read tokenizer files; build with `cargo"]
+    {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn an_empty_profile_lacks_the_keys_without_a_default() {
+    let nothing = resolve("", &[], &Overrides::default()).unwrap_err();
+    let paths: Vec<_> = nothing.iter().map(|problem| problem.path.to_string()).collect();
+    assert_eq!(paths, ["content", "model", "stages", "target"]);
+}
+
+#[test]
+fn texts_that_are_not_a_profile_name_line_and_column() {
+    let fix = "correct it there (quotes are needed around texts with `: ` or ` #` in them, or a sign like `@` at their start)";
+    for (text, expected) in [
+        ("stages: @5:1s", format!("p.yaml: is not YAML that can be used: unexpected character: `@' at line 1, column 9; {fix}")),
+        ("a: 1\na: 2", "p.yaml: is not YAML that can be used: the key `a` is given twice at line 2, column 1; leave one out".to_owned()),
+        ("a: *x", format!("p.yaml: is not YAML that can be used: reference to unknown value at line 1, column 4; {fix}")),
+        ("- a", "p.yaml: is not a mapping of keys to values; write lines like `target: http://127.0.0.1:9000`".to_owned()),
+        ("{\"a\": 1,}", "p.yaml: is not JSON that can be used: trailing comma at line 1 column 9; correct it there".to_owned()),
+        ("{\"a\": 1, \"a\": 2}", "p.yaml: is not JSON that can be used: the key `a` is given twice at line 1 column 12; correct it there".to_owned()),
+        ("{} {}", "p.yaml: is not JSON that can be used: trailing characters at line 1 column 4; correct it there".to_owned()),
+    ] {
+        assert_eq!(resolve(text, &[], &Overrides::default()).unwrap_err().to_string(), expected, "{text}");
+    }
+}

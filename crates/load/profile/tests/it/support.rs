@@ -1,0 +1,33 @@
+//! A small valid profile, and helpers that the tests share.
+
+use std::path::Path;
+
+use plimsoll_profile::{Environment, Overrides, Plan, Problems, Profile, Purpose, load};
+
+/// A small valid profile.
+const BASE: &str = "\
+target: http://127.0.0.1:9000
+model: m
+stages: 1:1s
+content: {mode: sized, approx_input_tokens: 8}
+";
+
+/// The small valid profile with `lines`, which replace its lines of the same keys.
+pub(crate) fn base_with(lines: &str) -> String {
+    let key_of = |line: &str| line.split(':').next().unwrap_or_default().to_owned();
+    let keys: Vec<_> = lines.lines().map(key_of).collect();
+    let kept = BASE.lines().filter(|line| !keys.contains(&key_of(line)));
+    kept.chain(lines.lines()).collect::<Vec<_>>().join("\n")
+}
+
+/// Resolves a text as if it were the file `p.yaml`.
+pub(crate) fn resolve(
+    text: &str,
+    variables: &[(&str, &str)],
+    overrides: &Overrides,
+) -> Result<Plan, Problems> {
+    let profile = Profile::new(Path::new("p.yaml"), text.as_bytes().to_vec());
+    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let environment: Environment = variables.collect();
+    load(&profile, &environment, overrides, Purpose::Run)
+}

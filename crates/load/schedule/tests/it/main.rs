@@ -1,0 +1,7 @@
+//! The schedule through its public interface, in virtual time.
+#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
+
+mod arrivals;
+mod fingerprint;
+mod notation;
+mod virtual_users;

@@ -1,0 +1,95 @@
+//! Requests of the `http` protocol, fixed or with placeholders that each turn fills in.
+
+use plimsoll_protocol::HttpContent;
+
+use crate::error::{ScenarioFault, TemplateFault};
+use crate::spec::HttpSpec;
+use crate::template::{PlaceholderValues, PromptEncoding, Template};
+
+/// The request of the `http` protocol.
+#[derive(Debug)]
+pub(crate) enum HttpRequest {
+    /// Always the same.
+    Fixed(HttpContent),
+    /// With placeholders.
+    Filled(HttpTemplates),
+}
+
+/// The parts of a request in which placeholders are replaced.
+#[derive(Debug)]
+pub(crate) struct HttpTemplates {
+    method: String,
+    path: Template,
+    headers: Vec<(String, Template)>,
+    body: Template,
+    body_encoding: PromptEncoding,
+}
+
+impl HttpRequest {
+    /// # Errors
+    /// Every part that is not a valid template, by its key.
+    pub(crate) fn new(spec: &HttpSpec) -> Result<Self, Vec<(String, ScenarioFault)>> {
+        let mut faults = Vec::new();
+        let mut parse = |field: String, text: &str| {
+            let fault = |fault: TemplateFault| faults.push((field, fault.into()));
+            Template::parse(text).map_err(fault).ok()
+        };
+        let path = parse("http.path".to_owned(), &spec.path);
+        let body = parse("http.body".to_owned(), &spec.body);
+        let header = |(name, value): (&String, &String)| {
+            Some((name.clone(), parse(format!("http.headers.{name}"), value)?))
+        };
+        let headers: Vec<_> = spec.headers.iter().filter_map(header).collect();
+        let (Some(path), Some(body), true) = (path, body, faults.is_empty()) else {
+            return Err(faults);
+        };
+        let (method, body_encoding) = (spec.method.clone(), PromptEncoding::of_body(&spec.body));
+        let templates = HttpTemplates { method, path, headers, body, body_encoding };
+        Ok(if templates.is_fixed() { Self::Fixed(spec.into()) } else { Self::Filled(templates) })
+    }
+
+    /// Whether a placeholder asks for the content.
+    pub(crate) fn has_prompt(&self) -> bool {
+        match self {
+            Self::Fixed(_) => false,
+            Self::Filled(templates) => templates.has_prompt(),
+        }
+    }
+}
+
+impl HttpTemplates {
+    fn parts(&self) -> impl Iterator<Item = &Template> {
+        let headers = self.headers.iter().map(|(_, value)| value);
+        [&self.path, &self.body].into_iter().chain(headers)
+    }
+
+    /// Whether a placeholder asks for the content.
+    pub(crate) fn has_prompt(&self) -> bool {
+        self.parts().any(Template::has_prompt)
+    }
+
+    fn is_fixed(&self) -> bool {
+        self.parts().all(Template::is_fixed)
+    }
+
+    pub(crate) fn fill(&self, mut values: PlaceholderValues<'_>) -> HttpContent {
+        let path = self.path.fill(&mut values, PromptEncoding::Path);
+        let header = |(name, value): &(String, Template)| {
+            (name.clone(), value.fill(&mut values, PromptEncoding::Header))
+        };
+        let headers = self.headers.iter().map(header).collect();
+        let body = self.body.fill(&mut values, self.body_encoding).into_bytes();
+        HttpContent { method: self.method.clone(), path, headers, body }
+    }
+}
+
+impl From<&HttpSpec> for HttpContent {
+    fn from(spec: &HttpSpec) -> Self {
+        Self {
+            method: spec.method.clone(),
+            path: spec.path.clone(),
+            headers: spec.headers.clone().into_iter().collect(),
+            body: spec.body.clone().into_bytes(),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Builds prompts from a shared prefix, a unique marker and a text.
+
+use std::sync::Arc;
+
+use plimsoll_measure::{Rng, Seed};
+use plimsoll_protocol::Text;
+
+use crate::id::ConversationId;
+use crate::synthetic_text::{CACHE_BLOCK, TextGenerator, WORD_BYTES};
+use crate::token_counter::TokenCounter;
+
+/// Bytes of the marker that makes a prompt unique: `[`, a UUID, `]` and two spaces. That is 10
+/// tokens by the estimate of four bytes per token.
+const MARKER_BYTES: usize = 40;
+
+/// Builds the prompts of all conversations.
+#[derive(Debug)]
+pub(crate) struct PromptBuilder {
+    generator: TextGenerator,
+    counter: TokenCounter,
+    seed: Seed,
+}
+
+/// The text before the first prompt of a conversation.
+#[derive(Debug, Default)]
+pub(crate) struct Preamble {
+    /// A prefix that other conversations share, with its length in tokens. It comes first, so that
+    /// caches can recognise it.
+    pub(crate) prefix: Option<(Rng, u32)>,
+    /// The id that makes the rest unique.
+    pub(crate) marker: Option<ConversationId>,
+}
+
+/// The main text of a prompt.
+#[derive(Debug)]
+pub(crate) enum PromptPart<'a> {
+    /// A given text.
+    Text(&'a Arc<str>),
+    /// Synthetic text of this many tokens, the marker included.
+    Words(Rng, u32),
+    /// Synthetic text of this many tokens, made of the cached blocks with these ids.
+    Blocks(&'a [u64], u32),
+}
+
+impl PromptBuilder {
+    pub(crate) fn new(words: &[&'static str], counter: TokenCounter, seed: Seed) -> Self {
+        Self { generator: TextGenerator::new(words, seed), counter, seed }
+    }
+
+    /// Builds a text: prefix, marker, part.
+    pub(crate) fn build(&self, preamble: &Preamble, part: &PromptPart<'_>) -> Text {
+        let mut text = Text::new();
+        if let Some((rng, tokens)) = &preamble.prefix {
+            self.generator.push(rng.clone(), *tokens as usize, &mut text);
+        }
+        let marker = preamble.marker.as_ref();
+        match part {
+            PromptPart::Text(line) => {
+                if let Some(id) = marker {
+                    push_marker(id, MARKER_BYTES, text.end());
+                }
+                text.share(Arc::clone(line));
+            }
+            PromptPart::Words(rng, tokens) => {
+                let tokens = *tokens as usize;
+                text.end().reserve(MARKER_BYTES + TextGenerator::fresh_bytes(tokens));
+                let spent = marker.map_or(0, |id| self.push_fitting_marker(id, tokens, &mut text));
+                let min_words = usize::from(text.is_empty() && tokens > 0);
+                let words = self.counter.words_for(tokens - spent).max(min_words);
+                self.generator.push(rng.clone(), words, &mut text);
+            }
+            PromptPart::Blocks(ids, tokens) => self.push_blocks(ids, *tokens as usize, &mut text),
+        }
+        text
+    }
+
+    /// Appends the longest marker that fits into a budget of tokens, and returns its tokens.
+    fn push_fitting_marker(&self, id: &ConversationId, budget: usize, text: &mut Text) -> usize {
+        let end = text.end();
+        let start = end.len();
+        for length in (WORD_BYTES..=MARKER_BYTES).rev().step_by(WORD_BYTES) {
+            push_marker(id, length, end);
+            let tokens = self.counter.count_before_words(&end[start..]);
+            if tokens <= budget {
+                return tokens;
+            }
+            end.truncate(start);
+        }
+        0
+    }
+
+    /// Appends cached blocks. Equal ids give equal text.
+    fn push_blocks(&self, ids: &[u64], tokens: usize, text: &mut Text) {
+        let mut left = self.counter.words_for(tokens);
+        for id in ids {
+            let count = left.min(CACHE_BLOCK);
+            self.generator.push_cache_block(self.seed.rng("cached block", *id), count, text);
+            left -= count;
+        }
+    }
+}
+
+/// Appends the id in brackets if there is room for it, else as many of its digits as fit and a
+/// space.
+fn push_marker(id: &ConversationId, length: usize, text: &mut String) {
+    let parts = match length {
+        MARKER_BYTES => ["[", id.as_str(), "]  "],
+        short => ["", &id.as_str()[..short - 1], " "],
+    };
+    for part in parts {
+        text.push_str(part);
+    }
+}

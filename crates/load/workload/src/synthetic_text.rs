@@ -1,0 +1,160 @@
+//! Synthetic text: random words, and blocks of words that all prompts share.
+//!
+//! A long prompt consists mostly of shared blocks, so that no request copies tens of kilobytes. It
+//! begins with fresh words, so that two prompts differ from the start.
+
+mod words;
+
+use std::sync::Arc;
+
+use plimsoll_measure::{Rng, Seed};
+use plimsoll_protocol::Text;
+
+pub(crate) use words::{WORD_BYTES, all_words};
+
+/// Words chosen by one random number of 64 bits.
+const WORDS_PER_NUMBER: usize = 4;
+/// Words of one cached block of a Mooncake trace.
+pub(crate) const CACHE_BLOCK: usize = 512;
+/// Fresh words at the beginning of a cached block: far more combinations than there are blocks.
+const CACHE_HEAD: usize = 16;
+/// Words of a shared block.
+const BLOCK: usize = CACHE_BLOCK - CACHE_HEAD;
+/// Number of shared blocks: half a megabyte of text.
+const BLOCKS: u64 = 256;
+
+/// Generates synthetic text from a list of words.
+#[derive(Debug)]
+pub(crate) struct TextGenerator {
+    words: Vec<[u8; WORD_BYTES]>,
+    blocks: Vec<Arc<str>>,
+}
+
+impl TextGenerator {
+    /// A generator for a list of words, each of [`WORD_BYTES`] bytes.
+    pub(crate) fn new(words: &[&'static str], seed: Seed) -> Self {
+        let words = words.iter().filter_map(|word| word.as_bytes().try_into().ok()).collect();
+        let mut generator = Self { words, blocks: Vec::new() };
+        let block = |index| {
+            let mut text = String::new();
+            generator.write(&mut seed.rng("block", index), BLOCK, &mut text);
+            text.into()
+        };
+        generator.blocks = (0..BLOCKS).map(block).collect();
+        generator
+    }
+
+    /// Appends `count` words: fresh ones (between 1 and a block of them), then shared blocks.
+    pub(crate) fn push(&self, mut rng: Rng, count: usize, text: &mut Text) {
+        let blocks = Self::blocks_of(count);
+        self.write(&mut rng, count - blocks * BLOCK, text.end());
+        for _ in 0..blocks {
+            text.share(Arc::clone(self.block(&mut rng)));
+        }
+    }
+
+    /// Bytes of the fresh words at the beginning of a text of `count` words.
+    pub(crate) const fn fresh_bytes(count: usize) -> usize {
+        WORD_BYTES * (count - Self::blocks_of(count) * BLOCK)
+    }
+
+    /// Appends the first `count` words, at most [`CACHE_BLOCK`], of the block that `rng`
+    /// determines.
+    pub(crate) fn push_cache_block(&self, mut rng: Rng, count: usize, text: &mut Text) {
+        // The whole head is drawn even if a part is needed: the numbers after it must be the same.
+        let end = text.end();
+        let start = end.len();
+        self.write(&mut rng, CACHE_HEAD, end);
+        if count <= CACHE_HEAD {
+            end.truncate(start + count * WORD_BYTES);
+            return;
+        }
+        let block = self.block(&mut rng);
+        match count - CACHE_HEAD {
+            BLOCK => text.share(Arc::clone(block)),
+            part => text.end().push_str(&block[..part * WORD_BYTES]),
+        }
+    }
+
+    /// Shared blocks in a text of `count` words.
+    const fn blocks_of(count: usize) -> usize {
+        count.saturating_sub(1) / BLOCK
+    }
+
+    fn block(&self, rng: &mut Rng) -> &Arc<str> {
+        let index = rng.below(self.blocks.len() as u64);
+        &self.blocks[usize::try_from(index).unwrap_or_default()]
+    }
+
+    /// Writes `count` fresh words.
+    fn write(&self, rng: &mut Rng, count: usize, text: &mut String) {
+        let mut bytes = std::mem::take(text).into_bytes();
+        let start = bytes.len();
+        bytes.resize(start + count * WORD_BYTES, b' ');
+        let (words, _) = bytes[start..].as_chunks_mut::<WORD_BYTES>();
+        for chunk in words.chunks_mut(WORDS_PER_NUMBER) {
+            // 16 bits are enough to choose among a few hundred words.
+            let mut bits = rng.next_u64();
+            for word in chunk {
+                let index = ((bits & 0xFFFF) * self.words.len() as u64) >> 16;
+                *word = self.words[usize::try_from(index).unwrap_or_default()];
+                bits >>= 16;
+            }
+        }
+        *text = String::from_utf8(bytes).unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn generator() -> TextGenerator {
+        TextGenerator::new(&all_words().collect::<Vec<_>>(), Seed(1))
+    }
+
+    #[test]
+    fn texts_have_the_requested_number_of_words() {
+        let generator = generator();
+        for count in [0, 1, 3, 4, 5, 495, 496, 497, 992, 993, 12_500] {
+            let mut text = Text::new();
+            generator.push(Seed(2).rng("text", 0), count, &mut text);
+            assert_eq!(text.to_string().split_whitespace().count(), count);
+            assert_eq!(text.len(), count * WORD_BYTES);
+        }
+    }
+
+    #[test]
+    fn long_texts_share_their_blocks_and_differ_from_the_first_words() {
+        let generator = generator();
+        let texts: Vec<Text> = (0..1_000)
+            .map(|index| {
+                let mut text = Text::new();
+                generator.push(Seed(2).rng("text", index), 1_488, &mut text);
+                text
+            })
+            .collect();
+        let starts: HashSet<_> =
+            texts.iter().map(|text| text.to_string()[..32].to_owned()).collect();
+        assert_eq!(starts.len(), texts.len());
+        let pieces: HashSet<_> =
+            texts.iter().flat_map(Text::pieces).map(|piece| piece.as_ptr().addr()).collect();
+        assert!(pieces.len() <= 1_000 + 256, "one fresh piece each, and the shared ones");
+    }
+
+    #[test]
+    fn a_part_of_a_cached_block_is_the_beginning_of_the_whole() {
+        let generator = generator();
+        let block = |count| {
+            let mut text = Text::new();
+            generator.push_cache_block(Seed(2).rng("hash", 7), count, &mut text);
+            text.to_string()
+        };
+        let whole = block(CACHE_BLOCK);
+        assert_eq!(whole.len(), 2_048);
+        for count in [1, 15, 16, 17, 300, 511] {
+            assert_eq!(block(count), whole[..count * WORD_BYTES], "{count}");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Counts the tokens of prompts: by estimate, or with a tokenizer file.
+
+#[cfg(feature = "tokenizer")]
+mod measured;
+
+use std::path::Path;
+
+#[cfg(feature = "tokenizer")]
+use measured::MeasuredTokenizer;
+
+use crate::error::WorkloadError;
+
+/// Whether this build reads tokenizer files: the cargo feature `tokenizer`.
+pub const READS_TOKENIZERS: bool = cfg!(feature = "tokenizer");
+
+/// Counts tokens.
+#[derive(Debug, Default)]
+pub(crate) enum TokenCounter {
+    /// One token for every four bytes.
+    #[default]
+    Estimate,
+    /// As a tokenizer counts.
+    #[cfg(feature = "tokenizer")]
+    Tokenizer(Box<MeasuredTokenizer>),
+}
+
+impl TokenCounter {
+    /// Loads a tokenizer file. Also returns the words of synthetic text that are one token in it.
+    ///
+    /// # Errors
+    /// The file cannot be read as a tokenizer, or does not count our words one by one.
+    #[cfg(feature = "tokenizer")]
+    pub(crate) fn load(file: &Path) -> Result<(Self, Vec<&'static str>), WorkloadError> {
+        let (tokenizer, words) = MeasuredTokenizer::load(file)?;
+        Ok((Self::Tokenizer(Box::new(tokenizer)), words))
+    }
+
+    /// Fails: this build does not read tokenizer files.
+    #[cfg(not(feature = "tokenizer"))]
+    pub(crate) fn load(file: &Path) -> Result<(Self, Vec<&'static str>), WorkloadError> {
+        Err(WorkloadError::NoTokenizers { file: file.to_owned() })
+    }
+
+    /// Tokens of a text that is followed by words.
+    pub(crate) fn count_before_words(&self, text: &str) -> usize {
+        match self {
+            Self::Estimate => text.len().div_ceil(4),
+            #[cfg(feature = "tokenizer")]
+            Self::Tokenizer(tokenizer) => tokenizer.count_before_words(text),
+        }
+    }
+
+    /// Number of words that make up `tokens` at the end of a text.
+    pub(crate) fn words_for(&self, tokens: usize) -> usize {
+        match self {
+            Self::Estimate => tokens,
+            #[cfg(feature = "tokenizer")]
+            Self::Tokenizer(tokenizer) => tokens.saturating_sub(tokenizer.trailing_tokens()),
+        }
+    }
+}

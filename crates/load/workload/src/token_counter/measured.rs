@@ -1,0 +1,83 @@
+//! A tokenizer that is measured when it is loaded, so that no prompt is tokenized during a run.
+
+use std::path::Path;
+
+use plimsoll_measure::Seed;
+use plimsoll_protocol::Text;
+use tokenizers::Tokenizer;
+
+use crate::error::WorkloadError;
+use crate::synthetic_text::{TextGenerator, all_words};
+
+/// With fewer words than this, prompts would hardly differ.
+const MIN_WORDS: usize = 32;
+
+/// A tokenizer, and the words that are one token in it whatever stands before them.
+///
+/// Tokenizing a whole prompt takes longer than sending it. Only such words are used instead, which
+/// is checked when the tokenizer is loaded. The tokens of a text are then those of its beginning,
+/// one for each word, and a fixed number at the end: many tokenizers count the final space as one
+/// more.
+#[derive(Debug)]
+pub(crate) struct MeasuredTokenizer {
+    tokenizer: Tokenizer,
+    /// A word to append, so that a beginning is counted as it is when words follow.
+    probe: &'static str,
+    /// Tokens at the end of a text beyond those of its words.
+    trailing_tokens: usize,
+}
+
+impl MeasuredTokenizer {
+    /// Loads a tokenizer file. Also returns the words of synthetic text that are one token in it.
+    ///
+    /// # Errors
+    /// The file cannot be read as a tokenizer, or does not count our words one by one.
+    pub(crate) fn load(file: &Path) -> Result<(Self, Vec<&'static str>), WorkloadError> {
+        let error = |cause: String| WorkloadError::Tokenizer { file: file.to_owned(), cause };
+        let mut tokenizer = Tokenizer::from_file(file).map_err(|cause| error(cause.to_string()))?;
+        // Both are settings for models, and would falsify every count.
+        tokenizer.with_truncation(None).map_err(|cause| error(cause.to_string()))?;
+        tokenizer.with_padding(None);
+        Self::measure(tokenizer).map_err(error)
+    }
+
+    fn measure(tokenizer: Tokenizer) -> Result<(Self, Vec<&'static str>), String> {
+        let count = |text: &str| count(&tokenizer, text);
+        let too_few = || {
+            format!(
+                "counts fewer than {MIN_WORDS} of the words of synthetic text as one token each"
+            )
+        };
+        // Most words agree on the tokens beyond their own; the others are left out.
+        let trailing_tokens =
+            all_words().map(|word| count(word).saturating_sub(1)).min().ok_or_else(too_few)?;
+        let is_one_token = |word: &&str| {
+            count(word) == 1 + trailing_tokens
+                && count(&format!("{word}{word}{word}")) == 3 + trailing_tokens
+        };
+        let words: Vec<_> = all_words().filter(is_one_token).collect();
+        let probe =
+            words.first().copied().filter(|_| words.len() >= MIN_WORDS).ok_or_else(too_few)?;
+        let mut sample = Text::new();
+        TextGenerator::new(&words, Seed(0)).push(Seed(0).rng("sample", 0), 2_000, &mut sample);
+        if count(&sample.to_string()) != 2_000 + trailing_tokens {
+            return Err("counts words inside a text differently than alone".to_owned());
+        }
+        Ok((Self { tokenizer, probe, trailing_tokens }, words))
+    }
+
+    pub(crate) fn count_before_words(&self, text: &str) -> usize {
+        let with_probe = count(&self.tokenizer, &format!("{text}{}", self.probe));
+        with_probe.saturating_sub(1 + self.trailing_tokens)
+    }
+
+    pub(crate) const fn trailing_tokens(&self) -> usize {
+        self.trailing_tokens
+    }
+}
+
+/// Tokens of a text. One that the tokenizer cannot encode counts as empty:
+/// [`MeasuredTokenizer::measure`] rejects such tokenizers.
+fn count(tokenizer: &Tokenizer, text: &str) -> usize {
+    tokenizer.encode_fast(text, false).map_or(0, |encoding| encoding.len())
+}

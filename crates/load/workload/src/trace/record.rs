@@ -1,0 +1,39 @@
+//! One request of a trace, as recorded and as played.
+
+use std::ops::Range;
+
+use crate::error::{MAX_TOKENS, TraceFault};
+
+/// One row of a trace file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TraceRecord {
+    /// Recorded time in nanoseconds, on the file's own axis.
+    pub(crate) at: u64,
+    pub(crate) input_tokens: u32,
+    pub(crate) output_tokens: u32,
+    /// The positions of its ids in the list of all ids.
+    pub(crate) hash_ids: Range<usize>,
+}
+
+/// One request of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceRow<'a> {
+    /// Tokens of the prompt.
+    pub input_tokens: u32,
+    /// Tokens of the model's answer.
+    pub output_tokens: u32,
+    /// One id for every 512 tokens of the prompt; equal ids stand for equal text. Empty if the
+    /// format has none.
+    pub hash_ids: &'a [u64],
+}
+
+/// Checks a number of tokens; `text` is what the file has in `column`.
+pub(crate) fn check_tokens(
+    column: &'static str,
+    text: &str,
+    count: Option<u64>,
+) -> Result<u32, TraceFault> {
+    let count = count.and_then(|count| u32::try_from(count).ok());
+    let fault = || TraceFault::Tokens { column, text: text.to_owned() };
+    count.filter(|count| *count <= MAX_TOKENS).ok_or_else(fault)
+}

@@ -1,0 +1,82 @@
+//! The public traces, if the folder `shared/data` is there. Expected values were computed with a
+//! few lines of Python.
+
+use std::path::PathBuf;
+
+use plimsoll_measure::{ConversationKey, Nanos};
+use plimsoll_workload::{CacheMode, ScenarioSpec, Trace, TraceFormat, TraceRow, TraceSpec};
+
+use crate::support::{common, last_text, scenario, tokens, traced};
+
+fn trace(file: &str, format: TraceFormat, time_scale: f64, to: Option<Nanos>) -> Option<Trace> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data");
+    if !folder.join(file).exists() {
+        println!("skipped: there is no {file}");
+        return None;
+    }
+    let spec = TraceSpec { file: file.into(), format, time_scale, from: None, to };
+    Some(Trace::load(&spec, &folder).unwrap())
+}
+
+fn rows(trace: &Trace) -> Vec<TraceRow<'_>> {
+    (0..).map_while(|row| trace.row(row)).collect()
+}
+
+fn sums(rows: &[TraceRow<'_>]) -> (usize, u64, u64, usize) {
+    let sum =
+        |tokens: fn(&TraceRow<'_>) -> u32| rows.iter().map(|row| u64::from(tokens(row))).sum();
+    let ids = rows.iter().map(|row| row.hash_ids.len()).sum();
+    (rows.len(), sum(|row| row.input_tokens), sum(|row| row.output_tokens), ids)
+}
+
+#[test]
+fn the_azure_traces_are_read_completely() {
+    for (file, expected, length) in [
+        ("azure_llm_2023_conv.csv", (19_366, 22_361_870, 4_088_665, 0), 3_501_721_937_000),
+        ("azure_llm_2023_code.csv", (8_819, 18_059_974, 245_896, 0), 3_435_948_056_000),
+    ] {
+        let Some(trace) = trace(file, TraceFormat::Azure, 1.0, None) else { return };
+        assert_eq!(sums(&rows(&trace)), expected, "{file}");
+        assert_eq!(trace.offsets().last(), Some(&Nanos::new(length)), "{file}");
+    }
+}
+
+#[test]
+fn ten_minutes_of_azure_conversations_are_played_in_one() {
+    let to = Some(Nanos::from_secs(600));
+    let file = "azure_llm_2023_conv.csv";
+    let Some(trace) = trace(file, TraceFormat::Azure, 10.0, to) else { return };
+    let offsets = trace.offsets();
+    assert_eq!((offsets.len(), trace.duration()), (2_867, Nanos::from_secs(60)));
+    // 18:15:46.6805900, 18:15:50.9951690, and the last row 599.971336 s after the first.
+    let played = [offsets[0], offsets[1], offsets[2_866]].map(Nanos::as_u64);
+    assert_eq!(played, [0, 431_457_900, 59_997_133_600]);
+    let spec = ScenarioSpec { cache_mode: CacheMode::Bust, ..scenario() };
+    let workload = traced(&spec, &trace);
+    for (row, input, output) in [(0, 374, 44), (1, 396, 109), (2_866, 1_143, 396)] {
+        let talk = workload.conversation(ConversationKey::arrival(row), Some(row));
+        assert_eq!(
+            (tokens(&last_text(&talk)), talk.turn().unwrap().max_tokens),
+            (input, Some(output))
+        );
+    }
+}
+
+#[test]
+fn the_mooncake_trace_keeps_its_shared_prefixes() {
+    let file = "mooncake_conversation.jsonl";
+    let Some(trace) = trace(file, TraceFormat::Mooncake, 1.0, None) else { return };
+    assert_eq!(sums(&rows(&trace)), (12_031, 144_793_823, 4_122_048, 288_500));
+    assert_eq!(trace.offsets().last(), Some(&Nanos::from_millis(3_536_999)));
+    let workload = traced(&scenario(), &trace);
+    let text = |row| last_text(&workload.conversation(ConversationKey::arrival(row), Some(row)));
+    // Blocks that two rows have in common at their start.
+    for (one, other, blocks) in [(134, 10, 26), (177, 44, 18), (180, 41, 27), (0, 1, 1)] {
+        let shared = common(&text(one), &text(other));
+        assert!((blocks * 2_048..blocks * 2_048 + 64).contains(&shared), "{one} {other}: {shared}");
+    }
+    for row in 0..500 {
+        let expected = trace.row(row).unwrap().input_tokens as usize;
+        assert_eq!(tokens(&text(row)), expected, "row {row}");
+    }
+}
