@@ -147,7 +147,7 @@ impl Session {
             folder.write_summary(&summary)?;
             console::print_line(&format!("\nfiles: {}", folder.path().display()))?;
         }
-        if summary.total.counters.completed == 0 {
+        if summary.results.total.counters.completed == 0 {
             self.screen.warn("no request was completed outside of warm-up");
         }
         let exit = Exit::of_run(&summary, allow_invalid);

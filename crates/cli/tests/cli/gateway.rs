@@ -62,7 +62,7 @@ fn it_serves_a_persona_until_a_signal() {
     let target = format!("http://{}", gateway.address);
     let run = ["run", "minimal", "--target", &target, "--vk", "any", "-q", "--stages", "2:300ms"];
     bench.plimsoll(&run).expect(0);
-    let completed = bench.summary().accounting().completed;
+    let completed = bench.summary().results.accounting().completed;
     // The probe, too, went through.
     assert_eq!(bench.mock.stats().requests, completed + 1);
     let build = gateway.get("/admin/build");

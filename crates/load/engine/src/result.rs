@@ -92,7 +92,7 @@ pub(crate) fn assemble(
         health.worker_wait_shares.push(done.wait_share);
         conversations.started += done.conversations.started;
         conversations.finished += done.conversations.finished;
-        conversations.abandoned += done.conversations.abandoned;
+        conversations.ended_early += done.conversations.ended_early;
         merge_causes(&mut causes, done.causes);
         for (target, server) in facts.targets.iter_mut().zip(done.servers) {
             target.server = target.server.take().or(server).filter(|server| !server.is_empty());

@@ -312,7 +312,7 @@ impl Worker {
     /// Conversations of the run; those begun and not finished were abandoned.
     pub(crate) fn conversations(&self) -> Conversations {
         let count = self.gauges.conversations.get();
-        Conversations { abandoned: count.started.saturating_sub(count.finished), ..count }
+        Conversations { ended_early: count.started.saturating_sub(count.finished), ..count }
     }
 
     /// Notes the `Server` header of a target's first answer.
