@@ -37,13 +37,14 @@ impl Recorder {
     /// request completed.
     pub fn record(&mut self, sample: &Sample, gaps: &[Nanos]) {
         let key = GroupKey::of(sample);
-        let line = &sample.timeline;
-        let whole =
-            line.dispatched.is_some() && self.is_within(key.stage, line.intended, line.finished);
+        let timeline = &sample.timeline;
+        let whole = timeline.dispatched.is_some()
+            && self.is_within(key.stage, timeline.intended, timeline.finished);
         let cell = self.cell(key);
         cell.record(sample, gaps);
         if whole {
-            cell.in_flight_time += u128::from(line.response_time().unwrap_or_default().as_u64());
+            cell.in_flight_time +=
+                u128::from(timeline.response_time().unwrap_or_default().as_u64());
             cell.counters.dispatch();
             if sample.outcome == Outcome::Completed {
                 cell.counters.complete(sample.usage.completion);
@@ -62,19 +63,21 @@ impl Recorder {
     /// Counts a request that did not begin and end within its own stage.
     #[cold]
     fn record_across_stages(&mut self, sample: &Sample) {
-        let (key, line) = (GroupKey::of(sample), &sample.timeline);
-        if let Some(stage) = self.stage_at(line.dispatched) {
+        let (key, timeline) = (GroupKey::of(sample), &sample.timeline);
+        if let Some(stage) = self.stage_at(timeline.dispatched) {
             self.cell(GroupKey { stage, ..key }).counters.dispatch();
         }
-        if let (Outcome::Completed, Some(stage)) = (sample.outcome, self.stage_at(line.finished)) {
+        if let (Outcome::Completed, Some(stage)) =
+            (sample.outcome, self.stage_at(timeline.finished))
+        {
             self.cell(GroupKey { stage, ..key }).counters.complete(sample.usage.completion);
         }
         let until = match sample.outcome {
-            Outcome::NeverSent => line.intended,
+            Outcome::NeverSent => timeline.intended,
             // Without a response when the last stage had ended.
-            _ => line.finished.unwrap_or(Moment::from_nanos(u64::MAX)),
+            _ => timeline.finished.unwrap_or(Moment::from_nanos(u64::MAX)),
         };
-        self.spread_over_stages(key, line.intended, until);
+        self.spread_over_stages(key, timeline.intended, until);
     }
 
     /// Counts a request as in flight in every stage between two moments.

@@ -42,6 +42,7 @@ pub fn rebuild<L: AsRef<[u8]>>(
 /// Length of the intervals from which confidence intervals are computed, as in a run.
 const INTERVAL: Nanos = Nanos::from_secs(1);
 
+/// Counts rows as a run counts its turns.
 struct RowCounter {
     recorder: Recorder,
     counted: Snapshot,

@@ -57,7 +57,7 @@ pub fn text(summary: &RunSummary, style: Style) -> String {
     page.out
 }
 
-const WARMUP: &str = "Warm-up (recorded apart, in no total and no threshold)";
+const WARMUP: &str = "Warm-up (in no total and no threshold)";
 
 /// A label of a group, and the group.
 type Labelled<'a> = (&'a str, &'a Group);

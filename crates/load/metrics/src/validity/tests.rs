@@ -301,3 +301,13 @@ fn a_target_that_sends_several_events_at_once_is_only_described() {
     };
     assert!(warned(sound(), without_timestamps).is_empty());
 }
+
+#[test]
+fn lost_gaps_are_put_in_words() {
+    let (mut health, mut evidence) = sound();
+    streams(150, 140)(&mut health, &mut evidence);
+    let warning = judge_health(&health, &evidence).warnings.remove(0);
+    assert!(warning.measured.starts_with("1.4 % of tokens were read late; "), "{warning:?}");
+    assert!(warning.bound.starts_with("at most 1 %"), "{warning:?}");
+    assert!(warning.fix.starts_with("do not trust ITL: "), "{warning:?}");
+}

@@ -73,7 +73,7 @@ columns! {
     "tpot_ms" ["ms"]
         "Time per output token after the first: `(last_token - first_token) / (output_tokens - \
          1)`.",
-        "fewer than 2 tokens, or their number is not known";
+        "no content event, fewer than 2 tokens, or their number is not known";
     "events" ["number"] "Content events received.", "";
     "gap_count" ["number"] "Gaps between content events.", "no gap";
     "gap_mean_ms" ["ms"] "Mean gap.", "no gap";

@@ -114,16 +114,17 @@ fn turn(object: &mut JsonObject<'_>, sample: &Sample) {
 }
 
 fn times(object: &mut JsonObject<'_>, sample: &Sample) {
-    let line = &sample.timeline;
-    let last_token = line.last_token.zip(line.dispatched).map(|(last, from)| last.since(from));
-    object.millis(key!("dispatch_lag_ms"), line.dispatch_lag());
-    object.millis(key!("response_time_ms"), line.response_time());
-    object.millis(key!("service_time_ms"), line.service_time());
-    object.millis(key!("ttfb_ms"), line.ttfb());
-    object.millis(key!("ttft_ms"), line.ttft());
-    object.millis(key!("ttfot_ms"), line.ttfot());
+    let timeline = &sample.timeline;
+    let last_token =
+        timeline.last_token.zip(timeline.dispatched).map(|(last, from)| last.since(from));
+    object.millis(key!("dispatch_lag_ms"), timeline.dispatch_lag());
+    object.millis(key!("response_time_ms"), timeline.response_time());
+    object.millis(key!("service_time_ms"), timeline.service_time());
+    object.millis(key!("ttfb_ms"), timeline.ttfb());
+    object.millis(key!("ttft_ms"), timeline.ttft());
+    object.millis(key!("ttfot_ms"), timeline.ttfot());
     object.millis(key!("last_token_ms"), last_token);
-    object.millis(key!("transfer_ms"), line.transfer_time());
+    object.millis(key!("transfer_ms"), timeline.transfer_time());
     object.millis(key!("dns_ms"), sample.connect.dns);
     object.millis(key!("connect_ms"), sample.connect.tcp);
     object.millis(key!("tls_ms"), sample.connect.tls);
@@ -135,7 +136,7 @@ fn times(object: &mut JsonObject<'_>, sample: &Sample) {
     if sample.flow.receive_stall {
         object.flag(key!("receive_stall"), true);
     }
-    object.millis(key!("tpot_ms"), sample.output_tokens().and_then(|tokens| line.tpot(tokens)));
+    object.millis(key!("tpot_ms"), sample.output_tokens().and_then(|tokens| timeline.tpot(tokens)));
 }
 
 fn gaps(object: &mut JsonObject<'_>, sample: &Sample) {
