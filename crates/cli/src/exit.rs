@@ -40,7 +40,7 @@ impl Exit {
         let judged = |wanted: fn(&Judgement) -> bool| {
             summary.thresholds.iter().any(|threshold| wanted(&threshold.judgement))
         };
-        if summary.run.ended == RunEnd::Interrupted {
+        if summary.metadata.run.ended == RunEnd::Interrupted {
             return Self::Interrupted;
         }
         if !(summary.validity.is_valid() || allow_invalid) {
@@ -56,7 +56,7 @@ impl Exit {
         }
         // No data is never a pass, also where no threshold asks for any.
         // An expected refusal is data, too.
-        let counters = &summary.total.counters;
+        let counters = &summary.results.total.counters;
         let nothing = counters.completed == 0 && counters.as_expected == 0;
         if nothing
             || judged(|judgement| matches!(judgement, Judgement::Inconclusive(_)))

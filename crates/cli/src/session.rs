@@ -2,7 +2,9 @@
 
 use anyhow::{Result, bail};
 use plimsoll_calibrate::Record;
-use plimsoll_engine::{Control, EngineError, ProbeReport, Run, RunResult, SampleSink, WatchedProcess};
+use plimsoll_engine::{
+    Control, EngineError, ProbeReport, Run, RunResult, SampleSink, WatchedProcess,
+};
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{CalibrationQuote, InstrumentHealth, RunMetadata, RunSummary, Threshold};
 use plimsoll_profile::Plan;
@@ -149,7 +151,7 @@ impl Session {
             run_dir.write_summary(&summary)?;
             console::print_line(&format!("\nfiles: {}", run_dir.path().display()))?;
         }
-        if summary.total.counters.completed == 0 {
+        if summary.results.total.counters.completed == 0 {
             self.screen.warn("no request was completed outside of warm-up");
         }
         let exit = Exit::of_run(&summary, allow_invalid);

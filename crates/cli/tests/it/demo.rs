@@ -11,8 +11,8 @@ fn the_demonstration_needs_nothing_and_passes() {
     assert!(ran.stderr.contains("the reference gateway before it"), "{}", ran.stderr);
     assert!(ran.stdout.contains("What the gateway adds: with one client"), "{}", ran.stdout);
     let summary = fixture.summary();
-    assert_eq!(summary.scenarios, ["simple", "medium", "complex"]);
-    let accounting = summary.accounting();
+    assert_eq!(summary.metadata.scenarios, ["simple", "medium", "complex"]);
+    let accounting = summary.results.accounting();
     assert!(accounting.balanced() && accounting.completed > 200, "{accounting}");
     assert_eq!(accounting.completed, accounting.scheduled);
     // It brings a provider of its own.

@@ -50,7 +50,7 @@ fn a_load_of_which_nothing_completes_is_no_pass() {
     let ran =
         fixture.plimsoll(&[&gone[..], &["--no-probe", "--stages", "1:300ms"]].concat()).expect(3);
     assert!(ran.stderr.contains("no request was completed"), "{}", ran.stderr);
-    assert!(fixture.summary().accounting().balanced());
+    assert!(fixture.summary().results.accounting().balanced());
 }
 
 #[test]

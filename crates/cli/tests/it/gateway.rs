@@ -62,7 +62,7 @@ fn it_serves_a_persona_until_a_signal() {
     let target = format!("http://{}", gateway.address);
     let run = ["run", "minimal", "--target", &target, "--key", "any", "-q", "--stages", "2:300ms"];
     fixture.plimsoll(&run).expect(0);
-    let completed = fixture.summary().accounting().completed;
+    let completed = fixture.summary().results.accounting().completed;
     // The probe, too, went through.
     assert_eq!(fixture.mock.stats().requests, completed + 1);
     let build = gateway.get("/admin/build");

@@ -27,8 +27,8 @@ fn a_rate_is_an_open_load_of_which_files_can_be_kept() {
     let args = ["http", &url, "--rate", "50", "-d", "1s", "--warmup", "0", "--out", "runs", "-q"];
     fixture.plimsoll(&[&args[..], &["--allow-invalid"]].concat()).expect(0);
     let summary = fixture.summary();
-    assert_eq!(summary.accounting().scheduled, 50);
-    assert_eq!(summary.stages.len(), 1);
+    assert_eq!(summary.results.accounting().scheduled, 50);
+    assert_eq!(summary.metadata.stages.len(), 1);
     let rows = fs::read_to_string(fixture.only_run().join("results.jsonl")).unwrap();
     assert_eq!(rows.lines().count(), 50);
     assert_eq!(fixture.mock.stats().requests, 51);
@@ -58,7 +58,7 @@ fn a_refused_endpoint_is_data_and_an_absent_one_is_not() {
     let url = format!("{}/no/such/path", fixture.target());
     let ran = fixture.plimsoll(&[&["http", &url, "--out", "runs"], &load[..]].concat()).expect(3);
     assert!(ran.stderr.contains("no request was completed"), "{}", ran.stderr);
-    let total = summary(&fixture.only_run()).total;
+    let total = summary(&fixture.only_run()).results.total;
     assert!(total.counters.rejected > 0 && total.statuses.contains_key(&404));
     let ran = fixture.plimsoll(&[&["http", "http://127.0.0.1:1/"], &load[..]].concat()).expect(3);
     assert!(ran.stderr.contains("nothing listens there"), "{}", ran.stderr);

@@ -28,9 +28,11 @@ fn the_first_signal_ends_the_run_in_good_order() {
         let ran = end(child).expect(130);
         assert!(ran.stdout.contains("Accounting"), "{}", ran.stdout);
         let summary = fixture.summary();
-        assert_eq!(summary.run.ended, RunEnd::Interrupted);
-        assert!(summary.accounting().balanced() && summary.accounting().completed > 30);
-        assert!(summary.stages[0].duration_s < 50.0, "{:?}", summary.stages);
+        assert_eq!(summary.metadata.run.ended, RunEnd::Interrupted);
+        assert!(
+            summary.results.accounting().balanced() && summary.results.accounting().completed > 30
+        );
+        assert!(summary.metadata.stages[0].duration_s < 50.0, "{:?}", summary.metadata.stages);
         for file in ["report.txt", "report.csv", "metrics.prom", "plan.json", "results.jsonl"] {
             assert!(fixture.only_run().join(file).exists(), "{file}");
         }
@@ -74,8 +76,8 @@ fn a_killed_run_leaves_whole_lines_of_which_a_report_is_made() {
     let folder = run.to_str().unwrap();
     let json = fixture.plimsoll(&["report", folder, "--format", "json"]).expect(0).stdout;
     let summary = read_json(json.as_bytes()).unwrap();
-    assert_eq!(summary.accounting().scheduled, rows);
-    assert_eq!(summary.run.ended, RunEnd::Unfinished);
+    assert_eq!(summary.results.accounting().scheduled, rows);
+    assert_eq!(summary.metadata.run.ended, RunEnd::Unfinished);
     assert!(matches!(summary.validity, Validity::Invalid(_)));
     let shown = fixture.plimsoll(&["report", folder]).expect(0).stdout;
     assert!(shown.contains("rebuilt from results.jsonl"), "{shown}");

@@ -35,7 +35,7 @@ fn it_serves_until_a_signal_and_then_accounts_for_what_it_did() {
 
     let run = ["run", "minimal", "--target", target, "--key", "any", "-q", "--stages", "2:300ms"];
     fixture.plimsoll(&run).expect(0);
-    let requests = fixture.summary().accounting().completed + 1;
+    let requests = fixture.summary().results.accounting().completed + 1;
     kill(Pid::from_raw(mock.id().try_into().unwrap()), Signal::SIGINT).unwrap();
     assert_eq!(mock.wait().unwrap().code(), Some(0));
     let mut rest = String::new();

@@ -57,7 +57,7 @@ fn truth(name: &str, gate: &PolicyServer) -> Matrix {
 
 fn measured(summary: &RunSummary) -> Matrix {
     let mut matrix = Matrix::new();
-    for group in &summary.by_category {
+    for group in &summary.results.by_category {
         for (expected, row) in &group.policy_decisions {
             for (actual, count) in row {
                 let category = group.category.clone().unwrap();
@@ -92,7 +92,7 @@ fn a_gateway_that_decides_rightly_passes_with_the_matrix_of_its_own_log() {
             categories
         );
         let blocked: u64 = truth.iter().filter(|(key, _)| key.2 == "block").map(|(_, n)| n).sum();
-        let counters = &summary.total.counters;
+        let counters = &summary.results.total.counters;
         // Refusals stay refusals, and are no surprise.
         assert_eq!(
             (counters.rejected, counters.blocked, counters.unexpected),
@@ -130,7 +130,7 @@ fn a_policy_that_is_off_fails_its_thresholds_and_is_critical() {
         .collect();
     // What is about personal data is let through as it should be.
     assert_eq!(failed, ["policy_correctness", "unexpected"]);
-    assert_eq!(summary.total.counters.failed + summary.total.counters.rejected, 0);
+    assert_eq!(summary.results.total.counters.failed + summary.results.total.counters.rejected, 0);
     assert!(ran.stdout.contains("the policy may be inactive"), "{}", ran.stdout);
 
     // A critical band alone fails the run, too; a degraded one does not.
@@ -154,8 +154,8 @@ fn verdicts_are_read_from_the_body_where_the_profile_says_so_and_survive_a_rebui
     let (folder, summary, truth) = (fixture.only_run(), fixture.summary(), truth("policy", &gate));
     assert_eq!(measured(&summary), truth);
     // Blocked with a 200: no refusal by its status.
-    assert_eq!(summary.total.counters.rejected, 0);
-    assert!(summary.total.counters.blocked > 0);
+    assert_eq!(summary.results.total.counters.rejected, 0);
+    assert!(summary.results.total.counters.blocked > 0);
 
     let rows = fs::read(folder.join("results.jsonl")).unwrap();
     let lines = rows.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());

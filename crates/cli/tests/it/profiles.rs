@@ -11,10 +11,10 @@ fn try_profile(name: &str, args: &[&str]) {
     let bound = "thresholds={success_rate: ['value>0.99']}";
     fixture.run(&[&[name, "--set", bound], args].concat()).expect(0);
     let summary = fixture.summary();
-    let accounting = summary.accounting();
+    let accounting = summary.results.accounting();
     assert!(accounting.balanced(), "{accounting}");
     assert!(accounting.completed > 0, "{accounting}");
-    let notes = summary.notes.join("\n");
+    let notes = summary.metadata.notes.join("\n");
     let sent = accounting.scheduled - accounting.never_sent;
     assert_eq!(fixture.mock.stats().requests, sent + probes(&notes), "{accounting}\n{notes}");
 }

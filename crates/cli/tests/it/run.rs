@@ -34,14 +34,17 @@ fn a_run_that_keeps_its_thresholds_passes_and_leaves_every_file() {
     assert!(ran.stdout.starts_with(&fs::read_to_string(run.join("report.txt")).unwrap()));
 
     let summary = summary(&run);
-    let accounting = summary.accounting();
+    let accounting = summary.results.accounting();
     assert!(accounting.balanced() && summary.validity.is_valid(), "{accounting}");
-    assert_eq!(summary.run.ended, RunEnd::Complete);
+    assert_eq!(summary.metadata.run.ended, RunEnd::Complete);
     // The mock's own count: the load, and one probe.
     assert_eq!(fixture.mock.stats().requests, accounting.scheduled - accounting.never_sent + 1);
-    let notes = summary.notes.join("\n");
+    let notes = summary.metadata.notes.join("\n");
     assert!(notes.contains("1 probe request before the load, not counted"), "{notes}");
-    assert!(summary.environment.kernel.is_some() && summary.environment.fd_limit.is_some());
+    assert!(
+        summary.metadata.environment.kernel.is_some()
+            && summary.metadata.environment.fd_limit.is_some()
+    );
 }
 
 #[test]
@@ -55,9 +58,10 @@ fn there_is_one_row_for_each_request_with_the_ids_that_the_target_saw() {
         .map(|l| parse_row(l).unwrap())
         .collect();
     let summary = fixture.summary();
-    assert_eq!(rows.len() as u64, summary.accounting().scheduled);
+    assert_eq!(rows.len() as u64, summary.results.accounting().scheduled);
     assert!(
-        rows.iter().all(|row| row.stage == "@100:500ms" && row.target == summary.targets[0].name)
+        rows.iter()
+            .all(|row| row.stage == "@100:500ms" && row.target == summary.metadata.targets[0].name)
     );
     let seen: HashSet<_> =
         fixture.mock.take_log().into_iter().filter_map(|record| record.request_id).collect();
@@ -91,10 +95,14 @@ fn shards_together_are_the_whole_schedule() {
     }
     let summaries: Vec<_> = fixture.runs().iter().map(|run| summary(run)).collect();
     let scheduled: Vec<_> =
-        summaries.iter().map(|summary| summary.accounting().scheduled).collect();
+        summaries.iter().map(|summary| summary.results.accounting().scheduled).collect();
     assert_eq!(scheduled, [30, 30]);
     assert!(
-        summaries.iter().all(|summary| summary.notes.iter().any(|note| note.contains("shard")))
+        summaries.iter().all(|summary| summary
+            .metadata
+            .notes
+            .iter()
+            .any(|note| note.contains("shard")))
     );
     let fingerprint = |run: &std::path::PathBuf| {
         let plan: serde_json::Value =
@@ -123,7 +131,7 @@ fn variables_change_the_profile_and_flags_win_over_them() {
     assert_eq!(run("right", &[]), Some(0));
     assert_eq!(run("wrong", &[]), Some(3));
     assert_eq!(run("wrong", &["--key", "right"]), Some(0));
-    assert_eq!(summary(&fixture.runs()[0]).stages[0].name, "1:200ms");
+    assert_eq!(summary(&fixture.runs()[0]).metadata.stages[0].name, "1:200ms");
     assert!(!fixture.runs()[0].join("results.jsonl").exists());
 }
 

@@ -122,7 +122,7 @@ fn health(workers: &[WorkerOutput], instrument: Instrument) -> InstrumentHealth 
         health.worker_wait_shares.push(worker.wait_share);
         conversations.started += worker.conversations.started;
         conversations.finished += worker.conversations.finished;
-        conversations.abandoned += worker.conversations.abandoned;
+        conversations.ended_early += worker.conversations.ended_early;
     }
     let open_model = arrivals.planned > 0;
     health.planned_arrivals = open_model.then_some(arrivals.planned);

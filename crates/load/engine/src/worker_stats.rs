@@ -130,10 +130,10 @@ impl WorkerStats {
         self.conversations.finished += 1;
     }
 
-    /// Conversations of the run; those that began and did not finish were abandoned.
+    /// Conversations of the run; those that began and did not finish ended early.
     pub(crate) fn conversations(&self) -> Conversations {
         let count = self.conversations;
-        Conversations { abandoned: count.started.saturating_sub(count.finished), ..count }
+        Conversations { ended_early: count.started.saturating_sub(count.finished), ..count }
     }
 
     /// Notes the `Server` header of a target's first response.

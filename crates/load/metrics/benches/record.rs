@@ -1,7 +1,7 @@
-//! What counting a request costs the worker that sends it.
+//! The cost of counting a request, for the worker that sends it.
 //!
-//! `cargo bench -p plimsoll-metrics`. Each figure is of one call; the targets are 150 ns for a plain
-//! request, so that counting takes 2 % of a core at 150,000 requests/s, and no allocation.
+//! `cargo bench -p plimsoll-metrics`. Each figure is of one call; the targets are 150 ns for a
+//! plain request, so that counting takes 2 % of a core at 150,000 requests/s, and no allocation.
 
 use divan::{Bencher, black_box};
 use plimsoll_measure::{
@@ -14,7 +14,7 @@ fn main() {
     divan::main();
 }
 
-/// Different requests, so that neither buckets nor branches are always the same.
+/// Number of different requests, so that buckets and branches vary.
 const SAMPLES: usize = 1_024;
 
 fn at(us: u64) -> Moment {
@@ -77,7 +77,7 @@ fn samples(make: fn(usize) -> Sample) -> Vec<Sample> {
     (0..SAMPLES).map(make).collect()
 }
 
-/// A worker's recorder in its second stage of three, that has met all cells.
+/// A worker's recorder in the second of three stages, in which every cell exists.
 fn warm(samples: &[Sample]) -> Recorder {
     let mut recorder = Recorder::new(vec![at(500_000), at(60_000_000), at(120_000_000)]);
     for sample in samples {
@@ -112,14 +112,14 @@ fn streamed_request_with_128_gaps(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// The worker's part of an interval's end.
+/// The worker's part at the end of an interval.
 #[divan::bench]
 fn take(bencher: Bencher<'_, '_>) {
     let samples = samples(streamed);
     bencher.with_inputs(|| warm(&samples)).bench_local_refs(Recorder::take);
 }
 
-/// The collector's part, two workers, ten intervals in.
+/// The collector's part, after ten intervals.
 #[divan::bench]
 fn merge_an_interval(bencher: Bencher<'_, '_>) {
     let samples = samples(streamed);

@@ -1,4 +1,4 @@
-//! Law 8: every planned request is accounted for.
+//! The accounting identity: every scheduled request has exactly one outcome.
 
 use std::fmt;
 
@@ -8,19 +8,19 @@ use crate::catalog::Counters;
 /// cancelled + in flight at the end + never sent`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accounting {
-    /// Requests that the schedule asked for, counted on their own.
+    /// Requests that the schedule asked for, counted when they are planned.
     pub scheduled: u64,
     /// Complete, well-formed successes.
     pub completed: u64,
     /// Well-formed refusals.
     pub rejected: u64,
-    /// Errors.
+    /// Ended by an error.
     pub failed: u64,
-    /// Time limit passed.
+    /// Ended by their time limit.
     pub timed_out: u64,
     /// Given up by the generator.
     pub cancelled: u64,
-    /// Unanswered at the end.
+    /// Without a response at the end.
     pub in_flight: u64,
     /// Never sent.
     pub never_sent: u64,
@@ -38,7 +38,7 @@ impl Accounting {
             + self.never_sent
     }
 
-    /// Does the identity hold?
+    /// Whether the identity holds.
     pub const fn balanced(&self) -> bool {
         self.scheduled == self.accounted()
     }
@@ -59,13 +59,14 @@ impl From<&Counters> for Accounting {
     }
 }
 
-/// The accounting line; an identity that does not hold is written with `!=` and the sum.
+/// The identity on one line. If it does not hold, it is written with `!=` and the sum.
 impl fmt::Display for Accounting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.balanced() { "=" } else { "!=" };
         write!(
             f,
-            "{} scheduled {sign} {} completed + {} rejected + {} failed + {} timed out + {} cancelled + {} in flight + {} never sent",
+            "{} scheduled {sign} {} completed + {} rejected + {} failed + {} timed out \
+             + {} cancelled + {} in flight + {} never sent",
             self.scheduled,
             self.completed,
             self.rejected,
@@ -95,7 +96,8 @@ mod tests {
         assert!(even.balanced());
         assert_eq!(
             even.to_string(),
-            "10 scheduled = 7 completed + 1 rejected + 2 failed + 0 timed out + 0 cancelled + 0 in flight + 0 never sent"
+            "10 scheduled = 7 completed + 1 rejected + 2 failed + 0 timed out \
+             + 0 cancelled + 0 in flight + 0 never sent"
         );
         let odd = Accounting { scheduled: 11, ..even };
         assert!(!odd.balanced());

@@ -1,76 +1,24 @@
-//! The one table of metrics: every name, title, unit and definition is written here and nowhere else.
+//! The catalog of metrics: the only place for names, titles, units and definitions.
 //!
-//! It has three parts, by how a figure comes about:
+//! It has three parts:
 //!
 //! - [`Metric`]: distributions of times, one value (or, for gaps, several) per request
 //! - [`Counters`]: whole numbers that add up over requests, workers and shards
 //! - [`Rates`]: figures derived from counters and the length of the stage
 //!
-//! The reports, the CSV header, the Prometheus names, the thresholds and the reference page read it.
+//! Reports, CSV header, Prometheus names, thresholds and the reference page are made from it.
 
 use plimsoll_measure::Side;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 mod counters;
 mod metric;
 mod rates;
-mod reference;
+mod unit;
 
 pub use counters::{COUNTERS, CounterSpec, Counters};
 pub use metric::{Metric, Population};
 pub use rates::{RATES, RateSpec, Rates};
-pub use reference::reference;
-
-/// What a figure is measured in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// A length of time: nanoseconds inside, milliseconds in JSON and CSV, seconds in Prometheus.
-    Time,
-    /// A share of a whole, from 0 to 1.
-    Share,
-    /// Requests per second.
-    RequestsPerSecond,
-    /// Tokens per second.
-    TokensPerSecond,
-    /// Requests.
-    Requests,
-    /// Tokens.
-    Tokens,
-    /// Bytes.
-    Bytes,
-    /// Content events of streams.
-    Events,
-    /// Connections.
-    Connections,
-}
-
-impl Unit {
-    /// What a JSON key or CSV column of this unit ends in.
-    pub const fn suffix(self) -> &'static str {
-        match self {
-            Self::Time => "_ms",
-            Self::RequestsPerSecond | Self::TokensPerSecond => "_per_s",
-            _ => "",
-        }
-    }
-
-    /// The word in the reference page and in messages.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Time => "time",
-            Self::Share => "share (0 to 1)",
-            Self::RequestsPerSecond => "requests/s",
-            Self::TokensPerSecond => "tokens/s",
-            Self::Requests => "requests",
-            Self::Tokens => "tokens",
-            Self::Bytes => "bytes",
-            Self::Events => "events",
-            Self::Connections => "connections",
-        }
-    }
-}
+pub use unit::Unit;
 
 /// One figure of the table.
 #[derive(Clone, Copy, Debug)]
@@ -90,7 +38,7 @@ impl Figure {
         distributions.chain(COUNTERS.iter().map(Self::Counter)).chain(RATES.iter().map(Self::Rate))
     }
 
-    /// The figure of this name.
+    /// Finds a figure by its name.
     pub fn named(name: &str) -> Option<Self> {
         Self::all().find(|figure| figure.name() == name)
     }
@@ -104,7 +52,7 @@ impl Figure {
         }
     }
 
-    /// What it is measured in.
+    /// Its unit.
     pub const fn unit(self) -> Unit {
         match self {
             Self::Distribution(_) => Unit::Time,
@@ -114,7 +62,7 @@ impl Figure {
     }
 }
 
-/// The word for a side in every report.
+/// The name of a side in every report.
 pub const fn side_word(side: Side) -> &'static str {
     match side {
         Side::Generator => "generator",

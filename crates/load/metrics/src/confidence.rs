@@ -1,4 +1,4 @@
-//! How far a percentile can be trusted: 95 % confidence intervals that allow for autocorrelation.
+//! 95 % confidence intervals of percentiles, which allow for autocorrelation.
 //!
 //! `docs/statistics.md` explains the method for a reader without statistics, with formulas and
 //! sources; `docs/adr/0002-confidence-intervals.md` says what was rejected.
@@ -16,10 +16,10 @@ pub struct Interval {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Batches that it rests on.
+    /// Number of batches that it was computed from.
     pub batches: u64,
-    /// As many independent samples would tell as much. Far below the count where slow requests come in
-    /// bursts.
+    /// The number of independent samples that would give the same interval. Far below the count if
+    /// slow requests come in bursts.
     pub effective_samples: u64,
 }
 
@@ -28,7 +28,7 @@ pub struct Interval {
 pub enum NoIntervalReason {
     /// Too few samples for the percentile itself.
     Samples,
-    /// It is not known in which order the samples came.
+    /// The order in time of the samples is not known.
     NoBatches,
     /// Fewer than [`BATCHES_NEEDED`] batches of a stage.
     Batches,
@@ -53,31 +53,31 @@ impl NoIntervalReason {
     }
 }
 
-/// Batches (of equal size; unequal ones count for less) that an interval needs in every stage. With
-/// fewer, the variance between batches is hardly known: at 7 degrees of freedom Student's t is 2.4, at
-/// 3 it is 3.2.
+/// Batches that an interval needs in every stage, if they are of equal size; unequal ones count for
+/// less. With fewer, the variance between batches is hardly known: at 7 degrees of freedom
+/// Student's t is 2.4, at 3 it is 3.2.
 pub const BATCHES_NEEDED: u32 = 8;
 
-/// Autocorrelation between batches is corrected for up to here; beyond, there are no two independent
-/// batches in the run.
-const MOST_CORRELATED: f64 = 0.9;
+/// Autocorrelation between batches is corrected for up to here. Beyond it, no two batches of the
+/// run are independent.
+const MAX_CORRELATION: f64 = 0.9;
 
-/// Of the values of one batch: how many do not exceed a limit, and how many there are.
+/// The number of values in a batch that do not exceed a limit, and of all its values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct LimitCount {
     pub(crate) within: u64,
     pub(crate) all: u64,
 }
 
-impl Tally {
+impl LimitCount {
     pub(crate) const fn add(&mut self, other: Self) {
         self.within += other.within;
         self.all += other.all;
     }
 
-    pub(crate) fn sum(tallies: &[Self]) -> Self {
-        tallies.iter().fold(Self::default(), |mut sum, tally| {
-            sum.add(*tally);
+    pub(crate) fn sum(counts: &[Self]) -> Self {
+        counts.iter().fold(Self::default(), |mut sum, count| {
+            sum.add(*count);
             sum
         })
     }
@@ -85,25 +85,26 @@ impl Tally {
 
 /// The variance of an estimated share, and the degrees of freedom with which it is known.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spread {
+pub(crate) struct ShareVariance {
     pub(crate) variance: f64,
     pub(crate) freedom: f64,
     pub(crate) batches: u64,
 }
 
-impl Spread {
-    /// Of the share of values within the limit, from the batches of a stage in their order in time.
+impl ShareVariance {
+    /// The variance of the share of values within the limit, from the batches of a stage in their
+    /// order in time.
     ///
-    /// Non-overlapping batch means with a ratio estimator, because batches differ in size, and the
-    /// remaining correlation of neighbours corrected as in Skart.
-    pub(crate) fn of(batches: &[Tally]) -> Result<Self, NoIntervalReason> {
-        let total = Tally::sum(batches);
+    /// Non-overlapping batch means; a ratio estimator, because batches differ in size; the
+    /// remaining correlation of neighbours is corrected as in Skart.
+    pub(crate) fn of(batches: &[LimitCount]) -> Result<Self, NoIntervalReason> {
+        let total = LimitCount::sum(batches);
         let (all, squares) = batches.iter().fold((0.0, 0.0), |(sum, squares), batch| {
             (sum + batch.all as f64, squares + (batch.all as f64).powi(2))
         });
-        // Batches of equal size would have this number (Kish's effective number of clusters).
+        // The number of batches if all were of equal size (Kish's effective number of clusters).
         let effective = all * all / squares;
-        // NaN where there is no value at all.
+        // NaN if there is no value at all.
         if effective.is_nan() || effective < f64::from(BATCHES_NEEDED) {
             return Err(NoIntervalReason::Batches);
         }
@@ -119,49 +120,50 @@ impl Spread {
         })
     }
 
-    /// Of the share in several stages together, which were measured independently: variances add up
-    /// with the square of each stage's weight, degrees of freedom as Satterthwaite has it.
+    /// The variance of the share in several stages together, which were measured independently:
+    /// variances add up with the square of each stage's weight, degrees of freedom by
+    /// Satterthwaite.
     pub(crate) fn stratified(stages: &[(f64, Self)]) -> Self {
-        let parts = || stages.iter().map(|(weight, spread)| weight * weight * spread.variance);
+        let parts = || stages.iter().map(|(weight, share)| weight * weight * share.variance);
         let variance: f64 = parts().sum();
-        let least = stages.iter().map(|(_, spread)| spread.freedom).fold(f64::INFINITY, f64::min);
+        let least = stages.iter().map(|(_, share)| share.freedom).fold(f64::INFINITY, f64::min);
         let squares: f64 =
-            parts().zip(stages).map(|(part, (_, spread))| part * part / spread.freedom).sum();
+            parts().zip(stages).map(|(part, (_, share))| part * part / share.freedom).sum();
         Self {
             variance,
             freedom: if squares > 0.0 { variance * variance / squares } else { least },
-            batches: stages.iter().map(|(_, spread)| spread.batches).sum(),
+            batches: stages.iter().map(|(_, share)| share.batches).sum(),
         }
     }
 
-    /// The one with the larger variance.
-    pub(crate) fn wider(self, other: Self) -> Self {
+    /// The larger of two variances.
+    pub(crate) fn larger(self, other: Self) -> Self {
         if other.variance > self.variance { other } else { self }
     }
 
-    /// The shares between which the quantile `q` of the whole population lies with 95 % confidence,
-    /// given that it was estimated from `count` values; and as how many independent values they count.
+    /// The two shares between which the quantile `q` of the whole population lies with 95 %
+    /// confidence, estimated from `count` values; and the effective number of independent values.
     ///
-    /// On the logit scale, so that neither end leaves the range of 0 to 1. Never narrower than `count`
-    /// independent values would give.
+    /// On the logit scale, so that neither end leaves the range from 0 to 1. Never narrower than
+    /// `count` independent values would give.
     pub(crate) fn shares(&self, q: f64, count: u64) -> (f64, f64, f64) {
-        let spread = q * (1.0 - q);
-        let variance = self.variance.max(spread / count as f64);
-        let half = student(self.freedom) * variance.sqrt() / spread;
+        let binomial = q * (1.0 - q);
+        let variance = self.variance.max(binomial / count as f64);
+        let half = student(self.freedom) * variance.sqrt() / binomial;
         let middle = (q / (1.0 - q)).ln();
-        (logistic(middle - half), logistic(middle + half), spread / variance)
+        (logistic(middle - half), logistic(middle + half), binomial / variance)
     }
 }
 
-/// The interval of quantile `q`, read off the whole distribution at the shares of [`Spread::shares`]
-/// (Woodruff's method).
+/// The interval of quantile `q`: the values of the whole distribution at the two shares of
+/// [`ShareVariance::shares`] (Woodruff's method).
 pub(crate) fn interval(
     whole: &Distribution,
     q: f64,
-    spread: &Spread,
+    variance: &ShareVariance,
 ) -> Result<Interval, NoIntervalReason> {
     let count = whole.count();
-    let (low, high, effective) = spread.shares(q, count);
+    let (low, high, effective) = variance.shares(q, count);
     if low * (count as f64) < 1.0 || (1.0 - high) * (count as f64) < 1.0 {
         return Err(NoIntervalReason::Extreme);
     }
@@ -171,21 +173,21 @@ pub(crate) fn interval(
     Ok(Interval {
         low: value(low)?,
         high: value(high)?,
-        batches: spread.batches,
+        batches: variance.batches,
         effective_samples: rounded(effective),
     })
 }
 
-/// What correlated neighbours multiply the variance by: `(1 + r) / (1 - r)` with r the correlation of
-/// one batch with the next; 1 where it is not positive. An estimate of r from k values is about 1/k too
-/// low, which is added.
+/// The factor by which correlated neighbours raise the variance: `(1 + r) / (1 - r)`, with r the
+/// correlation of one batch with the next; 1 if r is not positive. An estimate of r from k values
+/// is about 1/k too low; so 1/k is added.
 fn correction(residuals: &[f64], square: f64) -> f64 {
     let neighbours: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
     if square <= 0.0 {
         return 1.0;
     }
     let r = neighbours / square + 1.0 / residuals.len() as f64;
-    let r = r.clamp(0.0, MOST_CORRELATED);
+    let r = r.clamp(0.0, MAX_CORRELATION);
     (1.0 + r) / (1.0 - r)
 }
 
@@ -193,8 +195,8 @@ fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// The 97.5 % point of Student's t: the Cornish-Fisher expansion of Abramowitz and Stegun, 26.7.5, off
-/// by less than 0.1 % from 5 degrees of freedom on.
+/// The 97.5 % point of Student's t, by the Cornish-Fisher expansion of Abramowitz and Stegun,
+/// 26.7.5. The error is below 0.1 % from 5 degrees of freedom on.
 fn student(freedom: f64) -> f64 {
     const Z: f64 = 1.959_963_984_540_054;
     const TERMS: [&[f64]; 4] = [
@@ -209,7 +211,7 @@ fn student(freedom: f64) -> f64 {
             79.0 / 92_160.0,
         ],
     ];
-    // Each term is an odd polynomial in z, its coefficients from z upwards.
+    // Each term is an odd polynomial in z; its coefficients start with that of z.
     let odd =
         |coefficients: &[f64]| coefficients.iter().rev().fold(0.0, |sum, c| sum * Z * Z + c) * Z;
     TERMS.iter().rev().fold(0.0, |sum, term| (sum + odd(term)) / freedom) + Z

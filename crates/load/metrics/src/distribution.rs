@@ -1,4 +1,4 @@
-//! A distribution of times: an HDR histogram, with the exact count, sum, minimum and maximum beside it.
+//! A distribution of times: an HDR histogram, with exact count, sum, minimum and maximum.
 
 mod buckets;
 
@@ -10,19 +10,19 @@ use plimsoll_measure::Nanos;
 
 use crate::error::MetricsError;
 use crate::quantile::samples_needed;
-pub(crate) use buckets::bucket;
+pub(crate) use buckets::bucket_index;
 use buckets::{Buckets, upper_edge};
 
-/// Values below are told apart in steps of 512 ns; above about 1 ms, by 3 significant digits.
+/// Values up to about 1 ms are resolved in steps of 512 ns; larger ones by 3 significant digits.
 const LOWEST: u64 = 1_000;
-/// The range before the histogram grows by itself: nothing is ever clipped.
+/// The range before the histogram grows by itself; no value is clipped.
 const HOUR: u64 = 3_600_000_000_000;
 const DIGITS: u8 = 3;
 
 /// A distribution of times in nanoseconds.
 ///
-/// A worker records into `u32` counters, a list that is as long as the largest value needs (8 KiB up to 1 ms, 48 KiB up to
-/// 1 s); the first merge makes a histogram of them, away from the worker.
+/// A worker records into a list of `u32` counters, as long as the largest value needs (8 KiB up to
+/// 1 ms, 48 KiB up to 1 s). The first merge turns it into a histogram, outside the worker.
 #[derive(Clone, Debug)]
 pub struct Distribution {
     counts: Counts,
@@ -54,7 +54,7 @@ impl Distribution {
         let nanos = value.as_u64();
         match &mut self.counts {
             Counts::Narrow(buckets) => buckets.add(nanos),
-            Counts::Wide(histogram) => put(histogram, nanos, 1),
+            Counts::Wide(histogram) => record_n(histogram, nanos, 1),
         }
         self.count += 1;
         self.sum += u128::from(nanos);
@@ -65,10 +65,10 @@ impl Distribution {
     /// Adds all values of another distribution, bucket by bucket.
     pub fn merge(&mut self, other: &Self) {
         if let Counts::Wide(wide) = &mut self.counts {
-            other.counts.pour(wide);
+            other.counts.add_to(wide);
         } else {
             let mut wide = self.counts.to_histogram();
-            other.counts.pour(&mut wide);
+            other.counts.add_to(&mut wide);
             self.counts = Counts::Wide(wide);
         }
         self.count += other.count;
@@ -104,13 +104,13 @@ impl Distribution {
     }
 
     /// The value that a share `q` of all values do not exceed, to the histogram's resolution;
-    /// `None` where there are fewer than [`samples_needed`].
+    /// `None` if there are fewer than [`samples_needed`].
     pub fn quantile(&self, q: f64) -> Option<Nanos> {
         if self.count < samples_needed(q) { None } else { self.nearest_rank(q) }
     }
 
-    /// [`Distribution::quantile`] from any number of values but none: for judging the instrument,
-    /// where one bad value of few matters, not for reporting the target.
+    /// [`Distribution::quantile`] of any number of values except none. For judging the instrument,
+    /// where one bad value of few matters; not for reporting the target.
     pub fn nearest_rank(&self, q: f64) -> Option<Nanos> {
         if self.count == 0 {
             return None;
@@ -125,14 +125,15 @@ impl Distribution {
         Some(Nanos::new(value.clamp(self.min, self.max)))
     }
 
-    /// Tells every bucket that holds values, ascending: its [`bucket`] number, and how many.
-    pub(crate) fn for_each_bucket(&self, tell: &mut dyn FnMut(u32, u64)) {
+    /// Calls `visit` with the [`bucket_index`] and the count of every bucket that holds values,
+    /// ascending.
+    pub(crate) fn for_each_bucket(&self, visit: &mut dyn FnMut(u32, u64)) {
         match &self.counts {
             Counts::Narrow(buckets) => {
-                buckets.filled().for_each(|(bucket, count)| tell(bucket, count));
+                buckets.filled().for_each(|(bucket, count)| visit(bucket, count));
             }
             Counts::Wide(histogram) => {
-                filled(histogram).for_each(|(edge, count)| tell(bucket(edge), count));
+                filled(histogram).for_each(|(edge, count)| visit(bucket_index(edge), count));
             }
         }
     }
@@ -153,11 +154,11 @@ impl Distribution {
         Ok(STANDARD.encode(bytes))
     }
 
-    /// Reads what [`Distribution::encode`] wrote, and puts the exact figures back beside it.
+    /// Reads what [`Distribution::encode`] wrote, and restores the exact figures.
     ///
     /// # Errors
-    /// [`MetricsError::DecodeHistogram`] where the text is not such a histogram.
-    pub(crate) fn decode(text: &str, exact: &Exact) -> Result<Self, MetricsError> {
+    /// [`MetricsError::DecodeHistogram`] if the text is not such a histogram.
+    pub(crate) fn decode(text: &str, exact: &ExactFigures) -> Result<Self, MetricsError> {
         let refuse = |cause: &dyn ToString| MetricsError::DecodeHistogram(cause.to_string());
         let bytes = STANDARD.decode(text).map_err(|error| refuse(&error))?;
         let mut histogram: Histogram<u64> = Deserializer::new()
@@ -165,35 +166,37 @@ impl Distribution {
             .map_err(|error| refuse(&error))?;
         histogram.auto(true);
         let count = histogram.len();
-        let Exact { sum, min, max } = *exact;
+        let ExactFigures { sum, min, max } = *exact;
         Ok(Self { counts: Counts::Wide(histogram), count, sum, min, max })
     }
 }
 
-/// What a histogram alone does not keep exactly, in nanoseconds.
-pub(crate) struct Exact {
+/// The figures that a histogram does not keep exactly, in nanoseconds.
+pub(crate) struct ExactFigures {
     pub(crate) sum: u128,
     pub(crate) min: u64,
     pub(crate) max: u64,
 }
 
 impl Counts {
-    /// Adds them to a histogram, bucket by bucket: every value is recorded at the upper edge of its bucket, which lies in
-    /// the same bucket again because all histograms share their bounds.
-    fn pour(&self, into: &mut Histogram<u64>) {
+    /// Adds them to a histogram, bucket by bucket. Every value is recorded at the upper edge of its
+    /// bucket, which lies in the same bucket because all histograms have the same bounds.
+    fn add_to(&self, into: &mut Histogram<u64>) {
         match self {
             Self::Narrow(buckets) => {
-                buckets.filled().for_each(|(bucket, count)| put(into, upper_edge(bucket), count));
+                buckets
+                    .filled()
+                    .for_each(|(bucket, count)| record_n(into, upper_edge(bucket), count));
             }
             Self::Wide(histogram) => {
-                filled(histogram).for_each(|(edge, count)| put(into, edge, count));
+                filled(histogram).for_each(|(edge, count)| record_n(into, edge, count));
             }
         }
     }
 
     fn to_histogram(&self) -> Histogram<u64> {
         let mut histogram = empty();
-        self.pour(&mut histogram);
+        self.add_to(&mut histogram);
         histogram
     }
 }
@@ -205,14 +208,14 @@ fn empty() -> Histogram<u64> {
     histogram
 }
 
-/// Adds `count` times a value.
-fn put(histogram: &mut Histogram<u64>, nanos: u64, count: u64) {
+/// Records a value `count` times.
+fn record_n(histogram: &mut Histogram<u64>, nanos: u64, count: u64) {
     let fits = histogram.record_n(nanos, count);
     // The only cause of failure is an address space too small for the grown histogram.
     debug_assert!(fits.is_ok(), "an auto-resizing histogram takes every value");
 }
 
-/// The buckets that hold values, ascending: the upper edge in nanoseconds, and how many.
+/// The buckets that hold values, ascending: the upper edge in nanoseconds, and the count.
 fn filled(histogram: &Histogram<u64>) -> impl Iterator<Item = (u64, u64)> {
     histogram
         .iter_recorded()
@@ -240,8 +243,8 @@ mod tests {
         whole
     }
 
-    /// Everything that can be seen of a distribution.
-    fn look(d: &Distribution) -> String {
+    /// Everything that is visible of a distribution.
+    fn visible(d: &Distribution) -> String {
         let buckets: Vec<_> = filled(&d.counts.to_histogram()).collect();
         format!("{} {} {:?} {:?} {buckets:?}", d.count(), d.sum(), d.min(), d.max())
     }
@@ -290,9 +293,10 @@ mod tests {
     #[test]
     fn an_encoded_histogram_reads_back_bucket_by_bucket() {
         let distribution = of(&[700, 1_500_000, 1_500_000, 40_000_000_000]);
-        let exact = Exact { sum: distribution.sum, min: distribution.min, max: distribution.max };
+        let exact =
+            ExactFigures { sum: distribution.sum, min: distribution.min, max: distribution.max };
         let back = Distribution::decode(&distribution.encode().unwrap(), &exact).unwrap();
-        assert_eq!(look(&back), look(&distribution));
+        assert_eq!(visible(&back), visible(&distribution));
         assert!(Distribution::decode("no histogram", &exact).is_err());
     }
 
@@ -304,10 +308,10 @@ mod tests {
         ) {
             let (low, high) = (cuts.0.min(cuts.1).min(values.len()), cuts.0.max(cuts.1).min(values.len()));
             let parts = [of(&values[..low]), of(&values[low..high]), of(&values[high..])];
-            let one = look(&of(&values));
-            prop_assert_eq!(&look(&merged(&parts)), &one);
+            let one = visible(&of(&values));
+            prop_assert_eq!(&visible(&merged(&parts)), &one);
             let [a, b, c] = parts;
-            prop_assert_eq!(&look(&merged(&[c, merged(&[b, a])])), &one);
+            prop_assert_eq!(&visible(&merged(&[c, merged(&[b, a])])), &one);
         }
     }
 }

@@ -1,11 +1,11 @@
-//! The machine that the load came from, filled in by the tool and never by hand.
+//! The machine that the load came from.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The generator's machine. `None` means that it could not be found out.
+/// The generator's machine, as Plimsoll found it. `None` means that it could not be found out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Environment {
@@ -13,7 +13,7 @@ pub struct Environment {
     pub cpu_model: Option<String>,
     /// Logical CPUs of the machine.
     pub cpu_count: Option<u32>,
-    /// CPUs' worth of time that the control group allows.
+    /// CPU time that the control group allows, in CPUs.
     pub cpu_quota: Option<f64>,
     /// The CPUs that this process may run on, like `0-3,8`.
     pub cpu_affinity: Option<String>,

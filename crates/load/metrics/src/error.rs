@@ -1,21 +1,22 @@
-//! What can be wrong with what this crate is given.
+//! Errors of this crate.
 
-/// An error of counting and judging.
+/// An error in a threshold, a band or a stored histogram.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetricsError {
-    /// Two bounds that make no bands. Write the target first and the wider bound after a bar.
+    /// Two bounds that make no bands. Remedy: write the target first and the wider bound after a
+    /// bar.
     #[error("`{expression}`: {cause}; write it like `p(95)<10ms|20ms`, the target first")]
     Band {
         /// The expression.
         expression: String,
-        /// What is wrong with it.
+        /// The cause.
         cause: &'static str,
     },
     /// A threshold names a metric that does not exist. Remedy: use a name of the reference page.
     #[error("unknown metric `{name}`; {hint}")]
     UnknownMetric {
-        /// What was written.
+        /// The text.
         name: String,
         /// The nearest names, or all of them.
         hint: String,
@@ -30,11 +31,11 @@ pub enum MetricsError {
     Expression {
         /// The metric.
         metric: &'static str,
-        /// What was written.
+        /// The text.
         expression: String,
-        /// What is wrong with it.
+        /// The cause.
         cause: String,
-        /// One that would be right.
+        /// A correct example.
         example: &'static str,
     },
     /// The bound has the wrong unit. Remedy: write it in the unit that the message names.
@@ -44,19 +45,19 @@ pub enum MetricsError {
     Unit {
         /// The metric.
         metric: &'static str,
-        /// What was written.
+        /// The text.
         expression: String,
         /// The part with the wrong unit.
         bound: String,
         /// The unit of the metric.
         unit: &'static str,
-        /// One that would be right.
+        /// A correct example.
         example: &'static str,
     },
     /// A histogram in a summary cannot be read. Remedy: use the summary as the tool wrote it.
     #[error("a histogram of the summary cannot be read ({0}): the file was changed or cut")]
     DecodeHistogram(String),
-    /// A histogram could not be written. Remedy: none; more counts than 63 bits hold.
+    /// A histogram could not be written: it holds more counts than 63 bits. Remedy: none.
     #[error("a histogram cannot be written: {0}")]
     EncodeHistogram(String),
 }

@@ -1,4 +1,4 @@
-//! What the instrument measured of itself.
+//! Instrument health: Plimsoll's measurements of itself.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::Metric;
-use crate::cell::GroupStats;
 use crate::distribution::Distribution;
+use crate::group_stats::GroupStats;
 
 /// Lateness of the instrument, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Lag {
     /// Median.
     pub p50: f64,
-    /// 99th percentile, by nearest rank however few the samples: one late start of few matters.
+    /// 99th percentile, by nearest rank even of few samples: one late start of few matters.
     pub p99: f64,
     /// Largest.
     pub max: f64,
-    /// Mean: what it took from every cycle of a closed loop.
+    /// Mean: the generator's part of every cycle of a closed loop.
     #[serde(default)]
     pub mean: f64,
 }
@@ -36,17 +36,18 @@ impl Lag {
     }
 }
 
-/// What the last calibration on this host found.
+/// The result of the last calibration on this host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CalibrationQuote {
     /// When it was made, like `2026-11-21 02:30:00 UTC`.
     pub when: String,
-    /// Tests that kept their bound.
+    /// Tests that passed.
     pub passed: u32,
-    /// Tests that broke it or could not be carried out.
+    /// Tests that failed or could not run.
     pub failed: u32,
-    /// Response time of a server that does nothing, in microseconds: the instrument's own floor.
+    /// Response time of a server that does nothing, in microseconds: the least that can be
+    /// measured.
     pub floor_us: Option<f64>,
     /// Highest rate of this host against such a server, in requests per second.
     pub max_rate: Option<f64>,
@@ -55,24 +56,26 @@ pub struct CalibrationQuote {
 /// Conversations of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Conversations {
-    /// First turn begun.
+    /// Conversations whose first turn began.
     pub started: u64,
-    /// Last turn done.
+    /// Conversations whose last turn completed.
     pub finished: u64,
-    /// Ended before their last turn.
-    pub abandoned: u64,
+    /// Conversations that ended before their last turn: a turn did not complete, or the stage
+    /// ended.
+    #[serde(alias = "abandoned")]
+    pub ended_early: u64,
 }
 
-/// Little's law on one stage: in a steady state the mean number under way is the rate of completion
-/// times the mean time there, whatever the distributions (J. D. C. Little, 1961). Counted here from the
-/// intended start: what the engine watched against what the samples say.
+/// Little's law on one stage: in a steady state the mean number in flight is the rate of completion
+/// times the mean time in flight, for any distribution (J. D. C. Little, 1961). Compares the number
+/// that the engine watched with the one computed from the samples, both from the intended start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LittlesLaw {
     /// Name of the stage.
     pub stage: String,
-    /// N: mean number under way, as the engine watched it.
+    /// N: mean number in flight, as the engine watched it.
     pub in_flight: f64,
-    /// X R: sum of all response times over the length of the stage, each as far as it lay within it.
+    /// X R: sum of all response times within the stage, divided by the length of the stage.
     pub rate_times_time: f64,
 }
 
@@ -83,43 +86,43 @@ impl LittlesLaw {
     }
 }
 
-/// What the instrument measured of itself. `None` means unknown, never zero.
+/// Plimsoll's measurements of itself. `None` means unknown, never zero.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct InstrumentHealth {
-    /// Arrivals that the schedule of the open stages asked for.
+    /// Arrivals that the schedule of the open stages planned.
     pub planned_arrivals: Option<u64>,
-    /// Of these, the ones that the pacer released while their stage lasted, even if a bound on
-    /// requests in flight then held them back.
+    /// Of `planned_arrivals`, those that the pacer released while their stage lasted, even if they
+    /// then waited because of the limit on requests in flight.
     pub achieved_arrivals: Option<u64>,
-    /// How late the pacer released arrivals: the generator's own lateness, without any wait for a
-    /// free place. Judged instead of `dispatch_lag_ms` where it is known.
+    /// How late the pacer released arrivals: the generator's lateness, without any wait for the
+    /// limit on requests in flight. If known, it is judged instead of `dispatch_lag_ms`.
     pub pacing_lag_ms: Option<Lag>,
     /// Dispatched minus intended, of all requests, warm-up included.
     pub dispatch_lag_ms: Option<Lag>,
     /// User-space read minus the kernel's receive time stamp.
     pub read_lag_ms: Option<Lag>,
-    /// Was the kernel's receive time stamp used?
+    /// Whether the kernel's receive time stamps were used.
     pub kernel_timestamps: Option<bool>,
-    /// Timer precision and how deadlines are waited for.
+    /// Timer precision, and how the timer waits for deadlines.
     pub timer: Option<String>,
-    /// Workers.
+    /// Number of workers.
     pub workers: Option<u32>,
-    /// The CPUs that workers were bound to, one each; none where the scheduler was free to choose.
+    /// The CPUs that workers were bound to, one each; empty if the scheduler chose.
     pub worker_cpus: Vec<u32>,
-    /// CPU time over wall time, by worker.
+    /// CPU time divided by wall time, by worker.
     pub worker_cpu_shares: Vec<f64>,
-    /// Time that each worker was ready to run and waited for a CPU, over wall time.
+    /// Time that each worker was ready to run and waited for a CPU, divided by wall time.
     pub worker_wait_shares: Vec<f64>,
-    /// Share of the time in which the control group's CPU quota held the process up.
+    /// Share of the time in which the control group's CPU quota stopped the process.
     pub throttled_share: Option<f64>,
     /// Smallest step of the clock, in nanoseconds.
     pub clock_step_ns: Option<u64>,
-    /// TCP segments that this host sent again during the load, to whomever.
+    /// TCP segments that this host retransmitted during the load, to any address.
     pub retransmits: Option<u64>,
-    /// Most local ports in use or not yet released (TIME-WAIT) at once, on this host, at most.
+    /// Upper bound on the local ports in use or in TIME-WAIT at once, on this host.
     pub ports_peak: Option<u64>,
-    /// The calibration of this host; `None` where there was none.
+    /// The calibration of this host; `None` if there was none.
     pub calibration: Option<CalibrationQuote>,
     /// Wall time of the load, in seconds.
     pub wall_s: Option<f64>,
@@ -127,9 +130,9 @@ pub struct InstrumentHealth {
     pub cpu_user_s: Option<f64>,
     /// CPU time of the process in the kernel, in seconds.
     pub cpu_system_s: Option<f64>,
-    /// Context switches of the process's own will (it waited).
+    /// Voluntary context switches: the process waited.
     pub voluntary_switches: Option<u64>,
-    /// Context switches forced on the process (others wanted its CPU).
+    /// Involuntary context switches: another process got its CPU.
     pub involuntary_switches: Option<u64>,
     /// Share of CPU time that the hypervisor withheld during the load.
     pub steal_share: Option<f64>,
@@ -137,36 +140,38 @@ pub struct InstrumentHealth {
     pub fd_limit: Option<u64>,
     /// Most file descriptors open at once.
     pub fd_peak: Option<u64>,
-    /// Local ports for outgoing connections.
+    /// Number of local ports for outgoing connections.
     pub ephemeral_ports: Option<u64>,
     /// Connections opened.
     pub connections_opened: Option<u64>,
-    /// Requests over a connection used before.
+    /// Requests over a connection that was used before.
     pub connections_reused: Option<u64>,
-    /// TLS handshakes in full.
+    /// Full TLS handshakes.
     pub handshakes_full: Option<u64>,
     /// TLS handshakes that resumed an earlier session.
     pub handshakes_resumed: Option<u64>,
-    /// Requests whose body waited for the target's flow-control windows (HTTP/2).
+    /// HTTP/2 requests whose body waited for the target's flow-control windows.
     pub send_stalls: Option<u64>,
-    /// Answers that our own flow-control window may have held up (HTTP/2).
+    /// HTTP/2 responses that our own flow-control window may have held up.
     pub receive_stalls: Option<u64>,
-    /// Most requests under way at once.
+    /// Most requests in flight at once.
     pub peak_in_flight: Option<u64>,
     /// Conversations.
     pub conversations: Option<Conversations>,
-    /// Rows that there were for `results.jsonl`: one for each planned request. Written, left out and lost add up to it.
+    /// Rows for `results.jsonl`, one per planned request: the sum of those written, left out and
+    /// lost.
     pub sink_offered: Option<u64>,
     /// Rows written to `results.jsonl`.
     pub sink_written: Option<u64>,
-    /// Rows left out by a rule while the disk or the CPU was too slow for all: those of conversations whose id, read
-    /// as a fraction of the range of ids, is not below the share of the moment. Rows that did not end as they should
-    /// are kept with 64 times the share. Each row says in `weight` how many it stands for.
+    /// Rows left out by sampling while the disk or the CPU was too slow for all rows. The rows of a
+    /// conversation are kept if its id, as a fraction of the range of ids, is below the current
+    /// share; rows with an unexpected end are kept with 64 times that share. `weight` in a row is
+    /// the number of rows that it stands for.
     pub sink_left_out: Option<u64>,
-    /// The smallest such share, as one conversation in so many; 1 where none was left out. Conversations with an id
-    /// below it are complete.
+    /// The smallest share that sampling kept, as one conversation in N; 1 if no row was left out.
+    /// Conversations with an id below it are complete.
     pub sink_least_share_one_in: Option<u32>,
-    /// Rows that did not fit the queue to the disk, and are missing from `results.jsonl` by no rule.
+    /// Rows lost because the queue to the disk was full; they are missing from `results.jsonl`.
     pub sink_overflowed: Option<u64>,
     /// Errors on the generator's side, by class.
     pub generator_errors: BTreeMap<String, u64>,
@@ -175,7 +180,7 @@ pub struct InstrumentHealth {
 }
 
 impl InstrumentHealth {
-    /// Fills in what the measurements of the whole run tell and the engine left open.
+    /// Fills in from the counts of the whole run what the engine did not set.
     pub(crate) fn observe(&mut self, run: &GroupStats) {
         let lag = |metric| run.distribution(metric).and_then(Lag::of);
         self.dispatch_lag_ms = self.dispatch_lag_ms.or_else(|| lag(Metric::DispatchLag));
@@ -192,19 +197,19 @@ impl InstrumentHealth {
         }
     }
 
-    /// The busiest worker's share of its CPU.
+    /// The CPU share of the busiest worker.
     pub fn busiest_worker(&self) -> Option<f64> {
         self.worker_cpu_shares.iter().copied().reduce(f64::max)
     }
 
-    /// Of the worker that wanted its CPU most: the share of the time in which it had it or waited for
-    /// it. A worker that others keep from its CPU is as saturated as one that uses all of it.
-    pub fn most_wanted(&self) -> Option<f64> {
+    /// The largest share of the time in which a worker ran or waited for its CPU. A worker that has
+    /// to wait for its CPU is as saturated as one that uses all of it.
+    pub fn highest_demand(&self) -> Option<f64> {
         let waits = self.worker_wait_shares.iter().copied().chain(std::iter::repeat(0.0));
         self.worker_cpu_shares.iter().zip(waits).map(|(cpu, wait)| cpu + wait).reduce(f64::max)
     }
 
-    /// The generator's own lateness.
+    /// The generator's lateness.
     pub fn lateness(&self) -> Option<Lag> {
         self.pacing_lag_ms.or(self.dispatch_lag_ms)
     }

@@ -1,51 +1,59 @@
-//! Count and judge: recorders, snapshots, merge, summary, thresholds, validity.
+//! Counts requests, sums them up and judges the result.
 //!
 //! - [`catalog`]: the one table of metrics, from which every report, threshold and page is made
-//! - [`Recorder`]: what a worker counts, without lock; [`Snapshot`]: what is merged
-//! - [`RunSummary`]: the merged result, as `summary.json` holds it
-//! - [`Threshold`] and [`Judgement`]: was the target good enough?
-//! - [`InstrumentHealth`] and [`Validity`]: was the instrument?
+//! - [`Recorder`]: the counts of one worker, without locks; [`Snapshot`]: a copy that can be merged
+//! - [`Results`]: the measured results, by stage, scenario, category and target
+//! - [`Threshold`] and [`Judgement`]: whether the target was good enough
+//! - [`InstrumentHealth`] and [`Validity`]: whether Plimsoll itself kept up
+//! - [`RunSummary`]: all of it, as `summary.json` holds it
 //!
 //! ```text
-//! Recorder::take -> Snapshot --merge--> Snapshot + RunMetadata + InstrumentHealth -> RunSummary
+//! Recorder::take -> Snapshot --merge--> Snapshot + RunMetadata -> Results --judge--> RunSummary
 //! ```
 //!
 //! Nothing here knows async, HTTP, files or terminals.
 
 pub mod accounting;
-mod batches;
+mod batch_means;
 pub mod catalog;
-pub mod cell;
 pub mod confidence;
-pub mod confusion;
+pub mod confusion_matrix;
 pub mod distribution;
 pub mod environment;
 pub mod error;
-pub mod facts;
+pub mod group_stats;
 pub mod health;
-pub mod process;
+pub mod process_use;
 pub mod quantile;
 pub mod recorder;
+pub mod reference;
+pub mod results;
+pub mod run_metadata;
+pub mod scope;
 pub mod snapshot;
 pub mod summary;
 pub mod threshold;
 pub mod validity;
 
 pub use accounting::Accounting;
-pub use batches::WITH_INTERVALS;
+pub use batch_means::WITH_INTERVALS;
 pub use catalog::{Counters, Figure, Metric, Population, Rates, Unit};
-pub use cell::{GroupKey, GroupStats};
 pub use confidence::{Interval, NoIntervalReason};
-pub use confusion::ConfusionMatrix;
+pub use confusion_matrix::ConfusionMatrix;
 pub use distribution::Distribution;
 pub use environment::Environment;
 pub use error::MetricsError;
-pub use facts::{Expectation, LoadModel, RunEnd, RunInfo, RunMetadata, StageInfo, TargetInfo};
+pub use group_stats::{GroupKey, GroupStats};
 pub use health::{CalibrationQuote, Conversations, InstrumentHealth, Lag, LittlesLaw};
-pub use process::ProcessUse;
+pub use process_use::ProcessUse;
 pub use quantile::{QUANTILES, Quantile, samples_needed};
 pub use recorder::Recorder;
+pub use results::{DistributionSummary, Group, Results};
+pub use run_metadata::{
+    Expectation, LoadModel, RunEnd, RunInfo, RunMetadata, StageInfo, TargetInfo,
+};
+pub use scope::Scope;
 pub use snapshot::Snapshot;
-pub use summary::{DistributionSummary, Group, RunSummary};
-pub use threshold::{Band, BandLevel, BandResult, Judgement, Scope, Threshold, ThresholdResult};
+pub use summary::RunSummary;
+pub use threshold::{Band, BandLevel, BandResult, Judgement, Threshold, ThresholdResult};
 pub use validity::{Assessment, ClosedStage, Evidence, Reason, Validity, judge_health};

@@ -1,7 +1,5 @@
 //! The quantiles that reports show, and how many samples each of them needs.
 
-use crate::summary::DistributionSummary;
-
 /// One quantile that reports show.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantile {
@@ -11,17 +9,15 @@ pub struct Quantile {
     pub label: &'static str,
     /// The quantile, from 0 to 1.
     pub q: f64,
-    /// Its value in milliseconds; `None` where there are too few samples.
-    pub of: fn(&DistributionSummary) -> Option<f64>,
 }
 
 /// The quantiles that reports show.
 pub const QUANTILES: [Quantile; 5] = [
-    Quantile { key: "p50", label: "p50", q: 0.5, of: |d| d.p50 },
-    Quantile { key: "p90", label: "p90", q: 0.9, of: |d| d.p90 },
-    Quantile { key: "p95", label: "p95", q: 0.95, of: |d| d.p95 },
-    Quantile { key: "p99", label: "p99", q: 0.99, of: |d| d.p99 },
-    Quantile { key: "p99_9", label: "p99.9", q: 0.999, of: |d| d.p99_9 },
+    Quantile { key: "p50", label: "p50", q: 0.5 },
+    Quantile { key: "p90", label: "p90", q: 0.9 },
+    Quantile { key: "p95", label: "p95", q: 0.95 },
+    Quantile { key: "p99", label: "p99", q: 0.99 },
+    Quantile { key: "p99_9", label: "p99.9", q: 0.999 },
 ];
 
 /// Samples that must lie beyond a quantile, on the rarer side.

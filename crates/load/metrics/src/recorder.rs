@@ -1,28 +1,29 @@
-//! The worker-local accumulator: no lock, and no allocation once every cell has been touched.
+//! The recorder: counts in one worker, without locks and, once every cell exists, without
+//! allocation.
 
 use plimsoll_measure::{Moment, Nanos, Outcome, Sample, ScenarioId, StageId, TargetId};
 
-use crate::cell::{GroupKey, GroupStats};
+use crate::group_stats::{GroupKey, GroupStats};
 use crate::snapshot::Snapshot;
 
-/// Counts what one worker plans and measures.
+/// Counts the requests of one worker.
 ///
-/// The two sides of the accounting identity are counted apart: [`Recorder::scheduled`] when a request
-/// is planned, [`Recorder::record`] when its fate is known.
+/// The two sides of the accounting identity are counted separately: [`Recorder::scheduled`] when a
+/// request is planned, [`Recorder::record`] when its outcome is known.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     stage_ends: Vec<Moment>,
-    /// What each of `cells` is about. In an interval a worker touches few: looking through them from
-    /// the newest on is faster than any map.
+    /// The key of each of `cells`. A worker uses few in an interval, so that a search from the
+    /// newest on is faster than a map.
     keys: Vec<GroupKey>,
     cells: Vec<GroupStats>,
 }
 
 impl Recorder {
-    /// A recorder for stages that follow one another and end at these moments; a stage without an end
-    /// of its own ends at `u64::MAX` nanoseconds.
+    /// A recorder for stages that follow one another and end at these moments; a stage without a
+    /// fixed end ends at `u64::MAX` nanoseconds.
     ///
-    /// The ends decide which completions count as throughput of which stage.
+    /// The ends decide to which stage's throughput a completion counts.
     pub const fn new(stage_ends: Vec<Moment>) -> Self {
         Self { stage_ends, keys: Vec::new(), cells: Vec::new() }
     }
@@ -32,17 +33,18 @@ impl Recorder {
         self.cell(GroupKey { stage, scenario, target }).counters.scheduled += 1;
     }
 
-    /// Records what became of a request, with the gaps of its stream. The gaps count only where the
+    /// Records the outcome of a request, with the gaps of its stream. The gaps count only if the
     /// request completed.
     pub fn record(&mut self, sample: &Sample, gaps: &[Nanos]) {
         let key = GroupKey::of(sample);
-        let line = &sample.timeline;
-        let whole =
-            line.dispatched.is_some() && self.is_within(key.stage, line.intended, line.finished);
+        let timeline = &sample.timeline;
+        let whole = timeline.dispatched.is_some()
+            && self.is_within(key.stage, timeline.intended, timeline.finished);
         let cell = self.cell(key);
         cell.record(sample, gaps);
         if whole {
-            cell.under_way += u128::from(line.response_time().unwrap_or_default().as_u64());
+            cell.in_flight_time +=
+                u128::from(timeline.response_time().unwrap_or_default().as_u64());
             cell.counters.dispatch();
             if sample.outcome == Outcome::Completed {
                 cell.counters.complete(sample.usage.completion);
@@ -52,40 +54,43 @@ impl Recorder {
         }
     }
 
-    /// Hands over what was counted since the last call. The histograms are moved, not copied, so
-    /// this is cheap for the worker; the next values allocate anew.
+    /// Takes the counts since the last call. The histograms are moved, not copied, which is cheap
+    /// for the worker; the next values allocate new ones.
     pub fn take(&mut self) -> Snapshot {
         self.keys.drain(..).zip(self.cells.drain(..)).collect()
     }
 
-    /// The counts by stage of a request that was not wholly within its own stage.
+    /// Counts a request that did not begin and end within its own stage.
     #[cold]
     fn record_across_stages(&mut self, sample: &Sample) {
-        let (key, line) = (GroupKey::of(sample), &sample.timeline);
-        if let Some(stage) = self.stage_at(line.dispatched) {
+        let (key, timeline) = (GroupKey::of(sample), &sample.timeline);
+        if let Some(stage) = self.stage_at(timeline.dispatched) {
             self.cell(GroupKey { stage, ..key }).counters.dispatch();
         }
-        if let (Outcome::Completed, Some(stage)) = (sample.outcome, self.stage_at(line.finished)) {
+        if let (Outcome::Completed, Some(stage)) =
+            (sample.outcome, self.stage_at(timeline.finished))
+        {
             self.cell(GroupKey { stage, ..key }).counters.complete(sample.usage.completion);
         }
         let until = match sample.outcome {
-            Outcome::NeverSent => line.intended,
-            // Unanswered when the last stage had ended.
-            _ => line.finished.unwrap_or(Moment::from_nanos(u64::MAX)),
+            Outcome::NeverSent => timeline.intended,
+            // Without a response when the last stage had ended.
+            _ => timeline.finished.unwrap_or(Moment::from_nanos(u64::MAX)),
         };
-        self.spread_over_stages(key, line.intended, until);
+        self.spread_over_stages(key, timeline.intended, until);
     }
 
-    /// Counts a request as under way in every stage between two moments.
+    /// Counts a request as in flight in every stage between two moments.
     fn spread_over_stages(&mut self, key: GroupKey, mut from: Moment, until: Moment) {
         while let Some(stage) = self.stage_at(Some(from)).filter(|_| from < until) {
             let to = self.stage_ends[stage.index()].min(until);
-            self.cell(GroupKey { stage, ..key }).under_way += u128::from(to.since(from).as_u64());
+            self.cell(GroupKey { stage, ..key }).in_flight_time +=
+                u128::from(to.since(from).as_u64());
             from = to;
         }
     }
 
-    /// Does the time of a request lie within this stage?
+    /// Whether a request began and ended within this stage.
     fn is_within(&self, stage: StageId, intended: Moment, finished: Option<Moment>) -> bool {
         let before = stage.index().checked_sub(1).and_then(|before| self.stage_ends.get(before));
         let start = before.copied().unwrap_or(Moment::EPOCH);
@@ -103,9 +108,9 @@ impl Recorder {
 
     #[inline]
     fn cell(&mut self, key: GroupKey) -> &mut GroupStats {
-        let place = self.keys.iter().rposition(|known| *known == key);
-        let place = place.unwrap_or_else(|| self.open(key));
-        &mut self.cells[place]
+        let index = self.keys.iter().rposition(|known| *known == key);
+        let index = index.unwrap_or_else(|| self.open(key));
+        &mut self.cells[index]
     }
 
     #[cold]

@@ -1,49 +1,49 @@
-//! A mergeable copy of what was counted.
+//! Snapshots: mergeable copies of what was counted.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use crate::batches::Batches;
+use crate::batch_means::BatchMeans;
 use crate::catalog::Metric;
-use crate::cell::{GroupKey, GroupStats};
 use crate::confidence::{self, Interval, NoIntervalReason};
-use crate::distribution::{Distribution, bucket};
+use crate::distribution::{Distribution, bucket_index};
+use crate::group_stats::{GroupKey, GroupStats};
 
-/// What was counted, per stage x scenario x target. Merging is associative and commutative: integers are
-/// added, nothing is averaged.
+/// The counts of each cell (stage x scenario x target). Merging is associative and commutative:
+/// integers are added, nothing is averaged.
 ///
-/// Snapshots of one time are put together with [`Snapshot::merge`], snapshots that follow one another
-/// with [`Snapshot::append`]: only from the latter can confidence intervals be made.
+/// [`Snapshot::merge`] combines snapshots of the same time, [`Snapshot::append`] those that follow
+/// one another. Confidence intervals need the latter.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     cells: BTreeMap<GroupKey, GroupStats>,
-    batches: Batches,
+    batches: BatchMeans,
 }
 
 impl Snapshot {
-    /// A snapshot of nothing.
+    /// An empty snapshot.
     pub const fn new() -> Self {
-        Self { cells: BTreeMap::new(), batches: Batches::new() }
+        Self { cells: BTreeMap::new(), batches: BatchMeans::new() }
     }
 
-    /// Adds what the next interval of the run counted, all workers together.
+    /// Adds the counts of the next interval of the run, of all workers together.
     pub fn append(&mut self, interval: Self) {
         self.batches.add(interval.cells());
         self.merge(interval);
     }
 
-    /// Adds what another worker, interval or shard counted.
+    /// Adds the counts of another worker, interval or shard.
     pub fn merge(&mut self, other: Self) {
         for (key, cell) in other.cells {
             match self.cells.entry(key) {
-                Entry::Vacant(place) => drop(place.insert(cell)),
-                Entry::Occupied(mut place) => place.get_mut().merge(&cell),
+                Entry::Vacant(entry) => drop(entry.insert(cell)),
+                Entry::Occupied(mut entry) => entry.get_mut().merge(&cell),
             }
         }
         self.batches.merge(other.batches);
     }
 
-    /// Every cell that has been touched, by stage, then scenario, then target.
+    /// Every cell with a count, by stage, then scenario, then target.
     pub fn cells(&self) -> impl Iterator<Item = (GroupKey, &GroupStats)> {
         self.cells.iter().map(|(key, cell)| (*key, cell))
     }
@@ -55,7 +55,7 @@ impl Snapshot {
         total
     }
 
-    /// The confidence interval of a percentile of `whole`, which is the distribution of the cells that
+    /// The confidence interval of a percentile of `whole`, the distribution of the cells that
     /// `filter` accepts.
     pub(crate) fn interval(
         &self,
@@ -65,18 +65,18 @@ impl Snapshot {
         filter: &dyn Fn(GroupKey) -> bool,
     ) -> Result<Interval, NoIntervalReason> {
         let value = whole.quantile(q).ok_or(NoIntervalReason::Samples)?;
-        // Where many values are equal to the percentile, the share up to it may be the same in every
-        // batch, and only the share below it tells that they came in a burst.
-        let limit = bucket(value.as_u64());
-        let upto = self.batches.spread(metric, limit, filter)?;
-        let below = self.batches.spread(metric, limit.saturating_sub(1), filter)?;
-        confidence::interval(whole, q, &upto.wider(below))
+        // If many values equal the percentile, the share up to it may be the same in every batch.
+        // Then only the share below it shows that they came in a burst.
+        let limit = bucket_index(value.as_u64());
+        let upto = self.batches.variance(metric, limit, filter)?;
+        let below = self.batches.variance(metric, limit.saturating_sub(1), filter)?;
+        confidence::interval(whole, q, &upto.larger(below))
     }
 }
 
-/// What a recorder has counted becomes a snapshot.
+/// The counts of a recorder become a snapshot.
 impl FromIterator<(GroupKey, GroupStats)> for Snapshot {
     fn from_iter<I: IntoIterator<Item = (GroupKey, GroupStats)>>(cells: I) -> Self {
-        Self { cells: cells.into_iter().collect(), batches: Batches::new() }
+        Self { cells: cells.into_iter().collect(), batches: BatchMeans::new() }
     }
 }

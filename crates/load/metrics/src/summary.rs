@@ -1,114 +1,96 @@
-//! The merged result of a run: what `summary.json` holds and every report shows.
+//! The summary of a run: the results, and what is judged of them. `summary.json` holds it, and
+//! every report shows it.
 
-mod build;
 mod evidence;
-mod group;
 mod interpretation;
-
-use std::collections::BTreeMap;
+mod littles_law;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::accounting::Accounting;
-use crate::catalog::Counters;
-use crate::environment::Environment;
-use crate::facts::{Expectation, RunInfo, StageInfo, TargetInfo};
+use crate::error::MetricsError;
 use crate::health::InstrumentHealth;
-use crate::process::ProcessUse;
-use crate::threshold::{BandResult, Scope, ThresholdResult};
-use crate::validity::{Reason, Validity};
-
-pub use group::{DistributionSummary, Group};
+use crate::process_use::ProcessUse;
+use crate::results::Results;
+use crate::run_metadata::RunMetadata;
+use crate::snapshot::Snapshot;
+use crate::threshold::{Band, BandResult, Threshold, ThresholdResult};
+use crate::validity::{Assessment, Reason, Validity, judge_health};
 
 /// Version of the layout of `summary.json`.
-pub const SCHEMA: &str = "plimsoll.summary/1";
+pub const SCHEMA: &str = "plimsoll.summary/2";
 
-/// The merged result of a run. All groups but those of warm-up stages leave warm-up out.
+/// Layouts of earlier versions, which are still read: version 1 had other names for some keys.
+pub const OLDER_SCHEMAS: [&str; 1] = ["plimsoll.summary/1"];
+
+/// The summary of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
-    /// [`SCHEMA`].
+    /// Version of the layout: `plimsoll.summary/2`.
     pub schema: String,
-    /// The run.
-    pub run: RunInfo,
-    /// Is the instrument to be believed?
+    /// Whether Plimsoll kept up, so that the figures describe the target.
     pub validity: Validity,
-    /// What a reader must know of the instrument, even where the run is valid.
+    /// Limits of the measurement that a reader must know, even if the run is valid.
     #[serde(default)]
     pub warnings: Vec<Reason>,
-    /// The thresholds and what became of them.
+    /// The thresholds with their judgements.
     pub thresholds: Vec<ThresholdResult>,
-    /// The bands and where the run stands in them.
+    /// The bands with the level that the run reached in each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bands: Vec<BandResult>,
-    /// What the bands and policy decisions mean, one sentence each, where there are any.
+    /// Warning signs in bands and policy decisions, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interpretation: Vec<String>,
-    /// What a reader must know.
-    pub notes: Vec<String>,
-    /// Stages, in order.
-    pub stages: Vec<StageInfo>,
-    /// Names of the scenarios, in order.
-    pub scenarios: Vec<String>,
-    /// What they expect, in the same order; empty where none expects anything.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub expectations: Vec<Expectation>,
-    /// Labels of the run.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub labels: BTreeMap<String, String>,
-    /// Targets, in order.
-    #[serde(alias = "lanes")]
-    pub targets: Vec<TargetInfo>,
-    /// The whole run without warm-up.
-    pub total: Group,
-    /// One per stage, warm-up stages too.
-    pub by_stage: Vec<Group>,
-    /// One per scenario, without warm-up.
-    pub by_scenario: Vec<Group>,
-    /// One per category of scenarios, by name, without warm-up.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub by_category: Vec<Group>,
-    /// One per target, without warm-up.
-    #[serde(alias = "by_lane")]
-    pub by_target: Vec<Group>,
-    /// One per stage x scenario x target in which anything was scheduled.
-    pub cells: Vec<Group>,
-    /// What the watched processes used.
+    /// The run, its stages, scenarios and targets.
+    #[serde(flatten)]
+    pub metadata: RunMetadata,
+    /// The measured results.
+    #[serde(flatten)]
+    pub results: Results,
+    /// CPU time and memory of the watched processes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessUse>,
-    /// What the instrument measured of itself.
+    /// Plimsoll's measurements of itself.
     pub health: InstrumentHealth,
-    /// The generator's machine.
-    pub environment: Environment,
 }
 
 impl RunSummary {
-    /// The group that a scope names. A stage is named by its name, or by its number counted from 1.
-    pub fn group(&self, scope: &Scope) -> Option<&Group> {
-        match scope {
-            Scope::Run => Some(&self.total),
-            Scope::Stage(name) => named(&self.by_stage, |g| g.stage.as_deref(), name)
-                .or_else(|| self.by_stage.get(name.parse::<usize>().ok()?.checked_sub(1)?)),
-            Scope::Scenario(name) => named(&self.by_scenario, |g| g.scenario.as_deref(), name),
-            Scope::Category(name) => named(&self.by_category, |g| g.category.as_deref(), name),
-            Scope::Target(name) => named(&self.by_target, |g| g.target.as_deref(), name),
-        }
+    /// Sums up a run: rolls the counts up, judges the instrument, then the thresholds.
+    ///
+    /// # Errors
+    /// [`MetricsError::EncodeHistogram`] if a histogram holds more counts than 63 bits.
+    pub fn build(
+        metadata: RunMetadata,
+        mut health: InstrumentHealth,
+        snapshot: &Snapshot,
+        thresholds: &[Threshold],
+    ) -> Result<Self, MetricsError> {
+        let whole = snapshot.total(|_| true);
+        health.observe(&whole);
+        health.littles_law = littles_law::by_stage(&metadata, snapshot);
+        let evidence = evidence::of(&metadata, snapshot, &whole);
+        let Assessment { validity, warnings } = judge_health(&health, &evidence);
+        let results = Results::of(&metadata, snapshot)?;
+        let thresholds = thresholds.iter().map(|threshold| threshold.judge(&results)).collect();
+        Ok(Self {
+            schema: SCHEMA.to_owned(),
+            validity,
+            warnings,
+            thresholds,
+            bands: Vec::new(),
+            interpretation: interpretation::of(&metadata, &results, &[]),
+            metadata,
+            results,
+            processes: Vec::new(),
+            health,
+        })
     }
 
-    /// The accounting of the whole run, warm-up included.
-    pub fn accounting(&self) -> Accounting {
-        let mut counters = Counters::default();
-        for group in &self.by_stage {
-            counters.merge(&group.counters);
-        }
-        Accounting::from(&counters)
+    /// Adds the level that the run reached in these bands.
+    #[must_use]
+    pub fn with_bands(mut self, bands: &[Band]) -> Self {
+        self.bands = bands.iter().map(|band| band.judge(&self.results)).collect();
+        self.interpretation = interpretation::of(&self.metadata, &self.results, &self.bands);
+        self
     }
-}
-
-fn named<'a>(
-    groups: &'a [Group],
-    label: impl Fn(&Group) -> Option<&str>,
-    name: &str,
-) -> Option<&'a Group> {
-    groups.iter().find(|group| label(group) == Some(name))
 }

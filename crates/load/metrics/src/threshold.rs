@@ -5,24 +5,10 @@ mod judge;
 mod parse;
 
 use crate::catalog::{Figure, Unit};
+use crate::scope::Scope;
 
 pub use band::{Band, BandLevel, BandResult};
 pub use judge::{Judgement, ThresholdResult};
-
-/// What a threshold is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// The whole run, without warm-up.
-    Run,
-    /// One stage, by its name or its number counted from 1.
-    Stage(String),
-    /// One scenario.
-    Scenario(String),
-    /// The scenarios of one category.
-    Category(String),
-    /// One target.
-    Target(String),
-}
 
 /// A bound on an aggregate of one metric.
 #[derive(Clone, Debug)]
@@ -34,6 +20,7 @@ pub struct Threshold {
     aggregate: Aggregate,
     comparison: Comparison,
     bound: f64,
+    deprecation: Option<&'static str>,
 }
 
 /// One number of a figure.
@@ -59,7 +46,7 @@ enum Comparison {
 }
 
 impl Comparison {
-    /// Does `measured` keep the bound?
+    /// Whether `measured` keeps the bound.
     #[expect(clippy::float_cmp, reason = "`==` is for counters, which are whole")]
     fn holds(self, measured: f64, bound: f64) -> bool {
         match self {
@@ -73,7 +60,12 @@ impl Comparison {
 }
 
 impl Threshold {
-    /// What the measured value is measured in.
+    /// A note that names the new word, if the threshold uses one of an earlier version.
+    pub const fn deprecation(&self) -> Option<&'static str> {
+        self.deprecation
+    }
+
+    /// The unit of the measured value.
     const fn unit(&self) -> Unit {
         match self.aggregate {
             Aggregate::Count => Unit::Requests,

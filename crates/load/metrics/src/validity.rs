@@ -1,17 +1,19 @@
-//! Was the instrument good enough for the run?
+//! Judges whether Plimsoll kept up, so that the figures describe the target.
 //!
 //! The bounds and their reasons are in `docs/statistics.md`, under "When a run is invalid".
 
-mod rules;
+mod bounds;
+mod violations;
+mod warnings;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::accounting::Accounting;
-use crate::facts::RunEnd;
 use crate::health::{InstrumentHealth, Lag};
+use crate::run_metadata::RunEnd;
 
-/// Why a run is not valid.
+/// A broken bound, or a limit of the measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
     /// What is out of bounds.
@@ -21,82 +23,84 @@ pub struct Reason {
     /// The bound that it broke.
     pub bound: String,
     /// What to do about it.
-    pub mend: String,
+    #[serde(alias = "mend")]
+    pub fix: String,
 }
 
-/// What the judge says.
+/// The validity of a run, and the limits of its measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assessment {
-    /// May the numbers be used?
+    /// Whether the figures may be used.
     pub validity: Validity,
-    /// What a reader must know of them all the same.
+    /// Limits that a reader must know, even if the run is valid.
     pub warnings: Vec<Reason>,
 }
 
-/// Whether the numbers describe the target, or the instrument.
+/// Whether the figures describe the target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", content = "reasons", rename_all = "snake_case")]
 pub enum Validity {
     /// No bound was broken.
     Valid,
-    /// These were.
+    /// These bounds were broken.
     Invalid(Vec<Reason>),
 }
 
 impl Validity {
-    /// Is it valid?
+    /// Whether no bound was broken.
     pub const fn is_valid(&self) -> bool {
         matches!(self, Self::Valid)
     }
 }
 
-/// What besides the health the judge looks at.
+/// Input of the judgement besides the instrument's health.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
     /// How the run ended.
     pub ended: RunEnd,
-    /// Cells whose accounting does not add up, by their names.
+    /// Cells whose accounting identity does not hold, by name.
     pub unbalanced: Vec<(String, Accounting)>,
     /// Requests that were planned, warm-up included.
     pub scheduled: Option<u64>,
-    /// Does any stage follow the open model?
+    /// Whether any stage follows the open model.
     pub open_model: bool,
     /// Median service time of completed requests, in milliseconds.
     pub service_time_p50_ms: Option<f64>,
     /// Median gap between content events, in milliseconds; `None` without streams.
     pub gap_p50_ms: Option<f64>,
-    /// Gaps between content events that were measured, of all streams.
+    /// Gaps between content events that were measured, in all streams.
     pub gaps: u64,
-    /// Content events that came in one read with the one before them: gaps that were not measured.
+    /// Content events read together with the one before them; the gap between the two was not
+    /// measured.
     pub events_together: u64,
-    /// Of these, the ones of reads that were late.
+    /// Of these, the ones that were read late.
     pub events_together_late: u64,
     /// The measured stages of the closed model.
     pub closed: Vec<ClosedStage>,
 }
 
-/// A stage of the closed model: how the time of its virtual users was divided between the generator and
-/// the target.
+/// A stage of the closed model, with the time of its virtual users in the generator and in the
+/// target.
 #[derive(Clone, Debug, Default)]
 pub struct ClosedStage {
     /// Its name.
     pub name: String,
-    /// How long it lasted, in seconds.
+    /// Its length, in seconds.
     pub duration_s: f64,
-    /// Share of its requests that were unanswered at the end of the run.
+    /// Share of its requests without a response at the end of the run.
     pub unfinished: f64,
-    /// From the end of one request to the dispatch of the next: the generator's time.
+    /// Time from the end of one request to the dispatch of the next: the generator's.
     pub generator: Lag,
     /// Service time of completed requests: the target's.
     pub target: Lag,
 }
 
-/// Judges whether the instrument was good enough. That no request completed is not its fault: the
-/// thresholds of such a run are inconclusive instead.
+/// Judges whether the instrument kept up. A run without a completed request may be valid; its
+/// thresholds are inconclusive.
 pub fn judge_health(health: &InstrumentHealth, evidence: &Evidence) -> Assessment {
-    let reasons = rules::violations(health, evidence);
+    let reasons = violations::violations(health, evidence);
     let validity = if reasons.is_empty() { Validity::Valid } else { Validity::Invalid(reasons) };
-    Assessment { validity, warnings: rules::warnings(health, evidence) }
+    Assessment { validity, warnings: warnings::warnings(health, evidence) }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a line of `results.jsonl` costs the thread that writes them, beside the load.
+//! The cost of a line of `results.jsonl`, for the thread that writes it during the load.
 //!
 //! `cargo bench -p plimsoll-report`. The target is 600 ns: at 150,000 requests/s a tenth of a core.
 
@@ -17,7 +17,7 @@ fn at(ns: u64) -> Moment {
     Moment::from_nanos(1_234_567_890_123 + ns)
 }
 
-/// A streamed chat turn: every member that most rows have.
+/// A streamed chat turn, with the keys of most rows.
 fn streamed() -> Sample {
     Sample {
         stage: StageId(1),

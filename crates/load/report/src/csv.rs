@@ -10,7 +10,7 @@ use crate::error::ReportError;
 
 const LABELS: [&str; 6] = ["stage", "scenario", "category", "target", "warmup", "duration_s"];
 
-/// The summary's cells as CSV. A figure that does not exist is an empty field.
+/// The summary's cells as CSV. A figure without a value is an empty field.
 ///
 /// # Errors
 /// [`ReportError::Csv`], which writing to memory does not cause.
@@ -18,7 +18,7 @@ pub fn csv(summary: &RunSummary) -> Result<String, ReportError> {
     let refuse = |error: &dyn ToString| ReportError::Csv(error.to_string());
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer.write_record(header()).map_err(|error| refuse(&error))?;
-    for cell in &summary.cells {
+    for cell in &summary.results.cells {
         writer.write_record(record(cell)).map_err(|error| refuse(&error))?;
     }
     let bytes = writer.into_inner().map_err(|error| refuse(&error))?;
@@ -99,11 +99,11 @@ fn times(distribution: Option<&DistributionSummary>) -> Vec<String> {
     };
     let mut fields = vec![distribution.count.to_string()];
     fields.extend(figures(distribution).map(|figure| figure.to_string()));
-    fields.extend(QUANTILES.iter().map(|quantile| optional((quantile.of)(distribution))));
+    fields.extend(QUANTILES.iter().map(|quantile| optional(distribution.quantile(quantile))));
     fields
 }
 
-/// Lower and upper end for every quantile.
+/// Lower and upper end of the interval of every quantile.
 fn intervals(distribution: Option<&DistributionSummary>) -> Vec<String> {
     let interval = |quantile| distribution.and_then(|times| times.interval(quantile));
     let ends = |interval: Option<&Interval>| {

@@ -1,4 +1,4 @@
-//! What can go wrong with showing.
+//! Errors of this crate.
 
 use plimsoll_metrics::MetricsError;
 
@@ -6,38 +6,38 @@ use plimsoll_metrics::MetricsError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// A summary is not JSON of the expected layout. Remedy: use the file as this version of the tool
+    /// A summary is not JSON of the expected layout. Remedy: use the file as Plimsoll
     /// wrote it.
     #[error("this is not a summary that this version can read: {0}")]
     Summary(serde_json::Error),
-    /// A summary has another layout. Remedy: render it with the version that wrote it.
+    /// A summary has an unknown layout. Remedy: render it with the version that wrote it.
     #[error(
         "the summary's layout is `{found}`, and this version reads `{known}`: use the version of plimsoll that wrote it"
     )]
     Layout {
-        /// What the file says.
+        /// The layout of the file.
         found: String,
-        /// What this version reads.
+        /// The layout of this version.
         known: &'static str,
     },
     /// A summary could not be written as JSON. Remedy: none; it does not happen with summaries that
-    /// were built by this tool.
+    /// Plimsoll built.
     #[error("the summary cannot be written as JSON: {0}")]
     Json(serde_json::Error),
     /// A summary could not be written as CSV. Remedy: as for JSON.
     #[error("the summary cannot be written as CSV: {0}")]
     Csv(String),
-    /// A line is not a row of `results.jsonl`. Remedy: the last line of a killed run may be cut; any
-    /// other was changed.
+    /// A line is not a row of `results.jsonl`. Remedy: none; the last line of a killed run may
+    /// be cut, any other was changed.
     #[error("this is not a row of results.jsonl: {0}")]
     Row(String),
-    /// A row names a stage, scenario or target that the plan does not have. Remedy: use the plan of the
-    /// same run.
+    /// A row names a stage, scenario or target that the plan does not have. Remedy: use the plan of
+    /// the same run.
     #[error(
         "a row names the {kind} `{name}`, which the plan does not have: use the plan.json of the same run"
     )]
     UnknownName {
-        /// Stage, scenario or target.
+        /// `stage`, `scenario` or `target`.
         kind: &'static str,
         /// The name.
         name: String,

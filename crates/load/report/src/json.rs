@@ -1,7 +1,7 @@
-//! `summary.json`.
+//! Writes and reads `summary.json`.
 
 use plimsoll_metrics::RunSummary;
-use plimsoll_metrics::summary::SCHEMA;
+use plimsoll_metrics::summary::{OLDER_SCHEMAS, SCHEMA};
 use serde::Deserialize;
 
 use crate::error::ReportError;
@@ -16,18 +16,20 @@ pub fn json(summary: &RunSummary) -> Result<String, ReportError> {
     Ok(text)
 }
 
-/// Reads what [`json`] wrote.
+/// Reads what [`json`] wrote, in this version or an earlier one.
 ///
 /// # Errors
-/// [`ReportError::Layout`] for another version's summary, [`ReportError::Summary`] for anything else.
+/// [`ReportError::Layout`] for a summary of another layout, [`ReportError::Summary`] for anything
+/// else.
 pub fn read_json(bytes: &[u8]) -> Result<RunSummary, ReportError> {
     #[derive(Deserialize)]
     struct Layout {
         schema: String,
     }
     let layout: Layout = serde_json::from_slice(bytes).map_err(ReportError::Summary)?;
-    if layout.schema != SCHEMA {
+    if layout.schema != SCHEMA && !OLDER_SCHEMAS.contains(&&*layout.schema) {
         return Err(ReportError::Layout { found: layout.schema, known: SCHEMA });
     }
-    serde_json::from_slice(bytes).map_err(ReportError::Summary)
+    let summary = serde_json::from_slice(bytes).map_err(ReportError::Summary)?;
+    Ok(RunSummary { schema: SCHEMA.to_owned(), ..summary })
 }

@@ -1,11 +1,11 @@
-//! Show: a summary in, bytes out.
+//! Reports: renders summaries, and writes and reads `results.jsonl`.
 //!
-//! - [`text`]: what a person reads
-//! - [`json`], [`csv`], [`prometheus`]: what machines read, all from the one catalog of metrics
-//! - [`row`]: the lines of `results.jsonl`, written while the run lasts
-//! - [`rebuild`]: a summary from those lines, where the run left none
+//! - [`text`]: for people
+//! - [`json`], [`csv`], [`prometheus`]: for machines, all from the one catalog of metrics
+//! - [`row`]: the lines of `results.jsonl`, written during the run
+//! - [`rebuild`]: a summary from those lines, if the run left none
 //!
-//! Nothing here knows how the run happened.
+//! Nothing here knows how the load was generated.
 
 mod csv;
 mod error;

@@ -1,8 +1,9 @@
 //! `metrics.prom`: the Prometheus text exposition format, version 0.0.4.
 //!
 //! Base units (seconds) and suffixes (`_total`, `_ratio`) follow Prometheus' naming conventions. A
-//! quantile with too few samples is left out. Labels of the run are on every line. With them comes a second family,
-//! `load_test_...`, with one line for the whole run and each status, as dashboards of other load tests have it.
+//! quantile with too few samples is left out. The labels of the run are on every line. A run with
+//! labels has a second family, `load_test_...`, with one line for the whole run and each status, as
+//! dashboards of other load tests expect it.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -15,7 +16,8 @@ use plimsoll_metrics::{
 
 /// The summary's cells as Prometheus metrics.
 pub fn prometheus(summary: &RunSummary) -> String {
-    let mut page = Page { out: String::new(), cells: &summary.cells, run: run_labels(summary) };
+    let mut page =
+        Page { out: String::new(), cells: &summary.results.cells, run: run_labels(summary) };
     page.run(summary);
     for metric in Metric::ALL {
         page.distribution(metric);
@@ -31,16 +33,16 @@ pub fn prometheus(summary: &RunSummary) -> String {
     page.policy_decisions();
     page.bands(&summary.bands);
     page.processes(&summary.processes);
-    if !summary.labels.is_empty() {
-        page.load_test(&summary.total);
+    if !summary.metadata.labels.is_empty() {
+        page.load_test(&summary.results.total);
     }
     page.out
 }
 
-/// The labels of the run, as they stand at the end of every line.
+/// The labels of the run, for the end of every line.
 fn run_labels(summary: &RunSummary) -> String {
     let pair = |(key, value): (&String, &String)| format!(",{key}=\"{}\"", escape(value));
-    summary.labels.iter().map(pair).collect()
+    summary.metadata.labels.iter().map(pair).collect()
 }
 
 struct Page<'a> {
@@ -55,13 +57,13 @@ type Labels<'a> = Vec<(&'static str, Cow<'a, str>)>;
 impl Page<'_> {
     fn run(&mut self, summary: &RunSummary) {
         let labels = vec![
-            ("name", Cow::from(summary.run.name.as_str())),
-            ("version", Cow::from(summary.run.tool_version.as_str())),
-            ("seed", Cow::from(summary.run.seed.to_string())),
+            ("name", Cow::from(summary.metadata.run.name.as_str())),
+            ("version", Cow::from(summary.metadata.run.tool_version.as_str())),
+            ("seed", Cow::from(summary.metadata.run.seed.to_string())),
         ];
-        self.head("plimsoll_run_info", "gauge", "The run that these figures are of.");
+        self.head("plimsoll_run_info", "gauge", "The run of these figures.");
         self.line("plimsoll_run_info", &labels, 1.0);
-        let help = "1 where the instrument was good enough for the run, else 0: then do not use the figures.";
+        let help = "1 if Plimsoll kept up, so that the figures describe the target; else 0: do not use them.";
         self.head("plimsoll_run_valid", "gauge", help);
         self.line("plimsoll_run_valid", &labels, f64::from(u8::from(summary.validity.is_valid())));
     }
@@ -71,7 +73,7 @@ impl Page<'_> {
         self.head(&name, "summary", metric.definition());
         for cell in self.cells {
             let Some(times) = cell.distribution(metric) else { continue };
-            for (q, millis) in QUANTILES.iter().filter_map(|q| Some((q.q, (q.of)(times)?))) {
+            for (q, millis) in QUANTILES.iter().filter_map(|q| Some((q.q, times.quantile(q)?))) {
                 let labels = with(cell, "quantile", q.to_string());
                 self.line(&name, &labels, seconds(millis));
             }
@@ -145,19 +147,18 @@ impl Page<'_> {
             return;
         }
         let name = "plimsoll_band";
-        let help =
-            "Where the run stands in a band: 0 target, 1 degraded, 2 critical, -1 inconclusive.";
+        let help = "Level reached in a band: 0 target, 1 degraded, 2 critical, -1 inconclusive.";
         self.head(name, "gauge", help);
-        for standing in bands {
-            let level = match standing.level {
+        for band in bands {
+            let level = match band.level {
                 BandLevel::Target => 0.0,
                 BandLevel::Degraded => 1.0,
                 BandLevel::Critical => 2.0,
                 BandLevel::Inconclusive(_) => -1.0,
             };
             let labels = vec![
-                ("metric", Cow::from(standing.metric.as_str())),
-                ("bounds", Cow::from(standing.expression.as_str())),
+                ("metric", Cow::from(band.metric.as_str())),
+                ("bounds", Cow::from(band.expression.as_str())),
             ];
             self.line(name, &labels, level);
         }
@@ -181,12 +182,13 @@ impl Page<'_> {
         }
     }
 
-    /// Milliseconds and three statuses: what was blocked is apart from what went wrong.
+    /// The second family, in milliseconds and with three statuses; a block does not count as an
+    /// error.
     fn load_test(&mut self, total: &Group) {
         let name = "load_test_latency_ms";
         self.head(name, "summary", Metric::ResponseTime.definition());
         if let Some(times) = total.distribution(Metric::ResponseTime) {
-            for (q, millis) in QUANTILES.iter().filter_map(|q| Some((q.q, (q.of)(times)?))) {
+            for (q, millis) in QUANTILES.iter().filter_map(|q| Some((q.q, times.quantile(q)?))) {
                 self.line(name, &vec![("quantile", q.to_string().into())], millis);
             }
             self.line("load_test_latency_ms_sum", &Vec::new(), times.sum);
@@ -219,7 +221,7 @@ impl Page<'_> {
     }
 }
 
-/// By way of whole nanoseconds, so that 60.2 ms is written 0.0602 and not 0.060200000000000004.
+/// Rounds to whole nanoseconds, so that 60.2 ms is written 0.0602 and not 0.060200000000000004.
 fn seconds(millis: f64) -> f64 {
     (millis * 1e6).round() / 1e9
 }
@@ -240,7 +242,7 @@ fn with<'a>(cell: &'a Group, key: &'static str, value: String) -> Labels<'a> {
     labels
 }
 
-/// Shares are ratios in Prometheus, and never rates.
+/// In Prometheus a share is a ratio, and a rate is per second.
 fn rate_name(rate: &RateSpec) -> String {
     match rate.unit {
         Unit::Share => {

@@ -1,4 +1,4 @@
-//! A summary from `results.jsonl`, for a run that left none.
+//! Rebuilds a summary from `results.jsonl`, for a run that left none.
 
 use plimsoll_measure::{Moment, Nanos, Sample};
 use plimsoll_metrics::{
@@ -8,75 +8,76 @@ use plimsoll_metrics::{
 use crate::error::ReportError;
 use crate::row::parse_row;
 
-const MARK: &str = "rebuilt from results.jsonl (the run did not finish)";
+const REBUILT: &str = "rebuilt from results.jsonl (the run did not finish)";
 const NO_GAPS: &str =
     "ITL is not available: rows hold the mean and the longest gap of a stream, not every gap";
 const NO_END: &str =
-    "requests under way or waiting when the process ended left no row, and are not counted";
+    "requests in flight or waiting when the process ended left no row, and are not counted";
 
-/// Sums up the rows of a run that left no summary. `facts` are those that the plan stored.
+/// Sums up the rows of a run that left no summary. `metadata` comes from the run's `plan.json`.
 ///
-/// The last line may be cut: a killed process leaves it so. Other lines that cannot be read are
-/// counted in the notes. Instrument health is unknown, and so the summary is never valid.
+/// The last line may be cut, as a killed process leaves it. Other lines that cannot be read are
+/// counted in the notes. Instrument health is unknown, so the summary is never valid.
 ///
 /// # Errors
-/// [`ReportError::UnknownName`] where the facts are those of another run.
+/// [`ReportError::UnknownName`] if the metadata is that of another run.
 pub fn rebuild<L: AsRef<[u8]>>(
     lines: impl IntoIterator<Item = L>,
-    mut facts: RunMetadata,
+    mut metadata: RunMetadata,
     thresholds: &[Threshold],
 ) -> Result<RunSummary, ReportError> {
-    let mut rows = Rows::new(&facts);
+    let mut rows = RowCounter::new(&metadata);
     for line in lines {
-        rows.add(line.as_ref(), &facts)?;
+        rows.add(line.as_ref(), &metadata)?;
     }
-    facts.run.ended = RunEnd::Unfinished;
-    facts.notes.extend(rows.notes());
-    for stage in &mut facts.stages {
+    metadata.run.ended = RunEnd::Unfinished;
+    metadata.notes.extend(rows.notes());
+    for stage in &mut metadata.stages {
         shorten(stage, rows.last);
     }
     rows.end_interval();
-    Ok(RunSummary::build(facts, InstrumentHealth::default(), &rows.counted, thresholds)?)
+    Ok(RunSummary::build(metadata, InstrumentHealth::default(), &rows.counted, thresholds)?)
 }
 
-/// Length of the intervals that confidence intervals are made from, as in a run.
+/// Length of the intervals from which confidence intervals are computed, as in a run.
 const INTERVAL: Nanos = Nanos::from_secs(1);
 
-struct Rows {
+/// Counts rows as a run counts its turns.
+struct RowCounter {
     recorder: Recorder,
     counted: Snapshot,
-    /// When the last turn ended.
+    /// End of the last turn.
     last: Moment,
     read: u64,
-    /// What the rows read stand for.
+    /// Turns that the rows stand for.
     turns: u64,
     unreadable: u64,
-    /// Was the line read last unreadable?
+    /// Whether the last line was unreadable.
     cut: bool,
 }
 
-impl Rows {
-    fn new(facts: &RunMetadata) -> Self {
+impl RowCounter {
+    fn new(metadata: &RunMetadata) -> Self {
         let end = |stage: &StageInfo| seconds(stage.start_s + stage.duration_s);
-        let recorder = Recorder::new(facts.stages.iter().map(end).collect());
+        let recorder = Recorder::new(metadata.stages.iter().map(end).collect());
         let (counted, last) = (Snapshot::new(), Moment::EPOCH);
         Self { recorder, counted, last, read: 0, turns: 0, unreadable: 0, cut: false }
     }
 
-    fn add(&mut self, line: &[u8], facts: &RunMetadata) -> Result<(), ReportError> {
+    fn add(&mut self, line: &[u8], metadata: &RunMetadata) -> Result<(), ReportError> {
         if line.trim_ascii().is_empty() {
             return Ok(());
         }
         let row = parse_row(line);
         self.cut = row.is_err();
         match row {
-            Ok(row) => self.count(&row.sample(facts)?, row.weight),
+            Ok(row) => self.count(&row.sample(metadata)?, row.weight),
             Err(_) => self.unreadable += 1,
         }
         Ok(())
     }
 
-    /// A row that stands for several turns counts as so many.
+    /// Counts a row as the number of turns that it stands for.
     fn count(&mut self, sample: &Sample, weight: u32) {
         let last = self.last.max(sample.timeline.finished.unwrap_or_default());
         let number = |moment: Moment| moment.as_nanos() / INTERVAL.as_u64();
@@ -90,17 +91,18 @@ impl Rows {
         }
     }
 
-    /// Rows are in the order in which the requests ended.
+    /// Ends an interval. Rows are in the order in which the requests ended.
     fn end_interval(&mut self) {
         self.counted.append(self.recorder.take());
     }
 
     fn notes(&self) -> Vec<String> {
-        let mut notes: Vec<_> = [MARK, NO_GAPS, NO_END].map(str::to_owned).into();
+        let mut notes: Vec<_> = [REBUILT, NO_GAPS, NO_END].map(str::to_owned).into();
         if self.turns > self.read {
             let (rows, turns) = (self.read, self.turns);
             notes.push(format!(
-                "{rows} rows were written of about {turns} requests: counts are estimates, and confidence intervals too narrow"
+                "{rows} rows were written of about {turns} requests: counts are estimates, \
+                 and confidence intervals too narrow"
             ));
         }
         let inner = self.unreadable - u64::from(self.cut);
@@ -116,7 +118,7 @@ impl Rows {
     }
 }
 
-/// A stage that was cut off lasted until the last answer, as far as anybody knows.
+/// Shortens a stage that was cut off: it lasted until the last response, as far as is known.
 fn shorten(stage: &mut StageInfo, last: Moment) {
     let lasted = last.since(seconds(stage.start_s)).as_secs_f64();
     stage.duration_s = stage.duration_s.min(lasted);

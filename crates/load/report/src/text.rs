@@ -1,18 +1,18 @@
-//! `report.txt`: what a person reads. The order is that of the questions: may I believe it, what came
-//! out, did it pass, where does it come from.
+//! `report.txt`, the report for people. Its order: validity, headline figures, thresholds, details,
+//! instrument, machine.
 
 mod accounting;
 mod bands;
-mod cells;
+mod breakdown;
+mod color;
 mod environment;
 mod errors;
 mod format;
-mod head;
+mod header;
 mod headline;
 mod health;
 mod intervals;
 mod load;
-mod paint;
 mod policy;
 mod processes;
 mod table;
@@ -22,14 +22,14 @@ mod validity;
 
 use plimsoll_metrics::{Group, RunSummary};
 
-use paint::Paint;
+use color::Color;
 
 /// How the text is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Columns; tables need about 100.
     pub width: usize,
-    /// With ANSI colours?
+    /// Whether to use ANSI colours.
     pub color: bool,
 }
 
@@ -42,22 +42,22 @@ impl Default for Style {
 /// Renders a summary.
 pub fn text(summary: &RunSummary, style: Style) -> String {
     let mut page = Page { out: String::new(), style };
-    head::write(&mut page, summary);
+    header::write(&mut page, summary);
     validity::write(&mut page, summary);
     headline::write(&mut page, summary);
     thresholds::write(&mut page, &summary.thresholds);
     bands::write(&mut page, summary);
     policy::write(&mut page, summary);
     groups(&mut page, summary);
-    errors::write(&mut page, &summary.total);
+    errors::write(&mut page, &summary.results.total);
     accounting::write(&mut page, summary);
     processes::write(&mut page, summary);
     health::write(&mut page, &summary.health);
-    environment::write(&mut page, &summary.environment);
+    environment::write(&mut page, &summary.metadata.environment);
     page.out
 }
 
-const WARMUP: &str = "Warm-up (recorded apart, in no total and no threshold)";
+const WARMUP: &str = "Warm-up (in no total and no threshold)";
 
 /// A label of a group, and the group.
 type Labelled<'a> = (&'a str, &'a Group);
@@ -65,29 +65,30 @@ type Labelled<'a> = (&'a str, &'a Group);
 fn groups(page: &mut Page, summary: &RunSummary) {
     let shown = sections(summary);
     for (title, groups) in shown.iter().filter(|(_, groups)| !groups.is_empty()) {
-        load::write(page, title, groups, &summary.stages);
+        load::write(page, title, groups, &summary.metadata.stages);
         times::write(page, groups);
     }
-    cells::write(page, summary);
+    breakdown::write(page, summary);
     let measured = shown.iter().filter(|(title, _)| *title != WARMUP);
     let measured: Vec<_> = measured.flat_map(|(_, groups)| groups).copied().collect();
     intervals::write(page, summary, &measured);
-    if shown.iter().flat_map(|(_, groups)| groups).any(|(_, group)| times::refuses(group)) {
+    if shown.iter().flat_map(|(_, groups)| groups).any(|(_, group)| times::lacks_samples(group)) {
         page.note(&times::footnote());
     }
 }
 
-/// What is shown in full, each under its title. What would only repeat the total is left out.
+/// The groups that are shown in full, by title. Groups that would only repeat the total are left
+/// out.
 fn sections(summary: &RunSummary) -> Vec<(&'static str, Vec<Labelled<'_>>)> {
-    let stages = labelled(&summary.by_stage, |group| group.stage.as_deref());
+    let stages = labelled(&summary.results.by_stage, |group| group.stage.as_deref());
     let (warmups, mut stages): (Vec<_>, Vec<_>) =
         stages.into_iter().partition(|(_, group)| group.warmup);
     if stages.len() > 1 {
-        stages.push(("total", &summary.total));
+        stages.push(("total", &summary.results.total));
     }
-    let scenarios = labelled(&summary.by_scenario, |group| group.scenario.as_deref());
-    let categories = labelled(&summary.by_category, |group| group.category.as_deref());
-    let targets = labelled(&summary.by_target, |group| group.target.as_deref());
+    let scenarios = labelled(&summary.results.by_scenario, |group| group.scenario.as_deref());
+    let categories = labelled(&summary.results.by_category, |group| group.category.as_deref());
+    let targets = labelled(&summary.results.by_target, |group| group.target.as_deref());
     vec![
         ("Stages", stages),
         ("Scenarios", several(scenarios)),
@@ -105,38 +106,39 @@ fn labelled(groups: &[Group], label: impl Fn(&Group) -> Option<&str>) -> Vec<Lab
     groups.iter().map(|group| (label(group).unwrap_or_default(), group)).collect()
 }
 
-/// The text so far.
+/// The text written so far.
 struct Page {
     out: String,
     style: Style,
 }
 
 impl Page {
-    /// A line as it is.
+    /// Adds a line.
     fn line(&mut self, line: &str) {
         self.out.push_str(line.trim_end());
         self.out.push('\n');
     }
 
-    /// A heading, after an empty line.
+    /// Adds a heading after an empty line.
     fn heading(&mut self, title: &str) {
-        let title = self.paint(Paint::Bold, title);
+        let title = self.color(Color::Bold, title);
         self.line("");
         self.line(&title);
     }
 
-    /// A paragraph, broken between words and indented.
+    /// Adds a paragraph, broken between words and indented.
     fn paragraph(&mut self, indent: usize, text: &str) {
         self.hang(&" ".repeat(indent), indent, text);
     }
 
-    /// A paragraph after an empty line.
+    /// Adds a paragraph after an empty line.
     fn note(&mut self, text: &str) {
         self.line("");
         self.paragraph(0, text);
     }
 
-    /// A paragraph whose further lines are indented by the `width` that its lead shows on the page.
+    /// Adds a paragraph that begins with `lead`. Its further lines are indented by `width`, the
+    /// visible width of the lead.
     fn hang(&mut self, lead: &str, width: usize, text: &str) {
         let lines = format::wrap(text, self.style.width.saturating_sub(width));
         for (index, line) in lines.iter().enumerate() {
@@ -145,7 +147,7 @@ impl Page {
         }
     }
 
-    /// `label   value` lines, the values in one column; what is unknown is left out.
+    /// Adds `label   value` lines with the values in one column; unknown values are left out.
     fn list(&mut self, items: &[(&str, Option<String>)]) {
         let width = items.iter().map(|(label, _)| label.len()).max().unwrap_or_default();
         for (label, value) in items.iter().filter_map(|(label, v)| Some((label, v.as_ref()?))) {
@@ -153,7 +155,7 @@ impl Page {
         }
     }
 
-    fn paint(&self, paint: Paint, text: &str) -> String {
-        if self.style.color { paint.on(text) } else { text.to_owned() }
+    fn color(&self, color: Color, text: &str) -> String {
+        if self.style.color { color.wrap(text) } else { text.to_owned() }
     }
 }

@@ -267,7 +267,7 @@ impl<'a> Bench<'a> {
             shared: self.cores.shared(),
             gateway_cores: gateway.and(self.cores.gateway).map(|_| 1.0),
         };
-        let counters = &summary.total.counters;
+        let counters = &summary.results.total.counters;
         let answered = counters.completed + counters.rejected;
         let per_request = |used: Used| used.cpu_s * 1e6 / answered as f64;
         figures.gateway_cpu_us = gateway.filter(|_| answered > 0).map(per_request);
@@ -309,8 +309,8 @@ fn used(summary: &RunSummary, name: &str) -> Option<Used> {
     let measured = |process: &&ProcessUse| {
         let stage = process.stage.as_deref();
         process.name == name
-            && if summary.stages.len() > 1 {
-                summary.stages.iter().any(|s| !s.warmup && Some(&*s.name) == stage)
+            && if summary.metadata.stages.len() > 1 {
+                summary.metadata.stages.iter().any(|s| !s.warmup && Some(&*s.name) == stage)
             } else {
                 stage.is_none()
             }

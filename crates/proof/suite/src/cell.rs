@@ -85,6 +85,7 @@ impl Figures {
         let laws = summary.health.littles_law.iter().map(plimsoll_metrics::LittlesLaw::error);
         Ok(Self {
             planned_per_s: summary
+                .results
                 .total
                 .rates
                 .planned_rate_per_s
@@ -92,7 +93,7 @@ impl Figures {
             little_error: laws.reduce(f64::max),
             limited: summary.warnings.iter().any(|warning| warning.what.starts_with("limited")),
             invalid: invalid(&summary.validity),
-            ..Self::of_group(&summary.total, answers)?
+            ..Self::of_group(&summary.results.total, answers)?
         })
     }
 

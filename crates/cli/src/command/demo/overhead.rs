@@ -53,7 +53,7 @@ pub(super) fn measure(
 fn window(addr: SocketAddr, control: &Control) -> Result<Option<f64>> {
     let result = Run::prepare(plan(addr)?)?.start(None, control, &mut |_| {})?;
     let summary = RunSummary::build(result.metadata, result.health, &result.snapshot, &[])?;
-    let times = summary.total.distribution(Metric::ServiceTime);
+    let times = summary.results.total.distribution(Metric::ServiceTime);
     Ok(times
         .and_then(|times| times.p50)
         .map(|median| median * 1e3)

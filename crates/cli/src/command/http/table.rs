@@ -26,7 +26,7 @@ fn line([numbers @ .., url]: &[String; COLUMNS.len()], widths: &[usize]) -> Stri
 }
 
 fn row(url: &str, summary: &RunSummary) -> [String; COLUMNS.len()] {
-    let total = &summary.total;
+    let total = &summary.results.total;
     let times = total.distribution(Metric::ResponseTime);
     let figure =
         |of: fn(&DistributionSummary) -> Option<f64>| times.and_then(of).map_or_else(dash, millis);

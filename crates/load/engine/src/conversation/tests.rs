@@ -42,7 +42,7 @@ fn a_turn_is_intended_when_the_think_time_after_the_one_before_is_over() {
     let run = harness.finish(end.at);
     let expected = [0, 120, 240].map(|start| (start, Some(start), Some(start + 20)));
     assert_eq!(times(&run.samples), expected);
-    assert_eq!((run.output.conversations.finished, run.output.conversations.abandoned), (1, 0));
+    assert_eq!((run.output.conversations.finished, run.output.conversations.ended_early), (1, 0));
 }
 
 #[test]
@@ -74,7 +74,10 @@ fn the_first_turn_that_does_not_complete_ends_the_conversation() {
         let run = harness.finish(end.at);
         let outcomes: Vec<_> = run.samples.iter().map(|sample| sample.outcome).collect();
         assert_eq!(outcomes, [Outcome::Completed, outcome]);
-        assert_eq!((run.output.conversations.finished, run.output.conversations.abandoned), (0, 1));
+        assert_eq!(
+            (run.output.conversations.finished, run.output.conversations.ended_early),
+            (0, 1)
+        );
     }
 }
 
@@ -203,5 +206,5 @@ fn a_later_turn_that_finds_no_permit_is_dropped_where_the_plan_says_so() {
     let expected = [(0, Some(0), Some(60)), (100, Some(100), Some(190)), (160, None, None)];
     assert_eq!(times(&run.samples), expected);
     assert_eq!(run.samples[2].outcome, Outcome::NeverSent);
-    assert_eq!(run.output.conversations.abandoned, 2);
+    assert_eq!(run.output.conversations.ended_early, 2);
 }

@@ -35,7 +35,7 @@ fn what_is_unanswered_when_the_drain_time_is_over_is_in_flight() {
     assert_eq!((count(&run, Outcome::Completed), count(&run, Outcome::InFlight)), (1, 9));
     let open = run.samples.iter().filter(|sample| sample.outcome == Outcome::InFlight);
     assert!(open.clone().all(|sample| sample.timeline.finished.is_none()));
-    assert_eq!(run.output.conversations.abandoned, 9);
+    assert_eq!(run.output.conversations.ended_early, 9);
 }
 
 #[test]

@@ -1,19 +1,19 @@
-//! Whole numbers that add up over requests, workers and shards.
+//! Counters: whole numbers that add up over requests, workers and shards.
 
 use plimsoll_measure::{Outcome, PolicyDecision, Sample, TokenCount, TokenSource};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Unit;
+use super::unit::Unit;
 
-/// What the table says of one counter.
+/// One counter of the catalog.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterSpec {
     /// Name in thresholds, JSON and CSV.
     pub name: &'static str,
-    /// What it counts.
+    /// Its unit.
     pub unit: Unit,
-    /// What it means.
+    /// Its definition.
     pub definition: &'static str,
     /// Its value.
     pub of: fn(&Counters) -> u64,
@@ -45,16 +45,16 @@ macro_rules! counters {
 }
 
 counters! {
-    scheduled(Requests): "Requests that the schedule asked for; counted when planned, independently of what became of them.";
+    scheduled(Requests): "Requests that the schedule asked for; counted when planned, whatever their outcome.";
     completed(Requests): "A complete, well-formed success.";
     rejected(Requests): "A well-formed refusal: 4xx.";
     failed(Requests): "Ended by an error of one of the error classes; a 5xx is a failure.";
-    timed_out(Requests): "The request's own time limit passed.";
-    cancelled(Requests): "Given up by the generator for a stated reason.";
+    timed_out(Requests): "The time limit of the request passed.";
+    cancelled(Requests): "Given up by the generator, for a stated reason.";
     in_flight(Requests): "Still unanswered when the drain time was over.";
     never_sent(Requests): "Scheduled, but never sent: dropped by the overflow policy, or still queued at the end.";
     dispatched_in_stage(Requests): "Requests dispatched while the stage lasted.";
-    completed_in_stage(Requests): "Requests completed while the stage lasted, whichever stage they were scheduled in; answers that came in the drain time belong to no stage.";
+    completed_in_stage(Requests): "Requests completed while the stage lasted, whichever stage they were scheduled in; responses of the drain time belong to no stage.";
     output_tokens_reported_in_stage(Tokens): "Output tokens of `completed_in_stage`, where the target reported them.";
     output_tokens_estimated_in_stage(Tokens): "Output tokens of `completed_in_stage`, where content events were counted instead.";
     prompt_tokens_reported(Tokens): "Input tokens of completed requests, as the target reported them.";
@@ -64,26 +64,26 @@ counters! {
     cached_tokens(Tokens): "Of the reported input tokens, those read from the target's prompt cache.";
     reasoning_tokens(Tokens): "Of the reported output tokens, those spent on reasoning.";
     content_events(Events): "Content-bearing stream events received.";
-    events_together(Events): "Of these, the ones that came in one read with the one before them: the gap between the two is not in `itl`.";
-    events_together_late(Events): "Of `events_together`, those of reads that came more than 250 us after the kernel had the last byte: the events may have been sent apart, and been read together because the generator was busy.";
+    events_together(Events): "Of `content_events`, those that came in one read with the event before them: the gap between the two is not in `itl`.";
+    events_together_late(Events): "Of `events_together`, those read more than 250 us after the kernel had the last byte: the target may have sent them apart, and the generator was too busy to read them apart.";
     bytes_out(Bytes): "Bytes of requests, heads included.";
     bytes_in(Bytes): "Bytes of responses, heads included, after TLS.";
     connections_opened(Connections): "Requests that opened a connection.";
     connections_reused(Connections): "Requests that went over a connection used before.";
     handshakes_full(Connections): "Of the connections opened, those whose TLS handshake was a full one.";
     handshakes_resumed(Connections): "Of the connections opened, those whose TLS handshake resumed an earlier session.";
-    send_stalls(Requests): "Requests over HTTP/2 that had to wait for the target: for its flow-control windows, or for its limit of concurrent streams. How long is `send_stall`.";
-    receive_stalls(Requests): "Answers over HTTP/2 of which so much was unread that the generator's own window may have held the target up: the generator's fault.";
+    send_stalls(Requests): "HTTP/2 requests that had to wait for the target's flow-control windows or its limit of concurrent streams; `send_stall` is the time.";
+    receive_stalls(Requests): "HTTP/2 responses that the generator read so late that its own flow-control window may have held the target up.";
     allowed(Requests): "Completed requests that the target let through: policy decision `allow` or `redact`.";
     blocked(Requests): "Requests that the target blocked: policy decision `block`, expected or not.";
     judged(Requests): "Requests with an expected policy decision that were answered.";
     as_expected(Requests): "Of `judged`, those whose policy decision is the expected one.";
-    unexpected(Requests): "Requests that ended otherwise than they should: with another policy decision than the expected one or, where there is none to compare, without success (`cancelled` left out).";
+    unexpected(Requests): "Requests with another policy decision than the expected one or, if none is expected or none came, without success (`cancelled` left out).";
 }
 
 impl Counters {
-    /// Counts everything about a request but the two windows of [`Counters::dispatch`] and
-    /// [`Counters::complete`].
+    /// Counts all of a request except what belongs to the stage that lasted at the time:
+    /// [`Counters::dispatch`] and [`Counters::complete`].
     pub(crate) const fn count(&mut self, sample: &Sample) {
         *self.outcome(sample.outcome) += 1;
         self.content_events += sample.events as u64;
@@ -123,7 +123,7 @@ impl Counters {
         }
     }
 
-    /// Counts what the target decided.
+    /// Counts the policy decision.
     pub(crate) fn judge(&mut self, sample: &Sample) {
         match sample.policy_decision {
             Some(PolicyDecision::Allow | PolicyDecision::Redact)

@@ -1,9 +1,9 @@
-//! Distributions of times.
+//! Metrics: distributions of times.
 
 use plimsoll_measure::{Nanos, Outcome, Sample};
 
-/// Which requests a distribution is about. Outcome classes are kept apart, so that a storm of fast
-/// refusals or slow failures does not move the percentiles of success.
+/// The requests that a distribution covers. Outcome classes are kept apart, so that many fast
+/// refusals or slow failures do not move the percentiles of success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Population {
     /// Completed requests.
@@ -12,12 +12,12 @@ pub enum Population {
     Rejected,
     /// Failed and timed-out requests.
     Unsuccessful,
-    /// Every request that was dispatched, whatever became of it.
+    /// Every request that was dispatched, whatever its outcome.
     Dispatched,
 }
 
 impl Population {
-    /// Does a request with this outcome belong to it?
+    /// Whether it has requests with this outcome.
     #[inline]
     pub const fn covers(self, outcome: Outcome) -> bool {
         match self {
@@ -28,7 +28,7 @@ impl Population {
         }
     }
 
-    /// The words in the reference page.
+    /// Its name in the reference page.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -48,7 +48,7 @@ macro_rules! metrics {
         }
 
         impl Metric {
-            /// How many there are.
+            /// The number of metrics.
             pub const COUNT: usize = [$(Self::$variant),+].len();
 
             /// Every metric, in the order of the reports.
@@ -69,30 +69,24 @@ macro_rules! metrics {
                 match self { $(Self::$variant => $title,)+ }
             }
 
-            /// What it means.
+            /// Its definition.
             pub const fn definition(self) -> &'static str {
                 match self { $(Self::$variant => $definition,)+ }
             }
 
-            /// Which requests it is about.
+            /// The requests that it covers.
             pub const fn population(self) -> Population {
                 match self { $(Self::$variant => Population::$population,)+ }
             }
 
-            /// Its value in one request; `None` where the request did not get there.
-            pub fn of(self, sample: &Sample) -> Option<Nanos> {
-                let of: fn(&Sample) -> Option<Nanos> = match self { $(Self::$variant => $of,)+ };
-                of(sample)
-            }
-
-            /// Tells the value of one request in every metric whose population it belongs to, where it
-            /// has one. Written out metric by metric, so that nothing is called through a pointer.
+            /// Calls `visit` with every metric that covers the request and has a value in it. The
+            /// macro writes it out metric by metric, so that nothing is called through a pointer.
             #[inline]
-            pub(crate) fn each(sample: &Sample, mut tell: impl FnMut(Self, Nanos)) {
+            pub(crate) fn each(sample: &Sample, mut visit: impl FnMut(Self, Nanos)) {
                 $(if Population::$population.covers(sample.outcome) {
                     let of: fn(&Sample) -> Option<Nanos> = $of;
                     if let Some(value) = of(sample) {
-                        tell(Self::$variant, value);
+                        visit(Self::$variant, value);
                     }
                 })+
             }
@@ -111,7 +105,7 @@ metrics! {
         "`dispatched - intended`: the generator's lateness, or its wait for a connection."
         => |s| s.timeline.dispatch_lag();
     ReadLag("read_lag", "Read lag", Dispatched):
-        "User-space read minus the kernel's receive time stamp, the worst read of a request: the generator's lateness in reading."
+        "User-space read minus the kernel's receive time stamp, the worst read of a request: how late the generator read."
         => |s| s.read_lag;
     Ttfb("ttfb", "TTFB", Completed):
         "First byte of the response minus dispatched."
@@ -144,7 +138,7 @@ metrics! {
         "The TLS handshake, where a connection was opened."
         => |s| s.connect.tls;
     SendStall("send_stall", "Send stall", Dispatched):
-        "HTTP/2: how long a request waited for the target's flow-control windows or its limit of concurrent streams, of the requests that had to wait."
+        "HTTP/2: the time a request waited for the target's flow-control windows or its limit of concurrent streams; only requests that had to wait."
         => |s| s.flow.send_stall;
     Transfer("transfer", "Transfer", Completed):
         "First byte of the response to its end."

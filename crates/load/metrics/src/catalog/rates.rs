@@ -1,11 +1,12 @@
-//! Figures derived from counters and the length of the stage.
+//! Rates and shares, derived from counters and the length of the stage.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counters, Unit};
+use super::counters::Counters;
+use super::unit::Unit;
 
-/// What the table says of one rate or share.
+/// One rate or share of the catalog.
 #[derive(Clone, Copy, Debug)]
 pub struct RateSpec {
     /// Name in thresholds.
@@ -14,15 +15,15 @@ pub struct RateSpec {
     pub key: &'static str,
     /// Its unit.
     pub unit: Unit,
-    /// What it means.
+    /// Its definition.
     pub definition: &'static str,
-    /// Its value; `None` where there is nothing to divide by.
+    /// Its value; `None` if the divisor is zero.
     pub of: fn(&Rates) -> Option<f64>,
 }
 
 macro_rules! rates {
     ($($key:ident = $name:literal($unit:ident): $definition:literal => $formula:expr;)+) => {
-        /// Rates and shares of a group of requests; `None` where there is nothing to divide by.
+        /// Rates and shares of a group of requests; `None` if the divisor is zero.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
         pub struct Rates {
             $(#[doc = $definition] pub $key: Option<f64>,)+
@@ -85,23 +86,23 @@ rates! {
         "`never_sent / scheduled`."
         => |b| b.share(b.counters.never_sent);
     error_rate = "error_rate"(Share):
-        "`(failed + timed_out + in_flight + never_sent) / scheduled`: the share of planned requests that got no well-formed answer."
+        "`(failed + timed_out + in_flight + never_sent) / scheduled`: the share of planned requests without a well-formed response."
         => |b| b.share(b.unanswered());
     resumption_rate = "resumption_rate"(Share):
         "`handshakes_resumed / (handshakes_full + handshakes_resumed)`."
         => |b| b.share_of(b.counters.handshakes_resumed, b.counters.handshakes_full + b.counters.handshakes_resumed);
     policy_correctness = "policy_correctness"(Share):
-        "`as_expected / judged`: the share of answered requests whose policy decision is the one that their scenario expects."
+        "`as_expected / judged`: the share of answered requests with the policy decision that their scenario expects."
         => |b| b.share_of(b.counters.as_expected, b.counters.judged);
     block_rate = "block_rate"(Share):
         "`blocked / scheduled`."
         => |b| b.share(b.counters.blocked);
     unexpected_rate = "unexpected_rate"(Share):
-        "`unexpected / scheduled`: unlike `error_rate` and `reject_rate`, it does not count a refusal that was expected, and does count a success that was not."
+        "`unexpected / scheduled`: unlike `error_rate` and `reject_rate`, it does not count an expected refusal, and does count an unexpected success."
         => |b| b.share(b.counters.unexpected);
 }
 
-/// What rates are computed from.
+/// The input of the formulas.
 struct Basis<'a> {
     counters: &'a Counters,
     seconds: f64,
@@ -116,7 +117,7 @@ impl Basis<'_> {
         self.share_of(count, self.counters.scheduled)
     }
 
-    #[expect(clippy::unused_self, reason = "formulas read alike")]
+    #[expect(clippy::unused_self, reason = "all formulas look alike")]
     fn share_of(&self, count: u64, whole: u64) -> Option<f64> {
         (whole > 0).then(|| count as f64 / whole as f64)
     }

@@ -1,49 +1,49 @@
-//! Coverage: of many runs whose true percentile is known, how many have it in their interval?
+//! Coverage: the share of runs whose interval contains the true percentile, which is known here.
 
 use super::*;
 use plimsoll_measure::{Rng, Seed};
 
 /// Runs per process; a share of 95 % of them has a standard error of 1.5 %.
 const RUNS: u64 = 200;
-/// As a run of a minute has, each of a second.
+/// As in a run of one minute: each lasts a second.
 const BATCHES: usize = 60;
 /// Requests of a batch.
 const SIZE: usize = 100;
 
-/// Times in milliseconds of one run.
+/// Draws the times of one run, in milliseconds.
 type Process = fn(&mut Rng) -> Vec<f64>;
 
 /// Independent, lognormal.
-fn independent(draw: &mut Rng) -> Vec<f64> {
-    (0..BATCHES * SIZE).map(|_| draw.normal().exp()).collect()
+fn independent(rng: &mut Rng) -> Vec<f64> {
+    (0..BATCHES * SIZE).map(|_| rng.normal().exp()).collect()
 }
 
-/// Lognormal of a first-order autoregression: a time resembles the ones before it over some 20
-/// requests, a fifth of a batch.
-fn autoregressive(draw: &mut Rng) -> Vec<f64> {
-    let (phi, mut x) = (0.9_f64, draw.normal());
+/// Lognormal of a first-order autoregression: a time is correlated with the ones before it over
+/// some 20 requests, a fifth of a batch.
+fn autoregressive(rng: &mut Rng) -> Vec<f64> {
+    let (phi, mut x) = (0.9_f64, rng.normal());
     let noise = (1.0 - phi * phi).sqrt();
     (0..BATCHES * SIZE)
         .map(|_| {
-            x = phi * x + noise * draw.normal();
+            x = phi * x + noise * rng.normal();
             x.exp()
         })
         .collect()
 }
 
 /// Exponential with mean 1, but in bursts of about 30 requests, a fifth of the time, with mean 5.
-fn bursty(draw: &mut Rng) -> Vec<f64> {
-    let mut slow = draw.uniform() < 0.2;
+fn bursty(rng: &mut Rng) -> Vec<f64> {
+    let mut slow = rng.uniform() < 0.2;
     (0..BATCHES * SIZE)
         .map(|_| {
             let leave = if slow { 1.0 / 30.0 } else { 1.0 / 120.0 };
-            slow ^= draw.uniform() < leave;
-            draw.exponential() * if slow { 5.0 } else { 1.0 }
+            slow ^= rng.uniform() < leave;
+            rng.exponential() * if slow { 5.0 } else { 1.0 }
         })
         .collect()
 }
 
-/// Quantile of the lognormal processes: e to the power of the normal distribution's.
+/// Quantile of the lognormal processes: e to the power of the normal quantile.
 fn lognormal(q: f64) -> f64 {
     if q > 0.5 { 2.326_347_874_040_8_f64.exp() } else { 1.0 }
 }
@@ -70,23 +70,25 @@ fn distribution(times: &[f64]) -> Distribution {
 /// Batches of `size` requests.
 fn ours(times: &[f64], whole: &Distribution, q: f64, size: usize) -> Option<(f64, f64)> {
     let limit = whole.nearest_rank(q)?.as_millis_f64();
-    let tally = |batch: &[f64]| Tally {
+    let count = |batch: &[f64]| LimitCount {
         within: batch.iter().filter(|ms| **ms <= limit).count() as u64,
         all: batch.len() as u64,
     };
-    let tallies: Vec<_> = times.chunks(size).map(tally).collect();
-    let interval = interval(whole, q, &Spread::of(&tallies).ok()?).ok()?;
+    let counts: Vec<_> = times.chunks(size).map(count).collect();
+    let interval = interval(whole, q, &ShareVariance::of(&counts).ok()?).ok()?;
     Some((interval.low, interval.high))
 }
 
-/// What a tool does that takes samples for independent: order statistics at `np +- 1.96 sqrt(np(1-p))`.
+/// The interval of a tool that takes samples for independent: order statistics at
+/// `np +- 1.96 sqrt(np(1-p))`.
 fn naive(whole: &Distribution, q: f64) -> (f64, f64) {
     let half = 1.96 * (q * (1.0 - q) / whole.count() as f64).sqrt();
     let at = |share| whole.nearest_rank(share).unwrap().as_millis_f64();
     (at(q - half), at(q + half))
 }
 
-/// Shares of the runs whose interval covers the truth: ours with many batches, ours with ten, the naive one.
+/// Shares of the runs whose interval covers the truth: ours with many batches, ours with ten, the
+/// naive one.
 fn coverage(process: Process, q: f64, truth: f64) -> [f64; 3] {
     let covers = |(low, high): (f64, f64)| low <= truth * 1.001 && truth <= high * 1.001;
     let mut covered = [0_u32; 3];
@@ -102,7 +104,7 @@ fn coverage(process: Process, q: f64, truth: f64) -> [f64; 3] {
 
 #[test]
 fn intervals_cover_the_truth_in_95_percent_of_runs_where_independence_fails() {
-    // A process, its true percentiles, and the most that the naive intervals cover of them.
+    // A process, its true percentiles, and the most that naive intervals may cover of them.
     type Case = (&'static str, Process, fn(f64) -> f64, f64);
     let processes: [Case; 3] = [
         ("independent", independent, lognormal, 1.0),

@@ -1,14 +1,15 @@
-//! The buckets of a worker's histogram: a plain list of counters, which is as long as the largest value needs.
+//! The buckets of a worker's histogram: a list of counters, as long as the largest value needs.
 
-/// Values below the unit's thousandfold are told apart in units of 512 ns; above, by 3 significant digits.
+/// Values are resolved in units of 512 ns up to about a thousand units, and above by 3 significant
+/// digits.
 const UNIT_BITS: u32 = super::LOWEST.ilog2();
-/// Buckets of each power of two, of which 3 digits need 1,024.
+/// Buckets per power of two: 3 digits need 1,024.
 const SUB_BITS: u32 = 10;
-/// The list grows by so many buckets: a power of two.
+/// The list grows by this number of buckets, those of one power of two.
 const STEP: usize = 1 << SUB_BITS;
 
-/// How many values are in each bucket of an HDR histogram ("High Dynamic Range": buckets of equal width within each power
-/// of two). The place in the list is the [`bucket`] number.
+/// The number of values in each bucket of an HDR histogram ("High Dynamic Range": buckets of equal
+/// width within each power of two), by [`bucket_index`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Buckets(Vec<u32>);
 
@@ -16,32 +17,32 @@ impl Buckets {
     /// Counts a value in nanoseconds.
     #[inline]
     pub(super) fn add(&mut self, nanos: u64) {
-        let place = bucket(nanos) as usize;
-        if place >= self.0.len() {
-            self.grow(place);
+        let index = bucket_index(nanos) as usize;
+        if index >= self.0.len() {
+            self.grow(index);
         }
-        self.0[place] = self.0[place].saturating_add(1);
+        self.0[index] = self.0[index].saturating_add(1);
     }
 
     #[cold]
-    fn grow(&mut self, place: usize) {
-        self.0.resize((place + 1).next_multiple_of(STEP), 0);
+    fn grow(&mut self, index: usize) {
+        self.0.resize((index + 1).next_multiple_of(STEP), 0);
     }
 
-    /// Those that hold values, ascending: number and count.
+    /// The buckets that hold values, ascending: index and count.
     pub(super) fn filled(&self) -> impl Iterator<Item = (u32, u64)> {
         let counts = (0..).zip(&self.0);
         counts.filter(|(_, count)| **count > 0).map(|(bucket, count)| (bucket, u64::from(*count)))
     }
 }
 
-/// A number for the bucket of a value: higher values never have a lower one, and values have the same
-/// one exactly where the histogram does not tell them apart.
+/// The index of the bucket of a value. It never falls with a higher value, and two values have the
+/// same one exactly if the histogram counts them in the same bucket.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "at most 11 bits are left after the shift, which is at most 44"
 )]
-pub(crate) const fn bucket(nanos: u64) -> u32 {
+pub(crate) const fn bucket_index(nanos: u64) -> u32 {
     let units = nanos >> UNIT_BITS;
     let shift = (u64::BITS - units.leading_zeros()).saturating_sub(SUB_BITS + 1);
     (shift << SUB_BITS) + (units >> shift) as u32
@@ -68,16 +69,16 @@ mod tests {
             let a = a >> bits;
             let b = a.saturating_add(near);
             let histogram = empty();
-            prop_assert_eq!(bucket(a) == bucket(b), histogram.equivalent(a, b));
-            prop_assert!(bucket(a) <= bucket(b));
+            prop_assert_eq!(bucket_index(a) == bucket_index(b), histogram.equivalent(a, b));
+            prop_assert!(bucket_index(a) <= bucket_index(b));
         }
 
         #[test]
         fn the_upper_edge_is_the_last_value_of_its_bucket(bits in 0u32..64, value in any::<u64>()) {
-            let (value, number) = (value >> bits, bucket(value >> bits));
+            let (value, number) = (value >> bits, bucket_index(value >> bits));
             let edge = upper_edge(number);
-            prop_assert!(value <= edge && bucket(edge) == number);
-            prop_assert!(edge == u64::MAX || bucket(edge + 1) > number);
+            prop_assert!(value <= edge && bucket_index(edge) == number);
+            prop_assert!(edge == u64::MAX || bucket_index(edge + 1) > number);
         }
 
         #[test]
@@ -86,7 +87,7 @@ mod tests {
             let mut expected = std::collections::BTreeMap::new();
             for value in values.iter().map(|value| value >> bits) {
                 buckets.add(value);
-                *expected.entry(bucket(value)).or_insert(0) += 1;
+                *expected.entry(bucket_index(value)).or_insert(0) += 1;
             }
             prop_assert_eq!(buckets.filled().collect::<Vec<_>>(), expected.into_iter().collect::<Vec<_>>());
         }

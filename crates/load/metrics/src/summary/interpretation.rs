@@ -1,37 +1,38 @@
-//! What bands and policy decisions mean, in sentences.
+//! Puts warning signs in bands, policy decisions and response times into sentences.
 
 use crate::catalog::Metric;
-use crate::facts::StageInfo;
-use crate::summary::{Group, RunSummary};
+use crate::results::{Group, Results};
+use crate::run_metadata::{RunMetadata, StageInfo};
 use crate::threshold::{BandLevel, BandResult};
 
-/// A median this much above that of the stage before has risen.
+/// A median that exceeds the one of the stage before by this factor has risen.
 const RISE: f64 = 1.2;
 
-/// The warning signs, or that there are none; nothing where neither bands nor policy decisions say what is healthy.
-pub(super) fn of(summary: &RunSummary) -> Vec<String> {
+/// The warning signs, or a sentence that there are none. Empty if neither bands nor expected policy
+/// decisions define what is healthy.
+pub(super) fn of(metadata: &RunMetadata, results: &Results, bands: &[BandResult]) -> Vec<String> {
     let expects =
-        summary.expectations.iter().any(|expectation| expectation.policy_decision.is_some());
-    if (summary.bands.is_empty() && !expects) || summary.total.counters.scheduled == 0 {
+        metadata.expectations.iter().any(|expectation| expectation.policy_decision.is_some());
+    if (bands.is_empty() && !expects) || results.total.counters.scheduled == 0 {
         return Vec::new();
     }
-    let mut signs: Vec<_> = summary.bands.iter().filter_map(of_band).collect();
-    signs.extend(policy_decisions(&summary.total));
-    signs.extend(rising(summary));
+    let mut signs: Vec<_> = bands.iter().filter_map(of_band).collect();
+    signs.extend(policy_decisions(&results.total));
+    signs.extend(rising_median(metadata, results));
     if !signs.is_empty() {
         return signs;
     }
-    let unsure = |standing: &BandResult| matches!(standing.level, BandLevel::Inconclusive(_));
-    vec![if summary.bands.iter().any(unsure) {
+    let unsure = |band: &BandResult| matches!(band.level, BandLevel::Inconclusive(_));
+    vec![if bands.iter().any(unsure) {
         "No warning sign, but not every band could be judged.".to_owned()
     } else {
         "Healthy: no warning sign.".to_owned()
     }]
 }
 
-fn of_band(standing: &BandResult) -> Option<String> {
-    let (metric, bounds) = (&standing.metric, &standing.expression);
-    match standing.level {
+fn of_band(band: &BandResult) -> Option<String> {
+    let (metric, bounds) = (&band.metric, &band.expression);
+    match band.level {
         BandLevel::Degraded => Some(format!("Degraded: {metric} is off its target ({bounds}).")),
         BandLevel::Critical => {
             Some(format!("Critical: {metric} is beyond both bounds ({bounds})."))
@@ -59,24 +60,29 @@ fn policy_decisions(total: &Group) -> Vec<String> {
     let expected: u64 = total.policy_decisions.values().flat_map(|row| row.values()).sum();
     let unanswered = expected - counters.judged;
     if unanswered > 0 {
-        signs.push(format!("{unanswered} requests whose policy decision matters got no answer."));
+        signs
+            .push(format!("{unanswered} requests with an expected policy decision got no answer."));
     }
     signs
 }
 
-/// Does the median rise in every stage over the one before? Then the target is running full, or something piles up.
-fn rising(summary: &RunSummary) -> Option<String> {
+/// A median that rises from each stage to the next: the target is at its limit, or a queue builds
+/// up.
+fn rising_median(metadata: &RunMetadata, results: &Results) -> Option<String> {
     let measured = |stage: &StageInfo| !stage.warmup;
-    let medians: Vec<_> = summary
+    let medians: Vec<_> = metadata
         .stages
         .iter()
-        .zip(&summary.by_stage)
+        .zip(&results.by_stage)
         .filter(|(stage, _)| measured(stage))
         .filter_map(|(_, group)| group.distribution(Metric::ResponseTime)?.p50)
         .collect();
     let rises = medians.len() > 1 && medians.windows(2).all(|two| two[1] > two[0] * RISE);
     let (first, last) = (medians.first()?, medians.last()?);
     rises.then(|| {
-        format!("The median response time rises from stage to stage, from {first:.2} ms to {last:.2} ms: a limit is near.")
+        format!(
+            "The median response time rises from stage to stage, from {first:.2} ms to {last:.2} ms: \
+             a limit is near."
+        )
     })
 }

@@ -7,12 +7,13 @@ use super::{Comparison, Threshold};
 use crate::catalog::Unit;
 use crate::error::MetricsError;
 use crate::quantile::samples_needed;
-use crate::summary::RunSummary;
+use crate::results::Results;
 
-/// A metric with two bounds, written as a threshold with a second bound after a bar: `p(95)<10ms|20ms`.
+/// A metric with two bounds, written as a threshold with a second bound after a bar:
+/// `p(95)<10ms|20ms`.
 ///
-/// What keeps the first bound is on target, what keeps only the second is degraded, the rest is critical. The second
-/// bound may have a comparison of its own: `rate>=10%|>0%`.
+/// A value that keeps the first bound is on target, one that keeps only the second is degraded, any
+/// other is critical. The second bound may have another comparison: `rate>=10%|>0%`.
 #[derive(Clone, Debug)]
 pub struct Band {
     expression: String,
@@ -20,21 +21,21 @@ pub struct Band {
     degraded: Threshold,
 }
 
-/// Where a value lies.
+/// The level that a value reaches in a band.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", content = "why", rename_all = "snake_case")]
 pub enum BandLevel {
     /// The first bound was kept.
     Target,
-    /// Only the second one was.
+    /// Only the second bound was kept.
     Degraded,
-    /// Neither was.
+    /// Neither bound was kept.
     Critical,
-    /// There is no telling, and why.
+    /// It could not be judged, for this reason.
     Inconclusive(String),
 }
 
-/// A band and where the run stands in it.
+/// A band with the level that the run reached in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BandResult {
     /// The metric, with its scope, as written.
@@ -43,9 +44,9 @@ pub struct BandResult {
     pub expression: String,
     /// The measured value, times in milliseconds.
     pub measured: Option<f64>,
-    /// What it is measured in.
+    /// Its unit.
     pub unit: Unit,
-    /// Where it lies.
+    /// The level that it reaches.
     pub level: BandLevel,
 }
 
@@ -53,7 +54,8 @@ impl Band {
     /// Reads two bounds, like `response_time` and `p(95)<10ms|20ms`.
     ///
     /// # Errors
-    /// Those of [`Threshold::parse`], and [`MetricsError::Band`] where the two bounds are no bands.
+    /// Those of [`Threshold::parse`], and [`MetricsError::Band`] if the second bound is missing or
+    /// not wider than the first.
     pub fn parse(metric: &str, expression: &str) -> Result<Self, MetricsError> {
         let refuse = |cause| MetricsError::Band { expression: expression.trim().to_owned(), cause };
         let (first, second) =
@@ -71,8 +73,8 @@ impl Band {
     }
 
     /// Judges a run.
-    pub fn judge(&self, summary: &RunSummary) -> BandResult {
-        let measured = self.measure(summary);
+    pub fn judge(&self, results: &Results) -> BandResult {
+        let measured = self.measure(results);
         let level = match &measured {
             Ok(value) if self.target.holds(*value) => BandLevel::Target,
             Ok(value) if self.degraded.holds(*value) => BandLevel::Degraded,
@@ -88,10 +90,15 @@ impl Band {
         }
     }
 
-    /// The value, unless there are too few requests to say anything: fewer than a median needs.
-    fn measure(&self, summary: &RunSummary) -> Result<f64, String> {
-        let value = self.target.measure(summary)?;
-        let group = summary.group(&self.target.scope);
+    /// A note that names the new word, if the band uses one of an earlier version.
+    pub const fn deprecation(&self) -> Option<&'static str> {
+        self.target.deprecation()
+    }
+
+    /// The value, if there are at least as many requests as a median needs.
+    fn measure(&self, results: &Results) -> Result<f64, String> {
+        let value = self.target.measure(results)?;
+        let group = results.group(&self.target.scope);
         let scheduled = group.map_or(0, |group| group.counters.scheduled);
         let needed = samples_needed(0.5);
         if scheduled < needed {
@@ -102,12 +109,13 @@ impl Band {
 }
 
 impl Threshold {
-    /// Does a value keep the bound?
+    /// Whether a value keeps the bound.
     fn holds(&self, value: f64) -> bool {
         self.comparison.holds(value, self.bound)
     }
 
-    /// Does every value that keeps this bound keep the other one, too, both being open to the same side?
+    /// Whether both bounds limit the same side, and every value that keeps this one keeps the
+    /// other.
     fn lies_within(&self, other: &Self) -> bool {
         use Comparison::{AtLeast, AtMost, Greater, Less};
         match (self.comparison, other.comparison) {
@@ -141,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_bands_is_refused_with_the_mend() {
+    fn bounds_that_make_no_bands_are_refused_with_the_fix() {
         for (expression, says) in [
             ("p(95)<10ms", "no second bound"),
             ("p(95)<20ms|10ms", "not wider"),

@@ -1,4 +1,4 @@
-//! Judging thresholds.
+//! Judges thresholds.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,9 +7,9 @@ use super::{Aggregate, Threshold};
 use crate::catalog::{Figure, Metric, Unit};
 use crate::error::MetricsError;
 use crate::quantile::samples_needed;
-use crate::summary::{DistributionSummary, Group, RunSummary};
+use crate::results::{DistributionSummary, Group, Results};
 
-/// The judgement on a threshold: three states, because no data is never a pass.
+/// The judgement on a threshold. It has three states, because missing data is never a pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", content = "why", rename_all = "snake_case")]
 pub enum Judgement {
@@ -17,11 +17,11 @@ pub enum Judgement {
     Pass,
     /// It was broken.
     Fail,
-    /// There is no telling, and why.
+    /// It could not be judged, for this reason.
     Inconclusive(String),
 }
 
-/// A threshold and what became of it.
+/// A threshold with its judgement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThresholdResult {
     /// The metric, with its scope, as written.
@@ -30,7 +30,7 @@ pub struct ThresholdResult {
     pub expression: String,
     /// The measured value, times in milliseconds.
     pub measured: Option<f64>,
-    /// What it is measured in.
+    /// Its unit.
     pub unit: Unit,
     /// The judgement.
     pub judgement: Judgement,
@@ -38,8 +38,8 @@ pub struct ThresholdResult {
 
 impl Threshold {
     /// Judges a run.
-    pub fn judge(&self, summary: &RunSummary) -> ThresholdResult {
-        let measured = self.measure(summary);
+    pub fn judge(&self, results: &Results) -> ThresholdResult {
+        let measured = self.measure(results);
         let judgement = match &measured {
             Ok(value) if self.comparison.holds(*value, self.bound) => Judgement::Pass,
             Ok(_) => Judgement::Fail,
@@ -55,9 +55,9 @@ impl Threshold {
     }
 
     /// The bounded value, or why there is none.
-    pub(super) fn measure(&self, summary: &RunSummary) -> Result<f64, String> {
+    pub(super) fn measure(&self, results: &Results) -> Result<f64, String> {
         let group =
-            summary.group(&self.scope).ok_or_else(|| "no such group in the run".to_owned())?;
+            results.group(&self.scope).ok_or_else(|| "no such group in the run".to_owned())?;
         if group.counters.scheduled == 0 {
             return Err("nothing was scheduled".to_owned());
         }
@@ -65,7 +65,7 @@ impl Threshold {
             Figure::Distribution(metric) => self.measure_times(group, metric),
             Figure::Counter(counter) => Ok((counter.of)(&group.counters) as f64),
             Figure::Rate(rate) => (rate.of)(&group.rates).ok_or_else(|| match rate.unit {
-                Unit::Share => "there is nothing that it is a share of".to_owned(),
+                Unit::Share => "nothing was counted that it is a share of".to_owned(),
                 _ => "the stage had no duration".to_owned(),
             }),
         }

@@ -1,12 +1,13 @@
-//! Reading thresholds.
+//! Parses thresholds.
 
 use plimsoll_measure::Nanos;
 
-use super::{Aggregate, Comparison, Scope, Threshold};
+use super::{Aggregate, Comparison, Threshold};
 use crate::catalog::{Figure, Unit};
 use crate::error::MetricsError;
+use crate::scope::Scope;
 
-/// Longest first: `<=` must not be read as `<`.
+/// The longest come first: `<=` must not be read as `<`.
 const COMPARISONS: [(&str, Comparison); 5] = [
     ("<=", Comparison::AtMost),
     (">=", Comparison::AtLeast),
@@ -16,41 +17,53 @@ const COMPARISONS: [(&str, Comparison); 5] = [
 ];
 
 impl Threshold {
-    /// Reads one bound, like `ttft` and `p(95)<500ms`. The metric may name a scope in k6's tag syntax:
-    /// `ttft{scenario:simple}`.
+    /// Parses one bound, like `ttft` and `p(95)<500ms`. The metric may name a scope in k6's tag
+    /// syntax: `ttft{scenario:simple}`.
     ///
     /// # Errors
     /// [`MetricsError::UnknownMetric`], [`MetricsError::Scope`], [`MetricsError::Expression`] and
     /// [`MetricsError::Unit`], each with what to write instead.
     pub fn parse(metric: &str, expression: &str) -> Result<Self, MetricsError> {
-        let (name, scope) = scoped(metric)?;
+        let (name, Tag { scope, deprecation }) = scoped(metric)?;
         let figure = Figure::named(name).ok_or_else(|| unknown(name))?;
-        let reader = Reader { figure, expression };
-        let (left, comparison, right) = reader.split()?;
-        let aggregate = reader.aggregate(left)?;
-        let bound = reader.bound(aggregate, right)?;
+        let parser = ExpressionParser { figure, expression };
+        let (left, comparison, right) = parser.split()?;
+        let aggregate = parser.aggregate(left)?;
+        let bound = parser.bound(aggregate, right)?;
         let (metric, expression) = (metric.trim().to_owned(), expression.trim().to_owned());
-        Ok(Self { metric, expression, figure, scope, aggregate, comparison, bound })
+        Ok(Self { metric, expression, figure, scope, aggregate, comparison, bound, deprecation })
     }
 }
 
+/// The tag in braces.
+struct Tag {
+    scope: Scope,
+    deprecation: Option<&'static str>,
+}
+
+/// The tag of version 0.1.0 for a target.
+const OLD_TARGET_TAG: &str = "lane";
+const OLD_TARGET_NOTE: &str = "`{lane:NAME}` is now `{target:NAME}`";
+
 /// Splits `ttft{scenario:simple}`.
-fn scoped(metric: &str) -> Result<(&str, Scope), MetricsError> {
+fn scoped(metric: &str) -> Result<(&str, Tag), MetricsError> {
     let Some((name, tag)) = metric.split_once('{') else {
-        return Ok((metric.trim(), Scope::Run));
+        return Ok((metric.trim(), Tag { scope: Scope::Run, deprecation: None }));
     };
     let refuse = || MetricsError::Scope(format!("{{{tag}"));
     let tag = tag.trim_end().strip_suffix('}').ok_or_else(refuse)?;
     let (key, value) = tag.split_once(':').ok_or_else(refuse)?;
     let value = value.trim().to_owned();
-    let scope = match key.trim() {
+    let key = key.trim();
+    let scope = match key {
         "stage" => Scope::Stage(value),
         "scenario" => Scope::Scenario(value),
         "category" => Scope::Category(value),
-        "target" => Scope::Target(value),
+        "target" | OLD_TARGET_TAG => Scope::Target(value),
         _ => return Err(refuse()),
     };
-    Ok((name.trim(), scope))
+    let deprecation = (key == OLD_TARGET_TAG).then_some(OLD_TARGET_NOTE);
+    Ok((name.trim(), Tag { scope, deprecation }))
 }
 
 /// Names at most this many edits away are suggested.
@@ -68,13 +81,13 @@ fn unknown(name: &str) -> MetricsError {
     MetricsError::UnknownMetric { name: name.to_owned(), hint }
 }
 
-/// Reads the expression of a known figure.
-struct Reader<'a> {
+/// Parses the expression of a known figure.
+struct ExpressionParser<'a> {
     figure: Figure,
     expression: &'a str,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ExpressionParser<'a> {
     fn split(&self) -> Result<(&'a str, Comparison, &'a str), MetricsError> {
         let at = self.expression.find(['<', '>', '=']);
         let (left, rest) = self.expression.split_at(at.unwrap_or(self.expression.len()));
@@ -96,7 +109,7 @@ impl<'a> Reader<'a> {
         if words.contains(&text) {
             return Ok(Aggregate::Value);
         }
-        Err(self.refuse(&format!("it is one number, so that `{text}` of it means nothing")))
+        Err(self.refuse(&format!("it is one number, which has no `{text}`")))
     }
 
     fn aggregate_of_times(&self, text: &str) -> Result<Aggregate, MetricsError> {
@@ -218,12 +231,21 @@ mod tests {
             ("ttft{target:a}", Scope::Target("a".to_owned())),
             ("ttft{category:pii}", Scope::Category("pii".to_owned())),
         ] {
-            assert_eq!(Threshold::parse(metric, "max<1s").unwrap().scope, scope, "{metric}");
+            let threshold = Threshold::parse(metric, "max<1s").unwrap();
+            assert_eq!(threshold.scope, scope, "{metric}");
+            assert_eq!(threshold.deprecation(), None, "{metric}");
         }
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_the_mend() {
+    fn the_scope_lane_of_an_earlier_version_is_a_target_and_has_a_note() {
+        let threshold = Threshold::parse("ttft{lane:a}", "max<1s").unwrap();
+        assert_eq!(threshold.scope, Scope::Target("a".to_owned()));
+        assert_eq!(threshold.deprecation(), Some(OLD_TARGET_NOTE));
+    }
+
+    #[test]
+    fn a_wrong_threshold_is_refused_with_the_fix() {
         for (metric, expression, says) in [
             ("ttfb_", "max<1s", "did you mean `ttfb`?"),
             ("nonsense_metric", "max<1s", "known are response_time, service_time"),

@@ -1,10 +1,11 @@
-//! Tests of the crate through its public face.
+//! Tests of the crate through its public API.
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
-mod judging;
-mod make;
+mod accounting;
+mod confidence;
 mod policy;
 mod recording;
 mod reference;
-mod summing;
-mod trusting;
+mod summary;
+mod support;
+mod thresholds;

@@ -1,9 +1,9 @@
-//! Expected policy decisions, bands, and what is said about them.
+//! Expected policy decisions, bands, and their interpretation.
 
 use plimsoll_measure::{Outcome, PolicyDecision, Sample, ScenarioId};
 use plimsoll_metrics::{Band, BandLevel, Expectation, InstrumentHealth, RunMetadata, RunSummary};
 
-use crate::make::{facts, recorder, run, sample};
+use crate::support::{metadata, recorder, run, sample};
 
 /// A turn of the given scenario of the second stage.
 fn turn(
@@ -21,7 +21,7 @@ fn turn(
     }
 }
 
-/// 90 requests to be allowed and 30 to be blocked, with all that can become of them.
+/// 90 requests that should be allowed and 30 that should be blocked, with every kind of end.
 fn summary(bands: &[(&str, &str)]) -> RunSummary {
     let mut recorder = recorder();
     let kinds = [
@@ -44,10 +44,10 @@ fn summary(bands: &[(&str, &str)]) -> RunSummary {
     };
     let expectations =
         vec![expect(PolicyDecision::Allow, "normal"), expect(PolicyDecision::Block, "attack")];
-    let facts = RunMetadata { expectations, ..facts() };
+    let metadata = RunMetadata { expectations, ..metadata() };
     let bands: Vec<_> =
         bands.iter().map(|(metric, bounds)| Band::parse(metric, bounds).unwrap()).collect();
-    RunSummary::build(facts, InstrumentHealth::default(), &recorder.take(), &[])
+    RunSummary::build(metadata, InstrumentHealth::default(), &recorder.take(), &[])
         .unwrap()
         .with_bands(&bands)
 }
@@ -55,24 +55,25 @@ fn summary(bands: &[(&str, &str)]) -> RunSummary {
 #[test]
 fn expected_refusals_are_neither_errors_nor_surprises() {
     let summary = summary(&[]);
-    let counters = &summary.total.counters;
+    let counters = &summary.results.total.counters;
     assert_eq!((counters.scheduled, counters.judged, counters.as_expected), (120, 117, 107));
     assert_eq!((counters.rejected, counters.blocked, counters.allowed), (32, 31, 85));
     // 4 + 3 + 2 + 1 wrong policy decisions, 3 without an answer.
     assert_eq!(counters.unexpected, 13);
-    let rates = &summary.total.rates;
+    let rates = &summary.results.total.rates;
     assert_eq!(rates.policy_correctness, Some(107.0 / 117.0));
     assert_eq!(rates.block_rate, Some(31.0 / 120.0));
     assert_eq!(rates.unexpected_rate, Some(13.0 / 120.0));
-    // Honest as before: all refusals are refusals, and only those without an answer are errors.
+    // All refusals count as rejected, and only requests without a response as errors.
     assert_eq!(rates.reject_rate, Some(32.0 / 120.0));
     assert_eq!(rates.error_rate, Some(3.0 / 120.0));
 }
 
 #[test]
-fn the_matrix_is_told_by_run_stage_scenario_and_category() {
+fn the_matrix_is_given_by_run_stage_scenario_and_category() {
     let summary = summary(&[]);
-    let count = |expected: &str, actual: &str| summary.total.policy_decisions[expected][actual];
+    let count =
+        |expected: &str, actual: &str| summary.results.total.policy_decisions[expected][actual];
     assert_eq!(
         [
             count("allow", "allow"),
@@ -86,15 +87,19 @@ fn the_matrix_is_told_by_run_stage_scenario_and_category() {
         [count("block", "block"), count("block", "allow"), count("block", "unexpected")],
         [27, 2, 1]
     );
-    let attack = summary.by_category.iter().find(|g| g.category.as_deref() == Some("attack"));
-    assert_eq!(attack.unwrap().policy_decisions, summary.by_scenario[1].policy_decisions);
+    let attack =
+        summary.results.by_category.iter().find(|g| g.category.as_deref() == Some("attack"));
+    assert_eq!(attack.unwrap().policy_decisions, summary.results.by_scenario[1].policy_decisions);
     assert_eq!(attack.unwrap().policy_decisions.len(), 1);
-    assert_eq!(summary.by_stage[1].policy_decisions, summary.total.policy_decisions);
-    assert!(summary.by_stage[2].policy_decisions.is_empty());
+    assert_eq!(
+        summary.results.by_stage[1].policy_decisions,
+        summary.results.total.policy_decisions
+    );
+    assert!(summary.results.by_stage[2].policy_decisions.is_empty());
 }
 
 #[test]
-fn bands_are_judged_three_ways_and_never_on_target_without_data() {
+fn bands_have_three_levels_and_are_inconclusive_without_data() {
     let summary = summary(&[
         ("block_rate", "rate>=10%|>0"),
         ("error_rate", "<=0|5%"),
@@ -104,7 +109,7 @@ fn bands_are_judged_three_ways_and_never_on_target_without_data() {
         ("policy_correctness{stage:3}", ">=99%|95%"),
         ("error_rate{stage:3}", "<=0|5%"),
     ]);
-    let levels: Vec<_> = summary.bands.iter().map(|standing| &standing.level).collect();
+    let levels: Vec<_> = summary.bands.iter().map(|band| &band.level).collect();
     assert_eq!(
         levels[..4],
         [&BandLevel::Target, &BandLevel::Degraded, &BandLevel::Critical, &BandLevel::Target]
@@ -116,16 +121,16 @@ fn bands_are_judged_three_ways_and_never_on_target_without_data() {
 }
 
 #[test]
-fn signs_are_told_in_words() {
-    let told = summary(&[("error_rate", "<=0|0.1%")]).interpretation.join("\n");
+fn warning_signs_are_put_in_words() {
+    let words = summary(&[("error_rate", "<=0|0.1%")]).interpretation.join("\n");
     for part in [
         "Critical: error_rate",
         "10 of 117 policy decisions",
-        "3 requests whose policy decision matters",
+        "3 requests with an expected policy decision got no answer",
     ] {
-        assert!(told.contains(part), "{part} in {told}");
+        assert!(words.contains(part), "{part} in {words}");
     }
-    assert!(!told.contains("inactive"), "{told}");
+    assert!(!words.contains("inactive"), "{words}");
 
     // Blocks are expected, and none comes; the median rises from one stage to the next.
     let mut recorder = recorder();
@@ -141,14 +146,15 @@ fn signs_are_told_in_words() {
         }
     }
     let expectation = Expectation { policy_decision: Some(PolicyDecision::Block), category: None };
-    let facts = RunMetadata { expectations: vec![Expectation::default(), expectation], ..facts() };
+    let metadata =
+        RunMetadata { expectations: vec![Expectation::default(), expectation], ..metadata() };
     let summary =
-        RunSummary::build(facts, InstrumentHealth::default(), &recorder.take(), &[]).unwrap();
-    let told = summary.interpretation.join("\n");
+        RunSummary::build(metadata, InstrumentHealth::default(), &recorder.take(), &[]).unwrap();
+    let words = summary.interpretation.join("\n");
     for part in
         ["may be inactive", "rises from stage to stage, from 51.", "200 of 200 policy decisions"]
     {
-        assert!(told.contains(part), "{part} in {told}");
+        assert!(words.contains(part), "{part} in {words}");
     }
-    assert!(summary.by_category.is_empty());
+    assert!(summary.results.by_category.is_empty());
 }

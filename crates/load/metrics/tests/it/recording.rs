@@ -4,7 +4,7 @@ use plimsoll_measure::{ErrorClass, Nanos, Outcome, Sample, ScenarioId, StageId, 
 use plimsoll_metrics::{GroupKey, GroupStats, Metric, Recorder, Snapshot};
 use proptest::prelude::*;
 
-use crate::make::{at, recorder, run, sample};
+use crate::support::{at, recorder, run, sample};
 
 const FIRST: GroupKey =
     GroupKey { stage: StageId(1), scenario: ScenarioId(0), target: TargetId(0) };
@@ -14,7 +14,7 @@ fn total(recorder: &mut Recorder) -> GroupStats {
 }
 
 #[test]
-fn an_error_storm_does_not_move_the_times_of_success() {
+fn many_errors_do_not_change_the_times_of_success() {
     let mut recorder = recorder();
     for i in 0..100 {
         run(&mut recorder, &sample(1, 2_000 + i, 50, Outcome::Completed), &[]);
@@ -22,9 +22,9 @@ fn an_error_storm_does_not_move_the_times_of_success() {
         run(&mut recorder, &sample(1, 2_000 + i, 7_000, Outcome::TimedOut), &[]);
         run(&mut recorder, &sample(1, 2_000 + i, 3, Outcome::Failed(ErrorClass::ServerError)), &[]);
     }
-    let cell = total(&mut recorder);
+    let stats = total(&mut recorder);
     let range = |metric| {
-        let times = cell.distribution(metric).unwrap();
+        let times = stats.distribution(metric).unwrap();
         (times.count(), times.min().unwrap(), times.max().unwrap())
     };
     let ms = Nanos::from_millis;
@@ -33,8 +33,8 @@ fn an_error_storm_does_not_move_the_times_of_success() {
     assert_eq!(range(Metric::RejectedServiceTime), (100, ms(1), ms(1)));
     assert_eq!(range(Metric::UnsuccessfulResponseTime), (200, ms(4), ms(7_001)));
     assert_eq!(range(Metric::DispatchLag), (400, ms(1), ms(1)));
-    assert_eq!(cell.errors().get(&ErrorClass::ServerError), Some(&100));
-    assert_eq!(cell.statuses().get(&429), Some(&100));
+    assert_eq!(stats.errors().get(&ErrorClass::ServerError), Some(&100));
+    assert_eq!(stats.statuses().get(&429), Some(&100));
 }
 
 #[test]
@@ -43,13 +43,13 @@ fn gaps_count_only_with_a_completed_request() {
     let mut recorder = recorder();
     run(&mut recorder, &sample(1, 2_000, 50, Outcome::Completed), &gaps);
     run(&mut recorder, &sample(1, 2_000, 50, Outcome::Failed(ErrorClass::StreamTruncated)), &gaps);
-    let cell = total(&mut recorder);
-    assert_eq!(cell.distribution(Metric::Itl).unwrap().count(), 2);
-    assert_eq!(cell.distribution(Metric::Itl).unwrap().max(), Some(gaps[1]));
+    let stats = total(&mut recorder);
+    assert_eq!(stats.distribution(Metric::Itl).unwrap().count(), 2);
+    assert_eq!(stats.distribution(Metric::Itl).unwrap().max(), Some(gaps[1]));
 }
 
 #[test]
-fn the_planned_side_is_counted_on_its_own() {
+fn planned_requests_are_counted_independently_of_their_outcome() {
     let mut recorder = recorder();
     recorder.scheduled(StageId(1), ScenarioId(0), TargetId(0));
     let planned = recorder.take().total(|_| true).accounting();
@@ -62,9 +62,9 @@ fn the_planned_side_is_counted_on_its_own() {
 }
 
 #[test]
-fn throughput_belongs_to_the_stage_that_lasted_when_the_answer_came() {
+fn throughput_belongs_to_the_stage_in_which_the_response_ended() {
     let mut recorder = recorder();
-    // Intended in stage 1 (1 s to 11 s), answered in stage 2, and in the drain time after it.
+    // Intended in stage 1 (1 s to 11 s), completed in stage 2, and in the drain time after it.
     run(&mut recorder, &sample(1, 10_900, 500, Outcome::Completed), &[]);
     run(&mut recorder, &sample(1, 10_900, 50_000, Outcome::Completed), &[]);
     let snapshot = recorder.take();
@@ -101,7 +101,7 @@ fn tokens_of_different_sources_are_kept_apart() {
 }
 
 #[test]
-fn taking_leaves_an_empty_recorder_and_intervals_add_up() {
+fn take_leaves_an_empty_recorder_and_intervals_add_up() {
     let mut recorder = recorder();
     let mut whole = Snapshot::new();
     for round in 0..3 {
@@ -124,15 +124,20 @@ fn any_sample() -> impl Strategy<Value = Sample> {
         .prop_map(|(stage, intended, service, outcome)| sample(stage, intended, service, outcome))
 }
 
-/// All that can be seen of a snapshot.
-fn look(snapshot: &Snapshot) -> String {
-    let cell = |(key, cell): (GroupKey, &GroupStats)| {
+/// Everything that is visible of a snapshot.
+fn visible(snapshot: &Snapshot) -> String {
+    let cell = |(key, stats): (GroupKey, &GroupStats)| {
         let mut canonical = GroupStats::default();
-        canonical.merge(cell);
+        canonical.merge(stats);
         let times = Metric::ALL.map(|metric| {
             canonical.distribution(metric).map(|d| (d.count(), d.sum(), d.encode().unwrap()))
         });
-        format!("{key:?} {:?} {:?} {:?} {times:?}", cell.counters(), cell.errors(), cell.statuses())
+        format!(
+            "{key:?} {:?} {:?} {:?} {times:?}",
+            stats.counters(),
+            stats.errors(),
+            stats.statuses()
+        )
     };
     snapshot.cells().map(cell).collect::<Vec<_>>().join("\n")
 }
@@ -144,7 +149,7 @@ proptest! {
     fn shards_in_any_order_are_one_recorder(
         samples in proptest::collection::vec(any_sample(), 1..40),
         shards in 1usize..5,
-        turn in 0usize..5,
+        rotation in 0usize..5,
     ) {
         let mut one = recorder();
         let mut parts = vec![recorder(); shards];
@@ -152,11 +157,11 @@ proptest! {
             run(&mut one, sample, &[Nanos::from_millis(3)]);
             run(&mut parts[i % shards], sample, &[Nanos::from_millis(3)]);
         }
-        parts.rotate_left(turn % shards);
+        parts.rotate_left(rotation % shards);
         let mut merged = Snapshot::new();
         for part in &mut parts {
             merged.merge(part.take());
         }
-        prop_assert_eq!(look(&merged), look(&one.take()));
+        prop_assert_eq!(visible(&merged), visible(&one.take()));
     }
 }

@@ -1,4 +1,4 @@
-//! Reading rows.
+//! Parses rows.
 
 use plimsoll_measure::{
     ConnectPhases, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome, PolicyDecision,
@@ -11,7 +11,7 @@ use crate::error::ReportError;
 
 /// One line of `results.jsonl`, as [`crate::write_row`] wrote it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[expect(missing_docs, reason = "the members are named and defined as in the glossary")]
+#[expect(missing_docs, reason = "`COLUMNS` defines every key")]
 #[expect(clippy::struct_excessive_bools, reason = "it mirrors the file")]
 pub struct ParsedRow {
     pub conversation: String,
@@ -68,7 +68,6 @@ pub struct ParsedRow {
     pub largest_burst: u32,
     #[serde(default)]
     pub late_together: u32,
-    /// Arrivals of the content events, since the dispatch, where they were to be told.
     pub event_ms: Option<Vec<f64>>,
     #[serde(default)]
     pub status: u16,
@@ -92,7 +91,6 @@ pub struct ParsedRow {
     pub reasoning_tokens: u32,
     pub bytes_out: u64,
     pub bytes_in: u64,
-    /// Turns that the row stands for.
     #[serde(default = "one")]
     pub weight: u32,
 }
@@ -101,13 +99,13 @@ const fn one() -> u32 {
     1
 }
 
-/// Exact for lengths below ten days: a double holds 15 digits of a decimal faithfully.
+/// Exact for lengths below ten days: a double keeps 15 decimal digits.
 fn millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Nanos>, D::Error> {
     let millis: Option<f64> = Option::deserialize(deserializer)?;
     Ok(millis.map(|millis| Nanos::from_secs_f64(millis / 1e3)))
 }
 
-/// Reads one line. Members of later versions are ignored.
+/// Parses one line. Unknown keys, of later versions, are ignored.
 ///
 /// # Errors
 /// [`ReportError::Row`] for anything that is not a whole row.
@@ -122,7 +120,7 @@ impl ParsedRow {
     /// How the turn ended.
     ///
     /// # Errors
-    /// [`ReportError::Row`] for a word that no version of this tool writes.
+    /// [`ReportError::Row`] for an outcome that no version of Plimsoll writes.
     pub fn outcome(&self) -> Result<Outcome, ReportError> {
         let plain = [
             Outcome::Completed,
@@ -140,14 +138,14 @@ impl ParsedRow {
         })
     }
 
-    /// The sample that the row was written of, but for the single gaps and the conversation's number.
+    /// The sample of the row, without the single gaps and the conversation's number.
     ///
     /// # Errors
-    /// [`ReportError::UnknownName`] where the facts are those of another run.
-    pub fn sample(&self, facts: &RunMetadata) -> Result<Sample, ReportError> {
-        let stages = facts.stages.iter().map(|stage| stage.name.as_str());
-        let scenarios = facts.scenarios.iter().map(String::as_str);
-        let targets = facts.targets.iter().map(|target| target.name.as_str());
+    /// [`ReportError::UnknownName`] if the metadata is that of another run.
+    pub fn sample(&self, metadata: &RunMetadata) -> Result<Sample, ReportError> {
+        let stages = metadata.stages.iter().map(|stage| stage.name.as_str());
+        let scenarios = metadata.scenarios.iter().map(String::as_str);
+        let targets = metadata.targets.iter().map(|target| target.name.as_str());
         Ok(Sample {
             stage: StageId(position("stage", stages, &self.stage)?),
             scenario: ScenarioId(position("scenario", scenarios, &self.scenario)?),
@@ -157,7 +155,7 @@ impl ParsedRow {
             stream: self.stream,
             warmup: self.warmup,
             reused: self.reused,
-            timeline: self.timeline(facts.run.started_unix_ns),
+            timeline: self.timeline(metadata.run.started_unix_ns),
             connect: ConnectPhases {
                 dns: self.dns_ms,
                 tcp: self.connect_ms,

@@ -1,16 +1,16 @@
-//! Writing rows: by hand, because this runs once per request beside the load.
+//! Writes rows. Without serde, because this runs for every request on the generator's machine.
 
 use plimsoll_measure::{Moment, Nanos, Outcome, Sample, TokenCount};
 
-/// A member's name as it stands in the file, put together by the compiler: `,"turn":`. The comma of the
-/// first member makes way for the brace.
+/// A key as it is written, joined by the compiler: `,"turn":`. The opening brace replaces the comma
+/// of the first key. Every key is also in [`super::COLUMNS`].
 macro_rules! key {
     ($name:literal) => {
         concat!(",\"", $name, "\":")
     };
 }
 
-/// What a sample refers to by number, in words.
+/// The names and ids of a row, to which the sample refers by number.
 #[derive(Clone, Copy, Debug)]
 pub struct RowContext<'a> {
     /// The conversation's id.
@@ -23,19 +23,19 @@ pub struct RowContext<'a> {
     pub epoch_unix_ns: u64,
     /// Turns that the row stands for.
     pub weight: u32,
-    /// When its content events arrived, where the row shall tell it.
+    /// Arrivals of its content events, if the row shall have them.
     pub events: Option<&'a [Moment]>,
 }
 
-/// The names in a row, as they stand in the file: most rows of a run have the same.
+/// The names in a row, already encoded, because many rows of a run have the same.
 #[derive(Clone, Debug, Default)]
 pub struct RowNames(Vec<u8>);
 
 impl RowNames {
-    /// Names of a scenario, of the label by which scenarios are grouped where it has one, of a target and a stage.
+    /// The names of a scenario, its category if it has one, a target and a stage.
     pub fn new(scenario: &str, category: Option<&str>, target: &str, stage: &str) -> Self {
         let mut members = Vec::new();
-        let mut object = Object { start: 0, out: &mut members };
+        let mut object = JsonObject { start: 0, out: &mut members };
         object.text(key!("scenario"), scenario);
         if let Some(category) = category {
             object.text(key!("category"), category);
@@ -47,7 +47,7 @@ impl RowNames {
 }
 
 /// `00` to `99`.
-const PAIRS: [[u8; 2]; 100] = {
+const DIGIT_PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[0; 2]; 100];
     let mut number = 0;
     while number < 100 {
@@ -57,13 +57,13 @@ const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// Room for most rows, so that it is asked for once.
-const ROW: usize = 1_024;
+/// Capacity for most rows, reserved once per row.
+const ROW_CAPACITY: usize = 1_024;
 
 /// Appends one line for a turn, with its newline. Allocates only when `out` has to grow.
 pub fn write_row(sample: &Sample, context: &RowContext<'_>, out: &mut Vec<u8>) {
-    out.reserve(ROW);
-    let mut object = Object { start: out.len(), out };
+    out.reserve(ROW_CAPACITY);
+    let mut object = JsonObject { start: out.len(), out };
     object.text(key!("conversation"), context.conversation);
     object.text(key!("request_id"), context.request_id);
     object.out.extend_from_slice(&context.names.0);
@@ -87,7 +87,7 @@ pub fn write_row(sample: &Sample, context: &RowContext<'_>, out: &mut Vec<u8>) {
     object.end();
 }
 
-/// `stream`, `warmup` and `reused` as the bits of a number.
+/// The text of `stream`, `warmup` and `reused`, by a number with these bits.
 const FLAGS: [&str; 8] = {
     macro_rules! flags {
         ($stream:literal, $warmup:literal, $reused:literal) => {
@@ -106,24 +106,25 @@ const FLAGS: [&str; 8] = {
     ]
 };
 
-fn turn(object: &mut Object<'_>, sample: &Sample) {
+fn turn(object: &mut JsonObject<'_>, sample: &Sample) {
     object.number(key!("turn"), sample.turn.into());
     let bits = [sample.stream, sample.warmup, sample.reused];
     let flags = bits.iter().fold(0, |number, bit| number << 1 | usize::from(*bit));
     object.put(FLAGS[flags]);
 }
 
-fn times(object: &mut Object<'_>, sample: &Sample) {
-    let line = &sample.timeline;
-    let last_token = line.last_token.zip(line.dispatched).map(|(last, from)| last.since(from));
-    object.millis(key!("dispatch_lag_ms"), line.dispatch_lag());
-    object.millis(key!("response_time_ms"), line.response_time());
-    object.millis(key!("service_time_ms"), line.service_time());
-    object.millis(key!("ttfb_ms"), line.ttfb());
-    object.millis(key!("ttft_ms"), line.ttft());
-    object.millis(key!("ttfot_ms"), line.ttfot());
+fn times(object: &mut JsonObject<'_>, sample: &Sample) {
+    let timeline = &sample.timeline;
+    let last_token =
+        timeline.last_token.zip(timeline.dispatched).map(|(last, from)| last.since(from));
+    object.millis(key!("dispatch_lag_ms"), timeline.dispatch_lag());
+    object.millis(key!("response_time_ms"), timeline.response_time());
+    object.millis(key!("service_time_ms"), timeline.service_time());
+    object.millis(key!("ttfb_ms"), timeline.ttfb());
+    object.millis(key!("ttft_ms"), timeline.ttft());
+    object.millis(key!("ttfot_ms"), timeline.ttfot());
     object.millis(key!("last_token_ms"), last_token);
-    object.millis(key!("transfer_ms"), line.transfer_time());
+    object.millis(key!("transfer_ms"), timeline.transfer_time());
     object.millis(key!("dns_ms"), sample.connect.dns);
     object.millis(key!("connect_ms"), sample.connect.tcp);
     object.millis(key!("tls_ms"), sample.connect.tls);
@@ -135,10 +136,10 @@ fn times(object: &mut Object<'_>, sample: &Sample) {
     if sample.flow.receive_stall {
         object.flag(key!("receive_stall"), true);
     }
-    object.millis(key!("tpot_ms"), sample.output_tokens().and_then(|tokens| line.tpot(tokens)));
+    object.millis(key!("tpot_ms"), sample.output_tokens().and_then(|tokens| timeline.tpot(tokens)));
 }
 
-fn gaps(object: &mut Object<'_>, sample: &Sample) {
+fn gaps(object: &mut JsonObject<'_>, sample: &Sample) {
     object.number(key!("events"), sample.events.into());
     let gaps = sample.gaps;
     if let Some(mean) = gaps.sum.as_u64().checked_div(gaps.count.into()) {
@@ -152,7 +153,7 @@ fn gaps(object: &mut Object<'_>, sample: &Sample) {
     }
 }
 
-fn outcome(object: &mut Object<'_>, sample: &Sample) {
+fn outcome(object: &mut JsonObject<'_>, sample: &Sample) {
     if sample.status != 0 {
         object.number(key!("status"), sample.status.into());
     }
@@ -168,7 +169,7 @@ fn outcome(object: &mut Object<'_>, sample: &Sample) {
     }
 }
 
-fn usage(object: &mut Object<'_>, sample: &Sample) {
+fn usage(object: &mut JsonObject<'_>, sample: &Sample) {
     let usage = &sample.usage;
     tokens(object, [key!("prompt_tokens"), key!("prompt_tokens_source")], usage.prompt);
     tokens(object, [key!("completion_tokens"), key!("completion_tokens_source")], usage.completion);
@@ -180,7 +181,7 @@ fn usage(object: &mut Object<'_>, sample: &Sample) {
     }
 }
 
-fn tokens(object: &mut Object<'_>, [count, source]: [&str; 2], tokens: TokenCount) {
+fn tokens(object: &mut JsonObject<'_>, [count, source]: [&str; 2], tokens: TokenCount) {
     if let Some(known) = tokens.known() {
         object.number(count, known.into());
         object.word(source, tokens.source.name());
@@ -188,14 +189,14 @@ fn tokens(object: &mut Object<'_>, [count, source]: [&str; 2], tokens: TokenCoun
 }
 
 /// A JSON object under construction. Keys are those of [`key!`].
-struct Object<'a> {
-    /// Where it begins in `out`.
+struct JsonObject<'a> {
+    /// Its first position in `out`.
     start: usize,
     out: &'a mut Vec<u8>,
 }
 
-impl Object<'_> {
-    /// `word` is one of our own, which needs no escapes.
+impl JsonObject<'_> {
+    /// Adds a word of ours, which needs no escapes.
     #[inline]
     fn word(&mut self, key: &str, word: &str) {
         self.put(key);
@@ -205,7 +206,7 @@ impl Object<'_> {
     }
 
     fn text(&mut self, key: &str, text: &str) {
-        // All are looked at, whatever was found: the compiler then looks at many at once.
+        // No early exit: so the compiler checks many bytes at once.
         if text.bytes().fold(true, |plain, byte| plain & is_plain(byte)) {
             return self.word(key, text);
         }
@@ -225,7 +226,7 @@ impl Object<'_> {
     fn digits(&mut self, number: u64) {
         match number {
             0..10 => self.out.push(b'0' + number as u8),
-            10..100 => self.out.extend_from_slice(&PAIRS[number as usize]),
+            10..100 => self.out.extend_from_slice(&DIGIT_PAIRS[number as usize]),
             _ => self.put(itoa::Buffer::new().format(number)),
         }
     }
@@ -246,8 +247,8 @@ impl Object<'_> {
     fn list(&mut self, key: &str, lengths: impl Iterator<Item = Nanos>) {
         self.put(key);
         self.out.push(b'[');
-        for (place, length) in lengths.enumerate() {
-            if place > 0 {
+        for (index, length) in lengths.enumerate() {
+            if index > 0 {
                 self.out.push(b',');
             }
             self.decimal(length.as_u64());
@@ -255,7 +256,7 @@ impl Object<'_> {
         self.out.push(b']');
     }
 
-    /// Millionths as a decimal number, without zeros at the end.
+    /// Adds millionths as a decimal number without trailing zeros.
     fn decimal(&mut self, millionths: u64) {
         self.digits(millionths / 1_000_000);
         let rest = millionths % 1_000_000;
@@ -265,7 +266,7 @@ impl Object<'_> {
         let mut decimals = *b".000000\0";
         for (pair, of) in decimals[1..7].chunks_exact_mut(2).zip([rest / 10_000, rest / 100, rest])
         {
-            pair.copy_from_slice(&PAIRS[(of % 100) as usize]);
+            pair.copy_from_slice(&DIGIT_PAIRS[(of % 100) as usize]);
         }
         self.out.extend_from_slice(&decimals);
         let mut end = self.out.len() - 1;
@@ -299,7 +300,7 @@ impl Object<'_> {
     }
 }
 
-/// Does a byte stand for itself in JSON? Those of UTF-8 beyond ASCII do.
+/// Whether a byte needs no escape in JSON. Bytes of UTF-8 beyond ASCII need none.
 const fn is_plain(byte: u8) -> bool {
     !matches!(byte, b'"' | b'\\' | 0..0x20)
 }

@@ -1,11 +1,11 @@
-//! Law 8: every planned request is accounted for.
+//! The accounting identity, by stage and by target.
 
 use plimsoll_metrics::{Accounting, RunSummary};
 
 use super::table::Table;
 use super::{Page, format};
 
-const HEAD: [&str; 10] = [
+const HEADINGS: [&str; 10] = [
     "",
     "scheduled",
     "= completed",
@@ -19,20 +19,20 @@ const HEAD: [&str; 10] = [
 ];
 
 pub(super) fn write(page: &mut Page, summary: &RunSummary) {
-    page.heading("Accounting (in flight: still unanswered at the end)");
-    let mut table = Table::new(HEAD);
-    for group in &summary.by_stage {
+    page.heading("Accounting (in flight: without a response at the end)");
+    let mut table = Table::new(HEADINGS);
+    for group in &summary.results.by_stage {
         let name = group.stage.as_deref().unwrap_or_default();
         let label = if group.warmup { format!("{name} (warm-up)") } else { name.to_owned() };
         table.row(row(label, &group.accounting()));
     }
-    if summary.by_target.len() > 1 {
-        for group in &summary.by_target {
+    if summary.results.by_target.len() > 1 {
+        for group in &summary.results.by_target {
             let name = group.target.as_deref().unwrap_or_default();
-            table.row(row(format!("target {name}"), &group.accounting()));
+            table.row(row(format!("to {name}"), &group.accounting()));
         }
     }
-    table.row(row("all".to_owned(), &summary.accounting()));
+    table.row(row("all".to_owned(), &summary.results.accounting()));
     table.write(page);
 }
 

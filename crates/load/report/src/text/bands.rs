@@ -1,9 +1,9 @@
-//! Where the run stands in its bands, and what that means.
+//! The bands with the level reached in each, and the interpretation.
 
 use plimsoll_metrics::{BandLevel, BandResult, RunSummary};
 
 use super::Page;
-use super::paint::Paint;
+use super::color::Color;
 use super::thresholds::value_in;
 
 pub(super) fn write(page: &mut Page, summary: &RunSummary) {
@@ -23,26 +23,26 @@ fn bands(page: &mut Page, bands: &[BandResult]) {
     page.heading("Bands (target | degraded, beyond it critical)");
     let bounds: Vec<_> = bands.iter().map(|b| format!("{} {}", b.metric, b.expression)).collect();
     let width = bounds.iter().map(|bound| bound.chars().count()).max().unwrap_or_default();
-    for (standing, bound) in bands.iter().zip(&bounds) {
-        let word = level(page, &standing.level);
-        page.hang(&format!("  {word}  {bound:<width$}  "), width + 18, &measured(standing));
+    for (band, bound) in bands.iter().zip(&bounds) {
+        let word = level(page, &band.level);
+        page.hang(&format!("  {word}  {bound:<width$}  "), width + 18, &measured(band));
     }
 }
 
-/// One word of 12 columns.
+/// The level in 12 columns.
 fn level(page: &Page, level: &BandLevel) -> String {
     match level {
-        BandLevel::Target => page.paint(Paint::Good, "TARGET      "),
-        BandLevel::Degraded => page.paint(Paint::Unsure, "DEGRADED    "),
-        BandLevel::Critical => page.paint(Paint::Bad, "CRITICAL    "),
-        BandLevel::Inconclusive(_) => page.paint(Paint::Unsure, "INCONCLUSIVE"),
+        BandLevel::Target => page.color(Color::Good, "TARGET      "),
+        BandLevel::Degraded => page.color(Color::Unsure, "DEGRADED    "),
+        BandLevel::Critical => page.color(Color::Bad, "CRITICAL    "),
+        BandLevel::Inconclusive(_) => page.color(Color::Unsure, "INCONCLUSIVE"),
     }
 }
 
-fn measured(standing: &BandResult) -> String {
-    match (&standing.level, standing.measured) {
+fn measured(band: &BandResult) -> String {
+    match (&band.level, band.measured) {
         (BandLevel::Inconclusive(why), _) => why.clone(),
-        (_, Some(value)) => format!("measured {}", value_in(standing.unit, value)),
+        (_, Some(value)) => format!("measured {}", value_in(band.unit, value)),
         (_, None) => String::new(),
     }
 }

@@ -1,4 +1,4 @@
-//! What went wrong, and on which side.
+//! Failures by error class and side, and HTTP statuses.
 
 use plimsoll_measure::ErrorClass;
 use plimsoll_metrics::Group;

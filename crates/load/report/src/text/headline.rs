@@ -1,11 +1,11 @@
-//! The handful of numbers that matter.
+//! The headline figures.
 
 use plimsoll_metrics::{Group, Metric, QUANTILES, RunSummary};
 
 use super::{Page, format};
 
 pub(super) fn write(page: &mut Page, summary: &RunSummary) {
-    let total = &summary.total;
+    let total = &summary.results.total;
     if total.counters.scheduled == 0 {
         page.note("Nothing was scheduled outside of warm-up.");
         return;
@@ -17,14 +17,27 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     page.note(&sentences.join(" "));
 }
 
+/// Every outcome by count; the rarer ones only if there are any.
 fn requests(total: &Group) -> String {
+    let counters = &total.counters;
+    let mut outcomes = vec![
+        format!("{} ok", format::count(counters.completed)),
+        format!("{} refused (4xx)", format::count(counters.rejected)),
+        format!("{} failed", format::count(counters.failed)),
+    ];
+    let others = [
+        (counters.timed_out, "timed out"),
+        (counters.cancelled, "cancelled"),
+        (counters.in_flight, "without a response at the end"),
+        (counters.never_sent, "never sent"),
+    ];
+    let others = others.into_iter().filter(|(count, _)| *count > 0);
+    outcomes.extend(others.map(|(count, words)| format!("{} {words}", format::count(count))));
     format!(
-        "{} requests in {}: {} completed, {} rejected, {} without a good answer.",
-        format::count(total.counters.scheduled),
+        "{} requests in {}: {}.",
+        format::count(counters.scheduled),
         format::seconds(total.duration_s),
-        format::share_of(total.rates.success_rate),
-        format::share_of(total.rates.reject_rate),
-        format::share_of(total.rates.error_rate),
+        outcomes.join(", ")
     )
 }
 
@@ -42,14 +55,14 @@ fn times(total: &Group, metric: Metric, title: &str) -> Option<String> {
     let headline =
         QUANTILES.iter().filter(|quantile| ["p50", "p95", "p99"].contains(&quantile.key));
     let mut figures: Vec<_> = headline
-        .filter_map(|quantile| Some((quantile.label, (quantile.of)(times)?)))
+        .filter_map(|quantile| Some((quantile.label, times.quantile(quantile)?)))
         .map(|(label, millis)| format!("{label} {}", format::time(millis)))
         .collect();
     figures.push(format!("max {}", format::time(times.max)));
     Some(format!("{title} {}.", figures.join(", ")))
 }
 
-/// The sources of token counts are kept apart.
+/// Output tokens per second, separately for each source of the count.
 fn tokens(total: &Group) -> Option<String> {
     let rates = &total.rates;
     let sources = [

@@ -1,4 +1,4 @@
-//! What the instrument measured of itself.
+//! Instrument health: Plimsoll's measurements of itself.
 
 use plimsoll_metrics::{CalibrationQuote, InstrumentHealth, Lag};
 
@@ -12,13 +12,13 @@ pub(super) fn write(page: &mut Page, health: &InstrumentHealth) {
         ("pacing lag", health.pacing_lag_ms.map(lag)),
         ("dispatch lag", health.dispatch_lag_ms.map(lag)),
         ("read lag", health.read_lag_ms.map(lag)),
-        ("receive times by", health.kernel_timestamps.map(stamps)),
+        ("receive times by", health.kernel_timestamps.map(clock)),
         ("timer", timer(health)),
         ("workers", workers(health)),
         ("CPU time", cpu(health)),
         ("context switches", switches(health)),
         ("steal", health.steal_share.map(format::share)),
-        ("held up by a quota", health.throttled_share.map(format::share)),
+        ("CPU throttled", health.throttled_share.map(format::share)),
         ("file descriptors", used(health.fd_peak, health.fd_limit)),
         (
             "local ports",
@@ -55,7 +55,7 @@ fn arrivals(health: &InstrumentHealth) -> Option<String> {
     Some(format!("{} of {} planned", format::count(achieved), format::count(planned)))
 }
 
-fn stamps(kernel: bool) -> String {
+fn clock(kernel: bool) -> String {
     if kernel { "the kernel's time stamps" } else { "the user-space clock" }.to_owned()
 }
 
@@ -65,14 +65,14 @@ fn timer(health: &InstrumentHealth) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// Of the whole host: the kernel does not count them by process.
+/// The count is of the whole host: the kernel does not count by process.
 fn retransmits(count: u64) -> String {
     format!("{} by this host", format::count(count))
 }
 
 fn calibration(quote: Option<&CalibrationQuote>) -> String {
     let Some(quote) = quote else {
-        return "none on this host: `plimsoll calibrate` shows how far its numbers can be wrong"
+        return "none on this host: `plimsoll calibrate` shows how accurate its figures are"
             .to_owned();
     };
     let floor = quote.floor_us.map(|us| format!("floor {}", format::time(us / 1e3)));
@@ -120,7 +120,7 @@ fn connections(health: &InstrumentHealth) -> Option<String> {
     Some(format!("{} opened, reused {} times", format::count(opened), format::count(reused)))
 }
 
-/// Nothing where no TLS was spoken.
+/// `None` if no TLS was used.
 fn handshakes(health: &InstrumentHealth) -> Option<String> {
     let (full, resumed) = (health.handshakes_full?, health.handshakes_resumed?);
     let share = resumed as f64 / (full + resumed).max(1) as f64;
@@ -130,26 +130,26 @@ fn handshakes(health: &InstrumentHealth) -> Option<String> {
     })
 }
 
-/// Nothing where nothing stalled.
+/// `None` if nothing stalled.
 fn stalls(health: &InstrumentHealth) -> Option<String> {
     let (send, receive) = (health.send_stalls?, health.receive_stalls?);
     (send + receive > 0).then(|| {
         let [send, receive] = [send, receive].map(format::count);
-        format!("{send} requests waited for the target's windows, {receive} answers for ours")
+        format!("{send} requests waited for the target's windows, {receive} responses for ours")
     })
 }
 
 fn conversations(health: &InstrumentHealth) -> Option<String> {
     let c = health.conversations?;
-    let [started, finished, abandoned] = [c.started, c.finished, c.abandoned].map(format::count);
-    Some(format!("{started} started, {finished} finished, {abandoned} abandoned"))
+    let [started, finished, early] = [c.started, c.finished, c.ended_early].map(format::count);
+    Some(format!("{started} started, {finished} finished, {early} ended early"))
 }
 
 fn rows(health: &InstrumentHealth) -> Option<String> {
     let counts = [health.sink_written?, health.sink_left_out?, health.sink_overflowed?];
     let [written, left_out, lost] = counts.map(format::count);
     let of = format::count(health.sink_offered?);
-    Some(format!("{written} of {of}, {left_out} left out by rule, {lost} lost"))
+    Some(format!("{written} of {of}, {left_out} left out by sampling, {lost} lost"))
 }
 
 fn errors(health: &InstrumentHealth) -> String {

@@ -1,13 +1,13 @@
-//! How far the headline percentiles can be trusted.
+//! Confidence intervals of the headline percentiles.
 
 use plimsoll_metrics::{Group, Metric, QUANTILES, Quantile, RunSummary};
 
 use super::table::Table;
 use super::{Labelled, Page, format};
 
-/// What is shown of each group: heading, metric, and index of the quantile. Every other interval is in
+/// The columns: heading, metric, and index of the quantile. All other intervals are in
 /// `summary.json` and `report.csv`.
-const SHOWN: [(&str, Metric, usize); 5] = [
+const COLUMNS: [(&str, Metric, usize); 5] = [
     ("response p50", Metric::ResponseTime, 0),
     ("response p99", Metric::ResponseTime, 3),
     ("TTFT p50", Metric::Ttft, 0),
@@ -15,12 +15,13 @@ const SHOWN: [(&str, Metric, usize); 5] = [
     ("ITL p99", Metric::Itl, 3),
 ];
 
-const NOTE: &str = "Between these bounds the percentile lies with 95 % confidence, slow requests in bursts \
-    allowed for (batches in time, see docs/statistics.md). -: no interval, for the reason in summary.json: too few \
-    independent samples, or a stage of less than 8 seconds.";
+const NOTE: &str = "The percentile lies in the interval with 95 % confidence; the intervals allow for slow requests \
+    in bursts (see docs/statistics.md). -: no interval, for the reason in summary.json: too few independent samples, \
+    or a stage of less than 8 seconds.";
 
 pub(super) fn write(page: &mut Page, summary: &RunSummary, groups: &[Labelled<'_>]) {
-    let columns: Vec<_> = SHOWN.iter().filter(|shown| has(&summary.total, shown)).collect();
+    let columns: Vec<_> =
+        COLUMNS.iter().filter(|column| has_value(&summary.results.total, column)).collect();
     if columns.is_empty() {
         return;
     }
@@ -36,15 +37,15 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary, groups: &[Labelled<'_
     page.note(NOTE);
 }
 
-/// Is there such a percentile in the run at all?
-fn has(total: &Group, (_, metric, q): &(&str, Metric, usize)) -> bool {
-    total.distribution(*metric).is_some_and(|times| (QUANTILES[*q].of)(times).is_some())
+/// Whether the run has such a percentile.
+fn has_value(total: &Group, (_, metric, q): &(&str, Metric, usize)) -> bool {
+    total.distribution(*metric).is_some_and(|times| times.quantile(&QUANTILES[*q]).is_some())
 }
 
 /// `5.92ms [5.70, 6.20]`, all in the unit of the first.
 fn cell(group: &Group, metric: Metric, quantile: &Quantile) -> String {
     let Some(times) = group.distribution(metric) else { return String::new() };
-    let Some(value) = (quantile.of)(times) else { return "-".to_owned() };
+    let Some(value) = times.quantile(quantile) else { return "-".to_owned() };
     let bounds = times.interval(quantile).map(|i| format::range(value, i.low, i.high));
     format!("{} [{}]", format::time(value), bounds.unwrap_or_else(|| "-".to_owned()))
 }

@@ -1,11 +1,11 @@
-//! Rates, shares and volumes, one line per group.
+//! Rates, shares and volumes: one line per group.
 
 use plimsoll_metrics::{Group, StageInfo};
 
 use super::table::Table;
 use super::{Labelled, Page, format};
 
-const HEAD: [&str; 13] = [
+const HEADINGS: [&str; 13] = [
     "",
     "time",
     "planned/s",
@@ -23,7 +23,7 @@ const HEAD: [&str; 13] = [
 
 pub(super) fn write(page: &mut Page, title: &str, groups: &[Labelled<'_>], stages: &[StageInfo]) {
     page.heading(title);
-    let mut table = Table::new(HEAD);
+    let mut table = Table::new(HEADINGS);
     for (label, group) in groups {
         table.row(row(label, group, stages));
     }
@@ -56,7 +56,7 @@ fn row(label: &str, group: &Group, stages: &[StageInfo]) -> Vec<String> {
     ]
 }
 
-/// The peak of a stage, or of all measured stages together; scenarios and targets are not watched.
+/// The peak of a stage, or of all measured stages; it is not known of scenarios and targets.
 fn peak(group: &Group, stages: &[StageInfo]) -> Option<u64> {
     if group.scenario.is_some() || group.target.is_some() {
         return None;
@@ -68,7 +68,7 @@ fn peak(group: &Group, stages: &[StageInfo]) -> Option<u64> {
     stages.iter().filter(mine).filter_map(|stage| stage.peak_in_flight).max()
 }
 
-/// Output tokens per second by source: `820`, `~820` where they were estimated, or both.
+/// Output tokens per second by source: `820` reported, `~820` estimated, or both.
 fn tokens(group: &Group) -> String {
     let rates = &group.rates;
     let positive = |rate: Option<f64>| rate.filter(|rate| *rate > 0.0).map(format::digits);

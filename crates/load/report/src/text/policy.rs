@@ -1,20 +1,20 @@
-//! What the target decided, against what was expected of it.
+//! Expected and actual policy decisions.
 
 use plimsoll_measure::PolicyDecision;
-use plimsoll_metrics::confusion::UNANSWERED;
+use plimsoll_metrics::confusion_matrix::UNANSWERED;
 use plimsoll_metrics::{Group, RunSummary};
 
 use super::table::Table;
 use super::{Page, format};
 
 pub(super) fn write(page: &mut Page, summary: &RunSummary) {
-    if summary.total.policy_decisions.is_empty() {
+    if summary.results.total.policy_decisions.is_empty() {
         return;
     }
     page.heading("Policy");
-    page.paragraph(2, &sentence(&summary.total));
+    page.paragraph(2, &sentence(&summary.results.total));
     matrix(page, summary);
-    let stages: Vec<_> = summary.by_stage.iter().filter(|stage| !stage.warmup).collect();
+    let stages: Vec<_> = summary.results.by_stage.iter().filter(|stage| !stage.warmup).collect();
     if stages.len() > 1 {
         let rates = |title: &'static str, groups: &[&Group], label: fn(&Group) -> Option<&str>| {
             let mut table = Table::new([title, "judged", "correct", "blocked", "unexpected"]);
@@ -31,7 +31,8 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
 fn sentence(total: &Group) -> String {
     let counters = &total.counters;
     format!(
-        "Policy correctness {}: {} of {} answered requests have the policy decision that their scenario expects. Blocked {}, unexpected {}.",
+        "Policy correctness {}: {} of {} answered requests have the policy decision that their scenario \
+         expects. Blocked {}, unexpected {}.",
         format::share_of(total.rates.policy_correctness),
         format::count(counters.as_expected),
         format::count(counters.judged),
@@ -40,10 +41,11 @@ fn sentence(total: &Group) -> String {
     )
 }
 
-/// A row for every expected policy decision of every category, or of every scenario where there are no categories.
+/// A row for each expected policy decision of each category, or of each scenario if there are no
+/// categories.
 fn matrix(page: &mut Page, summary: &RunSummary) {
-    let groups: Vec<_> = match summary.by_category.as_slice() {
-        [] => summary.by_scenario.iter().map(|g| (g.scenario.as_deref(), g)).collect(),
+    let groups: Vec<_> = match summary.results.by_category.as_slice() {
+        [] => summary.results.by_scenario.iter().map(|g| (g.scenario.as_deref(), g)).collect(),
         categories => categories.iter().map(|g| (g.category.as_deref(), g)).collect(),
     };
     let shown: Vec<_> =
@@ -51,11 +53,11 @@ fn matrix(page: &mut Page, summary: &RunSummary) {
     let mut rows: Vec<(&str, &Group)> =
         shown.iter().map(|(name, group)| (name.unwrap_or_default(), *group)).collect();
     if rows.len() != 1 {
-        rows.push(("total", &summary.total));
+        rows.push(("total", &summary.results.total));
     }
     page.line("");
     let words = PolicyDecision::ALL.map(PolicyDecision::name);
-    let head = ["expected, and what came", "expected"].into_iter().chain(words);
+    let head = ["expected and actual", "expected"].into_iter().chain(words);
     let mut table = Table::new(head.chain([UNANSWERED, "correct"]));
     for (name, group) in rows {
         for (expected, actual) in &group.policy_decisions {

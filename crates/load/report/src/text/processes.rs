@@ -1,4 +1,4 @@
-//! What the watched processes used.
+//! CPU time and memory of the watched processes.
 
 use plimsoll_metrics::{ProcessUse, RunSummary};
 

@@ -1,8 +1,8 @@
-//! The thresholds and what became of them.
+//! The thresholds with their judgements.
 
 use plimsoll_metrics::{Judgement, ThresholdResult, Unit};
 
-use super::paint::Paint;
+use super::color::Color;
 use super::{Page, format};
 
 pub(super) fn write(page: &mut Page, thresholds: &[ThresholdResult]) {
@@ -19,12 +19,12 @@ pub(super) fn write(page: &mut Page, thresholds: &[ThresholdResult]) {
     }
 }
 
-/// One word of 12 columns.
+/// The judgement in 12 columns.
 fn judgement_word(page: &Page, judgement: &Judgement) -> String {
     match judgement {
-        Judgement::Pass => page.paint(Paint::Good, "PASS        "),
-        Judgement::Fail => page.paint(Paint::Bad, "FAIL        "),
-        Judgement::Inconclusive(_) => page.paint(Paint::Unsure, "INCONCLUSIVE"),
+        Judgement::Pass => page.color(Color::Good, "PASS        "),
+        Judgement::Fail => page.color(Color::Bad, "FAIL        "),
+        Judgement::Inconclusive(_) => page.color(Color::Unsure, "INCONCLUSIVE"),
     }
 }
 

@@ -1,11 +1,11 @@
-//! Distributions of times, a block per group.
+//! Distributions of times: a block per group.
 
 use plimsoll_metrics::{DistributionSummary, Group, Metric, QUANTILES, samples_needed};
 
 use super::table::Table;
 use super::{Labelled, Page, format};
 
-/// What a reader of a load test looks for first; the whole catalog is in `summary.json`.
+/// The metrics that readers look for first; `summary.json` has the whole catalog.
 const SHOWN: [Metric; 12] = [
     Metric::ResponseTime,
     Metric::ServiceTime,
@@ -22,7 +22,7 @@ const SHOWN: [Metric; 12] = [
 ];
 
 pub(super) fn write(page: &mut Page, groups: &[Labelled<'_>]) {
-    let mut table = Table::new(head());
+    let mut table = Table::new(headings());
     for (label, group) in groups {
         block(&mut table, label, group);
     }
@@ -30,11 +30,11 @@ pub(super) fn write(page: &mut Page, groups: &[Labelled<'_>]) {
     table.write(page);
 }
 
-fn head() -> Vec<&'static str> {
-    let mut head = vec!["", "count", "mean"];
-    head.extend(QUANTILES.iter().map(|quantile| quantile.label));
-    head.push("max");
-    head
+fn headings() -> Vec<&'static str> {
+    let mut headings = vec!["", "count", "mean"];
+    headings.extend(QUANTILES.iter().map(|quantile| quantile.label));
+    headings.push("max");
+    headings
 }
 
 fn block(table: &mut Table, label: &str, group: &Group) {
@@ -49,20 +49,20 @@ fn block(table: &mut Table, label: &str, group: &Group) {
 fn row(metric: Metric, times: &DistributionSummary) -> Vec<String> {
     let mut cells =
         vec![format!("  {}", metric.title()), format::count(times.count), format::time(times.mean)];
-    cells.extend(QUANTILES.iter().map(|quantile| format::time_or_dash((quantile.of)(times))));
+    cells.extend(QUANTILES.iter().map(|quantile| format::time_or_dash(times.quantile(quantile))));
     cells.push(format::time(times.max));
     cells
 }
 
-/// Is any percentile of the group's block refused?
-pub(super) fn refuses(group: &Group) -> bool {
+/// Whether a percentile of the group's block has too few samples.
+pub(super) fn lacks_samples(group: &Group) -> bool {
     let shown = SHOWN.into_iter().filter_map(|metric| group.distribution(metric));
     shown
-        .flat_map(|times| QUANTILES.iter().map(move |quantile| (quantile.of)(times)))
+        .flat_map(|times| QUANTILES.iter().map(move |quantile| times.quantile(quantile)))
         .any(|value| value.is_none())
 }
 
-/// What a refused percentile is shown as, and why.
+/// The note on percentiles with too few samples.
 pub(super) fn footnote() -> String {
     let need = |q: &plimsoll_metrics::Quantile| {
         format!("{} {}", q.label, format::count(samples_needed(q.q)))

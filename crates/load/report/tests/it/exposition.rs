@@ -1,15 +1,15 @@
-//! The Prometheus exposition, read by a checker of its own.
+//! The Prometheus exposition, read by an independent checker.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_report::prometheus;
 
-use crate::example::{facts, golden, health, summary};
+use crate::support::{golden, health, metadata, summary};
 
 /// One sample line: name, labels, value.
 type Line = (String, BTreeMap<String, String>, f64);
 
-/// Reads an exposition by the grammar of text format 0.0.4, and checks that every family has one HELP
+/// Reads an exposition by the grammar of text format 0.0.4. Checks that every family has one HELP
 /// and one TYPE line before its samples, and that no series occurs twice.
 fn check(text: &str) -> Vec<Line> {
     let mut types = BTreeMap::new();
@@ -66,7 +66,7 @@ fn number(text: &str) -> f64 {
     text.strip_prefix("} ").unwrap().parse().unwrap()
 }
 
-/// Reads to the closing quote; `after` starts behind it.
+/// Reads to the closing quote; returns the value and the text behind the quote.
 fn quoted(text: &str) -> (String, &str) {
     let mut value = String::new();
     let mut chars = text.char_indices();
@@ -94,8 +94,8 @@ fn valid_name(name: &str) -> bool {
 }
 
 #[test]
-fn the_exposition_is_well_formed_and_says_what_the_summary_says() {
-    let text = prometheus(&summary(facts(), health()));
+fn the_exposition_is_well_formed_and_agrees_with_the_summary() {
+    let text = prometheus(&summary(metadata(), health()));
     golden("metrics.prom", &text);
     let lines = check(&text);
     let value = |name: &str, wanted: &[(&str, &str)]| {
@@ -119,9 +119,9 @@ fn the_exposition_is_well_formed_and_says_what_the_summary_says() {
 
 #[test]
 fn label_values_are_escaped() {
-    let mut facts = facts();
+    let mut metadata = metadata();
     let name = "a \"quoted\" \\ name\nin two lines";
-    facts.scenarios[0] = name.to_owned();
-    let lines = check(&prometheus(&summary(facts, health())));
+    metadata.scenarios[0] = name.to_owned();
+    let lines = check(&prometheus(&summary(metadata, health())));
     assert!(lines.iter().any(|line| line.1.get("scenario").is_some_and(|value| value == name)));
 }

@@ -2,11 +2,11 @@
 
 use plimsoll_report::{ReportError, csv, json, read_json};
 
-use crate::example::{facts, golden, health, summary};
+use crate::support::{golden, health, metadata, summary};
 
 #[test]
 fn a_summary_reads_back_from_its_json() {
-    let summary = summary(facts(), health());
+    let summary = summary(metadata(), health());
     let text = json(&summary).unwrap();
     assert_eq!(read_json(text.as_bytes()).unwrap(), summary);
     assert!(text.contains("\"response_time_ms\": {"));
@@ -21,14 +21,14 @@ fn the_json_of_another_layout_is_refused_by_name() {
 
 #[test]
 fn csv_has_one_row_per_cell_and_as_many_fields_as_columns() {
-    let summary = summary(facts(), health());
+    let summary = summary(metadata(), health());
     let text = csv(&summary).unwrap();
     golden("report.csv", &text);
     let mut reader = ::csv::Reader::from_reader(text.as_bytes());
     let head = reader.headers().unwrap().clone();
     let column = |name: &str| head.iter().position(|column| column == name).unwrap();
     let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
-    assert_eq!(rows.len(), summary.cells.len());
+    assert_eq!(rows.len(), summary.results.cells.len());
     let of = |row: usize, name: &str| rows[row][column(name)].to_owned();
     assert_eq!((of(0, "stage").as_str(), of(0, "warmup").as_str()), ("w4:1s", "true"));
     assert_eq!(of(0, "completed"), "50");

@@ -1,10 +1,13 @@
-//! Tests of the crate through its public face.
+//! Tests of the crate through its public API.
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
-mod example;
 mod exposition;
 mod formats;
 mod policy;
 mod rebuilding;
+mod reference;
 mod rows;
+mod schema_page;
+mod support;
 mod texts;
+mod version_0_1_0;

@@ -1,12 +1,13 @@
-//! Verdicts, bands, labels and processes in every format.
+//! Policy decisions, bands, labels and processes in every format.
 
 use plimsoll_measure::{Outcome, PolicyDecision, Sample};
 use plimsoll_metrics::{Band, Expectation, ProcessUse, Recorder, RunMetadata, RunSummary};
 use plimsoll_report::{Style, csv, json, prometheus, read_json, text};
 
-use crate::example::{ended, facts, health, sample, stage_ends};
+use crate::support::{ended, health, metadata, sample, stage_ends};
 
-/// 40 requests of `simple` to be allowed, one of them blocked; 10 of `complex` to be blocked, two let through.
+/// 40 requests of `simple` that should be allowed, of which one is blocked; 10 of `complex` that
+/// should be blocked, of which two are let through.
 fn policy() -> RunSummary {
     let mut recorder = Recorder::new(stage_ends());
     for index in 0..50_u64 {
@@ -26,10 +27,10 @@ fn policy() -> RunSummary {
     let expectations =
         vec![expect(PolicyDecision::Allow, "normal"), expect(PolicyDecision::Block, "attack")];
     let labels = [("client".to_owned(), "a \"quoted\" one".to_owned())].into();
-    let facts = RunMetadata { expectations, labels, ..facts() };
+    let metadata = RunMetadata { expectations, labels, ..metadata() };
     let bands = [("block_rate", "rate>=10%|>0%"), ("policy_correctness", ">=99%|90%")];
     let bands = bands.map(|(metric, bounds)| Band::parse(metric, bounds).unwrap());
-    let built = RunSummary::build(facts, health(), &recorder.take(), &[]).unwrap();
+    let built = RunSummary::build(metadata, health(), &recorder.take(), &[]).unwrap();
     let process = ProcessUse {
         name: "gateway".to_owned(),
         pid: 7,
@@ -44,7 +45,7 @@ fn policy() -> RunSummary {
     RunSummary { processes: vec![process], ..built.with_bands(&bands) }
 }
 
-/// The words of the line that begins with these.
+/// The words of the first line that begins with `starts`.
 fn line<'a>(text: &'a str, starts: &[&str]) -> Vec<&'a str> {
     let words = |line: &'a str| line.split_whitespace().collect::<Vec<_>>();
     let all: Vec<_> = text.lines().map(words).collect();
@@ -52,7 +53,7 @@ fn line<'a>(text: &'a str, starts: &[&str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn the_text_has_the_matrix_the_bands_and_what_they_mean() {
+fn the_text_has_the_matrix_the_bands_and_their_interpretation() {
     let text = text(&policy(), Style::default());
     assert_eq!(
         line(&text, &["normal", "allow"]),
@@ -92,7 +93,9 @@ fn prometheus_has_the_labels_on_every_line_and_the_second_family() {
     assert!(page.contains("plimsoll_policy_correctness_ratio{"), "{page}");
     assert!(page.contains("bounds=\">=99%|90%\""), "{page}");
     // Without labels there is only the one family.
-    let plain = prometheus(&RunSummary { labels: [].into(), ..policy() });
+    let mut unlabelled = policy();
+    unlabelled.metadata.labels.clear();
+    let plain = prometheus(&unlabelled);
     assert!(!plain.contains("load_test_"));
 }
 

@@ -1,14 +1,15 @@
-//! Rows: what is written reads back.
+//! Rows: written and read back.
 
 use plimsoll_measure::{
     ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome,
     PolicyDecision, Sample, ScenarioId, StageId, Timeline, TokenCount, Usage,
 };
+use plimsoll_report::row::COLUMNS;
 use plimsoll_report::{RowContext, RowNames, parse_row, write_row};
 use proptest::option::of;
 use proptest::prelude::*;
 
-use crate::example::{ended, facts, sample};
+use crate::support::{ended, metadata, sample};
 
 const EPOCH: u64 = 1_763_688_225_000_000_000;
 
@@ -65,7 +66,7 @@ fn a_turn_that_was_never_sent_has_no_times() {
 }
 
 #[test]
-fn arrivals_of_events_are_told_from_the_dispatch_on_to_the_nanosecond() {
+fn event_times_count_from_the_dispatch_to_the_nanosecond() {
     let turn = sample(1, 1, 1_000_000, 50_000);
     let from = turn.timeline.dispatched.unwrap();
     let events = [5_000_000, 5_000_000, 17_000_001].map(|ns| from + Nanos::new(ns));
@@ -80,7 +81,7 @@ fn arrivals_of_events_are_told_from_the_dispatch_on_to_the_nanosecond() {
 }
 
 #[test]
-fn nonsense_is_refused() {
+fn damaged_rows_are_refused() {
     let whole = line(&sample(1, 1, 1_000_000, 50_000));
     for bad in [
         "",
@@ -93,6 +94,54 @@ fn nonsense_is_refused() {
     ] {
         assert!(parse_row(bad.as_bytes()).is_err(), "{bad}");
     }
+}
+
+/// A row in which every key occurs that can occur in the row of a completed turn.
+fn full_row() -> String {
+    let turn = sample(1, 1, 1_000_000, 50_000);
+    let phase = Some(Nanos::from_millis(1));
+    let turn = Sample {
+        connect: ConnectPhases { dns: phase, tcp: phase, tls: phase, resumed: true },
+        expected: Some(PolicyDecision::Allow),
+        usage: Usage { cached: 1, reasoning: 1, ..turn.usage },
+        gaps: GapSummary { late_together: 1, ..turn.gaps },
+        flow: FlowControl { send_stall: phase, receive_stall: true },
+        ..turn
+    };
+    let names = RowNames::new("complex", Some("normal"), "gateway", "8:10s");
+    let events = [turn.timeline.first_token.unwrap()];
+    let context = RowContext { weight: 2, events: Some(&events), ..context("c1", &names) };
+    let mut out = Vec::new();
+    write_row(&turn, &context, &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+/// The keys of a row, in their order.
+fn keys(row: &str) -> Vec<String> {
+    let members: serde_json::Map<_, _> = serde_json::from_str(row).unwrap();
+    let mut keys: Vec<_> = members.keys().cloned().collect();
+    keys.sort_by_key(|key| row.find(&format!("\"{key}\":")));
+    keys
+}
+
+#[test]
+fn every_key_of_the_table_occurs_in_a_row() {
+    let failed = Outcome::Failed(ErrorClass::Reset);
+    let rows = [full_row(), line(&ended(sample(1, 1, 0, 1_000), failed, 0))];
+    for column in &COLUMNS {
+        let occurs = rows.iter().any(|row| keys(row).iter().any(|key| key == column.key));
+        assert!(occurs, "{}", column.key);
+    }
+}
+
+#[test]
+fn a_turn_that_was_never_sent_has_the_keys_that_are_never_left_out() {
+    let mut turn = ended(sample(1, 1, 1_000_000, 50_000), Outcome::NeverSent, 0);
+    turn.timeline = Timeline::intended(turn.timeline.intended);
+    turn.read_lag = None;
+    let always: Vec<_> = COLUMNS.iter().filter(|column| column.absent.is_empty()).collect();
+    let always: Vec<_> = always.into_iter().map(|column| column.key).collect();
+    assert_eq!(keys(&line(&turn)), always);
 }
 
 fn nanos() -> impl Strategy<Value = Nanos> {
@@ -191,9 +240,17 @@ fn any_sample() -> impl Strategy<Value = Sample> {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back_to_the_nanosecond(turn in any_sample(), name in ".*", weight in 1u32..5_000) {
-        let mut facts = facts();
-        facts.stages[1].name.clone_from(&name);
+    fn the_keys_of_a_row_are_in_the_table_and_in_its_order(turn in any_sample()) {
+        let mut table = COLUMNS.iter().map(|column| column.key);
+        for key in keys(&line(&turn)) {
+            prop_assert!(table.any(|known| known == key), "{key} is missing or in another place");
+        }
+    }
+
+    #[test]
+    fn a_row_reads_back_to_the_nanosecond(turn in any_sample(), name in ".*", weight in 1u32..5_000) {
+        let mut metadata = metadata();
+        metadata.stages[1].name.clone_from(&name);
         let mut out = Vec::new();
         let names = names(&name);
         let context = RowContext { weight, ..context(&name, &names) };
@@ -206,6 +263,6 @@ proptest! {
         prop_assert_eq!(row.weight, weight);
         prop_assert_eq!(row.service_time_ms, turn.timeline.service_time());
         prop_assert_eq!(row.transfer_ms, turn.timeline.transfer_time());
-        prop_assert_eq!(row.sample(&facts).unwrap(), turn);
+        prop_assert_eq!(row.sample(&metadata).unwrap(), turn);
     }
 }

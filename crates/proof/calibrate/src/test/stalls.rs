@@ -154,7 +154,7 @@ pub(super) fn t5_stalled_generator(bench: &Bench) -> Result<Found, CalibrateErro
     tool.go_on()?;
     let stopped_ms = clock.now().since(Moment::EPOCH).as_millis_f64();
     let outcome = tool.finish()?;
-    let (total, lag) = (&outcome.summary.total, outcome.summary.health.lateness());
+    let (total, lag) = (&outcome.summary.results.total, outcome.summary.health.lateness());
     let response = total.distribution(Metric::ResponseTime);
     // The requests due meanwhile, one per millisecond, wait for the end: as in T4.
     let (p99, mean) = (stopped_ms - 30.0, stopped_ms * stopped_ms / 2.0 / 3_000.0);

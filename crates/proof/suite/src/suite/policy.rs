@@ -158,10 +158,10 @@ fn ladder(
     let step = |group: &plimsoll_metrics::Group| {
         let figures = Figures::of_group(group, Answers::All).ok()?;
         let mut part = summary.clone();
-        part.total = group.clone();
+        part.results.total = group.clone();
         Some((group.stage.clone().unwrap_or_default(), figures, part))
     };
-    let steps = summary.by_stage.iter().filter_map(step).collect();
+    let steps = summary.results.by_stage.iter().filter_map(step).collect();
     (cell, steps)
 }
 
@@ -260,7 +260,7 @@ fn bands(summary: &RunSummary, invalid: bool) -> Vec<Gate> {
 }
 
 fn gates(full: &Row, ladder: &MeasurementResult) -> Vec<Gate> {
-    let correct = |row: &Row| row.summary.as_ref()?.total.rates.policy_correctness;
+    let correct = |row: &Row| row.summary.as_ref()?.results.total.rates.policy_correctness;
     let whole = Bound::at_least(1.0, percent);
     let throughput = |figures: &Figures| figures.requests_per_s;
     vec![
@@ -285,7 +285,7 @@ fn of_sign(sign: &str) -> Finding {
 
 fn of_full(row: &Row) -> Option<Finding> {
     let figures = row.cell.figures().filter(|_| !row.cell.is_invalid())?;
-    let total = &row.summary.as_ref()?.total;
+    let total = &row.summary.as_ref()?.results.total;
     let correct = total.rates.policy_correctness?;
     let who = finding::limiter(&figures.busy).sentence(&figures.busy);
     let told = format!(
@@ -298,7 +298,7 @@ fn of_full(row: &Row) -> Option<Finding> {
 
 /// With a broken provider only what is blocked before it gets a useful answer.
 fn of_unhealthy(row: Option<&Row>) -> Option<Finding> {
-    let total = &row?.summary.as_ref()?.total;
+    let total = &row?.summary.as_ref()?.results.total;
     let (blocked, all) = (total.counters.blocked, total.counters.scheduled.max(1));
     let useful = total.counters.completed + blocked;
     Some(Finding::note(format!(

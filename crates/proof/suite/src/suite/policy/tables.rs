@@ -35,7 +35,7 @@ pub(super) fn headline(rows: &[&Row]) -> Section {
     ];
     let mut table = Table::new(heads);
     for row in rows {
-        let total = row.summary.as_ref().map(|summary| &summary.total);
+        let total = row.summary.as_ref().map(|summary| &summary.results.total);
         table.row([
             format!("{}{}", row.rate, row.cell.mark()),
             row.topology.to_owned(),
@@ -69,7 +69,7 @@ pub(super) fn ladder(steps: &[(String, Figures, RunSummary)]) -> Section {
     ];
     let mut table = Table::new(heads);
     for (name, figures, part) in steps {
-        let total = &part.total;
+        let total = &part.results.total;
         table.row([
             name.clone(),
             rate(total.rates.planned_rate_per_s),
@@ -117,7 +117,7 @@ pub(super) fn cold_and_warm(pairs: &[Pair]) -> Section {
 }
 
 pub(super) fn confusion(summary: &RunSummary) -> Section {
-    let policy_decisions = &summary.total.policy_decisions;
+    let policy_decisions = &summary.results.total.policy_decisions;
     let actual: BTreeSet<_> =
         policy_decisions.values().flat_map(|row| row.keys()).cloned().collect();
     let heads =
@@ -143,7 +143,7 @@ pub(super) fn categories(summary: &RunSummary) -> Section {
         "P50",
         "P99",
     ]);
-    for group in &summary.by_category {
+    for group in &summary.results.by_category {
         let figures = Figures::of_group(group, Answers::All).unwrap_or_default();
         let counters = &group.counters;
         table.row([
@@ -166,7 +166,7 @@ pub(super) fn unhealthy(row: Option<&Row>) -> Section {
     let mut table =
         Table::new(["Category", "requests", "200", "403 blocked", "failed", "useful answers"]);
     let summary = row.and_then(|row| row.summary.as_ref());
-    for group in summary.into_iter().flat_map(|summary| &summary.by_category) {
+    for group in summary.into_iter().flat_map(|summary| &summary.results.by_category) {
         let c = &group.counters;
         let useful = (c.completed + c.blocked) as f64 / c.scheduled.max(1) as f64;
         let failed = c.scheduled.saturating_sub(c.completed + c.rejected);

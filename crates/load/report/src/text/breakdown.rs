@@ -1,12 +1,12 @@
-//! Every stage x scenario x target on one line, where that is more than the other tables tell.
+//! The breakdown by stage, scenario and target: one line for each combination.
 
 use plimsoll_metrics::{Group, Metric, QUANTILES, Quantile, RunSummary};
 
 use super::table::Table;
 use super::{Page, format};
 
-/// What is shown of each cell: heading, metric, and index of the quantile.
-const SHOWN: [(&str, Metric, usize); 7] = [
+/// The columns: heading, metric, and index of the quantile.
+const COLUMNS: [(&str, Metric, usize); 7] = [
     ("resp. p50", Metric::ResponseTime, 0),
     ("p95", Metric::ResponseTime, 2),
     ("p99", Metric::ResponseTime, 3),
@@ -21,35 +21,37 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
         return;
     }
     page.heading("Stages x scenarios x targets");
-    let head = ["", "done/s", "ok"].into_iter().chain(SHOWN.iter().map(|(title, ..)| *title));
+    let head = ["", "done/s", "ok"].into_iter().chain(COLUMNS.iter().map(|(title, ..)| *title));
     let mut table = Table::new(head);
-    for cell in summary.cells.iter().filter(|cell| !cell.warmup) {
-        table.row(row(cell, summary.targets.len() > 1));
+    for cell in summary.results.cells.iter().filter(|cell| !cell.warmup) {
+        table.row(row(cell, summary.metadata.targets.len() > 1));
     }
     table.write(page);
 }
 
-/// Is there more than one of at least two of stages, scenarios and targets?
+/// Whether at least two of stages, scenarios and targets have more than one member. Otherwise the
+/// other tables show the same.
 fn is_crossed(summary: &RunSummary) -> bool {
     let measured = |groups: &[Group]| groups.iter().filter(|group| !group.warmup).count();
-    let axes = [&summary.by_stage, &summary.by_scenario, &summary.by_target];
+    let axes =
+        [&summary.results.by_stage, &summary.results.by_scenario, &summary.results.by_target];
     axes.into_iter().filter(|groups| measured(groups) > 1).count() > 1
 }
 
-fn row(cell: &Group, with_lane: bool) -> Vec<String> {
-    let target = cell.target.as_deref().filter(|_| with_lane);
+fn row(cell: &Group, with_target: bool) -> Vec<String> {
+    let target = cell.target.as_deref().filter(|_| with_target);
     let labels = [cell.stage.as_deref(), cell.scenario.as_deref(), target];
     let mut cells = vec![
         labels.into_iter().flatten().collect::<Vec<_>>().join(" "),
         format::rate(cell.rates.throughput_per_s),
         format::share_of(cell.rates.success_rate),
     ];
-    cells.extend(SHOWN.iter().map(|(_, metric, q)| time(cell, *metric, &QUANTILES[*q])));
+    cells.extend(COLUMNS.iter().map(|(_, metric, q)| time(cell, *metric, &QUANTILES[*q])));
     cells
 }
 
-/// Empty where there is no value at all, `-` where there are too few.
+/// Empty without a value, `-` with too few values.
 fn time(cell: &Group, metric: Metric, quantile: &Quantile) -> String {
     let times = cell.distribution(metric);
-    times.map(|times| format::time_or_dash((quantile.of)(times))).unwrap_or_default()
+    times.map(|times| format::time_or_dash(times.quantile(quantile))).unwrap_or_default()
 }

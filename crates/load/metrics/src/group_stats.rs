@@ -1,4 +1,4 @@
-//! What is counted of one stage x scenario x target.
+//! Counts and distributions of a group of requests.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use plimsoll_measure::{ErrorClass, Nanos, Outcome, Sample, ScenarioId, StageId, 
 
 use crate::accounting::Accounting;
 use crate::catalog::{Counters, Metric};
-use crate::confusion::ConfusionMatrix;
+use crate::confusion_matrix::ConfusionMatrix;
 use crate::distribution::Distribution;
 
-/// What a cell is about.
+/// Identifies a cell: one stage x scenario x target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupKey {
-    /// Stage.
+    /// Its stage.
     pub stage: StageId,
-    /// Scenario.
+    /// Its scenario.
     pub scenario: ScenarioId,
-    /// Target.
+    /// Its target.
     pub target: TargetId,
 }
 
@@ -26,12 +26,12 @@ impl GroupKey {
     }
 }
 
-/// Counters and distributions of a group of requests. Each distribution is allocated with its first
-/// value; after that, recording allocates nothing.
+/// Counters and distributions of a group of requests: one cell, or several added up. Each
+/// distribution is allocated with its first value; after that, recording allocates nothing.
 #[derive(Clone, Debug, Default)]
 pub struct GroupStats {
     pub(crate) counters: Counters,
-    pub(crate) under_way: u128,
+    pub(crate) in_flight_time: u128,
     errors: BTreeMap<ErrorClass, u64>,
     statuses: BTreeMap<u16, u64>,
     policy_decisions: ConfusionMatrix,
@@ -62,7 +62,7 @@ impl GroupStats {
     /// Adds another group's counts and values.
     pub fn merge(&mut self, other: &Self) {
         self.counters.merge(&other.counters);
-        self.under_way += other.under_way;
+        self.in_flight_time += other.in_flight_time;
         self.policy_decisions.merge(&other.policy_decisions);
         other.errors.iter().for_each(|(class, n)| *self.errors.entry(*class).or_default() += n);
         other.statuses.iter().for_each(|(code, n)| *self.statuses.entry(*code).or_default() += n);
@@ -88,7 +88,7 @@ impl GroupStats {
         &self.errors
     }
 
-    /// Answers by HTTP status.
+    /// Responses by HTTP status.
     pub const fn statuses(&self) -> &BTreeMap<u16, u64> {
         &self.statuses
     }
@@ -98,15 +98,15 @@ impl GroupStats {
         &self.policy_decisions
     }
 
-    /// A distribution; `None` where it has no value.
+    /// A distribution; `None` if it has no value.
     pub fn distribution(&self, metric: Metric) -> Option<&Distribution> {
         self.distributions[metric as usize].as_deref()
     }
 
-    /// Turns times nanoseconds: how long requests were under way while the stage lasted, whichever
-    /// stage they were scheduled in.
-    pub const fn under_way(&self) -> u128 {
-        self.under_way
+    /// Request nanoseconds: the time that requests were in flight while the stage lasted, summed
+    /// up, whichever stage they were scheduled in.
+    pub const fn in_flight_time(&self) -> u128 {
+        self.in_flight_time
     }
 
     #[inline]

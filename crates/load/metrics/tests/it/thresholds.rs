@@ -1,11 +1,11 @@
-//! Thresholds on summaries, and the health that a summary draws from the measurements.
+//! Thresholds on summaries, and the validity that a summary derives from the measurements.
 
 use plimsoll_measure::{ErrorClass, Outcome};
 use plimsoll_metrics::{Judgement, ThresholdResult, Validity};
 
-use crate::make::{recorder, run, sample, summary};
+use crate::support::{recorder, run, sample, summary};
 
-/// 200 completed in 40 ms and 2 failed in stage 1; a warm-up that was slow and all wrong.
+/// 200 completed in 40 ms and 2 failed in stage 1; a warm-up in which every request timed out.
 fn judge(metric: &str, expression: &str) -> ThresholdResult {
     let mut recorder = recorder();
     for i in 0..200 {
@@ -67,11 +67,11 @@ fn the_generators_own_errors_make_the_run_invalid() {
     let summary = summary(&mut recorder, &[]);
     let Validity::Invalid(reasons) = summary.validity else { panic!("it must be invalid") };
     assert_eq!(reasons[0].what, "gen_port_exhaustion");
-    assert!(reasons[0].mend.contains("ip_local_port_range"));
+    assert!(reasons[0].fix.contains("ip_local_port_range"));
 }
 
 #[test]
-fn a_request_that_nobody_recorded_makes_the_run_invalid() {
+fn a_request_without_an_outcome_makes_the_run_invalid() {
     let mut recorder = recorder();
     let lost = sample(1, 1_500, 4, Outcome::Completed);
     recorder.scheduled(lost.stage, lost.scenario, lost.target);

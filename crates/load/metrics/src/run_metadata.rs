@@ -1,4 +1,4 @@
-//! What is known of a run besides its measurements: names, shapes, times.
+//! Run metadata: names, stages, targets and machine of a run, all but its measurements.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::environment::Environment;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunEnd {
-    /// All stages were played.
+    /// All stages ran to their end.
     Complete,
-    /// The user ended it early; what was measured until then is reported.
+    /// The user ended it early; the report covers the time until then.
     Interrupted,
-    /// The tool gave up.
+    /// Plimsoll gave up.
     Aborted,
-    /// Nobody knows: the process left no summary. What a plan says, and a rebuilt summary.
+    /// Not known, because the process left no summary. So in a plan, and in a rebuilt summary.
     #[default]
     Unfinished,
 }
@@ -30,7 +30,7 @@ pub struct RunInfo {
     pub name: String,
     /// Version of the tool.
     pub tool_version: String,
-    /// Seed of every random draw.
+    /// Seed of all random numbers.
     pub seed: u64,
     /// The part of the run that this process carried, `k/n` with k from 0.
     pub shard: String,
@@ -40,7 +40,7 @@ pub struct RunInfo {
     pub ended: RunEnd,
 }
 
-/// Who decides when a request starts.
+/// The load model: the rule that decides when a request starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadModel {
@@ -62,12 +62,12 @@ pub struct StageInfo {
     pub warmup: bool,
     /// Start, in seconds since the epoch of the run's clock.
     pub start_s: f64,
-    /// How long new work was started, in seconds: as planned in a plan, as it was in a summary.
+    /// Time in which new requests were started, in seconds: planned in a plan, actual in a summary.
     pub duration_s: f64,
-    /// Most requests under way at once, where it was watched.
+    /// Most requests in flight at once, if watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_in_flight: Option<u64>,
-    /// Mean number of requests under way over the stage, where it was watched.
+    /// Mean number of requests in flight over the stage, if watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_in_flight: Option<f64>,
 }
@@ -82,15 +82,15 @@ pub struct TargetInfo {
     pub url: String,
     /// Model asked for; empty for plain HTTP.
     pub model: String,
-    /// The target's `Server` header, where it sent one.
+    /// The target's `Server` header, if it sent one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
 }
 
-/// What a scenario expects of the target.
+/// The expectation of a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Expectation {
-    /// The policy decision on its turns, where one is expected.
+    /// The expected policy decision on its turns, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     #[serde(alias = "verdict")]
@@ -100,8 +100,8 @@ pub struct Expectation {
     pub category: Option<String>,
 }
 
-/// All that a summary needs besides the measurements. Stored in `plan.json` before the load starts, so
-/// that a summary can be rebuilt from `results.jsonl`.
+/// Everything that a summary needs besides the measurements. Stored in `plan.json` before the load
+/// starts, so that a summary can be rebuilt from `results.jsonl`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunMetadata {
     /// The run.
@@ -110,10 +110,10 @@ pub struct RunMetadata {
     pub stages: Vec<StageInfo>,
     /// Names of its scenarios, in the order of their ids.
     pub scenarios: Vec<String>,
-    /// What they expect, in the same order; empty where none expects anything.
+    /// Expectations of the scenarios, in the same order; empty if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<Expectation>,
-    /// Labels of the run, for systems that collect figures of many.
+    /// Labels of the run, for systems that collect the figures of many runs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// Its targets, in the order of their ids.
@@ -121,7 +121,7 @@ pub struct RunMetadata {
     pub targets: Vec<TargetInfo>,
     /// The machine.
     pub environment: Environment,
-    /// What a reader must know: "TLS verification is off", "debug build".
+    /// Notes for the reader: "TLS verification is off", "debug build".
     #[serde(default)]
     pub notes: Vec<String>,
 }

@@ -1,10 +1,10 @@
-//! Summaries.
+//! Summaries: written, read, and rolled up.
 
 use plimsoll_measure::{ErrorClass, Nanos, Outcome};
 use plimsoll_metrics::summary::SCHEMA;
 use plimsoll_metrics::{InstrumentHealth, Metric, RunSummary, Scope, Validity};
 
-use crate::make::{facts, recorder, run, sample, summary};
+use crate::support::{metadata, recorder, run, sample, summary};
 
 fn example() -> RunSummary {
     let mut recorder = recorder();
@@ -43,28 +43,29 @@ fn the_schema_accepts_what_is_written() {
 #[test]
 fn totals_leave_warm_up_out_and_stages_do_not() {
     let summary = example();
-    assert_eq!(summary.total.counters.completed, 500);
-    assert_eq!(summary.total.duration_s.to_string(), "20");
-    assert_eq!(summary.by_stage[0].counters.completed, 250);
-    assert!(summary.by_stage[0].warmup);
-    let completed: Vec<_> = summary.by_scenario.iter().map(|g| g.counters.completed).collect();
+    assert_eq!(summary.results.total.counters.completed, 500);
+    assert_eq!(summary.results.total.duration_s.to_string(), "20");
+    assert_eq!(summary.results.by_stage[0].counters.completed, 250);
+    assert!(summary.results.by_stage[0].warmup);
+    let completed: Vec<_> =
+        summary.results.by_scenario.iter().map(|g| g.counters.completed).collect();
     assert_eq!(completed, [250, 250]);
-    assert_eq!(summary.accounting().scheduled, 751);
-    assert!(summary.accounting().balanced());
+    assert_eq!(summary.results.accounting().scheduled, 751);
+    assert!(summary.results.accounting().balanced());
     assert_eq!(summary.validity, Validity::Valid);
 }
 
 #[test]
-fn a_percentile_without_enough_samples_is_left_open() {
-    let times = example().by_stage[1].distribution(Metric::ServiceTime).unwrap().clone();
+fn a_percentile_of_too_few_samples_is_not_given() {
+    let times = example().results.by_stage[1].distribution(Metric::ServiceTime).unwrap().clone();
     assert_eq!((times.count, times.p99), (250, None));
     assert!((times.p95.unwrap() - 40.0).abs() < 0.04);
     assert!((times.mean - 40.0).abs() < 1e-9);
 }
 
 #[test]
-fn a_restored_distribution_is_the_one_that_was_summed_up() {
-    let times = example().total.distribution(Metric::ServiceTime).unwrap().clone();
+fn a_distribution_is_restored_as_it_was() {
+    let times = example().results.total.distribution(Metric::ServiceTime).unwrap().clone();
     let restored = times.restore().unwrap();
     assert_eq!(restored.count(), 500);
     assert_eq!(restored.sum(), (250 * 40 + 250 * 80) * 1_000_000);
@@ -75,7 +76,7 @@ fn a_restored_distribution_is_the_one_that_was_summed_up() {
 #[test]
 fn a_stage_is_found_by_its_name_or_its_number() {
     let summary = example();
-    let name = |scope| summary.group(&scope).and_then(|g| g.stage.clone());
+    let name = |scope| summary.results.group(&scope).and_then(|g| g.stage.clone());
     let stage = |text: &str| Scope::Stage(text.to_owned());
     assert_eq!(name(stage("2:10s")).as_deref(), Some("2:10s"));
     assert_eq!(name(stage("1")).as_deref(), Some("w1:1s"));
@@ -83,16 +84,16 @@ fn a_stage_is_found_by_its_name_or_its_number() {
 }
 
 #[test]
-fn littles_law_compares_what_was_watched_with_what_was_measured() {
-    let mut facts = facts();
-    facts.stages[1].mean_in_flight = Some(1.28125);
+fn littles_law_compares_the_watched_with_the_computed_number_in_flight() {
+    let mut metadata = metadata();
+    metadata.stages[1].mean_in_flight = Some(1.28125);
     let mut recorder = recorder();
-    // 250 requests of 40 ms, each after waiting 1 ms, in 10 s: 1.025 under way on average.
+    // 250 requests of 40 ms, each after waiting 1 ms, in 10 s: 1.025 in flight on average.
     for i in 0..250 {
         run(&mut recorder, &sample(1, 1_000 + 10 * i, 40, Outcome::Completed), &[]);
     }
     let summary =
-        RunSummary::build(facts, InstrumentHealth::default(), &recorder.take(), &[]).unwrap();
+        RunSummary::build(metadata, InstrumentHealth::default(), &recorder.take(), &[]).unwrap();
     let [law] = summary.health.littles_law.as_slice() else { panic!("one stage was watched") };
     assert!((law.rate_times_time - 1.025).abs() < 1e-9, "{law:?}");
     assert!((law.error() - 0.2).abs() < 1e-9, "{law:?}");

@@ -1,4 +1,4 @@
-//! Samples and facts for tests.
+//! Samples and metadata for tests.
 
 use plimsoll_measure::{
     ConnectPhases, ConversationKey, FlowControl, GapSummary, Moment, Nanos, Outcome,
@@ -9,6 +9,7 @@ use plimsoll_metrics::{
     StageInfo, TargetInfo, Threshold,
 };
 
+/// The moment `ms` after the epoch.
 pub(crate) fn at(ms: u64) -> Moment {
     Moment::EPOCH + Nanos::from_millis(ms)
 }
@@ -68,7 +69,7 @@ fn status(outcome: Outcome) -> u16 {
 }
 
 /// A warm-up stage of 1 s and two stages of 10 s.
-pub(crate) fn facts() -> RunMetadata {
+pub(crate) fn metadata() -> RunMetadata {
     let stage = |name: &str, start_s, duration_s, warmup| StageInfo {
         name: name.to_owned(),
         model: LoadModel::Closed,
@@ -105,5 +106,6 @@ pub(crate) fn run(recorder: &mut Recorder, sample: &Sample, gaps: &[Nanos]) {
 pub(crate) fn summary(recorder: &mut Recorder, thresholds: &[(&str, &str)]) -> RunSummary {
     let thresholds: Vec<_> =
         thresholds.iter().map(|(metric, bound)| Threshold::parse(metric, bound).unwrap()).collect();
-    RunSummary::build(facts(), InstrumentHealth::default(), &recorder.take(), &thresholds).unwrap()
+    RunSummary::build(metadata(), InstrumentHealth::default(), &recorder.take(), &thresholds)
+        .unwrap()
 }

@@ -1,16 +1,17 @@
-//! The reference page of all metrics, in Markdown.
+//! Renders the reference page of all metrics, `docs/reference/metrics.md`.
 
 use std::fmt::Write as _;
 
 use plimsoll_measure::ErrorClass;
 
-use super::{COUNTERS, Metric, RATES, side_word};
-use crate::batches::WITH_INTERVALS;
+use crate::batch_means::WITH_INTERVALS;
+use crate::catalog::{COUNTERS, Metric, RATES, side_word};
 use crate::quantile::{QUANTILES, samples_needed};
 
 const HEAD: &str = "# Metrics
 
-Generated from the catalog in `crates/load/metrics/src/catalog`; do not edit. A test keeps this page equal to it.
+Generated from the catalog in `crates/load/metrics/src/catalog`; do not edit. To refresh it:
+`UPDATE_GOLDEN=1 cargo test -p plimsoll-metrics`.
 
 Instants (`intended`, `dispatched`, `finished`, ...) are those of the glossary.
 ";
@@ -19,7 +20,7 @@ const DISTRIBUTIONS: &str = "
 ## Distributions
 
 Times. In thresholds: `p(N)`, `med`, `mean`, `min`, `max` with a unit (`p(95)<500ms`), and `count`. In JSON and CSV the
-name ends in `_ms`, in Prometheus in `_seconds`. Each distribution is about the requests named in the second column only.
+name ends in `_ms`, in Prometheus in `_seconds`. Each distribution covers only the requests in the second column.
 
 | name | requests | definition |
 |---|---|---|
@@ -28,8 +29,8 @@ name ends in `_ms`, in Prometheus in `_seconds`. Each distribution is about the 
 const COUNTS: &str = "
 ## Counters
 
-Whole numbers. In thresholds: `count>0`. The first eight are the terms of the accounting identity: `scheduled = completed +
-rejected + failed + timed_out + cancelled + in_flight + never_sent`.
+Whole numbers. In thresholds: `count>0`. The first eight are the terms of the accounting identity:
+`scheduled = completed + rejected + failed + timed_out + cancelled + in_flight + never_sent`.
 
 | name | unit | definition |
 |---|---|---|
@@ -56,19 +57,20 @@ Each failure has one class, and each class a side: errors of the generator make 
 const PERCENTILES: &str = "
 ## When a percentile is printed
 
-A percentile is given only where at least 10 samples lie beyond it on either side: `ceil(10 / (1 - q))` samples for an upper
-quantile `q`. Otherwise the value is `null` in JSON, empty in CSV, `-` in tables, and a threshold on it is inconclusive.
+A percentile is given only if at least 10 samples lie beyond it on either side: `ceil(10 / (1 - q))` samples for an
+upper quantile `q`. Otherwise the value is `null` in JSON, empty in CSV, `-` in tables, and a threshold on it is
+inconclusive.
 
-95 % confidence intervals that allow for autocorrelation stand in `ci` in JSON and in the `_ci_low_ms` and `_ci_high_ms`
-columns in CSV, for {intervals}. How they are made, and when
-there is none: [statistics](../statistics.md).
+95 % confidence intervals that allow for autocorrelation are in `ci` in JSON, and in CSV in the columns `_ci_low_ms`
+and `_ci_high_ms`, for {intervals}.
+[Statistics](../statistics.md) explains how they are computed, and when there is none.
 
 | percentile | samples needed |
 |---|---|
 ";
 
-/// Renders the page.
-pub fn reference() -> String {
+/// The page, in Markdown.
+pub fn metrics_page() -> String {
     let mut page = HEAD.to_owned();
     page.push_str(DISTRIBUTIONS);
     for metric in Metric::ALL {

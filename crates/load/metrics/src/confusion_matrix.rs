@@ -1,20 +1,21 @@
-//! Expected against actual policy decisions.
+//! Counts requests by expected and actual policy decision.
 
 use std::collections::BTreeMap;
 
 use plimsoll_measure::{PolicyDecision, Sample};
 
-/// The word for requests that got no answer, beside those of the policy decisions.
+/// The name of the column of requests without a response.
 pub const UNANSWERED: &str = "unanswered";
 
-/// A confusion matrix in words: expected policy decision, then actual policy decision or [`UNANSWERED`], then requests. Pairs without
-/// requests are left out.
+/// Requests by the name of the expected policy decision, then by that of the actual one or
+/// [`UNANSWERED`]. Pairs without requests are left out.
 pub type Matrix = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// Requests by expected and actual policy decision; those without an expected one are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConfusionMatrix {
-    /// By the expected policy decision, then by the actual one; the last column is of requests without an answer.
+    /// By the expected policy decision, then by the actual one; the last column counts requests
+    /// without a response.
     counts: [[u64; PolicyDecision::COUNT + 1]; PolicyDecision::COUNT],
 }
 
@@ -37,14 +38,15 @@ impl ConfusionMatrix {
         }
     }
 
-    /// The requests of which `expected` was expected, and `actual` came; `None` for those without an answer.
+    /// The requests with this expected and this actual policy decision; `None` stands for no
+    /// response.
     pub fn of(&self, expected: PolicyDecision, actual: Option<PolicyDecision>) -> u64 {
         let actual =
             actual.map_or(PolicyDecision::COUNT, |policy_decision| policy_decision as usize);
         self.counts[expected as usize][actual]
     }
 
-    /// The same in words.
+    /// The same by name.
     pub fn matrix(&self) -> Matrix {
         let mut matrix = Matrix::new();
         let actual = || PolicyDecision::ALL.map(Some).into_iter().chain([None]);
@@ -63,9 +65,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_follow_the_list_of_verdicts() {
-        for (place, policy_decision) in PolicyDecision::ALL.into_iter().enumerate() {
-            assert_eq!(policy_decision as usize, place);
+    fn indices_follow_the_list_of_policy_decisions() {
+        for (index, policy_decision) in PolicyDecision::ALL.into_iter().enumerate() {
+            assert_eq!(policy_decision as usize, index);
         }
     }
 }

@@ -1,7 +1,6 @@
-//! One small run that has a bit of everything, and golden files.
+//! A small example run with a bit of everything, and golden files.
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use plimsoll_measure::{
     ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome,
@@ -12,22 +11,23 @@ use plimsoll_metrics::{
     RunInfo, RunMetadata, RunSummary, Snapshot, StageInfo, TargetInfo, Threshold,
 };
 
-/// Compares with a file of `tests/golden`. Refresh all of them with
-/// `PLIMSOLL_BLESS=1 cargo test -p plimsoll-report`, and read the difference before you commit it.
+/// Compares with a file of `tests/golden`.
+#[track_caller]
 pub(crate) fn golden(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("PLIMSOLL_BLESS").is_some() {
-        fs::write(&path, text).unwrap();
-    }
-    assert_eq!(fs::read_to_string(&path).unwrap(), text, "{name} differs; refresh it, see above");
+    plimsoll_golden::check(path("tests/golden").join(name), text);
+}
+
+/// A path in this crate.
+pub(crate) fn path(relative: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(relative)
 }
 
 fn at(us: u64) -> Moment {
     Moment::EPOCH + Nanos::from_micros(us)
 }
 
-/// A streamed turn intended at `intended` us that was dispatched 200 us later and took `service` us,
-/// with its first token at a tenth of that.
+/// A streamed turn with its intended start at `intended` us, dispatched 200 us later. It took
+/// `service` us, with its first token at a tenth of that.
 pub(crate) fn sample(stage: u16, scenario: u16, intended: u64, service: u64) -> Sample {
     let dispatched = intended + 200;
     let after = |us| Some(at(dispatched + us));
@@ -77,7 +77,7 @@ pub(crate) fn sample(stage: u16, scenario: u16, intended: u64, service: u64) -> 
     }
 }
 
-/// The turn of [`sample`], ended otherwise.
+/// The turn of [`sample`] with another end.
 pub(crate) fn ended(mut sample: Sample, outcome: Outcome, status: u16) -> Sample {
     let line = &mut sample.timeline;
     (line.first_token, line.first_output_token, line.last_token) = (None, None, None);
@@ -88,7 +88,7 @@ pub(crate) fn ended(mut sample: Sample, outcome: Outcome, status: u16) -> Sample
 }
 
 /// A warm-up of 1 s, 10 s of closed load, 10 s of open load.
-pub(crate) fn facts() -> RunMetadata {
+pub(crate) fn metadata() -> RunMetadata {
     let stage = |name: &str, model, start_s: f64, duration_s, peak_in_flight| StageInfo {
         name: name.to_owned(),
         model,
@@ -164,7 +164,7 @@ pub(crate) fn health() -> InstrumentHealth {
         fd_peak: Some(41),
         ephemeral_ports: Some(28_232),
         peak_in_flight: Some(17),
-        conversations: Some(Conversations { started: 2_000, finished: 1_990, abandoned: 10 }),
+        conversations: Some(Conversations { started: 2_000, finished: 1_990, ended_early: 10 }),
         sink_offered: Some(2_080),
         sink_written: Some(2_080),
         sink_left_out: Some(0),
@@ -174,11 +174,11 @@ pub(crate) fn health() -> InstrumentHealth {
     }
 }
 
-/// Every turn of the run, in the order in which they ended.
+/// Every turn of the run, in the order of their ends.
 pub(crate) fn samples() -> Vec<Sample> {
     let mut samples: Vec<_> = (0..50).map(|i| sample(0, 0, i * 10_000, 60_000)).collect();
     for i in 0..1_000 {
-        // Every length once, in an order without a drift: 577 and 1,000 have no common divisor.
+        // Every length once, in an order without drift: 577 and 1,000 have no common divisor.
         let service = 50_000 + (i * 577 % 1_000) * 25;
         let scenario = u16::from(i % 4 == 0);
         samples.push(sample(1, scenario, 1_000_000 + i * 9_900, service));
@@ -201,17 +201,17 @@ pub(crate) fn stage_ends() -> Vec<Moment> {
 }
 
 pub(crate) fn thresholds() -> Vec<Threshold> {
-    let written = [
+    let bounds = [
         ("ttft", "p(95)<500ms"),
         ("ttft{scenario:complex}", "p(99.9)<500ms"),
         ("error_rate", "rate<0.1%"),
         ("throughput", ">=90"),
     ];
-    written.iter().map(|(metric, bound)| Threshold::parse(metric, bound).unwrap()).collect()
+    bounds.iter().map(|(metric, bound)| Threshold::parse(metric, bound).unwrap()).collect()
 }
 
 /// The samples are counted in intervals of a second, as they are in a run.
-pub(crate) fn summary(facts: RunMetadata, health: InstrumentHealth) -> RunSummary {
+pub(crate) fn summary(metadata: RunMetadata, health: InstrumentHealth) -> RunSummary {
     let mut recorder = Recorder::new(stage_ends());
     let mut snapshot = Snapshot::new();
     let mut second = 0;
@@ -226,5 +226,5 @@ pub(crate) fn summary(facts: RunMetadata, health: InstrumentHealth) -> RunSummar
         recorder.record(&sample, &gaps);
     }
     snapshot.append(recorder.take());
-    RunSummary::build(facts, health, &snapshot, &thresholds()).unwrap()
+    RunSummary::build(metadata, health, &snapshot, &thresholds()).unwrap()
 }

@@ -1,17 +1,17 @@
 //! ANSI colours.
 
-/// How a word is made to stand out.
+/// The colour of a word.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Paint {
+pub(super) enum Color {
     Bold,
     Good,
     Bad,
     Unsure,
 }
 
-impl Paint {
-    /// The text between the sequences that switch the colour on and off.
-    pub(super) fn on(self, text: &str) -> String {
+impl Color {
+    /// Wraps the text in the sequences that switch the colour on and off.
+    pub(super) fn wrap(self, text: &str) -> String {
         let code = match self {
             Self::Bold => "1",
             Self::Good => "1;32",

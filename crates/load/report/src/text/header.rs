@@ -1,25 +1,25 @@
-//! What was run, against what, and how it ended.
+//! The header: the run, its targets, and how it ended.
 
 use plimsoll_metrics::{RunEnd, RunSummary, TargetInfo};
 
-use super::paint::Paint;
+use super::color::Color;
 use super::{Page, format};
 
 pub(super) fn write(page: &mut Page, summary: &RunSummary) {
-    let run = &summary.run;
-    let title = page.paint(Paint::Bold, &format!("plimsoll {}: {}", run.tool_version, run.name));
+    let run = &summary.metadata.run;
+    let title = page.color(Color::Bold, &format!("plimsoll {}: {}", run.tool_version, run.name));
     page.line(&title);
-    for target in &summary.targets {
+    for target in &summary.metadata.targets {
         page.paragraph(2, &describe(target));
     }
     let shard = if run.shard == "0/1" { String::new() } else { format!(", shard {}", run.shard) };
     let started = format::utc(run.started_unix_ns);
-    let played: f64 = summary.stages.iter().map(|stage| stage.duration_s).sum();
+    let load_s: f64 = summary.metadata.stages.iter().map(|stage| stage.duration_s).sum();
     page.paragraph(
         2,
         &format!(
             "started {started}, {} of load, seed {}{shard}, {}",
-            format::seconds(played),
+            format::seconds(load_s),
             run.seed,
             ended(run.ended)
         ),
@@ -36,7 +36,7 @@ fn describe(target: &TargetInfo) -> String {
 const fn ended(ended: RunEnd) -> &'static str {
     match ended {
         RunEnd::Complete => "complete",
-        RunEnd::Interrupted => "INTERRUPTED: only what was measured until then",
+        RunEnd::Interrupted => "INTERRUPTED: the figures cover the time until then",
         RunEnd::Aborted => "ABORTED",
         RunEnd::Unfinished => "NOT FINISHED",
     }

@@ -1,0 +1,93 @@
+//! The results of one group of requests.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::distribution_summary::DistributionSummary;
+use crate::accounting::Accounting;
+use crate::catalog::{Counters, Metric, Rates};
+use crate::confusion_matrix::Matrix;
+use crate::error::MetricsError;
+use crate::group_stats::GroupStats;
+
+/// The results of one group of requests: the run, a stage, a scenario, a category, a target, or a
+/// cell (one stage x scenario x target).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Group {
+    /// Its stage, if the group belongs to one stage.
+    pub stage: Option<String>,
+    /// Its scenario, if the group belongs to one scenario.
+    pub scenario: Option<String>,
+    /// Its target, if the group belongs to one target.
+    #[serde(alias = "lane")]
+    pub target: Option<String>,
+    /// Its category of scenarios, if the group belongs to one category.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    /// Whether it belongs to a warm-up stage.
+    pub warmup: bool,
+    /// Length of its stages together, in seconds.
+    pub duration_s: f64,
+    /// Counters.
+    pub counters: Counters,
+    /// Rates and shares.
+    pub rates: Rates,
+    /// Failures by error class.
+    pub errors: BTreeMap<String, u64>,
+    /// Responses by HTTP status.
+    #[serde(deserialize_with = "numeric_keys")]
+    pub statuses: BTreeMap<u16, u64>,
+    /// Requests by expected and by actual policy decision, if scenarios expect one. `unanswered`
+    /// counts the requests without a response.
+    #[serde(default, alias = "verdicts", skip_serializing_if = "BTreeMap::is_empty")]
+    pub policy_decisions: Matrix,
+    /// Distributions by metric, like `ttft_ms`, in milliseconds; those without a value are left
+    /// out.
+    pub distributions: BTreeMap<String, DistributionSummary>,
+}
+
+impl Group {
+    /// The results of the given counts, without labels.
+    pub(super) fn of(stats: &GroupStats, duration_s: f64) -> Result<Self, MetricsError> {
+        let mut distributions = BTreeMap::new();
+        for metric in Metric::ALL {
+            if let Some(distribution) = stats.distribution(metric) {
+                distributions
+                    .insert(metric.key().to_owned(), DistributionSummary::of(distribution)?);
+            }
+        }
+        Ok(Self {
+            duration_s,
+            counters: *stats.counters(),
+            rates: Rates::of(stats.counters(), duration_s),
+            errors: stats.errors().iter().map(|(c, n)| (c.name().to_owned(), *n)).collect(),
+            statuses: stats.statuses().clone(),
+            policy_decisions: stats.policy_decisions().matrix(),
+            distributions,
+            ..Self::default()
+        })
+    }
+
+    /// The terms of the accounting identity.
+    pub fn accounting(&self) -> Accounting {
+        Accounting::from(&self.counters)
+    }
+
+    /// A distribution; `None` if it has no value.
+    pub fn distribution(&self, metric: Metric) -> Option<&DistributionSummary> {
+        self.distributions.get(metric.key())
+    }
+}
+
+/// Reads a map whose keys are numbers. JSON keys are texts, and below a flattened struct serde
+/// hands them over as such.
+fn numeric_keys<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<u16, u64>, D::Error> {
+    let texts: BTreeMap<String, u64> = Deserialize::deserialize(from)?;
+    let number = |(key, count): (String, u64)| match key.parse() {
+        Ok(number) => Ok((number, count)),
+        Err(_) => Err(serde::de::Error::custom(format!("`{key}` is not an HTTP status"))),
+    };
+    texts.into_iter().map(number).collect()
+}

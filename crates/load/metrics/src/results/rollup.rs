@@ -1,0 +1,122 @@
+//! Rolls the counts of a run up into its groups.
+
+use std::collections::BTreeSet;
+
+use super::{Group, Results};
+use crate::batch_means::WITH_INTERVALS;
+use crate::error::MetricsError;
+use crate::group_stats::GroupKey;
+use crate::run_metadata::{RunMetadata, StageInfo, TargetInfo};
+use crate::snapshot::Snapshot;
+
+impl Results {
+    /// Rolls up what was counted.
+    ///
+    /// # Errors
+    /// [`MetricsError::EncodeHistogram`] if a histogram holds more counts than 63 bits.
+    pub fn of(metadata: &RunMetadata, snapshot: &Snapshot) -> Result<Self, MetricsError> {
+        let rollup = Rollup { metadata, snapshot };
+        Ok(Self {
+            total: rollup.measured(|_| true)?,
+            by_stage: rollup.stages()?,
+            by_scenario: rollup.scenarios()?,
+            by_category: rollup.categories()?,
+            by_target: rollup.targets()?,
+            cells: rollup.cells()?,
+        })
+    }
+}
+
+/// Rolls cells up into groups.
+struct Rollup<'a> {
+    metadata: &'a RunMetadata,
+    snapshot: &'a Snapshot,
+}
+
+impl Rollup<'_> {
+    /// The measured (not warm-up) cells that `filter` accepts.
+    fn measured(&self, filter: impl Fn(GroupKey) -> bool) -> Result<Group, MetricsError> {
+        let measured = self.metadata.stages.iter().filter(|stage| !stage.warmup);
+        let duration_s = measured.map(|stage| stage.duration_s).sum();
+        self.group(duration_s, &|key| !self.is_warmup(key) && filter(key))
+    }
+
+    /// All cells that `filter` accepts, without labels.
+    fn group(
+        &self,
+        duration_s: f64,
+        filter: &dyn Fn(GroupKey) -> bool,
+    ) -> Result<Group, MetricsError> {
+        let stats = self.snapshot.total(filter);
+        let mut group = Group::of(&stats, duration_s)?;
+        for metric in WITH_INTERVALS {
+            let summary = group.distributions.get_mut(metric.key());
+            if let (Some(summary), Some(whole)) = (summary, stats.distribution(metric)) {
+                summary.add_intervals(|q| self.snapshot.interval(whole, metric, q, filter));
+            }
+        }
+        Ok(group)
+    }
+
+    fn stages(&self) -> Result<Vec<Group>, MetricsError> {
+        let group = |(index, stage): (usize, &StageInfo)| {
+            let group = self.group(stage.duration_s, &|key| key.stage.index() == index)?;
+            Ok(Group { stage: Some(stage.name.clone()), warmup: stage.warmup, ..group })
+        };
+        self.metadata.stages.iter().enumerate().map(group).collect()
+    }
+
+    fn scenarios(&self) -> Result<Vec<Group>, MetricsError> {
+        let group = |(index, name): (usize, &String)| {
+            let group = self.measured(|key| key.scenario.index() == index)?;
+            Ok(Group { scenario: Some(name.clone()), ..group })
+        };
+        self.metadata.scenarios.iter().enumerate().map(group).collect()
+    }
+
+    /// By name; empty if no scenario has a category.
+    fn categories(&self) -> Result<Vec<Group>, MetricsError> {
+        let expectations = &self.metadata.expectations;
+        let names: BTreeSet<_> = expectations.iter().filter_map(|e| e.category.as_ref()).collect();
+        let group = |name: &String| {
+            let group = self.measured(|key| self.category(key) == Some(name))?;
+            Ok(Group { category: Some(name.clone()), ..group })
+        };
+        names.into_iter().map(group).collect()
+    }
+
+    fn targets(&self) -> Result<Vec<Group>, MetricsError> {
+        let group = |(index, target): (usize, &TargetInfo)| {
+            let group = self.measured(|key| key.target.index() == index)?;
+            Ok(Group { target: Some(target.name.clone()), ..group })
+        };
+        self.metadata.targets.iter().enumerate().map(group).collect()
+    }
+
+    fn cells(&self) -> Result<Vec<Group>, MetricsError> {
+        self.snapshot.cells().map(|(key, _)| self.cell(key)).collect()
+    }
+
+    fn cell(&self, key: GroupKey) -> Result<Group, MetricsError> {
+        let metadata = self.metadata;
+        let stage = metadata.stages.get(key.stage.index());
+        let duration_s = stage.map_or(0.0, |stage| stage.duration_s);
+        let group = self.group(duration_s, &|other| other == key)?;
+        Ok(Group {
+            stage: stage.map(|stage| stage.name.clone()),
+            scenario: metadata.scenarios.get(key.scenario.index()).cloned(),
+            category: self.category(key).cloned(),
+            target: metadata.targets.get(key.target.index()).map(|target| target.name.clone()),
+            warmup: self.is_warmup(key),
+            ..group
+        })
+    }
+
+    fn category(&self, key: GroupKey) -> Option<&String> {
+        self.metadata.expectations.get(key.scenario.index())?.category.as_ref()
+    }
+
+    fn is_warmup(&self, key: GroupKey) -> bool {
+        self.metadata.stages.get(key.stage.index()).is_some_and(|stage| stage.warmup)
+    }
+}

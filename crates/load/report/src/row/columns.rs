@@ -1,0 +1,119 @@
+//! Every key of a row, in the order in which it is written. The reference page of `results.jsonl`
+//! is made from this table, and a test compares it with real rows.
+
+/// One key of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// The key.
+    pub key: &'static str,
+    /// Its type, or the unit of a number.
+    pub unit: &'static str,
+    /// Its meaning.
+    pub meaning: &'static str,
+    /// When the key is left out; empty if it never is.
+    pub absent: &'static str,
+}
+
+macro_rules! columns {
+    ($($key:literal [$unit:literal] $meaning:literal, $absent:literal;)+) => {
+        /// Every key of a row.
+        pub const COLUMNS: [Column; [$($key),+].len()] = [$(Column {
+            key: $key,
+            unit: $unit,
+            meaning: $meaning,
+            absent: $absent,
+        }),+];
+    };
+}
+
+columns! {
+    "conversation" ["text"] "Id of the conversation.", "";
+    "request_id" ["text"] "Id sent as `x-request-id`: the conversation's id, `-` and the turn.", "";
+    "scenario" ["text"] "Name of the scenario.", "";
+    "category" ["text"] "Category of the scenario.", "the scenario has none";
+    "target" ["text"] "Name of the target.", "";
+    "stage" ["text"] "Name of the stage in which the turn was scheduled.", "";
+    "turn" ["number"] "Position in the conversation, from 0.", "";
+    "stream" ["boolean"] "Whether a streamed response was asked for.", "";
+    "warmup" ["boolean"] "Whether the stage is a warm-up.", "";
+    "reused" ["boolean"] "Whether the connection had been used before.", "";
+    "intended_unix_ns" ["ns"] "Intended start, since 1970 UTC.", "";
+    "dispatch_lag_ms" ["ms"] "Dispatched minus intended start.", "never sent";
+    "response_time_ms" ["ms"]
+        "Finished minus intended start.",
+        "never sent, or in flight at the end";
+    "service_time_ms" ["ms"] "Finished minus dispatched.", "never sent, or in flight at the end";
+    "ttfb_ms" ["ms"] "First byte of the response minus dispatched.", "no response";
+    "ttft_ms" ["ms"]
+        "First content event (text, reasoning or tool call) minus dispatched.",
+        "no content event";
+    "ttfot_ms" ["ms"]
+        "First content event that is not reasoning, minus dispatched.",
+        "no such event";
+    "last_token_ms" ["ms"] "Last content event minus dispatched.", "no content event";
+    "transfer_ms" ["ms"]
+        "Finished minus first byte of the response.",
+        "no response, or in flight at the end";
+    "dns_ms" ["ms"] "Name resolution.", "no connection to a name was opened";
+    "connect_ms" ["ms"] "TCP handshake.", "no connection was opened";
+    "tls_ms" ["ms"] "TLS handshake.", "no TLS connection was opened";
+    "tls_resumed" ["boolean"]
+        "Whether the TLS handshake resumed an earlier session.",
+        "no TLS connection was opened";
+    "read_lag_ms" ["ms"]
+        "User-space read minus the kernel's receive time stamp: the worst read of the request.",
+        "no response, or no kernel time stamps";
+    "send_stall_ms" ["ms"]
+        "HTTP/2: time spent waiting for the target's flow-control windows or its limit of \
+         concurrent streams.",
+        "the request did not wait";
+    "receive_stall" ["boolean"]
+        "HTTP/2: `true` if the generator's own flow-control window may have held the target up.",
+        "it did not";
+    "tpot_ms" ["ms"]
+        "Time per output token after the first: `(last_token - first_token) / (output_tokens - \
+         1)`.",
+        "no content event, fewer than 2 tokens, or their number is not known";
+    "events" ["number"] "Content events received.", "";
+    "gap_count" ["number"] "Gaps between content events.", "no gap";
+    "gap_mean_ms" ["ms"] "Mean gap.", "no gap";
+    "gap_max_ms" ["ms"] "Longest gap.", "no gap";
+    "largest_burst" ["number"] "Most content events in one read.", "no gap";
+    "late_together" ["number"]
+        "Content events read late and together with the one before them; their gaps are lost.",
+        "none";
+    "event_ms" ["list of ms"]
+        "Arrival of each content event, since the dispatch.",
+        "`event_times` does not select the conversation, or never sent";
+    "status" ["number"] "HTTP status.", "no response head";
+    "outcome" ["text"]
+        "`completed`, `rejected`, `failed`, `timed_out`, `cancelled`, `in_flight` or `never_sent`.",
+        "";
+    "error" ["text"]
+        "Error class, see [metrics](metrics.md#error-classes).",
+        "the outcome is not `failed`";
+    "policy_decision" ["text"]
+        "The target's decision: `allow`, `block`, `redact`, `rate_limited` or `unexpected`.",
+        "no response";
+    "expected" ["text"]
+        "The policy decision that the scenario expects.",
+        "the scenario expects none";
+    "prompt_tokens" ["tokens"] "Input tokens.", "not known";
+    "prompt_tokens_source" ["text"]
+        "`reported` by the target, or `estimated`.",
+        "the number is not known";
+    "completion_tokens" ["tokens"] "Output tokens.", "not known";
+    "completion_tokens_source" ["text"]
+        "`reported` by the target, or `estimated` from content events.",
+        "the number is not known";
+    "cached_tokens" ["tokens"]
+        "Of the input tokens, those read from the target's prompt cache.",
+        "none";
+    "reasoning_tokens" ["tokens"] "Of the output tokens, those spent on reasoning.", "none";
+    "bytes_out" ["bytes"] "Size of the request with its head.", "";
+    "bytes_in" ["bytes"] "Size of the response with its head, after TLS.", "";
+    "weight" ["number"]
+        "Turns that the row stands for: the inverse of the probability with which the row was \
+         kept.",
+        "1";
+}
