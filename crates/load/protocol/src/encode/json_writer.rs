@@ -1,13 +1,13 @@
-//! JSON text written by hand, straight into the request's buffer.
+//! Writes JSON strings directly into the request's buffer.
 
-use crate::plain::plain_len;
+use crate::json_escape::unescaped_len;
 
-/// Appends `text` as the inside of a JSON string: without quotes, so that pieces can follow each
-/// other. What needs no escape is copied in long runs.
+/// Appends `text` as the content of a JSON string, without quotes, so that pieces can be joined.
+/// Text that needs no escape is copied in long runs.
 pub(super) fn push_escaped(out: &mut Vec<u8>, text: &str) {
     let mut rest = text.as_bytes();
     loop {
-        let (clean, tail) = rest.split_at(plain_len(rest));
+        let (clean, tail) = rest.split_at(unescaped_len(rest));
         out.extend_from_slice(clean);
         let Some((&byte, after)) = tail.split_first() else { return };
         push_escape(out, byte);
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_escaped_is_and_nothing_else() {
+    fn only_required_characters_are_escaped() {
         for (text, json) in [
             ("", r#""""#),
             ("plain", r#""plain""#),
@@ -66,7 +66,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_reads_back_the_same(text in any::<String>()) {
+        fn any_text_round_trips(text in any::<String>()) {
             prop_assert_eq!(serde_json::from_str::<String>(&string(&text)).unwrap(), text);
         }
     }

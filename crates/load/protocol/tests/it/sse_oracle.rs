@@ -1,14 +1,14 @@
-//! A second reading of the event-stream standard, to which the parser is held. The fuzz target
-//! `sse` uses it too.
+//! A second implementation of the event-stream standard, to compare the parser with. The fuzz
+//! target `sse` uses it too.
 
 /// Name and data of each event.
 pub(crate) type Events = Vec<(String, String)>;
 
-/// The standard's algorithm on a whole text, written for clearness and not for speed.
+/// The standard's algorithm on a whole text, written for clarity and not for speed.
 pub(crate) fn oracle(text: &str) -> Events {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    // What follows the last line end is an unfinished line.
+    // The text after the last line end is an unfinished line.
     let lines: Vec<&str> = text.split('\n').collect();
     let (mut events, mut name, mut data) = (Vec::new(), String::new(), String::new());
     for line in &lines[..lines.len() - 1] {

@@ -1,9 +1,9 @@
-//! Answers that are no success.
+//! Responses that are not a success.
 
 use plimsoll_measure::{ErrorClass, Outcome};
 use plimsoll_protocol::{Dialect, ErrorDetail};
 
-use crate::reading::{JSON, decoder, read};
+use crate::support::{JSON, decoder, read};
 
 fn detail(body: &str) -> Option<ErrorDetail> {
     let mut decoder = decoder(Dialect::OpenaiChat, true);
@@ -11,7 +11,7 @@ fn detail(body: &str) -> Option<ErrorDetail> {
 }
 
 #[test]
-fn error_bodies_are_read_in_every_shape() {
+fn error_bodies_of_every_shape_are_parsed() {
     for (body, kind, code, message) in [
         (
             r#"{"error":{"message":"Slow down","type":"requests","param":null,"code":"rate_limit_exceeded"}}"#,
@@ -43,7 +43,7 @@ fn error_bodies_are_read_in_every_shape() {
 }
 
 #[test]
-fn the_status_decides_how_an_answer_ended_in_every_dialect() {
+fn the_status_decides_the_outcome_in_every_dialect() {
     for dialect in Dialect::ALL {
         for (status, outcome, events) in [
             (401, Outcome::Rejected(401), vec![]),
@@ -64,7 +64,7 @@ fn the_status_decides_how_an_answer_ended_in_every_dialect() {
 }
 
 #[test]
-fn a_failure_without_a_word_is_named_by_its_class() {
+fn a_failure_without_a_message_is_named_by_its_class() {
     let read = read(&mut decoder(Dialect::OpenaiChat, true), (503, None), []);
     assert_eq!(read.events, ["error: server_error: server_error"]);
 }
@@ -80,7 +80,7 @@ fn a_long_message_is_cut() {
 }
 
 #[test]
-fn a_message_nested_beyond_all_bounds_is_plain_text() {
+fn a_message_nested_too_deeply_is_plain_text() {
     let detail = detail(&"[".repeat(10_000)).unwrap();
     assert!(detail.message.starts_with("[[["));
 }

@@ -1,19 +1,20 @@
-//! Answers read into lines that a person can compare. The fuzz target `decoder` uses it too.
+//! Decodes responses into lines that a person can compare. The fuzz target `decoder` uses it too.
 
 use plimsoll_measure::{Outcome, TokenCount, TokenSource, Usage};
-use plimsoll_protocol::{Decoder, DecoderOptions, DeltaKind, Dialect, WireEvent};
+use plimsoll_protocol::{Decoder, DecoderOptions, Delta, DeltaKind, Dialect, ErrorDetail};
 
 pub(crate) const EVENTS: Option<&str> = Some("text/event-stream; charset=utf-8");
 pub(crate) const JSON: Option<&str> = Some("application/json");
 
-/// All that a decoder says about one answer.
+/// The complete result of decoding one response.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Read {
+    /// The deltas in order; then finish reason, reported usage and error, where there are any.
     pub(crate) events: Vec<String>,
     pub(crate) outcome: Outcome,
     pub(crate) text: String,
     pub(crate) usage: String,
-    pub(crate) detail: Option<plimsoll_protocol::ErrorDetail>,
+    pub(crate) detail: Option<ErrorDetail>,
     pub(crate) received: u64,
 }
 
@@ -24,19 +25,24 @@ pub(crate) fn decoder(dialect: Dialect, stream: bool) -> Decoder {
     Decoder::new(dialect, stream, options)
 }
 
-/// Reads a body that comes in the given pieces.
+/// Reads a body that arrives in the given pieces.
 pub(crate) fn read<'a>(
     decoder: &mut Decoder,
     head: (u16, Option<&str>),
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> Read {
     let mut events = Vec::new();
-    let mut sink = |event: WireEvent<'_>| events.push(line(event));
     decoder.head(head.0, head.1);
     for piece in pieces {
-        decoder.feed(piece, &mut sink);
+        decoder.feed(piece, &mut |delta| events.push(line(delta)));
     }
-    let outcome = decoder.finish(&mut sink);
+    let outcome = decoder.finish();
+    events.extend(decoder.finish_reason().map(|reason| format!("finish: {reason}")));
+    events.extend(reported(decoder.usage()).map(|tokens| format!("usage: {}", usage(tokens))));
+    events.extend(decoder.failure().map(|class| {
+        let message = decoder.error_detail().map(|detail| detail.message.as_str());
+        format!("error: {}: {}", class.name(), message.unwrap_or("no detail"))
+    }));
     Read {
         events,
         outcome,
@@ -47,15 +53,19 @@ pub(crate) fn read<'a>(
     }
 }
 
-fn line(event: WireEvent<'_>) -> String {
-    match event {
-        WireEvent::Delta { kind: DeltaKind::Text, text } => format!("text: {text}"),
-        WireEvent::Delta { kind: DeltaKind::Reasoning, text } => format!("reasoning: {text}"),
-        WireEvent::Delta { kind: DeltaKind::ToolCall, text } => format!("tool: {text}"),
-        WireEvent::Usage(tokens) => format!("usage: {}", usage(tokens)),
-        WireEvent::Finish { reason } => format!("finish: {reason}"),
-        WireEvent::Error { class, message } => format!("error: {}: {message}", class.name()),
-    }
+fn line(delta: Delta<'_>) -> String {
+    let kind = match delta.kind {
+        DeltaKind::Text => "text",
+        DeltaKind::Reasoning => "reasoning",
+        DeltaKind::ToolCall => "tool",
+    };
+    format!("{kind}: {}", delta.text)
+}
+
+/// The usage, if the target has reported any of it.
+fn reported(usage: Usage) -> Option<Usage> {
+    let counts = [usage.prompt, usage.completion];
+    counts.iter().any(|count| count.source == TokenSource::Reported).then_some(usage)
 }
 
 /// Like `9 in, ~3 out, 4 cached, 1 reasoning`; `~` marks an estimate, `?` an unknown count.

@@ -1,11 +1,11 @@
-//! The wire formats against bytes written by hand.
+//! The wire formats, checked against bytes written by hand.
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
-mod answers;
 mod encode;
-mod errors;
-mod reading;
+mod error_responses;
 mod splits;
 mod sse;
 mod sse_oracle;
 mod streams;
+mod support;
+mod whole_responses;

@@ -1,11 +1,11 @@
-//! Streams of each dialect, and what can be odd or wrong with them.
+//! Streams of each dialect: valid, unusual and broken ones.
 
 use plimsoll_measure::{ErrorClass, Outcome};
 use plimsoll_protocol::Dialect;
 
-use crate::reading::{EVENTS, JSON, Read, decoder, read};
+use crate::support::{EVENTS, JSON, Read, decoder, read};
 
-/// A chat stream with all that may be in one.
+/// A chat stream with every kind of event.
 pub(crate) const CHAT: &str = concat!(
     ": keep-alive\r\n\r\n",
     r#"data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}],"usage":null}"#,
@@ -26,7 +26,7 @@ pub(crate) const CHAT: &str = concat!(
     "\n\ndata: [DONE]\n\n",
 );
 
-/// A Responses stream with all that may be in one.
+/// A Responses stream with every kind of event.
 pub(crate) const RESPONSES: &str = concat!(
     "event: response.created\n",
     r#"data: {"type":"response.created","response":{"id":"r","status":"in_progress","output":[],"usage":null,"error":null}}"#,
@@ -51,7 +51,7 @@ pub(crate) const RESPONSES: &str = concat!(
     "\n\n",
 );
 
-/// An Anthropic stream with all that may be in one.
+/// An Anthropic stream with every kind of event.
 pub(crate) const ANTHROPIC: &str = concat!(
     "event: message_start\n",
     r#"data: {"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[],"stop_reason":null,"usage":{"input_tokens":5,"cache_creation_input_tokens":20,"cache_read_input_tokens":100,"output_tokens":1}}}"#,
@@ -74,7 +74,7 @@ pub(crate) const ANTHROPIC: &str = concat!(
     "\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
 );
 
-/// Reads a stream with a good head, as it comes in one piece.
+/// Reads a stream with a valid head in one piece.
 fn stream(dialect: Dialect, body: &str) -> Read {
     read(&mut decoder(dialect, true), (200, EVENTS), [body.as_bytes()])
 }
@@ -130,8 +130,7 @@ fn only_parts_with_content_of_an_anthropic_stream_are_deltas() {
     completed(
         &stream(Dialect::AnthropicMessages, ANTHROPIC),
         &[
-            // 5 fresh + 100 read from the cache + 20 written to it.
-            "usage: 125 in, ? out, 100 cached, 0 reasoning",
+            // Usage: 5 uncached + 100 read from the cache + 20 written to it.
             "reasoning: Hm",
             "text: Ahoy",
             "tool: {}",
@@ -144,7 +143,7 @@ fn only_parts_with_content_of_an_anthropic_stream_are_deltas() {
 }
 
 #[test]
-fn content_events_stand_for_tokens_that_are_not_reported() {
+fn content_events_estimate_tokens_that_are_not_reported() {
     let body = concat!(
         "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n",
         "data: {\"choices\":[{\"delta\":{\"reasoning\":\"b\"}}]}\n\n",
@@ -156,7 +155,7 @@ fn content_events_stand_for_tokens_that_are_not_reported() {
 }
 
 #[test]
-fn the_output_of_message_start_is_no_report() {
+fn the_output_count_of_message_start_is_ignored() {
     let cut = ANTHROPIC.split("event: message_delta").next().unwrap();
     let read = stream(Dialect::AnthropicMessages, cut);
     assert_eq!(read.outcome, Outcome::Failed(ErrorClass::StreamTruncated));
@@ -190,7 +189,7 @@ fn a_stream_without_its_terminator_is_truncated_wherever_it_was_cut() {
         (Dialect::OpenaiResponses, RESPONSES, "event: response.completed"),
         (Dialect::AnthropicMessages, ANTHROPIC, "event: message_stop"),
     ] {
-        // Cuts behind the terminator's data, but before its blank line, are included.
+        // This includes cuts after the terminator's data, but before its blank line.
         let whole = body.trim_end().len();
         let cuts = [0, 30, body.find(terminator).unwrap(), whole - 1, whole];
         for cut in cuts {
@@ -207,7 +206,7 @@ fn a_stream_without_its_terminator_is_truncated_wherever_it_was_cut() {
 }
 
 #[test]
-fn done_proves_nothing_in_the_other_dialects() {
+fn done_does_not_end_the_other_dialects() {
     for (dialect, body) in
         [(Dialect::OpenaiResponses, RESPONSES), (Dialect::AnthropicMessages, ANTHROPIC)]
     {
@@ -219,28 +218,28 @@ fn done_proves_nothing_in_the_other_dialects() {
 }
 
 #[test]
-fn nothing_behind_the_terminator_counts() {
+fn data_after_the_terminator_is_ignored() {
     let text = "data: {\"choices\":[{\"delta\":{\"content\":\"late\"}}]}\n\n";
     let read = stream(Dialect::OpenaiChat, &format!("data: [DONE]\n\n{text}data: {{\n\n\u{7f}"));
     completed(&read, &[], "", "? in, ? out, 0 cached, 0 reasoning");
 }
 
 #[test]
-fn responses_that_stop_early_are_complete_and_say_why() {
+fn responses_that_stop_early_are_complete_and_name_the_reason() {
     let body = r#"data: {"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}}"#;
     let read = stream(Dialect::OpenaiResponses, &format!("{body}\n\n"));
     completed(&read, &["finish: max_output_tokens"], "", "? in, ? out, 0 cached, 0 reasoning");
 }
 
 #[test]
-fn the_name_of_an_event_stands_in_for_its_type() {
+fn the_name_of_an_event_replaces_a_missing_type() {
     let body = "event: content_block_delta\ndata: {\"delta\":{\"text\":\"x\"}}\n\nevent: message_stop\ndata: {}\n\n";
     let read = stream(Dialect::AnthropicMessages, body);
     completed(&read, &["text: x"], "x", "? in, ~1 out, 0 cached, 0 reasoning");
 }
 
 #[test]
-fn an_error_event_ends_the_answer() {
+fn an_error_event_ends_the_response() {
     let text = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
     for (dialect, body, events) in [
         (
@@ -286,7 +285,7 @@ fn an_error_event_ends_the_answer() {
 }
 
 #[test]
-fn what_is_not_the_dialect_is_malformed() {
+fn an_event_of_the_wrong_shape_is_malformed() {
     for (dialect, event) in [
         (Dialect::OpenaiChat, "not JSON"),
         (Dialect::OpenaiChat, "{}"),
@@ -307,21 +306,21 @@ fn what_is_not_the_dialect_is_malformed() {
 }
 
 #[test]
-fn token_counts_beyond_all_bounds_are_cut_off() {
+fn huge_token_counts_are_capped() {
     let body = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":18446744073709551615}}\n\ndata: [DONE]\n\n";
     let read = stream(Dialect::OpenaiChat, body);
     assert_eq!(read.usage, "4294967295 in, ? out, 0 cached, 0 reasoning");
 }
 
 #[test]
-fn bytes_that_are_not_text_are_malformed() {
+fn bytes_that_are_not_utf8_are_malformed() {
     let body = b"data: {\"choices\":[{\"delta\":{\"content\":\"\xc3\"}}]}\n\n";
     let read = read(&mut decoder(Dialect::OpenaiChat, true), (200, EVENTS), [&body[..]]);
     assert_eq!(read.outcome, Outcome::Failed(ErrorClass::MalformedBody));
 }
 
 #[test]
-fn a_stream_larger_than_its_limits_fails_after_what_came_before() {
+fn a_stream_over_its_limits_fails_after_the_deltas_before_it() {
     let text = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
     let fits = 20_000 / text.len();
     let endless = text.repeat(2 * fits);
@@ -341,7 +340,7 @@ fn a_stream_larger_than_its_limits_fails_after_what_came_before() {
 }
 
 #[test]
-fn a_stream_that_was_asked_for_must_come_as_one() {
+fn a_requested_stream_must_have_its_content_type() {
     for (content_type, body, outcome) in [
         (JSON, "{\"choices\":[]}", Outcome::Failed(ErrorClass::ContentType)),
         (JSON, "{\"error\":{\"message\":\"m\"}}", Outcome::Failed(ErrorClass::StreamError)),

@@ -1,17 +1,17 @@
-//! Answers that are not streamed.
+//! Responses that are not streamed.
 
 use plimsoll_measure::{ErrorClass, Outcome};
 use plimsoll_protocol::{Decoder, DecoderOptions, Dialect};
 
-use crate::reading::{EVENTS, JSON, Read, decoder, read};
+use crate::support::{EVENTS, JSON, Read, decoder, read};
 
-/// Reads JSON with a good head, where no stream was asked for.
+/// Reads JSON with a valid head, where no stream was requested.
 fn json(dialect: Dialect, body: &str) -> Read {
     read(&mut decoder(dialect, false), (200, JSON), [body.as_bytes()])
 }
 
 #[test]
-fn whole_answers_give_their_text_reason_and_usage_and_no_deltas() {
+fn whole_responses_give_text_finish_reason_and_usage_but_no_deltas() {
     for (dialect, body, text, events) in [
         (
             Dialect::OpenaiChat,
@@ -68,7 +68,7 @@ fn an_error_object_in_a_success_is_an_error() {
 }
 
 #[test]
-fn what_a_dialect_does_not_promise_is_malformed() {
+fn a_body_of_the_wrong_shape_is_malformed() {
     for (dialect, body) in [
         (Dialect::OpenaiChat, ""),
         (Dialect::OpenaiChat, "{\"choices\":[{\"message\":{}}]"),
@@ -91,7 +91,7 @@ fn what_a_dialect_does_not_promise_is_malformed() {
 }
 
 #[test]
-fn json_that_was_asked_for_must_come_as_such() {
+fn requested_json_must_have_its_content_type() {
     let body = r#"{"choices":[{"message":{"content":"x"}}]}"#;
     for (content_type, outcome) in [
         (JSON, Outcome::Completed),
@@ -107,14 +107,14 @@ fn json_that_was_asked_for_must_come_as_such() {
 }
 
 #[test]
-fn embeddings_are_json_even_if_a_stream_was_asked_for() {
+fn embeddings_are_json_even_if_a_stream_was_requested() {
     let mut decoder = decoder(Dialect::OpenaiEmbeddings, true);
     let read = read(&mut decoder, (200, JSON), [&br#"{"data":[{}]}"#[..]]);
     assert_eq!(read.outcome, Outcome::Completed);
 }
 
 #[test]
-fn plain_http_counts_bytes_and_looks_at_nothing() {
+fn plain_http_counts_bytes_and_parses_nothing() {
     for content_type in [None, JSON, EVENTS, Some("image/png")] {
         let mut decoder = decoder(Dialect::Http, true);
         let read = read(&mut decoder, (204, content_type), [&b"\xff{"[..], b"data: x\n\n"]);
@@ -124,7 +124,7 @@ fn plain_http_counts_bytes_and_looks_at_nothing() {
 }
 
 #[test]
-fn a_body_larger_than_the_limit_is_not_kept() {
+fn a_body_larger_than_the_limit_fails() {
     for dialect in [Dialect::OpenaiChat, Dialect::Http] {
         let mut decoder = decoder(dialect, false);
         let limit = vec![b' '; 20_000];
@@ -137,7 +137,7 @@ fn a_body_larger_than_the_limit_is_not_kept() {
 }
 
 #[test]
-fn the_failure_is_known_as_soon_as_it_has_happened() {
+fn a_failure_is_reported_as_soon_as_it_is_found() {
     let mut decoder = decoder(Dialect::OpenaiChat, true);
     decoder.head(200, EVENTS);
     decoder.feed(b"data: {\n", &mut |_| {});
@@ -147,20 +147,19 @@ fn the_failure_is_known_as_soon_as_it_has_happened() {
 }
 
 #[test]
-fn an_answer_without_a_head_was_closed_early() {
+fn a_response_without_a_head_was_closed_early() {
     let mut decoder = decoder(Dialect::OpenaiChat, true);
     decoder.feed(b"data: [DONE]\n\n", &mut |_| {});
-    assert_eq!(decoder.finish(&mut |_| {}), Outcome::Failed(ErrorClass::ClosedEarly));
+    assert_eq!(decoder.finish(), Outcome::Failed(ErrorClass::ClosedEarly));
 }
 
 #[test]
-fn a_decoder_that_is_reset_knows_nothing_of_the_answer_before() {
-    let (whole, sink) =
-        (crate::streams::CHAT.as_bytes(), &mut |_: plimsoll_protocol::WireEvent<'_>| {});
+fn a_reset_decoder_keeps_nothing_of_the_response_before() {
+    let whole = crate::streams::CHAT.as_bytes();
     let mut decoder = decoder(Dialect::OpenaiChat, true);
     let first = read(&mut decoder, (200, EVENTS), [whole]);
     decoder.head(200, EVENTS);
-    decoder.feed(&whole[..500], sink);
+    decoder.feed(&whole[..500], &mut |_| {});
     decoder.reset();
     assert_eq!((decoder.text(), decoder.received(), decoder.failure()), ("", 0, None));
     assert_eq!(decoder.usage(), plimsoll_measure::Usage::default());
@@ -169,7 +168,7 @@ fn a_decoder_that_is_reset_knows_nothing_of_the_answer_before() {
 }
 
 #[test]
-fn text_is_kept_only_on_demand() {
+fn text_is_kept_only_on_request() {
     let mut decoder = Decoder::new(Dialect::OpenaiChat, true, DecoderOptions::default());
     let read = read(&mut decoder, (200, EVENTS), [crate::streams::CHAT.as_bytes()]);
     assert_eq!((read.outcome, read.text.as_str()), (Outcome::Completed, ""));

@@ -1,4 +1,4 @@
-//! The bytes of requests.
+//! Requests, byte by byte.
 
 use plimsoll_protocol::{
     Dialect, Encoder, EncoderOptions, HttpContent, Message, ProtocolError, RequestContent, Role,
@@ -43,12 +43,12 @@ fn check(encoder: &Encoder, turn: &Turn<'_>, bytes: &str, meaning: &Value) {
 }
 
 #[test]
-fn chat_puts_the_system_prompt_first_and_asks_for_usage_at_the_end_of_a_stream() {
+fn chat_puts_the_system_prompt_first_and_requests_usage_with_a_stream() {
     let (system, messages) = dialogue();
-    let ask = RequestContent::Chat { system: Some(&system), messages: &messages };
+    let content = RequestContent::Chat { system: Some(&system), messages: &messages };
     check(
         &encoder(Dialect::OpenaiChat),
-        &Turn { ask, stream: true, max_tokens: Some(64) },
+        &Turn { content, stream: true, max_tokens: Some(64) },
         concat!(
             r#"{"model":"m-1","messages":[{"role":"system","content":"Be brief."},"#,
             r#"{"role":"user","content":"id-1 Say \"ahoy\"\nplease"},"#,
@@ -71,28 +71,28 @@ fn chat_puts_the_system_prompt_first_and_asks_for_usage_at_the_end_of_a_stream()
 }
 
 #[test]
-fn chat_says_nothing_of_streams_and_limits_that_are_not_asked_for() {
+fn chat_omits_stream_and_limit_unless_requested() {
     let (_, messages) = dialogue();
-    let ask = RequestContent::Chat { system: None, messages: &messages[2..] };
+    let content = RequestContent::Chat { system: None, messages: &messages[2..] };
     check(
         &encoder(Dialect::OpenaiChat),
-        &Turn { ask, stream: false, max_tokens: None },
+        &Turn { content, stream: false, max_tokens: None },
         r#"{"model":"m-1","messages":[{"role":"user","content":"Again"}]}"#,
         &json!({"model": "m-1", "messages": [{"role": "user", "content": "Again"}]}),
     );
 }
 
 #[test]
-fn chat_can_name_its_limit_the_newer_way() {
+fn chat_can_use_max_completion_tokens() {
     let options = EncoderOptions {
         token_limit: TokenLimit::MaxCompletionTokens,
         ..EncoderOptions::default()
     };
     let encoder = Encoder::new(Dialect::OpenaiChat, &options).unwrap();
-    let ask = RequestContent::Chat { system: None, messages: &[] };
+    let content = RequestContent::Chat { system: None, messages: &[] };
     check(
         &encoder,
-        &Turn { ask, stream: false, max_tokens: Some(7) },
+        &Turn { content, stream: false, max_tokens: Some(7) },
         r#"{"model":"","messages":[],"max_completion_tokens":7}"#,
         &json!({"model": "", "messages": [], "max_completion_tokens": 7}),
     );
@@ -101,10 +101,10 @@ fn chat_can_name_its_limit_the_newer_way() {
 #[test]
 fn responses_have_instructions_and_input_items() {
     let (system, messages) = dialogue();
-    let ask = RequestContent::Chat { system: Some(&system), messages: &messages[1..] };
+    let content = RequestContent::Chat { system: Some(&system), messages: &messages[1..] };
     check(
         &encoder(Dialect::OpenaiResponses),
-        &Turn { ask, stream: true, max_tokens: Some(64) },
+        &Turn { content, stream: true, max_tokens: Some(64) },
         concat!(
             r#"{"model":"m-1","instructions":"Be brief.","input":["#,
             r#"{"type":"message","role":"assistant","content":"Ahoy! 🚢"},"#,
@@ -125,12 +125,12 @@ fn responses_have_instructions_and_input_items() {
 }
 
 #[test]
-fn anthropic_has_the_system_prompt_on_top_and_always_a_limit() {
+fn anthropic_has_a_top_level_system_prompt_and_always_a_limit() {
     let (system, messages) = dialogue();
-    let ask = RequestContent::Chat { system: Some(&system), messages: &messages[2..] };
+    let content = RequestContent::Chat { system: Some(&system), messages: &messages[2..] };
     check(
         &encoder(Dialect::AnthropicMessages),
-        &Turn { ask, stream: true, max_tokens: None },
+        &Turn { content, stream: true, max_tokens: None },
         concat!(
             r#"{"model":"m-1","system":"Be brief.","messages":[{"role":"user","content":"Again"}],"#,
             r#""max_tokens":1024,"stream":true}"#,
@@ -146,39 +146,43 @@ fn anthropic_has_the_system_prompt_on_top_and_always_a_limit() {
 }
 
 #[test]
-fn an_empty_system_prompt_is_none() {
+fn an_empty_system_prompt_is_left_out() {
     let (_, messages) = dialogue();
     for dialect in [Dialect::OpenaiChat, Dialect::OpenaiResponses, Dialect::AnthropicMessages] {
         let say = |system| {
-            let ask = RequestContent::Chat { system, messages: &messages };
-            body(&encoder(dialect), &Turn { ask, stream: false, max_tokens: None })
+            let content = RequestContent::Chat { system, messages: &messages };
+            body(&encoder(dialect), &Turn { content, stream: false, max_tokens: None })
         };
         assert_eq!(say(Some(&Text::new())), say(None), "{}", dialect.name());
     }
 }
 
 #[test]
-fn embeddings_are_asked_for_as_a_list_and_never_streamed() {
+fn embeddings_are_requested_as_a_list_and_never_streamed() {
     let inputs = [text(&["one ", "\\"]), text(&["two"])];
     check(
         &encoder(Dialect::OpenaiEmbeddings),
-        &Turn { ask: RequestContent::Embed { inputs: &inputs }, stream: true, max_tokens: Some(5) },
+        &Turn {
+            content: RequestContent::Embed { inputs: &inputs },
+            stream: true,
+            max_tokens: Some(5),
+        },
         r#"{"model":"m-1","input":["one \\","two"]}"#,
         &json!({"model": "m-1", "input": ["one \\", "two"]}),
     );
 }
 
 #[test]
-fn plain_http_sends_its_own_bytes() {
-    let ask = HttpContent { body: vec![0, 255, b'x'], ..HttpContent::default() };
-    let turn = Turn { ask: RequestContent::Http(&ask), stream: false, max_tokens: None };
+fn plain_http_sends_its_body_unchanged() {
+    let content = HttpContent { body: vec![0, 255, b'x'], ..HttpContent::default() };
+    let turn = Turn { content: RequestContent::Http(&content), stream: false, max_tokens: None };
     let mut out = Vec::new();
     encoder(Dialect::Http).encode_body(&turn, &mut out).unwrap();
     assert_eq!(out, [0, 255, b'x']);
 }
 
 #[test]
-fn parameters_are_members_of_the_object() {
+fn parameters_are_members_of_the_json_object() {
     let Value::Object(parameters) =
         json!({"temperature": 0.5, "stop": ["\n", "\""], "metadata": {"a\"b": null}})
     else {
@@ -191,8 +195,8 @@ fn parameters_are_members_of_the_object() {
             ..EncoderOptions::default()
         };
         let encoder = Encoder::new(dialect, &options).unwrap();
-        let ask = RequestContent::Chat { system: None, messages: &[] };
-        let body = body(&encoder, &Turn { ask, stream: true, max_tokens: Some(1) });
+        let content = RequestContent::Chat { system: None, messages: &[] };
+        let body = body(&encoder, &Turn { content, stream: true, max_tokens: Some(1) });
         let body: Value = serde_json::from_str(&body).unwrap();
         assert_eq!(body["model"], "a \"model\"");
         for (name, value) in &parameters {
@@ -202,7 +206,7 @@ fn parameters_are_members_of_the_object() {
 }
 
 #[test]
-fn a_parameter_that_the_turn_decides_is_refused() {
+fn a_parameter_that_the_encoder_sets_is_rejected() {
     for (dialect, name) in [
         (Dialect::OpenaiChat, "stream"),
         (Dialect::OpenaiChat, "max_completion_tokens"),
@@ -219,18 +223,18 @@ fn a_parameter_that_the_turn_decides_is_refused() {
     }
 }
 
-/// What the encoder writes and what parameters may not must be the same list.
+/// The members that the encoder writes must be the reserved ones.
 #[test]
-fn every_member_that_is_written_is_reserved() {
+fn every_member_that_the_encoder_writes_is_reserved() {
     let (system, messages) = dialogue();
     let inputs = [text(&["x"])];
     for dialect in Dialect::ALL {
-        let ask = match dialect {
+        let content = match dialect {
             Dialect::OpenaiEmbeddings => RequestContent::Embed { inputs: &inputs },
             Dialect::Http => continue,
             _ => RequestContent::Chat { system: Some(&system), messages: &messages },
         };
-        let turn = Turn { ask, stream: true, max_tokens: Some(1) };
+        let turn = Turn { content, stream: true, max_tokens: Some(1) };
         let body: Value = serde_json::from_str(&body(&encoder(dialect), &turn)).unwrap();
         for name in body.as_object().unwrap().keys() {
             assert!(dialect.reserved().contains(&name.as_str()), "{} {name}", dialect.name());
@@ -247,14 +251,14 @@ fn plain_http_takes_no_parameters() {
 }
 
 #[test]
-fn what_a_dialect_has_no_words_for_is_an_error_and_writes_nothing() {
+fn unsupported_content_is_an_error_and_writes_nothing() {
     let http = HttpContent::default();
     let (chat, embed, http) = (
         RequestContent::Chat { system: None, messages: &[] },
         RequestContent::Embed { inputs: &[] },
         RequestContent::Http(&http),
     );
-    for (dialect, ask) in [
+    for (dialect, content) in [
         (Dialect::OpenaiChat, embed),
         (Dialect::OpenaiResponses, http),
         (Dialect::OpenaiEmbeddings, chat),
@@ -262,9 +266,13 @@ fn what_a_dialect_has_no_words_for_is_an_error_and_writes_nothing() {
         (Dialect::Http, chat),
     ] {
         let mut out = Vec::new();
-        let turn = Turn { ask, stream: false, max_tokens: None };
+        let turn = Turn { content, stream: false, max_tokens: None };
         let refused = encoder(dialect).encode_body(&turn, &mut out);
-        assert!(matches!(refused, Err(ProtocolError::WrongAsk { .. })), "{}", dialect.name());
+        assert!(
+            matches!(refused, Err(ProtocolError::UnsupportedContent { .. })),
+            "{}",
+            dialect.name()
+        );
         assert!(out.is_empty());
     }
 }
@@ -298,7 +306,7 @@ fn each_dialect_has_its_own_headers() {
 #[test]
 fn each_dialect_has_its_own_default_path_and_posts_to_it() {
     let turn = Turn {
-        ask: RequestContent::Chat { system: None, messages: &[] },
+        content: RequestContent::Chat { system: None, messages: &[] },
         stream: false,
         max_tokens: None,
     };
@@ -314,26 +322,27 @@ fn each_dialect_has_its_own_default_path_and_posts_to_it() {
 }
 
 #[test]
-fn plain_http_goes_where_it_says_else_to_the_target() {
+fn plain_http_uses_its_own_path_else_the_targets() {
     for (path, base, expected) in [
         ("/health?full=1", "/base", "/health?full=1"),
         ("health", "/base", "/health"),
         ("", "/base?k=v", "/base?k=v"),
         ("", "", "/"),
     ] {
-        let ask = HttpContent { path: path.to_owned(), ..HttpContent::default() };
-        let turn = Turn { ask: RequestContent::Http(&ask), stream: false, max_tokens: None };
+        let content = HttpContent { path: path.to_owned(), ..HttpContent::default() };
+        let turn =
+            Turn { content: RequestContent::Http(&content), stream: false, max_tokens: None };
         assert_eq!(encoder(Dialect::Http).path(base, &turn), expected);
         assert_eq!(encoder(Dialect::Http).method(&turn), "GET");
     }
-    let ask = HttpContent { method: "PUT".to_owned(), ..HttpContent::default() };
-    let turn = Turn { ask: RequestContent::Http(&ask), stream: false, max_tokens: None };
+    let content = HttpContent { method: "PUT".to_owned(), ..HttpContent::default() };
+    let turn = Turn { content: RequestContent::Http(&content), stream: false, max_tokens: None };
     assert_eq!(encoder(Dialect::Http).method(&turn), "PUT");
 }
 
 proptest! {
     #[test]
-    fn any_dialogue_reads_back_the_same(
+    fn any_dialogue_round_trips(
         system in proptest::option::of(any::<String>()),
         lines in proptest::collection::vec((any::<bool>(), proptest::collection::vec(any::<String>(), 0..3)), 0..4),
         max_tokens in any::<Option<u32>>(),
@@ -346,8 +355,8 @@ proptest! {
             })
             .collect();
         let system = system.as_deref().map(Text::from);
-        let ask = RequestContent::Chat { system: system.as_ref(), messages: &messages };
-        let turn = Turn { ask, stream: false, max_tokens };
+        let content = RequestContent::Chat { system: system.as_ref(), messages: &messages };
+        let turn = Turn { content, stream: false, max_tokens };
         let body: Value = serde_json::from_str(&body(&encoder(Dialect::OpenaiChat), &turn)).unwrap();
 
         let mut expected = Vec::new();

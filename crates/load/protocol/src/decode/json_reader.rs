@@ -1,36 +1,36 @@
-//! The JSON of answers, read in one pass into the members that somebody asked for.
+//! A JSON reader that parses only the requested members, in one pass.
 //!
-//! Every answer of every request comes through here, so nothing is built that is not asked for: strings are borrowed, other
-//! members are skipped. What is skipped is checked all the same: text that is not JSON (RFC 8259) is an error, wherever it
-//! is broken. Of members with the same name the last one counts.
+//! Every response passes through here, so nothing is built that is not needed: strings are borrowed
+//! and other members are skipped. Skipped text is validated too: text that is not JSON (RFC 8259) is
+//! an error, wherever it is broken. Of members with the same name the last one counts.
 
 use std::borrow::Cow;
 use std::ops::Deref;
 
-use crate::plain::plain_len;
+use crate::json_escape::unescaped_len;
 
 /// Deepest nesting of objects and arrays.
-const DEPTH: u8 = 128;
+const MAX_DEPTH: u8 = 128;
 
-/// What was expected, and at which byte something else was found.
+/// A syntax error: what was expected, and at which byte something else was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected} at byte {at}")]
-pub(super) struct Unexpected {
+pub(super) struct JsonError {
     expected: &'static str,
     at: usize,
 }
 
-type Result<T> = std::result::Result<T, Unexpected>;
+type Result<T> = std::result::Result<T, JsonError>;
 
-/// What can be read from JSON.
+/// A type that can be read from JSON.
 pub(super) trait FromJson<'a>: Sized {
     fn read(json: &mut Reader<'a>) -> Result<Self>;
 }
 
-/// Reads the whole of `text` as one value.
+/// Reads all of `text` as one value.
 ///
 /// # Errors
-/// It is not JSON, or not of the right shape.
+/// The text is not JSON, or its shape is not that of `T`.
 pub(super) fn from_str<'a, T: FromJson<'a>>(text: &'a str) -> Result<T> {
     let mut json = Reader { text, at: 0, depth: 0 };
     let value = T::read(&mut json)?;
@@ -40,18 +40,18 @@ pub(super) fn from_str<'a, T: FromJson<'a>>(text: &'a str) -> Result<T> {
     }
 }
 
-/// Makes a struct readable: every field from a member of an object, by default the member of its own name. What is missing
-/// has the field's default.
+/// Implements [`FromJson`] for a struct. Each field is read from the member of an object with the
+/// same name, or the one given after `=`. A missing member leaves the field's default.
 macro_rules! from_object {
     ($name:ident $(<$life:lifetime>)? { $($field:ident $(= $member:literal)?),+ $(,)? }) => {
-        impl<'a> $crate::decode::json::FromJson<'a> for $name $(<$life>)? {
+        impl<'a> $crate::decode::json_reader::FromJson<'a> for $name $(<$life>)? {
             fn read(
-                json: &mut $crate::decode::json::Reader<'a>,
-            ) -> ::core::result::Result<Self, $crate::decode::json::Unexpected> {
+                json: &mut $crate::decode::json_reader::Reader<'a>,
+            ) -> ::core::result::Result<Self, $crate::decode::json_reader::JsonError> {
                 let mut read = Self::default();
                 json.members(|member, json| {
                     $(if member == from_object!(@name $field $($member)?).as_bytes() {
-                        read.$field = $crate::decode::json::FromJson::read(json)?;
+                        read.$field = $crate::decode::json_reader::FromJson::read(json)?;
                         return Ok(());
                     })+
                     json.skip()
@@ -65,7 +65,7 @@ macro_rules! from_object {
 }
 pub(super) use from_object;
 
-/// A place in a text that is being read.
+/// A position in a JSON text.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     text: &'a str,
@@ -73,16 +73,16 @@ pub(super) struct Reader<'a> {
     depth: u8,
 }
 
-/// Values.
+/// Reading values.
 impl<'a> Reader<'a> {
-    /// Reads an object; `each` must read or skip the value of the member whose name it is given.
+    /// Reads an object. `each` gets the name of a member and must read or skip its value.
     pub(super) fn members(
         &mut self,
         mut each: impl FnMut(&[u8], &mut Self) -> Result<()>,
     ) -> Result<()> {
         self.list(b'{', b'}', "an object", |json| {
             let name = json.quoted()?;
-            json.take(b':', "`:`")?;
+            json.expect_byte(b':', "`:`")?;
             if name.escaped {
                 return each(json.unescape(name)?.as_bytes(), json);
             }
@@ -90,12 +90,12 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads an array; `each` must read or skip the element that comes next.
+    /// Reads an array. `each` must read or skip the next element.
     pub(super) fn elements(&mut self, each: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
         self.list(b'[', b']', "an array", each)
     }
 
-    /// Passes over a value of any kind.
+    /// Skips a value of any kind.
     pub(super) fn skip(&mut self) -> Result<()> {
         match self.peek() {
             Some(b'"') => self.quoted().map(drop),
@@ -108,16 +108,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes over a `null`, if there is one.
-    fn is_null(&mut self) -> Result<bool> {
-        let null = self.peek() == Some(b'n');
-        if null {
+    /// Skips a `null`, if it is next.
+    fn skip_null(&mut self) -> Result<bool> {
+        let is_null = self.peek() == Some(b'n');
+        if is_null {
             self.word("null")?;
         }
-        Ok(null)
+        Ok(is_null)
     }
 
-    /// Reads a string; borrowed unless it has escapes.
+    /// Reads a string. It is borrowed unless it has escapes.
     fn string(&mut self) -> Result<Cow<'a, str>> {
         let quoted = self.quoted()?;
         if quoted.escaped {
@@ -129,11 +129,11 @@ impl<'a> Reader<'a> {
     #[cold]
     fn unescape(&self, Quoted { start, end, .. }: Quoted) -> Result<String> {
         serde_json::from_str(&self.text[start - 1..=end])
-            .map_err(|_| Unexpected { expected: "a character by its escape", at: start })
+            .map_err(|_| JsonError { expected: "a character by its escape", at: start })
     }
 }
 
-/// Where the inside of a string is.
+/// The position of a string without its quotes.
 #[derive(Clone, Copy, Debug)]
 struct Quoted {
     start: usize,
@@ -141,13 +141,13 @@ struct Quoted {
     escaped: bool,
 }
 
-/// Tokens.
+/// Reading tokens.
 impl<'a> Reader<'a> {
     fn bytes(&self) -> &'a [u8] {
         self.text.as_bytes()
     }
 
-    /// The next byte that is no white space.
+    /// The next byte that is not white space.
     #[inline]
     fn peek(&mut self) -> Option<u8> {
         match self.bytes().get(self.at) {
@@ -164,20 +164,20 @@ impl<'a> Reader<'a> {
     }
 
     fn expected<T>(&self, expected: &'static str) -> Result<T> {
-        Err(Unexpected { expected, at: self.at })
+        Err(JsonError { expected, at: self.at })
     }
 
-    /// Passes over `byte` if it is the next one.
+    /// Skips `byte` if it is next.
     #[inline]
-    fn has(&mut self, byte: u8) -> bool {
-        let has = self.peek() == Some(byte);
-        self.at += usize::from(has);
-        has
+    fn skip_byte(&mut self, byte: u8) -> bool {
+        let is_next = self.peek() == Some(byte);
+        self.at += usize::from(is_next);
+        is_next
     }
 
     #[inline]
-    fn take(&mut self, byte: u8, expected: &'static str) -> Result<()> {
-        if self.has(byte) { Ok(()) } else { self.expected(expected) }
+    fn expect_byte(&mut self, byte: u8, expected: &'static str) -> Result<()> {
+        if self.skip_byte(byte) { Ok(()) } else { self.expected(expected) }
     }
 
     fn list(
@@ -187,17 +187,17 @@ impl<'a> Reader<'a> {
         expected: &'static str,
         mut each: impl FnMut(&mut Self) -> Result<()>,
     ) -> Result<()> {
-        self.take(open, expected)?;
-        if self.depth == DEPTH {
+        self.expect_byte(open, expected)?;
+        if self.depth == MAX_DEPTH {
             return self.expected("less nesting");
         }
         self.depth += 1;
-        let mut more = !self.has(close);
+        let mut more = !self.skip_byte(close);
         while more {
             each(self)?;
-            more = self.has(b',');
+            more = self.skip_byte(b',');
             if !more {
-                self.take(close, "`,` or the end of the list")?;
+                self.expect_byte(close, "`,` or the end of the list")?;
             }
         }
         self.depth -= 1;
@@ -212,26 +212,26 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Passes over a string, and checks its escapes but for what they stand for.
+    /// Skips a string and checks the syntax of its escapes, but not their values.
     #[inline]
     fn quoted(&mut self) -> Result<Quoted> {
-        self.take(b'"', "a string")?;
+        self.expect_byte(b'"', "a string")?;
         let start = self.at;
-        let end = start + plain_len(&self.bytes()[start..]);
+        let end = start + unescaped_len(&self.bytes()[start..]);
         self.at = end + 1;
         match self.bytes().get(end) {
             Some(b'"') => Ok(Quoted { start, end, escaped: false }),
-            _ => self.quoted_on(start, end),
+            _ => self.quoted_slow(start, end),
         }
     }
 
-    /// The same from the first byte on that is not as it is written.
+    /// Continues at the first byte that is an escape or ends the string wrongly.
     #[cold]
-    fn quoted_on(&mut self, start: usize, special: usize) -> Result<Quoted> {
+    fn quoted_slow(&mut self, start: usize, special: usize) -> Result<Quoted> {
         self.at = special;
         while self.bytes().get(self.at) != Some(&b'"') {
             self.escape()?;
-            self.at += plain_len(&self.bytes()[self.at..]);
+            self.at += unescaped_len(&self.bytes()[self.at..]);
         }
         self.at += 1;
         Ok(Quoted { start, end: self.at - 1, escaped: true })
@@ -248,7 +248,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Passes over a number, and gives it as it is written.
+    /// Skips a number and returns its text.
     fn number(&mut self) -> Result<&'a str> {
         self.peek();
         let start = self.at;
@@ -269,7 +269,7 @@ impl<'a> Reader<'a> {
         Ok(&self.text[start..self.at])
     }
 
-    /// Passes over one digit or more.
+    /// Skips one or more digits.
     fn digits(&mut self) -> Result<()> {
         let digits =
             self.bytes()[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -278,19 +278,19 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A string, borrowed from the input unless it has escapes. A `null` is read as the empty string: to
-/// every dialect the two say the same, nothing.
+/// A string, borrowed from the input unless it has escapes. A `null` is read as the empty string:
+/// both mean "no content" in every dialect.
 #[derive(Debug, Default)]
 pub(super) struct Str<'a>(Cow<'a, str>);
 
 impl<'a> FromJson<'a> for Str<'a> {
     fn read(json: &mut Reader<'a>) -> Result<Self> {
-        if json.is_null()? { Ok(Self::default()) } else { json.string().map(Self) }
+        if json.skip_null()? { Ok(Self::default()) } else { json.string().map(Self) }
     }
 }
 
 impl Str<'_> {
-    /// This string, or the other where this one is empty.
+    /// This string, or the other one if this is empty.
     pub(super) fn or(self, other: Self) -> Self {
         if self.is_empty() { other } else { self }
     }
@@ -310,7 +310,7 @@ impl Deref for Str<'_> {
     }
 }
 
-/// A value of any kind, as it is written.
+/// A value of any kind, as JSON text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Raw<'a>(pub(super) &'a str);
 
@@ -323,10 +323,10 @@ impl<'a> FromJson<'a> for Raw<'a> {
     }
 }
 
-/// `null` is none.
+/// A `null` is `None`.
 impl<'a, T: FromJson<'a>> FromJson<'a> for Option<T> {
     fn read(json: &mut Reader<'a>) -> Result<Self> {
-        if json.is_null()? { Ok(None) } else { T::read(json).map(Some) }
+        if json.skip_null()? { Ok(None) } else { T::read(json).map(Some) }
     }
 }
 
@@ -344,15 +344,15 @@ impl<'a, T: FromJson<'a>> FromJson<'a> for Vec<T> {
 impl FromJson<'_> for u64 {
     fn read(json: &mut Reader<'_>) -> Result<Self> {
         let at = json.at;
-        json.number()?.parse().map_err(|_| Unexpected { expected: "a count", at })
+        json.number()?.parse().map_err(|_| JsonError { expected: "a count", at })
     }
 }
 
-/// The first element of an array, read without storing the others.
+/// The first element of an array. The others are skipped.
 #[derive(Debug)]
-pub(super) struct First<T>(pub(super) Option<T>);
+pub(super) struct FirstElement<T>(pub(super) Option<T>);
 
-impl<'a, T: FromJson<'a>> FromJson<'a> for First<T> {
+impl<'a, T: FromJson<'a>> FromJson<'a> for FirstElement<T> {
     fn read(json: &mut Reader<'a>) -> Result<Self> {
         let mut first = None;
         json.elements(|json| {
@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn only_the_first_element_must_have_the_right_shape() {
-        let read = |json| from_str::<First<u64>>(json).map(|first| first.0);
+        let read = |json| from_str::<FirstElement<u64>>(json).map(|first| first.0);
         assert_eq!(read("[]").unwrap(), None);
         assert_eq!(read(r#"[7,"x",null]"#).unwrap(), Some(7));
         assert!(read(r#"["x"]"#).is_err());
@@ -425,16 +425,16 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_what_was_expected_and_where() {
+    fn an_error_names_the_expected_token_and_its_position() {
         let error = from_str::<Thing<'_>>(r#"{"size": "3"}"#).unwrap_err();
         assert_eq!(error.to_string(), "expected a digit at byte 9");
     }
 
     #[test]
-    fn nesting_has_an_end() {
+    fn nesting_is_limited() {
         let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        assert!(from_str::<Raw<'_>>(&nested(usize::from(DEPTH))).is_ok());
-        assert!(from_str::<Raw<'_>>(&nested(usize::from(DEPTH) + 1)).is_err());
+        assert!(from_str::<Raw<'_>>(&nested(usize::from(MAX_DEPTH))).is_ok());
+        assert!(from_str::<Raw<'_>>(&nested(usize::from(MAX_DEPTH) + 1)).is_err());
         assert!(from_str::<Raw<'_>>(&"[".repeat(1_000_000)).is_err());
     }
 
@@ -469,15 +469,15 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-        /// serde's own skipping is the judge: like ours, it does not look at what escapes stand for.
+        /// The oracle is serde's own skipping, which does not check the values of escapes either.
         #[test]
-        fn text_is_json_exactly_if_serde_says_so(text in crumbs()) {
+        fn text_is_accepted_exactly_if_serde_accepts_it(text in crumbs()) {
             let oracle = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
             prop_assert_eq!(from_str::<Raw<'_>>(&text).is_ok(), oracle, "{}", text);
         }
 
         #[test]
-        fn every_value_is_read_and_every_cut_of_it_is_not(value in value(), cut in 0usize..400) {
+        fn every_value_is_read_and_no_cut_of_it(value in value(), cut in 0usize..400) {
             for text in [value.to_string(), serde_json::to_string_pretty(&value).unwrap()] {
                 let raw: Raw<'_> = from_str(&text).unwrap();
                 prop_assert_eq!(raw.0, &text);
@@ -488,7 +488,7 @@ mod tests {
         }
 
         #[test]
-        fn strings_say_what_serde_reads(text in any::<String>()) {
+        fn strings_are_read_as_serde_reads_them(text in any::<String>()) {
             let json = Value::from(text.as_str()).to_string();
             prop_assert_eq!(&*read(&json).unwrap(), &text);
         }

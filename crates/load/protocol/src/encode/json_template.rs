@@ -1,23 +1,23 @@
-//! What the dialogue dialects have in common, and the words in which they differ.
+//! The fixed JSON text of each chat dialect.
 
-/// The fixed JSON text of one dialect, around the parts that change from turn to turn.
+/// The fixed JSON text of one dialect, around the parts that differ between turns.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Grammar {
-    /// Opens the member that holds the system prompt; `None`: it is the first message.
+pub(super) struct JsonTemplate {
+    /// Start of the member with the system prompt; `None` where it is the first message.
     pub(super) system: Option<&'static str>,
-    /// Opens the list of messages.
+    /// Start of the list of messages.
     pub(super) messages: &'static str,
-    /// Opens one message, up to the value of its role.
+    /// Start of one message, up to the value of its role.
     pub(super) message: &'static str,
-    /// Opens the most output tokens.
+    /// Start of the output token limit.
     pub(super) limit: &'static str,
-    /// The most output tokens where the turn names none but the dialect demands a number.
+    /// The output token limit where the turn sets none but the dialect requires one.
     pub(super) default_limit: Option<u32>,
-    /// Asks for a stream, and for usage at its end.
+    /// Requests a stream, with usage at its end.
     pub(super) stream: &'static str,
 }
 
-pub(super) const OPENAI_CHAT: Grammar = Grammar {
+pub(super) const OPENAI_CHAT: JsonTemplate = JsonTemplate {
     system: None,
     messages: r#","messages":["#,
     message: r#"{"role":""#,
@@ -26,10 +26,10 @@ pub(super) const OPENAI_CHAT: Grammar = Grammar {
     stream: r#","stream":true,"stream_options":{"include_usage":true}"#,
 };
 
-pub(super) const OPENAI_CHAT_RENAMED_LIMIT: Grammar =
-    Grammar { limit: r#","max_completion_tokens":"#, ..OPENAI_CHAT };
+pub(super) const OPENAI_CHAT_COMPLETION_LIMIT: JsonTemplate =
+    JsonTemplate { limit: r#","max_completion_tokens":"#, ..OPENAI_CHAT };
 
-pub(super) const OPENAI_RESPONSES: Grammar = Grammar {
+pub(super) const OPENAI_RESPONSES: JsonTemplate = JsonTemplate {
     system: Some(r#","instructions":""#),
     messages: r#","input":["#,
     message: r#"{"type":"message","role":""#,
@@ -38,7 +38,7 @@ pub(super) const OPENAI_RESPONSES: Grammar = Grammar {
     stream: r#","stream":true"#,
 };
 
-pub(super) const ANTHROPIC_MESSAGES: Grammar = Grammar {
+pub(super) const ANTHROPIC_MESSAGES: JsonTemplate = JsonTemplate {
     system: Some(r#","system":""#),
     messages: r#","messages":["#,
     message: r#"{"role":""#,

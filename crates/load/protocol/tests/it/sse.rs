@@ -1,4 +1,4 @@
-//! The event-stream parser against a second reading of the standard.
+//! The event-stream parser, checked against a second implementation of the standard.
 
 use plimsoll_measure::ErrorClass;
 use plimsoll_protocol::sse::{Event, Parser};
@@ -22,7 +22,7 @@ fn parse<'a>(
 }
 
 #[test]
-fn streams_are_read_as_the_standard_says() {
+fn streams_are_parsed_as_the_standard_says() {
     for (stream, expected, rule) in [
         ("data: a\n\n", vec![("", "a")], "one line of data"),
         ("data:a\n\ndata:  a\n\n", vec![("", "a"), ("", " a")], "at most one space is dropped"),
@@ -50,7 +50,7 @@ fn streams_are_read_as_the_standard_says() {
 }
 
 #[test]
-fn what_is_longer_than_the_limit_ends_the_stream_after_the_events_before_it() {
+fn a_line_or_event_over_the_limit_fails_after_the_events_before_it() {
     let a = (String::new(), "a".to_owned());
     let fits = format!("data: {}\n\n", "x".repeat(94));
     assert_eq!(parse(100, [fits.as_bytes()]).1, Ok(()));
@@ -73,13 +73,13 @@ fn what_is_longer_than_the_limit_ends_the_stream_after_the_events_before_it() {
 }
 
 #[test]
-fn comments_without_an_end_need_no_memory() {
+fn endless_comments_need_no_memory() {
     let comments = ": ping\n".repeat(1_000);
     assert_eq!(parse(10, [comments.as_bytes()]), (vec![], Ok(())));
 }
 
 #[test]
-fn what_is_not_utf8_ends_the_stream() {
+fn invalid_utf8_ends_the_stream() {
     let stream = b"data: a\n\ndata: \xff\n\n";
     for pieces in [1, 1_000] {
         let (events, result) = parse(100, stream.chunks(pieces));
@@ -88,7 +88,7 @@ fn what_is_not_utf8_ends_the_stream() {
 }
 
 #[test]
-fn a_parser_that_is_reset_knows_nothing_of_the_stream_before() {
+fn a_reset_parser_keeps_nothing_of_the_stream_before() {
     let mut parser = Parser::new(100);
     for before in ["data: old\nevent: old\nda", "data: old\r", "\u{feff}"] {
         parser.feed(before.as_bytes(), |_| {}).unwrap();
@@ -101,17 +101,17 @@ fn a_parser_that_is_reset_knows_nothing_of_the_stream_before() {
 }
 
 #[test]
-fn a_line_feed_after_a_reset_belongs_to_no_line_before() {
+fn a_line_feed_after_a_reset_is_a_line_by_itself() {
     let mut parser = Parser::new(100);
     parser.feed(b"data: old\r", |_| {}).unwrap();
     parser.reset();
-    // It is a line of its own, so what follows is no byte order mark at the start.
+    // The LF is an empty first line, so the mark after it is not at the start of the stream.
     let mut events = 0;
     parser.feed("\n\u{feff}data: new\n\n".as_bytes(), |_| events += 1).unwrap();
     assert_eq!(events, 0);
 }
 
-/// Texts made of what matters to the grammar.
+/// Texts made of tokens that matter to the grammar.
 fn streams() -> impl Strategy<Value = String> {
     let token = prop_oneof![
         "\n|\r|\r\n|\n\n|\r\n\r\n",
@@ -123,7 +123,7 @@ fn streams() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_split_gives_what_the_standard_says(
+    fn any_split_gives_the_events_of_the_standard(
         stream in streams(),
         cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..12),
     ) {

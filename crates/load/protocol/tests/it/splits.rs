@@ -1,10 +1,10 @@
-//! Any split of the bytes gives the same events.
+//! Any split of the bytes gives the same result.
 
 use plimsoll_protocol::Dialect;
 use proptest::prelude::*;
 
-use crate::reading::{EVENTS, JSON, Read, decoder, read};
 use crate::streams::{ANTHROPIC, CHAT, RESPONSES};
+use crate::support::{EVENTS, JSON, Read, decoder, read};
 
 const STREAMS: [(Dialect, &str); 3] = [
     (Dialect::OpenaiChat, CHAT),
@@ -34,8 +34,8 @@ fn two_pieces_cut_anywhere_and_single_bytes_read_as_one() {
     }
 }
 
-/// An answer of any kind, with a few bytes of it changed.
-fn answers() -> impl Strategy<Value = (Dialect, bool, u16, Vec<u8>)> {
+/// A response of any kind, with a few bytes changed.
+fn responses() -> impl Strategy<Value = (Dialect, bool, u16, Vec<u8>)> {
     let stream = prop::sample::select(&STREAMS[..]).prop_map(|(d, body)| (d, true, body));
     let whole = prop::sample::select(&WHOLES[..]).prop_map(|(d, body)| (d, false, body));
     let status = prop_oneof![9 => Just(200), 1 => Just(500)];
@@ -54,8 +54,8 @@ fn answers() -> impl Strategy<Value = (Dialect, bool, u16, Vec<u8>)> {
 
 proptest! {
     #[test]
-    fn any_split_of_any_answer_reads_as_one(
-        (dialect, stream, status, body) in answers(),
+    fn any_split_of_any_response_reads_as_one(
+        (dialect, stream, status, body) in responses(),
         cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..20),
     ) {
         let head = (status, if stream { EVENTS } else { JSON });
