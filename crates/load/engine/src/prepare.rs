@@ -166,15 +166,15 @@ impl Route {
         &self,
         scenario: &ScenarioSpec,
     ) -> Result<Option<RequestHead>, RequestHeadError> {
-        let ask = match &scenario.http {
+        let content = match &scenario.http {
             Some(http) if self.encoder.dialect() == Dialect::Http => match fixed_ask(http) {
                 None => return Ok(None),
-                Some(ask) => ask,
+                Some(content) => content,
             },
             _ => HttpContent { method: "POST".to_owned(), ..HttpContent::default() },
         };
         self.render(&Turn {
-            ask: RequestContent::Http(&ask),
+            content: RequestContent::Http(&content),
             stream: self.stream,
             max_tokens: None,
         })
@@ -182,8 +182,11 @@ impl Route {
     }
 
     fn render(&self, turn: &Turn<'_>) -> Result<RequestHead, RequestHeadError> {
-        let own =
-            if let RequestContent::Http(ask) = turn.ask { ask.headers.as_slice() } else { &[] };
+        let own = if let RequestContent::Http(content) = turn.content {
+            content.headers.as_slice()
+        } else {
+            &[]
+        };
         // A header of the request itself replaces one of the scenario or profile.
         let replaced = |name: &str| own.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
         let shared = self.headers.iter().filter(|(name, _)| !replaced(name));

@@ -9,7 +9,7 @@ use plimsoll_measure::{
     Clock as _, ConnectPhases, ErrorClass, FlowControl, GapSummary, LATE_READ, Moment, Nanos,
     Outcome, Sample, TargetId, Timeline, Usage,
 };
-use plimsoll_protocol::{Decoder, DeltaKind, WireEvent};
+use plimsoll_protocol::{Decoder, DeltaKind};
 use plimsoll_transport::{
     EncodedRequest, Failure, Request, RequestHead, ResponseHandler, ResponseHead, RxTime,
 };
@@ -191,7 +191,7 @@ impl OpenTurn {
                 self.detail = Some(failure.detail).filter(|detail| !detail.is_empty());
                 Outcome::Failed(found.unwrap_or(failure.class))
             }
-            (Some(Ok(())), Some(decoder)) => decoder.finish(&mut |_| {}),
+            (Some(Ok(())), Some(decoder)) => decoder.finish(),
             (Some(Ok(())), None) => Outcome::Failed(ErrorClass::LocalIo),
         }
     }
@@ -260,11 +260,7 @@ impl ResponseHandler for OpenTurn {
             let Sample { scenario, target, .. } = measured.sample;
             worker.run.route(scenario, target).policy_decisions.body(reading, bytes);
         }
-        decoder.feed(bytes, &mut |event| {
-            if let WireEvent::Delta { kind, .. } = event {
-                measured.content(kind, at);
-            }
-        });
+        decoder.feed(bytes, &mut |delta| measured.content(delta.kind, at));
         if decoder.failure().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

@@ -124,20 +124,21 @@ impl Conversation {
             return None;
         }
         let scenario = self.spec();
-        let ask = match (&self.said, &scenario.form) {
+        let content = match (&self.said, &scenario.form) {
             (Said::Chat { system, messages }, _) => {
                 RequestContent::Chat { system: system.as_ref(), messages }
             }
             (Said::Embed(input), _) => {
                 RequestContent::Embed { inputs: std::slice::from_ref(input) }
             }
-            (Said::Http(Some(ask)), _) | (Said::Http(None), Form::Http(Request::Fixed(ask))) => {
-                RequestContent::Http(ask)
+            (Said::Http(Some(content)), _)
+            | (Said::Http(None), Form::Http(Request::Fixed(content))) => {
+                RequestContent::Http(content)
             }
             (Said::Http(None) | Said::Over, _) => return None,
         };
         let limit = self.parts.row(self.row).map(|row| row.output_tokens.max(1));
-        Some(Turn { ask, stream: scenario.stream, max_tokens: limit.or(scenario.max_tokens) })
+        Some(Turn { content, stream: scenario.stream, max_tokens: limit.or(scenario.max_tokens) })
     }
 
     /// Lets go of what the last turn says, which nothing builds on: to be called when its request has been encoded, as it

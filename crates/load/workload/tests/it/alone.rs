@@ -6,7 +6,9 @@ use plimsoll_workload::{CacheMode, Conversation, ScenarioSpec, SystemPrompt};
 use crate::{conversation, scenario, sized, tokens};
 
 fn input(talk: &Conversation) -> String {
-    let RequestContent::Embed { inputs } = talk.turn().unwrap().ask else { panic!("no embedding") };
+    let RequestContent::Embed { inputs } = talk.turn().unwrap().content else {
+        panic!("no embedding")
+    };
     assert_eq!(inputs.len(), 1);
     inputs[0].to_string()
 }

@@ -72,7 +72,7 @@ fn conversation(scenario: &ScenarioSpec) -> Conversation {
 
 /// The current turn of a chat: the system prompt and the messages.
 fn chat(conversation: &Conversation) -> (Option<String>, Vec<(Role, String)>) {
-    let RequestContent::Chat { system, messages } = conversation.turn().unwrap().ask else {
+    let RequestContent::Chat { system, messages } = conversation.turn().unwrap().content else {
         panic!("no chat");
     };
     let said = |message: &Message| (message.role, message.text.to_string());
