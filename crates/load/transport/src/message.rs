@@ -1,18 +1,70 @@
-//! Request heads: rendered once, patched for every request.
+//! Requests and responses, the same for both versions of HTTP.
 
-use std::sync::{Arc, OnceLock};
+use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use crate::http2::Fields;
+use httparse::Header;
+use plimsoll_measure::{Moment, Nanos};
+
+use crate::buffers::EncodedRequest;
+use crate::rx_timestamp::RxTime;
+
+/// One request.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// The head that it shares with other requests of its kind.
+    pub head: &'a RequestHead,
+    /// Its `x-request-id`.
+    pub id: Option<&'a str>,
+    /// Its bytes.
+    pub encoded: EncodedRequest,
+}
+
+/// Status and headers of a response.
+#[derive(Clone, Copy, Debug)]
+pub struct ResponseHead<'a> {
+    /// The status code.
+    pub status: u16,
+    /// The header lines in order.
+    pub headers: &'a [Header<'a>],
+}
+
+impl ResponseHead<'_> {
+    /// The value of the first header of that name, if it is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let header = self.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
+        std::str::from_utf8(header.value).ok()
+    }
+}
+
+/// Observes an exchange as it happens.
+pub trait ResponseHandler {
+    /// The last byte of the request was handed to the kernel. Its buffers are returned, so that the
+    /// next request can use them while this one waits for its response.
+    fn sent(&mut self, at: Moment, encoded: EncodedRequest);
+    /// A read brought `bytes` bytes (of plaintext) of the response.
+    fn received(&mut self, bytes: usize, rx_time: RxTime);
+    /// The final head of the response.
+    fn head(&mut self, head: &ResponseHead<'_>);
+    /// Bytes of the body. `Break` means that the rest of the response is not wanted.
+    fn body(&mut self, bytes: &[u8], at: Moment) -> ControlFlow<()>;
+    /// HTTP/2: the request waited this long for the target's flow-control windows or stream limit.
+    fn send_stalled(&mut self, _waited: Nanos) {}
+    /// HTTP/2: our own window was so full that it may have delayed the target.
+    fn receive_stalled(&mut self) {}
+}
 
 /// The part of a request head that all requests of one kind share, already in wire format.
+///
+/// Clones share their bytes. Whoever keeps something derived from a head, like HTTP/2's compressed
+/// form, recognises it by [`shared`](Self::shared).
 #[derive(Clone, Debug)]
 pub struct RequestHead {
-    bytes: Vec<u8>,
+    /// Request line and headers in the format of HTTP/1.1.
+    shared: Arc<[u8]>,
     is_head: bool,
     always_length: bool,
-    origin: String,
-    /// The same for HTTP/2, made when it is first asked for.
-    http2: OnceLock<Arc<Fields>>,
+    scheme: &'static str,
 }
 
 /// A method, path or header that cannot be sent.
@@ -34,10 +86,11 @@ pub enum RequestHeadError {
 }
 
 impl RequestHead {
-    /// Renders the request line, `host` and `headers` for a target of the given origin, like `http://host:80`.
+    /// Renders the request line, `host` and `headers` for a target of the given origin, like
+    /// `http://host:80`.
     ///
     /// # Errors
-    /// Whatever would let a caller smuggle a second header or request is refused.
+    /// Anything that could smuggle a second header or request.
     pub fn new<'h>(
         method: &str,
         path: &str,
@@ -50,7 +103,8 @@ impl RequestHead {
         if path.is_empty() || !path.bytes().all(|b| b.is_ascii_graphic() || b >= 0x80) {
             return Err(RequestHeadError::Path(path.to_owned()));
         }
-        let authority = origin.split_once("://").map_or(origin, |(_, authority)| authority);
+        let (scheme, authority) = origin.split_once("://").unwrap_or(("http", origin));
+        let scheme = if scheme == "https" { "https" } else { "http" };
         let mut bytes = format!("{method} {path} HTTP/1.1\r\n").into_bytes();
         let mut has_host = false;
         for (name, value) in headers {
@@ -61,13 +115,12 @@ impl RequestHead {
             push_header(&mut bytes, "host", authority)?;
         }
         let always_length = matches!(method, "POST" | "PUT" | "PATCH");
-        let (origin, is_head) = (origin.to_owned(), method == "HEAD");
-        Ok(Self { bytes, is_head, always_length, origin, http2: OnceLock::new() })
+        Ok(Self { shared: bytes.into(), is_head: method == "HEAD", always_length, scheme })
     }
 
     /// Writes the head of one request: the shared part, `x-request-id` and `content-length`.
     pub fn render(&self, request_id: Option<&str>, body_len: usize, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.bytes);
+        out.extend_from_slice(&self.shared);
         if let Some(id) = request_id {
             out.extend_from_slice(b"x-request-id: ");
             out.extend_from_slice(id.as_bytes());
@@ -81,20 +134,22 @@ impl RequestHead {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// The shared part in HTTP/2's terms, the same one at every call.
-    pub fn fields(&self) -> &Arc<Fields> {
-        self.http2.get_or_init(|| {
-            let scheme = self.origin.split_once("://").map_or("http", |(scheme, _)| scheme);
-            Arc::new(Fields::translate(scheme, &self.bytes))
-        })
+    /// The shared part in the format of HTTP/1.1: the request line and header lines.
+    pub(crate) const fn shared(&self) -> &Arc<[u8]> {
+        &self.shared
     }
 
-    /// The `content-length` that a request with a body of so many bytes announces, if any.
+    /// `http` or `https`.
+    pub(crate) const fn scheme(&self) -> &'static str {
+        self.scheme
+    }
+
+    /// The `content-length` of a request with a body of `body_len` bytes, if it has one.
     pub const fn content_length(&self, body_len: usize) -> Option<usize> {
         if body_len > 0 || self.always_length { Some(body_len) } else { None }
     }
 
-    /// Is it a `HEAD` request, whose response has no body?
+    /// Whether it is a `HEAD` request, whose response has no body.
     pub const fn is_head(&self) -> bool {
         self.is_head
     }
@@ -124,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_is_rendered_with_its_patched_slots() {
+    fn a_head_is_rendered_with_the_fields_of_one_request() {
         let head =
             RequestHead::new("POST", "/v1/x", "http://a:1", [("accept", "text/plain")]).unwrap();
         let mut out = Vec::new();
@@ -136,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_get_without_a_body_has_no_length_and_an_own_host_replaces_ours() {
+    fn a_get_has_no_length_and_a_given_host_replaces_the_default() {
         let head = RequestHead::new("GET", "/", "http://a:1", [("Host", "b")]).unwrap();
         let mut out = Vec::new();
         head.render(None, 0, &mut out);
@@ -144,32 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn http_2_gets_the_same_head_in_its_own_terms() {
-        let headers = [("Accept", "text/plain"), ("connection", "close")];
-        let head = RequestHead::new("POST", "/v1/x?y=1", "https://a:1", headers).unwrap();
-        let lines: Vec<_> = head
-            .fields()
-            .iter()
-            .map(|(name, value)| {
-                [name, value].map(|text| String::from_utf8_lossy(text).into_owned())
-            })
-            .collect();
-        let expected = [
-            [":method", "POST"],
-            [":scheme", "https"],
-            [":authority", "a:1"],
-            [":path", "/v1/x?y=1"],
-            ["accept", "text/plain"],
-        ];
-        assert_eq!(
-            (lines, head.content_length(12)),
-            (expected.map(|line| line.map(str::to_owned)).to_vec(), Some(12))
-        );
-        assert!(Arc::ptr_eq(head.fields(), head.fields()));
-    }
-
-    #[test]
-    fn whatever_could_smuggle_a_line_is_refused() {
+    fn input_that_could_smuggle_a_line_is_rejected() {
         let new = |method, path, header| RequestHead::new(method, path, "http://a", [header]).err();
         let plain = ("a", "b");
         assert!(matches!(new("GE T", "/", plain), Some(RequestHeadError::Method(_))));

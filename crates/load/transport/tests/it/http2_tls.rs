@@ -1,19 +1,9 @@
-//! HTTP/2 over TLS: agreed upon by ALPN, resumed, and refused where the target does not offer it.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::disallowed_methods,
-    dead_code,
-    unreachable_pub,
-    reason = "tests may fail loudly, and use a part of the common server"
-)]
-
-mod common;
+//! HTTP/2 over TLS: negotiated by ALPN, resumed, and an error if the target does not offer it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use common::{Client, options, run};
+use crate::support::{Client, options, run};
 use plimsoll_measure::{ErrorClass, Nanos};
 use plimsoll_transport::{Connector, Endpoint, Pool, SocketOptions, TlsSettings};
 use rustls::ServerConfig;
@@ -22,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn_local;
 use tokio_rustls::TlsAcceptor;
 
-/// Answers every request with the length of its body and as many bytes.
+/// Responds to every request with the length of its body and as many bytes.
 async fn echo(acceptor: TlsAcceptor, tcp: TcpStream) {
     let Ok(tls) = acceptor.accept(tcp).await else { return };
     let Ok(mut connection) = h2::server::handshake(tls).await else { return };
@@ -73,19 +63,22 @@ fn client(address: SocketAddr, streams: u32) -> Client {
 }
 
 #[test]
-fn requests_large_and_small_share_a_connection() {
+fn large_and_small_requests_share_a_connection() {
     run(async {
         let (client, pool) = (client(serve("h2").await, 4), Pool::new());
         let post = async |size: usize| {
-            let acquired = pool.acquire(&client.connector, &client.stamper).await;
-            let mut connection = acquired.connection.unwrap();
-            let (heard, end) = client.send(&mut connection, "POST", &vec![b'x'; size]).await;
-            assert_eq!((heard.status, heard.body.len(), end), (200, size, Ok(true)));
+            let checked_out = pool.checkout(&client.connector, &client.rx_clock).await;
+            let mut connection = checked_out.connection.unwrap();
+            let (recorded, end) = client.send(&mut connection, "POST", &vec![b'x'; size]).await;
+            assert_eq!((recorded.status, recorded.body.len(), end), (200, size, Ok(true)));
             let length = ("x-length".to_owned(), size.to_string().into_bytes());
-            assert!(heard.headers.contains(&length) && heard.body.iter().all(|byte| *byte == b'z'));
-            assert!(heard.sent.unwrap() <= *heard.reads.last().unwrap());
-            pool.give(connection);
-            acquired.phases.tls
+            assert!(
+                recorded.headers.contains(&length)
+                    && recorded.body.iter().all(|byte| *byte == b'z')
+            );
+            assert!(recorded.sent.unwrap() <= *recorded.reads.last().unwrap());
+            pool.release(connection);
+            checked_out.phases.tls
         };
         let (first, ..) = tokio::join!(post(1_000_000), post(3), post(70_000), post(16_384));
         assert!(first.is_some_and(|tls| tls > Nanos::ZERO));
@@ -100,20 +93,20 @@ fn a_session_is_resumed() {
         let mut resumed = Vec::new();
         for _ in 0..2 {
             let pool = Pool::new();
-            let acquired = pool.acquire(&client.connector, &client.stamper).await;
-            assert_eq!(client.get(&mut acquired.connection.unwrap()).await.1, Ok(true));
-            resumed.push(acquired.phases.resumed);
+            let checked_out = pool.checkout(&client.connector, &client.rx_clock).await;
+            assert_eq!(client.get(&mut checked_out.connection.unwrap()).await.1, Ok(true));
+            resumed.push(checked_out.phases.resumed);
         }
         assert_eq!(resumed, [false, true]);
     });
 }
 
 #[test]
-fn a_target_that_does_not_offer_it_is_named_as_such() {
+fn a_target_without_http_2_fails_the_handshake() {
     run(async {
         let client = client(serve("http/1.1").await, 1);
         let pool = Pool::new();
-        let acquired = pool.acquire(&client.connector, &client.stamper).await;
-        assert_eq!(acquired.connection.err().unwrap().class, ErrorClass::TlsHandshake);
+        let checked_out = pool.checkout(&client.connector, &client.rx_clock).await;
+        assert_eq!(checked_out.connection.err().unwrap().class, ErrorClass::TlsHandshake);
     });
 }

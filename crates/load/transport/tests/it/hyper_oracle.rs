@@ -1,41 +1,31 @@
-//! The same bytes to our client and to hyper's: the same bodies, the same refusals (T21 of the truth tests).
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::disallowed_methods,
-    dead_code,
-    unreachable_pub,
-    reason = "tests may fail loudly, and use a part of the common server"
-)]
-
-mod common;
+//! Our client and hyper's read the same bytes: same bodies, same errors (T21 of the truth tests).
 
 use std::net::SocketAddr;
 
+use crate::support::{Act, Client, run, serve};
 use bytes::Bytes;
-use common::{Act, Client, run, serve};
 use http_body_util::{BodyExt as _, Empty};
 use hyper_util::rt::TokioIo;
 use proptest::prelude::*;
 
 /// Status and body, or `None` for any error.
-type Heard = Option<(u16, Vec<u8>)>;
+type Parsed = Option<(u16, Vec<u8>)>;
 
-async fn ours(address: SocketAddr, method: &str) -> Heard {
+async fn ours(address: SocketAddr, method: &str) -> Parsed {
     let client = Client::new(address);
     let mut connection = client.connect().await;
-    let (heard, end) = client.send(&mut connection, method, b"").await;
-    end.ok().map(|_| (heard.status, heard.body))
+    let (recorded, end) = client.send(&mut connection, method, b"").await;
+    end.ok().map(|_| (recorded.status, recorded.body))
 }
 
-async fn hypers(address: SocketAddr, method: &str) -> Heard {
+async fn hypers(address: SocketAddr, method: &str) -> Parsed {
     let stream = tokio::net::TcpStream::connect(address).await.unwrap();
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
     let driver = tokio::spawn(connection);
     let request = hyper::Request::builder().method(method).uri("/").header("host", "a");
     let response = sender.send_request(request.body(Empty::<Bytes>::new()).unwrap()).await;
-    let heard = match response {
+    let recorded = match response {
         Err(_) => None,
         Ok(response) => {
             let status = response.status().as_u16();
@@ -43,15 +33,15 @@ async fn hypers(address: SocketAddr, method: &str) -> Heard {
         }
     };
     driver.abort();
-    heard
+    recorded
 }
 
-/// What both heard of the same bytes, written in pieces.
-fn both(wire: &[u8], method: &str, pieces: usize) -> (Heard, Heard) {
+/// The results of both for the same bytes, sent in pieces.
+fn both(wire: &[u8], method: &str, pieces: usize) -> (Parsed, Parsed) {
     let size = wire.len().div_ceil(pieces.max(1)).max(1);
     let script: Vec<Act> = wire
         .chunks(size)
-        .flat_map(|piece| [Act::Say(piece.to_vec()), Act::Pause(u64::from(pieces > 1))])
+        .flat_map(|piece| [Act::Send(piece.to_vec()), Act::Pause(u64::from(pieces > 1))])
         .collect();
     let address = serve(vec![script.clone(), script]);
     run(async { (ours(address, method).await, hypers(address, method).await) })
@@ -59,7 +49,7 @@ fn both(wire: &[u8], method: &str, pieces: usize) -> (Heard, Heard) {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn the_corpus_is_heard_alike() {
+fn the_corpus_gives_the_same_results() {
     for (sentence, method, wire) in [
         ("a length", "GET", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"),
         ("an empty body", "GET", "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"),
@@ -158,7 +148,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn random_well_formed_answers_are_heard_alike(
+    fn random_valid_responses_give_the_same_results(
         status in prop::sample::select(vec![200u16, 201, 400, 404, 429, 500]),
         chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..300), 0..5),
         chunked: bool,

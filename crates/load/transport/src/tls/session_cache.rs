@@ -1,4 +1,4 @@
-//! Sessions that later handshakes may resume.
+//! A cache of TLS sessions for resumption.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -10,27 +10,27 @@ use rustls::client::{
 };
 use rustls::pki_types::ServerName;
 
-/// Tickets that are kept for one target. A ticket is used once (RFC 8446, appendix C.4), and every connection brings
-/// one or two: rustls' own store keeps 8 of them, so that of 64 connections that are opened at once most could not
-/// be resumed for the client's reason, not the target's.
-const TICKETS: usize = 1_024;
+/// Tickets kept for one target. A ticket is used once (RFC 8446, appendix C.4), and every connection
+/// brings one or two. The cache of rustls keeps 8: of 64 connections opened at once, most could not
+/// resume, although the target allows it.
+const MAX_TICKETS: usize = 1_024;
 
-/// The memory of one worker: of no use to anybody else, so that its lock is never waited for.
+/// The session cache of one worker. No other thread uses it, so its lock is never contended.
 #[derive(Default)]
-pub(super) struct Sessions(Mutex<HashMap<ServerName<'static>, Server>>);
+pub(super) struct SessionCache(Mutex<HashMap<ServerName<'static>, Server>>);
 
-/// What is known of one target.
+/// Sessions of one target.
 #[derive(Default)]
 struct Server {
     group: Option<NamedGroup>,
-    /// TLS 1.2: one session, as often as wanted.
+    /// TLS 1.2: one session, which can be resumed many times.
     session: Option<Tls12ClientSessionValue>,
-    /// TLS 1.3: the newest at the end.
+    /// TLS 1.3: the newest last.
     tickets: VecDeque<Tls13ClientSessionValue>,
 }
 
-impl Sessions {
-    /// Resumption from a new and empty memory.
+impl SessionCache {
+    /// Resumption with a new, empty cache.
     pub(super) fn resumption() -> Resumption {
         Resumption::store(Arc::new(Self::default()))
     }
@@ -39,21 +39,21 @@ impl Sessions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, name: ServerName<'static>, change: impl FnOnce(&mut Server)) {
-        change(self.servers().entry(name).or_default());
+    fn update(&self, name: ServerName<'static>, update: impl FnOnce(&mut Server)) {
+        update(self.servers().entry(name).or_default());
     }
 }
 
-/// Shows nothing: sessions are secrets.
-impl fmt::Debug for Sessions {
+/// Shows no content: sessions are secrets.
+impl fmt::Debug for SessionCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sessions").finish_non_exhaustive()
+        f.debug_struct("SessionCache").finish_non_exhaustive()
     }
 }
 
-impl ClientSessionStore for Sessions {
+impl ClientSessionStore for SessionCache {
     fn set_kx_hint(&self, name: ServerName<'static>, group: NamedGroup) {
-        self.change(name, |server| server.group = Some(group));
+        self.update(name, |server| server.group = Some(group));
     }
 
     fn kx_hint(&self, name: &ServerName<'_>) -> Option<NamedGroup> {
@@ -61,7 +61,7 @@ impl ClientSessionStore for Sessions {
     }
 
     fn set_tls12_session(&self, name: ServerName<'static>, session: Tls12ClientSessionValue) {
-        self.change(name, |server| server.session = Some(session));
+        self.update(name, |server| server.session = Some(session));
     }
 
     fn tls12_session(&self, name: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
@@ -69,12 +69,12 @@ impl ClientSessionStore for Sessions {
     }
 
     fn remove_tls12_session(&self, name: &ServerName<'static>) {
-        self.change(name.clone(), |server| server.session = None);
+        self.update(name.clone(), |server| server.session = None);
     }
 
     fn insert_tls13_ticket(&self, name: ServerName<'static>, ticket: Tls13ClientSessionValue) {
-        self.change(name, |server| {
-            if server.tickets.len() >= TICKETS {
+        self.update(name, |server| {
+            if server.tickets.len() >= MAX_TICKETS {
                 server.tickets.pop_front();
             }
             server.tickets.push_back(ticket);

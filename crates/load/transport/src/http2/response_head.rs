@@ -1,46 +1,46 @@
-//! The head of a response, as it is decoded.
+//! The decoded head of a response.
 
 use httparse::{EMPTY_HEADER, Header};
 
-use super::hpack::Field;
-use crate::http1::ResponseHead;
+use super::hpack::HeaderField;
+use crate::message::ResponseHead;
 
-/// Largest head that is kept, names and values together: the same as in HTTP/1.1.
+/// Largest head, names and values together: the same limit as in HTTP/1.1.
 const MAX_HEAD: usize = 64 * 1024;
-/// Most fields that are kept.
+/// Most fields of a head.
 const MAX_FIELDS: usize = 100;
-/// So many fit the smaller of two arrays.
+/// Size of the smaller of two arrays for fields.
 const FEW_FIELDS: usize = 16;
 
-/// What is wrong with a head.
+/// Why a head is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum HeadError {
     /// It breaks a rule of HTTP.
     Malformed(&'static str),
-    /// It has more bytes or fields than are kept.
+    /// It exceeds the limit of bytes or fields.
     TooLarge,
 }
 
-/// A head, in buffers that are used again.
+/// A head, in reusable buffers.
 #[derive(Debug, Default)]
-pub struct Head {
+pub struct DecodedHead {
     status: u16,
     text: Vec<u8>,
-    /// Ends of name and value of each field in `text`.
+    /// End positions of each field's name and value in `text`.
     ends: Vec<(usize, usize)>,
     length: Option<u64>,
-    fault: Option<Fault>,
+    error: Option<HeadError>,
 }
 
-impl Head {
-    /// The status; 0 before it came.
+impl DecodedHead {
+    /// The status; 0 until it is decoded.
     pub const fn status(&self) -> u16 {
         self.status
     }
 
-    /// What is wrong with it.
-    pub const fn fault(&self) -> Option<Fault> {
-        self.fault
+    /// Why it is invalid, if it is.
+    pub const fn error(&self) -> Option<HeadError> {
+        self.error
     }
 
     /// Its `content-length`.
@@ -48,7 +48,7 @@ impl Head {
         self.length
     }
 
-    /// Bytes that HTTP/1.1 would need for its fields: what compression made of them is of no interest.
+    /// The size of its fields in HTTP/1.1, without compression.
     pub(super) fn size(&self) -> usize {
         self.text.len() + 4 * self.ends.len()
     }
@@ -58,16 +58,16 @@ impl Head {
         self.text.clear();
         self.ends.clear();
         self.length = None;
-        self.fault = None;
+        self.error = None;
     }
 
     fn reject(&mut self, detail: &'static str) {
-        self.fault = self.fault.or(Some(Fault::Malformed(detail)));
+        self.error = self.error.or(Some(HeadError::Malformed(detail)));
     }
 
-    /// Takes a field over; after a fault nothing more.
-    pub(super) fn push(&mut self, field: Field<'_>) {
-        if self.fault.is_some() {
+    /// Adds a field. After an error, fields are ignored.
+    pub(super) fn push(&mut self, field: HeaderField<'_>) {
+        if self.error.is_some() {
             return;
         }
         if !field.valid {
@@ -79,13 +79,13 @@ impl Head {
         if self.ends.len() >= MAX_FIELDS
             || self.text.len() + field.name.len() + field.value.len() > MAX_HEAD
         {
-            self.fault = Some(Fault::TooLarge);
+            self.error = Some(HeadError::TooLarge);
             return;
         }
         match field.name {
             b"content-length" => self.content_length(field.value),
             b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding"
-            | b"upgrade" => self.reject("a field of HTTP/1.1's connections"),
+            | b"upgrade" => self.reject("a field of HTTP/1.1 connections"),
             _ => {}
         }
         self.text.extend_from_slice(field.name);
@@ -94,8 +94,9 @@ impl Head {
         self.ends.push((name, self.text.len()));
     }
 
-    /// Responses have `:status` alone, before all other fields (RFC 9113, section 8.3.2).
-    fn pseudo(&mut self, field: Field<'_>) {
+    /// Handles a pseudo-header. Responses have only `:status`, before all other fields (RFC 9113,
+    /// section 8.3.2).
+    fn pseudo(&mut self, field: HeaderField<'_>) {
         if field.name != b":status" || self.status != 0 || !self.ends.is_empty() {
             return self.reject("a pseudo-header that is not one `:status` at the beginning");
         }
@@ -122,8 +123,8 @@ impl Head {
         }
     }
 
-    /// Shows it in the form that all versions of HTTP share here.
-    pub fn show(&self, on: impl FnOnce(&ResponseHead<'_>)) {
+    /// Calls `on` with the head in the form shared by both HTTP versions.
+    pub fn with_response_head(&self, on: impl FnOnce(&ResponseHead<'_>)) {
         if self.ends.len() <= FEW_FIELDS {
             self.fill(&mut [EMPTY_HEADER; FEW_FIELDS], on);
         } else {
@@ -134,7 +135,7 @@ impl Head {
     fn fill<'a>(&'a self, headers: &mut [Header<'a>], on: impl FnOnce(&ResponseHead<'_>)) {
         let mut start = 0;
         for (header, &(name, value)) in headers.iter_mut().zip(&self.ends) {
-            // Names were looked through when they were decoded: they are ASCII.
+            // Names were checked when they were decoded: they are ASCII.
             header.name = std::str::from_utf8(&self.text[start..name]).unwrap_or_default();
             header.value = &self.text[name..value];
             start = value;
@@ -147,21 +148,21 @@ impl Head {
 mod tests {
     use super::*;
 
-    fn head(lines: &[(&str, &str)]) -> Head {
-        let mut head = Head::default();
+    fn head(lines: &[(&str, &str)]) -> DecodedHead {
+        let mut head = DecodedHead::default();
         for (name, value) in lines {
-            head.push(Field { name: name.as_bytes(), value: value.as_bytes(), valid: true });
+            head.push(HeaderField { name: name.as_bytes(), value: value.as_bytes(), valid: true });
         }
         head
     }
 
     #[test]
-    fn a_head_is_shown_as_it_came() {
+    fn a_head_keeps_its_fields_in_order() {
         let head = head(&[(":status", "404"), ("a", "b"), ("content-length", "7"), ("a", "")]);
-        assert_eq!((head.status(), head.length(), head.fault()), (404, Some(7), None));
+        assert_eq!((head.status(), head.length(), head.error()), (404, Some(7), None));
         assert_eq!(head.size(), "a: b\r\ncontent-length: 7\r\na: \r\n".len());
         let mut seen = Vec::new();
-        head.show(|head| {
+        head.with_response_head(|head| {
             seen.extend(
                 head.headers.iter().map(|line| (line.name.to_owned(), line.value.to_vec())),
             );
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_that_break_a_rule_are_named() {
+    fn heads_that_break_a_rule_are_malformed() {
         for lines in [
             vec![(":status", "20")],
             vec![(":status", "2000")],
@@ -189,21 +190,21 @@ mod tests {
             vec![(":status", "200"), ("content-length", "+1")],
             vec![(":status", "200"), ("content-length", "")],
         ] {
-            assert!(matches!(head(&lines).fault(), Some(Fault::Malformed(_))), "{lines:?}");
+            assert!(matches!(head(&lines).error(), Some(HeadError::Malformed(_))), "{lines:?}");
         }
     }
 
     #[test]
-    fn what_is_too_large_is_not_kept() {
+    fn a_head_over_the_limit_is_not_stored() {
         let value = "x".repeat(MAX_HEAD / 4);
         let large = head(&vec![("a", &value[..]); 1000]);
-        assert_eq!(large.fault(), Some(Fault::TooLarge));
+        assert_eq!(large.error(), Some(HeadError::TooLarge));
         assert!(large.text.capacity() <= 4 * MAX_HEAD);
         let many = head(&vec![("a", "b"); MAX_FIELDS + 1]);
-        assert_eq!((many.fault(), many.ends.len()), (Some(Fault::TooLarge), MAX_FIELDS));
+        assert_eq!((many.error(), many.ends.len()), (Some(HeadError::TooLarge), MAX_FIELDS));
         let full = head(&vec![("a", "b"); MAX_FIELDS]);
         let mut count = 0;
-        full.show(|head| count = head.headers.len());
-        assert_eq!((full.fault(), count), (None, MAX_FIELDS));
+        full.with_response_head(|head| count = head.headers.len());
+        assert_eq!((full.error(), count), (None, MAX_FIELDS));
     }
 }

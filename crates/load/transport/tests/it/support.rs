@@ -1,4 +1,4 @@
-//! A server that says exactly the bytes it is told to, and a receiver that keeps what it hears.
+//! A scripted raw server, a client, and a handler that records its response.
 
 use std::cell::RefCell;
 use std::io::{Read as _, Write as _};
@@ -14,47 +14,47 @@ use plimsoll_transport::{
     ResponseHandler, ResponseHead, RxClock, RxTime, SocketOptions,
 };
 
-/// What a raw server does on one connection after it has read a request head.
+/// A step of a raw server on one connection, after it has read a request head.
 #[derive(Clone, Debug)]
-pub enum Act {
+pub(crate) enum Act {
     /// Writes bytes.
-    Say(Vec<u8>),
-    /// Waits.
+    Send(Vec<u8>),
+    /// Waits this many milliseconds.
     Pause(u64),
     /// Reads another request head.
-    Listen,
+    ReadRequest,
     /// Closes with a reset.
     Reset,
 }
 
-/// Serves each connection with the next script of a list; returns the address.
-pub fn serve(scripts: Vec<Vec<Act>>) -> SocketAddr {
+/// Serves each connection with the next script. Returns the address.
+pub(crate) fn serve(scripts: Vec<Vec<Act>>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         for (stream, script) in listener.incoming().zip(scripts) {
             let stream = stream.unwrap();
-            thread::spawn(move || play(stream, script));
+            thread::spawn(move || run_script(stream, script));
         }
     });
     address
 }
 
-fn play(mut stream: TcpStream, script: Vec<Act>) {
+fn run_script(mut stream: TcpStream, script: Vec<Act>) {
     stream.set_nodelay(true).unwrap();
-    if !listen(&mut stream) {
+    if !read_request(&mut stream) {
         return;
     }
     for act in script {
         match act {
-            Act::Say(bytes) => {
+            Act::Send(bytes) => {
                 if stream.write_all(&bytes).is_err() {
                     return;
                 }
             }
             Act::Pause(ms) => thread::sleep(Duration::from_millis(ms)),
-            Act::Listen => {
-                if !listen(&mut stream) {
+            Act::ReadRequest => {
+                if !read_request(&mut stream) {
                     return;
                 }
             }
@@ -67,7 +67,7 @@ fn play(mut stream: TcpStream, script: Vec<Act>) {
 }
 
 /// Reads up to the end of a request head; bodies of these tests fit the same read.
-fn listen(stream: &mut TcpStream) -> bool {
+fn read_request(stream: &mut TcpStream) -> bool {
     let mut seen = Vec::new();
     let mut buffer = [0; 4096];
     loop {
@@ -81,27 +81,27 @@ fn listen(stream: &mut TcpStream) -> bool {
     }
 }
 
-/// Keeps everything it is told.
+/// A handler that records everything.
 #[derive(Debug, Default)]
-pub struct Heard {
-    pub status: u16,
-    pub headers: Vec<(String, Vec<u8>)>,
-    pub body: Vec<u8>,
-    pub reads: Vec<Moment>,
-    pub lags: Vec<Option<Nanos>>,
-    pub sent: Option<Moment>,
-    pub stop_after: Option<usize>,
-    pub send_stall: Option<Nanos>,
-    pub receive_stalled: bool,
+pub(crate) struct Recorded {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, Vec<u8>)>,
+    pub(crate) body: Vec<u8>,
+    pub(crate) reads: Vec<Moment>,
+    pub(crate) lags: Vec<Option<Nanos>>,
+    pub(crate) sent: Option<Moment>,
+    pub(crate) stop_after: Option<usize>,
+    pub(crate) send_stall: Option<Nanos>,
+    pub(crate) receive_stalled: bool,
 }
 
-impl ResponseHandler for Heard {
+impl ResponseHandler for Recorded {
     fn sent(&mut self, at: Moment, _: EncodedRequest) {
         self.sent = Some(at);
     }
-    fn received(&mut self, _bytes: usize, arrival: RxTime) {
-        self.reads.push(arrival.at);
-        self.lags.push(arrival.read_lag);
+    fn received(&mut self, _bytes: usize, rx_time: RxTime) {
+        self.reads.push(rx_time.at);
+        self.lags.push(rx_time.read_lag);
     }
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.status = head.status;
@@ -124,11 +124,11 @@ impl ResponseHandler for Heard {
     }
 }
 
-/// With kernel time stamps.
-pub fn options(timeout: Nanos) -> SocketOptions {
+/// Options with kernel time stamps.
+pub(crate) fn options(timeout: Nanos) -> SocketOptions {
     SocketOptions {
         timeout,
-        kernel_stamps: true,
+        kernel_timestamps: true,
         http2_streams: None,
         bind: Vec::new(),
         requests_per_connection: None,
@@ -136,61 +136,64 @@ pub fn options(timeout: Nanos) -> SocketOptions {
 }
 
 /// A client of one address.
-pub struct Client {
-    pub clock: MonotonicClock,
-    pub stamper: Rc<RxClock<MonotonicClock>>,
-    pub scratch: RefCell<ReadBuffers>,
-    pub connector: Connector,
+pub(crate) struct Client {
+    pub(crate) clock: MonotonicClock,
+    pub(crate) rx_clock: Rc<RxClock<MonotonicClock>>,
+    pub(crate) buffers: RefCell<ReadBuffers>,
+    pub(crate) connector: Connector,
 }
 
 impl Client {
-    pub fn new(address: SocketAddr) -> Self {
+    pub(crate) fn new(address: SocketAddr) -> Self {
         let endpoint = Endpoint::new(address.ip().to_string(), address.port());
         Self::with(Connector::new(endpoint, None, options(Nanos::from_secs(2))).unwrap())
     }
 
-    pub fn with(connector: Connector) -> Self {
+    pub(crate) fn with(connector: Connector) -> Self {
         let clock = MonotonicClock::start();
         Self {
             clock,
-            stamper: Rc::new(RxClock::new(clock)),
-            scratch: RefCell::default(),
+            rx_clock: Rc::new(RxClock::new(clock)),
+            buffers: RefCell::default(),
             connector,
         }
     }
 
-    pub async fn connect(&self) -> Connection {
+    pub(crate) async fn connect(&self) -> Connection {
         self.connector.connect(&self.clock).await.connection.unwrap()
     }
 
-    /// One GET; what was heard, and how it ended.
-    pub async fn get(&self, connection: &mut Connection) -> (Heard, Result<bool, ErrorClass>) {
+    /// Sends one GET. Returns what was recorded, and how the exchange ended.
+    pub(crate) async fn get(
+        &self,
+        connection: &mut Connection,
+    ) -> (Recorded, Result<bool, ErrorClass>) {
         self.send(connection, "GET", b"").await
     }
 
-    pub async fn send(
+    pub(crate) async fn send(
         &self,
         connection: &mut Connection,
         method: &str,
         body: &[u8],
-    ) -> (Heard, Result<bool, ErrorClass>) {
-        let mut heard = Heard::default();
-        let end = self.send_to(connection, method, body, &mut heard).await;
-        (heard, end)
+    ) -> (Recorded, Result<bool, ErrorClass>) {
+        let mut recorded = Recorded::default();
+        let end = self.send_to(connection, method, body, &mut recorded).await;
+        (recorded, end)
     }
 
-    pub async fn send_to(
+    pub(crate) async fn send_to(
         &self,
         connection: &mut Connection,
         method: &str,
         body: &[u8],
-        heard: &mut Heard,
+        recorded: &mut Recorded,
     ) -> Result<bool, ErrorClass> {
-        let shape = RequestHead::new(method, "/", "http://a", [("x-test", "1")]).unwrap();
-        let mut wire = EncodedRequest { head: Vec::new(), body: body.to_vec() };
-        shape.render(Some("id"), body.len(), &mut wire.head);
-        let request = Request { shape: &shape, id: Some("id"), wire };
-        let exchange = connection.exchange(&self.stamper, &self.scratch, request, heard);
+        let head = RequestHead::new(method, "/", "http://a", [("x-test", "1")]).unwrap();
+        let mut encoded = EncodedRequest { head: Vec::new(), body: body.to_vec() };
+        head.render(Some("id"), body.len(), &mut encoded.head);
+        let request = Request { head: &head, id: Some("id"), encoded };
+        let exchange = connection.exchange(&self.rx_clock, &self.buffers, request, recorded);
         let end = tokio::time::timeout(Duration::from_secs(5), exchange)
             .await
             .expect("the exchange hangs");
@@ -198,8 +201,8 @@ impl Client {
     }
 }
 
-/// Runs a test body on a runtime of its own.
-pub fn run<T>(body: impl Future<Output = T>) -> T {
+/// Runs a test body on a new runtime.
+pub(crate) fn run<T>(body: impl Future<Output = T>) -> T {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder
         .enable_all()
@@ -208,7 +211,7 @@ pub fn run<T>(body: impl Future<Output = T>) -> T {
         .block_on(body)
 }
 
-/// A script that says one text.
-pub fn say(text: impl AsRef<[u8]>) -> Act {
-    Act::Say(text.as_ref().to_vec())
+/// A step that sends one text.
+pub(crate) fn send(text: impl AsRef<[u8]>) -> Act {
+    Act::Send(text.as_ref().to_vec())
 }

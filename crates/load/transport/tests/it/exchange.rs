@@ -1,33 +1,31 @@
-//! Exchanges with servers that behave well, badly and strangely.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::disallowed_methods,
-    unreachable_pub,
-    reason = "tests may fail loudly, and their raw server may sleep"
-)]
+//! HTTP/1.1 exchanges with servers that behave well, badly and unusually.
 
-mod common;
-
-use common::{Act, Client, Heard, options, run, say, serve};
+use crate::support::{Act, Client, Recorded, options, run, send, serve};
 use plimsoll_measure::{ErrorClass, Nanos};
 use plimsoll_transport::{Connector, Endpoint, Pool, SocketOptions};
 
 const SMALL: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
 #[test]
-fn a_connection_is_used_again_and_each_answer_is_heard_whole() {
+fn a_connection_is_reused_and_each_response_is_complete() {
     run(async {
-        let client =
-            Client::new(serve(vec![vec![say(SMALL), Act::Listen, say(SMALL), Act::Pause(200)]]));
+        let client = Client::new(serve(vec![vec![
+            send(SMALL),
+            Act::ReadRequest,
+            send(SMALL),
+            Act::Pause(200),
+        ]]));
         let mut connection = client.connect().await;
         assert!(!connection.was_used());
         for _ in 0..2 {
-            let (heard, end) = client.get(&mut connection).await;
-            assert_eq!((heard.status, heard.body.as_slice(), end), (200, &b"ok"[..], Ok(true)));
-            // Not in this order for certain: over loopback the kernel can stamp the answer before this thread has
-            // come back from its write and read the clock.
-            assert!(heard.sent.is_some() && !heard.reads.is_empty());
+            let (recorded, end) = client.get(&mut connection).await;
+            assert_eq!(
+                (recorded.status, recorded.body.as_slice(), end),
+                (200, &b"ok"[..], Ok(true))
+            );
+            // The order is not certain: over loopback the kernel can stamp the response before this
+            // thread has returned from its write and read the clock.
+            assert!(recorded.sent.is_some() && !recorded.reads.is_empty());
         }
         assert!(connection.was_used());
     });
@@ -42,46 +40,46 @@ fn reads_are_stamped_when_they_happen() {
             "1\r\nb\r\n",
             "0\r\n\r\n",
         ];
-        let script = parts.iter().flat_map(|part| [say(part), Act::Pause(30)]).collect();
+        let script = parts.iter().flat_map(|part| [send(part), Act::Pause(30)]).collect();
         let client = Client::new(serve(vec![script]));
         let mut connection = client.connect().await;
-        let (heard, end) = client.get(&mut connection).await;
-        assert_eq!((heard.body.as_slice(), end), (&b"ab"[..], Ok(true)));
+        let (recorded, end) = client.get(&mut connection).await;
+        assert_eq!((recorded.body.as_slice(), end), (&b"ab"[..], Ok(true)));
         let gaps: Vec<_> =
-            heard.reads.windows(2).map(|w| w[1].since(w[0]).as_millis_f64()).collect();
+            recorded.reads.windows(2).map(|w| w[1].since(w[0]).as_millis_f64()).collect();
         assert!(gaps.len() == 3 && gaps.iter().all(|gap| (25.0..200.0).contains(gap)), "{gaps:?}");
     });
 }
 
 #[test]
-fn how_a_connection_ends_is_told_apart() {
+fn the_ends_of_a_connection_are_distinguished() {
     run(async {
         for (sentence, script, expected) in [
-            ("close before any answer", vec![], Err(ErrorClass::ClosedEarly)),
-            ("close in the head", vec![say("HTTP/1.1 2")], Err(ErrorClass::ClosedEarly)),
+            ("close before any response", vec![], Err(ErrorClass::ClosedEarly)),
+            ("close in the head", vec![send("HTTP/1.1 2")], Err(ErrorClass::ClosedEarly)),
             (
                 "close in the body",
-                vec![say("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc")],
+                vec![send("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc")],
                 Err(ErrorClass::BodyTruncated),
             ),
             (
                 "reset in the body",
                 vec![
-                    say("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc"),
+                    send("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc"),
                     Act::Pause(20),
                     Act::Reset,
                 ],
                 Err(ErrorClass::Reset),
             ),
-            ("close as the end of the body", vec![say("HTTP/1.1 200 OK\r\n\r\nabc")], Ok(false)),
+            ("close as the end of the body", vec![send("HTTP/1.1 200 OK\r\n\r\nabc")], Ok(false)),
             (
                 "garbage",
-                vec![say("\x16\x03\x01 hello"), Act::Pause(50)],
+                vec![send("\x16\x03\x01 hello"), Act::Pause(50)],
                 Err(ErrorClass::MalformedHead),
             ),
             (
                 "an announced close",
-                vec![say("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")],
+                vec![send("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")],
                 Ok(false),
             ),
         ] {
@@ -93,41 +91,41 @@ fn how_a_connection_ends_is_told_apart() {
 }
 
 #[test]
-fn an_answer_before_the_request_is_whole_is_heard() {
+fn a_response_before_the_end_of_the_request_is_received() {
     run(async {
         // The server never reads the 8 MiB body: a client that writes first and reads later would hang.
         let refusal = "HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
-        let client = Client::new(serve(vec![vec![say(refusal), Act::Pause(1_000)]]));
+        let client = Client::new(serve(vec![vec![send(refusal), Act::Pause(1_000)]]));
         let mut connection = client.connect().await;
         let body = vec![b'x'; 8 << 20];
-        let (heard, end) = client.send(&mut connection, "POST", &body).await;
-        assert_eq!((heard.status, end, heard.sent), (413, Ok(false), None));
+        let (recorded, end) = client.send(&mut connection, "POST", &body).await;
+        assert_eq!((recorded.status, end, recorded.sent), (413, Ok(false), None));
     });
 }
 
 #[test]
-fn an_answer_that_is_of_no_use_is_not_read_on() {
+fn a_response_that_the_handler_stops_is_not_read_further() {
     run(async {
         let endless =
-            [say("HTTP/1.1 200 OK\r\n\r\n"), say("x".repeat(1000)), Act::Pause(60_000)].to_vec();
+            [send("HTTP/1.1 200 OK\r\n\r\n"), send("x".repeat(1000)), Act::Pause(60_000)].to_vec();
         let client = Client::new(serve(vec![endless]));
         let mut connection = client.connect().await;
-        let mut heard = Heard { stop_after: Some(10), ..Heard::default() };
-        let end = client.send_to(&mut connection, "GET", b"", &mut heard).await;
+        let mut recorded = Recorded { stop_after: Some(10), ..Recorded::default() };
+        let end = client.send_to(&mut connection, "GET", b"", &mut recorded).await;
         assert_eq!(end, Ok(false));
     });
 }
 
 #[test]
-fn a_pool_gives_no_connection_that_was_closed_or_spoke_unasked() {
+fn the_pool_drops_connections_that_were_closed_or_have_unexpected_data() {
     run(async {
         let client = Client::new(serve(vec![
-            vec![say(SMALL), Act::Pause(1_000)],
-            vec![say(SMALL), Act::Pause(20)],
+            vec![send(SMALL), Act::Pause(1_000)],
+            vec![send(SMALL), Act::Pause(20)],
             vec![
-                say(SMALL),
+                send(SMALL),
                 Act::Pause(20),
-                say("HTTP/1.1 408 Timeout\r\n\r\n"),
+                send("HTTP/1.1 408 Timeout\r\n\r\n"),
                 Act::Pause(1_000),
             ],
         ]));
@@ -135,18 +133,18 @@ fn a_pool_gives_no_connection_that_was_closed_or_spoke_unasked() {
         for _ in 0..3 {
             let mut connection = client.connect().await;
             assert_eq!(client.get(&mut connection).await.1, Ok(true));
-            pool.give(connection);
+            pool.release(connection);
         }
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-        let first = pool.acquire(&client.connector, &client.stamper).await;
+        let first = pool.checkout(&client.connector, &client.rx_clock).await;
         assert!(first.connection.unwrap().was_used(), "the first is still open");
-        let second = pool.acquire(&client.connector, &client.stamper).await;
+        let second = pool.checkout(&client.connector, &client.rx_clock).await;
         assert!(second.phases.tcp.is_some(), "the others are not to be used");
     });
 }
 
 #[test]
-fn connections_that_cannot_be_made_say_why() {
+fn failed_connections_have_a_class() {
     run(async {
         let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let fails = async |host: &str, port| {
@@ -164,7 +162,7 @@ fn connections_that_cannot_be_made_say_why() {
 }
 
 #[test]
-fn names_and_both_families_of_addresses_are_reached() {
+fn names_and_both_address_families_are_reached() {
     run(async {
         let listener = std::net::TcpListener::bind("[::1]:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -182,37 +180,34 @@ fn names_and_both_families_of_addresses_are_reached() {
                 && connected.phases.tcp.is_some()
         );
 
-        let address = serve(vec![vec![say(SMALL)], vec![say(SMALL)]]);
+        let address = serve(vec![vec![send(SMALL)], vec![send(SMALL)]]);
         let endpoint = Endpoint::new("localhost".to_owned(), address.port());
         let client =
             Client::with(Connector::new(endpoint, None, options(Nanos::from_secs(1))).unwrap());
         let first = client.connector.connect(&client.clock).await;
         assert!(first.connection.is_ok() && first.phases.dns.is_some());
         let second = client.connector.connect(&client.clock).await;
-        assert!(
-            second.connection.is_ok() && second.phases.dns.is_none(),
-            "the answer is used again"
-        );
+        assert!(second.connection.is_ok() && second.phases.dns.is_none(), "the result is cached");
     });
 }
 
 #[test]
 fn the_kernel_tells_when_bytes_arrived_however_late_they_are_read() {
     run(async {
-        for (kernel_stamps, expected_lag) in [(true, 5.0..200.0), (false, 0.0..0.0)] {
-            let address = serve(vec![vec![Act::Pause(20), say(SMALL), Act::Pause(500)]]);
+        for (kernel_timestamps, expected_lag) in [(true, 5.0..200.0), (false, 0.0..0.0)] {
+            let address = serve(vec![vec![Act::Pause(20), send(SMALL), Act::Pause(500)]]);
             let endpoint = Endpoint::new("127.0.0.1".to_owned(), address.port());
-            let options = SocketOptions { kernel_stamps, ..options(Nanos::from_secs(1)) };
+            let options = SocketOptions { kernel_timestamps, ..options(Nanos::from_secs(1)) };
             let client = Client::with(Connector::new(endpoint, None, options).unwrap());
             let mut connection = client.connect().await;
-            let (heard, ()) = tokio::join!(client.get(&mut connection), async {
+            let (recorded, ()) = tokio::join!(client.get(&mut connection), async {
                 // The answer arrives after 20 ms, while this thread is held up for 50 ms.
                 std::thread::sleep(std::time::Duration::from_millis(50));
             });
-            let (heard, end) = heard;
+            let (recorded, end) = recorded;
             assert_eq!(end, Ok(true));
-            let after_sent = heard.reads[0].since(heard.sent.unwrap()).as_millis_f64();
-            match heard.lags[0] {
+            let after_sent = recorded.reads[0].since(recorded.sent.unwrap()).as_millis_f64();
+            match recorded.lags[0] {
                 Some(lag) => {
                     assert!(expected_lag.contains(&lag.as_millis_f64()), "read lag {lag}");
                     assert!(
@@ -220,14 +215,14 @@ fn the_kernel_tells_when_bytes_arrived_however_late_they_are_read() {
                         "arrived {after_sent} ms after it was sent"
                     );
                 }
-                None => assert!(!kernel_stamps && after_sent >= 49.0, "{after_sent}"),
+                None => assert!(!kernel_timestamps && after_sent >= 49.0, "{after_sent}"),
             }
         }
     });
 }
 
 #[test]
-fn connections_start_from_the_addresses_that_are_given_in_turn() {
+fn connections_use_the_configured_local_addresses_in_turn() {
     run(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -245,11 +240,17 @@ fn connections_start_from_the_addresses_that_are_given_in_turn() {
 }
 
 #[test]
-fn a_connection_lives_for_as_many_requests_as_it_is_given() {
+fn a_connection_is_closed_after_its_number_of_requests() {
     run(async {
-        let script =
-            [say(SMALL), Act::Listen, say(SMALL), Act::Listen, say(SMALL), Act::Pause(200)]
-                .to_vec();
+        let script = [
+            send(SMALL),
+            Act::ReadRequest,
+            send(SMALL),
+            Act::ReadRequest,
+            send(SMALL),
+            Act::Pause(200),
+        ]
+        .to_vec();
         let address = serve(vec![script]);
         let options =
             SocketOptions { requests_per_connection: Some((3, 3)), ..options(Nanos::from_secs(1)) };

@@ -1,74 +1,58 @@
-//! Responses, parsed incrementally.
+//! An incremental parser of responses.
 
 use std::mem::MaybeUninit;
 
-use httparse::{Header, ParserConfig, Status};
+use httparse::{ParserConfig, Status};
 use plimsoll_measure::ErrorClass;
 
-use super::chunked::Chunked;
-use super::framing::{Connection, Framing};
+use super::chunked::ChunkedDecoder;
+use super::framing::{BodyFraming, MessageFraming};
 use crate::failure::Failure;
+use crate::message::ResponseHead;
 
-/// Largest head that is read. nginx and Node default to 8 and 16 KiB; anything near this is an attack.
+/// Largest accepted head. The defaults of nginx and Node are 8 and 16 KiB.
 const MAX_HEAD: usize = 64 * 1024;
-/// Most header lines that are read.
+/// Most accepted header lines.
 const MAX_HEADERS: usize = 100;
-
-/// Status and headers of a response.
-#[derive(Clone, Copy, Debug)]
-pub struct ResponseHead<'a> {
-    /// The status code.
-    pub status: u16,
-    /// The header lines in order.
-    pub headers: &'a [Header<'a>],
-}
-
-impl ResponseHead<'_> {
-    /// The first header of that name, where it is text.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        let header = self.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
-        std::str::from_utf8(header.value).ok()
-    }
-}
 
 /// A part of a response.
 #[derive(Debug)]
-pub enum Part<'a> {
+pub enum ResponsePart<'a> {
     /// The final head (interim 1xx responses are skipped).
     Head(ResponseHead<'a>),
     /// Bytes of the body, the transfer coding removed.
     Body(&'a [u8]),
 }
 
-/// How far the parser is.
+/// The progress of the parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// More bytes are needed.
     Partial,
     /// The response is complete.
     Complete {
-        /// May the connection carry another request?
+        /// Whether the connection can carry another request.
         reusable: bool,
     },
 }
 
 #[derive(Debug)]
-enum State {
+enum ParserState {
     Head,
     Length(u64),
-    Chunked(Chunked),
+    Chunked(ChunkedDecoder),
     UntilClose,
     Complete,
 }
 
-/// A parser for one response after another on one connection.
+/// Parses the responses of one connection, one after another.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "facts that are independent of one another")]
 pub struct ResponseParser {
-    state: State,
+    state: ParserState,
     to_head: bool,
     keep_alive: bool,
-    /// The head so far, where it came in several reads.
+    /// The start of a head that arrives in several reads.
     partial_head: Vec<u8>,
     any_byte: bool,
 }
@@ -80,10 +64,10 @@ impl Default for ResponseParser {
 }
 
 impl ResponseParser {
-    /// A parser that waits for a response.
+    /// A parser at the start of a response.
     pub const fn new() -> Self {
         Self {
-            state: State::Head,
+            state: ParserState::Head,
             to_head: false,
             keep_alive: true,
             partial_head: Vec::new(),
@@ -91,25 +75,25 @@ impl ResponseParser {
         }
     }
 
-    /// Makes ready for the response to the next request.
+    /// Prepares for the response to the next request. `to_head`: the request is a `HEAD`.
     pub fn start(&mut self, to_head: bool) {
-        self.state = State::Head;
+        self.state = ParserState::Head;
         self.to_head = to_head;
         self.any_byte = false;
         self.partial_head = Vec::new();
     }
 
-    /// Takes the next bytes off the connection and passes on the parts they complete.
+    /// Parses the next bytes of the connection and passes the parts they contain to `on`.
     ///
     /// # Errors
     /// A [`Failure`] of the target's side; the connection must not be used again.
     pub fn feed(
         &mut self,
         mut input: &[u8],
-        on: &mut impl FnMut(Part<'_>),
+        on: &mut impl FnMut(ResponsePart<'_>),
     ) -> Result<Progress, Failure> {
         self.any_byte |= !input.is_empty();
-        while let State::Head = self.state {
+        while let ParserState::Head = self.state {
             match self.feed_head(input, on)? {
                 Some(rest) => input = rest,
                 None => return Ok(Progress::Partial),
@@ -118,38 +102,38 @@ impl ResponseParser {
         self.feed_body(input, on)
     }
 
-    /// The connection was closed by the target.
+    /// Handles the end of the connection.
     ///
     /// # Errors
     /// A [`Failure`] unless the close is the end of a complete response.
     pub fn close(&mut self) -> Result<Progress, Failure> {
         match self.state {
-            State::UntilClose | State::Complete => {
-                self.state = State::Complete;
+            ParserState::UntilClose | ParserState::Complete => {
+                self.state = ParserState::Complete;
                 Ok(Progress::Complete { reusable: false })
             }
-            State::Head if self.any_byte => Err(Failure::new(
+            ParserState::Head if self.any_byte => Err(Failure::new(
                 ErrorClass::ClosedEarly,
                 "connection closed inside the response head",
             )),
-            State::Head => {
+            ParserState::Head => {
                 Err(Failure::new(ErrorClass::ClosedEarly, "connection closed before any response"))
             }
-            State::Length(missing) => Err(Failure::new(
+            ParserState::Length(missing) => Err(Failure::new(
                 ErrorClass::BodyTruncated,
                 format!("{missing} bytes of the body are missing"),
             )),
-            State::Chunked(_) => {
+            ParserState::Chunked(_) => {
                 Err(Failure::new(ErrorClass::BodyTruncated, "the last chunk is missing"))
             }
         }
     }
 
-    /// Parses a head; `None` means that it is not complete, else what follows it in `input`.
+    /// Parses a head. `Some` is the input after it; `None` means that the head is not complete.
     fn feed_head<'i>(
         &mut self,
         input: &'i [u8],
-        on: &mut impl FnMut(Part<'_>),
+        on: &mut impl FnMut(ResponsePart<'_>),
     ) -> Result<Option<&'i [u8]>, Failure> {
         if self.partial_head.is_empty() {
             let used = self.parse_head(input, on)?;
@@ -165,14 +149,14 @@ impl ResponseParser {
         if used.is_none() {
             self.partial_head = whole;
         }
-        // What was buffered was no complete head, so the end of the head lies in the new input.
+        // The buffered bytes had no complete head, so the head ends in the new input.
         Ok(used.map(|used| &input[used.saturating_sub(before)..]))
     }
 
     fn parse_head(
         &mut self,
         bytes: &[u8],
-        on: &mut impl FnMut(Part<'_>),
+        on: &mut impl FnMut(ResponsePart<'_>),
     ) -> Result<Option<usize>, Failure> {
         let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
         let mut response = httparse::Response::new(&mut []);
@@ -200,8 +184,8 @@ impl ResponseParser {
         };
         let status = response.code.unwrap_or(0);
         let head = ResponseHead { status, headers: response.headers };
-        let connection =
-            Connection::of(status, response.version.unwrap_or(0), head.headers, self.to_head)
+        let framing =
+            MessageFraming::new(status, response.version.unwrap_or(0), head.headers, self.to_head)
                 .map_err(|_| {
                     Failure::new(
                         ErrorClass::MalformedHead,
@@ -209,55 +193,55 @@ impl ResponseParser {
                     )
                 })?;
         if !matches!(status, 100 | 102..=199) {
-            self.begin_body(connection);
-            on(Part::Head(head));
+            self.begin_body(framing);
+            on(ResponsePart::Head(head));
         }
         Ok(Some(used))
     }
 
-    const fn begin_body(&mut self, connection: Connection) {
-        self.keep_alive = connection.keep_alive;
-        self.state = match connection.framing {
-            Framing::Empty | Framing::Length(0) => State::Complete,
-            Framing::Length(length) => State::Length(length),
-            Framing::Chunked => State::Chunked(Chunked::new()),
-            Framing::UntilClose => State::UntilClose,
+    const fn begin_body(&mut self, framing: MessageFraming) {
+        self.keep_alive = framing.keep_alive;
+        self.state = match framing.body {
+            BodyFraming::Empty | BodyFraming::Length(0) => ParserState::Complete,
+            BodyFraming::Length(length) => ParserState::Length(length),
+            BodyFraming::Chunked => ParserState::Chunked(ChunkedDecoder::new()),
+            BodyFraming::UntilClose => ParserState::UntilClose,
         };
     }
 
     fn feed_body(
         &mut self,
         input: &[u8],
-        on: &mut impl FnMut(Part<'_>),
+        on: &mut impl FnMut(ResponsePart<'_>),
     ) -> Result<Progress, Failure> {
         let used = match &mut self.state {
-            State::Length(remaining) => {
+            ParserState::Length(remaining) => {
                 let take = usize::try_from(*remaining).unwrap_or(usize::MAX).min(input.len());
                 *remaining -= take as u64;
-                pass(&input[..take], on);
+                emit_body(&input[..take], on);
                 if *remaining == 0 {
-                    self.state = State::Complete;
+                    self.state = ParserState::Complete;
                 }
                 take
             }
-            State::Chunked(chunked) => {
-                let used = chunked.feed(input, &mut |data| pass(data, on)).map_err(|_| {
+            ParserState::Chunked(chunked) => {
+                let used = chunked.feed(input, &mut |data| emit_body(data, on)).map_err(|_| {
                     Failure::new(ErrorClass::MalformedChunk, "the chunked coding is broken")
                 })?;
                 if chunked.is_done() {
-                    self.state = State::Complete;
+                    self.state = ParserState::Complete;
                 }
                 used
             }
-            State::UntilClose => {
-                pass(input, on);
+            ParserState::UntilClose => {
+                emit_body(input, on);
                 input.len()
             }
-            State::Head | State::Complete => 0,
+            ParserState::Head | ParserState::Complete => 0,
         };
         Ok(match self.state {
-            // Bytes after the end were never asked for: what they belong to is anybody's guess.
-            State::Complete => {
+            // Bytes after the end belong to no request.
+            ParserState::Complete => {
                 Progress::Complete { reusable: self.keep_alive && used == input.len() }
             }
             _ => Progress::Partial,
@@ -265,9 +249,9 @@ impl ResponseParser {
     }
 }
 
-fn pass(data: &[u8], on: &mut impl FnMut(Part<'_>)) {
+fn emit_body(data: &[u8], on: &mut impl FnMut(ResponsePart<'_>)) {
     if !data.is_empty() {
-        on(Part::Body(data));
+        on(ResponsePart::Body(data));
     }
 }
 
@@ -277,21 +261,21 @@ mod tests {
     use proptest::prelude::*;
 
     #[derive(Debug, PartialEq)]
-    struct Seen {
+    struct Parsed {
         status: u16,
         body: Vec<u8>,
         end: Result<Progress, ErrorClass>,
     }
 
-    fn parse(parts: &[&[u8]], close: bool) -> Seen {
+    fn parse(parts: &[&[u8]], close: bool) -> Parsed {
         let mut parser = ResponseParser::new();
         parser.start(false);
         let (mut status, mut body) = (0, Vec::new());
         let mut end = Ok(Progress::Partial);
         for part in parts {
             end = parser.feed(part, &mut |part| match part {
-                Part::Head(head) => status = head.status,
-                Part::Body(bytes) => body.extend_from_slice(bytes),
+                ResponsePart::Head(head) => status = head.status,
+                ResponsePart::Body(bytes) => body.extend_from_slice(bytes),
             });
             if end != Ok(Progress::Partial) {
                 break;
@@ -300,7 +284,7 @@ mod tests {
         if close && end == Ok(Progress::Partial) {
             end = parser.close();
         }
-        Seen { status, body, end: end.map_err(|failure| failure.class) }
+        Parsed { status, body, end: end.map_err(|failure| failure.class) }
     }
 
     const REUSABLE: Result<Progress, ErrorClass> = Ok(Progress::Complete { reusable: true });
@@ -308,7 +292,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::too_many_lines, reason = "a table")]
-    fn responses_are_read_to_their_end() {
+    fn responses_are_parsed_to_their_end() {
         for (sentence, wire, status, body, end) in [
             ("a length", "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc", 200, "abc", REUSABLE),
             (
@@ -321,19 +305,13 @@ mod tests {
             ("until close", "HTTP/1.1 200 OK\r\n\r\nabc", 200, "abc", LAST),
             ("no reason phrase", "HTTP/1.1 404\r\ncontent-length: 0\r\n\r\n", 404, "", REUSABLE),
             (
-                "interim answers are skipped",
+                "interim responses are skipped",
                 "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nlink: x\r\n\r\nHTTP/1.1 204 No\r\n\r\n",
                 204,
                 "",
                 REUSABLE,
             ),
-            (
-                "more than was asked for",
-                "HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nabc",
-                200,
-                "a",
-                LAST,
-            ),
+            ("surplus bytes", "HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nabc", 200, "a", LAST),
             (
                 "close is honoured",
                 "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 1\r\n\r\na",
@@ -374,12 +352,12 @@ mod tests {
             ),
         ] {
             let whole = parse(&[wire.as_bytes()], true);
-            let expected = Seen { status, body: body.as_bytes().to_vec(), end };
+            let expected = Parsed { status, body: body.as_bytes().to_vec(), end };
             assert_eq!(whole, expected, "{sentence}");
             let bytes: Vec<&[u8]> = wire.as_bytes().chunks(1).collect();
             let mut by_byte = parse(&bytes, true);
-            if sentence == "more than was asked for" {
-                // Byte by byte, the surplus arrives after the end and is found when the connection is reused.
+            if sentence == "surplus bytes" {
+                // Byte by byte, the surplus arrives after the end and is found on reuse.
                 by_byte.end = LAST;
             }
             assert_eq!(by_byte, expected, "{sentence}, byte by byte");
@@ -387,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn an_oversized_head_is_refused_and_not_buffered_for_ever() {
+    fn an_oversized_head_is_rejected() {
         let long = format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "y".repeat(MAX_HEAD));
         assert_eq!(parse(&[long.as_bytes()], false).end, Err(ErrorClass::HeadTooLarge));
         let parts: Vec<&[u8]> = long.as_bytes().chunks(1000).collect();
@@ -398,7 +376,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_in_any_split_end_in_the_same_way(
+        fn any_split_of_any_bytes_gives_the_same_result(
             wire in prop::collection::vec(prop::sample::select(b"HTP/1. 20\r\n:contel-lgh3ax;".to_vec()), 0..120),
             cut in 0usize..120,
         ) {

@@ -1,34 +1,25 @@
 //! TLS targets: trusted, not trusted, and not TLS at all.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::disallowed_methods,
-    dead_code,
-    unreachable_pub,
-    reason = "tests may fail loudly, and use a part of the common server"
-)]
-
-mod common;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use common::{Client, options, run, say, serve};
+use crate::support::{Client, options, run, send, serve};
 use plimsoll_measure::{ErrorClass, Nanos};
-use plimsoll_transport::{Connected, Connector, Endpoint, TlsSettings, with_own_sessions};
+use plimsoll_transport::{Connected, Connector, Endpoint, TlsSettings, with_own_session_cache};
 use rustls::pki_types::{PrivateKeyDer, pem::PemObject as _};
 use rustls::{HandshakeKind, ServerConfig, ServerConnection, StreamOwned};
 
-/// A TLS server for `localhost` that answers every request with `answer`; its address and its root as PEM.
-fn serve_tls(answer: Vec<u8>) -> (SocketAddr, String) {
-    let (address, pem, _) = serve_counted(answer);
+/// A TLS server for `localhost` that sends `response` to every request. Returns its address and its
+/// root certificate as PEM.
+fn serve_tls(response: Vec<u8>) -> (SocketAddr, String) {
+    let (address, pem, _) = serve_counted(response);
     (address, pem)
 }
 
-/// The same, and how many of its connections resumed a session, as the server saw it.
-fn serve_counted(answer: Vec<u8>) -> (SocketAddr, String, Arc<AtomicU32>) {
+/// The same, with the number of connections that resumed a session, as the server sees it.
+fn serve_counted(response: Vec<u8>) -> (SocketAddr, String, Arc<AtomicU32>) {
     let resumed = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&resumed);
     let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
@@ -45,25 +36,26 @@ fn serve_counted(answer: Vec<u8>) -> (SocketAddr, String, Arc<AtomicU32>) {
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         for tcp in listener.incoming() {
-            let (config, answer, count) = (Arc::clone(&config), answer.clone(), Arc::clone(&count));
-            std::thread::spawn(move || answer_all(tcp.unwrap(), config, &answer, &count));
+            let (config, response, count) =
+                (Arc::clone(&config), response.clone(), Arc::clone(&count));
+            std::thread::spawn(move || respond_to_all(tcp.unwrap(), config, &response, &count));
         }
     });
     (address, certified.cert.pem(), resumed)
 }
 
-fn answer_all(tcp: TcpStream, config: Arc<ServerConfig>, answer: &[u8], resumed: &AtomicU32) {
+fn respond_to_all(tcp: TcpStream, config: Arc<ServerConfig>, response: &[u8], resumed: &AtomicU32) {
     let mut tls = StreamOwned::new(ServerConnection::new(config).unwrap(), tcp);
     let mut buffer = [0; 4096];
-    let mut told = false;
+    let mut counted = false;
     while let Ok(received @ 1..) = tls.read(&mut buffer) {
-        if !std::mem::replace(&mut told, true)
+        if !std::mem::replace(&mut counted, true)
             && tls.conn.handshake_kind() == Some(HandshakeKind::Resumed)
         {
             resumed.fetch_add(1, Ordering::Relaxed);
         }
         let ends = buffer[..received].ends_with(b"\r\n\r\n");
-        if ends && tls.write_all(answer).is_err() {
+        if ends && tls.write_all(response).is_err() {
             return;
         }
     }
@@ -88,28 +80,31 @@ fn trust(pem: &str) -> (tempfile::NamedTempFile, TlsSettings) {
 }
 
 #[test]
-fn a_trusted_target_is_spoken_to_and_its_handshake_timed() {
+fn a_trusted_target_is_reached_and_its_handshake_is_timed() {
     run(async {
         // Larger than a TLS record and than one read.
         let body = "0123456789".repeat(30_000);
-        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-        let (address, pem) = serve_tls(answer.into_bytes());
+        let response = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        let (address, pem) = serve_tls(response.into_bytes());
         let (_file, settings) = trust(&pem);
         let client = client(address, "localhost", &settings);
         let connected = connect(&client).await;
         assert!(connected.phases.tls.is_some_and(|tls| tls > Nanos::ZERO));
         let mut connection = connected.connection.unwrap();
         for _ in 0..3 {
-            let (heard, end) = client.get(&mut connection).await;
-            assert_eq!((heard.status, heard.body == body.as_bytes(), end), (200, true, Ok(true)));
-            // The tickets that a TLS 1.3 server sends unasked do not spoil the connection.
+            let (recorded, end) = client.get(&mut connection).await;
+            assert_eq!(
+                (recorded.status, recorded.body == body.as_bytes(), end),
+                (200, true, Ok(true))
+            );
+            // The unrequested tickets of a TLS 1.3 server do not make the connection unusable.
             assert!(connection.is_idle());
         }
     });
 }
 
 #[test]
-fn certificates_are_verified_unless_told_otherwise() {
+fn certificates_are_verified_by_default() {
     run(async {
         let (address, pem) = serve_tls(b"HTTP/1.1 204 Fine\r\n\r\n".to_vec());
         let (_other, other_pem) = serve_tls(Vec::new());
@@ -129,21 +124,21 @@ fn certificates_are_verified_unless_told_otherwise() {
             Some(ErrorClass::TlsCertificate),
             "another name"
         );
-        let anyone = TlsSettings { ca_file: None, insecure: true, resumption: true };
-        assert_eq!(class("127.0.0.1", &anyone).await, None);
+        let insecure = TlsSettings { ca_file: None, insecure: true, resumption: true };
+        assert_eq!(class("127.0.0.1", &insecure).await, None);
     });
 }
 
 #[test]
-fn a_target_that_does_not_speak_tls_is_named_as_such() {
+fn a_target_without_tls_fails_with_its_class() {
     run(async {
-        let anyone = TlsSettings { ca_file: None, insecure: true, resumption: true };
-        let answer = "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n";
-        // The plain server waits for the end of a request head, which a handshake never is.
-        let plain = serve(vec![vec![say(answer)]]);
+        let insecure = TlsSettings { ca_file: None, insecure: true, resumption: true };
+        let response = "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n";
+        // The plain server waits for the end of a request head, which never comes.
+        let plain = serve(vec![vec![send(response)]]);
         let connector = Connector::new(
             Endpoint::new("127.0.0.1".to_owned(), plain.port()),
-            Some(anyone.client_config("http/1.1").unwrap()),
+            Some(insecure.client_config("http/1.1").unwrap()),
             options(Nanos::from_millis(200)),
         );
         let silent = Client::with(connector.unwrap());
@@ -156,16 +151,16 @@ fn a_target_that_does_not_speak_tls_is_named_as_such() {
         let address = listener.local_addr().unwrap();
         std::thread::spawn(move || {
             let (mut tcp, _) = listener.accept().unwrap();
-            tcp.write_all(answer.as_bytes()).unwrap();
+            tcp.write_all(response.as_bytes()).unwrap();
             let _ = tcp.read(&mut [0; 4096]);
         });
-        let talking = client(address, "127.0.0.1", &anyone);
+        let talking = client(address, "127.0.0.1", &insecure);
         assert_eq!(connect(&talking).await.connection.unwrap_err().class, ErrorClass::TlsHandshake);
     });
 }
 
 #[test]
-fn unusable_roots_are_refused_with_their_file() {
+fn unusable_roots_are_an_error_that_names_the_file() {
     let (file, settings) = trust("no certificate here");
     let error = settings.client_config("http/1.1").unwrap_err().to_string();
     assert!(error.contains(&file.path().display().to_string()), "{error}");
@@ -176,8 +171,9 @@ fn unusable_roots_are_refused_with_their_file() {
     );
 }
 
-/// Opens this many connections one after another, with one request on each; how many said that they resumed.
-async fn churn(client: &Client, connections: u32) -> u32 {
+/// Opens this many connections one after another, with one request on each. Returns how many resumed
+/// a session.
+async fn open_many(client: &Client, connections: u32) -> u32 {
     let mut resumed = 0;
     for _ in 0..connections {
         let connected = connect(client).await;
@@ -190,26 +186,26 @@ async fn churn(client: &Client, connections: u32) -> u32 {
 }
 
 #[test]
-fn sessions_are_resumed_unless_told_otherwise_and_both_ends_say_so() {
+fn sessions_are_resumed_by_default_and_both_ends_report_it() {
     run(async {
         let (address, pem, seen) =
             serve_counted(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_vec());
         let (_file, on) = trust(&pem);
         let off = TlsSettings { resumption: false, ..on.clone() };
-        assert_eq!(churn(&client(address, "localhost", &off), 5).await, 0);
+        assert_eq!(open_many(&client(address, "localhost", &off), 5).await, 0);
         assert_eq!(seen.load(Ordering::Relaxed), 0);
         let resuming = client(address, "localhost", &on);
-        assert_eq!(churn(&resuming, 6).await, 5, "all but the first");
+        assert_eq!(open_many(&resuming, 6).await, 5, "all but the first");
         assert_eq!(seen.swap(0, Ordering::Relaxed), 5);
-        let config = with_own_sessions(&on.client_config("http/1.1").unwrap(), true);
+        let config = with_own_session_cache(&on.client_config("http/1.1").unwrap(), true);
         let endpoint = Endpoint::new("localhost".to_owned(), address.port());
         let stranger = Connector::new(endpoint, Some(config), options(Nanos::from_secs(2)));
-        assert_eq!(churn(&Client::with(stranger.unwrap()), 1).await, 0, "a memory of its own");
+        assert_eq!(open_many(&Client::with(stranger.unwrap()), 1).await, 0, "a separate cache");
     });
 }
 
 #[test]
-fn many_connections_at_once_are_resumed_if_as_many_tickets_came() {
+fn many_connections_at_once_are_resumed_with_enough_tickets() {
     run(async {
         let (address, pem, seen) =
             serve_counted(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_vec());
@@ -217,7 +213,7 @@ fn many_connections_at_once_are_resumed_if_as_many_tickets_came() {
         let client = client(address, "localhost", &on);
         for (round, resumed) in [(0, 0), (1, 20)] {
             let mut open = Vec::new();
-            // All handshakes before the first request: no ticket of this round is of use in it.
+            // All handshakes before the first request: tickets of this round come too late for it.
             for _ in 0..20 {
                 open.push(connect(&client).await.connection.unwrap());
             }
