@@ -122,7 +122,7 @@ impl OpenTurn {
             Err(failure) => Some(Err(failure)),
             Ok(shape) => {
                 self.measured.sample.bytes_out = wire.len() as u64;
-                let request = Request { shape: &shape, id: Some(id), wire };
+                let request = Request { head: &shape, id: Some(id), encoded: wire };
                 let limit = dispatched + worker.run.plan.limits.timeout;
                 let exchange = pin!(self.exchange(connections, request));
                 watchdog.guard(&worker.clock, limit, exchange).await
@@ -139,7 +139,7 @@ impl OpenTurn {
         let worker = Rc::clone(&self.worker);
         let target = self.sample().target;
         let pool = connections.to(target);
-        let acquired = pool.acquire(worker.connector(target), &worker.rx_clock).await;
+        let acquired = pool.checkout(worker.connector(target), &worker.rx_clock).await;
         self.measured.sample.connect = acquired.phases;
         let mut connection = acquired.connection?;
         let sample = &mut self.measured.sample;
@@ -147,7 +147,7 @@ impl OpenTurn {
         sample.timeline.connected =
             if sample.reused { sample.timeline.dispatched } else { Some(worker.clock.now()) };
         if connection.exchange(&worker.rx_clock, &worker.scratch, request, self).await? {
-            pool.give(connection);
+            pool.release(connection);
         }
         Ok(())
     }
