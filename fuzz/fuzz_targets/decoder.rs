@@ -1,5 +1,5 @@
-//! Any bytes as a response in any dialect: no panic, any split gives the same result, and a response
-//! has an error exactly if it has failed.
+//! Any bytes as a response in any dialect: no panic, any split gives the same result, and a
+//! response has an error exactly if it has failed.
 //!
 //! Input: a byte each for dialect and stream, status, content type, and the split; then the body.
 

@@ -1,5 +1,5 @@
-//! Bodies after a valid head, in each framing: a framed body comes out unchanged, any bytes are read
-//! without a panic, and any split gives the same body.
+//! Bodies after a valid head, in each framing: a framed body comes out unchanged, any bytes are
+//! read without a panic, and any split gives the same body.
 //!
 //! Input: a byte for the framing, one for the split, two for a length; then the body.
 

@@ -1,8 +1,8 @@
-//! Any bytes as an HTTP/2 connection: no panic, any split gives the same events and output, and events
-//! are in order.
+//! Any bytes as an HTTP/2 connection: no panic, any split gives the same events and output, and
+//! events are in order.
 //!
-//! Input: one byte for the split, whose lowest bit says whether requests have bodies; then the bytes
-//! of the target.
+//! Input: one byte for the split, whose lowest bit says whether requests have bodies; then the
+//! bytes of the target.
 
 #![no_main]
 

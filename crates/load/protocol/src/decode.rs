@@ -40,7 +40,7 @@ impl Default for DecoderOptions {
     }
 }
 
-/// How the body of the current response is interpreted.
+/// The interpretation of the current response's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BodyKind {
     /// The head has not arrived yet.
@@ -232,7 +232,7 @@ impl Decoder {
         let requested = if self.stream { "an event stream" } else { "JSON" };
         ErrorDetail::from_error_object(&self.buffered).map_or_else(
             || {
-                let message = format!("the answer is not {requested}");
+                let message = format!("the response is not {requested}");
                 DecodeError::new(ErrorClass::ContentType, &message)
             },
             |detail| DecodeError { class: ErrorClass::StreamError, detail },

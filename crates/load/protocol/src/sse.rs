@@ -117,8 +117,8 @@ impl Parser {
         Ok(text.strip_prefix(BYTE_ORDER_MARK).filter(|_| first).unwrap_or(text))
     }
 
-    /// Parses one line. `borrowed` is the only data line of the event so far, as long as it need not
-    /// be copied out of the current read.
+    /// Parses one line. `borrowed` is the only data line of the event so far, as long as it need
+    /// not be copied out of the current read.
     fn line<'b>(
         &mut self,
         line: &'b str,

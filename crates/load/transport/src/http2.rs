@@ -1,12 +1,12 @@
 //! HTTP/2 (RFC 9113): many streams on one connection.
 //!
-//! - [`Session`]: the connection as a state machine without I/O, so that it can be tested and fuzzed
-//!   alone
+//! - [`Session`]: the connection as a state machine without I/O, so that it can be tested and
+//!   fuzzed alone
 //! - [`hpack`]: header compression (RFC 7541), also without I/O
 //! - `Driver`: the task that owns a connection's socket. One read serves all its streams; frames
 //!   queued in one turn of the worker are written at once
-//! - `Exchange`: the future of one request. It queues frames, and reads what the driver put into the
-//!   stream's inbox
+//! - `Exchange`: the future of one request. It queues frames, and reads what the driver put into
+//!   the stream's inbox
 //!
 //! ADR 0038 says why we do not use the `h2` crate.
 

@@ -3,7 +3,8 @@
 //!
 //! - [`Connector`]: opens [`Connection`]s and times each phase of it
 //! - [`Connection::exchange`]: sends one request and passes its response to a [`ResponseHandler`]
-//! - [`http1`], [`http2`]: the wire formats, without I/O, so that they can be tested and fuzzed alone
+//! - [`http1`], [`http2`]: the wire formats, without I/O, so that they can be tested and fuzzed
+//!   alone
 //! - [`Pool`]: idle connections, most recently used first
 //!
 //! A misbehaving target is data: every such case ends in a [`Failure`] with its

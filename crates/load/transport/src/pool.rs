@@ -14,8 +14,8 @@ use crate::rx_timestamp::RxClock;
 /// Connections to one target.
 ///
 /// HTTP/1.1: idle connections, most recently used first. So the least used ones stay idle, and the
-/// target can close them without harm. HTTP/2: idle stream slots, most recently used first, on shared
-/// connections with a limited number of slots each.
+/// target can close them without harm. HTTP/2: idle stream slots, most recently used first, on
+/// shared connections with a limited number of slots each.
 #[derive(Debug, Default)]
 pub struct Pool {
     idle: RefCell<Vec<Connection>>,

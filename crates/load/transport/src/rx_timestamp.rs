@@ -1,12 +1,12 @@
 //! Receive time stamps of the kernel, mapped to monotonic time.
 //!
-//! With `SO_TIMESTAMPNS` the kernel records when the network stack received a segment, and `recvmsg`
-//! returns the time of the last segment of a read (socket(7); for TCP since Linux 4.18). A busy
-//! generator reads later. With the user-space clock, this delay would count as the target's. The
-//! difference, the *read lag*, is reported.
+//! With `SO_TIMESTAMPNS` the kernel records when the network stack received a segment, and
+//! `recvmsg` returns the time of the last segment of a read (socket(7); for TCP since Linux 4.18).
+//! A busy generator reads later. With the user-space clock, this delay would count as the target's.
+//! The difference, the *read lag*, is reported.
 //!
-//! The kernel's time is wall-clock time, which can be stepped. It is converted to an age at the time
-//! of the read, and used only if both clocks ran alike since then.
+//! The kernel's time is wall-clock time, which can be stepped. It is converted to an age at the
+//! time of the read, and used only if both clocks ran alike since then.
 
 use std::cell::Cell;
 
@@ -76,8 +76,8 @@ struct OffsetFilter {
 }
 
 impl OffsetFilter {
-    /// The age of the kernel's time stamp at `now` (wall clock: `wall`); `None` if the wall clock was
-    /// stepped in between.
+    /// The age of the kernel's time stamp at `now` (wall clock: `wall`); `None` if the wall clock
+    /// was stepped in between.
     fn age(&mut self, now: Moment, wall: u64, kernel_time: u64) -> Option<Nanos> {
         let offset = i128::from(wall) - i128::from(now.as_nanos());
         if self.offset.is_some_and(|before| (offset - before).abs() > TOLERANCE) {

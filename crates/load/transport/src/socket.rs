@@ -17,8 +17,8 @@ use crate::buffers::{EncodedRequest, ReadBuffers};
 use crate::failure::Failure;
 use crate::rx_timestamp::{RxClock, RxTime};
 
-/// Largest body that is copied behind its head. Up to this size, the copy costs less than a vectored
-/// write.
+/// Largest body that is copied behind its head. Up to this size, the copy costs less than a
+/// vectored write.
 const SMALL_BODY: usize = 16 * 1024;
 
 /// An open socket.
@@ -373,8 +373,8 @@ fn read_handshake(tcp: &TcpStream, tls: &mut ClientConnection) -> Result<(), Fai
     }
 }
 
-/// Decrypts `raw` and passes the plaintext to `on`. With an empty `plaintext` buffer, no plaintext is
-/// read yet.
+/// Decrypts `raw` and passes the plaintext to `on`. With an empty `plaintext` buffer, no plaintext
+/// is read yet.
 fn decrypt(
     tls: &mut ClientConnection,
     mut raw: &[u8],

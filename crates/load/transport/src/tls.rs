@@ -14,15 +14,15 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 
 use self::session_cache::SessionCache;
 
-/// How targets are verified. The default uses the system's roots and full handshakes.
+/// Verification of targets. The default uses the system's roots and full handshakes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsSettings {
     /// A PEM file with trusted roots, instead of the system's.
     pub ca_file: Option<PathBuf>,
     /// Accept any certificate.
     pub insecure: bool,
-    /// Resume sessions where the target offers it. Each [`TlsSettings::client_config`] has one session
-    /// cache; [`with_own_session_cache`] makes copies with separate ones.
+    /// Resume sessions where the target offers it. Each [`TlsSettings::client_config`] has one
+    /// session cache; [`with_own_session_cache`] makes copies with separate ones.
     pub resumption: bool,
 }
 
@@ -37,7 +37,7 @@ pub enum TlsError {
     CaFile {
         /// The file.
         file: PathBuf,
-        /// What was wrong.
+        /// The reason.
         cause: String,
     },
     /// The system has no usable root certificates.

@@ -1,8 +1,8 @@
 //! A JSON reader that parses only the requested members, in one pass.
 //!
 //! Every response passes through here, so nothing is built that is not needed: strings are borrowed
-//! and other members are skipped. Skipped text is validated too: text that is not JSON (RFC 8259) is
-//! an error, wherever it is broken. Of members with the same name the last one counts.
+//! and other members are skipped. Skipped text is validated too: text that is not JSON (RFC 8259)
+//! is an error, wherever it is broken. Of members with the same name the last one counts.
 
 use std::borrow::Cow;
 use std::ops::Deref;

@@ -17,7 +17,8 @@ struct StreamEvent<'a> {
 }
 from_object!(StreamEvent<'a> { kind = "type", delta, response });
 
-/// A whole state, and what a stream's last event holds: there, the output is old news, and not looked into.
+/// A response that is not streamed, and the content of a stream's last event. In the latter the
+/// output repeats the deltas and is not parsed.
 #[derive(Default)]
 struct Response<'a> {
     status: Str<'a>,

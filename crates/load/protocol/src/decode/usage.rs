@@ -88,8 +88,8 @@ impl AnthropicUsage {
         Usage { completion: TokenCount::default(), ..self.into() }
     }
 
-    /// Usage in a `message_delta`. Counts are cumulative: the output count replaces the earlier one.
-    /// The prompt is often missing or 0, so the larger count is kept.
+    /// Usage in a `message_delta`. Counts are cumulative: the output count replaces the earlier
+    /// one. The prompt is often missing or 0, so the larger count is kept.
     pub(super) fn merged_into(self, before: Usage) -> Usage {
         let now = Usage::from(self);
         let prompt =

@@ -2,7 +2,7 @@
 
 use httparse::Header;
 
-/// How the body of a response is delimited.
+/// The delimitation of a response body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyFraming {
     /// No body, whatever the headers say.

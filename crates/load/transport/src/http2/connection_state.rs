@@ -41,7 +41,7 @@ pub(super) struct ConnectionState {
     ended: Option<Failure>,
 }
 
-/// What the driver keeps for the exchange of a stream.
+/// Events and waker of one stream's exchange.
 #[derive(Debug, Default)]
 struct StreamState {
     inbox: StreamInbox,
@@ -58,7 +58,7 @@ struct UnsentRequest {
     on_sent: OnSent,
 }
 
-/// What to do when a request is written.
+/// The action when a request is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OnSent {
     /// Record the time.
@@ -164,7 +164,7 @@ impl ConnectionState {
         true
     }
 
-    /// Bytes of a stream's body were consumed. The target may be told about the free window.
+    /// Bytes of a stream's body were consumed. A window update may be sent.
     pub(super) fn consume(&mut self, key: StreamKey, bytes: usize) {
         let before = self.session.bytes_queued();
         self.session.consume(key, bytes);

@@ -61,7 +61,7 @@ impl fmt::Display for ErrorCode {
 pub struct ConnectionError {
     /// The code that is sent to the target.
     pub code: ErrorCode,
-    /// What the target did.
+    /// The broken rule.
     pub detail: &'static str,
 }
 

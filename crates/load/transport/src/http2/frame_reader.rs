@@ -1,7 +1,7 @@
 //! Splits bytes into frames, however they arrive.
 //!
-//! Data is passed on as it arrives, so that it has the time stamps of its reads. Every other frame is
-//! passed on in one piece.
+//! Data is passed on as it arrives, so that it has the time stamps of its reads. Every other frame
+//! is passed on in one piece.
 
 use super::error::{ConnectionError, ErrorCode};
 use super::frame::{self, FrameHeader};
@@ -216,7 +216,7 @@ mod tests {
     fn push(piece: FramePart<'_>, frames: &mut Vec<(u8, u32, Vec<u8>)>) {
         match piece {
             FramePart::Frame(header, payload) => {
-                frames.push((header.kind, header.stream, payload.to_vec()))
+                frames.push((header.kind, header.stream, payload.to_vec()));
             }
             FramePart::DataStart(header, padding) => {
                 frames.push((100, header.stream, vec![u8::try_from(padding % 256).unwrap()]));

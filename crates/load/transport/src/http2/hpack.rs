@@ -10,8 +10,8 @@ pub use decoder::{Decoder, HeaderField};
 pub(super) use encoder::literal;
 pub use encoder::{Encoder, Indexing};
 
-/// Initial size of a connection's dynamic tables (RFC 9113, section 6.5.2). The client neither offers
-/// nor uses a larger one.
+/// Initial size of a connection's dynamic tables (RFC 9113, section 6.5.2). The client neither
+/// offers nor uses a larger one.
 pub const MAX_TABLE_SIZE: usize = 4096;
 
 /// A block that is not HPACK. From here on the tables are out of step.

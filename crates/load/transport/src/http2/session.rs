@@ -113,8 +113,8 @@ impl Session {
     /// Processes bytes from the target and reports their events.
     ///
     /// # Errors
-    /// The rule that the target broke. The output then ends with a `GOAWAY`, and the connection must
-    /// be closed.
+    /// The rule that the target broke. The output then ends with a `GOAWAY`, and the connection
+    /// must be closed.
     pub fn feed(
         &mut self,
         mut bytes: &[u8],

@@ -23,7 +23,7 @@ pub(super) struct StreamInbox {
     /// Bytes of the body in each read.
     reads: Vec<(usize, RxTime)>,
     window_low: bool,
-    /// How the response ended.
+    /// The end of the response, once it is known.
     pub(super) end: Option<Result<(), Failure>>,
     /// When the last byte of the request was handed to the kernel, until it is reported.
     pub(super) sent_at: Option<Moment>,

@@ -5,8 +5,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use super::flow_control::{ReceiveWindow, SendWindow};
 
-/// Number of reset streams that are remembered. Frames may still arrive for them and are ignored (RFC
-/// 9113, section 5.1). Frames for older streams are ignored without a check.
+/// Number of reset streams that are remembered. Frames may still arrive for them and are ignored
+/// (RFC 9113, section 5.1). Frames for older streams are ignored without a check.
 const MAX_RESETS: usize = 256;
 
 /// The slot of a stream, until its owner closes it.

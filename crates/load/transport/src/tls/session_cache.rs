@@ -10,9 +10,9 @@ use rustls::client::{
 };
 use rustls::pki_types::ServerName;
 
-/// Tickets kept for one target. A ticket is used once (RFC 8446, appendix C.4), and every connection
-/// brings one or two. The cache of rustls keeps 8: of 64 connections opened at once, most could not
-/// resume, although the target allows it.
+/// Tickets kept for one target. A ticket is used once (RFC 8446, appendix C.4), and every
+/// connection brings one or two. The cache of rustls keeps 8: of 64 connections opened at once,
+/// most could not resume, although the target allows it.
 const MAX_TICKETS: usize = 1_024;
 
 /// The session cache of one worker. No other thread uses it, so its lock is never contended.

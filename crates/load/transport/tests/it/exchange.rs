@@ -1,6 +1,6 @@
 //! HTTP/1.1 exchanges with servers that behave well, badly and unusually.
 
-use crate::support::{Act, Client, Recorded, options, run, send, serve};
+use crate::support::{Act, Client, Recorded, options, run, send, serve, wait_until};
 use plimsoll_measure::{ErrorClass, Nanos};
 use plimsoll_transport::{Connector, Endpoint, Pool, SocketOptions};
 
@@ -28,26 +28,6 @@ fn a_connection_is_reused_and_each_response_is_complete() {
             assert!(recorded.sent.is_some() && !recorded.reads.is_empty());
         }
         assert!(connection.was_used());
-    });
-}
-
-#[test]
-fn reads_are_stamped_when_they_happen() {
-    run(async {
-        let parts = [
-            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
-            "1\r\na\r\n",
-            "1\r\nb\r\n",
-            "0\r\n\r\n",
-        ];
-        let script = parts.iter().flat_map(|part| [send(part), Act::Pause(30)]).collect();
-        let client = Client::new(serve(vec![script]));
-        let mut connection = client.connect().await;
-        let (recorded, end) = client.get(&mut connection).await;
-        assert_eq!((recorded.body.as_slice(), end), (&b"ab"[..], Ok(true)));
-        let gaps: Vec<_> =
-            recorded.reads.windows(2).map(|w| w[1].since(w[0]).as_millis_f64()).collect();
-        assert!(gaps.len() == 3 && gaps.iter().all(|gap| (25.0..200.0).contains(gap)), "{gaps:?}");
     });
 }
 
@@ -93,7 +73,8 @@ fn the_ends_of_a_connection_are_distinguished() {
 #[test]
 fn a_response_before_the_end_of_the_request_is_received() {
     run(async {
-        // The server never reads the 8 MiB body: a client that writes first and reads later would hang.
+        // The server never reads the 8 MiB body: a client that writes first and reads later would
+        // hang.
         let refusal = "HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
         let client = Client::new(serve(vec![vec![send(refusal), Act::Pause(1_000)]]));
         let mut connection = client.connect().await;
@@ -120,22 +101,24 @@ fn a_response_that_the_handler_stops_is_not_read_further() {
 fn the_pool_drops_connections_that_were_closed_or_have_unexpected_data() {
     run(async {
         let client = Client::new(serve(vec![
-            vec![send(SMALL), Act::Pause(1_000)],
+            vec![send(SMALL), Act::Pause(10_000)],
             vec![send(SMALL), Act::Pause(20)],
             vec![
                 send(SMALL),
                 Act::Pause(20),
                 send("HTTP/1.1 408 Timeout\r\n\r\n"),
-                Act::Pause(1_000),
+                Act::Pause(10_000),
             ],
         ]));
         let pool = Pool::new();
-        for _ in 0..3 {
+        for number in 0..3 {
             let mut connection = client.connect().await;
             assert_eq!(client.get(&mut connection).await.1, Ok(true));
+            if number > 0 {
+                wait_until(|| !connection.is_idle()).await;
+            }
             pool.release(connection);
         }
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
         let first = pool.checkout(&client.connector, &client.rx_clock).await;
         assert!(first.connection.unwrap().was_used(), "the first is still open");
         let second = pool.checkout(&client.connector, &client.rx_clock).await;
@@ -188,36 +171,6 @@ fn names_and_both_address_families_are_reached() {
         assert!(first.connection.is_ok() && first.phases.dns.is_some());
         let second = client.connector.connect(&client.clock).await;
         assert!(second.connection.is_ok() && second.phases.dns.is_none(), "the result is cached");
-    });
-}
-
-#[test]
-fn the_kernel_tells_when_bytes_arrived_however_late_they_are_read() {
-    run(async {
-        for (kernel_timestamps, expected_lag) in [(true, 5.0..200.0), (false, 0.0..0.0)] {
-            let address = serve(vec![vec![Act::Pause(20), send(SMALL), Act::Pause(500)]]);
-            let endpoint = Endpoint::new("127.0.0.1".to_owned(), address.port());
-            let options = SocketOptions { kernel_timestamps, ..options(Nanos::from_secs(1)) };
-            let client = Client::with(Connector::new(endpoint, None, options).unwrap());
-            let mut connection = client.connect().await;
-            let (recorded, ()) = tokio::join!(client.get(&mut connection), async {
-                // The answer arrives after 20 ms, while this thread is held up for 50 ms.
-                std::thread::sleep(std::time::Duration::from_millis(50));
-            });
-            let (recorded, end) = recorded;
-            assert_eq!(end, Ok(true));
-            let after_sent = recorded.reads[0].since(recorded.sent.unwrap()).as_millis_f64();
-            match recorded.lags[0] {
-                Some(lag) => {
-                    assert!(expected_lag.contains(&lag.as_millis_f64()), "read lag {lag}");
-                    assert!(
-                        (19.0..49.0).contains(&after_sent),
-                        "arrived {after_sent} ms after it was sent"
-                    );
-                }
-                None => assert!(!kernel_timestamps && after_sent >= 49.0, "{after_sent}"),
-            }
-        }
     });
 }
 

@@ -1,12 +1,12 @@
-//! HTTP/2 against scripted servers and the `h2` crate: stream limits, cancelled and rejected requests,
-//! closed connections, and malicious targets.
+//! HTTP/2 against scripted servers and the `h2` crate: stream limits, cancelled and rejected
+//! requests, closed connections, and malicious targets.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::support::{Client, Recorded, options, run};
+use crate::support::{Client, Recorded, options, run, wait_until};
 use bytes::Bytes;
 use plimsoll_measure::{ErrorClass, Nanos};
 use plimsoll_transport::{Connection, Connector, Endpoint, Pool, SocketOptions};
@@ -31,8 +31,8 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&head, payload].concat()
 }
 
-/// A server that sends its settings, and the given bytes after the first request of each connection.
-/// It records what it receives.
+/// A server that sends its settings, and the given bytes after the first request of each
+/// connection. It records what it receives.
 async fn scripted(wire: Vec<u8>, then_close: bool) -> (SocketAddr, Rc<RefCell<Vec<u8>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (address, received) = (listener.local_addr().unwrap(), Rc::new(RefCell::new(Vec::new())));
@@ -118,8 +118,8 @@ fn a_connection_with_a_violation_gets_a_goaway_and_is_replaced() {
         let mut connection = checkout(&pool, &client).await;
         let end = client.get(&mut connection).await.1;
         assert_eq!((end, connection.is_idle()), (Err(ErrorClass::MalformedHead), false));
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        assert!(received.borrow().ends_with(&frame(7, 0, 0, &[0, 0, 0, 0, 0, 0, 0, 1])));
+        wait_until(|| received.borrow().ends_with(&frame(7, 0, 0, &[0, 0, 0, 0, 0, 0, 0, 1])))
+            .await;
         pool.release(connection);
         let again = checkout(&pool, &client).await;
         assert!(!again.was_used(), "a new connection");
@@ -136,8 +136,7 @@ fn a_cancelled_request_is_reset() {
         let first = client.send_to(&mut connection, "GET", b"", &mut recorded);
         assert!(tokio::time::timeout(Duration::from_millis(30), first).await.is_err());
         assert!(recorded.sent.is_some(), "reported although the exchange was dropped");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        assert!(received.borrow().ends_with(&frame(3, 0, 1, &[0, 0, 0, 8])));
+        wait_until(|| received.borrow().ends_with(&frame(3, 0, 1, &[0, 0, 0, 8]))).await;
     });
 }
 
@@ -274,8 +273,7 @@ fn an_unused_connection_is_closed_with_a_goaway() {
         let mut connection = checkout(&pool, &client).await;
         assert_eq!(client.get(&mut connection).await.1, Ok(true));
         drop((connection, pool));
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        assert!(received.borrow().ends_with(&frame(7, 0, 0, &[0; 8])));
+        wait_until(|| received.borrow().ends_with(&frame(7, 0, 0, &[0; 8]))).await;
     });
 }
 

@@ -11,5 +11,6 @@ mod http2;
 mod http2_scripted;
 mod http2_tls;
 mod hyper_oracle;
+mod rx_timestamp;
 mod support;
 mod tls;

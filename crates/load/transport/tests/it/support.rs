@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::ControlFlow;
 use std::rc::Rc;
+use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::Duration;
 
@@ -67,7 +68,7 @@ fn run_script(mut stream: TcpStream, script: Vec<Act>) {
 }
 
 /// Reads up to the end of a request head; bodies of these tests fit the same read.
-fn read_request(stream: &mut TcpStream) -> bool {
+pub(crate) fn read_request(stream: &mut TcpStream) -> bool {
     let mut seen = Vec::new();
     let mut buffer = [0; 4096];
     loop {
@@ -93,6 +94,8 @@ pub(crate) struct Recorded {
     pub(crate) stop_after: Option<usize>,
     pub(crate) send_stall: Option<Nanos>,
     pub(crate) receive_stalled: bool,
+    /// Gets a message for each read.
+    pub(crate) on_read: Option<Sender<()>>,
 }
 
 impl ResponseHandler for Recorded {
@@ -102,6 +105,9 @@ impl ResponseHandler for Recorded {
     fn received(&mut self, _bytes: usize, rx_time: RxTime) {
         self.reads.push(rx_time.at);
         self.lags.push(rx_time.read_lag);
+        if let Some(on_read) = &self.on_read {
+            on_read.send(()).unwrap();
+        }
     }
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.status = head.status;
@@ -150,7 +156,11 @@ impl Client {
     }
 
     pub(crate) fn with(connector: Connector) -> Self {
-        let clock = MonotonicClock::start();
+        Self::on_clock(MonotonicClock::start(), connector)
+    }
+
+    /// A client on a clock that the test uses too.
+    pub(crate) fn on_clock(clock: MonotonicClock, connector: Connector) -> Self {
         Self {
             clock,
             rx_clock: Rc::new(RxClock::new(clock)),
@@ -199,6 +209,16 @@ impl Client {
             .expect("the exchange hangs");
         end.map_err(|failure| failure.class)
     }
+}
+
+/// Waits until a condition holds, while other tasks run.
+pub(crate) async fn wait_until(mut holds: impl FnMut() -> bool) {
+    let wait = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), wait).await.expect("the condition never holds");
 }
 
 /// Runs a test body on a new runtime.

@@ -171,8 +171,8 @@ fn unusable_roots_are_an_error_that_names_the_file() {
     );
 }
 
-/// Opens this many connections one after another, with one request on each. Returns how many resumed
-/// a session.
+/// Opens this many connections one after another, with one request on each. Returns how many
+/// resumed a session.
 async fn open_many(client: &Client, connections: u32) -> u32 {
     let mut resumed = 0;
     for _ in 0..connections {

@@ -5,7 +5,7 @@
 use super::table::{ENTRY_OVERHEAD, HeaderTable};
 use super::{MAX_TABLE_SIZE, integer};
 
-/// How a field is stored in the dynamic table.
+/// The part of a field that is stored in the dynamic table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indexing {
     /// Name and value: for fields that repeat.
@@ -24,7 +24,8 @@ pub struct Encoder {
     table: HeaderTable,
     /// Number of insertions and size changes. Blocks with indices of an earlier count are stale.
     changes: u64,
-    /// The smallest size since the last block, if the next one must announce a change (section 4.2).
+    /// The smallest size since the last block, if the next one must announce a change (section
+    /// 4.2).
     smallest_pending: Option<usize>,
 }
 
