@@ -8,8 +8,8 @@ use plimsoll_measure::{Clock, ErrorClass, Moment, Nanos};
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 
-/// The time for which a result is cached. Long enough that a burst of new connections needs one look-up,
-/// short enough to follow a target whose address changes.
+/// The time for which a result is cached. Long enough that a burst of new connections needs one
+/// look-up, short enough to follow a target whose address changes.
 const CACHE_TIME: Nanos = Nanos::from_secs(30);
 
 /// The addresses of one endpoint.

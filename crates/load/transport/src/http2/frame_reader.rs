@@ -19,6 +19,7 @@ pub(super) enum FramePart<'a> {
     DataEnd(FrameHeader),
 }
 
+/// The position in the input.
 #[derive(Clone, Copy, Debug)]
 enum ReaderState {
     /// At a frame header.
@@ -39,6 +40,7 @@ enum Step<'a> {
     Continue,
     /// More bytes are needed.
     NeedMore,
+    /// A part of a frame was read.
     Part(FramePart<'a>),
 }
 
@@ -81,7 +83,7 @@ impl FrameReader {
             match step {
                 Step::Continue => {}
                 Step::NeedMore => return Ok(None),
-                Step::Part(piece) => return Ok(Some(piece)),
+                Step::Part(part) => return Ok(Some(part)),
             }
         }
     }

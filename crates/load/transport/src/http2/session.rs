@@ -122,12 +122,12 @@ impl Session {
     ) -> Result<(), ConnectionError> {
         let Self { reader, state } = self;
         loop {
-            let taken = match reader.next(&mut bytes) {
+            let processed = match reader.next(&mut bytes) {
                 Ok(None) => return Ok(()),
-                Ok(Some(piece)) => state.process(piece, on),
+                Ok(Some(part)) => state.process(part, on),
                 Err(error) => Err(error),
             };
-            if let Err(error) = taken {
+            if let Err(error) = processed {
                 state.queue_goaway(error.code);
                 return Err(error);
             }
@@ -251,10 +251,10 @@ impl SessionState {
 
     fn process(
         &mut self,
-        piece: FramePart<'_>,
+        part: FramePart<'_>,
         on: &mut impl FnMut(StreamKey, Event<'_>),
     ) -> Result<(), ConnectionError> {
-        match piece {
+        match part {
             FramePart::Frame(head, payload) => self.frame(head, payload, on),
             FramePart::DataStart(head, padding) => self.begin_data(head, padding, on),
             FramePart::Data(bytes) => {

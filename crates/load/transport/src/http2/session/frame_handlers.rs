@@ -20,6 +20,7 @@ const fn overflow(_: Overflow) -> ConnectionError {
 }
 
 impl SessionState {
+    /// Handles a frame other than `DATA`.
     pub(super) fn frame(
         &mut self,
         header: FrameHeader,
@@ -37,7 +38,7 @@ impl SessionState {
             frame::WINDOW_UPDATE => self.window_update(header, payload, on),
             frame::PUSH_PROMISE => Err(ConnectionError::protocol("a push, which we do not allow")),
             frame::PRIORITY if header.stream == 0 => {
-                Err(ConnectionError::protocol("a priority of no stream"))
+                Err(ConnectionError::protocol("PRIORITY without a stream"))
             }
             frame::PRIORITY if payload.len() != 5 => Err(wrong_length()),
             // Priorities are advisory and other kinds are extensions. Both are ignored.
@@ -65,6 +66,7 @@ impl SessionState {
         Ok(self.streams.find(header.stream))
     }
 
+    /// Handles the start of a `DATA` frame.
     pub(super) fn begin_data(
         &mut self,
         header: FrameHeader,
@@ -72,11 +74,11 @@ impl SessionState {
         on: &mut impl FnMut(StreamKey, Event<'_>),
     ) -> Result<(), ConnectionError> {
         self.check_order(header)?;
-        let found = self.find(header)?;
+        let lookup = self.find(header)?;
         self.receive.receive(header.length).map_err(overrun)?;
         let update = self.receive.consume(padding);
         self.output.window_update(0, update);
-        self.receiving = match found {
+        self.receiving = match lookup {
             Lookup::Open(key) => Some(key),
             Lookup::Reset => None,
             Lookup::Closed => return Err(stream_closed()),
@@ -87,7 +89,7 @@ impl SessionState {
             ResponsePhase::Body => {}
             ResponsePhase::Done => return Err(stream_closed()),
             ResponsePhase::AwaitingHead => {
-                let error = StreamError::Malformed("data before a header");
+                let error = StreamError::Malformed("data before a head");
                 self.fail_stream(key, Some(ErrorCode::PROTOCOL_ERROR), error, on);
                 return Ok(());
             }
@@ -97,6 +99,7 @@ impl SessionState {
         Ok(())
     }
 
+    /// Handles bytes of a `DATA` frame.
     pub(super) fn data(&mut self, bytes: &[u8], on: &mut impl FnMut(StreamKey, Event<'_>)) {
         let key = self.receiving;
         let Some((key, stream)) = key.and_then(|key| Some((key, self.streams.get(key)?))) else {
@@ -140,7 +143,7 @@ impl SessionState {
         on: &mut impl FnMut(StreamKey, Event<'_>),
     ) -> Result<(), ConnectionError> {
         if header.stream != 0 {
-            return Err(ConnectionError::protocol("settings of a stream"));
+            return Err(ConnectionError::protocol("SETTINGS for a stream"));
         }
         if header.has(frame::ACK) {
             return if payload.is_empty() { Ok(()) } else { Err(wrong_length()) };
@@ -174,7 +177,7 @@ impl SessionState {
 
     fn ping(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), ConnectionError> {
         if header.stream != 0 {
-            return Err(ConnectionError::protocol("a ping of a stream"));
+            return Err(ConnectionError::protocol("a PING for a stream"));
         }
         if payload.len() != 8 {
             return Err(wrong_length());
@@ -192,7 +195,7 @@ impl SessionState {
         on: &mut impl FnMut(StreamKey, Event<'_>),
     ) -> Result<(), ConnectionError> {
         if header.stream != 0 {
-            return Err(ConnectionError::protocol("a GOAWAY of a stream"));
+            return Err(ConnectionError::protocol("a GOAWAY for a stream"));
         }
         let (Some(_), Some(code)) = (payload.get(..4), payload.get(4..8)) else {
             return Err(wrong_length());
