@@ -1,33 +1,33 @@
-//! Any bytes as an answer in any dialect: no panic, any split gives the same events, and an answer
-//! has failed exactly if there was one error event, the last.
+//! Any bytes as a response in any dialect: no panic, any split gives the same result, and a
+//! response has an error exactly if it has failed.
 //!
 //! Input: a byte each for dialect and stream, status, content type, and the split; then the body.
 
 #![no_main]
 
 mod pieces;
-#[path = "../../crates/load/protocol/tests/protocol/reading.rs"]
-mod reading;
+#[path = "../../crates/load/protocol/tests/it/support.rs"]
+mod support;
 
 use libfuzzer_sys::fuzz_target;
 use plimsoll_measure::Outcome;
 use plimsoll_protocol::Dialect;
 
 use pieces::pieces;
-use reading::{EVENTS, JSON, Read, decoder, read};
+use support::{EVENTS, JSON, Read, decoder, read};
 
 const STATUSES: [u16; 8] = [200, 200, 200, 204, 302, 429, 500, 999];
 
-fn check(answer: &Read, body: &[u8]) {
-    let errors = answer.events.iter().filter(|event| event.starts_with("error: ")).count();
-    let failed = matches!(answer.outcome, Outcome::Failed(_));
+fn check(read: &Read, body: &[u8]) {
+    let errors = read.events.iter().filter(|event| event.starts_with("error: ")).count();
+    let failed = matches!(read.outcome, Outcome::Failed(_));
     assert_eq!(errors, usize::from(failed));
-    let last = answer.events.last().is_some_and(|event| event.starts_with("error: "));
+    let last = read.events.last().is_some_and(|event| event.starts_with("error: "));
     assert_eq!(last, failed);
-    assert!(answer.text.len() <= body.len());
-    assert_eq!(answer.received, body.len() as u64);
+    assert!(read.text.len() <= body.len());
+    assert_eq!(read.received, body.len() as u64);
     for empty in ["text: ", "reasoning: ", "tool: ", "finish: "] {
-        assert!(answer.events.iter().all(|event| event != empty));
+        assert!(read.events.iter().all(|event| event != empty));
     }
 }
 

@@ -1,5 +1,5 @@
-//! Bodies behind a good head, in each framing: what was framed comes out again, any bytes are read
-//! without a panic, and any split gives the same body.
+//! Bodies after a valid head, in each framing: a framed body comes out unchanged, any bytes are
+//! read without a panic, and any split gives the same body.
 //!
 //! Input: a byte for the framing, one for the split, two for a length; then the body.
 
@@ -14,7 +14,7 @@ use plimsoll_measure::ErrorClass;
 use pieces::pieces;
 use response::{Response, read};
 
-/// A response in one of the framings, and what must come of it where that is known.
+/// A response in one of the framings, and the expected result where it is known.
 fn frame(kind: u8, seed: u8, length: usize, body: &[u8]) -> (Vec<u8>, Option<Response>) {
     let good = |body: &[u8]| (body.to_vec(), Ok(()));
     let (header, wire, expected) = match kind % 4 {

@@ -1,7 +1,7 @@
 //! Any bytes as an HTTP/1.1 response: no panic, and any split gives the same head and body.
 //!
-//! Input: one byte for the split, whose lowest bit says whether the request was a HEAD; then what
-//! comes over the connection before it is closed.
+//! Input: one byte for the split, whose lowest bit says whether the request was a HEAD; then the
+//! bytes of the connection before it is closed.
 
 #![no_main]
 

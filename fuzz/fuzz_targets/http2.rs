@@ -1,6 +1,8 @@
-//! Any bytes as a connection of HTTP/2: no panic, any split gives the same events and output, and events come in order.
+//! Any bytes as an HTTP/2 connection: no panic, any split gives the same events and output, and
+//! events are in order.
 //!
-//! Input: one byte for the split, whose lowest bit says whether requests have bodies; then what the target says.
+//! Input: one byte for the split, whose lowest bit says whether requests have bodies; then the
+//! bytes of the target.
 
 #![no_main]
 
@@ -8,18 +10,19 @@ mod pieces;
 
 use libfuzzer_sys::fuzz_target;
 use plimsoll_transport::RequestHead;
-use plimsoll_transport::http2::{Ask, Event, Key, Own, Session};
+use plimsoll_transport::http2::{Event, NewRequest, Session, StreamKey};
 
 use pieces::pieces;
 
-/// Requests that are under way.
+/// Number of open requests.
 const REQUESTS: usize = 4;
+const BODY: &[u8] = &[b'x'; 100_000];
 
-/// All that a session says.
+/// The complete result of a session.
 #[derive(Debug, Default, PartialEq)]
-struct Heard {
+struct SessionResult {
     streams: [Stream; REQUESTS],
-    violation: bool,
+    failed: bool,
     output: Vec<u8>,
 }
 
@@ -32,14 +35,14 @@ struct Stream {
 
 impl Stream {
     fn add(&mut self, event: Event<'_>) {
-        if let Event::Room = event {
+        if let Event::WindowOpen = event {
             return;
         }
         assert!(self.end.is_none(), "nothing after the end");
         match event {
             Event::Head(head) => {
-                assert!(self.head.is_none() && head.fault().is_none(), "one good head");
-                head.show(|head| {
+                assert!(self.head.is_none() && head.error().is_none(), "one valid head");
+                head.with_response_head(|head| {
                     let lines = head.headers.iter();
                     let lines = lines.map(|line| (line.name.to_owned(), line.value.to_owned()));
                     self.head = Some((head.status, lines.collect()));
@@ -51,43 +54,44 @@ impl Stream {
             }
             Event::End => {
                 assert!(self.head.is_some(), "no end without a head");
-                self.end = Some("whole".to_owned());
+                self.end = Some("complete".to_owned());
             }
-            Event::Cut(cut) => self.end = Some(format!("{cut:?}")),
-            Event::Room => {}
+            Event::Error(error) => self.end = Some(format!("{error:?}")),
+            Event::WindowOpen => {}
         }
     }
 }
 
-fn hear<'a>(with_body: bool, pieces: impl IntoIterator<Item = &'a [u8]>) -> Heard {
-    let (mut session, mut heard) = (Session::new(), Heard::default());
-    let head = RequestHead::new("POST", "/", "http://a", [("x", "y")]).unwrap();
+fn run<'a>(with_body: bool, pieces: impl IntoIterator<Item = &'a [u8]>) -> SessionResult {
+    let (mut session, mut result) = (Session::new(), SessionResult::default());
     for number in 0..REQUESTS {
-        let own = Own { id: Some("id"), length: Some(number) };
-        let (fields, to_head, ends) = (head.fields(), number == 3, !with_body);
-        let key = session.open(Ask { fields, own, to_head, ends });
-        assert_eq!(key, Some(Key(number)));
+        let method = if number == 3 { "HEAD" } else { "POST" };
+        let head = RequestHead::new(method, "/", "http://a", [("x", "y")]).unwrap();
+        let body_len = if with_body { BODY.len() } else { 0 };
+        let key = session.open(NewRequest { head: &head, id: Some("id"), body_len });
+        assert_eq!(key, Some(StreamKey(number)));
     }
     for piece in pieces {
-        let fed = session.feed(piece, &mut |key: Key, event: Event<'_>| heard.streams[key.0].add(event));
+        let fed = session
+            .feed(piece, &mut |key: StreamKey, event: Event<'_>| result.streams[key.0].add(event));
         if fed.is_err() {
-            heard.violation = true;
+            result.failed = true;
             break;
         }
     }
-    // What is left is used up and given back.
+    // Consume what is left and release the streams.
     for number in 0..REQUESTS {
-        let key = Key(number);
-        session.send(key, &[b'x'; 100_000]);
-        session.consume(key, heard.streams[number].body.len());
+        let key = StreamKey(number);
+        session.send_body(key, BODY);
+        session.consume(key, result.streams[number].body.len());
         session.close(key);
     }
-    heard.output = session.output().to_vec();
-    heard
+    result.output = session.output().to_vec();
+    result
 }
 
 fuzz_target!(|input: &[u8]| {
     let Some((&seed, wire)) = input.split_first() else { return };
     let with_body = seed % 2 == 1;
-    assert_eq!(hear(with_body, pieces(wire, seed)), hear(with_body, [wire]));
+    assert_eq!(run(with_body, pieces(wire, seed)), run(with_body, [wire]));
 });

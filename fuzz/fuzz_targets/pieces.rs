@@ -1,6 +1,6 @@
-//! Bytes cut into pieces, as reads from a socket do.
+//! Splits bytes into pieces, as reads from a socket do.
 
-/// Pieces of 0 to 15 bytes, or of 16 times as many, as the seed says.
+/// Pieces of 0 to 15 bytes, or 16 times as many, depending on the seed.
 pub(crate) fn pieces(bytes: &[u8], seed: u8) -> Vec<&[u8]> {
     let scale = if seed.is_multiple_of(2) { 1 } else { 16 };
     let (mut rest, mut state, mut pieces) = (bytes, u32::from(seed), Vec::new());

@@ -1,4 +1,4 @@
-//! Any bytes as a profile, JSON or YAML: every fault is a message, never a panic or a hang.
+//! Any bytes as a profile, JSON or YAML: every error is a message, never a panic or a hang.
 
 #![no_main]
 

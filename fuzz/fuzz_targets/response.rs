@@ -1,28 +1,28 @@
-//! An HTTP/1.1 connection's bytes read into what a caller sees.
+//! Parses the bytes of an HTTP/1.1 connection into a comparable result.
 
 use plimsoll_measure::ErrorClass;
-use plimsoll_transport::http1::{Part, Progress, ResponseParser};
+use plimsoll_transport::http1::{Progress, ResponseParser, ResponsePart};
 
-/// All that the parser says about one response.
+/// The complete result of parsing one response.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Response {
     pub(crate) head: Option<(u16, Vec<(String, Vec<u8>)>)>,
     pub(crate) body: Vec<u8>,
-    /// Is it whole? Whether the connection may be used again depends on what came in the same read
-    /// as the end, so it is left out.
+    /// Whether it is complete. Whether the connection is reusable is left out, because that depends
+    /// on what arrived in the same read as the end.
     pub(crate) end: Option<Result<(), ErrorClass>>,
 }
 
 impl Response {
-    fn add(&mut self, part: Part<'_>) {
+    fn add(&mut self, part: ResponsePart<'_>) {
         match part {
-            Part::Head(head) => {
+            ResponsePart::Head(head) => {
                 assert!(self.head.is_none(), "one final head");
                 let lines = head.headers.iter();
                 let lines = lines.map(|line| (line.name.to_owned(), line.value.to_owned()));
                 self.head = Some((head.status, lines.collect()));
             }
-            Part::Body(bytes) => {
+            ResponsePart::Body(bytes) => {
                 assert!(self.head.is_some(), "no body before its head");
                 self.body.extend_from_slice(bytes);
             }
@@ -30,7 +30,7 @@ impl Response {
     }
 }
 
-/// Reads a response that comes in the given pieces, and then the end of the connection.
+/// Parses a response that arrives in the given pieces, followed by the end of the connection.
 pub(crate) fn read<'a>(to_head: bool, pieces: impl IntoIterator<Item = &'a [u8]>) -> Response {
     let mut parser = ResponseParser::new();
     parser.start(to_head);

@@ -1,12 +1,12 @@
 //! Any bytes as an event stream: no panic, any split gives the same events, and a stream without an
-//! error gives those of a second reading of the standard.
+//! error gives those of a second implementation of the standard.
 //!
 //! Input: one byte for the split, then the stream.
 
 #![no_main]
 
 mod pieces;
-#[path = "../../crates/load/protocol/tests/protocol/sse_oracle.rs"]
+#[path = "../../crates/load/protocol/tests/it/sse_oracle.rs"]
 mod sse_oracle;
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Any bytes as a recorded trace: no panic, a fault has a message, and what is accepted is in the
-//! order of time, within its window and with a request for every arrival, however it was read.
+//! Any bytes as a recorded trace: no panic, errors have a message, and an accepted trace is in time
+//! order, within its window, with a request for every arrival, whatever the read size.
 //!
 //! Input: a byte for the format and window, one for the time scale; then the file.
 

@@ -6,7 +6,7 @@ use plimsoll_measure::{ScenarioId, TargetId};
 use plimsoll_profile::{HttpVersion, Plan, Scheme, Target};
 use plimsoll_schedule::Schedule;
 use plimsoll_transport::{
-    Connector, Endpoint, SocketOptions, TlsClientConfig, TlsSettings, with_own_sessions,
+    Connector, Endpoint, SocketOptions, TlsClientConfig, TlsSettings, with_own_session_cache,
 };
 use plimsoll_workload::{Trace, Workload};
 
@@ -68,11 +68,11 @@ impl PreparedRun {
     fn connector(&self, target: &Target) -> Result<Connector, EngineError> {
         let endpoint = Endpoint::new(target.url.host().to_owned(), target.url.port());
         let tls = self.tls.as_ref().filter(|_| target.url.scheme() == Scheme::Https);
-        let tls = tls.map(|config| with_own_sessions(config, self.plan.tls.resumption));
+        let tls = tls.map(|config| with_own_session_cache(config, self.plan.tls.resumption));
         let http = self.plan.http;
         let options = SocketOptions {
             timeout: self.plan.limits.connect_timeout,
-            kernel_stamps: self.plan.instrument.kernel_timestamps,
+            kernel_timestamps: self.plan.instrument.kernel_timestamps,
             bind: self.plan.bind.clone(),
             requests_per_connection: http
                 .requests_per_connection

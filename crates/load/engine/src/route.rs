@@ -98,7 +98,7 @@ impl Route {
             _ => HttpContent { method: "POST".to_owned(), ..HttpContent::default() },
         };
         self.render(&Turn {
-            ask: RequestContent::Http(&content),
+            content: RequestContent::Http(&content),
             stream: self.stream,
             max_tokens: None,
         })
@@ -106,7 +106,7 @@ impl Route {
     }
 
     fn render(&self, turn: &Turn<'_>) -> Result<RequestHead, RequestHeadError> {
-        let own = if let RequestContent::Http(content) = turn.ask {
+        let own = if let RequestContent::Http(content) = turn.content {
             content.headers.as_slice()
         } else {
             &[]

@@ -11,7 +11,7 @@ use plimsoll_measure::{
     Clock as _, ConnectPhases, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome, Sample,
     TargetId, Timeline, Usage,
 };
-use plimsoll_protocol::{Decoder, WireEvent};
+use plimsoll_protocol::Decoder;
 use plimsoll_transport::{
     EncodedRequest, Failure, Request, RequestHead, ResponseHandler, ResponseHead, RxTime,
 };
@@ -132,7 +132,7 @@ impl OpenTurn {
             Err(failure) => Some(Err(failure)),
             Ok(shape) => {
                 self.measurement.sample.bytes_out = wire.len() as u64;
-                let request = Request { shape: &shape, id: Some(id), wire };
+                let request = Request { head: &shape, id: Some(id), encoded: wire };
                 let limit = dispatched + worker.run.plan.limits.timeout;
                 let exchange = pin!(self.exchange(connections, request));
                 timeout.run(&worker.clock, limit, exchange).await
@@ -149,7 +149,7 @@ impl OpenTurn {
         let worker = Rc::clone(&self.worker);
         let target = self.sample().target;
         let pool = connections.pool(target);
-        let acquired = pool.acquire(worker.connector(target), &worker.rx_clock).await;
+        let acquired = pool.checkout(worker.connector(target), &worker.rx_clock).await;
         self.measurement.sample.connect = acquired.phases;
         let mut connection = acquired.connection?;
         let sample = &mut self.measurement.sample;
@@ -157,7 +157,7 @@ impl OpenTurn {
         sample.timeline.connected =
             if sample.reused { sample.timeline.dispatched } else { Some(worker.clock.now()) };
         if connection.exchange(&worker.rx_clock, &worker.read_buffers, request, self).await? {
-            pool.give(connection);
+            pool.release(connection);
         }
         Ok(())
     }
@@ -200,7 +200,7 @@ impl OpenTurn {
                 self.detail = Some(failure.detail).filter(|detail| !detail.is_empty());
                 Outcome::Failed(found.unwrap_or(failure.class))
             }
-            (Some(Ok(())), Some(decoder)) => decoder.finish(&mut |_| {}),
+            (Some(Ok(())), Some(decoder)) => decoder.finish(),
             (Some(Ok(())), None) => Outcome::Failed(ErrorClass::LocalIo),
         }
     }
@@ -271,11 +271,7 @@ impl ResponseHandler for OpenTurn {
             let Sample { scenario, target, .. } = measurement.sample;
             worker.run.route(scenario, target).decisions.scan_body(scan, bytes);
         }
-        decoder.feed(bytes, &mut |event| {
-            if let WireEvent::Delta { kind, .. } = event {
-                measurement.content(kind, at);
-            }
-        });
+        decoder.feed(bytes, &mut |delta| measurement.content(delta.kind, at));
         if decoder.failure().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

@@ -1,6 +1,6 @@
-//! What a request costs to encode, and an answer to read.
+//! The cost of encoding a request and of decoding a response.
 //!
-//! `cargo bench -p plimsoll-protocol`. Each figure is of one request or one answer.
+//! `cargo bench -p plimsoll-protocol`. Each figure is for one request or one response.
 #![expect(clippy::expect_used, reason = "a benchmark may fail loudly")]
 
 use divan::counter::ItemsCount;
@@ -14,7 +14,7 @@ fn main() {
     divan::main();
 }
 
-/// A prompt of so many words of four bytes, which is about as many tokens.
+/// A prompt of `words` words of four bytes, each about one token.
 fn prompt(words: usize) -> Vec<Message> {
     let mut text = Text::new();
     text.end().push_str("conversation-17 ");
@@ -30,8 +30,8 @@ fn encode_chat(bencher: Bencher<'_, '_>, words: usize) {
     let mut out = Vec::with_capacity(1 << 20);
     bencher.bench_local(|| {
         out.clear();
-        let ask = RequestContent::Chat { system: None, messages: black_box(&messages) };
-        encoder.encode_body(&Turn { ask, stream: true, max_tokens: Some(128) }, &mut out)
+        let content = RequestContent::Chat { system: None, messages: black_box(&messages) };
+        encoder.encode_body(&Turn { content, stream: true, max_tokens: Some(128) }, &mut out)
     });
 }
 
@@ -57,7 +57,7 @@ const END: &str = concat!(
     "\n\ndata: [DONE]\n\n"
 );
 
-/// An answer of 128 events in reads of so many events; items are events.
+/// A response of 128 events, with `events_per_read` events in each read. Items are events.
 #[divan::bench(args = [1, 16, 128])]
 fn feed_stream(bencher: Bencher<'_, '_>, events_per_read: usize) {
     let reads: Vec<String> =
@@ -67,24 +67,22 @@ fn feed_stream(bencher: Bencher<'_, '_>, events_per_read: usize) {
         decoder.reset();
         decoder.head(200, Some("text/event-stream"));
         for read in &reads {
-            decoder.feed(black_box(read.as_bytes()), &mut |event| {
-                black_box(event);
+            decoder.feed(black_box(read.as_bytes()), &mut |delta| {
+                black_box(delta);
             });
         }
-        decoder.feed(END.as_bytes(), &mut |event| {
-            black_box(event);
+        decoder.feed(END.as_bytes(), &mut |delta| {
+            black_box(delta);
         });
-        decoder.finish(&mut |event| {
-            black_box(event);
-        })
+        decoder.finish()
     });
 }
 
-/// An answer in one piece of JSON.
+/// A response that is one JSON object.
 #[divan::bench(args = [128, 2_048])]
 fn feed_whole(bencher: Bencher<'_, '_>, words: usize) {
     let text = "and ".repeat(words);
-    let answer = format!(
+    let body = format!(
         concat!(
             r#"{{"id":"x","object":"chat.completion","choices":[{{"index":0,"message":{{"role":"assistant","#,
             r#""content":"{}"}},"finish_reason":"stop"}}],"#,
@@ -96,11 +94,9 @@ fn feed_whole(bencher: Bencher<'_, '_>, words: usize) {
     bencher.bench_local(|| {
         decoder.reset();
         decoder.head(200, Some("application/json"));
-        decoder.feed(black_box(answer.as_bytes()), &mut |event| {
-            black_box(event);
+        decoder.feed(black_box(body.as_bytes()), &mut |delta| {
+            black_box(delta);
         });
-        decoder.finish(&mut |event| {
-            black_box(event);
-        })
+        decoder.finish()
     });
 }

@@ -1,12 +1,13 @@
-//! From the bytes of an answer to events.
+//! Decodes response bodies incrementally.
 
-mod answer;
 mod anthropic;
 mod chat;
-mod detail;
+mod content_type;
+mod delta;
 mod embeddings;
-mod json;
-mod media;
+mod error_detail;
+mod json_reader;
+mod response_state;
 mod responses;
 mod usage;
 
@@ -15,58 +16,20 @@ use plimsoll_measure::{ErrorClass, Outcome, Usage};
 use crate::dialect::DONE;
 use crate::sse::Parser;
 use crate::{Dialect, sse};
-use answer::{Answer, Fault, Reading, Sink};
-pub use detail::ErrorDetail;
-use media::Media;
+use content_type::ContentType;
+use delta::OnDelta;
+pub use delta::{Delta, DeltaKind};
+pub use error_detail::ErrorDetail;
+use response_state::{DecodeError, DecodeResult, KEPT_CAPACITY, ResponseState};
 
-/// Capacity that is kept between answers; what one huge body needed beyond it is given back.
-const KEPT: usize = 64 * 1024;
-
-/// What a content-bearing part of a stream holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DeltaKind {
-    /// Text for the reader, refusals included.
-    Text,
-    /// The model's reasoning.
-    Reasoning,
-    /// Name or arguments of a tool call.
-    ToolCall,
-}
-
-/// What an answer says, in its order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WireEvent<'a> {
-    /// A content-bearing part of a stream; never empty. Answers that are not streamed have none.
-    Delta {
-        /// What it holds.
-        kind: DeltaKind,
-        /// The part itself.
-        text: &'a str,
-    },
-    /// All that the target has reported about tokens up to now; a later report replaces it.
-    Usage(Usage),
-    /// The target's word for why the model stopped.
-    Finish {
-        /// As the target says it.
-        reason: &'a str,
-    },
-    /// The answer has failed: the last event, and the only one of its kind.
-    Error {
-        /// The class of the failure.
-        class: ErrorClass,
-        /// What the target says about it, else what we found; as in [`ErrorDetail`].
-        message: &'a str,
-    },
-}
-
-/// How answers are read.
+/// Options of a [`Decoder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecoderOptions {
-    /// Is the assistant's text kept, for the next turn?
+    /// Whether the assistant's text is kept for the next turn.
     pub keep_text: bool,
-    /// Longest line and most data of one event of a stream, in bytes.
+    /// Largest line, and largest data of one event, in a stream, in bytes.
     pub max_event_bytes: usize,
-    /// Largest body, streamed or not, in bytes.
+    /// Largest body in bytes, streamed or not.
     pub max_body_bytes: u64,
 }
 
@@ -77,239 +40,250 @@ impl Default for DecoderOptions {
     }
 }
 
-/// How the body of the present answer is read.
+/// The interpretation of the current response's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Body {
-    /// There is no head yet.
-    Awaited,
+enum BodyKind {
+    /// The head has not arrived yet.
+    AwaitingHead,
     /// A stream of events.
     Events,
     /// One JSON object.
     Json,
-    /// Anything, of a success of plain HTTP.
+    /// Any bytes: a success of plain HTTP.
     Bytes,
-    /// Of a success, but not of the type that was asked for.
-    Foreign,
-    /// Of an answer with this status, which is not a success.
-    Refusal(u16),
+    /// A success whose content type is not the requested one.
+    WrongContentType,
+    /// The body of a response with this status, which is not a success.
+    Error(u16),
 }
 
-/// Reads the answers to one kind of request, one after another; its buffers are used again.
+/// Decodes the responses to one kind of request, one after another. Its buffers are reused.
 ///
-/// For each answer: [`head`](Self::head), [`feed`](Self::feed) for every piece of the body,
-/// [`finish`](Self::finish). Any split of the body gives the same events. An answer ends in
-/// [`Outcome::Failed`] exactly if there was one [`WireEvent::Error`], which has the same class.
-/// Memory is bounded by the limits of [`DecoderOptions`], whatever the target sends.
+/// For each response: [`head`](Self::head), [`feed`](Self::feed) for every piece of the body,
+/// [`finish`](Self::finish). Any split of the body gives the same deltas. Memory is bounded by the
+/// limits of [`DecoderOptions`], whatever the target sends.
 #[derive(Debug)]
 pub struct Decoder {
     dialect: Dialect,
     stream: bool,
     options: DecoderOptions,
-    body: Body,
+    body: BodyKind,
     received: u64,
     parser: Parser,
-    kept: Vec<u8>,
-    answer: Answer,
+    /// The body so far, where it is decoded as a whole.
+    buffered: Vec<u8>,
+    state: ResponseState,
 }
 
 impl Decoder {
-    /// A decoder for answers in `dialect`; `stream`: were they asked for as streams?
+    /// A decoder for responses in `dialect`. `stream`: whether streams were requested.
     pub const fn new(dialect: Dialect, stream: bool, options: DecoderOptions) -> Self {
         Self {
             dialect,
             stream: stream && dialect.terminator().is_some(),
             options,
-            body: Body::Awaited,
+            body: BodyKind::AwaitingHead,
             received: 0,
             parser: Parser::new(options.max_event_bytes),
-            kept: Vec::new(),
-            answer: Answer::new(options.keep_text),
+            buffered: Vec::new(),
+            state: ResponseState::new(options.keep_text),
         }
     }
 
-    /// Forgets the present answer.
+    /// Discards the current response.
     pub fn reset(&mut self) {
-        self.body = Body::Awaited;
+        self.body = BodyKind::AwaitingHead;
         self.received = 0;
         self.parser.reset();
-        self.kept.clear();
-        self.kept.shrink_to(KEPT);
-        self.answer.reset();
+        self.buffered.clear();
+        self.buffered.shrink_to(KEPT_CAPACITY);
+        self.state.reset();
     }
 
-    /// Begins a new answer with what its head says.
+    /// Begins a new response with its status and content type.
     ///
-    /// A success must have the content type that was asked for: `text/event-stream` for a stream,
-    /// `application/json` (or `...+json`) for the rest, anything for plain HTTP. Another one is
-    /// [`ErrorClass::ContentType`] at the end of the body, even JSON where a stream was asked for:
-    /// a target that does not stream would be measured as a very slow one. JSON with an error object
-    /// in it is [`ErrorClass::StreamError`] instead. A missing content type claims nothing, and
-    /// the body is read as what was asked for.
+    /// A success must have the requested content type: `text/event-stream` for a stream,
+    /// `application/json` (or `...+json`) for the rest, anything for plain HTTP. Any other type is
+    /// [`ErrorClass::ContentType`] at the end of the body. That includes JSON where a stream was
+    /// requested: a target that does not stream would be measured as a very slow one. JSON with an
+    /// error object is [`ErrorClass::StreamError`] instead. Without a content type, the body is
+    /// read as the requested type.
     pub fn head(&mut self, status: u16, content_type: Option<&str>) {
         self.reset();
-        let asked = if self.stream { Media::Events } else { Media::Json };
-        self.body = match (self.dialect, content_type.map_or(asked, Media::of)) {
-            _ if !(200..300).contains(&status) => Body::Refusal(status),
-            (Dialect::Http, _) => Body::Bytes,
-            (_, media) if media != asked => Body::Foreign,
-            (_, Media::Events) => Body::Events,
-            (..) => Body::Json,
+        let requested = if self.stream { ContentType::Events } else { ContentType::Json };
+        self.body = match (self.dialect, content_type.map_or(requested, ContentType::parse)) {
+            _ if !(200..300).contains(&status) => BodyKind::Error(status),
+            (Dialect::Http, _) => BodyKind::Bytes,
+            (_, received) if received != requested => BodyKind::WrongContentType,
+            (_, ContentType::Events) => BodyKind::Events,
+            (..) => BodyKind::Json,
         };
     }
 
-    /// Reads a piece of the body.
-    pub fn feed(&mut self, bytes: &[u8], sink: &mut impl FnMut(WireEvent<'_>)) {
+    /// Decodes a piece of the body. Deltas come from streams only.
+    pub fn feed(&mut self, bytes: &[u8], on_delta: &mut impl FnMut(Delta<'_>)) {
         let room = self.options.max_body_bytes.saturating_sub(self.received);
         self.received = self.received.saturating_add(bytes.len() as u64);
-        if self.answer.is_over() {
+        if self.state.is_over() {
             return;
         }
-        // Exactly the bytes within the limit are read, so that a split does not change the events.
+        // Decode exactly the bytes within the limit, so that a split does not change the deltas.
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let within = &bytes[..bytes.len().min(room)];
         match self.body {
-            Body::Events => self.feed_events(within, sink),
-            Body::Json | Body::Foreign | Body::Refusal(_) => self.kept.extend_from_slice(within),
-            Body::Bytes | Body::Awaited => {}
+            BodyKind::Events => self.feed_events(within, on_delta),
+            BodyKind::Json | BodyKind::WrongContentType | BodyKind::Error(_) => {
+                self.buffered.extend_from_slice(within);
+            }
+            BodyKind::Bytes | BodyKind::AwaitingHead => {}
         }
-        if bytes.len() > room && !self.answer.is_over() {
-            self.answer.fail(ErrorClass::BodyTooLarge.into(), sink);
+        if bytes.len() > room && !self.state.is_over() {
+            self.state.fail(ErrorClass::BodyTooLarge.into());
         }
     }
 
-    /// Ends the answer: the whole body has been fed.
+    /// Ends the response: the whole body has been fed.
     ///
-    /// 2xx is [`Outcome::Completed`] if the body is what the dialect promises, 4xx is
-    /// [`Outcome::Rejected`], 5xx and 3xx are failures. A stream must have had its
-    /// [terminator](Dialect::terminator), or it is [`ErrorClass::StreamTruncated`]: also for servers
-    /// that leave out `[DONE]` after a finish reason, because nothing else tells their end from a cut.
-    pub fn finish(&mut self, sink: &mut impl FnMut(WireEvent<'_>)) -> Outcome {
-        if let Some(class) = self.answer.failure() {
+    /// 2xx is [`Outcome::Completed`] if the body matches the dialect, 4xx is [`Outcome::Rejected`],
+    /// 5xx and 3xx are failures. A stream must have had its [terminator](Dialect::terminator), or
+    /// it is [`ErrorClass::StreamTruncated`]. That includes servers that omit `[DONE]` after a
+    /// finish reason, because nothing else distinguishes their end from a cut.
+    pub fn finish(&mut self) -> Outcome {
+        if let Some(class) = self.state.failure() {
             return Outcome::Failed(class);
         }
-        self.conclude(sink).unwrap_or_else(|fault| {
-            let class = fault.class;
-            self.answer.fail(fault, sink);
+        self.decode_rest().unwrap_or_else(|error| {
+            let class = error.class;
+            self.state.fail(error);
             Outcome::Failed(class)
         })
     }
 
-    /// The class of the failure, as soon as there is one: nothing further will be read.
+    /// The class of the failure, as soon as there is one. Nothing further is decoded then.
     pub const fn failure(&self) -> Option<ErrorClass> {
-        self.answer.failure()
+        self.state.failure()
     }
 
-    /// The assistant's text up to now; empty unless it is kept.
+    /// The assistant's text so far; empty unless it is kept.
     pub fn text(&self) -> &str {
-        self.answer.text()
+        self.state.text()
     }
 
-    /// Tokens up to now. Where the target reports no output tokens, the content events of a stream
-    /// stand for them, labelled as an estimate.
+    /// Why the model stopped, in the target's words; at most 64 bytes of them.
+    pub fn finish_reason(&self) -> Option<&str> {
+        self.state.finish_reason()
+    }
+
+    /// Tokens so far. Where the target reports no output tokens, they are estimated as the number
+    /// of content events of the stream, and marked as an estimate.
     pub fn usage(&self) -> Usage {
-        self.answer.usage()
+        self.state.usage()
     }
 
-    /// What an answer that is not a success says about the reason, or what we found wrong with it.
+    /// The error that the target reports or that the decoder found; `None` for a success.
     pub const fn error_detail(&self) -> Option<&ErrorDetail> {
-        self.answer.detail()
+        self.state.detail()
     }
 
-    /// Bytes of the body up to now.
+    /// Bytes of the body so far.
     pub const fn received(&self) -> u64 {
         self.received
     }
 
-    fn feed_events(&mut self, bytes: &[u8], sink: Sink<'_>) {
-        let Self { dialect, parser, answer, .. } = self;
+    fn feed_events(&mut self, bytes: &[u8], on_delta: OnDelta<'_>) {
+        let Self { dialect, parser, state, .. } = self;
         let fed = parser.feed(bytes, |event| {
-            if !answer.is_over()
-                && let Err(fault) = read_event(*dialect, answer, &event, sink)
+            if !state.is_over()
+                && let Err(error) = read_event(*dialect, state, &event, on_delta)
             {
-                answer.fail(fault, sink);
+                state.fail(error);
             }
         });
         if let Err(class) = fed
-            && !answer.is_over()
+            && !state.is_over()
         {
-            answer.fail(class.into(), sink);
+            state.fail(class.into());
         }
     }
 
-    fn conclude(&mut self, sink: Sink<'_>) -> Result<Outcome, Fault> {
+    /// Decodes a body that was buffered, and determines the outcome.
+    fn decode_rest(&mut self) -> Result<Outcome, DecodeError> {
         match self.body {
-            Body::Awaited => Err(ErrorClass::ClosedEarly.into()),
-            Body::Bytes => Ok(Outcome::Completed),
-            Body::Events if self.answer.is_over() => Ok(Outcome::Completed),
-            Body::Events => Err(self.truncated()),
-            Body::Json => {
-                let text = str::from_utf8(&self.kept).map_err(|_| ErrorClass::MalformedBody)?;
-                read_whole(self.dialect, &mut self.answer, text, sink)?;
+            BodyKind::AwaitingHead => Err(ErrorClass::ClosedEarly.into()),
+            BodyKind::Bytes => Ok(Outcome::Completed),
+            BodyKind::Events if self.state.is_over() => Ok(Outcome::Completed),
+            BodyKind::Events => Err(self.truncated()),
+            BodyKind::Json => {
+                let text = str::from_utf8(&self.buffered).map_err(|_| ErrorClass::MalformedBody)?;
+                read_whole(self.dialect, &mut self.state, text)?;
                 Ok(Outcome::Completed)
             }
-            Body::Foreign => Err(self.foreign()),
-            Body::Refusal(status) => self.refusal(status),
+            BodyKind::WrongContentType => Err(self.wrong_content_type()),
+            BodyKind::Error(status) => self.error_response(status),
         }
     }
 
-    fn truncated(&self) -> Fault {
+    fn truncated(&self) -> DecodeError {
         let end = self.dialect.terminator().unwrap_or_default();
-        Fault::found(ErrorClass::StreamTruncated, &format!("the stream ended without `{end}`"))
+        DecodeError::new(ErrorClass::StreamTruncated, &format!("the stream ended without `{end}`"))
     }
 
-    fn foreign(&self) -> Fault {
-        let asked = if self.stream { "an event stream" } else { "JSON" };
-        ErrorDetail::of_error_object(&self.kept).map_or_else(
-            || Fault::found(ErrorClass::ContentType, &format!("the answer is not {asked}")),
-            |detail| Fault { class: ErrorClass::StreamError, detail },
+    fn wrong_content_type(&self) -> DecodeError {
+        let requested = if self.stream { "an event stream" } else { "JSON" };
+        ErrorDetail::from_error_object(&self.buffered).map_or_else(
+            || {
+                let message = format!("the response is not {requested}");
+                DecodeError::new(ErrorClass::ContentType, &message)
+            },
+            |detail| DecodeError { class: ErrorClass::StreamError, detail },
         )
     }
 
-    fn refusal(&mut self, status: u16) -> Result<Outcome, Fault> {
-        let detail = ErrorDetail::of_body(&self.kept);
+    fn error_response(&mut self, status: u16) -> Result<Outcome, DecodeError> {
+        let detail = ErrorDetail::from_body(&self.buffered);
         let class = match status {
             400..500 => {
-                self.answer.explain(detail);
+                self.state.set_detail(detail);
                 return Ok(Outcome::Rejected(status));
             }
             300..400 => ErrorClass::Redirect,
             500..600 => ErrorClass::ServerError,
             _ => ErrorClass::MalformedHead,
         };
-        Err(detail.map_or_else(|| class.into(), |detail| Fault { class, detail }))
+        Err(detail.map_or_else(|| class.into(), |detail| DecodeError { class, detail }))
     }
 }
 
 fn read_event(
     dialect: Dialect,
-    answer: &mut Answer,
+    state: &mut ResponseState,
     event: &sse::Event<'_>,
-    sink: Sink<'_>,
-) -> Reading {
+    on_delta: OnDelta<'_>,
+) -> DecodeResult {
     if event.name == "error" {
-        return Err(Fault::told(event.data));
+        return Err(DecodeError::from_error_event(event.data));
     }
     if event.data == DONE {
-        // Some gateways end the streams of all dialects with it; for the others it proves nothing.
+        // Some gateways end the streams of all dialects with it. It terminates chat streams only.
         if dialect == Dialect::OpenaiChat {
-            answer.end();
+            state.end();
         }
         return Ok(());
     }
     match dialect {
-        Dialect::OpenaiChat => chat::read_event(answer, event, sink),
-        Dialect::OpenaiResponses => responses::read_event(answer, event, sink),
-        Dialect::AnthropicMessages => anthropic::read_event(answer, event, sink),
+        Dialect::OpenaiChat => chat::read_event(state, event, on_delta),
+        Dialect::OpenaiResponses => responses::read_event(state, event, on_delta),
+        Dialect::AnthropicMessages => anthropic::read_event(state, event, on_delta),
         Dialect::OpenaiEmbeddings | Dialect::Http => Ok(()),
     }
 }
 
-fn read_whole(dialect: Dialect, answer: &mut Answer, body: &str, sink: Sink<'_>) -> Reading {
+fn read_whole(dialect: Dialect, state: &mut ResponseState, body: &str) -> DecodeResult {
     match dialect {
-        Dialect::OpenaiChat => chat::read_whole(answer, body, sink),
-        Dialect::OpenaiResponses => responses::read_whole(answer, body, sink),
-        Dialect::OpenaiEmbeddings => embeddings::read_whole(answer, body, sink),
-        Dialect::AnthropicMessages => anthropic::read_whole(answer, body, sink),
+        Dialect::OpenaiChat => chat::read_whole(state, body),
+        Dialect::OpenaiResponses => responses::read_whole(state, body),
+        Dialect::OpenaiEmbeddings => embeddings::read_whole(state, body),
+        Dialect::AnthropicMessages => anthropic::read_whole(state, body),
         Dialect::Http => Ok(()),
     }
 }

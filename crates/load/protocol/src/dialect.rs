@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What ends a stream of chat completions.
+/// The data of the event that ends a stream of chat completions.
 pub(crate) const DONE: &str = "[DONE]";
 
 /// A wire format.
@@ -33,7 +33,7 @@ impl Dialect {
         Self::Http,
     ];
 
-    /// The word in profiles and reports.
+    /// The name in profiles and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OpenaiChat => "openai-chat",
@@ -44,7 +44,7 @@ impl Dialect {
         }
     }
 
-    /// Where requests go, below the API's version `/v1`; `None` for plain HTTP.
+    /// The path of requests below the API's version `/v1`; `None` for plain HTTP.
     pub const fn endpoint(self) -> Option<&'static str> {
         match self {
             Self::OpenaiChat => Some("/chat/completions"),
@@ -55,7 +55,7 @@ impl Dialect {
         }
     }
 
-    /// The event that ends a stream; `None` where answers are never streamed as events.
+    /// The event that ends a stream; `None` where responses are never streamed as events.
     pub const fn terminator(self) -> Option<&'static str> {
         match self {
             Self::OpenaiChat => Some(DONE),
@@ -65,7 +65,7 @@ impl Dialect {
         }
     }
 
-    /// Members of the request's JSON object that the encoder sets, and parameters may not.
+    /// Members of the request's JSON object that the encoder sets and parameters must not.
     pub const fn reserved(self) -> &'static [&'static str] {
         match self {
             Self::OpenaiChat => &[
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_is_the_word_of_profiles() {
+    fn the_name_is_the_serialized_name() {
         for dialect in Dialect::ALL {
             assert_eq!(serde_json::to_value(dialect).unwrap(), dialect.name());
         }

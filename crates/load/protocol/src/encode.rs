@@ -1,7 +1,7 @@
-//! From a [`Turn`] to the bytes of a request.
+//! Encodes a [`Turn`] into the bytes of a request.
 
-mod grammar;
-mod json;
+mod json_template;
+mod json_writer;
 mod path;
 
 use std::borrow::Cow;
@@ -10,39 +10,39 @@ use serde_json::{Map, Value};
 
 use crate::turn::{Message, RequestContent, Role, Text, Turn};
 use crate::{Dialect, ProtocolError};
-use grammar::Grammar;
+use json_template::JsonTemplate;
 
-/// The version of Anthropic's API whose shapes are written and read here.
+/// The version of Anthropic's API that is spoken here.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// The member of an `openai-chat` request that bounds the output.
+/// The member of an `openai-chat` request that limits the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TokenLimit {
-    /// `max_tokens`: what gateways and local servers understand.
+    /// `max_tokens`: understood by gateways and local servers.
     #[default]
     MaxTokens,
-    /// `max_completion_tokens`: what OpenAI's own reasoning models insist on.
+    /// `max_completion_tokens`: required by OpenAI's reasoning models.
     MaxCompletionTokens,
 }
 
-/// What is the same in every request of an [`Encoder`].
+/// Options that are the same for every request of an [`Encoder`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EncoderOptions {
-    /// The model asked for; not used by plain HTTP.
+    /// The requested model; not used by plain HTTP.
     pub model: String,
-    /// Further members of the JSON object, like `temperature`. One that the dialect
-    /// [sets itself](Dialect::reserved) is refused, so that a request always says what its turn says.
+    /// Further members of the JSON object, like `temperature`. Members that the encoder
+    /// [sets itself](Dialect::reserved) are rejected, so that a request always matches its turn.
     pub parameters: Map<String, Value>,
-    /// How `openai-chat` names the most output tokens.
+    /// The name of the output token limit in `openai-chat`.
     pub token_limit: TokenLimit,
 }
 
-/// Says turns in one dialect. What does not change between turns is prepared once.
+/// Encodes turns in one dialect. The parts that all turns share are prepared once.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     dialect: Dialect,
     token_limit: TokenLimit,
-    /// The JSON object up to and including the parameters, not closed.
+    /// The start of the JSON object, up to and including the parameters.
     opening: Vec<u8>,
 }
 
@@ -50,7 +50,7 @@ impl Encoder {
     /// An encoder for one model.
     ///
     /// # Errors
-    /// A parameter that the dialect sets itself, or any parameter of plain HTTP.
+    /// A parameter that the encoder sets itself, or any parameter of plain HTTP.
     pub fn new(dialect: Dialect, options: &EncoderOptions) -> Result<Self, ProtocolError> {
         if dialect == Dialect::Http && !options.parameters.is_empty() {
             return Err(ProtocolError::ParametersOfHttp);
@@ -62,13 +62,13 @@ impl Encoder {
         Ok(Self { dialect, token_limit: options.token_limit, opening: opening(options) })
     }
 
-    /// The dialect that is spoken.
+    /// The dialect of the requests.
     pub const fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// Headers that every request with the same `stream` flag carries, names in lower case. Plain
-    /// HTTP gets the authorization alone: its content type is the user's business.
+    /// Headers of every request with the same `stream` flag, names in lower case. Plain HTTP gets
+    /// only the authorization: its content type is up to the user.
     pub fn static_headers(&self, stream: bool, key: Option<&str>) -> Vec<(String, String)> {
         let mut headers = Vec::new();
         let mut add = |name: &str, value: &str| headers.push((name.to_owned(), value.to_owned()));
@@ -88,10 +88,10 @@ impl Encoder {
         headers
     }
 
-    /// The request's method: `POST`, or what a plain request names (`GET` if it names none).
+    /// The method: `POST`, or that of the plain HTTP request (`GET` if it has none).
     pub fn method<'a>(&self, turn: &Turn<'a>) -> &'a str {
-        match (self.dialect, turn.ask) {
-            (Dialect::Http, RequestContent::Http(ask)) if !ask.method.is_empty() => &ask.method,
+        match (self.dialect, turn.content) {
+            (Dialect::Http, RequestContent::Http(http)) if !http.method.is_empty() => &http.method,
             (Dialect::Http, _) => "GET",
             _ => "POST",
         }
@@ -99,29 +99,32 @@ impl Encoder {
 
     /// Path and query of the request, from the path (and query) of the target's base URL.
     ///
-    /// A base that is empty or `/` gets the dialect's default path, one that ends in `/v1` gets the
-    /// rest of it, one that ends with the dialect's endpoint is used as it is, and any other is put
-    /// before the default path. Plain HTTP: the request's own path, else the base, else `/`.
+    /// An empty base or `/` becomes the dialect's default path. To a base that ends in `/v1` the
+    /// endpoint is appended. A base that ends with the endpoint is unchanged. Any other base is put
+    /// before the default path. For plain HTTP it is the request's own path, else the base, else
+    /// `/`.
     ///
-    /// Only plain HTTP depends on the turn; for the rest the path is worth keeping.
+    /// Only the path of plain HTTP depends on the turn; the others can be cached.
     pub fn path<'a>(&self, base_path: &'a str, turn: &Turn<'a>) -> Cow<'a, str> {
-        match (self.dialect.endpoint(), turn.ask) {
+        match (self.dialect.endpoint(), turn.content) {
             (Some(endpoint), _) => Cow::Owned(path::join(base_path, endpoint)),
-            (None, RequestContent::Http(ask)) if !ask.path.is_empty() => path::rooted(&ask.path),
-            (None, _) => path::rooted(base_path),
+            (None, RequestContent::Http(http)) if !http.path.is_empty() => {
+                path::with_leading_slash(&http.path)
+            }
+            (None, _) => path::with_leading_slash(base_path),
         }
     }
 
-    /// Appends the body of the request to `out`, and allocates nothing besides.
+    /// Appends the body of the request to `out`. Nothing else is allocated.
     ///
     /// # Errors
-    /// The turn asks for something that the dialect has no words for; `out` is unchanged.
+    /// The dialect cannot express the turn's content; `out` is unchanged.
     pub fn encode_body(&self, turn: &Turn<'_>, out: &mut Vec<u8>) -> Result<(), ProtocolError> {
-        match (turn.ask, self.grammar()) {
-            (RequestContent::Chat { system, messages }, Some(grammar)) => {
+        match (turn.content, self.template()) {
+            (RequestContent::Chat { system, messages }, Some(template)) => {
                 out.extend_from_slice(&self.opening);
-                push_dialogue(out, grammar, system, messages);
-                push_limits(out, grammar, turn);
+                push_dialogue(out, template, system, messages);
+                push_limits(out, template, turn);
                 out.push(b'}');
             }
             (RequestContent::Embed { inputs }, _) if self.dialect == Dialect::OpenaiEmbeddings => {
@@ -129,42 +132,42 @@ impl Encoder {
                 push_inputs(out, inputs);
                 out.push(b'}');
             }
-            (RequestContent::Http(ask), _) if self.dialect == Dialect::Http => {
-                out.extend_from_slice(&ask.body);
+            (RequestContent::Http(http), _) if self.dialect == Dialect::Http => {
+                out.extend_from_slice(&http.body);
             }
-            (ask, _) => return Err(self.wrong(ask)),
+            (content, _) => return Err(self.unsupported(content)),
         }
         Ok(())
     }
 
-    const fn grammar(&self) -> Option<&'static Grammar> {
+    const fn template(&self) -> Option<&'static JsonTemplate> {
         match (self.dialect, self.token_limit) {
-            (Dialect::OpenaiChat, TokenLimit::MaxTokens) => Some(&grammar::OPENAI_CHAT),
+            (Dialect::OpenaiChat, TokenLimit::MaxTokens) => Some(&json_template::OPENAI_CHAT),
             (Dialect::OpenaiChat, TokenLimit::MaxCompletionTokens) => {
-                Some(&grammar::OPENAI_CHAT_RENAMED_LIMIT)
+                Some(&json_template::OPENAI_CHAT_COMPLETION_LIMIT)
             }
-            (Dialect::OpenaiResponses, _) => Some(&grammar::OPENAI_RESPONSES),
-            (Dialect::AnthropicMessages, _) => Some(&grammar::ANTHROPIC_MESSAGES),
+            (Dialect::OpenaiResponses, _) => Some(&json_template::OPENAI_RESPONSES),
+            (Dialect::AnthropicMessages, _) => Some(&json_template::ANTHROPIC_MESSAGES),
             (Dialect::OpenaiEmbeddings | Dialect::Http, _) => None,
         }
     }
 
-    const fn wrong(&self, ask: RequestContent<'_>) -> ProtocolError {
-        let ask = match ask {
+    const fn unsupported(&self, content: RequestContent<'_>) -> ProtocolError {
+        let content = match content {
             RequestContent::Chat { .. } => "a dialogue",
             RequestContent::Embed { .. } => "a list of texts to embed",
             RequestContent::Http(_) => "a plain HTTP request",
         };
-        ProtocolError::WrongAsk { ask, dialect: self.dialect }
+        ProtocolError::UnsupportedContent { content, dialect: self.dialect }
     }
 }
 
 fn opening(options: &EncoderOptions) -> Vec<u8> {
     let mut out = br#"{"model":"#.to_vec();
-    json::push_string(&mut out, &options.model);
+    json_writer::push_string(&mut out, &options.model);
     for (name, value) in &options.parameters {
         out.push(b',');
-        json::push_string(&mut out, name);
+        json_writer::push_string(&mut out, name);
         out.push(b':');
         out.extend_from_slice(value.to_string().as_bytes());
     }
@@ -173,25 +176,25 @@ fn opening(options: &EncoderOptions) -> Vec<u8> {
 
 fn push_dialogue(
     out: &mut Vec<u8>,
-    grammar: &Grammar,
+    template: &JsonTemplate,
     system: Option<&Text>,
     messages: &[Message],
 ) {
-    // An empty system prompt is none: some providers refuse an empty text.
+    // An empty system prompt is left out: some providers reject an empty text.
     let system = system.filter(|text| !text.is_empty());
-    if let (Some(member), Some(text)) = (grammar.system, system) {
+    if let (Some(member), Some(text)) = (template.system, system) {
         push(out, member);
         push_text(out, text);
         out.push(b'"');
     }
-    push(out, grammar.messages);
-    let first = system.filter(|_| grammar.system.is_none()).map(|text| ("system", text));
+    push(out, template.messages);
+    let first = system.filter(|_| template.system.is_none()).map(|text| ("system", text));
     let rest = messages.iter().map(|message| (role(message.role), &message.text));
     for (index, (role, text)) in first.into_iter().chain(rest).enumerate() {
         if index > 0 {
             out.push(b',');
         }
-        push(out, grammar.message);
+        push(out, template.message);
         push(out, role);
         push(out, r#"","content":""#);
         push_text(out, text);
@@ -200,13 +203,13 @@ fn push_dialogue(
     out.push(b']');
 }
 
-fn push_limits(out: &mut Vec<u8>, grammar: &Grammar, turn: &Turn<'_>) {
-    if let Some(limit) = turn.max_tokens.or(grammar.default_limit) {
-        push(out, grammar.limit);
+fn push_limits(out: &mut Vec<u8>, template: &JsonTemplate, turn: &Turn<'_>) {
+    if let Some(limit) = turn.max_tokens.or(template.default_limit) {
+        push(out, template.limit);
         push(out, itoa::Buffer::new().format(limit));
     }
     if turn.stream {
-        push(out, grammar.stream);
+        push(out, template.stream);
     }
 }
 
@@ -232,5 +235,5 @@ fn push(out: &mut Vec<u8>, text: &str) {
 }
 
 fn push_text(out: &mut Vec<u8>, text: &Text) {
-    text.pieces().for_each(|piece| json::push_escaped(out, piece));
+    text.pieces().for_each(|piece| json_writer::push_escaped(out, piece));
 }

@@ -1,18 +1,18 @@
-//! How it is said: sans-I/O encoders and incremental decoders per wire format.
+//! Encoders and incremental decoders of the wire formats, without I/O.
 //!
-//! A [`Turn`] is what is to be said; a [`Dialect`] is the wire format it is said in. An [`Encoder`] turns
-//! the one into the bytes of a request, a [`Decoder`] turns the bytes of the answer, however they are
-//! split, into events. No sockets, no time, no scenarios here.
+//! A [`Turn`] is the content of one request, a [`Dialect`] a wire format. An [`Encoder`] writes the
+//! turn as the bytes of a request. A [`Decoder`] reads the bytes of the response, however they are
+//! split. This crate knows no sockets, no time and no scenarios.
 
 pub mod decode;
 pub mod dialect;
 pub mod encode;
 pub mod error;
-mod plain;
+mod json_escape;
 pub mod sse;
 pub mod turn;
 
-pub use decode::{Decoder, DecoderOptions, DeltaKind, ErrorDetail, WireEvent};
+pub use decode::{Decoder, DecoderOptions, Delta, DeltaKind, ErrorDetail};
 pub use dialect::Dialect;
 pub use encode::{Encoder, EncoderOptions, TokenLimit};
 pub use error::ProtocolError;

@@ -1,47 +1,47 @@
-//! Server-sent events, read as they come in.
+//! An incremental parser of server-sent events.
 //!
 //! The grammar is that of the WHATWG HTML standard ("Interpreting an event stream", section 9.2.6):
 //! lines end in LF, CRLF or CR; the data lines of an event are joined by LF; comments and the
-//! fields `id` and `retry` are skipped; an event without the blank line at its end is dropped. Unlike
-//! a browser, which replaces invalid UTF-8, we refuse it: a target that sends it is at fault.
+//! fields `id` and `retry` are skipped; an event without its final blank line is dropped. A browser
+//! replaces invalid UTF-8. Here it is an error of the target.
 
 use std::mem;
 
 use memchr::memchr2;
 use plimsoll_measure::ErrorClass;
 
-/// Capacity that is kept between streams; what one huge event needed beyond it is given back.
-const KEPT: usize = 64 * 1024;
+/// Buffer capacity kept between streams. The excess that one huge event needed is freed.
+const KEPT_CAPACITY: usize = 64 * 1024;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// One event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// The `event` field; empty where there is none.
+    /// The `event` field; empty if there is none.
     pub name: &'a str,
     /// The data lines, joined by `\n`.
     pub data: &'a str,
 }
 
-/// An incremental parser: any split of the bytes gives the same events.
+/// An incremental parser. Any split of the bytes gives the same events.
 ///
-/// An event whose data line lies within one read is not copied. What is kept between reads is at
-/// most an unfinished line, the name, and the data of the unfinished event, each within the limit.
+/// An event whose data line lies within one read is not copied. Between reads the parser keeps at
+/// most an unfinished line, and the name and data of the unfinished event, each within the limit.
 #[derive(Debug)]
 pub struct Parser {
     max: usize,
-    /// The line that the last read left unfinished.
-    tail: Vec<u8>,
+    /// The start of an unfinished line.
+    partial_line: Vec<u8>,
     /// Name of the unfinished event.
     name: String,
     /// Data of the unfinished event, if it has any.
     data: Option<String>,
-    /// A buffer for the next event's data, so that it need not be allocated again.
+    /// An empty buffer for the data of the next event, to avoid allocating it again.
     spare: String,
-    /// The last read ended in CR: an LF at the start of the next one belongs to it.
+    /// The last read ended in CR: an LF at the start of the next read belongs to it.
     after_cr: bool,
-    /// No line has been read yet: there may be a byte order mark.
+    /// No line has been read yet: a byte order mark is possible.
     at_start: bool,
 }
 
@@ -50,7 +50,7 @@ impl Parser {
     pub const fn new(max: usize) -> Self {
         Self {
             max,
-            tail: Vec::new(),
+            partial_line: Vec::new(),
             name: String::new(),
             data: None,
             spare: String::new(),
@@ -59,42 +59,42 @@ impl Parser {
         }
     }
 
-    /// Forgets everything about the present stream.
+    /// Discards the current stream.
     pub fn reset(&mut self) {
-        self.tail.clear();
-        self.tail.shrink_to(KEPT);
-        self.forget_event();
-        self.spare.shrink_to(KEPT);
-        self.name.shrink_to(KEPT);
+        self.partial_line.clear();
+        self.partial_line.shrink_to(KEPT_CAPACITY);
+        self.clear_event();
+        self.spare.shrink_to(KEPT_CAPACITY);
+        self.name.shrink_to(KEPT_CAPACITY);
         self.after_cr = false;
         self.at_start = true;
     }
 
-    /// Reads on, and hands each event that is now complete to `emit`.
+    /// Parses more bytes and passes each completed event to `emit`.
     ///
     /// # Errors
-    /// [`ErrorClass::BodyTooLarge`] where a line or an event is longer than the limit, and
-    /// [`ErrorClass::MalformedBody`] where a line is not UTF-8. Either ends the stream: the parser
-    /// must be [reset](Self::reset).
+    /// [`ErrorClass::BodyTooLarge`] if a line or an event exceeds the limit,
+    /// [`ErrorClass::MalformedBody`] if a line is not UTF-8. After an error the parser must be
+    /// [reset](Self::reset).
     pub fn feed(
         &mut self,
         bytes: &[u8],
         mut emit: impl FnMut(Event<'_>),
     ) -> Result<(), ErrorClass> {
         let mut rest = self.after_split_line_end(bytes);
-        let mut here = None;
+        let mut borrowed = None;
         while let Some(end) = memchr2(b'\n', b'\r', rest) {
             let (line, ended) = rest.split_at(end);
             rest = self.after_line_end(ended);
-            if self.tail.is_empty() {
+            if self.partial_line.is_empty() {
                 let line = self.text(line)?;
-                self.line(line, &mut here, &mut emit)?;
+                self.line(line, &mut borrowed, &mut emit)?;
             } else {
                 self.spliced_line(line, &mut emit)?;
             }
         }
-        self.keep_data(here)?;
-        self.keep_tail(rest)
+        self.keep_data(borrowed)?;
+        self.keep_partial_line(rest)
     }
 
     fn after_split_line_end<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
@@ -117,19 +117,21 @@ impl Parser {
         Ok(text.strip_prefix(BYTE_ORDER_MARK).filter(|_| first).unwrap_or(text))
     }
 
-    /// Reads one line. `here` is the only data line of the event so far, as long as it need not be
-    /// copied out of the read that brought it.
+    /// Parses one line. `borrowed` is the only data line of the event so far, as long as it need
+    /// not be copied out of the current read.
     fn line<'b>(
         &mut self,
         line: &'b str,
-        here: &mut Option<&'b str>,
+        borrowed: &mut Option<&'b str>,
         emit: &mut impl FnMut(Event<'_>),
     ) -> Result<(), ErrorClass> {
-        match Field::of(line) {
-            Field::Blank => self.dispatch(here.take(), emit),
-            Field::Data(value) if here.is_none() && self.data.is_none() => *here = Some(value),
+        match Field::parse(line) {
+            Field::Blank => self.dispatch(borrowed.take(), emit),
+            Field::Data(value) if borrowed.is_none() && self.data.is_none() => {
+                *borrowed = Some(value);
+            }
             Field::Data(value) => {
-                self.keep_data(here.take())?;
+                self.keep_data(borrowed.take())?;
                 self.keep_data(Some(value))?;
             }
             Field::Name(name) => {
@@ -141,31 +143,31 @@ impl Parser {
         Ok(())
     }
 
-    /// Reads a line whose start came with an earlier read.
+    /// Parses a line that began in an earlier read.
     fn spliced_line(
         &mut self,
         end: &[u8],
         emit: &mut impl FnMut(Event<'_>),
     ) -> Result<(), ErrorClass> {
-        self.keep_tail(end)?;
-        let mut whole = mem::take(&mut self.tail);
-        let mut here = None;
+        self.keep_partial_line(end)?;
+        let mut whole = mem::take(&mut self.partial_line);
+        let mut borrowed = None;
         let line = self.text(&whole)?;
-        self.line(line, &mut here, emit)?;
-        self.keep_data(here)?;
+        self.line(line, &mut borrowed, emit)?;
+        self.keep_data(borrowed)?;
         whole.clear();
-        self.tail = whole;
+        self.partial_line = whole;
         Ok(())
     }
 
-    fn dispatch(&mut self, here: Option<&str>, emit: &mut impl FnMut(Event<'_>)) {
-        if let Some(data) = here.or(self.data.as_deref()) {
+    fn dispatch(&mut self, borrowed: Option<&str>, emit: &mut impl FnMut(Event<'_>)) {
+        if let Some(data) = borrowed.or(self.data.as_deref()) {
             emit(Event { name: &self.name, data });
         }
-        self.forget_event();
+        self.clear_event();
     }
 
-    fn forget_event(&mut self) {
+    fn clear_event(&mut self) {
         self.name.clear();
         if let Some(data) = self.data.take() {
             self.spare = data;
@@ -187,16 +189,16 @@ impl Parser {
         Ok(())
     }
 
-    fn keep_tail(&mut self, bytes: &[u8]) -> Result<(), ErrorClass> {
-        if self.tail.len() + bytes.len() > self.max {
+    fn keep_partial_line(&mut self, bytes: &[u8]) -> Result<(), ErrorClass> {
+        if self.partial_line.len() + bytes.len() > self.max {
             return Err(ErrorClass::BodyTooLarge);
         }
-        self.tail.extend_from_slice(bytes);
+        self.partial_line.extend_from_slice(bytes);
         Ok(())
     }
 }
 
-/// What one line says.
+/// The content of one line.
 enum Field<'a> {
     Blank,
     Data(&'a str),
@@ -205,7 +207,7 @@ enum Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    fn of(line: &'a str) -> Self {
+    fn parse(line: &'a str) -> Self {
         if line.is_empty() {
             return Self::Blank;
         }

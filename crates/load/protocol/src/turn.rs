@@ -1,24 +1,24 @@
-//! What is to be said in one turn, independent of any wire format.
+//! The content of one turn, independent of any wire format.
 
 use std::sync::Arc;
 
-/// Who speaks in a message.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The person, or whatever stands for them.
+    /// The user.
     User,
     /// The model.
     Assistant,
 }
 
-/// A text in pieces, so that what many prompts share is stored once.
+/// A text made of pieces, so that a piece shared by many prompts is stored once.
 ///
 /// The text is the concatenation of its pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
-    /// Pieces that are shared, each with what stands before it.
+    /// Shared pieces, each with the text before it.
     shared: Vec<(String, Arc<str>)>,
-    /// What stands after them.
+    /// The text after the shared pieces.
     end: String,
 }
 
@@ -33,7 +33,7 @@ impl Text {
         self.shared.push((std::mem::take(&mut self.end), piece));
     }
 
-    /// The end of the text, to write more of its own onto it.
+    /// The end of the text, to append text that is not shared.
     pub const fn end(&mut self) -> &mut String {
         &mut self.end
     }
@@ -49,7 +49,7 @@ impl Text {
         self.pieces().map(str::len).sum()
     }
 
-    /// Is nothing in it?
+    /// Whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.pieces().next().is_none()
     }
@@ -72,9 +72,9 @@ impl std::fmt::Display for Text {
 /// One message of a dialogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Who speaks.
+    /// The author.
     pub role: Role,
-    /// What they say.
+    /// The content.
     pub text: Text,
 }
 
@@ -83,18 +83,18 @@ pub struct Message {
 pub struct HttpContent {
     /// `GET`, `POST`, ...
     pub method: String,
-    /// Path and query; empty means the target's own path.
+    /// Path and query; empty for the target's own path.
     pub path: String,
-    /// Headers of this request alone.
+    /// Headers of this request only.
     pub headers: Vec<(String, String)>,
     /// Body; empty for none.
     pub body: Vec<u8>,
 }
 
-/// What is asked.
+/// The content of a request.
 #[derive(Clone, Copy, Debug)]
 pub enum RequestContent<'a> {
-    /// A dialogue that the model shall continue.
+    /// A dialogue for the model to continue.
     Chat {
         /// The system prompt.
         system: Option<&'a Text>,
@@ -103,7 +103,7 @@ pub enum RequestContent<'a> {
     },
     /// Texts to embed.
     Embed {
-        /// One vector is asked for each.
+        /// Each input gets one vector.
         inputs: &'a [Text],
     },
     /// Any HTTP request.
@@ -113,10 +113,10 @@ pub enum RequestContent<'a> {
 /// One request of a conversation.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn<'a> {
-    /// What is asked.
-    pub ask: RequestContent<'a>,
-    /// Shall the answer be streamed?
+    /// The content of the request.
+    pub content: RequestContent<'a>,
+    /// Whether to request a streamed response.
     pub stream: bool,
-    /// The most output tokens the model may produce.
+    /// The output token limit.
     pub max_tokens: Option<u32>,
 }

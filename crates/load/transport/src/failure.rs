@@ -1,26 +1,26 @@
-//! What went wrong on a connection, as data.
+//! Failures of connections and exchanges, as data.
 
 use std::fmt;
 use std::io;
 
 use plimsoll_measure::ErrorClass;
 
-/// Why a connection could not be opened or an exchange not be finished.
+/// Why a connection could not be opened or an exchange could not be completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The class it is counted under.
     pub class: ErrorClass,
-    /// What exactly was seen, for a person.
+    /// A description for people.
     pub detail: String,
 }
 
 impl Failure {
-    /// A failure of a class, with what was seen.
+    /// A failure of a class, with a description.
     pub fn new(class: ErrorClass, detail: impl Into<String>) -> Self {
         Self { class, detail: detail.into() }
     }
 
-    /// An error while a connection was being opened.
+    /// An I/O error while a connection was being opened.
     pub(crate) fn connecting(error: &io::Error) -> Self {
         let class = local_class(error).unwrap_or_else(|| match error.kind() {
             io::ErrorKind::ConnectionRefused => ErrorClass::ConnectRefused,
@@ -35,7 +35,7 @@ impl Failure {
     }
 
     /// An error of TLS.
-    pub(crate) fn of_tls(error: &rustls::Error) -> Self {
+    pub(crate) fn from_tls(error: &rustls::Error) -> Self {
         let class = match error {
             rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => {
                 ErrorClass::TlsCertificate
@@ -45,7 +45,7 @@ impl Failure {
         Self::new(class, error.to_string())
     }
 
-    /// An error on an open connection.
+    /// An I/O error on an open connection.
     pub(crate) fn on_connection(error: &io::Error) -> Self {
         let class = local_class(error).unwrap_or_else(|| match error.kind() {
             io::ErrorKind::ConnectionReset
@@ -59,7 +59,7 @@ impl Failure {
     }
 }
 
-/// The class of an error of which this machine is the cause.
+/// The class of an error that this machine caused.
 fn local_class(error: &io::Error) -> Option<ErrorClass> {
     use nix::errno::Errno;
     match Errno::from_raw(error.raw_os_error()?) {
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_of_this_machine_are_told_from_those_of_the_target() {
+    fn errors_of_this_machine_and_of_the_target_are_distinguished() {
         for (errno, connecting, open) in [
             (nix::libc::EADDRNOTAVAIL, "gen_port_exhaustion", "gen_port_exhaustion"),
             (nix::libc::EMFILE, "gen_fd_exhaustion", "gen_fd_exhaustion"),

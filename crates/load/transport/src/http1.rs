@@ -1,11 +1,12 @@
-//! HTTP/1.1 without I/O: request heads out, responses in, however their bytes are split.
+//! HTTP/1.1: responses parsed without I/O, however their bytes are split, and exchanges over a
+//! socket.
 //!
 //! Rules and section numbers are those of RFC 9112.
 
 mod chunked;
+mod exchange;
 mod framing;
-mod request;
-mod response;
+mod response_parser;
 
-pub use request::{RequestHead, RequestHeadError};
-pub use response::{Part, Progress, ResponseHead, ResponseParser};
+pub(crate) use exchange::Http1Connection;
+pub use response_parser::{Progress, ResponseParser, ResponsePart};

@@ -1,38 +1,35 @@
 //! HTTP/2 (RFC 9113): many streams on one connection.
 //!
-//! - [`Session`]: the connection as a state machine without I/O, so that it can be tested and fuzzed by itself
-//! - [`hpack`]: compression of heads (RFC 7541), likewise
-//! - `Driver`: the task that owns the socket of a connection. One read serves all its streams; what they queue in one
-//!   turn of the worker is written at once
-//! - `Exchange`: the task of a request. It queues frames, and reads what the driver put in its mailbox
+//! - [`Session`]: the connection as a state machine without I/O, so that it can be tested and
+//!   fuzzed alone
+//! - [`hpack`]: header compression (RFC 7541), also without I/O
+//! - `Driver`: the task that owns a connection's socket. One read serves all its streams; frames
+//!   queued in one turn of the worker are written at once
+//! - `Exchange`: the future of one request. It queues frames, and reads what the driver put into
+//!   the stream's inbox
 //!
-//! Why it is our own: ADR 0038.
+//! ADR 0038 says why we do not use the `h2` crate.
 
+mod connection_state;
 mod driver;
 mod error;
 mod exchange;
-mod fields;
-mod flow;
+mod flow_control;
 mod frame;
-mod head;
+mod frame_reader;
+mod header_block;
 pub mod hpack;
-mod link;
-mod mail;
-mod output;
-mod peer;
-mod reader;
+mod response_head;
 mod session;
-mod streams;
+mod settings;
+mod shared_connection;
+mod stream_inbox;
+mod stream_table;
+mod write_buffer;
 
-pub use error::{Code, Violation};
-pub use fields::{Fields, Own};
-pub use head::{Fault, Head};
-pub use session::{Ask, Cut, Event, Session};
-pub use streams::Key;
+pub use error::{ConnectionError, ErrorCode, StreamError};
+pub use response_head::{DecodedHead, HeadError};
+pub use session::{Event, NewRequest, Session};
+pub use stream_table::StreamKey;
 
-pub(crate) use link::{Multiplexed, StreamSlot};
-
-/// What one stream may receive before we have read it: a large answer is not throttled by the way back and forth.
-const STREAM_WINDOW: u32 = 4 << 20;
-/// The same for all streams of a connection.
-const CONNECTION_WINDOW: u32 = 64 << 20;
+pub(crate) use shared_connection::{SharedConnection, StreamSlot};

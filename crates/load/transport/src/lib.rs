@@ -1,33 +1,39 @@
-//! Send: DNS, TCP, TLS, HTTP connections and pools. Every read and write is time-stamped here, reads by the
-//! kernel where it offers that ([`RxClock`]).
+//! Sends requests: DNS, TCP, TLS, HTTP connections and pools. Every read and write is time-stamped
+//! here, reads by the kernel where it supports that ([`RxClock`]).
 //!
 //! - [`Connector`]: opens [`Connection`]s and times each phase of it
-//! - [`Connection::exchange`]: one request out, one response in, told to a [`ResponseHandler`] as it happens
-//! - [`http1`], [`http2`]: the wire formats, sans-I/O, so that they can be tested and fuzzed by themselves
+//! - [`Connection::exchange`]: sends one request and passes its response to a [`ResponseHandler`]
+//! - [`http1`], [`http2`]: the wire formats, without I/O, so that they can be tested and fuzzed
+//!   alone
 //! - [`Pool`]: idle connections, most recently used first
 //!
-//! A target that misbehaves is data: everything it can do ends in a [`Failure`] that names its
-//! [`plimsoll_measure::ErrorClass`]. Nothing here knows JSON, LLMs, scenarios or histograms.
+//! A misbehaving target is data: every such case ends in a [`Failure`] with its
+//! [`plimsoll_measure::ErrorClass`]. This crate knows no JSON, LLMs, scenarios or histograms.
 //!
-//! The steady state of an exchange is two system calls (one vectored write, one read) and no allocation:
-//! the read buffer belongs to the worker, and a connection that waits holds none.
+//! In the steady state an exchange is two system calls (one vectored write, one read) and no
+//! allocation. The read buffers belong to the worker; a waiting connection holds none.
 
+mod buffers;
 pub mod connect;
 pub mod connection;
+mod endpoint;
 pub mod failure;
 pub mod http1;
 pub mod http2;
+mod message;
 pub mod pool;
 mod resolve;
+mod rx_timestamp;
 mod socket;
-mod stamp;
 pub mod tls;
 
-pub use connect::{Connected, Connector, Endpoint, InvalidHost, SocketOptions};
-pub use connection::{Connection, EncodedRequest, ReadBuffers, Request, ResponseHandler};
+pub use buffers::{EncodedRequest, ReadBuffers};
+pub use connect::{Connected, Connector, InvalidHost, SocketOptions};
+pub use connection::Connection;
+pub use endpoint::Endpoint;
 pub use failure::Failure;
-pub use http1::{RequestHead, RequestHeadError, ResponseHead};
+pub use message::{Request, RequestHead, RequestHeadError, ResponseHandler, ResponseHead};
 pub use pool::Pool;
 pub use rustls::ClientConfig as TlsClientConfig;
-pub use stamp::{RxClock, RxTime};
-pub use tls::{TlsError, TlsSettings, with_own_sessions};
+pub use rx_timestamp::{RxClock, RxTime};
+pub use tls::{TlsError, TlsSettings, with_own_session_cache};

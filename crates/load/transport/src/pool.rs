@@ -1,4 +1,4 @@
-//! Connections at hand.
+//! A connection pool.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,18 +8,19 @@ use tokio::sync::Mutex;
 
 use crate::connect::{Connected, Connector};
 use crate::connection::Connection;
-use crate::http2::Multiplexed;
-use crate::stamp::RxClock;
+use crate::http2::SharedConnection;
+use crate::rx_timestamp::RxClock;
 
 /// Connections to one target.
 ///
-/// HTTP/1.1: idle ones, most recently used first, so that the ones that stay idle grow old together and can be closed
-/// by the target without harm. HTTP/2: the same of places on shared ones, each of which has room for so many streams.
+/// HTTP/1.1: idle connections, most recently used first. So the least used ones stay idle, and the
+/// target can close them without harm. HTTP/2: idle stream slots, most recently used first, on
+/// shared connections with a limited number of slots each.
 #[derive(Debug, Default)]
 pub struct Pool {
     idle: RefCell<Vec<Connection>>,
-    shared: RefCell<Vec<Rc<Multiplexed>>>,
-    /// Held while a shared connection is being opened: those who come meanwhile wait for its room.
+    shared: RefCell<Vec<Rc<SharedConnection>>>,
+    /// Held while a shared connection is being opened. Other tasks wait for its slots.
     opening: Mutex<()>,
 }
 
@@ -29,49 +30,49 @@ impl Pool {
         Self::default()
     }
 
-    /// A connection that can carry a request: one at hand, else a new one.
-    pub async fn acquire<C: Clock + 'static>(
+    /// Returns a connection that can carry a request: a pooled one if there is one, else a new one.
+    pub async fn checkout<C: Clock + 'static>(
         &self,
         connector: &Connector,
-        stamper: &Rc<RxClock<C>>,
+        rx_clock: &Rc<RxClock<C>>,
     ) -> Connected {
-        if let Some(connection) = self.take() {
+        if let Some(connection) = self.take_idle() {
             return Connected { phases: ConnectPhases::default(), connection: Ok(connection) };
         }
         let Some(streams) = connector.streams_per_connection() else {
-            return connector.connect(stamper.clock()).await;
+            return connector.connect(rx_clock.clock()).await;
         };
         let _opening = self.opening.lock().await;
-        if let Some(connection) = self.take() {
+        if let Some(connection) = self.take_idle() {
             return Connected { phases: ConnectPhases::default(), connection: Ok(connection) };
         }
-        let (phases, opened) = connector.connect_shared(stamper, streams).await;
+        let (phases, opened) = connector.connect_shared(rx_clock, streams).await;
         let connection = opened.and_then(|opened| {
             self.shared.borrow_mut().push(Rc::clone(&opened));
-            opened.lease().map(Connection::http2).ok_or_else(|| ErrorClass::ClosedEarly.into())
+            opened.take_slot().map(Connection::http2).ok_or_else(|| ErrorClass::ClosedEarly.into())
         });
         Connected { phases, connection }
     }
 
-    /// Puts a connection back that may carry another request.
-    pub fn give(&self, connection: Connection) {
+    /// Returns a connection that can carry another request to the pool.
+    pub fn release(&self, connection: Connection) {
         self.idle.borrow_mut().push(connection);
     }
 
-    /// A connection that is still open and silent, or room on a shared one. Closed ones are dropped on the way.
-    fn take(&self) -> Option<Connection> {
+    /// Takes an idle connection or a free slot on a shared one. Closed connections are dropped.
+    fn take_idle(&self) -> Option<Connection> {
         loop {
-            // Not in the condition of a loop, where it would stay borrowed while the connection is dropped.
+            // In a loop condition the pool would stay borrowed while the connection is dropped.
             let Some(mut connection) = self.idle.borrow_mut().pop() else { break };
             if connection.is_idle() {
                 return Some(connection);
             }
         }
         let mut shared = self.shared.borrow_mut();
-        let lease = shared.iter().find_map(Multiplexed::lease);
-        if lease.is_none() {
+        let slot = shared.iter().find_map(SharedConnection::take_slot);
+        if slot.is_none() {
             shared.retain(|connection| !connection.is_closed());
         }
-        lease.map(Connection::http2)
+        slot.map(Connection::http2)
     }
 }

@@ -5,12 +5,12 @@ use std::net::{IpAddr, SocketAddr};
 
 use plimsoll_measure::{Clock, ErrorClass, Moment, Nanos};
 
-use crate::connect::Endpoint;
+use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 
-/// How long an answer is used. Long enough that a burst of new connections asks once, short enough to
-/// follow a target that moves.
-const FRESH: Nanos = Nanos::from_secs(30);
+/// The time for which a result is cached. Long enough that a burst of new connections needs one
+/// look-up, short enough to follow a target whose address changes.
+const CACHE_TIME: Nanos = Nanos::from_secs(30);
 
 /// The addresses of one endpoint.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(crate) struct Resolver {
 }
 
 impl Resolver {
-    /// The addresses, and how long the look-up took if there was one.
+    /// The addresses, and the duration of the look-up if one was needed.
     pub(crate) async fn resolve<C: Clock>(
         &self,
         clock: &C,
@@ -28,9 +28,9 @@ impl Resolver {
         if let Ok(address) = endpoint.host().parse::<IpAddr>() {
             return Ok((vec![SocketAddr::new(address, endpoint.port())], None));
         }
-        let began = clock.now();
+        let started = clock.now();
         if let Some((at, addresses)) = &*self.cached.borrow()
-            && began.since(*at) < FRESH
+            && started.since(*at) < CACHE_TIME
         {
             return Ok((addresses.clone(), None));
         }
@@ -42,6 +42,6 @@ impl Resolver {
         }
         let now = clock.now();
         self.cached.replace(Some((now, addresses.clone())));
-        Ok((addresses, Some(now.since(began))))
+        Ok((addresses, Some(now.since(started))))
     }
 }

@@ -1,99 +1,104 @@
 //! A TCP socket, plain or under TLS, with non-blocking reads and writes.
 
+mod raw_read;
+
 use std::future::poll_fn;
-use std::io::{self, IoSlice, IoSliceMut, Read as _, Write as _};
-use std::os::fd::{AsRawFd as _, RawFd};
+use std::io::{self, IoSlice, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::task::{Context, Poll};
 
 use nix::sys::socket::sockopt::ReceiveTimestampns;
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, recv, recvmsg, setsockopt};
-use nix::sys::time::TimeSpec;
+use nix::sys::socket::{MsgFlags, recv, setsockopt};
 use plimsoll_measure::{Clock, ErrorClass};
 use rustls::{ClientConnection, HandshakeKind};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use crate::connection::{EncodedRequest, ReadBuffers};
+use self::raw_read::{RawRead, read_raw, receive, receive_untimed};
+use crate::buffers::{EncodedRequest, ReadBuffers};
 use crate::failure::Failure;
-use crate::stamp::{RxClock, RxTime};
+use crate::rx_timestamp::{RxClock, RxTime};
 
-/// Largest body that is copied behind its head: up to here, that costs less than a system call that gathers two parts.
-const SMALL: usize = 16 * 1024;
+/// Largest body that is copied behind its head. Up to this size, the copy costs less than a
+/// vectored write.
+const SMALL_BODY: usize = 16 * 1024;
 
 /// An open socket.
 #[derive(Debug)]
 pub(crate) struct Socket {
     tcp: TcpStream,
-    /// Does the kernel note when bytes arrive?
-    stamped: bool,
+    /// Whether the kernel time-stamps received bytes.
+    timestamped: bool,
     tls: Option<Box<ClientConnection>>,
 }
 
-/// What one non-blocking read found.
+/// The result of one non-blocking read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Read {
-    /// Nothing at the moment.
-    Nothing,
-    /// Bytes came off the wire; they may or may not have completed plaintext.
+pub(crate) enum ReadResult {
+    /// Nothing to read now.
+    WouldBlock,
+    /// Bytes were received. With TLS they may or may not have completed plaintext.
     Bytes,
     /// The peer has closed.
     Closed,
 }
 
-/// Bytes of a request that wait to be handed to the kernel.
+/// A request that is being written.
 #[derive(Debug)]
-pub(crate) struct Outgoing {
-    wire: EncodedRequest,
-    /// Bytes that were taken.
+pub(crate) struct OutgoingRequest {
+    request: EncodedRequest,
+    /// Bytes that were written.
     sent: usize,
+    /// TLS holds encrypted bytes that the kernel has not taken yet.
     encrypted: bool,
 }
 
-impl Outgoing {
-    pub(crate) const fn new(wire: EncodedRequest) -> Self {
-        Self { wire, sent: 0, encrypted: false }
+impl OutgoingRequest {
+    pub(crate) const fn new(request: EncodedRequest) -> Self {
+        Self { request, sent: 0, encrypted: false }
     }
 
-    /// Has the kernel everything?
+    /// Whether the kernel has taken everything.
     pub(crate) const fn is_done(&self) -> bool {
-        self.sent >= self.wire.len() && !self.encrypted
+        self.sent >= self.request.len() && !self.encrypted
     }
 
-    /// Takes the buffers out.
+    /// Takes the buffers.
     pub(crate) fn take(&mut self) -> EncodedRequest {
-        std::mem::take(&mut self.wire)
+        std::mem::take(&mut self.request)
     }
 
-    /// What is left of head and body.
-    fn parts(&self) -> [&[u8]; 2] {
-        let EncodedRequest { head, body } = &self.wire;
-        let of_head = self.sent.min(head.len());
-        [&head[of_head..], &body[self.sent - of_head..]]
+    /// The unwritten rest of head and body.
+    fn rest(&self) -> [&[u8]; 2] {
+        let EncodedRequest { head, body } = &self.request;
+        let head_sent = self.sent.min(head.len());
+        [&head[head_sent..], &body[self.sent - head_sent..]]
     }
 }
 
-/// What became of bytes that were to be written.
+/// The result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Written {
-    /// So many were taken.
+pub(crate) struct WriteResult {
+    /// Bytes taken.
     pub(crate) bytes: usize,
-    /// Has the kernel those that were taken? TLS may hold them.
-    pub(crate) with_kernel: bool,
-    /// Has it all of them?
-    pub(crate) all: bool,
+    /// Whether the kernel has the taken bytes. TLS may still hold them.
+    pub(crate) flushed: bool,
+    /// Whether the kernel has all bytes.
+    pub(crate) complete: bool,
 }
 
 impl Socket {
     pub(crate) const fn plain(tcp: TcpStream) -> Self {
-        Self { tcp, stamped: false, tls: None }
+        Self { tcp, timestamped: false, tls: None }
     }
 
-    /// Asks the kernel to note when bytes arrive; without its consent reads are stamped when they happen.
-    pub(crate) fn ask_for_stamps(&mut self) {
-        self.stamped = ask_for_stamps(&self.tcp);
+    /// Enables receive time stamps of the kernel. Where that fails, reads are stamped when they
+    /// happen.
+    pub(crate) fn enable_timestamps(&mut self) {
+        self.timestamped = setsockopt(&self.tcp, ReceiveTimestampns, &true).is_ok();
     }
 
-    /// Runs the TLS handshake.
+    /// Performs the TLS handshake.
     pub(crate) async fn handshake(
         tcp: TcpStream,
         mut tls: ClientConnection,
@@ -104,51 +109,55 @@ impl Socket {
             flush_tls(&tcp, &mut tls).map_err(|error| Failure::connecting(&error))?;
             read_handshake(&tcp, &mut tls)?;
         }
-        // The client's last message may still be waiting; the first request takes it along.
-        Ok(Self { tcp, stamped: false, tls: Some(Box::new(tls)) })
+        // The client's last message may still be unsent. It goes out with the first request.
+        Ok(Self { tcp, timestamped: false, tls: Some(Box::new(tls)) })
     }
 
-    /// The protocol that was agreed upon in the TLS handshake.
+    /// The protocol negotiated in the TLS handshake.
     pub(crate) fn alpn(&self) -> Option<&[u8]> {
         self.tls.as_ref().and_then(|tls| tls.alpn_protocol())
     }
 
-    /// Did its TLS handshake resume an earlier session?
+    /// Whether the TLS handshake resumed an earlier session.
     pub(crate) fn was_resumed(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.handshake_kind() == Some(HandshakeKind::Resumed))
     }
 
-    /// Waits until reading (or writing, where asked for) may go on.
+    /// Waits until the socket is readable, or, with `to_write`, writable.
     pub(crate) async fn ready(&self, to_write: bool) -> io::Result<()> {
         if to_write {
             return self.tcp.ready(Interest::READABLE | Interest::WRITABLE).await.map(|_| ());
         }
-        // A waker's place that the socket has in any case; waiting for two interests takes a place in a locked list.
+        // This waker slot is part of the socket. Waiting for two interests needs a locked list.
         poll_fn(|context| self.tcp.poll_read_ready(context)).await
     }
 
-    /// Is there something to read, or the end? If not, the task is woken when there is.
+    /// Whether there is something to read, or the end. If not, the task is woken then.
     pub(crate) fn poll_readable(&self, context: &mut Context<'_>) -> io::Result<Poll<()>> {
         pending_is_ok(self.tcp.poll_read_ready(context))
     }
 
-    /// May the kernel take more? If not, the task is woken when it may.
+    /// Whether the kernel can take more. If not, the task is woken then.
     pub(crate) fn poll_writable(&self, context: &mut Context<'_>) -> io::Result<Poll<()>> {
         pending_is_ok(self.tcp.poll_write_ready(context))
     }
 
-    /// Hands as much of `bytes` to the kernel as it takes, after what TLS still holds.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<Written> {
+    /// Writes as much of `bytes` as the kernel takes, after what TLS still holds.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<WriteResult> {
         match &mut self.tls {
             None => write_plain(&self.tcp, bytes),
             Some(tls) => write_tls(&self.tcp, tls, bytes),
         }
     }
 
-    /// Hands as much to the kernel as it takes. `whole` is room that it may use.
-    pub(crate) fn send(&mut self, whole: &mut Vec<u8>, outgoing: &mut Outgoing) -> io::Result<()> {
+    /// Writes as much as the kernel takes. `joined` is scratch space.
+    pub(crate) fn send(
+        &mut self,
+        joined: &mut Vec<u8>,
+        outgoing: &mut OutgoingRequest,
+    ) -> io::Result<()> {
         let result = match &mut self.tls {
-            None => send_plain(&self.tcp, whole, outgoing),
+            None => send_plain(&self.tcp, joined, outgoing),
             Some(tls) => send_tls(&self.tcp, tls, outgoing),
         };
         match result {
@@ -157,34 +166,37 @@ impl Socket {
         }
     }
 
-    /// Reads what has arrived, once, and passes the plaintext on with the time of its arrival.
+    /// Reads once, and passes the plaintext to `on` with the time of its arrival.
     pub(crate) fn receive<C: Clock>(
         &mut self,
-        stamper: &RxClock<C>,
-        scratch: &mut ReadBuffers,
+        rx_clock: &RxClock<C>,
+        buffers: &mut ReadBuffers,
         on: &mut impl FnMut(&[u8], RxTime),
-    ) -> Result<Read, Failure> {
-        let ReadBuffers { wire, plain, note, .. } = scratch;
-        let stamped = self.stamped;
-        let read = receive_wire(&self.tcp, wire.len(), |fd| receive(fd, stamped, wire, note));
+    ) -> Result<ReadResult, Failure> {
+        let ReadBuffers { raw, plaintext, control, .. } = buffers;
+        let timestamped = self.timestamped;
+        let read = read_raw(&self.tcp, raw.len(), |fd| receive(fd, timestamped, raw, control));
         let received = match read {
             Ok(received) => received,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Read::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Ok(ReadResult::WouldBlock);
+            }
             Err(error) => return Err(Failure::on_connection(&error)),
         };
         if received.length == 0 {
-            return Ok(Read::Closed);
+            return Ok(ReadResult::Closed);
         }
-        let arrival = stamper.arrival(received.note);
-        let wire = &wire[..received.length];
+        let rx_time = rx_clock.timestamp(received.kernel_time);
+        let raw = &raw[..received.length];
         if let Some(tls) = &mut self.tls {
-            return decrypt(tls, wire, plain, &mut |bytes| on(bytes, arrival));
+            return decrypt(tls, raw, plaintext, &mut |bytes| on(bytes, rx_time));
         }
-        on(wire, arrival);
-        Ok(Read::Bytes)
+        on(raw, rx_time);
+        Ok(ReadResult::Bytes)
     }
 
-    /// Is the socket open, with nothing unasked for in it? Costs no system call while nothing arrives.
+    /// Whether the socket is open and holds no unexpected data. Needs no system call while nothing
+    /// arrives.
     pub(crate) fn is_silent(&mut self) -> bool {
         let mut small = [0; 1];
         let fd = self.tcp.as_raw_fd();
@@ -198,20 +210,20 @@ impl Socket {
         }
     }
 
-    /// TLS 1.3 servers send session tickets unasked, which is no answer to anything.
+    /// TLS 1.3 servers send session tickets unasked. They do not belong to a response.
     fn holds_only_tickets(&mut self) -> bool {
         let Some(tls) = &mut self.tls else { return false };
-        let mut wire = [0; 4096];
+        let mut raw = [0; 4096];
         let mut plaintext = false;
-        let read = receive_wire(&self.tcp, wire.len(), |fd| receive_plain(fd, &mut wire));
+        let read = read_raw(&self.tcp, raw.len(), |fd| receive_untimed(fd, &mut raw));
         let read = read.map_err(|error| Failure::on_connection(&error)).and_then(|received| {
-            decrypt(tls, &wire[..received.length], &mut [0; 64], &mut |_| plaintext = true)
+            decrypt(tls, &raw[..received.length], &mut [0; 64], &mut |_| plaintext = true)
         });
-        matches!(read, Ok(Read::Bytes)) && !plaintext
+        matches!(read, Ok(ReadResult::Bytes)) && !plaintext
     }
 }
 
-/// A poll that is an error as soon as it fails.
+/// Turns a poll of a result into a result of a poll.
 fn pending_is_ok(poll: Poll<io::Result<()>>) -> io::Result<Poll<()>> {
     match poll {
         Poll::Ready(result) => result.map(Poll::Ready),
@@ -219,68 +231,19 @@ fn pending_is_ok(poll: Poll<io::Result<()>>) -> io::Result<Poll<()>> {
     }
 }
 
-/// Asks the kernel to note when bytes arrive; true if it will.
-fn ask_for_stamps(tcp: &TcpStream) -> bool {
-    setsockopt(tcp, ReceiveTimestampns, &true).is_ok()
-}
-
-/// What one system call read.
-#[derive(Clone, Copy, Debug)]
-struct Received {
-    length: usize,
-    note: Option<TimeSpec>,
-}
-
-/// One read. A read that does not fill the buffer has emptied the socket, so the readiness is cleared
-/// right away: the next read then costs no failing system call (epoll(7), edge-triggered mode).
-fn receive_wire(
+fn send_plain(
     tcp: &TcpStream,
-    room: usize,
-    read: impl FnOnce(RawFd) -> io::Result<Received>,
-) -> io::Result<Received> {
-    let fd = tcp.as_raw_fd();
-    let mut short = None;
-    let result = tcp.try_io(Interest::READABLE, || {
-        let received = read(fd)?;
-        if received.length < room {
-            short = Some(received);
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        Ok(received)
-    });
-    short.map_or(result, Ok)
-}
-
-/// Reads bytes, with the kernel's note about the last of them where it makes one.
-fn receive(fd: RawFd, stamped: bool, buffer: &mut [u8], note: &mut [u8]) -> io::Result<Received> {
-    if stamped { receive_noted(fd, buffer, note) } else { receive_plain(fd, buffer) }
-}
-
-/// Reads bytes alone.
-fn receive_plain(fd: RawFd, buffer: &mut [u8]) -> io::Result<Received> {
-    Ok(Received { length: recv(fd, buffer, MsgFlags::MSG_DONTWAIT)?, note: None })
-}
-
-/// Reads bytes with the kernel's note about the last of them.
-fn receive_noted(fd: RawFd, buffer: &mut [u8], room: &mut [u8]) -> io::Result<Received> {
-    let mut slices = [IoSliceMut::new(buffer)];
-    let message = recvmsg::<()>(fd, &mut slices, Some(room), MsgFlags::MSG_DONTWAIT)?;
-    let note = message.cmsgs()?.find_map(|message| match message {
-        ControlMessageOwned::ScmTimestampns(time) => Some(time),
-        _ => None,
-    });
-    Ok(Received { length: message.bytes, note })
-}
-
-fn send_plain(tcp: &TcpStream, whole: &mut Vec<u8>, outgoing: &mut Outgoing) -> io::Result<()> {
+    joined: &mut Vec<u8>,
+    outgoing: &mut OutgoingRequest,
+) -> io::Result<()> {
     while !outgoing.is_done() {
-        let sent = match outgoing.parts() {
+        let sent = match outgoing.rest() {
             [part, []] | [[], part] => tcp.try_write(part)?,
-            [head, body] if body.len() <= SMALL => {
-                whole.clear();
-                whole.extend_from_slice(head);
-                whole.extend_from_slice(body);
-                tcp.try_write(whole)?
+            [head, body] if body.len() <= SMALL_BODY => {
+                joined.clear();
+                joined.extend_from_slice(head);
+                joined.extend_from_slice(body);
+                tcp.try_write(joined)?
             }
             [head, body] => tcp.try_write_vectored(&[IoSlice::new(head), IoSlice::new(body)])?,
         };
@@ -292,10 +255,10 @@ fn send_plain(tcp: &TcpStream, whole: &mut Vec<u8>, outgoing: &mut Outgoing) -> 
 fn send_tls(
     tcp: &TcpStream,
     tls: &mut ClientConnection,
-    outgoing: &mut Outgoing,
+    outgoing: &mut OutgoingRequest,
 ) -> io::Result<()> {
     while !outgoing.is_done() {
-        let [head, body] = outgoing.parts();
+        let [head, body] = outgoing.rest();
         let accepted = tls.writer().write_vectored(&[IoSlice::new(head), IoSlice::new(body)])?;
         outgoing.sent += accepted;
         outgoing.encrypted = tls.wants_write();
@@ -307,7 +270,7 @@ fn send_tls(
     Ok(())
 }
 
-fn write_plain(tcp: &TcpStream, bytes: &[u8]) -> io::Result<Written> {
+fn write_plain(tcp: &TcpStream, bytes: &[u8]) -> io::Result<WriteResult> {
     let mut sent = 0;
     while sent < bytes.len() {
         match tcp.try_write(&bytes[sent..]) {
@@ -316,26 +279,26 @@ fn write_plain(tcp: &TcpStream, bytes: &[u8]) -> io::Result<Written> {
             Err(error) => return Err(error),
         }
     }
-    Ok(Written { bytes: sent, with_kernel: true, all: sent == bytes.len() })
+    Ok(WriteResult { bytes: sent, flushed: true, complete: sent == bytes.len() })
 }
 
-fn write_tls(tcp: &TcpStream, tls: &mut ClientConnection, bytes: &[u8]) -> io::Result<Written> {
+fn write_tls(tcp: &TcpStream, tls: &mut ClientConnection, bytes: &[u8]) -> io::Result<WriteResult> {
     let mut sent = 0;
     loop {
         if !flush_tls(tcp, tls)? {
-            return Ok(Written { bytes: sent, with_kernel: false, all: false });
+            return Ok(WriteResult { bytes: sent, flushed: false, complete: false });
         }
         if sent == bytes.len() {
-            return Ok(Written { bytes: sent, with_kernel: true, all: true });
+            return Ok(WriteResult { bytes: sent, flushed: true, complete: true });
         }
         sent += tls.writer().write(&bytes[sent..])?;
     }
 }
 
-/// Hands ciphertext to the kernel; false when it takes no more for now.
+/// Passes ciphertext to the kernel. Returns false when it takes no more for now.
 fn flush_tls(tcp: &TcpStream, tls: &mut ClientConnection) -> io::Result<bool> {
     while tls.wants_write() {
-        match tls.write_tls(&mut Kernel(tcp)) {
+        match tls.write_tls(&mut TcpWriter(tcp)) {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(error) => return Err(error),
@@ -345,47 +308,48 @@ fn flush_tls(tcp: &TcpStream, tls: &mut ClientConnection) -> io::Result<bool> {
 }
 
 fn read_handshake(tcp: &TcpStream, tls: &mut ClientConnection) -> Result<(), Failure> {
-    let mut wire = [0; 4096];
-    match receive_wire(tcp, wire.len(), |fd| receive_plain(fd, &mut wire)) {
-        Ok(Received { length: 0, .. }) => Err(Failure::new(
+    let mut raw = [0; 4096];
+    match read_raw(tcp, raw.len(), |fd| receive_untimed(fd, &mut raw)) {
+        Ok(RawRead { length: 0, .. }) => Err(Failure::new(
             ErrorClass::TlsHandshake,
             "the target closed during the handshake; does it speak TLS?",
         )),
-        Ok(received) => decrypt(tls, &wire[..received.length], &mut [], &mut |_| {}).map(|_| ()),
+        Ok(received) => decrypt(tls, &raw[..received.length], &mut [], &mut |_| {}).map(|_| ()),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
         Err(error) => Err(Failure::connecting(&error)),
     }
 }
 
-/// Takes ciphertext, passes plaintext on. With an empty `plain` buffer no plaintext is taken out yet.
+/// Decrypts `raw` and passes the plaintext to `on`. With an empty `plaintext` buffer, no plaintext
+/// is read yet.
 fn decrypt(
     tls: &mut ClientConnection,
-    mut wire: &[u8],
-    plain: &mut [u8],
+    mut raw: &[u8],
+    plaintext: &mut [u8],
     on: &mut impl FnMut(&[u8]),
-) -> Result<Read, Failure> {
-    while !wire.is_empty() {
-        tls.read_tls(&mut wire).map_err(|error| Failure::on_connection(&error))?;
-        tls.process_new_packets().map_err(|error| Failure::of_tls(&error))?;
-        if plain.is_empty() {
+) -> Result<ReadResult, Failure> {
+    while !raw.is_empty() {
+        tls.read_tls(&mut raw).map_err(|error| Failure::on_connection(&error))?;
+        tls.process_new_packets().map_err(|error| Failure::from_tls(&error))?;
+        if plaintext.is_empty() {
             continue;
         }
         loop {
-            match tls.reader().read(plain) {
-                Ok(0) => return Ok(Read::Closed),
-                Ok(length) => on(&plain[..length]),
+            match tls.reader().read(plaintext) {
+                Ok(0) => return Ok(ReadResult::Closed),
+                Ok(length) => on(&plaintext[..length]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(Failure::on_connection(&error)),
             }
         }
     }
-    Ok(Read::Bytes)
+    Ok(ReadResult::Bytes)
 }
 
-/// The socket as rustls wants to write to it.
-struct Kernel<'a>(&'a TcpStream);
+/// Lets rustls write to the socket.
+struct TcpWriter<'a>(&'a TcpStream);
 
-impl io::Write for Kernel<'_> {
+impl io::Write for TcpWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.try_write(bytes)
     }

@@ -1,6 +1,6 @@
-//! Whom to trust, and what is remembered between two handshakes.
+//! TLS configuration: trusted roots and session resumption.
 
-mod sessions;
+mod session_cache;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use self::sessions::Sessions;
+use self::session_cache::SessionCache;
 
-/// How targets are verified, and how often. The default is by the system's roots, each time in full.
+/// Verification of targets. The default uses the system's roots and full handshakes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsSettings {
-    /// Trusted roots instead of the system's: a PEM file.
+    /// A PEM file with trusted roots, instead of the system's.
     pub ca_file: Option<PathBuf>,
     /// Accept any certificate.
     pub insecure: bool,
-    /// Resume sessions where the target offers it. One [`TlsSettings::client_config`] has one memory of them; with
-    /// [`with_own_sessions`] several can be made of it that share nothing.
+    /// Resume sessions where the target offers it. Each [`TlsSettings::client_config`] has one
+    /// session cache; [`with_own_session_cache`] makes copies with separate ones.
     pub resumption: bool,
 }
 
-/// TLS cannot be set up.
+/// An error in the TLS configuration.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
@@ -37,7 +37,7 @@ pub enum TlsError {
     CaFile {
         /// The file.
         file: PathBuf,
-        /// What was wrong.
+        /// The reason.
         cause: String,
     },
     /// The system has no usable root certificates.
@@ -45,16 +45,16 @@ pub enum TlsError {
         "this system has no root certificates{0}; install the package `ca-certificates` or give --ca-file"
     )]
     NoRoots(String),
-    /// rustls refuses the configuration.
+    /// rustls rejects the configuration.
     #[error("TLS cannot be configured: {0}")]
     Config(#[from] rustls::Error),
 }
 
 impl TlsSettings {
-    /// The configuration of a client that speaks one version of HTTP, named as in ALPN: `http/1.1` or `h2`.
+    /// The configuration of a client for one version of HTTP, named as in ALPN: `http/1.1` or `h2`.
     ///
     /// # Errors
-    /// [`TlsError`] where roots are missing or unreadable.
+    /// [`TlsError`] if roots are missing or unreadable.
     pub fn client_config(&self, alpn: &str) -> Result<Arc<ClientConfig>, TlsError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -67,7 +67,7 @@ impl TlsSettings {
         let mut config = builder.with_no_client_auth();
         config.alpn_protocols = vec![alpn.as_bytes().to_vec()];
         config.resumption =
-            if self.resumption { Sessions::resumption() } else { Resumption::disabled() };
+            if self.resumption { SessionCache::resumption() } else { Resumption::disabled() };
         Ok(Arc::new(config))
     }
 
@@ -79,28 +79,28 @@ impl TlsSettings {
             let cause = found.errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
             return if roots.is_empty() { Err(TlsError::NoRoots(cause)) } else { Ok(roots) };
         };
-        let refuse = |cause: String| TlsError::CaFile { file: file.clone(), cause };
+        let invalid = |cause: String| TlsError::CaFile { file: file.clone(), cause };
         let certificates =
-            CertificateDer::pem_file_iter(file).map_err(|error| refuse(error.to_string()))?;
+            CertificateDer::pem_file_iter(file).map_err(|error| invalid(error.to_string()))?;
         for certificate in certificates {
-            let certificate = certificate.map_err(|error| refuse(error.to_string()))?;
-            roots.add(certificate).map_err(|error| refuse(error.to_string()))?;
+            let certificate = certificate.map_err(|error| invalid(error.to_string()))?;
+            roots.add(certificate).map_err(|error| invalid(error.to_string()))?;
         }
-        if roots.is_empty() { Err(refuse("no certificate in it".to_owned())) } else { Ok(roots) }
+        if roots.is_empty() { Err(invalid("no certificate in it".to_owned())) } else { Ok(roots) }
     }
 }
 
-/// The same configuration with a memory of sessions of its own, so that workers share nothing while they run.
-/// `resumption` as in [`TlsSettings`].
-pub fn with_own_sessions(config: &ClientConfig, resumption: bool) -> Arc<ClientConfig> {
+/// The same configuration with a separate session cache, so that workers share nothing while they
+/// run. `resumption` as in [`TlsSettings`].
+pub fn with_own_session_cache(config: &ClientConfig, resumption: bool) -> Arc<ClientConfig> {
     let mut own = config.clone();
     if resumption {
-        own.resumption = Sessions::resumption();
+        own.resumption = SessionCache::resumption();
     }
     Arc::new(own)
 }
 
-/// Checks signatures but no chain: for `--insecure`, which every report says loudly.
+/// Checks signatures but not the certificate chain: for `--insecure`, which every report shows.
 #[derive(Debug)]
 struct AcceptAny(Arc<CryptoProvider>);
 

@@ -120,7 +120,7 @@ impl Conversation {
             return None;
         }
         let scenario = self.spec();
-        let ask = match (&self.request, &scenario.kind) {
+        let content = match (&self.request, &scenario.kind) {
             (CurrentRequest::Chat { system, messages }, _) => {
                 RequestContent::Chat { system: system.as_ref(), messages }
             }
@@ -134,7 +134,7 @@ impl Conversation {
             (CurrentRequest::Http(None) | CurrentRequest::Released, _) => return None,
         };
         let limit = self.workload.row(self.row).map(|row| row.output_tokens.max(1));
-        Some(Turn { ask, stream: scenario.stream, max_tokens: limit.or(scenario.max_tokens) })
+        Some(Turn { content, stream: scenario.stream, max_tokens: limit.or(scenario.max_tokens) })
     }
 
     /// Frees the text of the last turn, which no later turn repeats. To be called when its request

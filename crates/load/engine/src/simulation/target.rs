@@ -38,7 +38,7 @@ impl ScriptedPool {
         Self::default()
     }
 
-    pub(crate) async fn acquire<C: Simulated>(
+    pub(crate) async fn checkout<C: Simulated>(
         &self,
         _connector: &Connector,
         rx_clock: &Rc<RxClock<C>>,
@@ -63,7 +63,7 @@ impl ScriptedPool {
         }
     }
 
-    pub(crate) fn give(&self, connection: ScriptedConnection) {
+    pub(crate) fn release(&self, connection: ScriptedConnection) {
         self.0.borrow_mut().push(connection);
     }
 }
@@ -88,9 +88,9 @@ impl ScriptedConnection {
             at: start,
             connection: self.number,
             id: request.id.unwrap_or_default().to_owned(),
-            body: String::from_utf8(request.wire.body.clone()).unwrap(),
+            body: String::from_utf8(request.encoded.body.clone()).unwrap(),
         });
-        handler.sent(start, request.wire);
+        handler.sent(start, request.encoded);
         match self.reply {
             Reply::Refuse => unreachable!("a refused connection carries no request"),
             Reply::Hang => pending().await,

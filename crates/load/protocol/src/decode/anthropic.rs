@@ -1,10 +1,10 @@
-//! Anthropic's messages.
+//! Anthropic's Messages API.
 
 use plimsoll_measure::ErrorClass;
 
-use super::DeltaKind;
-use super::answer::{Answer, Fault, Reading, Sink};
-use super::json::{Raw, Str, from_object, from_str};
+use super::delta::{DeltaKind, OnDelta};
+use super::json_reader::{Raw, Str, from_object, from_str};
+use super::response_state::{DecodeError, DecodeResult, ResponseState};
 use super::usage::AnthropicUsage;
 use crate::sse::Event;
 
@@ -12,32 +12,32 @@ use crate::sse::Event;
 #[derive(Default)]
 struct StreamEvent<'a> {
     kind: Str<'a>,
-    message: Option<Start>,
+    message: Option<MessageStart>,
     content_block: Option<Block<'a>>,
-    delta: Option<Delta<'a>>,
+    delta: Option<BlockDelta<'a>>,
     usage: Option<AnthropicUsage>,
     error: Option<Raw<'a>>,
 }
 from_object!(StreamEvent<'a> { kind = "type", message, content_block, delta, usage, error });
 
-/// The message as a stream begins it.
+/// The message in `message_start`.
 #[derive(Default)]
-struct Start {
+struct MessageStart {
     usage: Option<AnthropicUsage>,
 }
-from_object!(Start { usage });
+from_object!(MessageStart { usage });
 
-/// What an event adds to a block of content, or to the message.
+/// The part that an event adds to a content block or to the message.
 #[derive(Default)]
-struct Delta<'a> {
+struct BlockDelta<'a> {
     text: Str<'a>,
     thinking: Str<'a>,
     partial_json: Str<'a>,
     stop_reason: Str<'a>,
 }
-from_object!(Delta<'a> { text, thinking, partial_json, stop_reason });
+from_object!(BlockDelta<'a> { text, thinking, partial_json, stop_reason });
 
-/// A whole answer.
+/// A response that is not streamed.
 #[derive(Default)]
 struct Message<'a> {
     content: Option<Vec<Block<'a>>>,
@@ -47,7 +47,7 @@ struct Message<'a> {
 }
 from_object!(Message<'a> { content, stop_reason, usage, error });
 
-/// A block of content: text, thinking, a tool call.
+/// A content block: text, thinking or a tool call.
 #[derive(Default)]
 struct Block<'a> {
     text: Str<'a>,
@@ -55,62 +55,72 @@ struct Block<'a> {
 }
 from_object!(Block<'a> { text, thinking });
 
-pub(super) fn read_event(answer: &mut Answer, event: &Event<'_>, sink: Sink<'_>) -> Reading {
+/// Reads one event of a stream.
+pub(super) fn read_event(
+    state: &mut ResponseState,
+    event: &Event<'_>,
+    on_delta: OnDelta<'_>,
+) -> DecodeResult {
     let read: StreamEvent<'_> = from_str(event.data)?;
     if let Some(error) = read.error {
-        return Err(Fault::reported(error));
+        return Err(DecodeError::from_error_member(error));
     }
     let delta = read.delta.unwrap_or_default();
     match &*read.kind.or(event.name.into()) {
         "message_start" => {
             if let Some(usage) = read.message.and_then(|message| message.usage) {
-                answer.report(usage.at_start(), sink);
+                state.set_usage(usage.without_output());
             }
         }
         "content_block_start" => {
-            // Empty as a rule, but a gateway may put a first piece into it.
+            // Usually empty, but a gateway may put the first part here.
             if let Some(block) = &read.content_block {
-                answer.delta(DeltaKind::Reasoning, &block.thinking, sink);
-                answer.delta(DeltaKind::Text, &block.text, sink);
+                state.push_delta(DeltaKind::Reasoning, &block.thinking, on_delta);
+                state.push_delta(DeltaKind::Text, &block.text, on_delta);
             }
         }
-        "content_block_delta" => read_delta(answer, &delta, sink),
-        "message_delta" => conclude(answer, &delta, read.usage, sink),
-        "message_stop" => answer.end(),
-        "error" => return Err(Fault::told(event.data)),
-        "" => return Err(Fault::found(ErrorClass::MalformedBody, "an event has no `type`")),
+        "content_block_delta" => read_delta(state, &delta, on_delta),
+        "message_delta" => read_message_delta(state, &delta, read.usage),
+        "message_stop" => state.end(),
+        "error" => return Err(DecodeError::from_error_event(event.data)),
+        "" => return Err(DecodeError::new(ErrorClass::MalformedBody, "an event has no `type`")),
         _ => {}
     }
     Ok(())
 }
 
-fn read_delta(answer: &mut Answer, delta: &Delta<'_>, sink: Sink<'_>) {
-    // A delta has one of these, or a signature or citation, which are no content.
-    answer.delta(DeltaKind::Reasoning, &delta.thinking, sink);
-    answer.delta(DeltaKind::Text, &delta.text, sink);
-    answer.delta(DeltaKind::ToolCall, &delta.partial_json, sink);
+fn read_delta(state: &mut ResponseState, delta: &BlockDelta<'_>, on_delta: OnDelta<'_>) {
+    // A delta has one of these, or a signature or citation, which do not count as content.
+    state.push_delta(DeltaKind::Reasoning, &delta.thinking, on_delta);
+    state.push_delta(DeltaKind::Text, &delta.text, on_delta);
+    state.push_delta(DeltaKind::ToolCall, &delta.partial_json, on_delta);
 }
 
-/// Reads why the model stopped, and the final counts.
-fn conclude(answer: &mut Answer, delta: &Delta<'_>, usage: Option<AnthropicUsage>, sink: Sink<'_>) {
-    answer.stop(&delta.stop_reason, sink);
+/// Reads the finish reason and the final token counts.
+fn read_message_delta(
+    state: &mut ResponseState,
+    delta: &BlockDelta<'_>,
+    usage: Option<AnthropicUsage>,
+) {
+    state.set_finish_reason(&delta.stop_reason);
     if let Some(usage) = usage {
-        answer.report(usage.after(answer.reported()), sink);
+        state.set_usage(usage.merged_into(state.reported_usage()));
     }
 }
 
-pub(super) fn read_whole(answer: &mut Answer, body: &str, sink: Sink<'_>) -> Reading {
+/// Reads a response that is not streamed.
+pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult {
     let message: Message<'_> = from_str(body)?;
     if let Some(error) = message.error {
-        return Err(Fault::reported(error));
+        return Err(DecodeError::from_error_member(error));
     }
-    let missing = || Fault::found(ErrorClass::MalformedBody, "there is no `content`");
+    let missing = || DecodeError::new(ErrorClass::MalformedBody, "there is no `content`");
     for block in message.content.as_ref().ok_or_else(missing)? {
-        answer.write(&block.text);
+        state.push_text(&block.text);
     }
-    answer.stop(&message.stop_reason, sink);
+    state.set_finish_reason(&message.stop_reason);
     if let Some(usage) = message.usage {
-        answer.report(usage.into(), sink);
+        state.set_usage(usage.into());
     }
     Ok(())
 }

@@ -1,17 +1,17 @@
-//! `OpenAI`'s chat completions, and what compatible servers make of them.
+//! `OpenAI`'s chat completions, and the variants that compatible servers send.
 
 use plimsoll_measure::ErrorClass;
 
-use super::DeltaKind;
-use super::answer::{Answer, Fault, Reading, Sink};
-use super::json::{First, Raw, Str, from_object, from_str};
+use super::delta::{DeltaKind, OnDelta};
+use super::json_reader::{FirstElement, Raw, Str, from_object, from_str};
+use super::response_state::{DecodeError, DecodeResult, ResponseState};
 use super::usage::ChatUsage;
 use crate::sse::Event;
 
-/// One event of a stream. One choice is asked for, so only the first is read.
+/// One event of a stream. Requests ask for one choice, so only the first is read.
 #[derive(Default)]
 struct Chunk<'a> {
-    choices: Option<First<Choice<'a>>>,
+    choices: Option<FirstElement<Choice<'a>>>,
     usage: Option<ChatUsage>,
     error: Option<Raw<'a>>,
 }
@@ -24,10 +24,10 @@ struct Choice<'a> {
 }
 from_object!(Choice<'a> { delta, finish_reason });
 
-/// A whole answer.
+/// A response that is not streamed.
 #[derive(Default)]
 struct Completion<'a> {
-    choices: Option<First<WholeChoice<'a>>>,
+    choices: Option<FirstElement<WholeChoice<'a>>>,
     usage: Option<ChatUsage>,
     error: Option<Raw<'a>>,
 }
@@ -64,57 +64,63 @@ struct Function<'a> {
 }
 from_object!(Function<'a> { name, arguments });
 
-pub(super) fn read_event(answer: &mut Answer, event: &Event<'_>, sink: Sink<'_>) -> Reading {
+/// Reads one event of a stream.
+pub(super) fn read_event(
+    state: &mut ResponseState,
+    event: &Event<'_>,
+    on_delta: OnDelta<'_>,
+) -> DecodeResult {
     let chunk: Chunk<'_> = from_str(event.data)?;
     if let Some(error) = chunk.error {
-        return Err(Fault::reported(error));
+        return Err(DecodeError::from_error_member(error));
     }
-    // Some servers send the usage alone; an event without either is not of this dialect.
+    // Some servers send the usage in an event without choices. One with neither is malformed.
     if chunk.choices.is_none() && chunk.usage.is_none() {
         return Err(no_choices());
     }
-    if let Some(First(Some(choice))) = chunk.choices {
+    if let Some(FirstElement(Some(choice))) = chunk.choices {
         if let Some(delta) = choice.delta {
-            read_delta(answer, delta, sink);
+            read_delta(state, delta, on_delta);
         }
-        answer.stop(&choice.finish_reason, sink);
+        state.set_finish_reason(&choice.finish_reason);
     }
     if let Some(usage) = chunk.usage {
-        answer.report(usage.into(), sink);
+        state.set_usage(usage.into());
     }
     Ok(())
 }
 
-fn read_delta(answer: &mut Answer, delta: Message<'_>, sink: Sink<'_>) {
-    // Servers that write both members write the same reasoning into both.
-    answer.delta(DeltaKind::Reasoning, &delta.reasoning_content.or(delta.reasoning), sink);
-    answer.delta(DeltaKind::Text, &delta.content, sink);
-    answer.delta(DeltaKind::Text, &delta.refusal, sink);
+fn read_delta(state: &mut ResponseState, delta: Message<'_>, on_delta: OnDelta<'_>) {
+    // Servers that send both members repeat the same reasoning in both.
+    state.push_delta(DeltaKind::Reasoning, &delta.reasoning_content.or(delta.reasoning), on_delta);
+    state.push_delta(DeltaKind::Text, &delta.content, on_delta);
+    state.push_delta(DeltaKind::Text, &delta.refusal, on_delta);
     let calls = delta.tool_calls.into_iter().flatten().filter_map(|call| call.function);
     for Function { name, arguments } in calls {
-        answer.delta(DeltaKind::ToolCall, &arguments.or(name), sink);
+        state.push_delta(DeltaKind::ToolCall, &arguments.or(name), on_delta);
     }
 }
 
-pub(super) fn read_whole(answer: &mut Answer, body: &str, sink: Sink<'_>) -> Reading {
+/// Reads a response that is not streamed.
+pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult {
     let completion: Completion<'_> = from_str(body)?;
     if let Some(error) = completion.error {
-        return Err(Fault::reported(error));
+        return Err(DecodeError::from_error_member(error));
     }
-    let Some(First(Some(choice))) = completion.choices else { return Err(no_choices()) };
+    let Some(FirstElement(Some(choice))) = completion.choices else { return Err(no_choices()) };
     let Some(message) = choice.message else {
-        return Err(Fault::found(ErrorClass::MalformedBody, "the choice has no `message`"));
+        return Err(DecodeError::new(ErrorClass::MalformedBody, "the choice has no `message`"));
     };
-    // Content is null where the model calls a tool instead.
-    answer.write(&message.content);
-    answer.write(&message.refusal);
-    answer.stop(&choice.finish_reason, sink);
+    // Content is null where the model calls a tool.
+    state.push_text(&message.content);
+    state.push_text(&message.refusal);
+    state.set_finish_reason(&choice.finish_reason);
     if let Some(usage) = completion.usage {
-        answer.report(usage.into(), sink);
+        state.set_usage(usage.into());
     }
     Ok(())
 }
 
-fn no_choices() -> Fault {
-    Fault::found(ErrorClass::MalformedBody, "there are no `choices`")
+fn no_choices() -> DecodeError {
+    DecodeError::new(ErrorClass::MalformedBody, "there are no `choices`")
 }

@@ -2,28 +2,29 @@
 
 use plimsoll_measure::ErrorClass;
 
-use super::answer::{Answer, Fault, Reading, Sink};
-use super::json::{First, Raw, from_object, from_str};
+use super::json_reader::{FirstElement, Raw, from_object, from_str};
+use super::response_state::{DecodeError, DecodeResult, ResponseState};
 use super::usage::ChatUsage;
 
 #[derive(Default)]
 struct Embeddings<'a> {
-    data: Option<First<Raw<'a>>>,
+    data: Option<FirstElement<Raw<'a>>>,
     usage: Option<ChatUsage>,
     error: Option<Raw<'a>>,
 }
 from_object!(Embeddings<'a> { data, usage, error });
 
-pub(super) fn read_whole(answer: &mut Answer, body: &str, sink: Sink<'_>) -> Reading {
+/// Reads a response that is not streamed.
+pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult {
     let embeddings: Embeddings<'_> = from_str(body)?;
     if let Some(error) = embeddings.error {
-        return Err(Fault::reported(error));
+        return Err(DecodeError::from_error_member(error));
     }
-    if !matches!(embeddings.data, Some(First(Some(_)))) {
-        return Err(Fault::found(ErrorClass::MalformedBody, "there are no vectors in `data`"));
+    if !matches!(embeddings.data, Some(FirstElement(Some(_)))) {
+        return Err(DecodeError::new(ErrorClass::MalformedBody, "there are no vectors in `data`"));
     }
     if let Some(usage) = embeddings.usage {
-        answer.report(usage.into(), sink);
+        state.set_usage(usage.into());
     }
     Ok(())
 }

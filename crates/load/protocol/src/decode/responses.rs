@@ -2,9 +2,9 @@
 
 use plimsoll_measure::ErrorClass;
 
-use super::DeltaKind;
-use super::answer::{Answer, Fault, Reading, Sink};
-use super::json::{Raw, Str, from_object, from_str};
+use super::delta::{DeltaKind, OnDelta};
+use super::json_reader::{Raw, Str, from_object, from_str};
+use super::response_state::{DecodeError, DecodeResult, ResponseState};
 use super::usage::ResponsesUsage;
 use crate::sse::Event;
 
@@ -17,59 +17,65 @@ struct StreamEvent<'a> {
 }
 from_object!(StreamEvent<'a> { kind = "type", delta, response });
 
-/// A whole answer, and what a stream's last event holds: there, the output is old news, and not looked into.
+/// A response that is not streamed, and the content of a stream's last event. In the latter the
+/// output repeats the deltas and is not parsed.
 #[derive(Default)]
 struct Response<'a> {
     status: Str<'a>,
     output: Option<Raw<'a>>,
-    incomplete_details: Option<Incomplete<'a>>,
+    incomplete_details: Option<IncompleteDetails<'a>>,
     usage: Option<ResponsesUsage>,
     error: Option<Raw<'a>>,
 }
 from_object!(Response<'a> { status, output, incomplete_details, usage, error });
 
 #[derive(Default)]
-struct Incomplete<'a> {
+struct IncompleteDetails<'a> {
     reason: Str<'a>,
 }
-from_object!(Incomplete<'a> { reason });
+from_object!(IncompleteDetails<'a> { reason });
 
-/// Something that the model put out: a message, its reasoning, a call of a tool.
+/// An output item: a message, reasoning or a tool call.
 #[derive(Default)]
-struct Item<'a> {
+struct OutputItem<'a> {
     kind: Str<'a>,
-    content: Option<Vec<Part<'a>>>,
+    content: Option<Vec<ContentPart<'a>>>,
 }
-from_object!(Item<'a> { kind = "type", content });
+from_object!(OutputItem<'a> { kind = "type", content });
 
 #[derive(Default)]
-struct Part<'a> {
+struct ContentPart<'a> {
     text: Str<'a>,
     refusal: Str<'a>,
 }
-from_object!(Part<'a> { text, refusal });
+from_object!(ContentPart<'a> { text, refusal });
 
-pub(super) fn read_event(answer: &mut Answer, event: &Event<'_>, sink: Sink<'_>) -> Reading {
+/// Reads one event of a stream.
+pub(super) fn read_event(
+    state: &mut ResponseState,
+    event: &Event<'_>,
+    on_delta: OnDelta<'_>,
+) -> DecodeResult {
     let read: StreamEvent<'_> = from_str(event.data)?;
     match &*read.kind.or(event.name.into()) {
-        "response.completed" | "response.incomplete" => conclude(answer, read.response, sink),
-        "response.failed" => Err(read
-            .response
-            .and_then(|response| response.error)
-            .map_or_else(|| Fault::told(event.data), Fault::reported)),
-        "error" => Err(Fault::told(event.data)),
-        "" => Err(Fault::found(ErrorClass::MalformedBody, "an event has no `type`")),
+        "response.completed" | "response.incomplete" => end_stream(state, read.response),
+        "response.failed" => Err(read.response.and_then(|response| response.error).map_or_else(
+            || DecodeError::from_error_event(event.data),
+            DecodeError::from_error_member,
+        )),
+        "error" => Err(DecodeError::from_error_event(event.data)),
+        "" => Err(DecodeError::new(ErrorClass::MalformedBody, "an event has no `type`")),
         kind => {
-            if let Some(kind) = content(kind) {
-                answer.delta(kind, &read.delta, sink);
+            if let Some(kind) = delta_kind(kind) {
+                state.push_delta(kind, &read.delta, on_delta);
             }
             Ok(())
         }
     }
 }
 
-/// What the delta of an event of this type holds; `None` for events that bear no content.
-fn content(kind: &str) -> Option<DeltaKind> {
+/// The kind of content in events of this type; `None` for events without content.
+fn delta_kind(kind: &str) -> Option<DeltaKind> {
     match kind.strip_prefix("response.")?.strip_suffix(".delta")? {
         "output_text" | "refusal" => Some(DeltaKind::Text),
         "reasoning_text" | "reasoning_summary_text" => Some(DeltaKind::Reasoning),
@@ -80,35 +86,37 @@ fn content(kind: &str) -> Option<DeltaKind> {
     }
 }
 
-/// Ends a stream with the response as it stands then.
-fn conclude(answer: &mut Answer, response: Option<Response<'_>>, sink: Sink<'_>) -> Reading {
-    let missing = || Fault::found(ErrorClass::MalformedBody, "the last event has no `response`");
+/// Ends a stream with the final state of the response.
+fn end_stream(state: &mut ResponseState, response: Option<Response<'_>>) -> DecodeResult {
+    let missing =
+        || DecodeError::new(ErrorClass::MalformedBody, "the last event has no `response`");
     let response = response.ok_or_else(missing)?;
-    report(answer, response, sink);
-    answer.end();
+    read_final_state(state, response);
+    state.end();
     Ok(())
 }
 
-pub(super) fn read_whole(answer: &mut Answer, body: &str, sink: Sink<'_>) -> Reading {
+/// Reads a response that is not streamed.
+pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult {
     let response: Response<'_> = from_str(body)?;
     if let Some(error) = response.error {
-        return Err(Fault::reported(error));
+        return Err(DecodeError::from_error_member(error));
     }
-    let missing = || Fault::found(ErrorClass::MalformedBody, "there is no `output`");
-    let output: Vec<Item<'_>> = from_str(response.output.ok_or_else(missing)?.0)?;
+    let missing = || DecodeError::new(ErrorClass::MalformedBody, "there is no `output`");
+    let output: Vec<OutputItem<'_>> = from_str(response.output.ok_or_else(missing)?.0)?;
     let messages = output.iter().filter(|item| &*item.kind == "message");
     for part in messages.flat_map(|item| item.content.iter().flatten()) {
-        answer.write(&part.text);
-        answer.write(&part.refusal);
+        state.push_text(&part.text);
+        state.push_text(&part.refusal);
     }
-    report(answer, response, sink);
+    read_final_state(state, response);
     Ok(())
 }
 
-fn report(answer: &mut Answer, response: Response<'_>, sink: Sink<'_>) {
+fn read_final_state(state: &mut ResponseState, response: Response<'_>) {
     let reason = response.incomplete_details.unwrap_or_default().reason;
-    answer.stop(&reason.or(response.status), sink);
+    state.set_finish_reason(&reason.or(response.status));
     if let Some(usage) = response.usage {
-        answer.report(usage.into(), sink);
+        state.set_usage(usage.into());
     }
 }

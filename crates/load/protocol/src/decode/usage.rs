@@ -1,8 +1,8 @@
-//! Token counts as the dialects report them.
+//! Token counts in the form of each dialect.
 
 use plimsoll_measure::{TokenCount, Usage};
 
-use super::json::from_object;
+use super::json_reader::from_object;
 
 /// `usage` of chat completions and embeddings.
 #[derive(Debug, Default)]
@@ -65,8 +65,8 @@ impl From<ResponsesUsage> for Usage {
 
 /// `usage` of Anthropic's messages.
 ///
-/// The prompt is `input_tokens + cache_read_input_tokens + cache_creation_input_tokens`: Anthropic
-/// counts what came from or went to its cache apart, `OpenAI` within. Cached is what was read.
+/// The prompt is `input_tokens + cache_read_input_tokens + cache_creation_input_tokens`: unlike
+/// `OpenAI`, Anthropic does not include cached tokens in `input_tokens`. Cached are those read.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_field_names, reason = "the names are Anthropic's")]
 pub(super) struct AnthropicUsage {
@@ -83,14 +83,14 @@ from_object!(AnthropicUsage {
 });
 
 impl AnthropicUsage {
-    /// The report of a stream's `message_start`: it knows the prompt; its output is a placeholder.
-    pub(super) fn at_start(self) -> Usage {
+    /// Usage in a stream's `message_start`. Its output count is a placeholder and ignored.
+    pub(super) fn without_output(self) -> Usage {
         Usage { completion: TokenCount::default(), ..self.into() }
     }
 
-    /// The report of a `message_delta`. Its counts are cumulative: the output replaces, and is not
-    /// added to, an earlier one. The prompt is often left out, or 0, so the larger one stands.
-    pub(super) fn after(self, before: Usage) -> Usage {
+    /// Usage in a `message_delta`. Counts are cumulative: the output count replaces the earlier
+    /// one. The prompt is often missing or 0, so the larger count is kept.
+    pub(super) fn merged_into(self, before: Usage) -> Usage {
         let now = Usage::from(self);
         let prompt =
             if now.prompt.count > before.prompt.count { now.prompt } else { before.prompt };

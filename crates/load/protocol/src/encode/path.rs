@@ -1,15 +1,15 @@
-//! Where a request goes: the target's path joined with the dialect's endpoint.
+//! The request path: the target's path joined with the dialect's endpoint.
 
 use std::borrow::Cow;
 
 /// Joins the path of a target's base URL with the dialect's endpoint (`/chat/completions`).
 ///
-/// - empty or `/`: the API's own path, `/v1` and the endpoint;
-/// - ends in `/v1`: the endpoint follows;
-/// - ends with the endpoint already: used as it is;
-/// - any other prefix: `/v1` and the endpoint follow.
+/// - empty or `/`: `/v1` and the endpoint;
+/// - ends in `/v1`: the endpoint is appended;
+/// - ends with the endpoint already: unchanged;
+/// - any other prefix: `/v1` and the endpoint are appended.
 ///
-/// Slashes at the end of the base do not count, and its query (`?api-version=...`) stays at the end.
+/// Trailing slashes of the base are ignored. Its query (`?api-version=...`) stays at the end.
 pub(super) fn join(base: &str, endpoint: &str) -> String {
     let (path, query) = base.split_at(base.find('?').unwrap_or(base.len()));
     let path = path.trim_end_matches('/');
@@ -18,11 +18,11 @@ pub(super) fn join(base: &str, endpoint: &str) -> String {
         () if path == "v1" || path.ends_with("/v1") => ("", endpoint),
         () => ("/v1", endpoint),
     };
-    rooted(&[path, version, endpoint, query].concat()).into_owned()
+    with_leading_slash(&[path, version, endpoint, query].concat()).into_owned()
 }
 
-/// The path with a `/` before it, if it has none.
-pub(super) fn rooted(path: &str) -> Cow<'_, str> {
+/// The path with a leading `/`.
+pub(super) fn with_leading_slash(path: &str) -> Cow<'_, str> {
     if path.starts_with('/') { Cow::Borrowed(path) } else { Cow::Owned(format!("/{path}")) }
 }
 
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rule_of_base_paths() {
+    fn base_paths_are_joined_with_the_endpoint() {
         for (base, path, rule) in [
             ("", "/v1/messages", "nothing gets the default"),
             ("/", "/v1/messages", "a bare slash is nothing"),

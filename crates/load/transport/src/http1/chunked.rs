@@ -1,12 +1,12 @@
 //! The chunked transfer coding (RFC 9112, section 7.1), decoded incrementally.
 
-/// Bytes of chunk extensions and trailers that are read and dropped before the body counts as broken.
+/// Most bytes of chunk extensions and trailers, which are skipped. More count as an error.
 const MAX_OVERHEAD: usize = 16 * 1024;
 
-/// Where in the coding the next byte is.
+/// The position in the coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// In the hexadecimal size; `digits` seen so far.
+enum ChunkState {
+    /// In the hexadecimal size, after `digits` digits.
     Size { digits: u8 },
     /// After the size: spaces or an extension, until CR.
     Extension,
@@ -22,45 +22,45 @@ enum State {
     TrailerStart,
     /// In a trailer line, until LF.
     Trailer,
-    /// LF of the empty line that ends everything.
+    /// LF of the final empty line.
     EndLf,
     /// The body is complete.
     Done,
 }
 
-/// An incremental decoder.
+/// An incremental decoder of chunked bodies.
 #[derive(Clone, Debug)]
-pub(super) struct Chunked {
-    state: State,
+pub(super) struct ChunkedDecoder {
+    state: ChunkState,
     remaining: u64,
     overhead: usize,
 }
 
-/// The coding is broken.
+/// The chunked coding is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Broken;
+pub(super) struct MalformedChunk;
 
-impl Chunked {
+impl ChunkedDecoder {
     pub(super) const fn new() -> Self {
-        Self { state: State::Size { digits: 0 }, remaining: 0, overhead: 0 }
+        Self { state: ChunkState::Size { digits: 0 }, remaining: 0, overhead: 0 }
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.state == State::Done
+        self.state == ChunkState::Done
     }
 
-    /// Decodes as much as there is; returns how many bytes of `input` belong to this body.
+    /// Decodes `input`. Returns how many of its bytes belong to this body.
     pub(super) fn feed(
         &mut self,
         input: &[u8],
         data: &mut impl FnMut(&[u8]),
-    ) -> Result<usize, Broken> {
+    ) -> Result<usize, MalformedChunk> {
         let mut at = 0;
-        while at < input.len() && self.state != State::Done {
-            if self.state == State::Data {
+        while at < input.len() && self.state != ChunkState::Done {
+            if self.state == ChunkState::Data {
                 at += self.take_data(&input[at..], data);
             } else {
-                self.step(input[at])?;
+                self.take_byte(input[at])?;
                 at += 1;
             }
         }
@@ -72,55 +72,57 @@ impl Chunked {
         data(&input[..take]);
         self.remaining -= take as u64;
         if self.remaining == 0 {
-            self.state = State::DataCr;
+            self.state = ChunkState::DataCr;
         }
         take
     }
 
-    fn step(&mut self, byte: u8) -> Result<(), Broken> {
+    fn take_byte(&mut self, byte: u8) -> Result<(), MalformedChunk> {
         self.state = match (self.state, byte) {
-            (State::Size { digits }, _) => self.size(digits, byte)?,
-            (State::Extension, b'\r') => State::SizeLf,
-            (State::Extension, b'\n') => return Err(Broken),
-            (State::Extension, _) => self.overhead(State::Extension)?,
-            (State::SizeLf, b'\n') if self.remaining == 0 => State::TrailerStart,
-            (State::SizeLf, b'\n') => State::Data,
-            (State::DataCr, b'\r') => State::DataLf,
-            (State::DataLf, b'\n') => State::Size { digits: 0 },
-            (State::TrailerStart, b'\r') => State::EndLf,
-            (State::TrailerStart | State::Trailer, b'\n') => {
-                if self.state == State::TrailerStart {
-                    return Err(Broken);
+            (ChunkState::Size { digits }, _) => self.parse_size(digits, byte)?,
+            (ChunkState::Extension, b'\r') => ChunkState::SizeLf,
+            (ChunkState::Extension, b'\n') => return Err(MalformedChunk),
+            (ChunkState::Extension, _) => self.count_overhead(ChunkState::Extension)?,
+            (ChunkState::SizeLf, b'\n') if self.remaining == 0 => ChunkState::TrailerStart,
+            (ChunkState::SizeLf, b'\n') => ChunkState::Data,
+            (ChunkState::DataCr, b'\r') => ChunkState::DataLf,
+            (ChunkState::DataLf, b'\n') => ChunkState::Size { digits: 0 },
+            (ChunkState::TrailerStart, b'\r') => ChunkState::EndLf,
+            (ChunkState::TrailerStart | ChunkState::Trailer, b'\n') => {
+                if self.state == ChunkState::TrailerStart {
+                    return Err(MalformedChunk);
                 }
-                self.overhead(State::TrailerStart)?
+                self.count_overhead(ChunkState::TrailerStart)?
             }
-            (State::TrailerStart | State::Trailer, _) => self.overhead(State::Trailer)?,
-            (State::EndLf, b'\n') => State::Done,
-            _ => return Err(Broken),
+            (ChunkState::TrailerStart | ChunkState::Trailer, _) => {
+                self.count_overhead(ChunkState::Trailer)?
+            }
+            (ChunkState::EndLf, b'\n') => ChunkState::Done,
+            _ => return Err(MalformedChunk),
         };
         Ok(())
     }
 
-    fn size(&mut self, digits: u8, byte: u8) -> Result<State, Broken> {
+    fn parse_size(&mut self, digits: u8, byte: u8) -> Result<ChunkState, MalformedChunk> {
         if let Some(digit) = char::from(byte).to_digit(16) {
-            // 15 digits are an exabyte; more are an overflow attempt.
+            // 15 digits are an exabyte. More would overflow.
             if digits >= 15 {
-                return Err(Broken);
+                return Err(MalformedChunk);
             }
             self.remaining = (self.remaining << 4) | u64::from(digit);
-            return Ok(State::Size { digits: digits + 1 });
+            return Ok(ChunkState::Size { digits: digits + 1 });
         }
         match byte {
-            _ if digits == 0 => Err(Broken),
-            b'\r' => Ok(State::SizeLf),
-            b';' | b' ' | b'\t' => self.overhead(State::Extension),
-            _ => Err(Broken),
+            _ if digits == 0 => Err(MalformedChunk),
+            b'\r' => Ok(ChunkState::SizeLf),
+            b';' | b' ' | b'\t' => self.count_overhead(ChunkState::Extension),
+            _ => Err(MalformedChunk),
         }
     }
 
-    fn overhead(&mut self, next: State) -> Result<State, Broken> {
+    fn count_overhead(&mut self, next: ChunkState) -> Result<ChunkState, MalformedChunk> {
         self.overhead += 1;
-        if self.overhead > MAX_OVERHEAD { Err(Broken) } else { Ok(next) }
+        if self.overhead > MAX_OVERHEAD { Err(MalformedChunk) } else { Ok(next) }
     }
 }
 
@@ -129,9 +131,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn decode(parts: &[&[u8]]) -> Result<(Vec<u8>, usize, bool), Broken> {
+    fn decode(parts: &[&[u8]]) -> Result<(Vec<u8>, usize, bool), MalformedChunk> {
         let (mut body, mut used) = (Vec::new(), 0);
-        let mut decoder = Chunked::new();
+        let mut decoder = ChunkedDecoder::new();
         for part in parts {
             used += decoder.feed(part, &mut |data| body.extend_from_slice(data))?;
         }
@@ -139,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_are_decoded_to_their_end_and_no_further() {
+    fn bodies_are_decoded_exactly_to_their_end() {
         for (sentence, input, body, used, done) in [
             ("two chunks", &b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\nrest"[..], &b"abcde"[..], 20, true),
             ("an extension", b"3;x=\"y\"\r\nabc\r\n0\r\n\r\n", b"abc", 19, true),
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_coding_is_refused() {
+    fn malformed_coding_is_rejected() {
         for input in [
             &b"\r\n"[..],
             b"x\r\n",
@@ -171,10 +173,10 @@ mod tests {
             b"0\r\n\n",
             b"3 \n",
         ] {
-            assert_eq!(decode(&[input]), Err(Broken), "{input:?}");
+            assert_eq!(decode(&[input]), Err(MalformedChunk), "{input:?}");
         }
         let endless = [b"1;".as_slice(), &vec![b'x'; MAX_OVERHEAD + 1]].concat();
-        assert_eq!(decode(&[&endless]), Err(Broken));
+        assert_eq!(decode(&[&endless]), Err(MalformedChunk));
     }
 
     proptest! {

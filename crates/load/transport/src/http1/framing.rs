@@ -1,13 +1,13 @@
-//! How the end of a response body is known (RFC 9112, section 6.3).
+//! Determines the end of a response body (RFC 9112, section 6.3).
 
 use httparse::Header;
 
-/// How the body of a response is delimited.
+/// The delimitation of a response body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Framing {
+pub(super) enum BodyFraming {
     /// No body, whatever the headers say.
     Empty,
-    /// Exactly so many bytes.
+    /// Exactly this many bytes.
     Length(u64),
     /// Chunked coding.
     Chunked,
@@ -15,25 +15,25 @@ pub(super) enum Framing {
     UntilClose,
 }
 
-/// What the head of a response says about the connection.
+/// The framing of a response and whether its connection stays open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Connection {
-    pub(super) framing: Framing,
+pub(super) struct MessageFraming {
+    pub(super) body: BodyFraming,
     pub(super) keep_alive: bool,
 }
 
-/// The headers contradict themselves.
+/// The `content-length` headers are invalid or contradict each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Contradiction;
+pub(super) struct ConflictingLengths;
 
-impl Connection {
-    /// Reads the head of a response in HTTP/1.`minor` to a request that was, or was not, a `HEAD`.
-    pub(super) fn of(
+impl MessageFraming {
+    /// Evaluates the head of an HTTP/1.`minor` response. `to_head`: the request was a `HEAD`.
+    pub(super) fn new(
         status: u16,
         minor: u8,
         headers: &[Header<'_>],
         to_head: bool,
-    ) -> Result<Self, Contradiction> {
+    ) -> Result<Self, ConflictingLengths> {
         let mut keep_alive = minor >= 1;
         let mut length = None;
         let mut coding: Option<bool> = None;
@@ -46,32 +46,36 @@ impl Connection {
                 keep_alive = connection_option(header.value).unwrap_or(keep_alive);
             }
         }
-        let framing = match (coding, length) {
-            _ if to_head || matches!(status, 100..=199 | 204 | 304) => Framing::Empty,
-            (Some(true), _) => Framing::Chunked,
-            (Some(false), _) | (None, None) => Framing::UntilClose,
-            (None, Some(length)) => Framing::Length(length),
+        let body = match (coding, length) {
+            _ if to_head || matches!(status, 100..=199 | 204 | 304) => BodyFraming::Empty,
+            (Some(true), _) => BodyFraming::Chunked,
+            (Some(false), _) | (None, None) => BodyFraming::UntilClose,
+            (None, Some(length)) => BodyFraming::Length(length),
         };
-        // Both headers at once is how responses are smuggled: the connection is not used again.
+        // Both headers at once can smuggle a response: the connection is not used again.
         let suspicious = coding.is_some() && length.is_some();
         let switched = status == 101;
-        let keep_alive = keep_alive && framing != Framing::UntilClose && !suspicious && !switched;
-        Ok(Self { framing, keep_alive })
+        let keep_alive = keep_alive && body != BodyFraming::UntilClose && !suspicious && !switched;
+        Ok(Self { body, keep_alive })
     }
 }
 
-/// A repeated length is fine as long as it is the same one.
-fn merge_length(earlier: Option<u64>, value: &[u8]) -> Result<u64, Contradiction> {
+/// A repeated length is valid if it is the same.
+fn merge_length(earlier: Option<u64>, value: &[u8]) -> Result<u64, ConflictingLengths> {
     value
         .split(|&b| b == b',')
         .try_fold(earlier, |earlier, part| {
-            let length = digits(part.trim_ascii()).ok_or(Contradiction)?;
-            if earlier.is_none_or(|e| e == length) { Ok(Some(length)) } else { Err(Contradiction) }
+            let length = digits(part.trim_ascii()).ok_or(ConflictingLengths)?;
+            if earlier.is_none_or(|e| e == length) {
+                Ok(Some(length))
+            } else {
+                Err(ConflictingLengths)
+            }
         })?
-        .ok_or(Contradiction)
+        .ok_or(ConflictingLengths)
 }
 
-/// A number that is written in nothing but digits.
+/// A number that consists of digits only.
 fn digits(text: &[u8]) -> Option<u64> {
     let digit = |&byte: &u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
     let (first, rest) = text.split_first()?;
@@ -102,15 +106,15 @@ mod tests {
         status: u16,
         to_head: bool,
         headers: &[(&str, &str)],
-    ) -> Result<(Framing, bool), Contradiction> {
+    ) -> Result<(BodyFraming, bool), ConflictingLengths> {
         let headers: Vec<_> =
             headers.iter().map(|(name, value)| Header { name, value: value.as_bytes() }).collect();
-        Connection::of(status, 1, &headers, to_head).map(|c| (c.framing, c.keep_alive))
+        MessageFraming::new(status, 1, &headers, to_head).map(|c| (c.body, c.keep_alive))
     }
 
     #[test]
-    fn the_end_of_a_body_is_known_as_the_rfc_says() {
-        use Framing::{Chunked, Empty, Length, UntilClose};
+    fn the_end_of_a_body_is_determined_as_in_the_rfc() {
+        use BodyFraming::{Chunked, Empty, Length, UntilClose};
         let length = ("Content-Length", "5");
         let chunked = ("transfer-encoding", "gzip, Chunked");
         for (sentence, status, to_head, headers, expected) in [
@@ -123,7 +127,7 @@ mod tests {
                 vec![length, chunked],
                 (Chunked, false),
             ),
-            ("an answer to HEAD has no body", 200, true, vec![length], (Empty, true)),
+            ("a response to HEAD has no body", 200, true, vec![length], (Empty, true)),
             ("204 has no body", 204, false, vec![length], (Empty, true)),
             ("304 has no body", 304, false, vec![length], (Empty, true)),
             ("neither means until close", 200, false, vec![], (UntilClose, false)),
@@ -154,22 +158,27 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_contradict_or_are_no_numbers_are_refused() {
+    fn conflicting_and_invalid_lengths_are_rejected() {
         for value in ["5, 6", "", "-1", "+5", "5x", "0x5", "99999999999999999999"] {
-            assert_eq!(of(200, false, &[("content-length", value)]), Err(Contradiction), "{value}");
+            assert_eq!(
+                of(200, false, &[("content-length", value)]),
+                Err(ConflictingLengths),
+                "{value}"
+            );
         }
         assert_eq!(
             of(200, false, &[("content-length", "5"), ("content-length", "6")]),
-            Err(Contradiction)
+            Err(ConflictingLengths)
         );
     }
 
     #[test]
-    fn http_1_0_closes_unless_it_says_keep_alive() {
+    fn http_1_0_closes_unless_keep_alive_is_set() {
         let length = Header { name: "content-length", value: b"1" };
         let keep = Header { name: "connection", value: b"keep-alive" };
-        let keeps =
-            |headers: &[Header<'_>]| Connection::of(200, 0, headers, false).map(|c| c.keep_alive);
+        let keeps = |headers: &[Header<'_>]| {
+            MessageFraming::new(200, 0, headers, false).map(|c| c.keep_alive)
+        };
         assert_eq!(keeps(&[length]), Ok(false));
         assert_eq!(keeps(&[length, keep]), Ok(true));
     }

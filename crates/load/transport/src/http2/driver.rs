@@ -1,7 +1,7 @@
 //! The task that owns a connection's socket.
 //!
-//! It is woken by the socket, or by an exchange that has queued something. In the second case it runs when the tasks
-//! that were ready before have run, so that what they queue meanwhile is written with it at once.
+//! It is woken by the socket, or by an exchange that has queued frames. In the second case it runs
+//! after the tasks that were already ready, so that their frames are written together.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -11,126 +11,126 @@ use std::task::{Context, Poll};
 
 use plimsoll_measure::{Clock, ErrorClass};
 
-use super::error::Violation;
-use super::link::Link;
-use crate::connection::ReadBuffers;
+use super::connection_state::ConnectionHandle;
+use super::error::ConnectionError;
+use crate::buffers::ReadBuffers;
 use crate::failure::Failure;
-use crate::socket::{Read, Socket};
-use crate::stamp::RxClock;
+use crate::rx_timestamp::RxClock;
+use crate::socket::{ReadResult, Socket};
 
 pub(super) struct Driver<C> {
-    link: Rc<Link>,
+    handle: Rc<ConnectionHandle>,
     socket: Socket,
-    stamper: Rc<RxClock<C>>,
+    rx_clock: Rc<RxClock<C>>,
     /// Shared with the other connections of the worker.
-    scratch: Rc<RefCell<ReadBuffers>>,
-    /// Has the kernel taken less than there was?
+    buffers: Rc<RefCell<ReadBuffers>>,
+    /// The kernel took less than was queued.
     blocked: bool,
-    /// Why nothing can be written any more. What the target said before is still to be read.
-    broken: Option<Failure>,
+    /// Why nothing can be written any more. Data that the target sent before is still read.
+    write_failure: Option<Failure>,
 }
 
 impl<C: Clock> Driver<C> {
     pub(super) const fn new(
-        link: Rc<Link>,
+        handle: Rc<ConnectionHandle>,
         socket: Socket,
-        stamper: Rc<RxClock<C>>,
-        scratch: Rc<RefCell<ReadBuffers>>,
+        rx_clock: Rc<RxClock<C>>,
+        buffers: Rc<RefCell<ReadBuffers>>,
     ) -> Self {
-        Self { link, socket, stamper, scratch, blocked: true, broken: None }
+        Self { handle, socket, rx_clock, buffers, blocked: true, write_failure: None }
     }
 
-    /// Reads and writes until the connection is over, and tells everybody why it is.
+    /// Reads and writes until the connection ends, and passes the reason to all exchanges.
     pub(super) async fn run(mut self) {
         let failure = poll_fn(|context| self.poll(context)).await;
-        self.link.closed.set(true);
-        self.link.state.borrow_mut().end(&failure);
+        self.handle.closed.set(true);
+        self.handle.state.borrow_mut().end(&failure);
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Failure> {
-        match self.work(context) {
+        match self.read_and_write(context) {
             Ok(()) => Poll::Pending,
             Err(failure) => Poll::Ready(failure),
         }
     }
 
-    fn work(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
-        let asked = self.link.state.borrow_mut().enter(context);
-        if self.link.state.borrow().abandoned {
-            self.link.state.borrow_mut().session.leave();
+    fn read_and_write(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let flush_requested = self.handle.state.borrow_mut().register_driver(context);
+        if self.handle.state.borrow().abandoned {
+            self.handle.state.borrow_mut().session.go_away();
             self.flush();
-            return Err(Failure::new(ErrorClass::ClosedEarly, "nobody needed the connection"));
+            return Err(Failure::new(ErrorClass::ClosedEarly, "the connection is no longer used"));
         }
-        if asked && !self.blocked {
+        if flush_requested && !self.blocked {
             self.flush();
         }
-        while self.socket.poll_readable(context).map_err(broken)?.is_ready() {
-            if self.read()? == Read::Nothing {
+        while self.socket.poll_readable(context).map_err(io_failure)?.is_ready() {
+            if self.read()? == ReadResult::WouldBlock {
                 continue;
             }
-            let mut state = self.link.state.borrow_mut();
-            if let Some(code) = state.session.is_over() {
+            let mut state = self.handle.state.borrow_mut();
+            if let Some(code) = state.session.closed_by_target() {
                 let detail = format!("the target closed the connection: {code}");
                 return Err(Failure::new(ErrorClass::ClosedEarly, detail));
             }
             if !state.session.output().is_empty() {
-                state.ask_for_flush();
+                state.request_flush();
             }
         }
-        while self.blocked && self.socket.poll_writable(context).map_err(broken)?.is_ready() {
+        while self.blocked && self.socket.poll_writable(context).map_err(io_failure)?.is_ready() {
             self.flush();
         }
         Ok(())
     }
 
     /// Reads once.
-    fn read(&mut self) -> Result<Read, Failure> {
-        let Self { link, socket, stamper, scratch, .. } = self;
+    fn read(&mut self) -> Result<ReadResult, Failure> {
+        let Self { handle, socket, rx_clock, buffers, .. } = self;
         let mut fed = Ok(());
-        let read = socket.receive(stamper, &mut scratch.borrow_mut(), &mut |bytes, arrival| {
+        let read = socket.receive(rx_clock, &mut buffers.borrow_mut(), &mut |bytes, rx_time| {
             if fed.is_ok() {
-                fed = link.state.borrow_mut().feed(bytes, arrival);
+                fed = handle.state.borrow_mut().feed(bytes, rx_time);
             }
         })?;
-        link.closed.set(!link.state.borrow().session.accepts_more());
-        if let Err(Violation { code, detail }) = fed {
-            // The farewell is queued; whether it arrives is not our concern.
+        handle.closed.set(!handle.state.borrow().session.accepts_streams());
+        if let Err(ConnectionError { code, detail }) = fed {
+            // A GOAWAY is queued. It does not matter whether it arrives.
             self.flush();
             let detail = format!("HTTP/2, {code}: {detail}");
             return Err(Failure::new(ErrorClass::MalformedHead, detail));
         }
-        if read == Read::Closed {
+        if read == ReadResult::Closed {
             let closed = "the target closed the connection";
-            let failure = self.broken.take();
+            let failure = self.write_failure.take();
             return Err(failure.unwrap_or_else(|| Failure::new(ErrorClass::ClosedEarly, closed)));
         }
         Ok(read)
     }
 
-    /// Hands to the kernel what is queued.
+    /// Passes queued bytes to the kernel.
     fn flush(&mut self) {
-        if self.broken.is_some() {
+        if self.write_failure.is_some() {
             return;
         }
-        let mut state = self.link.state.borrow_mut();
+        let mut state = self.handle.state.borrow_mut();
         match self.socket.write(state.session.output()) {
             Ok(written) => {
                 state.session.wrote(written.bytes);
-                self.blocked = !written.all;
-                if written.with_kernel {
-                    state.note_written(self.stamper.clock().now());
+                self.blocked = !written.complete;
+                if written.flushed {
+                    state.record_written(self.rx_clock.clock().now());
                 }
             }
             Err(error) => {
                 self.blocked = false;
-                self.broken = Some(broken(error));
+                self.write_failure = Some(io_failure(error));
             }
         }
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err wants")]
-fn broken(error: io::Error) -> Failure {
+#[expect(clippy::needless_pass_by_value, reason = "the signature that map_err needs")]
+fn io_failure(error: io::Error) -> Failure {
     let failure = Failure::on_connection(&error);
     if failure.class == ErrorClass::LocalIo {
         return Failure::new(ErrorClass::ClosedEarly, failure.detail);

@@ -1,27 +1,31 @@
-//! Error codes (RFC 9113, section 7), and what a broken rule is answered with.
+//! Errors of connections and streams (RFC 9113, sections 5.4 and 7).
 
 use std::fmt;
 
-/// Why a stream or connection ends. Codes that nobody has defined are kept as they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Code(pub u32);
+use plimsoll_measure::ErrorClass;
 
-impl Code {
+use crate::failure::Failure;
+
+/// Why a stream or connection ends. Undefined codes are kept unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorCode(pub u32);
+
+impl ErrorCode {
     /// Not an error.
     pub const NO_ERROR: Self = Self(0x0);
-    /// A rule was broken that has no code of its own.
+    /// A rule without a specific code was broken.
     pub const PROTOCOL_ERROR: Self = Self(0x1);
-    /// A window was overrun or overflows.
+    /// A flow-control window was exceeded or overflows.
     pub const FLOW_CONTROL_ERROR: Self = Self(0x3);
-    /// A frame came for a stream that is over.
+    /// A frame arrived for a closed stream.
     pub const STREAM_CLOSED: Self = Self(0x5);
-    /// A frame has an impossible length.
+    /// A frame has an invalid length.
     pub const FRAME_SIZE_ERROR: Self = Self(0x6);
     /// The stream is no longer wanted.
     pub const CANCEL: Self = Self(0x8);
-    /// A field section cannot be decompressed.
+    /// A header block cannot be decompressed.
     pub const COMPRESSION_ERROR: Self = Self(0x9);
-    /// The peer makes too much work.
+    /// The peer causes excessive load.
     pub const ENHANCE_YOUR_CALM: Self = Self(0xb);
 
     const NAMES: [&'static str; 14] = [
@@ -42,8 +46,8 @@ impl Code {
     ];
 }
 
-/// Its name, or its number where it has none.
-impl fmt::Display for Code {
+/// Its name, or its number if it has none.
+impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match usize::try_from(self.0).ok().and_then(|index| Self::NAMES.get(index)) {
             Some(name) => f.write_str(name),
@@ -52,21 +56,58 @@ impl fmt::Display for Code {
     }
 }
 
-/// A rule that the target broke, for which the connection ends (RFC 9113, section 5.4.1).
+/// A rule that the target broke, which ends the connection (RFC 9113, section 5.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Violation {
-    /// What the target is told.
-    pub code: Code,
-    /// What it did.
+pub struct ConnectionError {
+    /// The code that is sent to the target.
+    pub code: ErrorCode,
+    /// The broken rule.
     pub detail: &'static str,
 }
 
-impl Violation {
-    pub(super) const fn new(code: Code, detail: &'static str) -> Self {
+impl ConnectionError {
+    pub(super) const fn new(code: ErrorCode, detail: &'static str) -> Self {
         Self { code, detail }
     }
 
     pub(super) const fn protocol(detail: &'static str) -> Self {
-        Self::new(Code::PROTOCOL_ERROR, detail)
+        Self::new(ErrorCode::PROTOCOL_ERROR, detail)
+    }
+}
+
+/// Why a stream ended early (RFC 9113, section 5.4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamError {
+    /// The target reset it.
+    Reset(ErrorCode),
+    /// The target announced that it will not process it.
+    GoAway(ErrorCode),
+    /// The response is not valid HTTP.
+    Malformed(&'static str),
+    /// The head exceeds the limit.
+    HeadTooLarge,
+    /// The body is this many bytes shorter than announced.
+    BodyTruncated(u64),
+}
+
+impl From<StreamError> for Failure {
+    fn from(error: StreamError) -> Self {
+        match error {
+            StreamError::Reset(code) => {
+                Self::new(ErrorClass::Reset, format!("the target reset the stream: {code}"))
+            }
+            StreamError::GoAway(code) => Self::new(
+                ErrorClass::ClosedEarly,
+                format!("the target closes the connection without processing the request: {code}"),
+            ),
+            StreamError::Malformed(detail) => Self::new(ErrorClass::MalformedHead, detail),
+            StreamError::HeadTooLarge => {
+                Self::new(ErrorClass::HeadTooLarge, "more than 64 KiB or 100 headers")
+            }
+            StreamError::BodyTruncated(missing) => Self::new(
+                ErrorClass::BodyTruncated,
+                format!("{missing} bytes of the body are missing"),
+            ),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! One request and its response.
+//! One request and its response on a stream.
 
 use std::future::poll_fn;
 use std::ops::ControlFlow;
@@ -6,44 +6,44 @@ use std::task::{Context, Poll, ready};
 
 use plimsoll_measure::{Clock, Moment};
 
-use super::fields::Own;
-use super::link::{Link, Sent, StreamSlot};
-use super::mail::Mail;
-use super::session::Ask;
-use super::streams::Key;
-use crate::connection::{Request, ResponseHandler};
+use super::connection_state::{ConnectionHandle, OnSent};
+use super::session::NewRequest;
+use super::shared_connection::StreamSlot;
+use super::stream_inbox::StreamInbox;
+use super::stream_table::StreamKey;
 use crate::failure::Failure;
-use crate::stamp::RxClock;
+use crate::message::{Request, ResponseHandler};
+use crate::rx_timestamp::RxClock;
 
 impl StreamSlot {
-    /// Sends a request and reads its response to the end. It counts as sent when its last byte was handed to the
-    /// kernel, which the target's flow control can delay.
+    /// Sends a request and reads its response to the end. The request counts as sent when its last
+    /// byte was handed to the kernel, which the target's flow control can delay.
     ///
     /// # Cancel safety
-    /// A dropped exchange resets its stream; the connection can be used on.
-    pub(crate) async fn exchange<C: Clock, R: ResponseHandler>(
+    /// A dropped exchange resets its stream. The connection stays usable.
+    pub(crate) async fn exchange<C: Clock, H: ResponseHandler>(
         &mut self,
-        stamper: &RxClock<C>,
+        rx_clock: &RxClock<C>,
         request: Request<'_>,
-        receiver: &mut R,
+        handler: &mut H,
     ) -> Result<(), Failure> {
-        let (link, mail) = self.parts();
+        let (connection, inbox) = self.parts();
         let mut exchange = Exchange {
-            link,
-            clock: stamper.clock(),
+            connection,
+            clock: rx_clock.clock(),
             request,
-            receiver,
-            mail,
+            handler,
+            inbox,
             stage: Stage::Waiting { ticket: None },
             queued: 0,
-            told: false,
-            stall: None,
+            sent_reported: false,
+            stalled_since: None,
         };
         poll_fn(|context| exchange.poll(context)).await
     }
 }
 
-/// How far an exchange is.
+/// Progress of an exchange.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
     /// It has no stream yet.
@@ -51,27 +51,27 @@ enum Stage {
         /// Its number in the queue for one.
         ticket: Option<u64>,
     },
-    /// It has one.
-    Open(Key),
+    /// It has a stream.
+    Open(StreamKey),
 }
 
-struct Exchange<'a, C: Clock, R: ResponseHandler> {
-    link: &'a Link,
+struct Exchange<'a, C: Clock, H: ResponseHandler> {
+    connection: &'a ConnectionHandle,
     clock: &'a C,
     request: Request<'a>,
-    receiver: &'a mut R,
-    /// What was taken out of the mailbox; empty between two polls.
-    mail: &'a mut Mail,
+    handler: &'a mut H,
+    /// Events taken from the connection's state; empty between two polls.
+    inbox: &'a mut StreamInbox,
     stage: Stage,
-    /// Bytes of the body that are queued, or that nobody wants any more.
+    /// Bytes of the body that are queued or no longer needed.
     queued: usize,
-    /// Was the receiver told that the request is sent?
-    told: bool,
-    /// Since when the request has been held up.
-    stall: Option<Moment>,
+    /// The handler was told that the request is sent.
+    sent_reported: bool,
+    /// When the request began to wait for the target.
+    stalled_since: Option<Moment>,
 }
 
-impl<C: Clock, R: ResponseHandler> Exchange<'_, C, R> {
+impl<C: Clock, H: ResponseHandler> Exchange<'_, C, H> {
     fn poll(&mut self, context: &Context<'_>) -> Poll<Result<(), Failure>> {
         let key = match self.stage {
             Stage::Open(key) => key,
@@ -81,9 +81,9 @@ impl<C: Clock, R: ResponseHandler> Exchange<'_, C, R> {
             },
         };
         if !self.is_queued() {
-            self.upload(key);
+            self.queue_body(key);
         }
-        self.hear(key, context)
+        self.receive(key, context)
     }
 
     /// Opens a stream as soon as the target allows one more.
@@ -91,122 +91,120 @@ impl<C: Clock, R: ResponseHandler> Exchange<'_, C, R> {
         &mut self,
         mut ticket: Option<u64>,
         context: &Context<'_>,
-    ) -> Poll<Result<Key, Failure>> {
-        let mut state = self.link.state.borrow_mut();
-        if let Some(failure) = state.refusal() {
+    ) -> Poll<Result<StreamKey, Failure>> {
+        let mut state = self.connection.state.borrow_mut();
+        if let Some(failure) = state.open_failure() {
             return Poll::Ready(Err(failure));
         }
-        let Request { shape, id, ref wire } = self.request;
-        let own = Own { id, length: shape.content_length(wire.body.len()) };
-        let (to_head, ends) = (shape.is_head(), wire.body.is_empty());
-        let ask = Ask { fields: shape.fields(), own, to_head, ends };
-        let turn = state.is_first(ticket);
-        let opened = turn.then(|| state.session.open(ask)).flatten();
+        let Request { head, id, ref encoded } = self.request;
+        let request = NewRequest { head, id, body_len: encoded.body.len() };
+        let no_body = encoded.body.is_empty();
+        let opened = state.may_open(ticket).then(|| state.session.open(request)).flatten();
         let Some(key) = opened else {
             state.wait(&mut ticket, context);
             self.stage = Stage::Waiting { ticket };
-            self.stall = self.stall.or_else(|| Some(self.clock.now()));
+            self.stalled_since = self.stalled_since.or_else(|| Some(self.clock.now()));
             return Poll::Pending;
         };
         self.stage = Stage::Open(key);
         state.stop_waiting(ticket);
-        state.rent(key);
-        if ends {
-            state.note_queued(key, Sent::Quietly);
+        state.add_stream(key);
+        if no_body {
+            state.request_queued(key, OnSent::Record);
         }
-        state.ask_for_flush();
+        state.request_flush();
         drop(state);
-        if ends {
+        if no_body {
             self.end_stall();
         }
         Poll::Ready(Ok(key))
     }
 
-    /// Queues what the target's windows have room for.
-    fn upload(&mut self, key: Key) {
-        let mut state = self.link.state.borrow_mut();
-        let taken = state.session.send(key, &self.request.wire.body[self.queued..]);
+    /// Queues as much of the body as the target's windows allow.
+    fn queue_body(&mut self, key: StreamKey) {
+        let mut state = self.connection.state.borrow_mut();
+        let taken = state.session.send_body(key, &self.request.encoded.body[self.queued..]);
         self.queued += taken;
         if taken > 0 {
-            state.ask_for_flush();
+            state.request_flush();
         }
         if self.is_queued() {
-            state.note_queued(key, Sent::Loudly);
-        } else if state.session.is_sent(key) {
-            // The stream is over, so that the rest never gets out; its mail says why.
-            self.queued = self.request.wire.body.len();
+            state.request_queued(key, OnSent::Wake);
+        } else if state.session.is_request_over(key) {
+            // The stream has ended, so the rest cannot be sent. The inbox has the reason.
+            self.queued = self.request.encoded.body.len();
         }
         drop(state);
         if self.is_queued() {
             self.end_stall();
         } else {
-            self.stall = self.stall.or_else(|| Some(self.clock.now()));
+            self.stalled_since = self.stalled_since.or_else(|| Some(self.clock.now()));
         }
     }
 
     fn is_queued(&self) -> bool {
-        self.queued >= self.request.wire.body.len()
+        self.queued >= self.request.encoded.body.len()
     }
 
-    /// Tells the receiver what came.
-    fn hear(&mut self, key: Key, context: &Context<'_>) -> Poll<Result<(), Failure>> {
-        if !self.link.state.borrow_mut().collect(key, self.mail, context) {
+    /// Passes what arrived to the handler.
+    fn receive(&mut self, key: StreamKey, context: &Context<'_>) -> Poll<Result<(), Failure>> {
+        if !self.connection.state.borrow_mut().collect(key, self.inbox, context) {
             return Poll::Pending;
         }
-        // An answer to a request that is queued to its end can be here before that end is known to be written.
-        let answered = self.mail.head_at().filter(|_| self.is_queued());
-        self.tell_sent(self.mail.sent_at.or(answered));
-        let delivered = self.mail.deliver(self.receiver);
-        let end = self.mail.end.take();
-        self.mail.clear();
+        // The response to a fully queued request can arrive before the write is recorded.
+        let responded = self.inbox.head_at().filter(|_| self.is_queued());
+        self.report_sent(self.inbox.sent_at.or(responded));
+        let delivered = self.inbox.drain_into(self.handler);
+        let end = self.inbox.end.take();
+        self.inbox.clear();
         if delivered.bytes > 0 {
-            self.link.state.borrow_mut().consume(key, delivered.bytes);
+            self.connection.state.borrow_mut().consume(key, delivered.bytes);
         }
         match end {
             _ if delivered.flow == ControlFlow::Break(()) => Poll::Ready(Ok(())),
             None => Poll::Pending,
             Some(end) => {
-                if end.is_ok() && !self.told {
-                    // Answered before all of it was out: what is left is not wanted.
-                    self.tell_sent(Some(self.clock.now()));
+                if end.is_ok() && !self.sent_reported {
+                    // The response came before the whole request was sent. The rest is not needed.
+                    self.report_sent(Some(self.clock.now()));
                 }
                 Poll::Ready(end)
             }
         }
     }
 
-    fn tell_sent(&mut self, at: Option<Moment>) {
-        if let Some(at) = at.filter(|_| !self.told) {
-            self.told = true;
-            self.receiver.sent(at, std::mem::take(&mut self.request.wire));
+    fn report_sent(&mut self, at: Option<Moment>) {
+        if let Some(at) = at.filter(|_| !self.sent_reported) {
+            self.sent_reported = true;
+            self.handler.sent(at, std::mem::take(&mut self.request.encoded));
         }
     }
 
     fn end_stall(&mut self) {
-        if let Some(began) = self.stall.take() {
-            self.receiver.send_stalled(self.clock.now().since(began));
+        if let Some(since) = self.stalled_since.take() {
+            self.handler.send_stalled(self.clock.now().since(since));
         }
     }
 }
 
-/// Whether it is over or given up: nobody waits for its stream any more.
-impl<C: Clock, R: ResponseHandler> Drop for Exchange<'_, C, R> {
+/// Releases the stream, whether the exchange is complete or was dropped.
+impl<C: Clock, H: ResponseHandler> Drop for Exchange<'_, C, H> {
     fn drop(&mut self) {
         self.end_stall();
-        let sent = {
-            let mut state = self.link.state.borrow_mut();
+        let sent_at = {
+            let mut state = self.connection.state.borrow_mut();
             match self.stage {
                 Stage::Waiting { ticket } => {
                     state.stop_waiting(ticket);
                     None
                 }
                 Stage::Open(key) => {
-                    let sent = state.take_sent(key);
+                    let sent_at = state.take_sent_at(key);
                     state.close(key);
-                    sent
+                    sent_at
                 }
             }
         };
-        self.tell_sent(sent);
+        self.report_sent(sent_at);
     }
 }

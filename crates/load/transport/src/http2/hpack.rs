@@ -1,4 +1,4 @@
-//! HPACK (RFC 7541): field sections, compressed by tables that both ends keep in step.
+//! HPACK (RFC 7541): header blocks, compressed with tables that both ends keep in step.
 
 mod decoder;
 mod encoder;
@@ -6,14 +6,14 @@ mod huffman;
 mod integer;
 mod table;
 
-pub use decoder::{Decoder, Field};
+pub use decoder::{Decoder, HeaderField};
 pub(super) use encoder::literal;
 pub use encoder::{Encoder, Indexing};
 
-/// Size of the dynamic tables with which every connection starts (RFC 9113, section 6.5.2). We never ask for more, and
-/// never use more of the target's.
-pub const TABLE_SIZE: usize = 4096;
+/// Initial size of a connection's dynamic tables (RFC 9113, section 6.5.2). The client neither
+/// offers nor uses a larger one.
+pub const MAX_TABLE_SIZE: usize = 4096;
 
-/// A block that is not HPACK: the tables are out of step from here on.
+/// A block that is not HPACK. From here on the tables are out of step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Broken(pub &'static str);
+pub struct HpackError(pub &'static str);

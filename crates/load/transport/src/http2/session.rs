@@ -1,107 +1,91 @@
-//! The client's side of one connection, without I/O: bytes in, events and bytes out.
+//! The client side of one connection, without I/O: bytes in, events and bytes out.
 
-use std::sync::Arc;
-
-use super::error::{Code, Violation};
-use super::fields::{FieldEncoder, Fields, Own};
-use super::flow::{INITIAL_WINDOW, ReceiveWindow, SendWindow};
+use super::error::{ConnectionError, ErrorCode, StreamError};
+use super::flow_control::{
+    CONNECTION_WINDOW, INITIAL_WINDOW, ReceiveWindow, STREAM_WINDOW, SendWindow,
+};
 use super::frame;
-use super::head::Head;
+use super::frame_reader::{FramePart, FrameReader};
+use super::header_block::HeaderBlockEncoder;
 use super::hpack::Decoder;
-use super::output::Output;
-use super::peer::{self, Peer};
-use super::reader::{Piece, Reader};
-use super::streams::{Key, Response, Stream, Streams};
-use super::{CONNECTION_WINDOW, STREAM_WINDOW};
+use super::response_head::DecodedHead;
+use super::settings::{self, PeerSettings};
+use super::stream_table::{ResponsePhase, Stream, StreamKey, StreamTable};
+use super::write_buffer::WriteBuffer;
+use crate::message::RequestHead;
 
-mod frames;
-mod headers;
+mod frame_handlers;
+mod header_frames;
 
-use self::headers::Section;
+use self::header_frames::PartialBlock;
 
-/// What clients begin with (RFC 9113, section 3.4).
+/// The bytes that a client sends first (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// What we say about the heads that we read: 64 KiB of text in up to 100 fields.
-const HEADER_LIST: u32 = 64 * 1024 + 100 * 32;
-/// The last stream that there can be.
+/// The announced limit of response heads: 64 KiB of text in up to 100 fields.
+const MAX_HEADER_LIST: u32 = 64 * 1024 + 100 * 32;
+/// The last possible stream id.
 const LAST_STREAM: u32 = (1 << 31) - 1;
 
-/// What happens on a stream.
+/// An event on a stream.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// The final head of the response, which may be swapped for another one, whose buffers are then used.
-    Head(&'a mut Head),
+    /// The final head of the response. It can be swapped for another one, whose buffers are then
+    /// reused.
+    Head(&'a mut DecodedHead),
     /// Bytes of the body.
     Data {
         /// The bytes.
         bytes: &'a [u8],
-        /// Is so much unread that the target may be waiting for us?
-        tight: bool,
+        /// Whether our window is so small that the target may be waiting.
+        window_low: bool,
     },
     /// The response is complete.
     End,
-    /// There is no more to come, and the response is not complete.
-    Cut(Cut),
-    /// More of the request's body may be sent.
-    Room,
+    /// The stream ended before the response was complete.
+    Error(StreamError),
+    /// More of the request's body can be sent.
+    WindowOpen,
 }
 
-/// A request to be.
+/// A request for a new stream.
 #[derive(Clone, Copy, Debug)]
-pub struct Ask<'a> {
-    /// What it shares with others of its kind.
-    pub fields: &'a Arc<Fields>,
-    /// What is its own.
-    pub own: Own<'a>,
-    /// Is it a `HEAD`, whose response has no body?
-    pub to_head: bool,
-    /// Does it end with its head, as it has no body?
-    pub ends: bool,
-}
-
-/// Why a stream ended before its time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
-    /// The target reset it.
-    Reset(Code),
-    /// The target said that it will not process it.
-    GoAway(Code),
-    /// The response is not HTTP.
-    Malformed(&'static str),
-    /// The head is larger than the limit.
-    HeadTooLarge,
-    /// The body is shorter than announced.
-    Short(u64),
+pub struct NewRequest<'a> {
+    /// The head that it shares with others of its kind.
+    pub head: &'a RequestHead,
+    /// Its `x-request-id`.
+    pub id: Option<&'a str>,
+    /// Length of its body. Without a body the request ends with its head.
+    pub body_len: usize,
 }
 
 /// One connection.
 #[derive(Debug)]
 pub struct Session {
-    reader: Reader,
-    core: Core,
+    reader: FrameReader,
+    state: SessionState,
 }
 
-/// All of a connection but its reader, whose frames it works on.
+/// The state of a connection without its reader, so that it can process the reader's frames.
 #[derive(Debug)]
-struct Core {
-    streams: Streams,
-    encoder: FieldEncoder,
+struct SessionState {
+    streams: StreamTable,
+    encoder: HeaderBlockEncoder,
     decoder: Decoder,
-    head: Head,
-    section: Option<Section>,
-    /// The field section that is being continued.
+    head: DecodedHead,
+    partial_block: Option<PartialBlock>,
+    /// The bytes of the partial header block.
     block: Vec<u8>,
-    peer: Peer,
+    peer: PeerSettings,
     send: SendWindow,
     receive: ReceiveWindow,
     next_id: u32,
-    /// Has the target sent its settings?
-    greeted: bool,
-    /// The target closes the connection, for this reason.
-    leaving: Option<Code>,
-    /// The stream of the data that is being received, unless nobody wants it.
-    receiving: Option<Key>,
-    output: Output,
+    /// Whether the target has sent its settings.
+    settings_received: bool,
+    /// The code of the target's `GOAWAY`.
+    goaway: Option<ErrorCode>,
+    /// The stream of the current `DATA` frame, unless it was reset.
+    receiving: Option<StreamKey>,
+    output: WriteBuffer,
 }
 
 impl Default for Session {
@@ -111,163 +95,173 @@ impl Default for Session {
 }
 
 impl Session {
-    /// A connection of which nothing is written yet: our preface is its first output.
+    /// A new connection. Its first output is the client preface.
     pub fn new() -> Self {
-        let mut output = Output::default();
+        let mut output = WriteBuffer::default();
         output.bytes.extend_from_slice(PREFACE);
         let settings = [
-            (peer::ENABLE_PUSH, 0),
-            (peer::INITIAL_WINDOW_SIZE, STREAM_WINDOW),
-            (peer::MAX_HEADER_LIST_SIZE, HEADER_LIST),
+            (settings::ENABLE_PUSH, 0),
+            (settings::INITIAL_WINDOW_SIZE, STREAM_WINDOW),
+            (settings::MAX_HEADER_LIST_SIZE, MAX_HEADER_LIST),
         ];
         frame::settings(&settings, &mut output.bytes);
         let initial = u32::try_from(INITIAL_WINDOW).unwrap_or(0);
         frame::window_update(0, CONNECTION_WINDOW - initial, &mut output.bytes);
-        Self { reader: Reader::new(), core: Core::new(output) }
+        Self { reader: FrameReader::new(), state: SessionState::new(output) }
     }
 
-    /// Takes bytes over that came from the target, and tells what they mean.
+    /// Processes bytes from the target and reports their events.
     ///
     /// # Errors
-    /// The rule that the target broke. The output then ends with a `GOAWAY`, and the connection is to be closed.
+    /// The rule that the target broke. The output then ends with a `GOAWAY`, and the connection
+    /// must be closed.
     pub fn feed(
         &mut self,
         mut bytes: &[u8],
-        on: &mut impl FnMut(Key, Event<'_>),
-    ) -> Result<(), Violation> {
-        let Self { reader, core } = self;
+        on: &mut impl FnMut(StreamKey, Event<'_>),
+    ) -> Result<(), ConnectionError> {
+        let Self { reader, state } = self;
         loop {
-            let taken = match reader.next(&mut bytes) {
+            let processed = match reader.next(&mut bytes) {
                 Ok(None) => return Ok(()),
-                Ok(Some(piece)) => core.take(piece, on),
-                Err(violation) => Err(violation),
+                Ok(Some(part)) => state.process(part, on),
+                Err(error) => Err(error),
             };
-            if let Err(violation) = taken {
-                core.say_goodbye(violation.code);
-                return Err(violation);
+            if let Err(error) = processed {
+                state.queue_goaway(error.code);
+                return Err(error);
             }
         }
     }
 
-    /// Opens a stream and queues the head of its request. `None` while the target allows no further stream.
-    pub fn open(&mut self, ask: Ask<'_>) -> Option<Key> {
-        if !self.has_place() {
+    /// Opens a stream and queues the head of its request. `None` while the target allows no further
+    /// stream.
+    pub fn open(&mut self, request: NewRequest<'_>) -> Option<StreamKey> {
+        if !self.can_open() {
             return None;
         }
-        let core = &mut self.core;
-        let id = core.next_id;
-        core.next_id += 2;
-        let out = &mut core.output.bytes;
+        let state = &mut self.state;
+        let id = state.next_id;
+        state.next_id += 2;
+        let out = &mut state.output.bytes;
         let start = out.len();
-        out.extend_from_slice(&[0; frame::HEAD]);
-        core.encoder.encode(ask.fields, ask.own, out);
-        frame::close_headers(id, ask.ends, (start, core.peer.max_frame), out);
-        Some(core.streams.insert(Stream {
+        out.extend_from_slice(&[0; frame::HEADER_LEN]);
+        let NewRequest { head, id: request_id, body_len } = request;
+        let ends = body_len == 0;
+        let content_length = head.content_length(body_len);
+        state.encoder.encode(head, request_id, content_length, out);
+        frame::finish_headers(id, ends, (start, state.peer.max_frame), out);
+        Some(state.streams.insert(Stream {
             id,
-            send: SendWindow::new(core.peer.initial_window),
+            send: SendWindow::new(state.peer.initial_window),
             receive: ReceiveWindow::new(STREAM_WINDOW),
-            sent: ask.ends,
-            response: Response::Awaited,
+            sent: ends,
+            response: ResponsePhase::AwaitingHead,
             missing: None,
             unread: 0,
-            to_head: ask.to_head,
+            to_head: head.is_head(),
         }))
     }
 
-    /// May a stream be opened now?
-    pub fn has_place(&self) -> bool {
-        self.accepts_more() && self.core.streams.open() < self.core.peer.max_streams
+    /// Whether a stream can be opened now.
+    pub fn can_open(&self) -> bool {
+        self.accepts_streams() && self.state.streams.open_count() < self.state.peer.max_streams
     }
 
-    /// Will the target accept further streams, now or later?
-    pub const fn accepts_more(&self) -> bool {
-        self.core.leaving.is_none() && self.core.next_id <= LAST_STREAM
+    /// Whether the target accepts further streams, now or later.
+    pub const fn accepts_streams(&self) -> bool {
+        self.state.goaway.is_none() && self.state.next_id <= LAST_STREAM
     }
 
-    /// Has the target asked us to leave, with no stream left to wait for?
-    pub fn is_over(&self) -> Option<Code> {
-        self.core.leaving.filter(|_| self.core.streams.open() == 0)
+    /// The code of the target's `GOAWAY`, when no stream is open any more.
+    pub fn closed_by_target(&self) -> Option<ErrorCode> {
+        self.state.goaway.filter(|_| self.state.streams.open_count() == 0)
     }
 
-    /// Queues as much of a request's body as the windows have room for, and ends the request with the last of it;
-    /// returns how much that was.
-    pub fn send(&mut self, key: Key, body: &[u8]) -> usize {
-        self.core.send_data(key, body)
+    /// Queues as much of a request's body as the windows allow, and ends the request with its last
+    /// byte. Returns the number of queued bytes.
+    pub fn send_body(&mut self, key: StreamKey, body: &[u8]) -> usize {
+        self.state.send_data(key, body)
     }
 
-    /// Will nothing more of a request be sent?
-    pub fn is_sent(&mut self, key: Key) -> bool {
-        self.core.streams.get(key).is_none_or(|stream| stream.sent)
+    /// Whether nothing more of a request will be sent.
+    pub fn is_request_over(&mut self, key: StreamKey) -> bool {
+        self.state.streams.get(key).is_none_or(|stream| stream.sent)
     }
 
-    /// So many bytes of a body were used: the target may send as many more.
-    pub fn consume(&mut self, key: Key, bytes: usize) {
-        self.core.consume(key, bytes);
+    /// Bytes of a body were consumed: the target can send as many more.
+    pub fn consume(&mut self, key: StreamKey, bytes: usize) {
+        self.state.consume(key, bytes);
     }
 
-    /// Gives a stream back. Where it is not over the target is told that nobody waits for it any more.
-    pub fn close(&mut self, key: Key) {
-        self.core.close(key);
+    /// Releases a stream. If it is not complete, it is reset.
+    pub fn close(&mut self, key: StreamKey) {
+        self.state.close(key);
     }
 
-    /// What is to be written.
+    /// Bytes to be written.
     pub fn output(&self) -> &[u8] {
-        self.core.output.pending()
+        self.state.output.pending()
     }
 
-    /// So much of it was.
+    /// Records written bytes.
     pub fn wrote(&mut self, bytes: usize) {
-        self.core.output.wrote(bytes);
+        self.state.output.wrote(bytes);
     }
 
-    /// How many bytes were queued and how many of them written, from the connection's start.
-    pub(super) const fn progress(&self) -> (u64, u64) {
-        (self.core.output.end(), self.core.output.start())
+    /// All bytes queued since the connection's start.
+    pub(super) const fn bytes_queued(&self) -> u64 {
+        self.state.output.total_queued()
     }
 
-    /// Queues our farewell: nobody needs the connection any more.
-    pub fn leave(&mut self) {
-        self.core.say_goodbye(Code::NO_ERROR);
+    /// All bytes written since the connection's start.
+    pub(super) const fn bytes_written(&self) -> u64 {
+        self.state.output.total_written()
+    }
+
+    /// Queues a `GOAWAY`: the connection is no longer used.
+    pub fn go_away(&mut self) {
+        self.state.queue_goaway(ErrorCode::NO_ERROR);
     }
 }
 
-impl Core {
-    fn new(output: Output) -> Self {
+impl SessionState {
+    fn new(output: WriteBuffer) -> Self {
         Self {
-            streams: Streams::default(),
-            encoder: FieldEncoder::default(),
+            streams: StreamTable::default(),
+            encoder: HeaderBlockEncoder::default(),
             decoder: Decoder::default(),
-            head: Head::default(),
-            section: None,
+            head: DecodedHead::default(),
+            partial_block: None,
             block: Vec::new(),
-            peer: Peer::default(),
+            peer: PeerSettings::default(),
             send: SendWindow::new(INITIAL_WINDOW),
             receive: ReceiveWindow::new(CONNECTION_WINDOW),
             next_id: 1,
-            greeted: false,
-            leaving: None,
+            settings_received: false,
+            goaway: None,
             receiving: None,
             output,
         }
     }
 
-    fn say_goodbye(&mut self, code: Code) {
+    fn queue_goaway(&mut self, code: ErrorCode) {
         frame::go_away(code, &mut self.output.bytes);
     }
 
-    fn take(
+    fn process(
         &mut self,
-        piece: Piece<'_>,
-        on: &mut impl FnMut(Key, Event<'_>),
-    ) -> Result<(), Violation> {
-        match piece {
-            Piece::Frame(head, payload) => self.frame(head, payload, on),
-            Piece::DataBegins(head, padding) => self.begin_data(head, padding, on),
-            Piece::Data(bytes) => {
+        part: FramePart<'_>,
+        on: &mut impl FnMut(StreamKey, Event<'_>),
+    ) -> Result<(), ConnectionError> {
+        match part {
+            FramePart::Frame(head, payload) => self.frame(head, payload, on),
+            FramePart::DataStart(head, padding) => self.begin_data(head, padding, on),
+            FramePart::Data(bytes) => {
                 self.data(bytes, on);
                 Ok(())
             }
-            Piece::DataEnds(head) => {
+            FramePart::DataEnd(head) => {
                 if let Some(key) = self.receiving.take()
                     && head.has(frame::END_STREAM)
                 {
@@ -278,12 +272,13 @@ impl Core {
         }
     }
 
-    fn send_data(&mut self, key: Key, body: &[u8]) -> usize {
+    fn send_data(&mut self, key: StreamKey, body: &[u8]) -> usize {
         let Some(stream) = self.streams.get(key).filter(|stream| !stream.sent) else { return 0 };
         let mut rest = body;
         while !rest.is_empty() {
-            let room = stream.send.room().min(self.send.room()).min(self.peer.max_frame);
-            let (part, left) = rest.split_at(room.min(rest.len()));
+            let available =
+                stream.send.available().min(self.send.available()).min(self.peer.max_frame);
+            let (part, left) = rest.split_at(available.min(rest.len()));
             if part.is_empty() {
                 return body.len() - rest.len();
             }
@@ -291,49 +286,55 @@ impl Core {
             let flags = if rest.is_empty() { frame::END_STREAM } else { 0 };
             let out = &mut self.output.bytes;
             let (kind, length) = (frame::DATA, part.len());
-            frame::Head { length, kind, flags, stream: stream.id }.write(out);
+            frame::FrameHeader { length, kind, flags, stream: stream.id }.write(out);
             out.extend_from_slice(part);
-            stream.send.take(length);
-            self.send.take(length);
+            stream.send.sent(length);
+            self.send.sent(length);
         }
         stream.sent = true;
-        if stream.response == Response::Over {
+        if stream.response == ResponsePhase::Done {
             let id = stream.id;
             self.streams.close(id, false);
         }
         body.len()
     }
 
-    fn consume(&mut self, key: Key, bytes: usize) {
-        let told = self.receive.consume(bytes);
-        self.output.room(0, told);
+    fn consume(&mut self, key: StreamKey, bytes: usize) {
+        let update = self.receive.consume(bytes);
+        self.output.window_update(0, update);
         let Some(stream) = self.streams.get(key) else { return };
         stream.unread -= bytes.min(stream.unread);
-        // Of a response that is over there is nothing to make room for.
-        if stream.response != Response::Over {
-            self.output.room(stream.id, stream.receive.consume(bytes));
+        // After the end of the response, the stream's window no longer matters.
+        if stream.response != ResponsePhase::Done {
+            self.output.window_update(stream.id, stream.receive.consume(bytes));
         }
     }
 
-    fn close(&mut self, key: Key) {
+    fn close(&mut self, key: StreamKey) {
         let Some(stream) = self.streams.remove(key) else { return };
         if self.receiving == Some(key) {
             self.receiving = None;
         }
-        let told = self.receive.consume(stream.unread);
-        self.output.room(0, told);
-        let finished = stream.sent && stream.response == Response::Over;
+        let update = self.receive.consume(stream.unread);
+        self.output.window_update(0, update);
+        let finished = stream.sent && stream.response == ResponsePhase::Done;
         if !finished {
-            self.output.reset(stream.id, Code::CANCEL);
+            self.output.reset(stream.id, ErrorCode::CANCEL);
         }
         self.streams.close(stream.id, !finished);
     }
 
-    /// A stream ends before its time; the target is told a code where it does not know it.
-    fn cut(&mut self, key: Key, code: Option<Code>, cut: Cut, on: &mut impl FnMut(Key, Event<'_>)) {
+    /// Ends a stream early. `code` is sent to the target, unless the target ended the stream.
+    fn fail_stream(
+        &mut self,
+        key: StreamKey,
+        code: Option<ErrorCode>,
+        error: StreamError,
+        on: &mut impl FnMut(StreamKey, Event<'_>),
+    ) {
         let Some(stream) = self.streams.get(key) else { return };
-        let (id, over) = (stream.id, stream.response == Response::Over);
-        (stream.response, stream.sent) = (Response::Over, true);
+        let (id, over) = (stream.id, stream.response == ResponsePhase::Done);
+        (stream.response, stream.sent) = (ResponsePhase::Done, true);
         self.streams.close(id, code.is_some());
         if self.receiving == Some(key) {
             self.receiving = None;
@@ -342,16 +343,21 @@ impl Core {
             self.output.reset(id, code);
         }
         if !over {
-            on(key, Event::Cut(cut));
+            on(key, Event::Error(error));
         }
     }
 
-    fn end_response(&mut self, key: Key, on: &mut impl FnMut(Key, Event<'_>)) {
+    fn end_response(&mut self, key: StreamKey, on: &mut impl FnMut(StreamKey, Event<'_>)) {
         let Some(stream) = self.streams.get(key) else { return };
         if let Some(missing) = stream.missing.filter(|missing| *missing > 0) {
-            return self.cut(key, Some(Code::PROTOCOL_ERROR), Cut::Short(missing), on);
+            return self.fail_stream(
+                key,
+                Some(ErrorCode::PROTOCOL_ERROR),
+                StreamError::BodyTruncated(missing),
+                on,
+            );
         }
-        stream.response = Response::Over;
+        stream.response = ResponsePhase::Done;
         let (id, sent) = (stream.id, stream.sent);
         if sent {
             self.streams.close(id, false);

@@ -6,7 +6,7 @@ use plimsoll_workload::{CacheMode, Conversation, ScenarioSpec, SystemPrompt};
 use crate::support::{conversation, scenario, sized, tokens};
 
 fn input(talk: &Conversation) -> String {
-    let RequestContent::Embed { inputs } = talk.turn().unwrap().ask else {
+    let RequestContent::Embed { inputs } = talk.turn().unwrap().content else {
         panic!("not an embedding")
     };
     assert_eq!(inputs.len(), 1);

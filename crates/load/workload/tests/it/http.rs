@@ -19,7 +19,9 @@ fn plain(path: &str, header: &str, body: &str) -> ScenarioSpec {
 }
 
 fn ask(talk: &Conversation) -> HttpContent {
-    let RequestContent::Http(ask) = talk.turn().unwrap().ask else { panic!("not a plain request") };
+    let RequestContent::Http(ask) = talk.turn().unwrap().content else {
+        panic!("not a plain request")
+    };
     ask.clone()
 }
 

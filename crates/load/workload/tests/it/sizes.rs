@@ -64,7 +64,7 @@ fn long_prompts_are_mostly_shared_memory() {
     let talks = conversations(&of_size(50_000, CacheMode::Bust), 20);
     let mut distinct = HashSet::new();
     for talk in &talks {
-        let RequestContent::Chat { messages, .. } = talk.turn().unwrap().ask else {
+        let RequestContent::Chat { messages, .. } = talk.turn().unwrap().content else {
             panic!("not a chat")
         };
         for piece in messages[0].text.pieces() {

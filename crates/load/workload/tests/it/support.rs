@@ -55,7 +55,7 @@ pub(crate) fn conversation(scenario: &ScenarioSpec) -> Conversation {
 
 /// The current turn of a chat: the system prompt and the messages.
 pub(crate) fn chat(conversation: &Conversation) -> (Option<String>, Vec<(Role, String)>) {
-    let RequestContent::Chat { system, messages } = conversation.turn().unwrap().ask else {
+    let RequestContent::Chat { system, messages } = conversation.turn().unwrap().content else {
         panic!("not a chat");
     };
     let text = |message: &Message| (message.role, message.text.to_string());

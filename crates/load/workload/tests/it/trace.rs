@@ -246,7 +246,7 @@ fn several_scenarios_share_a_trace_by_weight() {
         let talk = workload.conversation(ConversationKey::arrival(seq), Some(0));
         counts[talk.scenario().index()] += 1;
         let turn = talk.turn().unwrap();
-        let length = match turn.ask {
+        let length = match turn.content {
             RequestContent::Chat { messages, .. } => messages[0].text.len(),
             RequestContent::Embed { inputs } => inputs[0].len(),
             RequestContent::Http(_) => 0,

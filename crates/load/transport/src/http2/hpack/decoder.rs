@@ -1,31 +1,31 @@
-//! Blocks into fields (RFC 7541, sections 3 and 6).
+//! Decodes header blocks (RFC 7541, sections 3 and 6).
 
-use super::table::Table;
-use super::{Broken, TABLE_SIZE, huffman, integer};
+use super::table::HeaderTable;
+use super::{HpackError, MAX_TABLE_SIZE, huffman, integer};
 
-/// One field as it is decoded.
+/// A decoded field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Field<'a> {
+pub struct HeaderField<'a> {
     /// Its name.
     pub name: &'a [u8],
     /// Its value.
     pub value: &'a [u8],
-    /// Has it only bytes that HTTP allows in a field? Kept with the entries of the table, so that a field that comes
-    /// again and again is looked through once.
+    /// Whether all its bytes are allowed in an HTTP field. Kept in the table, so that a repeated
+    /// field is checked once.
     pub valid: bool,
 }
 
 /// The decoder of one connection.
 #[derive(Debug)]
 pub struct Decoder {
-    table: Table,
+    table: HeaderTable,
     name: Vec<u8>,
     value: Vec<u8>,
 }
 
 impl Default for Decoder {
     fn default() -> Self {
-        Self { table: Table::new(TABLE_SIZE), name: Vec::new(), value: Vec::new() }
+        Self { table: HeaderTable::new(MAX_TABLE_SIZE), name: Vec::new(), value: Vec::new() }
     }
 }
 
@@ -33,17 +33,17 @@ impl Decoder {
     /// Decodes one whole block.
     ///
     /// # Errors
-    /// [`Broken`] for whatever is not HPACK; the connection cannot be read any further.
+    /// [`HpackError`] if it is not HPACK. The connection cannot be read any further then.
     pub fn decode(
         &mut self,
         mut block: &[u8],
-        on: &mut impl FnMut(Field<'_>),
-    ) -> Result<(), Broken> {
-        // Changes of the table's size stand at the beginning (section 4.2).
+        on: &mut impl FnMut(HeaderField<'_>),
+    ) -> Result<(), HpackError> {
+        // Changes of the table size come first (section 4.2).
         while let Some(0x20..=0x3f) = block.first() {
             let size = integer::decode(&mut block, 5)?;
-            if size > TABLE_SIZE {
-                return Err(Broken("the dynamic table is made larger than allowed"));
+            if size > MAX_TABLE_SIZE {
+                return Err(HpackError("the dynamic table is made larger than allowed"));
             }
             self.table.resize(size);
         }
@@ -52,18 +52,18 @@ impl Decoder {
                 0x80.. => {
                     let index = integer::decode(&mut block, 7)?;
                     let (name, value, valid) = self.entry(index)?;
-                    on(Field { name, value, valid });
+                    on(HeaderField { name, value, valid });
                 }
                 0x40.. => self.literal(&mut block, 6, true, on)?,
-                0x20.. => return Err(Broken("the size of the table is changed in mid-block")),
+                0x20.. => return Err(HpackError("the size of the table is changed in mid-block")),
                 _ => self.literal(&mut block, 4, false, on)?,
             }
         }
         Ok(())
     }
 
-    fn entry(&self, index: usize) -> Result<(&[u8], &[u8], bool), Broken> {
-        self.table.get(index).ok_or(Broken("an index is beyond the tables"))
+    fn entry(&self, index: usize) -> Result<(&[u8], &[u8], bool), HpackError> {
+        self.table.get(index).ok_or(HpackError("an index is beyond the tables"))
     }
 
     fn literal(
@@ -71,15 +71,15 @@ impl Decoder {
         block: &mut &[u8],
         prefix: u32,
         insert: bool,
-        on: &mut impl FnMut(Field<'_>),
-    ) -> Result<(), Broken> {
+        on: &mut impl FnMut(HeaderField<'_>),
+    ) -> Result<(), HpackError> {
         self.name.clear();
         self.value.clear();
         match integer::decode(block, prefix)? {
             0 => string(block, &mut self.name)?,
             index => {
                 let (name, _, _) =
-                    self.table.get(index).ok_or(Broken("an index is beyond the tables"))?;
+                    self.table.get(index).ok_or(HpackError("an index is beyond the tables"))?;
                 self.name.extend_from_slice(name);
             }
         }
@@ -88,16 +88,16 @@ impl Decoder {
         if insert {
             self.table.insert(&self.name, &self.value, valid);
         }
-        on(Field { name: &self.name, value: &self.value, valid });
+        on(HeaderField { name: &self.name, value: &self.value, valid });
         Ok(())
     }
 }
 
-/// Takes a string off the front of `block` (section 5.2).
-fn string(block: &mut &[u8], out: &mut Vec<u8>) -> Result<(), Broken> {
+/// Removes a string from the front of `block` (section 5.2).
+fn string(block: &mut &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     let is_huffman = block.first().is_some_and(|first| first & 0x80 != 0);
     let length = integer::decode(block, 7)?;
-    let (bytes, rest) = block.split_at_checked(length).ok_or(Broken("a string is cut off"))?;
+    let (bytes, rest) = block.split_at_checked(length).ok_or(HpackError("a string is cut off"))?;
     *block = rest;
     if is_huffman {
         return huffman::decode(bytes, out);
@@ -106,14 +106,14 @@ fn string(block: &mut &[u8], out: &mut Vec<u8>) -> Result<(), Broken> {
     Ok(())
 }
 
-/// Is it a name that HTTP/2 allows (RFC 9113, section 8.2.1)? A pseudo-header begins with a colon.
+/// Whether HTTP/2 allows the name (RFC 9113, section 8.2.1). A pseudo-header begins with a colon.
 fn is_name(name: &[u8]) -> bool {
     let name = name.strip_prefix(b":").unwrap_or(name);
     let allowed = |&byte: &u8| matches!(byte, 0x21..=0x7e) && !matches!(byte, b'A'..=b'Z' | b':');
     !name.is_empty() && name.iter().all(allowed)
 }
 
-/// Is it a value that HTTP/2 allows (RFC 9113, section 8.2.1)?
+/// Whether HTTP/2 allows the value (RFC 9113, section 8.2.1).
 fn is_value(value: &[u8]) -> bool {
     let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     !is_space(value.first())
@@ -127,7 +127,7 @@ mod tests {
 
     type Lines = Vec<(String, String)>;
 
-    fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<Lines, Broken> {
+    fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<Lines, HpackError> {
         let mut lines = Vec::new();
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         decoder.decode(block, &mut |field| lines.push((text(field.name), text(field.value))))?;
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn literals_are_represented_as_in_appendix_c_2() {
+    fn literals_are_decoded_as_in_appendix_c_2() {
         for (block, line, inserted) in [
             (
                 "400a 6375 7374 6f6d 2d6b 6579 0d63 7573 746f 6d2d 6865 6164 6572",
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_are_not_hpack_are_refused() {
+    fn blocks_that_are_not_hpack_are_rejected() {
         for (sentence, block) in [
             ("index 0", "80"),
             ("an index beyond the tables", "be"),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_http_forbids_are_noted_and_the_note_is_kept() {
+    fn fields_with_forbidden_bytes_are_marked_and_the_mark_is_kept() {
         for (name, value, expected) in [
             ("a-b", "c d", true),
             ("A", "b", false),

@@ -1,59 +1,60 @@
-//! Fields into blocks (RFC 7541, section 6).
+//! Encodes header blocks (RFC 7541, section 6).
 //!
-//! Strings are never Huffman-coded: that would save some bytes of a request and cost both ends time.
+//! Strings are never Huffman-coded: that would save a few bytes and cost both ends time.
 
-use super::table::{ENTRY_OVERHEAD, Table};
-use super::{TABLE_SIZE, integer};
+use super::table::{ENTRY_OVERHEAD, HeaderTable};
+use super::{MAX_TABLE_SIZE, integer};
 
-/// What becomes of a field in the dynamic table.
+/// The part of a field that is stored in the dynamic table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indexing {
-    /// It repeats: kept.
-    Whole,
-    /// Its value changes each time: only its name is kept.
-    Name,
-    /// Neither.
+    /// Name and value: for fields that repeat.
+    NameAndValue,
+    /// Only the name: for values that change each time.
+    NameOnly,
+    /// Not at all.
     None,
-    /// A secret: nobody on the way may keep it either (section 7.1.3).
+    /// Not at all, and intermediaries must not store it either: for secrets (section 7.1.3).
     Never,
 }
 
 /// The encoder of one connection.
 #[derive(Debug)]
 pub struct Encoder {
-    table: Table,
-    /// Entries inserted and sizes changed: blocks with indices of an earlier count are stale.
+    table: HeaderTable,
+    /// Number of insertions and size changes. Blocks with indices of an earlier count are stale.
     changes: u64,
-    /// The smallest size since the last block, where the next one has to tell of a change (section 4.2).
-    shrunk: Option<usize>,
+    /// The smallest size since the last block, if the next one must announce a change (section
+    /// 4.2).
+    smallest_pending: Option<usize>,
 }
 
 impl Default for Encoder {
     fn default() -> Self {
-        Self { table: Table::new(TABLE_SIZE), changes: 0, shrunk: None }
+        Self { table: HeaderTable::new(MAX_TABLE_SIZE), changes: 0, smallest_pending: None }
     }
 }
 
 impl Encoder {
-    /// A number that changes whenever indices do.
+    /// A number that changes whenever indices change.
     pub const fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Takes the largest table over that the target keeps.
-    pub fn limit(&mut self, size: usize) {
-        let size = size.min(TABLE_SIZE);
+    /// Sets the largest table that the target keeps.
+    pub fn set_max_table_size(&mut self, size: usize) {
+        let size = size.min(MAX_TABLE_SIZE);
         if size == self.table.max() {
             return;
         }
-        self.shrunk = Some(self.shrunk.map_or(size, |before| before.min(size)));
+        self.smallest_pending = Some(self.smallest_pending.map_or(size, |before| before.min(size)));
         self.table.resize(size);
         self.changes += 1;
     }
 
-    /// Begins a block: tells of changes of the table's size.
-    pub fn begin(&mut self, out: &mut Vec<u8>) {
-        let Some(smallest) = self.shrunk.take() else { return };
+    /// Begins a block. Announces changes of the table size.
+    pub fn begin_block(&mut self, out: &mut Vec<u8>) {
+        let Some(smallest) = self.smallest_pending.take() else { return };
         if smallest < self.table.max() {
             integer::encode(smallest, 5, 0x20, out);
         }
@@ -69,11 +70,11 @@ impl Encoder {
             return;
         }
         let keep = match indexing {
-            Indexing::Whole => true,
-            Indexing::Name => index == 0,
+            Indexing::NameAndValue => true,
+            Indexing::NameOnly => index == 0,
             Indexing::None | Indexing::Never => false,
         };
-        // A large entry would evict all others.
+        // A large entry would evict the others.
         let keep = keep && name.len() + value.len() + ENTRY_OVERHEAD <= self.table.max() / 4;
         match indexing {
             _ if keep => integer::encode(index, 6, 0x40, out),
@@ -90,13 +91,13 @@ impl Encoder {
         }
     }
 
-    /// The index of a name, for [`literal`].
+    /// The index of a name in the tables, for [`literal`].
     pub(in crate::http2) fn index_of(&self, name: &[u8]) -> Option<usize> {
         self.table.find(name, b"").map(|(index, _)| index)
     }
 }
 
-/// Appends a field with a name of the tables, which changes them not.
+/// Appends a field with an indexed name, without changing the tables.
 pub(in crate::http2) fn literal(index: usize, value: &[u8], out: &mut Vec<u8>) {
     integer::encode(index, 4, 0x00, out);
     string(value, out);
@@ -113,7 +114,7 @@ mod tests {
 
     fn block(encoder: &mut Encoder, fields: &[(&str, &str, Indexing)]) -> Vec<u8> {
         let mut out = Vec::new();
-        encoder.begin(&mut out);
+        encoder.begin_block(&mut out);
         for (name, value, indexing) in fields {
             encoder.field(name.as_bytes(), value.as_bytes(), *indexing, &mut out);
         }
@@ -122,13 +123,17 @@ mod tests {
 
     #[test]
     fn requests_are_encoded_as_in_appendix_c_3() {
-        use Indexing::Whole;
+        use Indexing::NameAndValue;
         let mut encoder = Encoder::default();
-        let shared = [(":method", "GET", Whole), (":scheme", "http", Whole), (":path", "/", Whole)];
-        let authority = (":authority", "www.example.com", Whole);
+        let shared = [
+            (":method", "GET", NameAndValue),
+            (":scheme", "http", NameAndValue),
+            (":path", "/", NameAndValue),
+        ];
+        let authority = (":authority", "www.example.com", NameAndValue);
         let first = block(&mut encoder, &[shared.as_slice(), &[authority]].concat());
         assert_eq!(first, b"\x82\x86\x84\x41\x0fwww.example.com");
-        let cache = ("cache-control", "no-cache", Whole);
+        let cache = ("cache-control", "no-cache", NameAndValue);
         let second = block(&mut encoder, &[shared.as_slice(), &[authority, cache]].concat());
         assert_eq!(second, b"\x82\x86\x84\xbe\x58\x08no-cache");
     }
@@ -139,24 +144,24 @@ mod tests {
         let secret = ("authorization", "Bearer x", Indexing::Never);
         assert_eq!(block(&mut encoder, &[secret]), b"\x1f\x08\x08Bearer x");
         assert_eq!(block(&mut encoder, &[secret]), b"\x1f\x08\x08Bearer x");
-        assert_eq!(block(&mut encoder, &[("x-id", "1", Indexing::Name)]), b"\x40\x04x-id\x011");
-        assert_eq!(block(&mut encoder, &[("x-id", "2", Indexing::Name)]), b"\x0f\x2f\x012");
+        assert_eq!(block(&mut encoder, &[("x-id", "1", Indexing::NameOnly)]), b"\x40\x04x-id\x011");
+        assert_eq!(block(&mut encoder, &[("x-id", "2", Indexing::NameOnly)]), b"\x0f\x2f\x012");
         assert_eq!(block(&mut encoder, &[("x-id", "3", Indexing::None)]), b"\x0f\x2f\x013");
         assert_eq!(encoder.changes(), 1);
     }
 
     #[test]
-    fn a_change_of_the_tables_size_is_told_at_the_next_block() {
+    fn a_change_of_the_table_size_is_announced_in_the_next_block() {
         let mut encoder = Encoder::default();
-        let field = ("a", "b", Indexing::Whole);
+        let field = ("a", "b", Indexing::NameAndValue);
         assert_eq!(block(&mut encoder, &[field]), b"\x40\x01a\x01b");
-        encoder.limit(1 << 20);
+        encoder.set_max_table_size(1 << 20);
         assert_eq!(block(&mut encoder, &[field]), b"\xbe", "more than we use changes nothing");
-        encoder.limit(0);
+        encoder.set_max_table_size(0);
         assert_eq!(block(&mut encoder, &[field]), b"\x20\x00\x01a\x01b");
-        encoder.limit(4096);
-        encoder.limit(30);
-        encoder.limit(100);
+        encoder.set_max_table_size(4096);
+        encoder.set_max_table_size(30);
+        encoder.set_max_table_size(100);
         assert_eq!(block(&mut encoder, &[]), b"\x3e\x3f\x45", "the smallest, then the last");
     }
 }

@@ -1,39 +1,39 @@
 //! The Huffman code of strings (RFC 7541, section 5.2 and appendix B).
 //!
-//! The code is canonical: within one length codes count up with their symbols, and longer codes follow shorter ones. So
-//! the lengths alone say everything.
+//! The code is canonical: codes of one length increase with their symbols, and longer codes follow
+//! shorter ones. So the code lengths define the whole code.
 
 mod lengths;
 
 use self::lengths::{LENGTHS, LONGEST};
-use super::Broken;
+use super::HpackError;
 
-/// The symbol that ends nothing: a string that holds it is broken.
+/// The end-of-string symbol. It must not occur in a string.
 const EOS: u16 = 256;
-/// Bits that are looked up at once; what is usual in headers is not longer.
+/// Bits that are looked up at once. Common characters have no longer code.
 const FAST_BITS: u32 = 8;
 
-/// The code, ready to be read. Codes are held left-justified in 32 bits.
-struct Code {
+/// Decoding tables. Codes are left-justified in 32 bits.
+struct CodeTables {
     /// Symbols in the order of their codes.
     symbols: [u16; 257],
     /// By length: the end of its codes, exclusive. 64 bits, as the last one is 2^32.
     ends: [u64; LONGEST + 1],
-    /// By length: what to add to a code's number to find its symbol.
+    /// By length: the offset from a code's number to its position in `symbols`.
     offsets: [i64; LONGEST + 1],
-    /// By the next 8 bits: symbol and length of a code that they hold, or length 0.
+    /// By the next 8 bits: symbol and length of the code they begin with, or length 0.
     fast: [(u16, u8); 1 << FAST_BITS],
 }
 
-static CODE: Code = build();
+static CODE: CodeTables = build();
 
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
     reason = "at most 257 symbols of at most 30 bits, computed by the compiler"
 )]
-const fn build() -> Code {
-    let mut code = Code {
+const fn build() -> CodeTables {
+    let mut code = CodeTables {
         symbols: [0; 257],
         ends: [0; LONGEST + 1],
         offsets: [0; LONGEST + 1],
@@ -58,7 +58,7 @@ const fn build() -> Code {
     code
 }
 
-impl Code {
+impl CodeTables {
     /// Enters a code that is short enough at every index that begins with it.
     #[expect(clippy::cast_possible_truncation, reason = "8 bits, and a length of at most 8")]
     const fn with_fast(mut self, symbol: u16, bits: u64, length: u32) -> Self {
@@ -95,8 +95,8 @@ impl Code {
     }
 }
 
-/// Appends the string that `input` stands for.
-pub(super) fn decode(input: &[u8], out: &mut Vec<u8>) -> Result<(), Broken> {
+/// Decodes `input` and appends the string.
+pub(super) fn decode(input: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     let mut input = input.iter();
     // Bits not yet decoded, left-justified.
     let (mut window, mut bits) = (0_u64, 0);
@@ -114,10 +114,10 @@ pub(super) fn decode(input: &[u8], out: &mut Vec<u8>) -> Result<(), Broken> {
         if length > bits {
             // Fewer than 8 bits, all of them ones, are padding.
             let padded = bits < 8 && window == !(u64::MAX >> bits);
-            return if padded { Ok(()) } else { Err(Broken("a Huffman code is cut off")) };
+            return if padded { Ok(()) } else { Err(HpackError("a Huffman code is cut off")) };
         }
         if symbol == EOS {
-            return Err(Broken("a Huffman code holds the end of string"));
+            return Err(HpackError("a Huffman code holds the end of string"));
         }
         #[expect(clippy::cast_possible_truncation, reason = "256 was refused above")]
         out.push(symbol as u8);
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Codes of appendix B, written down from there: symbol, bits, length.
+    /// Codes copied from appendix B: symbol, bits, length.
     const SAMPLES: [(u8, u32, u32); 12] = [
         (b'0', 0x0, 5),
         (b'a', 0x3, 5),
@@ -147,7 +147,7 @@ mod tests {
         (10, 0x3fff_fffc, 30),
     ];
 
-    /// Bits as text into bytes, padded with ones.
+    /// Converts bits as text into bytes, padded with ones.
     fn pack(bits: &str) -> Vec<u8> {
         let padded = format!("{bits}{}", "1".repeat((8 - bits.len() % 8) % 8));
         let bytes = padded.as_bytes().chunks(8);
@@ -156,7 +156,7 @@ mod tests {
             .collect()
     }
 
-    fn decoded(input: &[u8]) -> Result<Vec<u8>, Broken> {
+    fn decoded(input: &[u8]) -> Result<Vec<u8>, HpackError> {
         let mut out = Vec::new();
         decode(input, &mut out).map(|()| out)
     }
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_padding_and_the_end_of_string_are_refused() {
+    fn wrong_padding_and_the_end_of_string_are_rejected() {
         for (sentence, input) in [
             ("eight bits of padding", &[0x07, 0xff][..]),
             ("padding that is not of ones", &[0x00]),
@@ -191,7 +191,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_input_ends(input in prop::collection::vec(any::<u8>(), 0..60)) {
+        fn any_input_terminates(input in prop::collection::vec(any::<u8>(), 0..60)) {
             // No code is shorter than 5 bits.
             if let Ok(out) = decoded(&input) {
                 prop_assert!(out.len() * 5 <= input.len() * 8);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// What an entry counts beyond its bytes (RFC 7541, section 4.1).
+/// The size of an entry beyond its bytes (RFC 7541, section 4.1).
 pub(super) const ENTRY_OVERHEAD: usize = 32;
 
 /// Entries 1 to 61.
@@ -23,26 +23,26 @@ static STATIC: [(&str, &str); 61] = [
     ("www-authenticate", ""),
 ];
 
-/// An entry: name, value, and the note that was made of it when it was inserted.
+/// An entry: name, value, and whether the field is valid.
 pub(super) type Entry<'a> = (&'a [u8], &'a [u8], bool);
 
-/// Where an entry lies in the bytes, counted from the first byte that was ever inserted.
+/// The position of an entry, counted from the first byte ever inserted.
 #[derive(Clone, Copy, Debug)]
-struct Span {
+struct EntryPosition {
     start: usize,
     name: usize,
     value: usize,
-    note: bool,
+    valid: bool,
 }
 
-/// Both tables in one address space.
+/// Both tables in one index space.
 ///
-/// The bytes of the dynamic one lie in one vector, newest last, whose dead front is cut off when it outgrows the table:
-/// inserting allocates nothing in the steady state.
+/// The bytes of the dynamic table are in one vector, newest last. Evicted bytes at its front are
+/// removed when they exceed the table's size, so inserting does not allocate in the steady state.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct HeaderTable {
     /// Newest first.
-    spans: VecDeque<Span>,
+    positions: VecDeque<EntryPosition>,
     bytes: Vec<u8>,
     /// Position of the first byte of `bytes`.
     base: usize,
@@ -50,34 +50,35 @@ pub(super) struct Table {
     max: usize,
 }
 
-impl Table {
+impl HeaderTable {
     pub(super) fn new(max: usize) -> Self {
-        Self { spans: VecDeque::new(), bytes: Vec::new(), base: 0, size: 0, max }
+        Self { positions: VecDeque::new(), bytes: Vec::new(), base: 0, size: 0, max }
     }
 
     pub(super) const fn max(&self) -> usize {
         self.max
     }
 
-    /// Changes the largest size, which evicts what no longer fits (section 4.3).
+    /// Changes the maximum size and evicts entries that no longer fit (section 4.3).
     pub(super) fn resize(&mut self, max: usize) {
         self.max = max;
         self.evict(max);
     }
 
-    /// The entry of an index, which counts from 1. Those of the static table have the note `true`.
+    /// The entry of an index, counted from 1. Entries of the static table are valid.
     pub(super) fn get(&self, index: usize) -> Option<Entry<'_>> {
         let index = index.checked_sub(1)?;
         if let Some((name, value)) = STATIC.get(index) {
             return Some((name.as_bytes(), value.as_bytes(), true));
         }
-        let Span { start, name, value, note } = *self.spans.get(index - STATIC.len())?;
+        let EntryPosition { start, name, value, valid } =
+            *self.positions.get(index - STATIC.len())?;
         let (name, rest) = self.bytes[start - self.base..].split_at(name);
-        Some((name, &rest[..value], note))
+        Some((name, &rest[..value], valid))
     }
 
-    /// Inserts an entry; one that is larger than the whole table empties it (section 4.4).
-    pub(super) fn insert(&mut self, name: &[u8], value: &[u8], note: bool) {
+    /// Inserts an entry. An entry larger than the whole table empties it (section 4.4).
+    pub(super) fn insert(&mut self, name: &[u8], value: &[u8], valid: bool) {
         let size = name.len() + value.len() + ENTRY_OVERHEAD;
         self.evict(self.max.saturating_sub(size));
         if size > self.max {
@@ -87,32 +88,37 @@ impl Table {
         let start = self.base + self.bytes.len();
         self.bytes.extend_from_slice(name);
         self.bytes.extend_from_slice(value);
-        self.spans.push_front(Span { start, name: name.len(), value: value.len(), note });
+        self.positions.push_front(EntryPosition {
+            start,
+            name: name.len(),
+            value: value.len(),
+            valid,
+        });
         self.size += size;
     }
 
     /// Evicts the oldest entries until the size is at most `size`.
     fn evict(&mut self, size: usize) {
         while self.size > size
-            && let Some(span) = self.spans.pop_back()
+            && let Some(position) = self.positions.pop_back()
         {
-            self.size -= span.name + span.value + ENTRY_OVERHEAD;
+            self.size -= position.name + position.value + ENTRY_OVERHEAD;
         }
     }
 
     fn compact(&mut self) {
         let end = self.base + self.bytes.len();
-        let live = self.spans.back().map_or(end, |oldest| oldest.start);
+        let live = self.positions.back().map_or(end, |oldest| oldest.start);
         if live - self.base > self.max {
             self.bytes.drain(..live - self.base);
             self.base = live;
         }
     }
 
-    /// The index of an entry, and whether its value is the same too.
+    /// The index of an entry with this name, and whether its value is equal too.
     pub(super) fn find(&self, name: &[u8], value: &[u8]) -> Option<(usize, bool)> {
         let mut named = None;
-        for index in 1..=STATIC.len() + self.spans.len() {
+        for index in 1..=STATIC.len() + self.positions.len() {
             let Some((found, its_value, _)) = self.get(index) else { break };
             if found != name {
                 continue;
@@ -132,7 +138,7 @@ mod tests {
 
     #[test]
     fn entries_are_found_by_index_and_evicted_when_the_table_is_full() {
-        let mut table = Table::new(100);
+        let mut table = HeaderTable::new(100);
         table.insert(b"a", b"1", true);
         table.insert(b"b", b"2", false);
         assert_eq!(table.get(62), Some((&b"b"[..], &b"2"[..], false)));
@@ -151,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_static_table_begins_and_ends_as_the_rfc_says() {
+    fn the_static_table_matches_the_rfc() {
         for (index, name, value) in [
             (1, ":authority", ""),
             (2, ":method", "GET"),
@@ -163,14 +169,17 @@ mod tests {
             (58, "user-agent", ""),
             (61, "www-authenticate", ""),
         ] {
-            assert_eq!(Table::new(0).get(index), Some((name.as_bytes(), value.as_bytes(), true)));
+            assert_eq!(
+                HeaderTable::new(0).get(index),
+                Some((name.as_bytes(), value.as_bytes(), true))
+            );
         }
-        assert_eq!((Table::new(0).get(0), Table::new(0).get(62)), (None, None));
+        assert_eq!((HeaderTable::new(0).get(0), HeaderTable::new(0).get(62)), (None, None));
     }
 
     #[test]
-    fn a_table_that_turns_over_for_long_keeps_its_bytes_few() {
-        let mut table = Table::new(200);
+    fn a_table_with_many_evictions_stays_small() {
+        let mut table = HeaderTable::new(200);
         for n in 0..10_000_u32 {
             table.insert(b"name", n.to_string().as_bytes(), true);
             assert_eq!(table.get(62).unwrap().1, n.to_string().as_bytes());

@@ -1,4 +1,4 @@
-//! Lengths of the codes of appendix B of RFC 7541, by symbol; the last one is the end of string.
+//! Code lengths by symbol, from appendix B of RFC 7541. The last one is the end of string.
 
 /// The longest code.
 pub(super) const LONGEST: usize = 30;

@@ -1,0 +1,370 @@
+//! A JSON reader that parses only the requested members, in one pass.
+//!
+//! Every response passes through here, so nothing is built that is not needed: strings are borrowed
+//! and other members are skipped. Skipped text is validated too: text that is not JSON (RFC 8259)
+//! is an error, wherever it is broken. Of members with the same name the last one counts.
+
+use std::borrow::Cow;
+use std::ops::Deref;
+
+use crate::json_escape::unescaped_len;
+
+/// Deepest nesting of objects and arrays.
+const MAX_DEPTH: u8 = 128;
+
+/// A syntax error: what was expected, and at which byte something else was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected {expected} at byte {at}")]
+pub(super) struct JsonError {
+    expected: &'static str,
+    at: usize,
+}
+
+type Result<T> = std::result::Result<T, JsonError>;
+
+/// A type that can be read from JSON.
+pub(super) trait FromJson<'a>: Sized {
+    fn read(json: &mut Reader<'a>) -> Result<Self>;
+}
+
+/// Reads all of `text` as one value.
+///
+/// # Errors
+/// The text is not JSON, or its shape is not that of `T`.
+pub(super) fn from_str<'a, T: FromJson<'a>>(text: &'a str) -> Result<T> {
+    let mut json = Reader { text, at: 0, depth: 0 };
+    let value = T::read(&mut json)?;
+    match json.peek() {
+        None => Ok(value),
+        Some(_) => json.expected("the end"),
+    }
+}
+
+/// Implements [`FromJson`] for a struct. Each field is read from the member of an object with the
+/// same name, or the one given after `=`. A missing member leaves the field's default.
+macro_rules! from_object {
+    ($name:ident $(<$life:lifetime>)? { $($field:ident $(= $member:literal)?),+ $(,)? }) => {
+        impl<'a> $crate::decode::json_reader::FromJson<'a> for $name $(<$life>)? {
+            fn read(
+                json: &mut $crate::decode::json_reader::Reader<'a>,
+            ) -> ::core::result::Result<Self, $crate::decode::json_reader::JsonError> {
+                let mut read = Self::default();
+                json.members(|member, json| {
+                    $(if member == from_object!(@name $field $($member)?).as_bytes() {
+                        read.$field = $crate::decode::json_reader::FromJson::read(json)?;
+                        return Ok(());
+                    })+
+                    json.skip()
+                })?;
+                Ok(read)
+            }
+        }
+    };
+    (@name $field:ident $member:literal) => { $member };
+    (@name $field:ident) => { stringify!($field) };
+}
+pub(super) use from_object;
+
+/// A position in a JSON text.
+#[derive(Debug)]
+pub(super) struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    depth: u8,
+}
+
+/// Reading values.
+impl<'a> Reader<'a> {
+    /// Reads an object. `each` gets the name of a member and must read or skip its value.
+    pub(super) fn members(
+        &mut self,
+        mut each: impl FnMut(&[u8], &mut Self) -> Result<()>,
+    ) -> Result<()> {
+        self.list(b'{', b'}', "an object", |json| {
+            let name = json.quoted()?;
+            json.expect_byte(b':', "`:`")?;
+            if name.escaped {
+                return each(json.unescape(name)?.as_bytes(), json);
+            }
+            each(&json.bytes()[name.start..name.end], json)
+        })
+    }
+
+    /// Reads an array. `each` must read or skip the next element.
+    pub(super) fn elements(&mut self, each: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        self.list(b'[', b']', "an array", each)
+    }
+
+    /// Skips a value of any kind.
+    pub(super) fn skip(&mut self) -> Result<()> {
+        match self.peek() {
+            Some(b'"') => self.quoted().map(drop),
+            Some(b'-' | b'0'..=b'9') => self.number().map(drop),
+            Some(b'{') => self.members(|_, json| json.skip()),
+            Some(b'[') => self.elements(Self::skip),
+            Some(b't') => self.word("true"),
+            Some(b'f') => self.word("false"),
+            _ => self.word("null"),
+        }
+    }
+
+    /// Skips a `null`, if it is next.
+    fn skip_null(&mut self) -> Result<bool> {
+        let is_null = self.peek() == Some(b'n');
+        if is_null {
+            self.word("null")?;
+        }
+        Ok(is_null)
+    }
+
+    /// Reads a string. It is borrowed unless it has escapes.
+    fn string(&mut self) -> Result<Cow<'a, str>> {
+        let quoted = self.quoted()?;
+        if quoted.escaped {
+            return self.unescape(quoted).map(Cow::Owned);
+        }
+        Ok(Cow::Borrowed(&self.text[quoted.start..quoted.end]))
+    }
+
+    #[cold]
+    fn unescape(&self, Quoted { start, end, .. }: Quoted) -> Result<String> {
+        serde_json::from_str(&self.text[start - 1..=end])
+            .map_err(|_| JsonError { expected: "a character by its escape", at: start })
+    }
+}
+
+/// The position of a string without its quotes.
+#[derive(Clone, Copy, Debug)]
+struct Quoted {
+    start: usize,
+    end: usize,
+    escaped: bool,
+}
+
+/// Reading tokens.
+impl<'a> Reader<'a> {
+    fn bytes(&self) -> &'a [u8] {
+        self.text.as_bytes()
+    }
+
+    /// The next byte that is not white space.
+    #[inline]
+    fn peek(&mut self) -> Option<u8> {
+        match self.bytes().get(self.at) {
+            Some(&byte) if byte > b' ' => Some(byte),
+            _ => self.peek_past_space(),
+        }
+    }
+
+    fn peek_past_space(&mut self) -> Option<u8> {
+        let rest = &self.bytes()[self.at..];
+        let space = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t'));
+        self.at += space.count();
+        self.bytes().get(self.at).copied()
+    }
+
+    fn expected<T>(&self, expected: &'static str) -> Result<T> {
+        Err(JsonError { expected, at: self.at })
+    }
+
+    /// Skips `byte` if it is next.
+    #[inline]
+    fn skip_byte(&mut self, byte: u8) -> bool {
+        let is_next = self.peek() == Some(byte);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    #[inline]
+    fn expect_byte(&mut self, byte: u8, expected: &'static str) -> Result<()> {
+        if self.skip_byte(byte) { Ok(()) } else { self.expected(expected) }
+    }
+
+    fn list(
+        &mut self,
+        open: u8,
+        close: u8,
+        expected: &'static str,
+        mut each: impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        self.expect_byte(open, expected)?;
+        if self.depth == MAX_DEPTH {
+            return self.expected("less nesting");
+        }
+        self.depth += 1;
+        let mut more = !self.skip_byte(close);
+        while more {
+            each(self)?;
+            more = self.skip_byte(b',');
+            if !more {
+                self.expect_byte(close, "`,` or the end of the list")?;
+            }
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn word(&mut self, word: &'static str) -> Result<()> {
+        if !self.bytes()[self.at..].starts_with(word.as_bytes()) {
+            return self.expected("a value");
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    /// Skips a string and checks the syntax of its escapes, but not their values.
+    #[inline]
+    fn quoted(&mut self) -> Result<Quoted> {
+        self.expect_byte(b'"', "a string")?;
+        let start = self.at;
+        let end = start + unescaped_len(&self.bytes()[start..]);
+        self.at = end + 1;
+        match self.bytes().get(end) {
+            Some(b'"') => Ok(Quoted { start, end, escaped: false }),
+            _ => self.quoted_slow(start, end),
+        }
+    }
+
+    /// Continues at the first byte that is an escape or ends the string wrongly.
+    #[cold]
+    fn quoted_slow(&mut self, start: usize, special: usize) -> Result<Quoted> {
+        self.at = special;
+        while self.bytes().get(self.at) != Some(&b'"') {
+            self.escape()?;
+            self.at += unescaped_len(&self.bytes()[self.at..]);
+        }
+        self.at += 1;
+        Ok(Quoted { start, end: self.at - 1, escaped: true })
+    }
+
+    fn escape(&mut self) -> Result<()> {
+        let length = match self.bytes()[self.at..] {
+            [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => 2,
+            [b'\\', b'u', a, b, c, d, ..] if [a, b, c, d].iter().all(u8::is_ascii_hexdigit) => 6,
+            [b'\\', ..] => return self.expected("an escape"),
+            _ => return self.expected("the end of the string"),
+        };
+        self.at += length;
+        Ok(())
+    }
+
+    /// Skips a number and returns its text.
+    fn number(&mut self) -> Result<&'a str> {
+        self.peek();
+        let start = self.at;
+        self.at += usize::from(self.bytes().get(start) == Some(&b'-'));
+        if self.bytes().get(self.at) == Some(&b'0') {
+            self.at += 1;
+        } else {
+            self.digits()?;
+        }
+        if self.bytes().get(self.at) == Some(&b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let [b'e' | b'E', rest @ ..] = &self.bytes()[self.at..] {
+            self.at += 1 + usize::from(matches!(rest, [b'+' | b'-', ..]));
+            self.digits()?;
+        }
+        Ok(&self.text[start..self.at])
+    }
+
+    /// Skips one or more digits.
+    fn digits(&mut self) -> Result<()> {
+        let digits =
+            self.bytes()[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.at += digits;
+        if digits == 0 { self.expected("a digit") } else { Ok(()) }
+    }
+}
+
+/// A string, borrowed from the input unless it has escapes. A `null` is read as the empty string:
+/// both mean "no content" in every dialect.
+#[derive(Debug, Default)]
+pub(super) struct Str<'a>(Cow<'a, str>);
+
+impl<'a> FromJson<'a> for Str<'a> {
+    fn read(json: &mut Reader<'a>) -> Result<Self> {
+        if json.skip_null()? { Ok(Self::default()) } else { json.string().map(Self) }
+    }
+}
+
+impl Str<'_> {
+    /// This string, or the other one if this is empty.
+    pub(super) fn or(self, other: Self) -> Self {
+        if self.is_empty() { other } else { self }
+    }
+}
+
+impl<'a> From<&'a str> for Str<'a> {
+    fn from(text: &'a str) -> Self {
+        Self(Cow::Borrowed(text))
+    }
+}
+
+impl Deref for Str<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A value of any kind, as JSON text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Raw<'a>(pub(super) &'a str);
+
+impl<'a> FromJson<'a> for Raw<'a> {
+    fn read(json: &mut Reader<'a>) -> Result<Self> {
+        json.peek();
+        let start = json.at;
+        json.skip()?;
+        Ok(Self(&json.text[start..json.at]))
+    }
+}
+
+/// A `null` is `None`.
+impl<'a, T: FromJson<'a>> FromJson<'a> for Option<T> {
+    fn read(json: &mut Reader<'a>) -> Result<Self> {
+        if json.skip_null()? { Ok(None) } else { T::read(json).map(Some) }
+    }
+}
+
+impl<'a, T: FromJson<'a>> FromJson<'a> for Vec<T> {
+    fn read(json: &mut Reader<'a>) -> Result<Self> {
+        let mut elements = Self::new();
+        json.elements(|json| {
+            elements.push(T::read(json)?);
+            Ok(())
+        })?;
+        Ok(elements)
+    }
+}
+
+impl FromJson<'_> for u64 {
+    fn read(json: &mut Reader<'_>) -> Result<Self> {
+        let at = json.at;
+        json.number()?.parse().map_err(|_| JsonError { expected: "a count", at })
+    }
+}
+
+/// The first element of an array. The others are skipped.
+#[derive(Debug)]
+pub(super) struct FirstElement<T>(pub(super) Option<T>);
+
+impl<'a, T: FromJson<'a>> FromJson<'a> for FirstElement<T> {
+    fn read(json: &mut Reader<'a>) -> Result<Self> {
+        let mut first = None;
+        json.elements(|json| {
+            if first.is_some() {
+                return json.skip();
+            }
+            first = Some(T::read(json)?);
+            Ok(())
+        })?;
+        Ok(Self(first))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! State of the response that is being decoded, the same for all dialects.
+
+use plimsoll_measure::{ErrorClass, TokenCount, TokenSource, Usage};
+
+use super::delta::{Delta, DeltaKind, OnDelta};
+use super::error_detail::ErrorDetail;
+use super::json_reader::{JsonError, Raw};
+
+/// Buffer capacity kept between responses. The excess that one huge body needed is freed.
+pub(super) const KEPT_CAPACITY: usize = 64 * 1024;
+
+/// Longest finish reason that is kept, in bytes.
+const MAX_FINISH_REASON: usize = 64;
+
+/// The result of decoding a part of the response.
+pub(super) type DecodeResult = Result<(), DecodeError>;
+
+/// Why a response has failed.
+#[derive(Debug)]
+pub(super) struct DecodeError {
+    pub(super) class: ErrorClass,
+    pub(super) detail: ErrorDetail,
+}
+
+impl DecodeError {
+    /// An error that the decoder found.
+    pub(super) fn new(class: ErrorClass, message: &str) -> Self {
+        Self { class, detail: ErrorDetail::message(message) }
+    }
+
+    /// An error that the target reports inside a success: the value of its `error` member.
+    pub(super) fn from_error_member(error: Raw<'_>) -> Self {
+        Self { class: ErrorClass::StreamError, detail: ErrorDetail::from_member(error.0) }
+    }
+
+    /// An error event of a stream. Its data can have any shape.
+    pub(super) fn from_error_event(data: &str) -> Self {
+        let detail = ErrorDetail::from_body(data.as_bytes()).unwrap_or_default();
+        Self { class: ErrorClass::StreamError, detail }
+    }
+}
+
+impl From<ErrorClass> for DecodeError {
+    fn from(class: ErrorClass) -> Self {
+        let message = match class {
+            ErrorClass::BodyTooLarge => "the body, or one event of it, is larger than the limit",
+            ErrorClass::MalformedBody => "the body is not UTF-8",
+            ErrorClass::ClosedEarly => "there was no response head",
+            other => other.name(),
+        };
+        Self::new(class, message)
+    }
+}
+
+impl From<JsonError> for DecodeError {
+    fn from(error: JsonError) -> Self {
+        let message = format!("the body does not match the protocol: {error}");
+        Self::new(ErrorClass::MalformedBody, &message)
+    }
+}
+
+const NOTHING_REPORTED: Usage = {
+    let unknown = TokenCount { count: 0, source: TokenSource::Unknown };
+    Usage { prompt: unknown, completion: unknown, cached: 0, reasoning: 0 }
+};
+
+/// Everything decoded so far from one response.
+#[derive(Debug)]
+pub(super) struct ResponseState {
+    keep_text: bool,
+    text: String,
+    /// As reported, without estimates.
+    usage: Usage,
+    content_events: u32,
+    /// Empty until the target has named one.
+    finish_reason: String,
+    ended: bool,
+    failure: Option<ErrorClass>,
+    detail: Option<ErrorDetail>,
+}
+
+impl ResponseState {
+    pub(super) const fn new(keep_text: bool) -> Self {
+        Self {
+            keep_text,
+            text: String::new(),
+            usage: NOTHING_REPORTED,
+            content_events: 0,
+            finish_reason: String::new(),
+            ended: false,
+            failure: None,
+            detail: None,
+        }
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.text.clear();
+        self.text.shrink_to(KEPT_CAPACITY);
+        self.finish_reason.clear();
+        *self = Self {
+            text: std::mem::take(&mut self.text),
+            finish_reason: std::mem::take(&mut self.finish_reason),
+            ..Self::new(self.keep_text)
+        };
+    }
+
+    /// Whether the terminator or an error has been read.
+    pub(super) const fn is_over(&self) -> bool {
+        self.ended || self.failure.is_some()
+    }
+
+    pub(super) const fn failure(&self) -> Option<ErrorClass> {
+        self.failure
+    }
+
+    pub(super) const fn detail(&self) -> Option<&ErrorDetail> {
+        self.detail.as_ref()
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn finish_reason(&self) -> Option<&str> {
+        Some(self.finish_reason.as_str()).filter(|reason| !reason.is_empty())
+    }
+
+    /// Tokens as reported; output tokens are estimated from content events where not reported.
+    pub(super) const fn usage(&self) -> Usage {
+        let mut usage = self.usage;
+        if usage.completion.known().is_none() && self.content_events > 0 {
+            usage.completion = TokenCount::estimated(self.content_events);
+        }
+        usage
+    }
+
+    /// Tokens as reported, without estimates.
+    pub(super) const fn reported_usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Handles a part of a stream. An empty part has no content and is ignored.
+    pub(super) fn push_delta(&mut self, kind: DeltaKind, text: &str, on_delta: OnDelta<'_>) {
+        if text.is_empty() {
+            return;
+        }
+        self.content_events = self.content_events.saturating_add(1);
+        if kind == DeltaKind::Text {
+            self.push_text(text);
+        }
+        on_delta(Delta { kind, text });
+    }
+
+    /// Appends text of the response, streamed or not.
+    pub(super) fn push_text(&mut self, text: &str) {
+        if self.keep_text {
+            self.text.push_str(text);
+        }
+    }
+
+    /// Replaces the reported usage.
+    pub(super) const fn set_usage(&mut self, usage: Usage) {
+        self.usage = usage;
+    }
+
+    /// Sets why the model stopped. An empty reason, which some servers send in every event, is
+    /// ignored.
+    pub(super) fn set_finish_reason(&mut self, reason: &str) {
+        if !reason.is_empty() {
+            self.finish_reason.clear();
+            self.finish_reason.push_str(&reason[..reason.floor_char_boundary(MAX_FINISH_REASON)]);
+        }
+    }
+
+    /// The stream's terminator has been read.
+    pub(super) const fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// Keeps what a refusal says about its reason.
+    pub(super) fn set_detail(&mut self, detail: Option<ErrorDetail>) {
+        self.detail = detail;
+    }
+
+    pub(super) fn fail(&mut self, error: DecodeError) {
+        self.failure = Some(error.class);
+        self.detail = Some(error.detail);
+    }
+}

@@ -1,0 +1,142 @@
+//! Receive time stamps of the kernel, mapped to monotonic time.
+//!
+//! With `SO_TIMESTAMPNS` the kernel records when the network stack received a segment, and
+//! `recvmsg` returns the time of the last segment of a read (socket(7); for TCP since Linux 4.18).
+//! A busy generator reads later. With the user-space clock, this delay would count as the target's.
+//! The difference, the *read lag*, is reported.
+//!
+//! The kernel's time is wall-clock time, which can be stepped. It is converted to an age at the
+//! time of the read, and used only if both clocks ran alike since then.
+
+use std::cell::Cell;
+
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, clock_gettime};
+use plimsoll_measure::{Clock, Moment, Nanos};
+
+/// Largest change of the offset between two readings that does not count as a step. The two clocks
+/// are read one after the other, and the thread can be interrupted in between.
+const TOLERANCE: i128 = 20_000_000;
+
+/// When bytes arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RxTime {
+    /// When the kernel received them, if it reports that; else when they were read.
+    pub at: Moment,
+    /// How much later they were read; `None` if the kernel does not report it.
+    pub read_lag: Option<Nanos>,
+}
+
+/// Determines when bytes arrived.
+#[derive(Debug)]
+pub struct RxClock<C> {
+    clock: C,
+    filter: Cell<OffsetFilter>,
+}
+
+impl<C: Clock> RxClock<C> {
+    /// A receive clock on the run's clock.
+    pub fn new(clock: C) -> Self {
+        let filter = Cell::new(OffsetFilter { offset: None, since: clock.now() });
+        Self { clock, filter }
+    }
+
+    /// The run's clock.
+    pub const fn clock(&self) -> &C {
+        &self.clock
+    }
+
+    /// When bytes arrived that have just been read, from the kernel's time stamp.
+    ///
+    /// The wall clock is read first. If the thread is interrupted between the two readings, the
+    /// result is too late, but never later than the read itself.
+    pub(crate) fn timestamp(&self, kernel_time: Option<TimeSpec>) -> RxTime {
+        let Some(kernel_time) = kernel_time.and_then(unix_nanos) else { return self.read_time() };
+        let wall = clock_gettime(ClockId::CLOCK_REALTIME).ok().and_then(unix_nanos);
+        let Some(wall) = wall else { return self.read_time() };
+        let now = self.clock.now();
+        let mut filter = self.filter.get();
+        let age = filter.age(now, wall, kernel_time);
+        self.filter.set(filter);
+        RxTime { at: age.map_or(now, |age| now - age), read_lag: age }
+    }
+
+    fn read_time(&self) -> RxTime {
+        RxTime { at: self.clock.now(), read_lag: None }
+    }
+}
+
+/// Decides whether a wall-clock time can be compared with the monotonic clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct OffsetFilter {
+    /// Wall clock minus monotonic clock, in nanoseconds, at the last reading.
+    offset: Option<i128>,
+    /// Both clocks have run alike since then.
+    since: Moment,
+}
+
+impl OffsetFilter {
+    /// The age of the kernel's time stamp at `now` (wall clock: `wall`); `None` if the wall clock
+    /// was stepped in between.
+    fn age(&mut self, now: Moment, wall: u64, kernel_time: u64) -> Option<Nanos> {
+        let offset = i128::from(wall) - i128::from(now.as_nanos());
+        if self.offset.is_some_and(|before| (offset - before).abs() > TOLERANCE) {
+            self.since = now;
+        }
+        self.offset = Some(offset);
+        let age = Nanos::new(wall.checked_sub(kernel_time)?);
+        (age <= now.since(self.since)).then_some(age)
+    }
+}
+
+fn unix_nanos(time: TimeSpec) -> Option<u64> {
+    let (secs, nanos) = (u64::try_from(time.tv_sec()).ok()?, u64::try_from(time.tv_nsec()).ok()?);
+    secs.checked_mul(1_000_000_000)?.checked_add(nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: u64 = 86_400_000_000_000;
+
+    fn at(ms: u64) -> Moment {
+        Moment::EPOCH + Nanos::from_millis(ms)
+    }
+
+    fn wall(ms: u64) -> u64 {
+        DAY + ms * 1_000_000
+    }
+
+    fn filter() -> OffsetFilter {
+        OffsetFilter { offset: None, since: Moment::EPOCH }
+    }
+
+    #[test]
+    fn the_age_is_that_of_the_wall_clock() {
+        let mut filter = filter();
+        assert_eq!(filter.age(at(100), wall(100), wall(97)), Some(Nanos::from_millis(3)));
+        assert_eq!(filter.age(at(5_000), wall(5_000), wall(4_000)), Some(Nanos::from_secs(1)));
+    }
+
+    #[test]
+    fn a_time_before_a_step_of_the_wall_clock_is_rejected_in_either_direction() {
+        for stepped in [wall(5_200), wall(3_200)] {
+            let mut filter = filter();
+            assert!(filter.age(at(4_000), wall(4_000), wall(3_999)).is_some());
+            // Stepped by a second between the receipt (at 4,199) and the read (at 4,200).
+            assert_eq!(filter.age(at(4_200), stepped, wall(4_199)), None, "{stepped}");
+            // A time after the step is accepted.
+            let later = stepped + 10_000_000;
+            assert_eq!(
+                filter.age(at(4_210), later, later - 1_000_000),
+                Some(Nanos::from_millis(1))
+            );
+        }
+    }
+
+    #[test]
+    fn a_time_in_the_future_is_rejected() {
+        assert_eq!(filter().age(at(10), wall(10), wall(11)), None);
+    }
+}
