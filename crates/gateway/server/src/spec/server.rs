@@ -64,7 +64,7 @@ pub enum EnvelopeSpec {
     Plain,
 }
 
-/// Where rate limits, budgets and cached responses are stored.
+/// The store of rate limits, budgets and cached responses.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
