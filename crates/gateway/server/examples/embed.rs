@@ -1,5 +1,5 @@
-//! A gateway inside another program: `cargo run -p plimsoll-gateway-server --example embed --
-//! gateway.yaml`.
+//! A gateway embedded in another program. Run it with
+//! `cargo run -p plimsoll-gateway-server --example embed -- gateway.yaml`.
 
 use std::error::Error;
 use std::io::Read as _;
