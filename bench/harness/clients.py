@@ -11,7 +11,7 @@ from pathlib import Path
 from . import answers, servers
 
 ROOT = Path(__file__).resolve().parents[2]
-PLIMSOLL = Path(os.environ.get("PLIMSOLL", ROOT / "target" / "release" / "plimsoll"))
+PLIMSOLL = Path(os.environ.get("PLIMSOLL", ROOT / "target" / "dist" / "plimsoll"))
 PEERS = Path(os.environ.get("PLIMSOLL_PEERS", ROOT / "target" / "bench-peers"))
 CONNECTIONS = 64
 STREAMS = 10

@@ -21,7 +21,7 @@ class Mock:
                                f"{20 + gap_ms}ms}}}}, gap: {gap_ms}ms, output: from_request}}\n")
 
     def __enter__(self):
-        command = ["taskset", "-c", self.core, PLIMSOLL, "mock", "--config", self.config, "--addr",
+        command = ["taskset", "-c", self.core, PLIMSOLL, "mock", "--config", self.config, "--listen",
                    f"127.0.0.1:{self.port}"]
         self.process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for(self.port, "plimsoll mock")

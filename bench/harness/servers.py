@@ -15,6 +15,7 @@ from . import answers, measure
 CORE = "0"
 # A base path that ends with the dialect's endpoint is used as it is by plimsoll.
 GET = "/get"
+STATUS = "/status"
 CHAT = "/chat/v1/chat/completions"
 STREAM = "/stream/v1/chat/completions"
 HELLO = "hello world, this is a constant answer"
@@ -73,6 +74,7 @@ http {{ access_log off; keepalive_requests 1000000000; {temporary} open_file_cac
   ssl_protocols TLSv1.3; ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;
   server {{ listen 127.0.0.1:{ports["http"]}; listen 127.0.0.1:{ports["https"]} ssl;
     location {GET} {{ default_type text/plain; return 200 "{HELLO}"; }}
+    location {STATUS} {{ stub_status; }}
     location /chat {{ {chat} }}
     location /stream {{ default_type text/event-stream; error_page 405 =200 $uri; }}
     location = /v1/models {{ default_type application/json; return 200 '{answers.models()}'; }}

@@ -119,7 +119,8 @@ def check_rows(crates, rules):
     for table, keys in tables.items():
         for folder in keys:
             if folder not in folders and not is_planned(folder, rules):
-                yield Violation(f"crates/{folder}", f"{table} has a row for it, and it does not exist", "remove the row")
+                rule = f"{table} has a row for it, and it does not exist"
+                yield Violation(f"crates/{folder}", rule, "remove the row")
 
 
 def is_planned(folder, rules):
@@ -173,8 +174,8 @@ def check_reach(crate, rules, groups):
     allowed = rules.reach[group].split()
     excepted = Row.parse(rules.any_test_uses).may | Row.parse(rules.tests_use.get(crate.folder, "")).may
     for package in sorted(filter(is_ours, crate.normal | (crate.dev - excepted))):
-        reached = groups.get(package, "nowhere")
-        if reached not in allowed:
+        reached = groups.get(package)
+        if reached is not None and reached not in allowed:
             rule = f"{crate.package} reaches {package} in crates/{reached}, off its island (REACH)"
             yield Violation(crate.manifest, rule, f"crates/{group} may reach {' '.join(allowed) or 'nothing of ours'}")
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from . import rust
 from .violation import Violation
 
+PROGRAM = "scripts/structure"
 # So many edges of a circle are printed unasked.
 SHOWN = 12
 # A parent and its child may need each other, so an edge between them is the last to be cut.
@@ -251,13 +252,19 @@ def forbidden_circles(graph, targets=None, files=None):
 
 
 def circles(graph):
+    """A violation for each forbidden circle, with the edges that a developer would look at first."""
     for files in forbidden_circles(graph):
         cuts = smallest_cut(graph, files)
-        rule = f"{len(files)} files need each other in a circle: {' '.join(files)}"
-        fix = f"cut {len(cuts)} edge{'s' * (len(cuts) > 1)}, for example those below (all: --cycles {graph.crate})"
-        shown = [describe(graph, *edge) for edge in cuts[:SHOWN]]
-        more = [f"... and {len(cuts) - SHOWN} more"] if len(cuts) > SHOWN else []
+        edges = [*cuts, *sorted(set(inner_edges(graph, files)) - set(cuts))]
+        rule = f"{len(files)} files need each other in a circle of {len(edges)} edges: {' '.join(files)}"
+        fix = f"cut {len(cuts)} of them, for example those marked ({PROGRAM} --cycles {graph.crate} prints all)"
+        shown = [f"{'cut' if edge in cuts else '   '} {describe(graph, *edge)}" for edge in edges[:SHOWN]]
+        more = [f"... and {len(edges) - SHOWN} more"] if len(edges) > SHOWN else []
         yield Violation(graph.crate, rule, fix, (*shown, *more))
+
+
+def inner_edges(graph, files):
+    return [(source, target) for source in files for target in graph.targets(source, set(files))]
 
 
 def describe(graph, source, target):
@@ -271,7 +278,7 @@ def smallest_cut(graph, files):
     The weight of an edge is the number of its names. Of the edges against the order, those are put back that close no
     circle by themselves.
     """
-    weight = {(a, b): edge_weight(graph, a, b) for a in files for b in graph.targets(a, set(files))}
+    weight = {edge: edge_weight(graph, *edge) for edge in inner_edges(graph, files)}
     rank = {file: at for at, file in enumerate(order(files, weight))}
     cut = {edge for edge in weight if rank[edge[0]] > rank[edge[1]]}
     for edge in sorted(cut, key=weight.get, reverse=True):

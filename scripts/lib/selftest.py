@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from . import modules
@@ -77,7 +77,7 @@ LONG_URL = "https://example.org/" + "x" * 120
 CLEAN = {
     "Cargo.toml": '[workspace]\nresolver = "3"\nmembers = '
     '["crates/cli", "crates/gateway/*", "crates/load/*", "crates/mock", "crates/proof/*"]\n',
-    "README.md": f"Short.\n\n| {'table ' * 30}|\n\n```\n{'code ' * 30}\n```\n\nSee {LONG_URL}\n- [link]({'x' * 120})\n",
+    "README.md": f"Short.\n\n| {'table ' * 30}|\n\n```\n{'code ' * 30}\n```\n\nSee {LONG_URL}\n- [link]({LONG_URL})\n",
     "docs/reference/keys.md": "generated " * 20,
     "crates/cli/Cargo.toml": manifest(
         "plimsoll",
@@ -110,18 +110,22 @@ ENGINE = "crates/load/engine/Cargo.toml"
 PACE_FILE = "crates/load/engine/src/pace.rs"
 NORMAL = "[dependencies]\n"
 DEV = "[dev-dependencies]\n"
-CIRCLE = "crates/load/engine: 3 files need each other in a circle: src/pace.rs src/run.rs src/run/step.rs"
+CIRCLE = "crates/load/engine: 3 files need each other"
 
 
 @dataclass(frozen=True)
 class Case:
-    """In `file`, `new` follows `after` (or stands at the end); each row of `expected` is in one violation."""
+    """In `file`, `new` follows `after` (or stands at the end); each row of `expected` is in one violation.
+
+    `more` are further files, made or written over.
+    """
 
     name: str
     file: str
     new: str
     expected: tuple
     after: str = ""
+    more: dict = field(default_factory=dict)
     crate_rules: CrateRules = CRATE_RULES
     text_rules: TextRules = TEXT_RULES
 
@@ -131,7 +135,13 @@ def circle(name, new, edge="src/pace.rs"):
 
 
 CASES = (
-    Case("a forbidden third-party crate", MEASURE, 'tokio = "1"\n', (("plimsoll-measure must not know tokio",),), NORMAL),
+    Case(
+        "a forbidden third-party crate",
+        MEASURE,
+        'tokio = "1"\n',
+        (("plimsoll-measure must not know tokio", "MUST_NOT_KNOW"),),
+        NORMAL,
+    ),
     Case(
         "a crate that leaves its island",
         MEASURE,
@@ -196,23 +206,50 @@ CASES = (
         (("crates/mock", "without a row in USES"),),
         crate_rules=replace(CRATE_RULES, uses={key: row for key, row in CRATE_RULES.uses.items() if key != "mock"}),
     ),
+    Case(
+        "a crate that arrives as its row foretold, but for one dependency",
+        "crates/proof/later/Cargo.toml",
+        manifest("later", ours("engine", "load/engine") + ours("mock", "mock")),
+        (("plimsoll-later must not depend on plimsoll-mock",),),
+        more={"crates/proof/later/src/lib.rs": ""},
+    ),
     Case("no member", "crates/show/page/Cargo.toml", manifest("page"), (("crates/show/page/Cargo.toml", "member"),)),
     Case("a wrong name", MEASURE, "-x", ((MEASURE, "`plimsoll-measure-x`", "`plimsoll-measure`"),), "plimsoll-measure"),
     Case("a broken manifest", MEASURE, "[", (("cargo metadata fails",),)),
-    circle("use", "use crate::run::Run;\n", "src/pace.rs:28 -> src/run.rs (Run)"),
-    circle("the crate's facade", "use crate::Run;\n", "src/pace.rs:28 -> src/run.rs (Run)"),
-    circle("a module's facade", "use super::run::Step;\n", "src/pace.rs:28 -> src/run/step.rs (Step)"),
+    circle("use", "use crate::run::Run;\n", "src/pace.rs:26 -> src/run.rs (Run)"),
+    circle("the crate's facade", "use crate::Run;\n", "src/pace.rs:26 -> src/run.rs (Run)"),
+    circle("a module's facade", "use super::run::Step;\n", "src/pace.rs:26 -> src/run/step.rs (Step)"),
     circle("nested braces and `as`", "use crate::{run::{self, Run as Walk}};\n", "-> src/run.rs (Run)"),
     circle("a path", "fn f(_: &crate::run::Run) {}\n", "-> src/run.rs (Run)"),
-    circle("a path through a module", "use super::run;\nfn f() { let _ = run::go; }\n", "src/pace.rs:29 -> src/run.rs (go)"),
+    circle("a path through a module", "use super::run;\nfn f() { run::go(); }\n", "src/pace.rs:27 -> src/run.rs (go)"),
     circle("a glob", "use crate::run::*;\nfn f(_: &Run) {}\n", "-> src/run.rs (Run)"),
-    circle("a re-export that is used", "pub use crate::Run;\nfn f(_: &Run) {}\n", "src/pace.rs:28 -> src/run.rs (Run)"),
-    circle("use inside of a function", "fn f() { use crate::run::go as walk; }\n", "-> src/run.rs (go)"),
+    circle("a re-export that is used", "pub use crate::Run;\nfn f(_: &Run) {}\n", "src/pace.rs:26 -> src/run.rs (Run)"),
+    circle("use inside of a function", "fn f() { use crate::{run::{go as walk}}; }\n", "-> src/run.rs (go)"),
     circle("an inline module", "mod deep { use super::super::run::Run; }\n", "-> src/run.rs (Run)"),
-    Case("a long comment", PACE_FILE, f"// {'x' * 98}\n", ((PACE_FILE, "1 comment line wider than 100", "28 with 101"),)),
-    Case("a long doc line", PACE_FILE, f"/// {'é' * 97}\n", ((PACE_FILE, "28 with 101"),)),
+    Case(
+        "a circle of siblings without their parent",
+        "crates/load/engine/src/run.rs",
+        "mod one;\nmod two;\n",
+        (("crates/load/engine: 2 files", "src/run/one.rs src/run/two.rs"),),
+        more={
+            "crates/load/engine/src/run/one.rs": "pub struct One(super::two::Two);\n",
+            "crates/load/engine/src/run/two.rs": "pub struct Two(super::one::One);\n",
+        },
+    ),
+    Case(
+        "a circle with the crate's root",
+        "crates/cli/src/main.rs",
+        "mod page;\nstruct Page;\nfn show() { page::show(); }\n",
+        (("crates/cli: 2 files", "src/main.rs", "src/page.rs:1 -> src/main.rs (Page)"),),
+        more={"crates/cli/src/page.rs": "pub fn show() { let _ = crate::Page; }\n"},
+    ),
+    Case("a long comment", PACE_FILE, f"// {'x' * 98}\n", ((PACE_FILE, "1 comment line wider", "26 with 101"),)),
+    Case("a long comment after code", PACE_FILE, f"fn f() {{}} // {'x' * 98}\n", ((PACE_FILE, "1 comment line"),)),
+    Case("a long doc line", PACE_FILE, f"/// {'é' * 97}\n", ((PACE_FILE, "26 with 101"),)),
     Case("a long line of text", "README.md", "word " * 30 + "\n", (("README.md", "1 line wider than 120 columns"),)),
-    Case("a forbidden word", "README.md", f"It was {BAD_WORD.title()}.\n", (("README.md", "forbidden word", "`fixed`"),)),
+    Case("a forbidden word", "README.md", f"It was {BAD_WORD.title()}.\n", (("README.md", "`fixed`"),)),
+    Case("a path that is gone", "README.md", "see `crates/gone/src`\n", (("README.md", "names `crates/gone/src`"),)),
+    Case("a link that is broken", "README.md", "[x](docs/gone.md#a)\n", (("README.md", "names `docs/gone.md`"),)),
     Case("a stray test", "crates/mock/tests/foo.rs", "", (("crates/mock/tests/foo.rs", "binary of tests of its own"),)),
     Case("a stray folder of tests", "crates/mock/tests/foo/main.rs", "", (("tests/foo/main.rs", "binary of tests"),)),
     Case("stray test helpers", "crates/mock/tests/common/mod.rs", "", (("tests/common/mod.rs", "support.rs"),)),
@@ -262,6 +299,7 @@ def insert(folder, file, new, after=""):
 def run_case(case, small, folder, check):
     shutil.copytree(small, folder)
     insert(folder, case.file, case.new, case.after)
+    write(folder, case.more)
     found = [str(violation) for violation in check(folder, case.crate_rules, case.text_rules)]
     shutil.rmtree(folder)
     return compare(case.name, case.expected, found)

@@ -1,5 +1,6 @@
-"""Widths of lines, words that must not come back, and where tests live."""
+"""Widths of lines, words that must not come back, paths that documents name, and where tests live."""
 
+import posixpath
 import re
 import subprocess
 from dataclasses import dataclass, field
@@ -11,6 +12,9 @@ from .violation import Violation
 URL = re.compile(r"https?://\S+")
 # `- [text](url)`, `[name]: url` or a bare URL, and nothing else.
 LINK_ONLY = re.compile(r"\s*(?:[-*+]\s+|\d+\.\s+)?(?:\[[^\]]*\](?:\([^)]*\)|:\s*\S+)|<?https?://\S+>?)[.,;:]?\s*")
+# A path of this repository in backticks, and the target of a link that is no address.
+PATH = re.compile(r"`((?:crates|docs|scripts|bench|fuzz|profiles|examples)/[\w./-]*\w)`")
+LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)")
 FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 
 
@@ -64,8 +68,8 @@ def read_texts(root):
 
 
 def check_texts(texts, rules):
-    """All violations of widths and words."""
-    return [*check_widths(texts, rules), *check_words(texts, rules)]
+    """All violations of widths, words and paths."""
+    return [*check_widths(texts, rules), *check_words(texts, rules), *check_paths(texts)]
 
 
 def check_widths(texts, rules):
@@ -88,7 +92,7 @@ def wide_lines(texts, rules):
             continue
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if len(line) > limit]
         if lines:
-            counted = comment_numbers(text) if file.endswith(".rs") else prose_numbers(text, limit)
+            counted = comment_numbers(text) if file.endswith(".rs") else set(prose_numbers(text, limit))
             yield from (WideLine(file, number, len(line), line) for number, line in lines if number in counted)
 
 
@@ -122,6 +126,25 @@ def check_words(texts, rules):
                 first = f"`{found[0][0]}` at line {rust.line_of(text, found[0].start())}"
                 rule = f"{len(found)} forbidden word{'s' * (len(found) > 1)}, the first is {first} (FORBIDDEN_WORDS)"
                 yield Violation(file, rule, f"write `{instead}`")
+
+
+def check_paths(texts):
+    """Documents that name a file or folder which does not exist."""
+    folders = {parent.as_posix() for file in texts for parent in Path(file).parents}
+    for file, text in texts.items():
+        if not file.endswith(".md"):
+            continue
+        named = [(found.start(), found[1]) for found in PATH.finditer(text)]
+        named += [(found.start(), resolve(file, found[1])) for found in LINK.finditer(text)]
+        for start, path in sorted(named):
+            if path not in texts and path.rstrip("/") not in folders:
+                rule = f"line {rust.line_of(text, start)} names `{path}`, which does not exist"
+                yield Violation(file, rule, "name the file as it is called now")
+
+
+def resolve(file, link):
+    """The path of a link, seen from the root of the repository."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(file), link))
 
 
 def check_tests(root, rules):

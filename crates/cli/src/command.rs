@@ -20,7 +20,7 @@ const AFTER: &str = "\
 Start here:
   plimsoll demo                    a mock provider, a gateway, realistic load and a report, in 15 seconds
   plimsoll http http://HOST/path   load for any endpoint
-  plimsoll run realistic --target https://gateway.example --vk KEY --model NAME
+  plimsoll run realistic --target https://gateway.example --key KEY --model NAME
 
 Exit codes:
     0  pass
@@ -59,11 +59,31 @@ pub(crate) enum Command {
     Profile(profile::What),
     /// Show a stored run again, also one that was killed
     Report(report::Flags),
-    /// What on this host would bend a measurement, and the mend
+    /// What on this host would bend a measurement, and the fix
     #[command(after_help = doctor::AFTER)]
     Doctor,
     /// Prove the instrument on this machine, in about two minutes
     Calibrate(calibrate::Flags),
     /// Completions for a shell
     Completions(completions::Flags),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+    use clap_markdown::{MarkdownOptions, help_markdown_command_custom};
+
+    /// `docs/reference/cli.md` is what the parser itself says.
+    #[test]
+    fn the_reference_page_is_that_of_the_parser() {
+        let options = MarkdownOptions::new()
+            .title("Command line".to_owned())
+            .show_footer(false)
+            .show_table_of_contents(true);
+        // As wide as it likes: the page is not a terminal.
+        let command = super::Cli::command().max_term_width(0);
+        let page = help_markdown_command_custom(&command, &options);
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.md");
+        plimsoll_golden::check(path, &page);
+    }
 }

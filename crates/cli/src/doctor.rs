@@ -1,4 +1,4 @@
-//! What on this host would bend a measurement: findings, each with its state and its mend.
+//! What on this host would bend a measurement: findings, each with its state and its fix.
 
 mod finding;
 mod limits;
@@ -7,25 +7,25 @@ mod measured;
 
 use plimsoll_metrics::Environment;
 
-use crate::descriptors::Descriptors;
 use crate::environment;
+use crate::fd_limit::FdLimit;
 
 pub(crate) use finding::{Finding, State};
 
 /// Looks at everything. Takes about half a second.
-pub(crate) fn examine(descriptors: Option<Descriptors>) -> Vec<Finding> {
-    let machine = environment::read(descriptors);
-    let mut findings = limits_of(&machine, descriptors);
+pub(crate) fn examine(fd_limit: Option<FdLimit>) -> Vec<Finding> {
+    let machine = environment::read(fd_limit);
+    let mut findings = limits_of(&machine, fd_limit);
     findings.extend(machine_of(&machine));
     findings.extend([measured::timer(), measured::clock(&machine), measured::loopback()]);
     findings.push(machine::build(cfg!(debug_assertions)));
     findings
 }
 
-fn limits_of(machine: &Environment, descriptors: Option<Descriptors>) -> Vec<Finding> {
+fn limits_of(machine: &Environment, fd_limit: Option<FdLimit>) -> Vec<Finding> {
     let number = |name| environment::number(&format!("/proc/sys/net/{name}"));
     vec![
-        limits::descriptors(descriptors),
+        limits::fd_limit(fd_limit),
         limits::ports(machine.port_range),
         limits::time_wait(number("ipv4/tcp_tw_reuse")),
         limits::backlog(number("core/somaxconn")),

@@ -10,8 +10,8 @@ use std::fs;
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 use plimsoll_metrics::Environment;
 
-use crate::descriptors::Descriptors;
-use crate::pause::pause;
+use crate::fd_limit::FdLimit;
+use crate::sleep::sleep;
 use steal::Ticks;
 
 pub(crate) use cpu::count as processors;
@@ -28,9 +28,9 @@ pub(crate) struct Reading {
 
 impl Reading {
     /// Looks at the machine.
-    pub(crate) fn begin(descriptors: Option<Descriptors>) -> Self {
+    pub(crate) fn begin(fd_limit: Option<FdLimit>) -> Self {
         let (before, clock) = (Ticks::read(), MonotonicClock::start());
-        Self { environment: look(descriptors), before, clock }
+        Self { environment: look(fd_limit), before, clock }
     }
 
     /// What is known at once.
@@ -40,17 +40,17 @@ impl Reading {
 
     /// All of it; waits if the hypervisor was not watched for long enough since the beginning.
     pub(crate) fn finish(self) -> Environment {
-        pause(WATCH.saturating_sub(self.clock.now().since(Moment::EPOCH)));
+        sleep(WATCH.saturating_sub(self.clock.now().since(Moment::EPOCH)));
         Environment { steal_share: Ticks::share_since(self.before), ..self.environment }
     }
 }
 
 /// All that a report says of the machine. Takes some hundredths of a second, in which the hypervisor is watched.
-pub(crate) fn read(descriptors: Option<Descriptors>) -> Environment {
-    Reading::begin(descriptors).finish()
+pub(crate) fn read(fd_limit: Option<FdLimit>) -> Environment {
+    Reading::begin(fd_limit).finish()
 }
 
-fn look(descriptors: Option<Descriptors>) -> Environment {
+fn look(fd_limit: Option<FdLimit>) -> Environment {
     Environment {
         cpu_model: file("/proc/cpuinfo").and_then(|text| cpu::model(&text)),
         cpu_count: file("/sys/devices/system/cpu/online").and_then(|text| cpu::count(&text)),
@@ -60,7 +60,7 @@ fn look(descriptors: Option<Descriptors>) -> Environment {
         memory_bytes: memory("MemTotal"),
         kernel: kernel(),
         clock_source: file("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        fd_limit: descriptors.map(|descriptors| descriptors.now),
+        fd_limit: fd_limit.map(|fd_limit| fd_limit.now),
         port_range: file("/proc/sys/net/ipv4/ip_local_port_range").and_then(|text| pair(&text)),
         load_average: file("/proc/loadavg").and_then(|text| load_average(&text)),
         steal_share: None,

@@ -80,7 +80,7 @@ impl Exit {
     }
 }
 
-/// What was asked for makes no sense: the cause and the mend.
+/// What was asked for makes no sense: the cause and the fix.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Usage(pub(crate) String);
@@ -114,7 +114,7 @@ fn of_error(error: &anyhow::Error) -> Exit {
 }
 
 /// The answer of the command line's parser: help and versions go to stdout, complaints to stderr.
-pub(crate) fn of_parser(answer: &clap::Error) -> ExitCode {
+pub(crate) fn from_parse_error(answer: &clap::Error) -> ExitCode {
     // As for every other output: if nobody listens, nobody can be told.
     let _ = answer.print();
     ExitCode::from(if answer.use_stderr() { Exit::Usage } else { Exit::Pass }.number())

@@ -3,22 +3,22 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use plimsoll_engine::{ProcessReading, Watched};
+use plimsoll_engine::{ProcessStat, WatchedProcess};
 use plimsoll_profile::Overrides;
 
-use crate::folder::Keep;
-use crate::session::Conduct;
+use crate::run_dir::RunDirOptions;
+use crate::session::RunOptions;
 
 /// What changes a profile.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "What is sent")]
-pub(crate) struct Intent {
+pub(crate) struct ProfileFlags {
     /// Base URL of the target
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     target: Option<String>,
     /// Key of the target, never shown; `PLIMSOLL_KEY` keeps it out of the process list, too
     #[arg(long, value_name = "KEY")]
-    vk: Option<String>,
+    key: Option<String>,
     /// Model asked for
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
@@ -62,14 +62,14 @@ pub(crate) struct Tls {
     pub(crate) no_resumption: bool,
 }
 
-impl Intent {
+impl ProfileFlags {
     /// As the profile takes them.
     pub(crate) fn overrides(&self) -> Overrides {
         // The name comes first, so that an explicit `--set name=...` wins.
         let name = self.name.iter().map(|name| format!("name={name}"));
         Overrides {
             target: self.target.clone(),
-            key: self.vk.clone(),
+            key: self.key.clone(),
             model: self.model.clone(),
             protocol: self.protocol.clone(),
             stages: self.stages.clone(),
@@ -87,7 +87,7 @@ impl Intent {
 /// What is kept of a run.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "What comes out")]
-pub(crate) struct Output {
+pub(crate) struct OutputFlags {
     /// Folder in which the run gets its own, named by time and name
     #[arg(long, value_name = "DIR", default_value = "runs", value_hint = ValueHint::DirPath)]
     out: PathBuf,
@@ -99,7 +99,7 @@ pub(crate) struct Output {
 /// How strict and how talkative a run is.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "What comes out")]
-pub(crate) struct Manners {
+pub(crate) struct RunFlags {
     /// Send no probe request before the load
     #[arg(long)]
     no_probe: bool,
@@ -108,42 +108,42 @@ pub(crate) struct Manners {
     allow_invalid: bool,
     /// Tell how much CPU and memory a process uses, like `gateway=4711` (repeatable)
     #[arg(long, value_name = "NAME=PID", value_parser = watched)]
-    watch: Vec<Watched>,
+    watch: Vec<WatchedProcess>,
 }
 
-fn watched(text: &str) -> Result<Watched, String> {
-    let mend = "write NAME=PID, like gateway=4711";
-    let (name, pid) = text.split_once('=').ok_or(mend)?;
-    let pid = pid.parse().map_err(|_| mend)?;
+fn watched(text: &str) -> Result<WatchedProcess, String> {
+    let fix = "write NAME=PID, like gateway=4711";
+    let (name, pid) = text.split_once('=').ok_or(fix)?;
+    let pid = pid.parse().map_err(|_| fix)?;
     if name.is_empty() {
-        return Err(mend.to_owned());
+        return Err(fix.to_owned());
     }
-    if ProcessReading::of(pid).is_none() {
+    if ProcessStat::of(pid).is_none() {
         return Err(format!("there is no process {pid}"));
     }
-    Ok(Watched { name: name.to_owned(), pid })
+    Ok(WatchedProcess { name: name.to_owned(), pid })
 }
 
 /// No progress.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "What comes out")]
-pub(crate) struct Talk {
+pub(crate) struct ProgressFlags {
     /// Show no progress on stderr
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
 
-impl Output {
+impl OutputFlags {
     /// As the session takes it.
-    pub(crate) fn keep(&self) -> Keep {
-        Keep { out: self.out.clone(), rows: !self.no_jsonl }
+    pub(crate) fn keep(&self) -> RunDirOptions {
+        RunDirOptions { out: self.out.clone(), rows: !self.no_jsonl }
     }
 }
 
-impl Manners {
+impl RunFlags {
     /// How a run is carried out of which this is kept.
-    pub(crate) fn conduct(&self, keep: Option<Keep>) -> Conduct {
+    pub(crate) fn options(&self, keep: Option<RunDirOptions>) -> RunOptions {
         let watch = self.watch.clone();
-        Conduct { keep, probe: !self.no_probe, allow_invalid: self.allow_invalid, watch }
+        RunOptions { keep, probe: !self.no_probe, allow_invalid: self.allow_invalid, watch }
     }
 }

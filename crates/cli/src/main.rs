@@ -4,23 +4,24 @@
 //! load is `plimsoll-engine`'s, the numbers are `plimsoll-metrics`' and their looks `plimsoll-report`'s.
 //!
 //! ```text
-//! command::Cli -> command::* -> session (folder, probe, load, summary) -> exit
+//! command::Cli -> command::* -> session (run_dir, probe, load, summary) -> exit
 //! ```
 
 mod command;
 mod console;
-mod descriptors;
 mod doctor;
 mod environment;
 mod exit;
+mod fd_limit;
 mod flags;
-mod folder;
-mod notes;
-mod pause;
 mod progress;
+mod renamed_flags;
+mod report_notes;
+mod run_dir;
 mod secrets;
 mod session;
 mod signal;
+mod sleep;
 mod utc;
 
 use std::process::ExitCode;
@@ -30,9 +31,11 @@ use clap::Parser as _;
 use command::{Cli, Command};
 
 fn main() -> ExitCode {
-    let command = match Cli::try_parse() {
+    let (args, notes) = renamed_flags::replace(std::env::args_os());
+    notes.iter().for_each(|note| console::say(note));
+    let command = match Cli::try_parse_from(args) {
         Ok(cli) => cli.command,
-        Err(answer) => return exit::of_parser(&answer),
+        Err(answer) => return exit::from_parse_error(&answer),
     };
     exit::code(match &command {
         Command::Demo(flags) => command::demo::run(flags),

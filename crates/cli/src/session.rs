@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use plimsoll_calibrate::Record;
-use plimsoll_engine::{Control, EngineError, ProbeReport, Run, RunResult, SampleSink, Watched};
+use plimsoll_engine::{Control, EngineError, ProbeReport, Run, RunResult, SampleSink, WatchedProcess};
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{CalibrationQuote, InstrumentHealth, RunMetadata, RunSummary, Threshold};
 use plimsoll_profile::Plan;
@@ -10,33 +10,33 @@ use plimsoll_report::text;
 use plimsoll_schedule::Load;
 
 use crate::console;
-use crate::descriptors::Descriptors;
 use crate::environment;
 use crate::exit::{Exit, Usage};
-use crate::folder::{self, Folder, Keep, RowFile};
-use crate::notes;
+use crate::fd_limit::FdLimit;
 use crate::progress::{Live, Screen};
+use crate::report_notes;
+use crate::run_dir::{self, RowFile, RunDir, RunDirOptions};
 use crate::secrets::Secrets;
 use crate::signal;
 use crate::utc;
 
 /// How a run is carried out, besides its plan.
-pub(crate) struct Conduct {
+pub(crate) struct RunOptions {
     /// What is kept of it; `None` for nothing.
-    pub(crate) keep: Option<Keep>,
+    pub(crate) keep: Option<RunDirOptions>,
     /// Is the target tried before the load?
     pub(crate) probe: bool,
     /// Does the exit code accept an instrument that was not good enough?
     pub(crate) allow_invalid: bool,
     /// Processes whose use of the machine is told.
-    pub(crate) watch: Vec<Watched>,
+    pub(crate) watch: Vec<WatchedProcess>,
 }
 
 /// What several runs of one process share: the terminal, the signals, the limits.
 pub(crate) struct Session {
     screen: Screen,
     control: Control,
-    descriptors: Option<Descriptors>,
+    fd_limit: Option<FdLimit>,
     listening: bool,
 }
 
@@ -50,11 +50,11 @@ impl Session {
     /// Prepares the process: raises its limits, and finds out what the terminal can show.
     pub(crate) fn open(quiet: bool) -> Self {
         let screen = Screen::of_stderr(quiet);
-        let descriptors = Descriptors::raise();
-        if let Some(told) = descriptors.and_then(Descriptors::told) {
+        let fd_limit = FdLimit::raise();
+        if let Some(told) = fd_limit.and_then(FdLimit::told) {
             screen.tell(&told);
         }
-        Self { screen, control: Control::new(), descriptors, listening: false }
+        Self { screen, control: Control::new(), fd_limit, listening: false }
     }
 
     /// Where to tell the user something.
@@ -71,52 +71,54 @@ impl Session {
     ///
     /// # Errors
     /// Where there could be no run; what the target did is in the summary.
-    pub(crate) fn carry_out(&mut self, plan: Plan, conduct: &Conduct) -> Result<Finished> {
+    pub(crate) fn carry_out(&mut self, plan: Plan, options: &RunOptions) -> Result<Finished> {
         // First, as what the hypervisor takes is watched until the load begins.
-        let machine = environment::Reading::begin(self.descriptors);
+        let machine = environment::Reading::begin(self.fd_limit);
         let secrets = Secrets::of(&plan);
         let (thresholds, bands) =
-            (folder::thresholds(&plan.thresholds)?, folder::bands(&plan.bands)?);
-        let mut run = Run::prepare(plan).map_err(fault_of_plan)?;
-        run.watch(conduct.watch.clone());
+            (run_dir::thresholds(&plan.thresholds)?, run_dir::bands(&plan.bands)?);
+        let mut run = Run::prepare(plan).map_err(plan_error)?;
+        run.watch(options.watch.clone());
         self.warn_of(run.plan());
-        let mut facts = run.facts();
+        let mut facts = run.metadata();
         facts.environment = machine.so_far();
-        facts.notes = notes::before(run.plan());
-        let folder = conduct.keep.as_ref().map(|keep| self.make_folder(keep, &run, &facts));
-        let folder = folder.transpose()?;
-        let probed = conduct.probe.then(|| probe(&run, &secrets)).transpose();
-        let probed = probed.inspect_err(|_| folder.iter().for_each(Folder::discard))?;
-        facts.notes.extend(notes::of_probe(probed.as_ref(), run.plan(), &secrets));
+        facts.notes = report_notes::before(run.plan());
+        let run_dir = options.keep.as_ref().map(|keep| self.make_folder(keep, &run, &facts));
+        let run_dir = run_dir.transpose()?;
+        let probed = options.probe.then(|| probe(&run, &secrets)).transpose();
+        let probed = probed.inspect_err(|_| run_dir.iter().for_each(RunDir::discard))?;
+        facts.notes.extend(report_notes::of_probe(probed.as_ref(), run.plan(), &secrets));
         facts.environment = machine.finish();
-        let sink = folder.as_ref().map(|folder| open(folder, &run, &facts)).transpose()?.flatten();
+        let sink =
+            run_dir.as_ref().map(|run_dir| open(run_dir, &run, &facts)).transpose()?.flatten();
         let result = self.load(run, sink)?;
         let summary = sum_up(result, facts, &thresholds, &secrets)?.with_bands(&bands);
-        self.conclude(summary, folder.as_ref(), conduct.allow_invalid)
+        self.conclude(summary, run_dir.as_ref(), options.allow_invalid)
     }
 
     fn warn_of(&self, plan: &Plan) {
         let connections = connections(plan);
-        let warning = self.descriptors.and_then(|descriptors| descriptors.warning(connections));
+        let warning = self.fd_limit.and_then(|fd_limit| fd_limit.warning(connections));
         if let Some(warning) = warning {
             self.screen.warn(&warning);
         }
     }
 
     /// The folder with the plan in it, which shows that it can be written to.
-    fn make_folder(&self, keep: &Keep, run: &Run, facts: &RunMetadata) -> Result<Folder> {
-        let folder = Folder::create(keep, &utc::stamp(facts.run.started_unix_ns), &facts.run.name)?;
-        folder::store_plan(&folder, run, facts)?;
-        if let Some(warning) = folder.warning() {
+    fn make_folder(&self, keep: &RunDirOptions, run: &Run, facts: &RunMetadata) -> Result<RunDir> {
+        let run_dir =
+            RunDir::create(keep, &utc::stamp(facts.run.started_unix_ns), &facts.run.name)?;
+        run_dir::store_plan(&run_dir, run, facts)?;
+        if let Some(warning) = run_dir.warning() {
             self.screen.warn(&warning);
         }
-        Ok(folder)
+        Ok(run_dir)
     }
 
     /// The load itself, which Ctrl-C ends early.
     fn load(&mut self, run: Run, sink: Option<Box<dyn SampleSink>>) -> Result<RunResult> {
         self.listen()?;
-        let stages = run.facts().stages;
+        let stages = run.metadata().stages;
         let length = stages.iter().map(|stage| stage.duration_s).sum();
         let names = stages.into_iter().map(|stage| stage.name).collect();
         let length = Nanos::from_secs_f64(length);
@@ -139,13 +141,13 @@ impl Session {
     fn conclude(
         &self,
         summary: RunSummary,
-        folder: Option<&Folder>,
+        run_dir: Option<&RunDir>,
         allow_invalid: bool,
     ) -> Result<Finished> {
         console::print(&text(&summary, console::style()))?;
-        if let Some(folder) = folder {
-            folder.write_summary(&summary)?;
-            console::print_line(&format!("\nfiles: {}", folder.path().display()))?;
+        if let Some(run_dir) = run_dir {
+            run_dir.write_summary(&summary)?;
+            console::print_line(&format!("\nfiles: {}", run_dir.path().display()))?;
         }
         if summary.total.counters.completed == 0 {
             self.screen.warn("no request was completed outside of warm-up");
@@ -156,7 +158,7 @@ impl Session {
 }
 
 /// What keeps a plan from being prepared is in the plan; only threads and timers are the machine's business.
-fn fault_of_plan(error: EngineError) -> anyhow::Error {
+fn plan_error(error: EngineError) -> anyhow::Error {
     match error {
         EngineError::Thread(_) | EngineError::Worker(_) | EngineError::WorkerPanicked => {
             error.into()
@@ -179,7 +181,7 @@ fn probe(run: &Run, secrets: &Secrets) -> Result<ProbeReport> {
     let report = run.probe()?;
     let fatal = report.findings.iter().filter(|finding| finding.fatal);
     let fatal: Vec<_> =
-        fatal.map(|finding| notes::of_finding(finding, run.plan(), secrets)).collect();
+        fatal.map(|finding| report_notes::of_finding(finding, run.plan(), secrets)).collect();
     if !fatal.is_empty() {
         bail!("{}\nno load was sent; --no-probe sends it all the same", fatal.join("\n"));
     }
@@ -187,9 +189,9 @@ fn probe(run: &Run, secrets: &Secrets) -> Result<ProbeReport> {
 }
 
 /// Writes the plan anew, with what the probe found, and makes the file of rows.
-fn open(folder: &Folder, run: &Run, facts: &RunMetadata) -> Result<Option<Box<dyn SampleSink>>> {
-    folder::store_plan(folder, run, facts)?;
-    let file = folder.wants_rows().then(|| RowFile::create(folder, facts.clone())).transpose()?;
+fn open(run_dir: &RunDir, run: &Run, facts: &RunMetadata) -> Result<Option<Box<dyn SampleSink>>> {
+    run_dir::store_plan(run_dir, run, facts)?;
+    let file = run_dir.wants_rows().then(|| RowFile::create(run_dir, facts.clone())).transpose()?;
     Ok(file.map(|file| Box::new(file) as Box<dyn SampleSink>))
 }
 
@@ -212,12 +214,12 @@ fn sum_up(
     thresholds: &[Threshold],
     secrets: &Secrets,
 ) -> Result<RunSummary> {
-    let mut facts = result.facts;
+    let mut facts = result.metadata;
     facts.environment = planned.environment;
     facts.notes = planned.notes;
     let cut = result.sink.error.map(|error| format!("results.jsonl is cut short: {error}"));
     facts.notes.extend(cut);
-    facts.notes.extend(notes::of_causes(&result.causes, secrets));
+    facts.notes.extend(report_notes::of_causes(&result.causes, secrets));
     let health = InstrumentHealth { calibration: last_calibration(), ..result.health };
     let summary = RunSummary::build(facts, health, &result.snapshot, thresholds)?;
     Ok(RunSummary { processes: result.processes, ..summary })

@@ -10,15 +10,17 @@ use crate::exit::Exit;
 
 /// What a signal asks of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum ServerSignal {
     /// SIGHUP: read the configuration again.
     Reload,
     /// Ctrl-C or SIGTERM: end in good order.
     Stop,
 }
 
-/// From here on, `take` gets every order; the second one to stop ends the process at once.
-pub(crate) fn orders(mut take: impl FnMut(Order) + Send + 'static) -> io::Result<()> {
+/// From here on, `take` gets every signal; the second one to stop ends the process at once.
+pub(crate) fn server_signals(
+    mut take: impl FnMut(ServerSignal) + Send + 'static,
+) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let guard = runtime.enter();
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -30,10 +32,10 @@ pub(crate) fn orders(mut take: impl FnMut(Order) + Send + 'static) -> io::Result
             loop {
                 tokio::select! {
                     () = either(&mut interrupt, &mut terminate) => break,
-                    _ = hang_up.recv() => take(Order::Reload),
+                    _ = hang_up.recv() => take(ServerSignal::Reload),
                 }
             }
-            take(Order::Stop);
+            take(ServerSignal::Stop);
             either(&mut interrupt, &mut terminate).await;
         });
         stop_at_once();

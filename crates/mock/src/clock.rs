@@ -1,13 +1,13 @@
-//! The one clock of the mock.
+//! The clock of the mock: monotonic, with an offset to the wall clock.
 
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
-/// The kernel's monotonic clock, which is also the clock of `timerfd`, and its distance from the wall
-/// clock, read once at the start.
+/// The kernel's monotonic clock, which `timerfd` uses too, and its offset to the wall clock, read
+/// once at the start.
 ///
-/// Every wall-clock time in the log is a monotonic reading plus that distance: steps of the wall clock
-/// during a run have no effect, and differences between logged times are true lengths of time.
+/// Every wall-clock time in the log is a monotonic reading plus that offset. So steps of the wall
+/// clock have no effect, and differences between logged times are exact durations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     monotonic: ClockId,
@@ -17,7 +17,7 @@ pub(crate) struct Clock {
 impl Clock {
     pub(crate) fn start() -> Self {
         let monotonic = ClockId::CLOCK_MONOTONIC;
-        // The middle of two monotonic readings is closest to the moment of the wall-clock reading.
+        // The midpoint of two monotonic readings is closest to the time of the wall-clock reading.
         let before = read(monotonic);
         let unix = read(ClockId::CLOCK_REALTIME);
         let after = read(monotonic);
@@ -29,7 +29,7 @@ impl Clock {
         read(self.monotonic)
     }
 
-    /// How long ago a reading of the wall clock was.
+    /// The age of a reading of the wall clock, in nanoseconds.
     pub(crate) fn age(reading: TimeSpec) -> u64 {
         read(ClockId::CLOCK_REALTIME).saturating_sub(nanos(reading))
     }
@@ -40,7 +40,7 @@ impl Clock {
     }
 }
 
-/// The call fails for unknown clocks only; these two exist on every Linux.
+/// Fails for unknown clocks only; these two exist on every Linux.
 fn read(clock: ClockId) -> u64 {
     nanos(clock_gettime(clock).unwrap_or_else(|_| TimeSpec::new(0, 0)))
 }

@@ -1,160 +1,139 @@
-//! What the mock counts while it runs.
+//! The counters of a running mock, and [`Stats`], their public copy.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use serde::Serialize;
 
-use crate::log::End;
+use crate::counter::Counter;
+use crate::log::RequestEnd;
 
-/// A count that several workers share.
-#[derive(Debug, Default)]
-pub(crate) struct Count(AtomicU64);
-
-impl Count {
-    pub(crate) fn add(&self, number: u64) {
-        self.0.fetch_add(number, Relaxed);
-    }
-
-    /// Adds one, and returns the number before.
-    pub(crate) fn up(&self) -> u64 {
-        self.0.fetch_add(1, Relaxed)
-    }
-
-    pub(crate) fn down(&self) {
-        self.0.fetch_sub(1, Relaxed);
-    }
-
-    pub(crate) fn read(&self) -> u64 {
-        self.0.load(Relaxed)
-    }
-}
-
-/// The lowest status, and how many there are.
+/// The HTTP statuses that are counted.
 const STATUSES: std::ops::Range<u16> = 100..600;
 
-/// Counts for one model, or for what has none.
+/// Counters of one model, or of requests that name none.
 #[derive(Debug)]
-pub(crate) struct Series {
+pub(crate) struct ModelCounters {
     pub(crate) model: String,
-    statuses: Vec<Count>,
-    pub(crate) tokens_in: Count,
-    pub(crate) tokens_out: Count,
-    pub(crate) streams: Count,
-    pub(crate) chunks: Count,
-    pub(crate) ttft_nanos: Count,
-    pub(crate) ttft_count: Count,
+    statuses: Vec<Counter>,
+    pub(crate) tokens_in: Counter,
+    pub(crate) tokens_out: Counter,
+    pub(crate) streams: Counter,
+    pub(crate) chunks: Counter,
+    pub(crate) ttft_nanos: Counter,
+    pub(crate) ttft_count: Counter,
 }
 
-impl Series {
+impl ModelCounters {
     fn new(model: String) -> Self {
         Self {
             model,
-            statuses: STATUSES.map(|_| Count::default()).collect(),
-            tokens_in: Count::default(),
-            tokens_out: Count::default(),
-            streams: Count::default(),
-            chunks: Count::default(),
-            ttft_nanos: Count::default(),
-            ttft_count: Count::default(),
+            statuses: STATUSES.map(|_| Counter::default()).collect(),
+            tokens_in: Counter::default(),
+            tokens_out: Counter::default(),
+            streams: Counter::default(),
+            chunks: Counter::default(),
+            ttft_nanos: Counter::default(),
+            ttft_count: Counter::default(),
         }
     }
 
-    pub(crate) fn answered(&self, status: u16) {
+    pub(crate) fn count_status(&self, status: u16) {
         let index = usize::from(status.saturating_sub(STATUSES.start));
         if let Some(count) = self.statuses.get(index) {
-            count.up();
+            count.increment();
         }
     }
 
-    /// The statuses that were answered, and how often.
+    /// The statuses that were sent, each with its number of responses.
     pub(crate) fn statuses(&self) -> impl Iterator<Item = (u16, u64)> {
-        STATUSES.zip(self.statuses.iter().map(Count::read)).filter(|(_, count)| *count > 0)
+        STATUSES.zip(self.statuses.iter().map(Counter::get)).filter(|(_, count)| *count > 0)
     }
 }
 
-/// All counts.
+/// All counters.
 #[derive(Debug)]
 pub(crate) struct Counters {
-    /// One series for each configured model in order, then one for all others, then one for requests
+    /// One for each configured model in order, then one for all other models, then one for requests
     /// that name no model.
-    pub(crate) series: Vec<Series>,
-    pub(crate) requests: Count,
-    pub(crate) in_flight: Count,
-    pub(crate) api_in_flight: Count,
-    ends: [Count; End::ALL.len()],
-    pub(crate) connections: Count,
-    pub(crate) connections_open: Count,
+    pub(crate) models: Vec<ModelCounters>,
+    pub(crate) requests: Counter,
+    pub(crate) in_flight: Counter,
+    pub(crate) api_in_flight: Counter,
+    by_end: [Counter; RequestEnd::ALL.len()],
+    pub(crate) connections: Counter,
+    pub(crate) connections_open: Counter,
 }
 
 impl Counters {
     pub(crate) fn new<'a>(models: impl Iterator<Item = &'a String>) -> Self {
         let names = models.cloned().chain(["other".to_owned(), String::new()]);
         Self {
-            series: names.map(Series::new).collect(),
-            requests: Count::default(),
-            in_flight: Count::default(),
-            api_in_flight: Count::default(),
-            ends: std::array::from_fn(|_| Count::default()),
-            connections: Count::default(),
-            connections_open: Count::default(),
+            models: names.map(ModelCounters::new).collect(),
+            requests: Counter::default(),
+            in_flight: Counter::default(),
+            api_in_flight: Counter::default(),
+            by_end: std::array::from_fn(|_| Counter::default()),
+            connections: Counter::default(),
+            connections_open: Counter::default(),
         }
     }
 
-    pub(crate) fn ended(&self, end: End) {
-        self.ends[end as usize].up();
+    pub(crate) fn count_end(&self, end: RequestEnd) {
+        self.by_end[end as usize].increment();
     }
 
-    pub(crate) fn ends(&self, end: End) -> u64 {
-        self.ends[end as usize].read()
+    pub(crate) fn ends(&self, end: RequestEnd) -> u64 {
+        self.by_end[end as usize].get()
     }
 
     pub(crate) fn stats(&self, log_lost: u64) -> Stats {
-        let sum = |of: fn(&Series) -> &Count| self.series.iter().map(|one| of(one).read()).sum();
+        let sum = |of: fn(&ModelCounters) -> &Counter| {
+            self.models.iter().map(|model| of(model).get()).sum()
+        };
         let mut by_status = BTreeMap::new();
-        for (status, count) in self.series.iter().flat_map(Series::statuses) {
+        for (status, count) in self.models.iter().flat_map(ModelCounters::statuses) {
             *by_status.entry(status).or_default() += count;
         }
         Stats {
-            requests: self.requests.read(),
-            in_flight: self.in_flight.read(),
-            completed: self.ends(End::Completed),
-            aborted: self.ends(End::Aborted),
-            client_gone: self.ends(End::ClientGone),
-            shut_down: self.ends(End::ShutDown),
+            requests: self.requests.get(),
+            in_flight: self.in_flight.get(),
+            completed: self.ends(RequestEnd::Completed),
+            aborted: self.ends(RequestEnd::Aborted),
+            client_gone: self.ends(RequestEnd::ClientGone),
+            shut_down: self.ends(RequestEnd::ShutDown),
             by_status,
-            streams: sum(|series| &series.streams),
-            chunks: sum(|series| &series.chunks),
-            tokens_in: sum(|series| &series.tokens_in),
-            tokens_out: sum(|series| &series.tokens_out),
-            connections: self.connections.read(),
-            connections_open: self.connections_open.read(),
+            streams: sum(|model| &model.streams),
+            chunks: sum(|model| &model.chunks),
+            tokens_in: sum(|model| &model.tokens_in),
+            tokens_out: sum(|model| &model.tokens_out),
+            connections: self.connections.get(),
+            connections_open: self.connections_open.get(),
             log_lost,
         }
     }
 }
 
-/// What the mock has counted so far. While nothing moves,
+/// A copy of the mock's counters. While no request starts or ends,
 /// `requests = in_flight + completed + aborted + client_gone + shut_down`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Stats {
     /// Requests whose head has been received, of every path.
     pub requests: u64,
-    /// Requests under way.
+    /// Requests in flight.
     pub in_flight: u64,
-    /// Requests whose answer was written to its last byte; refusals are answers too.
+    /// Requests whose response was written to its last byte; error responses are included.
     pub completed: u64,
-    /// Requests on which the mock broke off by itself: cut, reset, hang.
+    /// Requests that the mock aborted on purpose: cut, reset, hang.
     pub aborted: u64,
-    /// Requests whose client went away first.
+    /// Requests whose client disconnected first.
     pub client_gone: u64,
-    /// Requests that the shutdown cut short.
+    /// Requests that the shutdown ended early.
     pub shut_down: u64,
-    /// Answers by status.
+    /// Responses by status.
     pub by_status: BTreeMap<u16, u64>,
-    /// Streams begun.
+    /// Streams started.
     pub streams: u64,
-    /// Pieces of bodies handed to connections.
+    /// Body chunks handed to connections.
     pub chunks: u64,
     /// Input tokens of accepted requests.
     pub tokens_in: u64,
@@ -164,6 +143,6 @@ pub struct Stats {
     pub connections: u64,
     /// Connections open.
     pub connections_open: u64,
-    /// Log records lost: beyond the configured capacity, or on errors of the file.
+    /// Log records lost because the log was full or its file could not be written.
     pub log_lost: u64,
 }

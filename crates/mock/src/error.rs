@@ -1,4 +1,4 @@
-//! What can go wrong in the mock itself. What it does to its clients on purpose is not an error.
+//! Errors of the mock itself. Faults that it injects on purpose are not errors.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,27 +8,27 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MockError {
-    /// The configuration is not YAML or JSON of the expected shape. The text says where; mend the
-    /// place it names.
+    /// The configuration is not valid YAML or JSON, or has an unknown key or a wrong type. The text
+    /// names the place to fix.
     #[error("the mock's configuration cannot be read: {0}")]
     Syntax(String),
-    /// Values of the configuration that make no sense, each with its path; all are named at once.
+    /// Invalid values of the configuration, each with its path; all are reported at once.
     #[error("the mock's configuration is wrong:\n  {}", .0.join("\n  "))]
     Config(Vec<String>),
     /// The address cannot be listened on: choose a free port or an address of this host.
     #[error("cannot listen on {addr}: {source}; choose a free port and an address of this host")]
     Listen {
-        /// The address that was asked for.
+        /// The requested address.
         addr: SocketAddr,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The log file cannot be created: choose a folder that exists and is writable.
     #[error("cannot create the mock's log {}: {source}; choose a writable folder", path.display())]
     Log {
-        /// The file that was asked for.
+        /// The requested file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The system refused a thread, a timer or an event queue: raise the limit on processes or on

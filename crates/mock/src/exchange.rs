@@ -1,65 +1,87 @@
-//! One request and its answer, from the request's head to the answer's last byte: counted and logged
-//! exactly once, however it ends.
+//! One request and its response: counted and logged exactly once, however it ends.
 
 use std::rc::Rc;
 
 use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 
-use crate::ask::Ask;
-use crate::counters::Series;
+use crate::counters::ModelCounters;
 use crate::dialect::Dialect;
-use crate::draw::Draws;
 use crate::fault::Fault;
 use crate::hash::TextHash;
-use crate::log::{ChunkRecord, End, LogRecord};
-use crate::tap::Tap;
+use crate::log::{ChunkRecord, LogRecord, RequestEnd};
+use crate::request::ApiRequest;
+use crate::rng::RequestRng;
 use crate::worker::Worker;
 
-/// A request under way. Dropped before [`Exchange::complete`] or [`Exchange::abort`], it ended because
-/// the client went away, or because the mock shut down.
+/// A request in flight. If it is dropped before [`Exchange::complete`] or [`Exchange::abort`], the
+/// client disconnected or the mock is shutting down.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     worker: Rc<Worker>,
-    series: usize,
+    /// Index of the model's counters.
+    model: usize,
     dialect: Option<Dialect>,
-    draws: Draws,
+    rng: RequestRng,
     /// When the request was complete, on the monotonic clock.
     complete_at: u64,
-    first_content: bool,
-    /// How a drop is to be read, where it is not the client's doing.
-    planned_end: Option<End>,
+    awaits_first_content: bool,
+    /// The end to log on a drop, if the mock planned it.
+    planned_end: Option<RequestEnd>,
     record: Option<Box<LogRecord>>,
     open: bool,
 }
 
+/// When a request was received, on the monotonic clock, and on which connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reception {
+    /// The connection's number.
+    pub(crate) connection: u64,
+    /// When its first bytes arrived; when they were read if the kernel did not stamp them.
+    pub(crate) arrived: u64,
+    /// When its first bytes were read.
+    pub(crate) first_read: u64,
+    /// When its latest bytes were read.
+    pub(crate) last_read: u64,
+}
+
 impl Exchange {
-    pub(crate) fn begin(worker: Rc<Worker>, tap: &Tap, head: &Parts) -> Self {
-        let shared = worker.shared();
-        shared.counters.requests.up();
-        shared.counters.in_flight.up();
-        let dialect = Dialect::of_path(head.uri.path());
-        let sequence = shared.next_sequence();
-        let request_id = head.headers.get("x-request-id").map(HeaderValue::as_bytes);
-        let draws = Draws::new(shared.seed, request_id, sequence);
-        let record = shared.log.is_on().then(|| {
-            let mut record = Box::new(describe(head, request_id));
-            (record.sequence, record.dialect) = (sequence, dialect);
-            record.connection = tap.connection();
-            record.arrived = shared.clock.unix(tap.arrived());
-            record.received = shared.clock.unix(tap.first_read());
-            record.head_complete = shared.clock.unix(tap.last_read());
-            record
-        });
+    /// Counts a request whose head has been received.
+    pub(crate) fn begin(
+        worker: Rc<Worker>,
+        reception: Reception,
+        dialect: Option<Dialect>,
+        head: &Parts,
+    ) -> Self {
+        let state = worker.state();
+        state.counters.requests.increment();
+        state.counters.in_flight.increment();
         if dialect.is_some() {
-            shared.counters.api_in_flight.up();
+            state.counters.api_in_flight.increment();
         }
+        let sequence = state.next_sequence();
+        let request_id = head.headers.get("x-request-id").map(HeaderValue::as_bytes);
+        let record = state.log.is_on().then(|| {
+            Box::new(LogRecord {
+                sequence,
+                request_id: request_id.map(|id| String::from_utf8_lossy(id).into_owned()),
+                connection: reception.connection,
+                version: format!("{:?}", head.version),
+                method: head.method.as_str().to_owned(),
+                path: head.uri.path().to_owned(),
+                dialect,
+                arrived: state.clock.unix(reception.arrived),
+                received: state.clock.unix(reception.first_read),
+                head_complete: state.clock.unix(reception.last_read),
+                ..LogRecord::default()
+            })
+        });
         Self {
-            series: shared.counters.series.len() - 1,
+            model: state.counters.models.len() - 1,
             dialect,
-            draws,
+            rng: RequestRng::new(state.seed, request_id, sequence),
             complete_at: 0,
-            first_content: true,
+            awaits_first_content: true,
             planned_end: None,
             record,
             open: true,
@@ -68,95 +90,95 @@ impl Exchange {
     }
 
     /// The random numbers of this request.
-    pub(crate) const fn draws(&self) -> Draws {
-        self.draws
+    pub(crate) const fn rng(&self) -> RequestRng {
+        self.rng
     }
 
-    /// When the request was complete: the zero of all due times, on the monotonic clock.
+    /// When the request was complete, on the monotonic clock. All due times count from here.
     pub(crate) const fn complete_at(&self) -> u64 {
         self.complete_at
     }
 
-    fn series(&self) -> &Series {
-        &self.worker.shared().counters.series[self.series]
+    fn counters(&self) -> &ModelCounters {
+        &self.worker.state().counters.models[self.model]
     }
 
-    /// The request's last bytes have been read.
-    pub(crate) fn request_complete(&mut self, tap: &Tap) {
-        self.complete_at = tap.last_read();
-        tap.end_request();
+    /// Records when the request's last bytes were read.
+    pub(crate) fn request_complete(&mut self, last_read: u64) {
+        self.complete_at = last_read;
         if let Some(record) = &mut self.record {
-            record.body_complete = self.worker.shared().clock.unix(self.complete_at);
+            record.body_complete = self.worker.state().clock.unix(last_read);
         }
     }
 
-    /// The request has been read as an API request to a model.
-    pub(crate) fn understood(&mut self, ask: &Ask<'_>, series: usize) {
-        self.series = series;
-        let keeps_text = self.worker.shared().log.keeps_text();
+    /// Records what an API request asks for; `model` is the index of its model's counters.
+    pub(crate) fn parsed(&mut self, request: &ApiRequest<'_>, model: usize) {
+        self.model = model;
+        let keeps_text = self.worker.state().log.keeps_text();
         if let Some(record) = &mut self.record {
-            describe_prompt(record, ask, keeps_text);
+            describe_prompt(record, request, keeps_text);
         }
     }
 
+    /// Records the planned response.
     pub(crate) fn planned(&mut self, prompt_tokens: u64, output_tokens: u32) {
-        self.series().tokens_in.add(prompt_tokens);
+        self.counters().tokens_in.add(prompt_tokens);
         if let Some(record) = &mut self.record {
             record.planned_tokens = output_tokens;
         }
     }
 
-    pub(crate) fn faulted(&mut self, fault: Fault) {
+    /// Records the planned fault.
+    pub(crate) fn fault_planned(&mut self, fault: Fault) {
         if fault == Fault::Hang {
-            self.planned_end = Some(End::Aborted);
+            self.planned_end = Some(RequestEnd::Aborted);
         }
         if let Some(record) = &mut self.record {
             record.fault = Some(fault.to_string());
         }
     }
 
-    /// The answer's head is about to be handed over.
-    pub(crate) fn answered(&mut self, status: u16) {
-        self.series().answered(status);
+    /// Records the status of the response, whose head is about to be sent.
+    pub(crate) fn response_started(&mut self, status: u16) {
+        self.counters().count_status(status);
         if let Some(record) = &mut self.record {
             record.status = status;
         }
     }
 
-    pub(crate) fn stream_begun(&self) {
-        self.series().streams.up();
+    /// Counts a streamed response.
+    pub(crate) fn stream_started(&self) {
+        self.counters().streams.increment();
     }
 
-    /// A piece of the body is handed over now; it was due at `due` on the monotonic clock.
-    pub(crate) fn hand_over(&mut self, due: u64, bytes: usize, tokens: u32) {
-        let series = self.series();
-        series.chunks.up();
-        series.tokens_out.add(u64::from(tokens));
-        if self.record.is_none() && (tokens == 0 || !self.first_content) {
+    /// Records that a body chunk is handed to the connection now; it was due at `due` on the
+    /// monotonic clock.
+    pub(crate) fn chunk_handed(&mut self, due: u64, bytes: usize, tokens: u32) {
+        let counters = self.counters();
+        counters.chunks.increment();
+        counters.tokens_out.add(u64::from(tokens));
+        let is_first_content = self.awaits_first_content && tokens > 0;
+        if self.record.is_none() && !is_first_content {
             return;
         }
-        let clock = self.worker.shared().clock;
+        let clock = self.worker.state().clock;
         let now = clock.now();
-        if tokens > 0 && std::mem::take(&mut self.first_content) {
-            let series = self.series();
-            series.ttft_nanos.add(now.saturating_sub(self.complete_at));
-            series.ttft_count.up();
+        if is_first_content {
+            self.awaits_first_content = false;
+            let counters = self.counters();
+            counters.ttft_nanos.add(now.saturating_sub(self.complete_at));
+            counters.ttft_count.increment();
         }
         if let Some(record) = &mut self.record {
             let (due, handed) = (clock.unix(due), clock.unix(now));
-            record.chunks.push(ChunkRecord {
-                due,
-                handed,
-                written: 0,
-                bytes: bytes as u64,
-                tokens,
-            });
+            let bytes = bytes as u64;
+            record.chunks.push(ChunkRecord { due, handed, written: 0, bytes, tokens });
         }
     }
 
-    /// The last piece has been written.
-    pub(crate) fn written(&mut self, at: u64) {
-        let clock = self.worker.shared().clock;
+    /// Records when the last chunk was written, unless that is known already.
+    pub(crate) fn chunk_written(&mut self, at: u64) {
+        let clock = self.worker.state().clock;
         if let Some(chunk) = self.record.as_mut().and_then(|record| record.chunks.last_mut())
             && chunk.written == 0
         {
@@ -164,30 +186,30 @@ impl Exchange {
         }
     }
 
-    /// The answer has been written to its last byte.
+    /// Ends the exchange: the response was written to its last byte.
     pub(crate) fn complete(mut self, at: u64) {
-        self.written(at);
-        self.close(End::Completed, at);
+        self.chunk_written(at);
+        self.end(RequestEnd::Completed, at);
     }
 
-    /// The mock breaks off.
+    /// Ends the exchange: the mock aborts it on purpose.
     pub(crate) fn abort(mut self) {
-        let now = self.worker.shared().clock.now();
-        self.close(End::Aborted, now);
+        let now = self.worker.state().clock.now();
+        self.end(RequestEnd::Aborted, now);
     }
 
-    fn close(&mut self, end: End, at: u64) {
+    fn end(&mut self, end: RequestEnd, at: u64) {
         self.open = false;
-        let shared = self.worker.shared();
-        shared.counters.in_flight.down();
+        let state = self.worker.state();
+        state.counters.in_flight.decrement();
         if self.dialect.is_some() {
-            shared.counters.api_in_flight.down();
+            state.counters.api_in_flight.decrement();
         }
-        shared.counters.ended(end);
+        state.counters.count_end(end);
         if let Some(mut record) = self.record.take() {
-            record.finished = shared.clock.unix(at);
+            record.finished = state.clock.unix(at);
             record.end = Some(end);
-            shared.log.add(record);
+            state.log.add(record);
         }
     }
 }
@@ -195,33 +217,24 @@ impl Exchange {
 impl Drop for Exchange {
     fn drop(&mut self) {
         if self.open {
-            let shared = self.worker.shared();
-            let gone = if shared.is_stopping() { End::ShutDown } else { End::ClientGone };
-            let now = shared.clock.now();
-            self.close(self.planned_end.unwrap_or(gone), now);
+            let state = self.worker.state();
+            let unplanned =
+                if state.is_stopping() { RequestEnd::ShutDown } else { RequestEnd::ClientGone };
+            let now = state.clock.now();
+            self.end(self.planned_end.unwrap_or(unplanned), now);
         }
     }
 }
 
-fn describe(head: &Parts, request_id: Option<&[u8]>) -> LogRecord {
-    LogRecord {
-        request_id: request_id.map(|id| String::from_utf8_lossy(id).into_owned()),
-        version: format!("{:?}", head.version),
-        method: head.method.as_str().to_owned(),
-        path: head.uri.path().to_owned(),
-        ..LogRecord::default()
-    }
-}
-
-fn describe_prompt(record: &mut LogRecord, ask: &Ask<'_>, keeps_text: bool) {
+fn describe_prompt(record: &mut LogRecord, request: &ApiRequest<'_>, keeps_text: bool) {
     let mut hash = TextHash::new();
-    ask.texts.iter().for_each(|text| hash.feed(text.as_bytes()));
+    request.texts.iter().for_each(|text| hash.feed(text.as_bytes()));
     (record.prompt_hash, record.prompt_blocks) = hash.finish();
-    record.model = Some(ask.model.clone().into_owned());
-    record.stream = ask.stream;
-    record.messages = ask.messages;
-    record.prompt_bytes = ask.texts.iter().map(|text| text.len() as u64).sum();
-    record.prompt_tokens = ask.prompt_tokens();
+    record.model = Some(request.model.clone().into_owned());
+    record.stream = request.stream;
+    record.messages = request.messages;
+    record.prompt_bytes = request.texts.iter().map(|text| text.len() as u64).sum();
+    record.prompt_tokens = request.prompt_tokens();
     let head = |text: &str| text.chars().take(60).collect();
-    record.prompt_head = ask.texts.first().filter(|_| keeps_text).map(|text| head(text));
+    record.prompt_head = request.texts.first().filter(|_| keeps_text).map(|text| head(text));
 }

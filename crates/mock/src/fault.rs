@@ -1,27 +1,27 @@
-//! What the mock does wrong on purpose.
+//! Faults that the mock injects on purpose.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::span::HumanDuration;
+use crate::duration::HumanDuration;
 
-/// One way to go wrong. Written as in the `x-mock-fault` header: `503`, `429:2s`, `error@5`, `cut@5`,
+/// An injected fault. Written as in the `x-mock-fault` header: `503`, `429:2s`, `error@5`, `cut@5`,
 /// `truncate@5`, `reset@5`, `stall@5:500ms`, `reset`, `hang`.
 ///
-/// `@5` means: in place of the event that would follow the fifth output token, or of the last event
-/// where the answer has fewer tokens.
+/// `@5` means: in place of the event that would follow output token 5, or of the last event if the
+/// output has fewer tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// An error status in place of the answer, in the dialect's own shape.
+    /// An error status in place of the response, in the dialect's shape.
     Status {
         /// 400 to 599.
         code: u16,
-        /// The `Retry-After` header, in whole seconds; 1 s for a 429 that does not say.
+        /// The `Retry-After` header, in whole seconds. A 429 without it gets 1 s.
         retry_after: Option<HumanDuration>,
     },
-    /// An error event inside the stream, and then its end. Without a stream: status 500.
+    /// An error event, then the end of the stream. Not streamed: status 500.
     Error {
         /// Tokens sent before.
         at: u32,
@@ -31,7 +31,7 @@ pub enum Fault {
         /// Tokens sent before.
         at: u32,
     },
-    /// The body ends as HTTP wants it, but without the dialect's last events.
+    /// The body ends properly, but without the dialect's final events.
     Truncate {
         /// Tokens sent before.
         at: u32,
@@ -40,21 +40,21 @@ pub enum Fault {
     Stall {
         /// Tokens sent before.
         at: u32,
-        /// Its length, added to the gap that is due there.
+        /// Its duration, added to the gap at that place.
         pause: HumanDuration,
     },
-    /// The connection is reset (RST): without a place, before anything is answered.
+    /// The connection is reset (RST).
     Reset {
-        /// Tokens sent before; `None` for no answer at all.
+        /// Tokens sent before; `None` for a reset in place of the response.
         at: Option<u32>,
     },
-    /// No answer, ever.
+    /// No response, ever.
     Hang,
 }
 
 impl Fault {
-    /// The number of tokens that are sent before it strikes; none for faults before the answer.
-    pub(crate) const fn place(self) -> u32 {
+    /// Tokens that are sent before it; 0 for faults in place of the response.
+    pub(crate) const fn at_token(self) -> u32 {
         match self {
             Self::Error { at }
             | Self::Cut { at }
@@ -65,9 +65,9 @@ impl Fault {
         }
     }
 
-    /// The same fault where it strikes in an answer of `tokens`: at its end at the latest, so that a
-    /// planned fault always happens.
-    pub(crate) fn within(self, tokens: u32) -> Self {
+    /// The same fault in an output of `tokens` tokens: at its end at the latest, so that a planned
+    /// fault always happens.
+    pub(crate) fn clamped_to(self, tokens: u32) -> Self {
         match self {
             Self::Error { at } => Self::Error { at: at.min(tokens) },
             Self::Cut { at } => Self::Cut { at: at.min(tokens) },
@@ -79,7 +79,7 @@ impl Fault {
     }
 }
 
-/// A text that is not a fault.
+/// The text is not a fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a fault: write a status (`503`, `429:2s`), `error@5`, `cut@5`, `truncate@5`, `reset@5`, `stall@5:500ms`, `reset` or `hang`"
@@ -92,22 +92,22 @@ impl FromStr for Fault {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.trim();
         let fault = match text.split_once('@') {
-            Some((kind, place)) => at_token(kind, place),
-            None => whole(text),
+            Some((kind, place)) => parse_at_token(kind, place),
+            None => parse_without_place(text),
         };
         fault.ok_or_else(|| ParseFaultError(text.to_owned()))
     }
 }
 
-fn whole(text: &str) -> Option<Fault> {
+fn parse_without_place(text: &str) -> Option<Fault> {
     match text {
         "hang" => Some(Fault::Hang),
         "reset" => Some(Fault::Reset { at: None }),
-        _ => status(text),
+        _ => parse_status(text),
     }
 }
 
-fn status(text: &str) -> Option<Fault> {
+fn parse_status(text: &str) -> Option<Fault> {
     let (code, pause) = match text.split_once(':') {
         Some((code, pause)) => (code, Some(pause.parse().ok()?)),
         None => (text, None),
@@ -117,7 +117,7 @@ fn status(text: &str) -> Option<Fault> {
     Some(Fault::Status { code, retry_after })
 }
 
-fn at_token(kind: &str, place: &str) -> Option<Fault> {
+fn parse_at_token(kind: &str, place: &str) -> Option<Fault> {
     if kind == "stall" {
         let (at, pause) = place.split_once(':')?;
         return Some(Fault::Stall { at: at.parse().ok()?, pause: pause.parse().ok()? });
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_fault_is_refused() {
+    fn text_that_is_not_a_fault_is_refused() {
         for text in ["", "200", "600", "cut", "cut@", "stall@5", "stall@5:7", "hang@1", "melt@3"] {
             assert!(text.parse::<Fault>().is_err(), "{text}");
         }

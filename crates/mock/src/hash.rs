@@ -1,16 +1,16 @@
-//! FNV-1a, 64 bits: slow and simple, so that a test in any language can compute it again.
+//! FNV-1a, 64 bits: simple, so that a test in any language can compute it too.
 
 const OFFSET: u64 = 0xCBF2_9CE4_8422_2325;
 const PRIME: u64 = 0x100_0000_01B3;
 
-/// Length of the blocks that are hashed apart: 512 tokens of 4 bytes.
+/// Bytes of a block: 512 tokens of 4 bytes.
 const BLOCK: usize = 2_048;
 
 pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(OFFSET, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
 }
 
-/// Hashes of a text that comes in pieces: of the whole, and of each block of 2,048 bytes in order.
+/// Hashes of a text that is fed in pieces: one of the whole text, and one of each block.
 #[derive(Debug)]
 pub(crate) struct TextHash {
     whole: u64,
@@ -40,7 +40,7 @@ impl TextHash {
         (self.block, self.filled) = (OFFSET, 0);
     }
 
-    /// The hash of the whole, and those of the blocks; the last one may be shorter.
+    /// The hash of the whole text and the hashes of its blocks. The last block may be shorter.
     pub(crate) fn finish(mut self) -> (u64, Vec<u64>) {
         if self.filled > 0 {
             self.close_block();
@@ -54,14 +54,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fnv1a_gives_its_published_values() {
+    fn fnv1a_gives_the_published_values() {
         assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
         assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
     }
 
     #[test]
-    fn blocks_do_not_depend_on_how_the_text_is_cut_into_pieces() {
+    fn hashes_do_not_depend_on_the_pieces() {
         let text: Vec<u8> = (0..5_000u32).flat_map(u32::to_le_bytes).take(5_000).collect();
         let mut pieces = TextHash::new();
         text.chunks(7).for_each(|piece| pieces.feed(piece));

@@ -1,4 +1,4 @@
-//! The running mock: its threads, and what a caller can ask of it.
+//! A running mock: its threads and its public interface.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdTcpListener, TcpStream as StdTcpStream};
@@ -15,43 +15,43 @@ use tokio::sync::watch;
 use crate::counters::Stats;
 use crate::error::MockError;
 use crate::log::LogRecord;
-use crate::note;
-use crate::shared::Shared;
+use crate::rx_timestamp;
+use crate::server::{self, WorkerParams};
 use crate::spec::{LogTarget, MockConfig};
-use crate::worker::{self, Start};
+use crate::state::MockState;
 
-/// Connections that may wait for their acceptance: a load generator opens thousands at once.
+/// Connections that may wait to be accepted: a load generator opens thousands at once.
 const BACKLOG: i32 = 4_096;
 
-/// How long the acceptor rests when the system has no descriptor left.
-const ACCEPT_REST: Duration = Duration::from_millis(10);
+/// Pause of the acceptor when the system has no descriptors left.
+const ACCEPT_BACKOFF: Duration = Duration::from_millis(10);
 
-/// A mock provider, listening on threads of its own. Dropped, it shuts down.
+/// A mock provider that serves on its own threads. It shuts down when it is dropped.
 #[derive(Debug)]
 pub struct Mock {
-    shared: Arc<Shared>,
+    state: Arc<MockState>,
     addr: SocketAddr,
     stop: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Mock {
-    /// Starts a mock; returns when it listens. Port 0 takes a free one, see [`Mock::addr`].
+    /// Starts a mock and returns when it listens. Port 0 takes a free port, see [`Mock::addr`].
     ///
     /// # Errors
-    /// [`MockError::Config`] for values that make no sense, [`MockError::Listen`] where the address
-    /// cannot be had, [`MockError::Log`] where the log cannot be written, [`MockError::Worker`] where
-    /// the system gives no threads or timers.
+    /// [`MockError::Config`] for invalid values, [`MockError::Listen`] if the address cannot be
+    /// listened on, [`MockError::Log`] if the log cannot be written, [`MockError::Worker`] if the
+    /// system refuses threads or timers.
     pub fn spawn(config: &MockConfig, addr: SocketAddr) -> Result<Self, MockError> {
         config.check()?;
         let listener = listen(addr).map_err(|source| MockError::Listen { addr, source })?;
         if config.log != LogTarget::None {
-            note::ask(&listener);
+            rx_timestamp::enable(&listener);
         }
         let bound = listener.local_addr().map_err(|source| MockError::Listen { addr, source })?;
         let (stop, stopped) = watch::channel(false);
-        let shared = Arc::new(Shared::new(config)?);
-        let mut mock = Self { shared, addr: bound, stop, threads: Vec::new() };
+        let state = Arc::new(MockState::new(config)?);
+        let mut mock = Self { state, addr: bound, stop, threads: Vec::new() };
         mock.start(config, listener, &stopped).map_err(MockError::Worker)?;
         Ok(mock)
     }
@@ -62,37 +62,37 @@ impl Mock {
         listener: StdTcpListener,
         stop: &watch::Receiver<bool>,
     ) -> io::Result<()> {
-        let (report, reports) = channel();
-        let mut outlets = Vec::new();
+        let (ready, readiness) = channel();
+        let mut queues = Vec::new();
         for number in 0..config.workers {
-            let (outlet, connections) = unbounded_channel();
-            outlets.push(outlet);
-            let start = self.worker_start(config, connections, stop);
-            let report = report.clone();
-            self.thread(format!("mock-{number}"), move || run_worker(start, &report))?;
+            let (queue, connections) = unbounded_channel();
+            queues.push(queue);
+            let params = self.worker_params(config, connections, stop);
+            let ready = ready.clone();
+            self.spawn_thread(format!("mock-{number}"), move || run_worker(params, &ready))?;
         }
         let stop = stop.clone();
-        self.thread("mock-accept".to_owned(), move || {
-            run_acceptor(listener, &outlets, stop, &report);
+        self.spawn_thread("mock-accept".to_owned(), move || {
+            run_acceptor(listener, &queues, stop, &ready);
         })?;
-        // Ends with an error, too, if a thread dies without a word.
-        let heard =
-            reports.iter().take(usize::from(config.workers) + 1).collect::<io::Result<Vec<_>>>()?;
-        if heard.len() > usize::from(config.workers) {
+        // Ends early, too, if a thread dies without a report.
+        let threads = usize::from(config.workers) + 1;
+        let started = readiness.iter().take(threads).collect::<io::Result<Vec<_>>>()?;
+        if started.len() == threads {
             Ok(())
         } else {
             Err(io::Error::other("a thread ended before it was ready"))
         }
     }
 
-    fn worker_start(
+    fn worker_params(
         &self,
         config: &MockConfig,
         connections: UnboundedReceiver<StdTcpStream>,
         stop: &watch::Receiver<bool>,
-    ) -> Start {
-        Start {
-            shared: Arc::clone(&self.shared),
+    ) -> WorkerParams {
+        WorkerParams {
+            state: Arc::clone(&self.state),
             spin: config.spin.as_nanos(),
             drain: config.drain.as_nanos(),
             connections,
@@ -100,7 +100,11 @@ impl Mock {
         }
     }
 
-    fn thread(&mut self, name: String, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    fn spawn_thread(
+        &mut self,
+        name: String,
+        body: impl FnOnce() + Send + 'static,
+    ) -> io::Result<()> {
         self.threads.push(Builder::new().name(name).spawn(body)?);
         Ok(())
     }
@@ -110,29 +114,30 @@ impl Mock {
         self.addr
     }
 
-    /// The counts so far. A client can have its answer a moment before it is counted as completed; after
-    /// [`Mock::shutdown`] all is counted.
+    /// The counts so far. A client can have its response a moment before it is counted as
+    /// completed; after [`Mock::shutdown`] the counts are complete.
     pub fn stats(&self) -> Stats {
-        self.shared.stats()
+        self.state.stats()
     }
 
     /// The ground truth of all requests that have ended since the last call, in the order in which
-    /// they ended; empty unless the configuration logs to memory. Shut down first to have all.
+    /// they ended. Empty unless the configuration logs to memory. Shut down first to get all
+    /// records.
     pub fn take_log(&self) -> Vec<LogRecord> {
-        self.shared.log.take()
+        self.state.log.take()
     }
 
-    /// Accepts nothing more, gives requests in flight the configured time to end, closes all
-    /// connections and writes the log out. Later calls do nothing.
+    /// Stops accepting, gives requests in flight the configured `drain` time to end, closes all
+    /// connections and finishes the log. Later calls do nothing.
     pub fn shutdown(&mut self) {
-        self.shared.stop();
-        // It fails when no worker listens any more.
+        self.state.stop();
+        // It fails if all threads have ended already.
         let _ = self.stop.send(true);
         for thread in self.threads.drain(..) {
-            // A worker that died has nothing left to be waited for.
+            // An error means that the thread panicked, so it has ended as well.
             let _ = thread.join();
         }
-        self.shared.log.close();
+        self.state.log.close();
     }
 }
 
@@ -151,54 +156,56 @@ fn listen(addr: SocketAddr) -> io::Result<StdTcpListener> {
     Ok(socket.into())
 }
 
-type Report = Sender<io::Result<()>>;
+/// Receives `Ok` from each thread that is ready, or the error that kept it from starting.
+type Readiness = Sender<io::Result<()>>;
 
-/// Failures after readiness end the thread; nobody waits for a report then.
-fn report_error(report: &Report, result: io::Result<()>) {
+/// Reports an error. A thread that fails later just ends: nobody listens any more.
+fn report_error(ready: &Readiness, result: io::Result<()>) {
     if result.is_err() {
-        let _ = report.send(result);
+        let _ = ready.send(result);
     }
 }
 
-fn run_worker(start: Start, report: &Report) {
-    let ready = || {
-        let _ = report.send(Ok(()));
+fn run_worker(params: WorkerParams, ready: &Readiness) {
+    let is_ready = || {
+        let _ = ready.send(Ok(()));
     };
-    let result = worker::runtime().and_then(|runtime| runtime.block_on(worker::run(start, ready)));
-    report_error(report, result);
+    let result =
+        server::runtime().and_then(|runtime| runtime.block_on(server::run(params, is_ready)));
+    report_error(ready, result);
 }
 
 fn run_acceptor(
     listener: StdTcpListener,
-    outlets: &[UnboundedSender<StdTcpStream>],
+    queues: &[UnboundedSender<StdTcpStream>],
     mut stop: watch::Receiver<bool>,
-    report: &Report,
+    ready: &Readiness,
 ) {
-    let result = worker::runtime().and_then(|runtime| {
+    let result = server::runtime().and_then(|runtime| {
         runtime.block_on(async {
             let listener = TcpListener::from_std(listener)?;
-            let _ = report.send(Ok(()));
+            let _ = ready.send(Ok(()));
             tokio::select! {
-                () = accept(&listener, outlets) => {}
+                () = accept(&listener, queues) => {}
                 _ = stop.wait_for(|stopped| *stopped) => {}
             }
             Ok(())
         })
     });
-    report_error(report, result);
+    report_error(ready, result);
 }
 
-/// Hands connections to the workers in turn, so that each has its equal share of them.
-async fn accept(listener: &TcpListener, outlets: &[UnboundedSender<StdTcpStream>]) {
-    for outlet in outlets.iter().cycle() {
+/// Gives connections to the workers in turn, so that each serves an equal share.
+async fn accept(listener: &TcpListener, queues: &[UnboundedSender<StdTcpStream>]) {
+    for queue in queues.iter().cycle() {
         let stream = loop {
             match listener.accept().await.and_then(|(stream, _)| stream.into_std()) {
                 Ok(stream) => break stream,
                 // This thread has no other work that the pause could delay.
-                Err(_) => std::thread::park_timeout(ACCEPT_REST),
+                Err(_) => std::thread::park_timeout(ACCEPT_BACKOFF),
             }
         };
-        // A worker that is gone takes its share of the connections with it.
-        let _ = outlet.send(stream);
+        // If a worker has ended, its connections are closed.
+        let _ = queue.send(stream);
     }
 }

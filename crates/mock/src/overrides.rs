@@ -1,18 +1,19 @@
-//! What a single request asks of the mock, in headers of its own.
+//! Request headers that override the configuration for one request.
 
+use std::fmt::Display;
 use std::str::FromStr;
 
 use hyper::HeaderMap;
 
+use crate::duration::HumanDuration;
 use crate::fault::Fault;
-use crate::span::HumanDuration;
 
-/// All such headers begin with this.
+/// The prefix of all these headers.
 const PREFIX: &str = "x-mock-";
 
-/// Values that stand in the place of the model's.
+/// Values that replace those of the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Overrides {
+pub(crate) struct RequestOverrides {
     pub(crate) preamble: Option<HumanDuration>,
     pub(crate) ttft: Option<HumanDuration>,
     pub(crate) gap: Option<HumanDuration>,
@@ -20,38 +21,112 @@ pub(crate) struct Overrides {
     pub(crate) reasoning_tokens: Option<u32>,
     pub(crate) tokens_per_event: Option<u32>,
     pub(crate) tool_call: Option<bool>,
-    pub(crate) fault: Wish,
+    pub(crate) fault: FaultOverride,
 }
 
-/// What a request says about faults.
+/// The fault that a request asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Wish {
-    /// Nothing: the model's own may strike.
+pub(crate) enum FaultOverride {
+    /// Not given: the model's faults apply.
     #[default]
-    Unsaid,
-    /// There shall be none.
+    Unset,
+    /// No fault.
     NoFault,
-    /// This one.
-    Exactly(Fault),
+    /// This fault.
+    Inject(Fault),
 }
 
-impl Wish {
-    /// The fault, where the model's own would be the given one.
-    pub(crate) fn or(self, own: impl FnOnce() -> Option<Fault>) -> Option<Fault> {
+impl FaultOverride {
+    /// The fault to inject; `configured` chooses among the model's.
+    pub(crate) fn or(self, configured: impl FnOnce() -> Option<Fault>) -> Option<Fault> {
         match self {
-            Self::Unsaid => own(),
+            Self::Unset => configured(),
             Self::NoFault => None,
-            Self::Exactly(fault) => Some(fault),
+            Self::Inject(fault) => Some(fault),
         }
     }
 }
 
-impl Overrides {
+/// A header that overrides a value.
+pub(crate) struct OverrideHeader {
+    /// The name after the prefix.
+    pub(crate) key: &'static str,
+    /// An example of a value.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the reference page"))]
+    pub(crate) example: &'static str,
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the reference page"))]
+    pub(crate) meaning: &'static str,
+    /// Reads a value.
+    set: fn(&mut RequestOverrides, &str) -> Result<(), String>,
+}
+
+/// Every header.
+pub(crate) const HEADERS: [OverrideHeader; 9] = [
+    OverrideHeader {
+        key: "preamble",
+        example: "20ms",
+        meaning: "time to the head and the events without content",
+        set: |overrides, text| parse_into(&mut overrides.preamble, text),
+    },
+    OverrideHeader {
+        key: "ttft",
+        example: "120ms",
+        meaning: "time to the first content event; of a page: to the response",
+        set: |overrides, text| parse_into(&mut overrides.ttft, text),
+    },
+    OverrideHeader {
+        key: "gap",
+        example: "2ms",
+        meaning: "time between content events",
+        set: |overrides, text| parse_into(&mut overrides.gap, text),
+    },
+    OverrideHeader {
+        key: "output-tokens",
+        example: "10",
+        meaning: "output tokens",
+        set: |overrides, text| parse_into(&mut overrides.output_tokens, text),
+    },
+    OverrideHeader {
+        key: "reasoning-tokens",
+        example: "4",
+        meaning: "how many of them are reasoning",
+        set: |overrides, text| parse_into(&mut overrides.reasoning_tokens, text),
+    },
+    OverrideHeader {
+        key: "tokens-per-event",
+        example: "5",
+        meaning: "output tokens in one event",
+        set: |overrides, text| {
+            overrides.tokens_per_event = Some(parse::<u32>(text)?.max(1));
+            Ok(())
+        },
+    },
+    OverrideHeader {
+        key: "tool-call",
+        example: "true",
+        meaning: "whether the output is a tool call in place of text",
+        set: |overrides, text| parse_into(&mut overrides.tool_call, text),
+    },
+    OverrideHeader {
+        key: "status",
+        example: "503",
+        meaning: "this error status; `200` for none of the model's faults",
+        set: |overrides, text| set_fault(overrides, text, "200"),
+    },
+    OverrideHeader {
+        key: "fault",
+        example: "cut@5",
+        meaning: "a fault, as in the table above; `none` for none of the model's faults",
+        set: |overrides, text| set_fault(overrides, text, "none"),
+    },
+];
+
+impl RequestOverrides {
     /// Reads the headers of a request.
     ///
     /// # Errors
-    /// What is wrong with a header, for the client to read. Unknown names are errors too: a misspelt
-    /// one would otherwise bend a measurement in silence.
+    /// The problem with a header, as a message for the client. An unknown name is an error too: a
+    /// misspelt header would distort a measurement unnoticed.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Result<Self, String> {
         let mut overrides = Self::default();
         for (name, value) in headers {
@@ -64,24 +139,25 @@ impl Overrides {
     }
 
     fn set(&mut self, key: &str, text: &str) -> Result<(), String> {
-        match key {
-            "preamble" => self.preamble = Some(read(text)?),
-            "ttft" => self.ttft = Some(read(text)?),
-            "gap" => self.gap = Some(read(text)?),
-            "output-tokens" => self.output_tokens = Some(read(text)?),
-            "reasoning-tokens" => self.reasoning_tokens = Some(read(text)?),
-            "tokens-per-event" => self.tokens_per_event = Some(read::<u32>(text)?.max(1)),
-            "tool-call" => self.tool_call = Some(read(text)?),
-            "status" if text == "200" => self.fault = Wish::NoFault,
-            "fault" if text == "none" => self.fault = Wish::NoFault,
-            "status" | "fault" => self.fault = Wish::Exactly(read(text)?),
-            _ => return Err("the mock knows no such header".to_owned()),
+        match HEADERS.iter().find(|header| header.key == key) {
+            Some(header) => (header.set)(self, text),
+            None => Err("the mock knows no such header".to_owned()),
         }
-        Ok(())
     }
 }
 
-fn read<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, String> {
+fn set_fault(overrides: &mut RequestOverrides, text: &str, none: &str) -> Result<(), String> {
+    overrides.fault =
+        if text == none { FaultOverride::NoFault } else { FaultOverride::Inject(parse(text)?) };
+    Ok(())
+}
+
+fn parse_into<T: FromStr<Err: Display>>(value: &mut Option<T>, text: &str) -> Result<(), String> {
+    *value = Some(parse(text)?);
+    Ok(())
+}
+
+fn parse<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())
 }
 
@@ -90,16 +166,16 @@ mod tests {
     use super::*;
     use hyper::header::{HeaderName, HeaderValue};
 
-    fn parse(headers: &[(&str, &str)]) -> Result<Overrides, String> {
+    fn read(headers: &[(&str, &str)]) -> Result<RequestOverrides, String> {
         let pair = |(name, value): &(&str, &str)| {
             (HeaderName::from_str(name).unwrap(), HeaderValue::from_str(value).unwrap())
         };
-        Overrides::from_headers(&headers.iter().map(pair).collect())
+        RequestOverrides::from_headers(&headers.iter().map(pair).collect())
     }
 
     #[test]
-    fn each_header_sets_its_own_value() {
-        let found = parse(&[
+    fn each_header_sets_its_value() {
+        let found = read(&[
             ("content-type", "application/json"),
             ("x-mock-preamble", "1ms"),
             ("x-mock-ttft", "5ms"),
@@ -110,7 +186,7 @@ mod tests {
             ("x-mock-tool-call", "true"),
             ("x-mock-fault", "cut@5"),
         ]);
-        let expected = Overrides {
+        let expected = RequestOverrides {
             preamble: Some(HumanDuration::from_millis(1)),
             ttft: Some(HumanDuration::from_millis(5)),
             gap: Some(HumanDuration::from_nanos(250_000)),
@@ -118,21 +194,21 @@ mod tests {
             reasoning_tokens: Some(3),
             tokens_per_event: Some(2),
             tool_call: Some(true),
-            fault: Wish::Exactly(Fault::Cut { at: 5 }),
+            fault: FaultOverride::Inject(Fault::Cut { at: 5 }),
         };
         assert_eq!(found.unwrap(), expected);
     }
 
     #[test]
     fn a_status_is_a_fault_and_200_and_none_switch_faults_off() {
-        let fault = |name, value| parse(&[(name, value)]).unwrap().fault;
+        let fault = |name, value| read(&[(name, value)]).unwrap().fault;
         assert_eq!(
             fault("x-mock-status", "503"),
-            Wish::Exactly(Fault::Status { code: 503, retry_after: None })
+            FaultOverride::Inject(Fault::Status { code: 503, retry_after: None })
         );
-        assert_eq!(fault("x-mock-status", "200"), Wish::NoFault);
-        assert_eq!(fault("x-mock-fault", "none"), Wish::NoFault);
-        assert_eq!(parse(&[("accept", "*/*")]).unwrap().fault, Wish::Unsaid);
+        assert_eq!(fault("x-mock-status", "200"), FaultOverride::NoFault);
+        assert_eq!(fault("x-mock-fault", "none"), FaultOverride::NoFault);
+        assert_eq!(read(&[("accept", "*/*")]).unwrap().fault, FaultOverride::Unset);
     }
 
     #[test]
@@ -145,26 +221,17 @@ mod tests {
             ("x-mock-tool-call", "yes"),
             ("x-mock-output-tokens", "-1"),
         ] {
-            let problem = parse(&[(name, value)]).unwrap_err();
+            let problem = read(&[(name, value)]).unwrap_err();
             assert!(problem.starts_with(name), "{problem}");
         }
     }
 
     #[test]
-    fn the_documentation_names_every_header() {
-        let table = include_str!("../README.md");
-        for key in [
-            "preamble",
-            "ttft",
-            "gap",
-            "output-tokens",
-            "reasoning-tokens",
-            "tokens-per-event",
-            "tool-call",
-            "status",
-            "fault",
-        ] {
-            assert!(table.contains(&format!("| `x-mock-{key}` |")), "{key}");
+    fn every_header_accepts_its_example() {
+        for header in HEADERS {
+            let mut overrides = RequestOverrides::default();
+            assert_eq!(overrides.set(header.key, header.example), Ok(()), "{}", header.key);
+            assert_ne!(overrides, RequestOverrides::default(), "{}", header.key);
         }
     }
 }

@@ -1,11 +1,12 @@
-//! The live counts in Prometheus' text format, version 0.0.4.
+//! The live counters in Prometheus' text format, version 0.0.4.
 
 use std::fmt::{self, Write as _};
 
-use crate::counters::{Counters, Series, Stats};
-use crate::log::End;
+use crate::counter::Counter;
+use crate::counters::{Counters, ModelCounters, Stats};
+use crate::log::RequestEnd;
 
-/// The page of `GET /metrics`.
+/// The body of `GET /metrics`.
 pub(crate) fn render(counters: &Counters, stats: &Stats) -> String {
     let mut page = String::with_capacity(4_096);
     // Writing into a String cannot fail.
@@ -14,73 +15,66 @@ pub(crate) fn render(counters: &Counters, stats: &Stats) -> String {
 }
 
 fn write_page(out: &mut String, counters: &Counters, stats: &Stats) -> fmt::Result {
-    head(out, "mock_requests_total", "counter", "Answers by model and status.")?;
-    for series in &counters.series {
-        for (status, count) in series.statuses() {
-            let model = escaped(&series.model);
-            writeln!(out, "mock_requests_total{{model=\"{model}\",status=\"{status}\"}} {count}")?;
+    let name = "mock_requests_total";
+    write_head(out, name, "counter", "Responses by model and status.")?;
+    for counted in &counters.models {
+        let model = escaped(&counted.model);
+        for (status, count) in counted.statuses() {
+            writeln!(out, "{name}{{model=\"{model}\",status=\"{status}\"}} {count}")?;
         }
     }
-    head(out, "mock_requests_ended_total", "counter", "Requests by how they ended.")?;
-    for end in End::ALL {
-        let (name, count) = (end.name(), counters.ends(end));
-        writeln!(out, "mock_requests_ended_total{{end=\"{name}\"}} {count}")?;
+    let name = "mock_requests_ended_total";
+    write_head(out, name, "counter", "Requests by how they ended.")?;
+    for end in RequestEnd::ALL {
+        writeln!(out, "{name}{{end=\"{}\"}} {}", end.name(), counters.ends(end))?;
     }
-    per_model(out, counters, "mock_input_tokens_total", "Input tokens.", |s| s.tokens_in.read())?;
-    per_model(out, counters, "mock_output_tokens_total", "Output tokens.", |s| {
-        s.tokens_out.read()
-    })?;
-    per_model(out, counters, "mock_streams_total", "Streams begun.", |s| s.streams.read())?;
-    per_model(out, counters, "mock_chunks_total", "Pieces of bodies.", |s| s.chunks.read())?;
+    for (name, help, counter) in PER_MODEL {
+        write_head(out, name, "counter", help)?;
+        for counted in &counters.models {
+            let (model, count) = (escaped(&counted.model), counter(counted).get());
+            writeln!(out, "{name}{{model=\"{model}\"}} {count}")?;
+        }
+    }
     write_ttft(out, counters)?;
-    for (name, help, value) in [
-        ("mock_requests_in_flight", "Requests under way.", stats.in_flight),
-        ("mock_connections_open", "Connections open.", stats.connections_open),
+    for (name, kind, help, value) in [
+        ("mock_requests_in_flight", "gauge", "Requests in flight.", stats.in_flight),
+        ("mock_connections_open", "gauge", "Connections open.", stats.connections_open),
+        ("mock_connections_total", "counter", "Connections accepted.", stats.connections),
+        ("mock_log_lost_total", "counter", "Log records lost.", stats.log_lost),
     ] {
-        head(out, name, "gauge", help)?;
-        writeln!(out, "{name} {value}")?;
-    }
-    for (name, help, value) in [
-        ("mock_connections_total", "Connections accepted.", stats.connections),
-        ("mock_log_lost_total", "Log records lost.", stats.log_lost),
-    ] {
-        head(out, name, "counter", help)?;
+        write_head(out, name, kind, help)?;
         writeln!(out, "{name} {value}")?;
     }
     Ok(())
 }
 
-fn head(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
+fn write_head(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
     writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}")
 }
 
-fn per_model(
-    out: &mut String,
-    counters: &Counters,
-    name: &str,
-    help: &str,
-    of: fn(&Series) -> u64,
-) -> fmt::Result {
-    head(out, name, "counter", help)?;
-    for series in &counters.series {
-        writeln!(out, "{name}{{model=\"{}\"}} {}", escaped(&series.model), of(series))?;
-    }
-    Ok(())
-}
+type ModelCounter = fn(&ModelCounters) -> &Counter;
+
+/// Counters by model: name, help and value.
+const PER_MODEL: [(&str, &str, ModelCounter); 4] = [
+    ("mock_input_tokens_total", "Input tokens.", |model| &model.tokens_in),
+    ("mock_output_tokens_total", "Output tokens.", |model| &model.tokens_out),
+    ("mock_streams_total", "Streams started.", |model| &model.streams),
+    ("mock_chunks_total", "Body chunks.", |model| &model.chunks),
+];
 
 fn write_ttft(out: &mut String, counters: &Counters) -> fmt::Result {
     let name = "mock_ttft_seconds";
-    head(out, name, "summary", "From the complete request to the first content handed over.")?;
-    for series in &counters.series {
-        let model = escaped(&series.model);
-        let seconds = series.ttft_nanos.read() as f64 / 1e9;
+    write_head(out, name, "summary", "From the complete request to the first content event.")?;
+    for counted in &counters.models {
+        let model = escaped(&counted.model);
+        let seconds = counted.ttft_nanos.get() as f64 / 1e9;
         writeln!(out, "{name}_sum{{model=\"{model}\"}} {seconds}")?;
-        writeln!(out, "{name}_count{{model=\"{model}\"}} {}", series.ttft_count.read())?;
+        writeln!(out, "{name}_count{{model=\"{model}\"}} {}", counted.ttft_count.get())?;
     }
     Ok(())
 }
 
-/// Label values escape backslash, quote and line end.
+/// A label value with backslash, quote and line end escaped.
 fn escaped(label: &str) -> String {
     label.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n")
 }
@@ -90,16 +84,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_stand_under_their_model_and_labels_are_escaped() {
+    fn each_counter_has_its_model_as_an_escaped_label() {
         let names = ["a\"b\\c".to_owned()];
         let counters = Counters::new(names.iter());
-        counters.series[0].answered(200);
-        counters.series[0].answered(200);
-        counters.series[1].answered(429);
-        counters.series[0].tokens_in.add(7);
-        counters.series[0].ttft_nanos.add(1_500_000_000);
-        counters.series[0].ttft_count.up();
-        counters.in_flight.up();
+        counters.models[0].count_status(200);
+        counters.models[0].count_status(200);
+        counters.models[1].count_status(429);
+        counters.models[0].tokens_in.add(7);
+        counters.models[0].ttft_nanos.add(1_500_000_000);
+        counters.models[0].ttft_count.increment();
+        counters.in_flight.increment();
         let page = render(&counters, &counters.stats(3));
         for line in [
             r#"mock_requests_total{model="a\"b\\c",status="200"} 2"#,

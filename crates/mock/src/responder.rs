@@ -1,4 +1,4 @@
-//! The ways in which a request is answered.
+//! Sends the response to one request: complete, streamed, truncated or not at all.
 
 use std::rc::Rc;
 
@@ -6,33 +6,31 @@ use bytes::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 
-use crate::dialect::{Dialect, refusal};
+use crate::dialect::{Dialect, error_body};
+use crate::duration::HumanDuration;
+use crate::endpoint::JSON;
 use crate::exchange::Exchange;
-use crate::reply::{BrokenOff, Paced, Reply, Torn};
-use crate::script::{Ending, Script};
-use crate::service::Served;
-use crate::span::HumanDuration;
-use crate::tap::Tap;
+use crate::response_body::{Aborted, ResponseBody, ServiceResult, StreamingBody, TruncatedBody};
+use crate::stream_plan::{StreamEnd, StreamPlan};
+use crate::timed_io::ConnectionTimes;
 use crate::worker::Worker;
 
-pub(crate) const JSON: &str = "application/json";
-
-/// A body that is sent in one piece.
+/// A response that is not streamed.
 #[derive(Debug)]
-pub(crate) struct Whole {
+pub(crate) struct FullResponse {
     pub(crate) content_type: &'static str,
     pub(crate) body: Vec<u8>,
     pub(crate) tokens: u32,
 }
 
-/// A complete request that waits for its answer.
+/// A complete request that waits for its response.
 #[derive(Debug)]
 pub(crate) struct Responder {
     pub(crate) worker: Rc<Worker>,
-    pub(crate) tap: Rc<Tap>,
+    pub(crate) times: Rc<ConnectionTimes>,
     pub(crate) exchange: Exchange,
     pub(crate) dialect: Option<Dialect>,
-    /// Sent back with the answer.
+    /// Echoed in the response.
     pub(crate) request_id: Option<HeaderValue>,
 }
 
@@ -41,9 +39,14 @@ impl Responder {
         self.exchange.complete_at().saturating_add(offset)
     }
 
-    fn response(&self, status: u16, content_type: &'static str, reply: Reply) -> Response<Reply> {
-        let mut response = Response::new(reply);
-        // Statuses come from the mock itself or from a fault, which has its own narrower range.
+    fn response(
+        &self,
+        status: u16,
+        content_type: &'static str,
+        body: ResponseBody,
+    ) -> Response<ResponseBody> {
+        let mut response = Response::new(body);
+        // All statuses are valid: they come from the mock itself or from a fault (400 to 599).
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -53,16 +56,20 @@ impl Responder {
         response
     }
 
-    /// An error answer, at once.
-    pub(crate) fn refuse(self, status: u16, problem: &str) -> Response<Reply> {
+    /// Sends an error response at once.
+    pub(crate) fn error(self, status: u16, problem: &str) -> Response<ResponseBody> {
         let due = self.due(0);
-        let body = refusal(self.dialect, status, problem);
-        self.send(status, Whole { content_type: JSON, body, tokens: 0 }, due)
+        let body = error_body(self.dialect, status, problem);
+        self.send(status, FullResponse { content_type: JSON, body, tokens: 0 }, due)
     }
 
-    /// An error answer on purpose.
-    pub(crate) fn fail(self, status: u16, retry_after: Option<HumanDuration>) -> Response<Reply> {
-        let mut response = self.refuse(status, "The mock was asked to answer with this status");
+    /// Sends the error response of a fault.
+    pub(crate) fn injected_error(
+        self,
+        status: u16,
+        retry_after: Option<HumanDuration>,
+    ) -> Response<ResponseBody> {
+        let mut response = self.error(status, "The mock was asked to answer with this status");
         if let Some(pause) = retry_after {
             let seconds = pause.as_nanos().div_ceil(1_000_000_000);
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
@@ -70,74 +77,81 @@ impl Responder {
         response
     }
 
-    /// No answer: ends when the client gives up, or with the mock.
-    pub(crate) async fn hang(self) -> Served {
+    /// Sends nothing until the client disconnects or the mock shuts down.
+    pub(crate) async fn hang(self) -> ServiceResult {
         std::future::pending::<()>().await;
         drop(self);
-        Err(BrokenOff)
+        Err(Aborted)
     }
 
-    /// No answer, and a reset connection.
-    pub(crate) fn reset(self) -> Served {
-        self.tap.reset_on_close();
+    /// Sends nothing and resets the connection.
+    pub(crate) fn reset(self) -> ServiceResult {
+        self.times.reset_on_close();
         self.exchange.abort();
-        Err(BrokenOff)
+        Err(Aborted)
     }
 
-    /// Sends a body when `offset` has passed, or so much of it as its ending allows: `said` is the
-    /// share of it that comes before.
-    pub(crate) async fn deliver(
+    /// Sends a response after `offset` nanoseconds. If `end` breaks it off, only about `sent_share`
+    /// of its body is sent.
+    pub(crate) async fn send_after(
         self,
-        whole: Whole,
+        full: FullResponse,
         offset: u64,
-        ending: Ending,
-        said: f64,
-    ) -> Served {
+        end: StreamEnd,
+        sent_share: f64,
+    ) -> ServiceResult {
         let due = self.due(offset);
         self.worker.wait_until(due).await;
-        match ending {
-            Ending::Closed => Ok(self.send(200, whole, due)),
-            Ending::Error => Ok(self.refuse(500, "The mock broke off this answer on purpose")),
-            Ending::Truncated => Ok(self.tear(whole, due, said, false)),
-            Ending::Broken { reset } => Ok(self.tear(whole, due, said, reset)),
+        match end {
+            StreamEnd::Complete => Ok(self.send(200, full, due)),
+            StreamEnd::Error => Ok(self.error(500, "The mock broke off this answer on purpose")),
+            StreamEnd::Truncated => Ok(self.truncate(full, due, sent_share, false)),
+            StreamEnd::Disconnected { reset } => Ok(self.truncate(full, due, sent_share, reset)),
         }
     }
 
-    fn send(mut self, status: u16, whole: Whole, due: u64) -> Response<Reply> {
-        self.exchange.answered(status);
-        self.exchange.hand_over(due, whole.body.len(), whole.tokens);
-        let reply = Reply::Whole(Some(whole.body.into()));
-        let response = self.response(status, whole.content_type, reply);
-        // hyper writes head and body together, and flushes then for the first time.
-        self.tap.complete_when_written(self.exchange);
+    fn send(mut self, status: u16, full: FullResponse, due: u64) -> Response<ResponseBody> {
+        self.exchange.response_started(status);
+        self.exchange.chunk_handed(due, full.body.len(), full.tokens);
+        let body = ResponseBody::Full(Some(full.body.into()));
+        let response = self.response(status, full.content_type, body);
+        // hyper writes head and body together and flushes only then.
+        self.times.complete_when_written(self.exchange);
         response
     }
 
-    /// Announces the whole body, and sends at least its first and not its last byte.
+    /// Announces the full length, but sends less: at least the first byte, and never the last.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a share of a length in memory"
     )]
-    fn tear(mut self, whole: Whole, due: u64, said: f64, reset: bool) -> Response<Reply> {
-        let announced = whole.body.len();
-        let length = ((announced as f64 * said) as usize).clamp(1, announced.max(2) - 1);
-        self.exchange.answered(200);
-        self.exchange.hand_over(due, length, whole.tokens);
-        let part = Bytes::from(whole.body).slice(..length);
-        let response = self.response(200, whole.content_type, Reply::Whole(None));
-        let torn = Torn::new(self.tap, self.exchange, part, announced as u64, reset);
-        response.map(|_| Reply::Torn(torn))
+    fn truncate(
+        mut self,
+        full: FullResponse,
+        due: u64,
+        sent_share: f64,
+        reset: bool,
+    ) -> Response<ResponseBody> {
+        let announced = full.body.len();
+        let length = ((announced as f64 * sent_share) as usize).clamp(1, announced.max(2) - 1);
+        self.exchange.response_started(200);
+        self.exchange.chunk_handed(due, length, full.tokens);
+        let part = Bytes::from(full.body).slice(..length);
+        let response = self.response(200, full.content_type, ResponseBody::Full(None));
+        let body = TruncatedBody::new(self.times, self.exchange, part, announced as u64, reset);
+        response.map(|_| ResponseBody::Truncated(body))
     }
 
-    /// Streams an answer: its head leaves together with the first events, when `offset` has passed.
-    pub(crate) async fn stream(mut self, script: Script, offset: u64) -> Served {
+    /// Streams a response. Its head is sent after `offset` nanoseconds, together with the first
+    /// events.
+    pub(crate) async fn stream(mut self, plan: StreamPlan, offset: u64) -> ServiceResult {
         self.worker.wait_until(self.due(offset)).await;
-        self.exchange.answered(200);
-        self.exchange.stream_begun();
-        let mut response = self.response(200, "text/event-stream", Reply::Whole(None));
+        self.exchange.response_started(200);
+        self.exchange.stream_started();
+        let mut response = self.response(200, "text/event-stream", ResponseBody::Full(None));
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        let paced = Paced::new(self.worker, self.tap, script, self.exchange);
-        Ok(response.map(|_| Reply::Paced(Box::new(paced))))
+        let body = StreamingBody::new(self.worker, self.times, plan, self.exchange);
+        Ok(response.map(|_| ResponseBody::Streaming(Box::new(body))))
     }
 }

@@ -1,4 +1,4 @@
-//! What is served at which path.
+//! The request handler: reads a request and chooses its response.
 
 use std::rc::Rc;
 
@@ -7,46 +7,49 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{AUTHORIZATION, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, Request, Response};
+use hyper::{HeaderMap, Method, Request};
 
-use crate::ask::Ask;
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, SilentEncoder};
+use crate::endpoint::{Endpoint, JSON, Page};
 use crate::exchange::Exchange;
 use crate::fault::Fault;
-use crate::overrides::Overrides;
-use crate::plan::Plan;
-use crate::prometheus;
-use crate::reply::{BrokenOff, Reply};
-use crate::responder::{JSON, Responder, Whole};
-use crate::script::{Ending, Script};
-use crate::tap::Tap;
+use crate::overrides::RequestOverrides;
+use crate::request::ApiRequest;
+use crate::responder::{FullResponse, Responder};
+use crate::response_body::{Aborted, ServiceResult};
+use crate::response_plan::ResponsePlan;
+use crate::stream_plan::{StreamEnd, StreamPlan};
+use crate::timed_io::ConnectionTimes;
 use crate::worker::Worker;
 
-/// Larger bodies are refused.
+/// Larger request bodies are refused.
 const BODY_LIMIT: usize = 64 * 1024 * 1024;
 
-pub(crate) type Served = Result<Response<Reply>, BrokenOff>;
-
 /// Serves one request.
-pub(crate) async fn serve(worker: Rc<Worker>, tap: Rc<Tap>, request: Request<Incoming>) -> Served {
+pub(crate) async fn serve(
+    worker: Rc<Worker>,
+    times: Rc<ConnectionTimes>,
+    request: Request<Incoming>,
+) -> ServiceResult {
     let (head, body) = request.into_parts();
-    let mut exchange = Exchange::begin(Rc::clone(&worker), &tap, &head);
-    let dialect = Dialect::of_path(head.uri.path());
+    let endpoint = Endpoint::at_path(head.uri.path());
+    let dialect = endpoint.and_then(Endpoint::dialect);
+    let mut exchange = Exchange::begin(Rc::clone(&worker), times.reception(), dialect, &head);
     let request_id = head.headers.get("x-request-id").cloned();
-    let body = read(body).await?;
-    exchange.request_complete(&tap);
-    let responder = Responder { worker, tap, exchange, dialect, request_id };
-    match body.ok_or("the request's body is larger than 64 MiB") {
-        Ok(body) => answer(responder, &head, &body).await,
-        Err(problem) => Ok(responder.refuse(413, problem)),
+    let body = read_body(body).await?;
+    exchange.request_complete(times.end_request());
+    let responder = Responder { worker, times, exchange, dialect, request_id };
+    match body {
+        Some(body) => dispatch(responder, endpoint, &head, &body).await,
+        None => Ok(responder.error(413, "the request's body is larger than 64 MiB")),
     }
 }
 
-/// The whole body; `None` where it is too large.
+/// The whole body; `None` if it is too large.
 ///
 /// # Errors
-/// The client went away in the middle of it.
-async fn read(body: Incoming) -> Result<Option<Bytes>, BrokenOff> {
+/// The client disconnected before its end.
+async fn read_body(body: Incoming) -> Result<Option<Bytes>, Aborted> {
     if body.is_end_stream() {
         return Ok(Some(Bytes::new()));
     }
@@ -56,25 +59,34 @@ async fn read(body: Incoming) -> Result<Option<Bytes>, BrokenOff> {
     match Limited::new(body, BODY_LIMIT).collect().await {
         Ok(collected) => Ok(Some(collected.to_bytes())),
         Err(error) if error.is::<LengthLimitError>() => Ok(None),
-        Err(_) => Err(BrokenOff),
+        Err(_) => Err(Aborted),
     }
 }
 
-async fn answer(responder: Responder, head: &Parts, body: &Bytes) -> Served {
-    let overrides = match Overrides::from_headers(&head.headers) {
+async fn dispatch(
+    responder: Responder,
+    endpoint: Option<Endpoint>,
+    head: &Parts,
+    body: &Bytes,
+) -> ServiceResult {
+    let overrides = match RequestOverrides::from_headers(&head.headers) {
         Ok(overrides) => overrides,
-        Err(problem) => return Ok(responder.refuse(400, &problem)),
+        Err(problem) => return Ok(responder.error(400, &problem)),
     };
     let needs_key = head.uri.path().starts_with("/v1/");
-    if needs_key && !is_authorised(responder.worker.shared().api_key.as_deref(), &head.headers) {
-        return Ok(responder.refuse(401, "Incorrect API key provided"));
+    if needs_key && !is_authorised(responder.worker.state().api_key.as_deref(), &head.headers) {
+        return Ok(responder.error(401, "Incorrect API key provided"));
     }
-    match responder.dialect {
-        Some(dialect) if head.method == Method::POST => {
-            api(responder, dialect, body, &overrides).await
+    match endpoint {
+        Some(Endpoint::Api(dialect)) if head.method == Method::POST => {
+            serve_api(responder, dialect, body, &overrides).await
         }
-        Some(_) => Ok(responder.refuse(405, "Only POST requests are accepted here")),
-        None => plain(responder, head, &overrides).await,
+        Some(Endpoint::Api(_)) => Ok(responder.error(405, "Only POST requests are accepted here")),
+        Some(Endpoint::Page(page)) => serve_page(responder, page, &overrides).await,
+        None => {
+            let problem = format!("Unknown request URL: {} {}", head.method, head.uri.path());
+            Ok(responder.error(404, &problem))
+        }
     }
 }
 
@@ -86,108 +98,99 @@ fn is_authorised(key: Option<&str>, headers: &HeaderMap) -> bool {
     given == Some(key.as_bytes())
 }
 
-/// The paths of the providers.
-async fn api(
+async fn serve_api(
     mut responder: Responder,
     dialect: Dialect,
     body: &Bytes,
-    overrides: &Overrides,
-) -> Served {
-    let ask = match Ask::parse(dialect, body) {
-        Ok(ask) => ask,
-        Err(problem) => return Ok(responder.refuse(400, &problem)),
+    overrides: &RequestOverrides,
+) -> ServiceResult {
+    let request = match ApiRequest::parse(dialect, body) {
+        Ok(request) => request,
+        Err(problem) => return Ok(responder.error(400, &problem)),
     };
     let worker = Rc::clone(&responder.worker);
-    let shared = worker.shared();
-    let (series, model) = shared.model(&ask.model);
-    let in_flight = shared.counters.api_in_flight.read();
-    let plan = Plan::new(&ask, model, overrides, responder.exchange.draws(), in_flight);
-    responder.exchange.understood(&ask, series);
+    let state = worker.state();
+    let (index, model) = state.model(&request.model);
+    let in_flight = state.counters.api_in_flight.get();
+    let plan = ResponsePlan::new(&request, model, overrides, responder.exchange.rng(), in_flight);
+    responder.exchange.parsed(&request, index);
     let fault = plan.fault;
     if let Some(fault) = fault {
-        responder.exchange.faulted(fault);
+        responder.exchange.fault_planned(fault);
     }
     match fault {
-        Some(Fault::Status { code, retry_after }) => Ok(responder.fail(code, retry_after)),
+        Some(Fault::Status { code, retry_after }) => {
+            Ok(responder.injected_error(code, retry_after))
+        }
         Some(Fault::Hang) => responder.hang().await,
         Some(Fault::Reset { at: None }) => responder.reset(),
-        _ => respond(responder, &ask, plan).await,
+        _ => respond(responder, &request, plan).await,
     }
 }
 
-async fn respond(mut responder: Responder, ask: &Ask<'_>, plan: Plan) -> Served {
-    responder.exchange.planned(plan.answer.prompt_tokens, plan.answer.tokens());
-    match ask.dialect.voice().filter(|_| ask.stream) {
-        Some(voice) => {
-            let begins = plan.preamble;
-            responder.stream(Script::new(plan, voice), begins).await
+async fn respond(
+    mut responder: Responder,
+    request: &ApiRequest<'_>,
+    plan: ResponsePlan,
+) -> ServiceResult {
+    responder.exchange.planned(plan.output.prompt_tokens, plan.output.tokens());
+    match request.dialect.stream_encoder().filter(|_| request.stream) {
+        Some(encoder) => {
+            let preamble = plan.preamble;
+            responder.stream(StreamPlan::new(plan, encoder), preamble).await
         }
-        None => whole(responder, ask.dialect, plan).await,
+        None => respond_at_once(responder, request.dialect, plan).await,
     }
 }
 
-/// An answer in one piece takes as long as its stream would.
-async fn whole(responder: Responder, dialect: Dialect, plan: Plan) -> Served {
-    let in_flight = responder.worker.shared().counters.api_in_flight.read();
-    let mut script = Script::new(plan, Dialect::silence());
-    let (lasts, ending) = script.rehearse(in_flight);
-    let (tokens, planned) = (script.said(), script.answer().tokens());
-    let said = if planned > 0 { f64::from(tokens) / f64::from(planned) } else { HALF };
-    let body = dialect.whole(script.answer());
-    responder.deliver(Whole { content_type: JSON, body, tokens }, lasts, ending, said).await
+/// Sends a response that is not streamed. It takes as long as its stream would.
+async fn respond_at_once(
+    responder: Responder,
+    dialect: Dialect,
+    plan: ResponsePlan,
+) -> ServiceResult {
+    let in_flight = responder.worker.state().counters.api_in_flight.get();
+    let mut stream = StreamPlan::new(plan, Box::new(SilentEncoder));
+    let (duration, end) = stream.run_to_end(in_flight);
+    let (tokens, planned) = (stream.tokens_sent(), stream.output().tokens());
+    let sent_share = if planned > 0 { f64::from(tokens) / f64::from(planned) } else { HALF };
+    let body = dialect.full_response(stream.output());
+    let response = FullResponse { content_type: JSON, body, tokens };
+    responder.send_after(response, duration, end, sent_share).await
 }
 
-/// Where a body without tokens breaks, if it is to break.
+/// The share of a body without tokens that is sent before a fault breaks it off.
 const HALF: f64 = 0.5;
 
-/// The paths that belong to no dialect. They answer at once, unless the request asks otherwise.
-async fn plain(mut responder: Responder, head: &Parts, overrides: &Overrides) -> Served {
-    let Some(page) = page(&responder, head) else {
-        let problem = format!("Unknown request URL: {} {}", head.method, head.uri.path());
-        return Ok(responder.refuse(404, &problem));
-    };
+/// Serves a page: at once, unless the request's headers ask for a delay or a fault.
+async fn serve_page(
+    mut responder: Responder,
+    page: Page,
+    overrides: &RequestOverrides,
+) -> ServiceResult {
+    let (content_type, body) = page.render(responder.worker.state());
+    let response = FullResponse { content_type, body, tokens: 0 };
     let fault = overrides.fault.or(|| None);
     if let Some(fault) = fault {
-        responder.exchange.faulted(fault);
+        responder.exchange.fault_planned(fault);
     }
     let mut delay = overrides.ttft.unwrap_or_default().as_nanos();
-    let ending = match fault {
-        Some(Fault::Status { code, retry_after }) => return Ok(responder.fail(code, retry_after)),
+    let end = match fault {
+        Some(Fault::Status { code, retry_after }) => {
+            return Ok(responder.injected_error(code, retry_after));
+        }
         Some(Fault::Hang) => return responder.hang().await,
         Some(Fault::Reset { at: None }) => return responder.reset(),
-        Some(Fault::Reset { at: Some(_) }) => Ending::Broken { reset: true },
-        Some(Fault::Cut { .. } | Fault::Truncate { .. }) => Ending::Broken { reset: false },
-        Some(Fault::Error { .. }) => Ending::Error,
+        Some(Fault::Reset { at: Some(_) }) => StreamEnd::Disconnected { reset: true },
+        Some(Fault::Cut { .. } | Fault::Truncate { .. }) => {
+            StreamEnd::Disconnected { reset: false }
+        }
+        Some(Fault::Error { .. }) => StreamEnd::Error,
         Some(Fault::Stall { pause, .. }) => {
             delay = delay.saturating_add(pause.as_nanos());
-            Ending::Closed
+            StreamEnd::Complete
         }
-        None => Ending::Closed,
+        None => StreamEnd::Complete,
     };
-    responder.deliver(page, delay, ending, HALF).await
-}
-
-fn page(responder: &Responder, head: &Parts) -> Option<Whole> {
-    let shared = responder.worker.shared();
-    let (content_type, body) = match head.uri.path() {
-        "/" | "/echo" => ("text/plain", b"ok\n".to_vec()),
-        "/health" => (JSON, br#"{"status":"ok"}"#.to_vec()),
-        "/v1/models" => (JSON, models(shared.model_names())),
-        "/metrics" => {
-            let page = prometheus::render(&shared.counters, &shared.stats());
-            ("text/plain; version=0.0.4", page.into_bytes())
-        }
-        _ => return None,
-    };
-    Some(Whole { content_type, body, tokens: 0 })
-}
-
-fn models<'a>(names: impl Iterator<Item = &'a str>) -> Vec<u8> {
-    let entry = |name: &str| {
-        // A string always has a JSON form.
-        let id = serde_json::to_string(name).unwrap_or_default();
-        format!(r#"{{"id":{id},"object":"model","created":1735689600,"owned_by":"plimsoll-mock"}}"#)
-    };
-    let entries: Vec<String> = names.map(entry).collect();
-    format!(r#"{{"object":"list","data":[{}]}}"#, entries.join(",")).into_bytes()
+    responder.send_after(response, delay, end, HALF).await
 }

@@ -1,40 +1,43 @@
-//! What the mock can be asked to be.
+//! The configuration of the mock.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::distribution::{Distribution, Quantity};
+use crate::duration::HumanDuration;
 use crate::error::MockError;
 use crate::fault::Fault;
-use crate::law::{Distribution, Quantity};
-use crate::span::HumanDuration;
 
-/// The configuration of a mock, YAML or JSON. Everything has a default; unknown keys are errors.
+/// The configuration of a mock, in YAML or JSON. Every key has a default; unknown keys are errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct MockConfig {
-    /// Seed of every draw.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Threads that serve, each with an event loop of its own.
+    /// Worker threads, each with its own event loop.
     pub workers: u16,
-    /// How long before a deadline a worker stops sleeping and spins; `0` never spins. Spinning buys
-    /// some microseconds of precision for a busy core.
+    /// How long before a deadline a worker stops sleeping and spins; `0` never spins. Spinning
+    /// gains some microseconds of precision and keeps a core busy.
     pub spin: HumanDuration,
-    /// The key that API requests must bring, as `Authorization: Bearer KEY` or `x-api-key: KEY`.
+    /// The key that requests below `/v1/` must carry, as `Authorization: Bearer KEY` or
+    /// `x-api-key: KEY`.
     pub api_key: Option<String>,
     /// The ground-truth log.
     pub log: LogTarget,
-    /// Most records that the memory log holds, or that wait for the file; more are counted as lost.
+    /// The most records that the memory log holds, or that wait to be written to the file. Further
+    /// records are counted as lost.
     pub log_capacity: usize,
-    /// Does the log keep the first 60 characters of each prompt?
+    /// Whether the log keeps the first 60 characters of each prompt.
     pub log_text: bool,
-    /// How long requests in flight may still take at shutdown.
+    /// The time that requests in flight get at shutdown.
     pub drain: HumanDuration,
-    /// The models that `GET /v1/models` lists, by name. What an entry leaves out takes the built-in
-    /// default; YAML's `<<: *anchor` shares settings between entries.
+    /// The models by name, as listed by `GET /v1/models`. YAML's `<<: *anchor` shares settings
+    /// between them.
     pub models: BTreeMap<String, ModelSpec>,
-    /// How every other name is served.
+    /// The behaviour of all other model names.
     pub other_models: ModelSpec,
 }
 
@@ -55,7 +58,7 @@ impl Default for MockConfig {
     }
 }
 
-/// Where the ground-truth log goes.
+/// The destination of the ground-truth log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogTarget {
@@ -68,37 +71,39 @@ pub enum LogTarget {
     File(PathBuf),
 }
 
-/// How one model behaves.
+/// The behaviour of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelSpec {
-    /// From the complete request to the response's head and the events without content.
+    /// Time from the complete request to the response's head and the events without content.
     pub preamble: Distribution<HumanDuration>,
-    /// From the complete request to the first content event; never less than `preamble`.
+    /// Time from the complete request to the first content event; never less than `preamble`.
     pub ttft: Distribution<HumanDuration>,
-    /// Between consecutive content events.
+    /// Time between consecutive content events.
     pub gap: Distribution<HumanDuration>,
     /// Added to `ttft` for each input token.
     pub prefill_per_token: HumanDuration,
-    /// Stretches waits when many requests are in flight.
+    /// Slowdown under load: while `n > knee` API requests are in flight, `ttft` and `gap` are
+    /// multiplied by `1 + slope * (n - knee)`. `n` is counted when the time is sampled.
     pub slowdown: Slowdown,
-    /// Output tokens of an answer.
-    pub output: Output,
-    /// Output tokens where `output` is `from_request` and the request does not say.
+    /// Number of output tokens.
+    pub output: OutputLength,
+    /// Output tokens if `output` is `from_request` and the request sets no limit.
     pub default_output: u32,
-    /// No answer has more output tokens than this.
+    /// The most output tokens of any response.
     pub output_cap: u32,
-    /// Output tokens in one streamed event.
+    /// Output tokens in each streamed event.
     pub tokens_per_event: u32,
-    /// Share of the output tokens that are reasoning; they come first.
+    /// Share of the output tokens that are reasoning, 0 to 1; they come first.
     pub reasoning_share: f64,
-    /// Share of the answers that are a tool call in place of text.
+    /// Share of the responses that are a tool call in place of text, 0 to 1.
     pub tool_call_share: f64,
-    /// Is usage reported?
+    /// Whether token usage is reported.
     pub usage: bool,
-    /// Numbers in an embedding.
+    /// Numbers in each embedding.
     pub dimensions: u32,
-    /// What goes wrong, and how often.
+    /// Injected faults and their shares.
     pub faults: Vec<FaultShare>,
 }
 
@@ -110,7 +115,7 @@ impl Default for ModelSpec {
             gap: Distribution::Constant(HumanDuration::ZERO),
             prefill_per_token: HumanDuration::ZERO,
             slowdown: Slowdown::default(),
-            output: Output::default(),
+            output: OutputLength::default(),
             default_output: 64,
             output_cap: 32_768,
             tokens_per_event: 1,
@@ -123,37 +128,37 @@ impl Default for ModelSpec {
     }
 }
 
-/// Waits are multiplied by `1 + slope * (n - knee)` while `n > knee` API requests are in flight, `n`
-/// as it stands when the wait is drawn. The wait for `preamble` is not stretched.
+/// Slowdown under load, see [`ModelSpec::slowdown`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Slowdown {
-    /// Requests in flight that still run at full speed.
+    /// The most requests in flight at full speed.
     pub knee: u32,
-    /// How much slower each further one makes all.
+    /// Slowdown for each further request; 0.01 is 1 %.
     pub slope: f64,
 }
 
 impl Slowdown {
-    /// The factor on waits while `in_flight` requests are in flight.
+    /// The factor on times while `in_flight` requests are in flight.
     pub(crate) fn factor(self, in_flight: u64) -> f64 {
         let excess = in_flight.saturating_sub(u64::from(self.knee));
         1.0 + excess as f64 * self.slope
     }
 }
 
-/// How many output tokens an answer has.
+/// The number of output tokens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
     expecting = "expected `from_request`, a number of tokens, or a distribution of them like \
                  `lognormal: {median: 100, p95: 400}`"
 )]
-pub enum Output {
+pub enum OutputLength {
     /// As many as the request allows: `output: from_request`.
     FromRequest(FromRequest),
-    /// Drawn, and cut off where the request allows fewer.
-    Drawn(Distribution<u32>),
+    /// Sampled, and limited by what the request allows.
+    Sampled(Distribution<u32>),
 }
 
 /// The word `from_request`.
@@ -164,30 +169,31 @@ pub enum FromRequest {
     FromRequest,
 }
 
-impl Default for Output {
+impl Default for OutputLength {
     fn default() -> Self {
         Self::FromRequest(FromRequest::FromRequest)
     }
 }
 
-/// A fault and how often it strikes.
+/// A fault and its frequency.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FaultShare {
-    /// The fault.
+    /// The fault, like `503` or `cut@5`.
     pub fault: Fault,
     /// Share of the requests, 0 to 1; the shares of one model add up to at most 1.
     pub share: f64,
 }
 
 impl MockConfig {
-    /// Reads YAML, of which JSON is a part.
+    /// Reads YAML; JSON is a subset of it.
     ///
     /// # Errors
-    /// [`MockError::Syntax`] where the text is not of this shape, [`MockError::Config`] with every value
-    /// that makes no sense.
+    /// [`MockError::Syntax`] for wrong syntax, unknown keys or wrong types, [`MockError::Config`]
+    /// with all invalid values.
     pub fn from_yaml(text: &str) -> Result<Self, MockError> {
-        // An empty file, or one of comments alone, is the default configuration.
+        // An empty file, or one with comments only, is the default configuration.
         let config: Option<Self> =
             serde_saphyr::from_str(text).map_err(|error| MockError::Syntax(error.to_string()))?;
         let config = config.unwrap_or_default();
@@ -195,52 +201,62 @@ impl MockConfig {
         Ok(config)
     }
 
-    /// Are all values sensible?
+    /// Checks all values.
     ///
     /// # Errors
-    /// [`MockError::Config`] with every value that makes no sense.
+    /// [`MockError::Config`] with all invalid values.
     pub fn check(&self) -> Result<(), MockError> {
-        let mut found = Vec::new();
+        let mut problems = Vec::new();
         if self.workers == 0 {
-            found.push("workers: at least 1 is needed".to_owned());
+            problems.push("workers: at least 1 is needed".to_owned());
         }
         for (name, model) in &self.models {
-            model.check(&format!("models.{name}"), &mut found);
+            model.check(&format!("models.{name}"), &mut problems);
         }
-        self.other_models.check("other_models", &mut found);
-        if found.is_empty() { Ok(()) } else { Err(MockError::Config(found)) }
+        self.other_models.check("other_models", &mut problems);
+        if problems.is_empty() { Ok(()) } else { Err(MockError::Config(problems)) }
     }
 }
 
 impl ModelSpec {
-    fn check(&self, path: &str, found: &mut Vec<String>) {
-        check_law(&self.preamble, path, "preamble", found);
-        check_law(&self.ttft, path, "ttft", found);
-        check_law(&self.gap, path, "gap", found);
-        if let Output::Drawn(law) = &self.output {
-            check_law(law, path, "output", found);
+    fn check(&self, path: &str, problems: &mut Vec<String>) {
+        check_distribution(&self.preamble, path, "preamble", problems);
+        check_distribution(&self.ttft, path, "ttft", problems);
+        check_distribution(&self.gap, path, "gap", problems);
+        if let OutputLength::Sampled(distribution) = &self.output {
+            check_distribution(distribution, path, "output", problems);
         }
         if self.tokens_per_event == 0 {
-            found.push(format!("{path}.tokens_per_event: at least 1 is needed"));
+            problems.push(format!("{path}.tokens_per_event: at least 1 is needed"));
         }
         if !(self.slowdown.slope >= 0.0 && self.slowdown.slope.is_finite()) {
-            found.push(format!("{path}.slowdown.slope: must not be negative"));
+            problems.push(format!("{path}.slowdown.slope: must not be negative"));
         }
-        check_share(self.reasoning_share, path, "reasoning_share", found);
-        check_share(self.tool_call_share, path, "tool_call_share", found);
-        self.faults.iter().for_each(|one| check_share(one.share, path, "faults", found));
-        check_share(self.faults.iter().map(|one| one.share).sum(), path, "faults, added up", found);
+        check_share(self.reasoning_share, path, "reasoning_share", problems);
+        check_share(self.tool_call_share, path, "tool_call_share", problems);
+        self.faults.iter().for_each(|fault| check_share(fault.share, path, "faults", problems));
+        check_share(
+            self.faults.iter().map(|fault| fault.share).sum(),
+            path,
+            "faults, added up",
+            problems,
+        );
     }
 }
 
-fn check_law<T: Quantity>(law: &Distribution<T>, path: &str, key: &str, found: &mut Vec<String>) {
-    found.extend(law.fault().map(|fault| format!("{path}.{key}: {fault}")));
+fn check_distribution<T: Quantity>(
+    distribution: &Distribution<T>,
+    path: &str,
+    key: &str,
+    problems: &mut Vec<String>,
+) {
+    problems.extend(distribution.problem().map(|problem| format!("{path}.{key}: {problem}")));
 }
 
-fn check_share(share: f64, path: &str, key: &str, found: &mut Vec<String>) {
-    // Shares that add up to one may miss it by the rounding of their sum.
+fn check_share(share: f64, path: &str, key: &str, problems: &mut Vec<String>) {
+    // Rounding may move the sum of shares slightly above 1.
     if !(0.0..=1.0 + 1e-9).contains(&share) {
-        found.push(format!("{path}.{key}: {share} is not a share from 0 to 1"));
+        problems.push(format!("{path}.{key}: {share} is not a share from 0 to 1"));
     }
 }
 
@@ -249,13 +265,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_file_is_the_default_and_the_default_is_sensible() {
+    fn an_empty_file_is_the_default_and_the_default_is_valid() {
         assert_eq!(MockConfig::from_yaml("# nothing\n").unwrap(), MockConfig::default());
         assert_eq!(MockConfig::from_yaml("{}").unwrap(), MockConfig::default());
     }
 
     #[test]
-    fn json_is_read_as_well_and_a_configuration_reads_back_as_it_was_written() {
+    fn json_is_read_as_well_and_a_configuration_round_trips() {
         let text = r#"{"log": {"file": "x.jsonl"}, "models": {"m": {"ttft": {"normal":
             {"mean": "1ms", "std": "2us"}}, "faults": [{"fault": "cut@3", "share": 0.5}],
             "output": {"uniform": {"min": 1, "max": 9}}}}}"#;
@@ -268,15 +284,15 @@ mod tests {
     #[test]
     fn output_is_a_word_a_number_or_a_distribution() {
         let read = |text: &str| MockConfig::from_yaml(&format!("other_models: {{output: {text}}}"));
-        assert_eq!(read("from_request").unwrap().other_models.output, Output::default());
+        assert_eq!(read("from_request").unwrap().other_models.output, OutputLength::default());
         assert_eq!(
             read("7").unwrap().other_models.output,
-            Output::Drawn(Distribution::Constant(7))
+            OutputLength::Sampled(Distribution::Constant(7))
         );
-        let law = Distribution::Exponential { mean: 50 };
+        let distribution = Distribution::Exponential { mean: 50 };
         assert_eq!(
             read("{exponential: {mean: 50}}").unwrap().other_models.output,
-            Output::Drawn(law)
+            OutputLength::Sampled(distribution)
         );
         let error = read("lots").unwrap_err().to_string();
         assert!(error.contains("from_request"), "{error}");
@@ -298,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn all_values_that_make_no_sense_are_named_at_once() {
+    fn all_invalid_values_are_reported_at_once() {
         let text = "
 workers: 0
 models:
@@ -322,7 +338,7 @@ other_models:
     }
 
     #[test]
-    fn the_slowdown_begins_above_the_knee() {
+    fn the_slowdown_starts_above_the_knee() {
         let slowdown = Slowdown { knee: 10, slope: 0.05 };
         for (in_flight, factor) in [(0, 1.0), (10, 1.0), (11, 1.05), (30, 2.0)] {
             assert!((slowdown.factor(in_flight) - factor).abs() < 1e-12, "{in_flight}");

@@ -1,6 +1,6 @@
-//! Deadlines with nanosecond precision: one `timerfd` and one heap for each worker.
+//! Timers with nanosecond precision: one `timerfd` and one heap of deadlines for each worker.
 //!
-//! tokio's own timer counts milliseconds, too coarse for the gaps of a stream.
+//! tokio's own timer counts milliseconds, which is too coarse for the gaps of a stream.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::{Ordering, Reverse};
@@ -21,11 +21,11 @@ use crate::clock::Clock;
 /// No deadline.
 const NEVER: u64 = u64::MAX;
 
-/// What tokio wants to know of the descriptor.
+/// Lets tokio poll the `timerfd`.
 #[derive(Debug)]
-struct Descriptor(TimerFd);
+struct TimerDescriptor(TimerFd);
 
-impl AsRawFd for Descriptor {
+impl AsRawFd for TimerDescriptor {
     fn as_raw_fd(&self) -> RawFd {
         self.0.as_fd().as_raw_fd()
     }
@@ -35,39 +35,40 @@ impl AsRawFd for Descriptor {
 #[derive(Debug)]
 pub(crate) struct Timer {
     clock: Clock,
-    descriptor: AsyncFd<Descriptor>,
+    descriptor: AsyncFd<TimerDescriptor>,
     spin: u64,
-    queue: RefCell<BinaryHeap<Reverse<Entry>>>,
+    queue: RefCell<BinaryHeap<Reverse<QueuedDeadline>>>,
     armed: Cell<u64>,
 }
 
-/// A deadline in the heap. It is stale, and passed over, when its alarm has been set to another one.
+/// A deadline in the heap. It is stale, and ignored, if its alarm has been set to another deadline.
 #[derive(Debug)]
-struct Entry {
+struct QueuedDeadline {
     deadline: u64,
-    setting: Rc<Setting>,
+    alarm: Rc<AlarmState>,
 }
 
-/// What an alarm waits for.
+/// The deadline of an alarm and the task that waits for it.
 #[derive(Debug)]
-struct Setting {
+struct AlarmState {
     deadline: Cell<u64>,
     waker: RefCell<Option<Waker>>,
 }
 
 impl Timer {
-    /// `spin`: how many nanoseconds before a deadline the worker stops sleeping and spins.
+    /// `spin`: nanoseconds before a deadline at which the worker stops sleeping and spins. Must be
+    /// called on a runtime with I/O.
     ///
     /// # Errors
-    /// The system's, for want of descriptors. Must be called on a runtime with I/O.
+    /// The system has no descriptors left.
     #[expect(
         deprecated,
-        reason = "its successor is an unsafe function, which this workspace forbids; what that one asks \
-                  for holds: the descriptor is owned, and neither changes nor closes before"
+        reason = "its successor is an unsafe function, which this workspace forbids; that function's \
+                  conditions hold: the descriptor is owned, and never changed or closed earlier"
     )]
     pub(crate) fn new(clock: Clock, spin: u64) -> io::Result<Self> {
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
-        let descriptor = Descriptor(TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?);
+        let descriptor = TimerDescriptor(TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?);
         Ok(Self {
             clock,
             descriptor: AsyncFd::with_interest(descriptor, Interest::READABLE)?,
@@ -77,12 +78,11 @@ impl Timer {
         })
     }
 
-    /// Wakes alarms, for ever: to be spawned once on the worker. Ends on errors of the event queue
-    /// alone.
+    /// Wakes alarms until the event queue fails. Spawn it once on each worker.
     pub(crate) async fn run(&self) {
         while let Ok(mut ready) = self.descriptor.readable().await {
-            // The descriptor is never read: setting it anew clears it, and tokio registers it
-            // edge-triggered, so that every expiry is told once.
+            // The descriptor is never read: setting it again clears it, and tokio registers it
+            // edge-triggered, so every expiry is reported once.
             ready.clear_ready();
             self.spin_to_next();
             self.wake_due();
@@ -117,18 +117,18 @@ impl Timer {
         }
     }
 
-    /// A deadline that has passed already expires at once.
+    /// Sets the `timerfd`. A deadline in the past expires at once.
     fn arm(&self, deadline: u64) {
         self.armed.set(deadline);
-        // Zero would disarm it.
+        // Zero would disarm the `timerfd`.
         let at = deadline.saturating_sub(self.spin).max(1);
         let (seconds, nanos) = (at / 1_000_000_000, at % 1_000_000_000);
-        // `now` is far below the 292 years that fit in the signed types of the system.
+        // Monotonic times are far below the 292 years that fit in the system's signed types.
         let time = TimeSpec::new(
             i64::try_from(seconds).unwrap_or(i64::MAX),
             i64::try_from(nanos).unwrap_or_default(),
         );
-        // It fails for times out of range alone, which TimeSpec::new does not make.
+        // Fails only for times out of range, which `TimeSpec::new` cannot produce.
         let _ = self
             .descriptor
             .get_ref()
@@ -136,26 +136,26 @@ impl Timer {
             .set(Expiration::OneShot(time), TimerSetTimeFlags::TFD_TIMER_ABSTIME);
     }
 
-    fn enqueue(&self, deadline: u64, setting: &Rc<Setting>) {
-        let entry = Entry { deadline, setting: Rc::clone(setting) };
+    fn enqueue(&self, deadline: u64, alarm: &Rc<AlarmState>) {
+        let entry = QueuedDeadline { deadline, alarm: Rc::clone(alarm) };
         self.queue.borrow_mut().push(Reverse(entry));
         if deadline < self.armed.get() {
             self.arm(deadline);
         }
     }
 
-    /// Waits for a moment of the monotonic clock.
+    /// Waits until `deadline` on the monotonic clock.
     pub(crate) async fn sleep_until(self: &Rc<Self>, deadline: u64) {
         let alarm = Alarm::new(Rc::clone(self));
         poll_fn(|cx| alarm.poll_at(cx, deadline)).await;
     }
 }
 
-impl Entry {
+impl QueuedDeadline {
     fn wake(&self) {
-        if self.setting.deadline.get() == self.deadline {
-            self.setting.deadline.set(NEVER);
-            let waker = self.setting.waker.borrow_mut().take();
+        if self.alarm.deadline.get() == self.deadline {
+            self.alarm.deadline.set(NEVER);
+            let waker = self.alarm.waker.borrow_mut().take();
             if let Some(waker) = waker {
                 waker.wake();
             }
@@ -163,35 +163,35 @@ impl Entry {
     }
 }
 
-/// Waits for one deadline after another; dropped, it waits no more.
+/// Waits for one deadline at a time; a later deadline replaces the one before.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     timer: Rc<Timer>,
-    setting: Rc<Setting>,
+    state: Rc<AlarmState>,
 }
 
 impl Alarm {
     pub(crate) fn new(timer: Rc<Timer>) -> Self {
-        let setting = Setting { deadline: Cell::new(NEVER), waker: RefCell::new(None) };
-        Self { timer, setting: Rc::new(setting) }
+        let state = AlarmState { deadline: Cell::new(NEVER), waker: RefCell::new(None) };
+        Self { timer, state: Rc::new(state) }
     }
 
     /// Ready when the deadline has passed.
     pub(crate) fn poll_at(&self, cx: &Context<'_>, deadline: u64) -> Poll<()> {
         if self.timer.clock.now() >= deadline {
-            self.setting.deadline.set(NEVER);
+            self.state.deadline.set(NEVER);
             return Poll::Ready(());
         }
-        self.setting.remember(cx.waker());
-        if self.setting.deadline.replace(deadline) != deadline {
-            self.timer.enqueue(deadline, &self.setting);
+        self.state.set_waker(cx.waker());
+        if self.state.deadline.replace(deadline) != deadline {
+            self.timer.enqueue(deadline, &self.state);
         }
         Poll::Pending
     }
 }
 
-impl Setting {
-    fn remember(&self, waker: &Waker) {
+impl AlarmState {
+    fn set_waker(&self, waker: &Waker) {
         match &mut *self.waker.borrow_mut() {
             Some(known) => known.clone_from(waker),
             empty => *empty = Some(waker.clone()),
@@ -201,25 +201,25 @@ impl Setting {
 
 impl Drop for Alarm {
     fn drop(&mut self) {
-        self.setting.deadline.set(NEVER);
+        self.state.deadline.set(NEVER);
     }
 }
 
-impl PartialEq for Entry {
+impl PartialEq for QueuedDeadline {
     fn eq(&self, other: &Self) -> bool {
         self.deadline == other.deadline
     }
 }
 
-impl Eq for Entry {}
+impl Eq for QueuedDeadline {}
 
-impl PartialOrd for Entry {
+impl PartialOrd for QueuedDeadline {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Entry {
+impl Ord for QueuedDeadline {
     fn cmp(&self, other: &Self) -> Ordering {
         self.deadline.cmp(&other.deadline)
     }
@@ -232,7 +232,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Runs on a runtime like a worker's.
+    /// Runs a test on a runtime like a worker's.
     fn on_worker<F: Future>(spin: u64, test: impl FnOnce(Rc<Timer>, Clock) -> F) -> F::Output {
         let runtime =
             Builder::new_current_thread().enable_io().build_local(LocalOptions::default()).unwrap();
@@ -245,8 +245,8 @@ mod tests {
         })
     }
 
-    /// Sleeps so many milliseconds from now, all at once; returns them in the order of waking, each with
-    /// its lateness in ns, which fails below zero.
+    /// Sleeps for each of `millis` at the same time. Returns them in the order of waking, each with
+    /// its lateness in ns; panics if one wakes early.
     async fn sleep_all(timer: Rc<Timer>, clock: Clock, millis: [u64; 4]) -> Vec<(u64, u64)> {
         let start = clock.now();
         let woken = Rc::new(RefCell::new(Vec::new()));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn deadlines_are_kept_in_their_order_and_never_early() {
+    fn sleepers_wake_in_order_and_never_early() {
         for spin in [0, 200_000] {
             let woken = on_worker(spin, |timer, clock| sleep_all(timer, clock, [5, 1, 9, 3]));
             assert_eq!(woken.iter().map(|(ms, _)| *ms).collect::<Vec<_>>(), [1, 3, 5, 9]);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_grain_is_much_finer_than_a_millisecond() {
+    fn the_resolution_is_much_finer_than_a_millisecond() {
         let mut lateness = on_worker(0, async |timer, clock| {
             let mut found = Vec::new();
             for _ in 0..200 {
@@ -284,24 +284,24 @@ mod tests {
             found
         });
         lateness.sort_unstable();
-        // A timer of whole milliseconds would never come near; a crowded machine is late as well, but
-        // not always.
+        // A timer of whole milliseconds would always be later than this; a busy machine is late
+        // too, but not always.
         assert!(lateness[20] < 500_000, "a tenth was later than {} ns", lateness[20]);
     }
 
     #[test]
-    fn an_alarm_can_be_set_anew_and_a_dropped_one_is_forgotten() {
+    fn an_alarm_can_be_reset_and_a_dropped_alarm_never_wakes() {
         on_worker(0, async |timer, clock| {
             let start = clock.now();
-            let forgotten = Alarm::new(Rc::clone(&timer));
+            let dropped = Alarm::new(Rc::clone(&timer));
             let alarm = Alarm::new(Rc::clone(&timer));
             poll_fn(|cx| {
-                assert!(forgotten.poll_at(cx, start + MS).is_pending());
+                assert!(dropped.poll_at(cx, start + MS).is_pending());
                 assert!(alarm.poll_at(cx, start + 500 * MS).is_pending());
                 Poll::Ready(())
             })
             .await;
-            drop(forgotten);
+            drop(dropped);
             poll_fn(|cx| alarm.poll_at(cx, start + 4 * MS)).await;
             let waited = clock.now() - start;
             assert!((4 * MS..450 * MS).contains(&waited), "{waited} ns");

@@ -8,8 +8,8 @@ use clap::{Args, ValueHint};
 use plimsoll_calibrate::{Bench, Effort, Finding, Record, TESTS, Test, calibrate, serve};
 
 use crate::console;
-use crate::descriptors::Descriptors;
 use crate::exit::Exit;
+use crate::fd_limit::FdLimit;
 
 const AFTER: &str = "\
 Examples:
@@ -49,7 +49,7 @@ pub(crate) struct Flags {
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     // As for every other output: if it cannot be raised, the tests say what is missing. Reference servers need
     // descriptors as well.
-    let _ = Descriptors::raise();
+    let _ = FdLimit::raise();
     if flags.serve {
         serve()?;
         return Ok(Exit::Pass);

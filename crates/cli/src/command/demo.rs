@@ -1,6 +1,6 @@
 //! `plimsoll demo`: the first thing a new user runs. It needs nothing but this program.
 
-mod added;
+mod overhead;
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -13,8 +13,8 @@ use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
 use super::mock;
 use crate::console;
 use crate::exit::Exit;
-use crate::flags::{Output, Talk};
-use crate::session::{Conduct, Session};
+use crate::flags::{OutputFlags, ProgressFlags};
+use crate::session::{RunOptions, Session};
 
 const AFTER: &str = "\
 Takes about 15 seconds. The mock provider, the reference gateway and the load share this machine's cores, so the numbers show what a report looks like; they say nothing about any real target.";
@@ -32,9 +32,9 @@ const SETS: [&str; 3] =
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
     #[command(flatten)]
-    output: Output,
+    output: OutputFlags,
     #[command(flatten)]
-    talk: Talk,
+    talk: ProgressFlags,
 }
 
 /// Runs the demonstration.
@@ -52,17 +52,17 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     session.screen().tell(&format!("the profile `{PROFILE}` now runs through both: {STAGES}"));
     let plan = plan(gateway.addr())?;
     // A demonstration is no measurement: a busy machine is told of, and no reason to fail.
-    let conduct = Conduct {
+    let options = RunOptions {
         keep: Some(flags.output.keep()),
         probe: true,
         allow_invalid: true,
         watch: Vec::new(),
     };
-    let exit = session.carry_out(plan, &conduct)?.exit;
+    let exit = session.carry_out(plan, &options)?.exit;
     if exit != Exit::Interrupted {
         session.screen().tell("and now single requests, through the gateway and past it in turn");
-        let added = added::measure(mock.addr(), gateway.addr(), session.control())?;
-        console::print(&added.map_or_else(String::new, |added| added.text()))?;
+        let overhead = overhead::measure(mock.addr(), gateway.addr(), session.control())?;
+        console::print(&overhead.map_or_else(String::new, |overhead| overhead.text()))?;
     }
     console::print(NEXT)?;
     Ok(exit)
@@ -81,7 +81,7 @@ fn gateway(provider: SocketAddr) -> Result<Gateway> {
 
 const NEXT: &str = "
 Next, your own target:
-  plimsoll run realistic --target https://gateway.example --vk KEY --model NAME
+  plimsoll run realistic --target https://gateway.example --key KEY --model NAME
   plimsoll suite baseline --quick
                              what the reference gateway can do on this machine
   plimsoll doctor            what on this host would bend a measurement

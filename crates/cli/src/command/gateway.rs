@@ -11,29 +11,29 @@ use clap::{Args, ValueHint};
 use plimsoll_gateway_server::{Gateway, GatewayError, PRESETS, Preset, Spec};
 
 use crate::console;
-use crate::descriptors::Descriptors;
 use crate::exit::{Exit, Usage};
-use crate::signal::{self, Order};
+use crate::fd_limit::FdLimit;
+use crate::signal::{self, ServerSignal};
 
 const AFTER: &str = "\
 Examples:
-  plimsoll gateway --persona llm --upstream 127.0.0.1:9000
+  plimsoll gateway --preset llm --upstream 127.0.0.1:9000
   plimsoll gateway --config gateway.yaml
-  plimsoll gateway --persona layers --set 'rate_limits.0.requests=0' --set scrub=null
-  plimsoll gateway --persona proxy --print > gateway.yaml
+  plimsoll gateway --preset layers --set 'rate_limits.0.requests=0' --set scrub=null
+  plimsoll gateway --preset proxy --print > gateway.yaml
   curl http://127.0.0.1:3050/admin/build
 
-Personas are ready-made configurations with the interface and the port of gateways that people measure. A section of the configuration that is present is a layer that is switched on; /admin/build and the metric gateway_layer_enabled say which. SIGHUP and POST /admin/reload read the file again; one that is wrong changes nothing.";
+Presets are ready-made configurations with the interface and the port of gateways that people measure. A section of the configuration that is present is a layer that is switched on; /admin/build and the metric gateway_layer_enabled say which. SIGHUP and POST /admin/reload read the file again; one that is wrong changes nothing.";
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
     /// Configuration, YAML
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "persona")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "preset")]
     config: Option<PathBuf>,
     /// Ready-made configuration
     #[arg(long, value_name = "NAME", default_value = "llm", value_parser = PossibleValuesParser::new(PRESETS.map(|persona| persona.name)))]
-    persona: String,
+    preset: String,
     /// Where to listen instead; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<SocketAddr>,
@@ -60,7 +60,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         console::print(&text)?;
         return Ok(Exit::Pass);
     }
-    if let Some(told) = Descriptors::raise().and_then(Descriptors::told) {
+    if let Some(told) = FdLimit::raise().and_then(FdLimit::told) {
         console::say(&told);
     }
     let started = match &flags.config {
@@ -68,14 +68,14 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         _ => Gateway::spawn(&spec),
     };
     let mut gateway = started.map_err(usage)?;
-    let (tell, orders) = mpsc::channel();
+    let (tell, server_signals) = mpsc::channel();
     // The receiver is gone only when the process ends anyway.
-    signal::orders(move |order| {
-        let _ = tell.send(order);
+    signal::server_signals(move |options| {
+        let _ = tell.send(options);
     })?;
     console::print(&greeting(&gateway, &spec))?;
     // The sender lives as long as the thread that waits for signals.
-    while let Ok(Order::Reload) = orders.recv() {
+    while let Ok(ServerSignal::Reload) = server_signals.recv() {
         match gateway.reload() {
             Ok(()) => console::say("the configuration was read again and is in force"),
             Err(error) => console::say(&format!("{error}\nthe old configuration stays in force")),
@@ -97,9 +97,9 @@ fn usage(error: GatewayError) -> anyhow::Error {
 impl Flags {
     fn text(&self) -> Result<String> {
         match &self.config {
-            None => Preset::named(&self.persona)
+            None => Preset::named(&self.preset)
                 .map(|persona| persona.text.to_owned())
-                .context("the persona is unknown"),
+                .context("the preset is unknown"),
             Some(path) => fs::read_to_string(path)
                 .map_err(|error| Usage(format!("cannot read {}: {error}", path.display())).into()),
         }

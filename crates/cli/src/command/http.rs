@@ -11,8 +11,8 @@ use plimsoll_measure::Nanos;
 
 use crate::console;
 use crate::exit::Exit;
-use crate::flags::{Manners, Talk, Tls};
-use crate::folder::Keep;
+use crate::flags::{ProgressFlags, RunFlags, Tls};
+use crate::run_dir::RunDirOptions;
 use crate::session::Session;
 
 const AFTER: &str = "\
@@ -42,9 +42,9 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "DIR", help_heading = "What comes out", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
     #[command(flatten)]
-    manners: Manners,
+    manners: RunFlags,
     #[command(flatten)]
-    talk: Talk,
+    talk: ProgressFlags,
 }
 
 /// How much.
@@ -104,14 +104,14 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let plans =
         flags.urls.iter().map(|url| intent::plan(flags, url)).collect::<Result<Vec<_>>>()?;
     let mut session = Session::open(flags.talk.quiet);
-    let keep = flags.out.clone().map(|out| Keep { out, rows: true });
-    let conduct = flags.manners.conduct(keep);
+    let keep = flags.out.clone().map(|out| RunDirOptions { out, rows: true });
+    let options = flags.manners.options(keep);
     let (mut exit, mut summaries) = (Exit::Pass, Vec::new());
     for plan in plans {
         if exit == Exit::Interrupted {
             break;
         }
-        let finished = session.carry_out(plan, &conduct)?;
+        let finished = session.carry_out(plan, &options)?;
         exit = exit.and(finished.exit);
         summaries.push(finished.summary);
     }

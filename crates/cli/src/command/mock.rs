@@ -8,12 +8,12 @@ use std::sync::mpsc;
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
 use plimsoll_mock::{
-    Distribution, HumanDuration, LogTarget, Mock, MockConfig, ModelSpec, Output, Stats,
+    Distribution, HumanDuration, LogTarget, Mock, MockConfig, ModelSpec, OutputLength, Stats,
 };
 
 use crate::console;
-use crate::descriptors::Descriptors;
 use crate::exit::{Exit, Usage};
+use crate::fd_limit::FdLimit;
 use crate::signal;
 
 const AFTER: &str = "\
@@ -33,7 +33,7 @@ const MODELS: &str = include_str!("mock/models.yaml");
 pub(crate) struct Flags {
     /// Where to listen; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9000", value_parser = resolve)]
-    addr: SocketAddr,
+    listen: SocketAddr,
     /// Configuration, YAML or JSON: models, latencies, faults
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
@@ -43,7 +43,7 @@ pub(crate) struct Flags {
     /// Time between tokens of every model: a length of time, or a distribution
     #[arg(long, value_name = "TIME", value_parser = times)]
     gap: Option<Distribution<HumanDuration>>,
-    /// Output tokens of every answer, where the request allows as many
+    /// OutputLength tokens of every answer, where the request allows as many
     #[arg(long, value_name = "N")]
     tokens: Option<u32>,
     /// Seed of every draw
@@ -60,10 +60,10 @@ pub(crate) struct Flags {
 /// Serves until a signal comes.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let config = flags.config()?;
-    if let Some(told) = Descriptors::raise().and_then(Descriptors::told) {
+    if let Some(told) = FdLimit::raise().and_then(FdLimit::told) {
         console::say(&told);
     }
-    let mut mock = Mock::spawn(&config, flags.addr)?;
+    let mut mock = Mock::spawn(&config, flags.listen)?;
     let (stop, stopped) = mpsc::channel();
     // The receiver is gone only when the process ends anyway.
     signal::listen(move || {
@@ -107,9 +107,9 @@ impl Flags {
     fn shape(&self, model: &mut ModelSpec) {
         self.ttft.iter().for_each(|ttft| model.ttft = ttft.clone());
         self.gap.iter().for_each(|gap| model.gap = gap.clone());
-        self.tokens
-            .iter()
-            .for_each(|&tokens| model.output = Output::Drawn(Distribution::Constant(tokens)));
+        self.tokens.iter().for_each(|&tokens| {
+            model.output = OutputLength::Sampled(Distribution::Constant(tokens))
+        });
     }
 }
 
@@ -130,7 +130,7 @@ fn times(text: &str) -> Result<Distribution<HumanDuration>, String> {
 fn greeting(addr: SocketAddr) -> String {
     format!(
         "listening on http://{addr} (Ctrl-C ends it)\n\
-         try: plimsoll run minimal --target http://{addr} --vk any\n\
+         try: plimsoll run minimal --target http://{addr} --key any\n\
          or:  curl http://{addr}/v1/chat/completions -H 'content-type: application/json' \\\n       \
          -d '{{\"model\":\"mock-medium\",\"messages\":[{{\"role\":\"user\",\"content\":\"hello\"}}]}}'\n"
     )
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn flags_shape_every_model() {
         let flags = Flags {
-            addr: SocketAddr::from(([127, 0, 0, 1], 0)),
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             config: None,
             ttft: Some(Distribution::Constant(HumanDuration::from_millis(7))),
             gap: None,
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!((config.seed, config.workers), (9, default.workers));
         for model in config.models.values().chain([&config.other_models]) {
             assert_eq!(model.ttft, Distribution::Constant(HumanDuration::from_millis(7)));
-            assert_eq!(model.output, Output::Drawn(Distribution::Constant(3)));
+            assert_eq!(model.output, OutputLength::Sampled(Distribution::Constant(3)));
         }
         assert_eq!(config.other_models.gap, default.other_models.gap);
     }

@@ -13,7 +13,7 @@ use plimsoll_profile::{
 
 use crate::console;
 use crate::exit::{Exit, Usage, told};
-use crate::flags::Intent;
+use crate::flags::ProfileFlags;
 
 const AFTER_CHECK: &str = "\
 A key that is still a placeholder is accepted here. Exit code 2 if anything is wrong.";
@@ -63,7 +63,7 @@ pub(crate) struct Show {
     #[arg(value_hint = ValueHint::FilePath)]
     profile: String,
     #[command(flatten)]
-    intent: Intent,
+    intent: ProfileFlags,
 }
 
 /// Does what is asked.

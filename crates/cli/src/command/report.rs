@@ -11,7 +11,7 @@ use plimsoll_report::{csv, json, prometheus, read_json, rebuild, text};
 
 use crate::console;
 use crate::exit::{Exit, Usage};
-use crate::folder::{StoredPlan, file};
+use crate::run_dir::{StoredPlan, file};
 
 const AFTER: &str = "\
 Examples:

@@ -5,12 +5,12 @@ use clap::{Args, ValueHint};
 use plimsoll_profile::{Environment, Profile, Purpose, load};
 
 use crate::exit::Exit;
-use crate::flags::{Intent, Manners, Output, Talk};
+use crate::flags::{OutputFlags, ProfileFlags, ProgressFlags, RunFlags};
 use crate::session::Session;
 
 const AFTER: &str = "\
 Examples:
-  plimsoll run realistic --target https://gateway.example --vk KEY --model NAME
+  plimsoll run realistic --target https://gateway.example --key KEY --model NAME
   PLIMSOLL_KEY=... plimsoll run my.yaml --stages w10:10s,100:60s --set timeout=30s
   plimsoll run realistic --stages @5..50:2m --set 'thresholds.ttft=[\"p(95)<500ms\"]'
   plimsoll run big.yaml --shard 0/2 & plimsoll run big.yaml --shard 1/2
@@ -26,13 +26,13 @@ pub(crate) struct Flags {
     #[arg(value_hint = ValueHint::FilePath)]
     profile: String,
     #[command(flatten)]
-    intent: Intent,
+    intent: ProfileFlags,
     #[command(flatten)]
-    output: Output,
+    output: OutputFlags,
     #[command(flatten)]
-    manners: Manners,
+    manners: RunFlags,
     #[command(flatten)]
-    talk: Talk,
+    talk: ProgressFlags,
 }
 
 /// Runs the profile.
@@ -41,6 +41,6 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let overrides = flags.intent.overrides();
     let plan = load(&profile, &Environment::of_process(), &overrides, Purpose::Run)?;
     let mut session = Session::open(flags.talk.quiet);
-    let conduct = flags.manners.conduct(Some(flags.output.keep()));
-    Ok(session.carry_out(plan, &conduct)?.exit)
+    let options = flags.manners.options(Some(flags.output.keep()));
+    Ok(session.carry_out(plan, &options)?.exit)
 }

@@ -13,11 +13,11 @@ use plimsoll_suite::{
 };
 
 use crate::console;
-use crate::descriptors::Descriptors;
 use crate::environment;
 use crate::exit::{Exit, Usage};
-use crate::flags::Talk;
-use crate::folder::{Folder, Keep};
+use crate::fd_limit::FdLimit;
+use crate::flags::ProgressFlags;
+use crate::run_dir::{RunDir, RunDirOptions};
 use crate::session::last_calibration;
 use crate::signal;
 use crate::utc;
@@ -26,9 +26,9 @@ const AFTER: &str = "\
 Examples:
   plimsoll suite quick --quick
   plimsoll suite baseline --baseline runs/20261121T040000Z-suite-baseline/suite.json
-  plimsoll suite policy --target https://gateway.example --vk \"$KEY\"
+  plimsoll suite policy --target https://gateway.example --key \"$KEY\"
 
-Without --target a suite starts the reference gateway and a mock provider as processes of their own, on cores of their own where there are two. Results are kept in a folder below --out: suite.json, report.txt, and the whole summary of each measurement in cells/. What each suite measures: docs/guides/suites.md.
+Without --target a suite starts the reference gateway and a mock provider as processes of their own, on cores of their own where there are two. Results are kept in a run_dir below --out: suite.json, report.txt, and the whole summary of each measurement in cells/. What each suite measures: docs/guides/suites.md.
 
 Exit codes: 0 pass, 1 a bound is broken, 2 wrong usage, 3 a measurement is invalid or could not be made, 130 interrupted.";
 
@@ -68,7 +68,7 @@ pub(crate) struct Flags {
     target: Option<String>,
     /// Key of the target, never shown; `PLIMSOLL_KEY` keeps it out of the process list, too
     #[arg(long, value_name = "KEY", help_heading = "What is measured", requires = "target")]
-    vk: Option<String>,
+    key: Option<String>,
     /// Header of every request to the target (repeatable)
     #[arg(long = "header", short = 'H', value_name = "'NAME: VALUE'", requires = "target")]
     #[arg(help_heading = "What is measured")]
@@ -111,7 +111,7 @@ pub(crate) struct Flags {
     #[arg(long, help_heading = "What comes out")]
     allow_invalid: bool,
     #[command(flatten)]
-    talk: Talk,
+    talk: ProgressFlags,
 }
 
 /// A process of a suite.
@@ -141,15 +141,15 @@ pub(crate) fn run(which: &Which) -> Result<Exit> {
             return Err(become_child(flags.core, program, &flags.args).into());
         }
     };
-    let descriptors = Descriptors::raise();
+    let fd_limit = FdLimit::raise();
     let variables = match suite {
         Suite::Baseline => Variables::read(|name| env::var(name).ok())?,
         _ => Variables::default(),
     };
     let started = utc::stamp(unix_nanos());
-    let keep = Keep { out: flags.out.clone(), rows: false };
-    let folder = Folder::create(&keep, &started, &format!("suite-{}", suite.name()))?;
-    let order = flags.order(&variables, &folder, descriptors, started)?;
+    let keep = RunDirOptions { out: flags.out.clone(), rows: false };
+    let run_dir = RunDir::create(&keep, &started, &format!("suite-{}", suite.name()))?;
+    let options = flags.options(&variables, &run_dir, fd_limit, started)?;
     let control = Control::new();
     let interrupt = control.clone();
     signal::listen(move || {
@@ -168,19 +168,19 @@ pub(crate) fn run(which: &Which) -> Result<Exit> {
             console::say(message);
         }
     };
-    let report = suite.run(&order, &control, &mut tell);
-    let report = report.inspect_err(|_| folder.discard()).map_err(usage)?;
-    conclude(&report, &folder, flags.allow_invalid)
+    let report = suite.run(&options, &control, &mut tell);
+    let report = report.inspect_err(|_| run_dir.discard()).map_err(usage)?;
+    conclude(&report, &run_dir, flags.allow_invalid)
 }
 
 /// Shows the report before it is written: a full disk must not take it away.
-fn conclude(report: &Report, folder: &Folder, allow_invalid: bool) -> Result<Exit> {
+fn conclude(report: &Report, run_dir: &RunDir, allow_invalid: bool) -> Result<Exit> {
     console::print(&report.text(console::style().width.max(WIDTH)))?;
     let mut json = serde_json::to_vec_pretty(report)?;
     json.push(b'\n');
-    folder.write("suite.json", &json)?;
-    folder.write("report.txt", report.text(WIDTH).as_bytes())?;
-    console::print_line(&format!("\nfiles: {}", folder.path().display()))?;
+    run_dir.write("suite.json", &json)?;
+    run_dir.write("report.txt", report.text(WIDTH).as_bytes())?;
+    console::print_line(&format!("\nfiles: {}", run_dir.path().display()))?;
     Ok(match report.outcome(allow_invalid) {
         SuiteOutcome::Pass => Exit::Pass,
         SuiteOutcome::Fail => Exit::Fail,
@@ -193,11 +193,11 @@ fn conclude(report: &Report, folder: &Folder, allow_invalid: bool) -> Result<Exi
 const WIDTH: usize = 140;
 
 impl Flags {
-    fn order(
+    fn options(
         &self,
         variables: &Variables,
-        folder: &Folder,
-        descriptors: Option<Descriptors>,
+        run_dir: &RunDir,
+        fd_limit: Option<FdLimit>,
         started: String,
     ) -> Result<SuiteOptions> {
         if self.size_for.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
@@ -212,8 +212,8 @@ impl Flags {
             passes: self.passes,
             // A target of the user's has its own.
             port: self.port.or_else(|| variables.port.filter(|_| self.target.is_none())),
-            folder: std::path::absolute(folder.path())?,
-            environment: environment::read(descriptors),
+            folder: std::path::absolute(run_dir.path())?,
+            environment: environment::read(fd_limit),
             calibration: last_calibration(),
             baseline: self.baseline.clone(),
             size_for: self.size_for,
@@ -225,7 +225,7 @@ impl Flags {
     fn target(&self, url: &str) -> ExternalTarget {
         ExternalTarget {
             url: url.trim_end_matches('/').to_owned(),
-            key: self.vk.clone().or_else(|| env::var("PLIMSOLL_KEY").ok()),
+            key: self.key.clone().or_else(|| env::var("PLIMSOLL_KEY").ok()),
             headers: self.headers.clone(),
             model: self.model.clone(),
             insecure: self.insecure,
@@ -282,7 +282,7 @@ fn command(args: impl Iterator<Item = String>) -> String {
     let mut secret = false;
     for arg in args.skip(1) {
         let flag = arg.split('=').next().unwrap_or_default();
-        let hides = ["--vk", "--header", "-H"].contains(&flag);
+        let hides = ["--key", "--vk", "--header", "-H"].contains(&flag);
         words.push(match (secret, hides && arg.contains('=')) {
             (true, _) => "...".to_owned(),
             (false, true) => format!("{flag}=..."),

@@ -29,19 +29,19 @@ pub(crate) struct Finding {
     pub(crate) about: &'static str,
     pub(crate) seen: String,
     /// Empty where nothing is to be done.
-    pub(crate) mend: &'static str,
+    pub(crate) fix: &'static str,
 }
 
 impl Finding {
-    /// With the mend told only where there is something to mend.
+    /// With the fix told only where there is something to fix.
     pub(super) fn new(
         state: State,
         about: &'static str,
         seen: impl Into<String>,
-        mend: &'static str,
+        fix: &'static str,
     ) -> Self {
-        let mend = if state == State::Ok { "" } else { mend };
-        Self { state, about, seen: seen.into(), mend }
+        let fix = if state == State::Ok { "" } else { fix };
+        Self { state, about, seen: seen.into(), fix }
     }
 
     /// What could not be found out is neither good nor bad.

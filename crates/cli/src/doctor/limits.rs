@@ -1,15 +1,15 @@
 //! Limits of the kernel on connections.
 
 use super::finding::{Finding, State, at_least};
-use crate::descriptors::Descriptors;
+use crate::fd_limit::FdLimit;
 
 /// Every connection takes a descriptor.
-pub(super) fn descriptors(limit: Option<Descriptors>) -> Finding {
+pub(super) fn fd_limit(limit: Option<FdLimit>) -> Finding {
     const ABOUT: &str = "open files";
-    let Some(Descriptors { before, now }) = limit else { return Finding::unknown(ABOUT) };
+    let Some(FdLimit { before, now }) = limit else { return Finding::unknown(ABOUT) };
     let raised = if now > before { format!(", raised from {before}") } else { String::new() };
-    let mend = "raise the hard limit: `ulimit -Hn 65536`, /etc/security/limits.conf, LimitNOFILE= or --ulimit nofile";
-    Finding::new(at_least(now, 10_000, 1_024), ABOUT, format!("{now}{raised}"), mend)
+    let fix = "raise the hard limit: `ulimit -Hn 65536`, /etc/security/limits.conf, LimitNOFILE= or --ulimit nofile";
+    Finding::new(at_least(now, 10_000, 1_024), ABOUT, format!("{now}{raised}"), fix)
 }
 
 /// Every connection to one address takes a local port, and keeps it for a minute after its end.
@@ -17,19 +17,19 @@ pub(super) fn ports(range: Option<(u16, u16)>) -> Finding {
     const ABOUT: &str = "local ports";
     let Some((first, last)) = range else { return Finding::unknown(ABOUT) };
     let count = u32::from(last.saturating_sub(first)) + 1;
-    let mend = "sysctl -w net.ipv4.ip_local_port_range='1024 65535'";
-    Finding::new(at_least(count, 28_000, 4_000), ABOUT, format!("{count} ({first}-{last})"), mend)
+    let fix = "sysctl -w net.ipv4.ip_local_port_range='1024 65535'";
+    Finding::new(at_least(count, 28_000, 4_000), ABOUT, format!("{count} ({first}-{last})"), fix)
 }
 
 /// May a port that waits for its last segments be used again?
 pub(super) fn time_wait(reuse: Option<u64>) -> Finding {
     const ABOUT: &str = "TIME_WAIT reuse";
-    let mend = "sysctl -w net.ipv4.tcp_tw_reuse=1, if targets close connections often";
+    let fix = "sysctl -w net.ipv4.tcp_tw_reuse=1, if targets close connections often";
     match reuse {
         None => Finding::unknown(ABOUT),
-        Some(1) => Finding::new(State::Ok, ABOUT, "on", mend),
-        Some(2) => Finding::new(State::Ok, ABOUT, "on for loopback", mend),
-        Some(_) => Finding::new(State::Warn, ABOUT, "off", mend),
+        Some(1) => Finding::new(State::Ok, ABOUT, "on", fix),
+        Some(2) => Finding::new(State::Ok, ABOUT, "on for loopback", fix),
+        Some(_) => Finding::new(State::Warn, ABOUT, "off", fix),
     }
 }
 
@@ -37,8 +37,8 @@ pub(super) fn time_wait(reuse: Option<u64>) -> Finding {
 pub(super) fn backlog(connections: Option<u64>) -> Finding {
     const ABOUT: &str = "accept backlog";
     let Some(connections) = connections else { return Finding::unknown(ABOUT) };
-    let mend = "sysctl -w net.core.somaxconn=4096, if the target runs on this host";
-    Finding::new(at_least(connections, 1_024, 0), ABOUT, connections.to_string(), mend)
+    let fix = "sysctl -w net.core.somaxconn=4096, if the target runs on this host";
+    Finding::new(at_least(connections, 1_024, 0), ABOUT, connections.to_string(), fix)
 }
 
 #[cfg(test)]
@@ -48,10 +48,10 @@ mod tests {
     #[test]
     fn limits_have_three_states() {
         for (finding, state) in [
-            (descriptors(Some(Descriptors { before: 1_024, now: 65_536 })), State::Ok),
-            (descriptors(Some(Descriptors { before: 1_024, now: 4_096 })), State::Warn),
-            (descriptors(Some(Descriptors { before: 256, now: 256 })), State::Bad),
-            (descriptors(None), State::Warn),
+            (fd_limit(Some(FdLimit { before: 1_024, now: 65_536 })), State::Ok),
+            (fd_limit(Some(FdLimit { before: 1_024, now: 4_096 })), State::Warn),
+            (fd_limit(Some(FdLimit { before: 256, now: 256 })), State::Bad),
+            (fd_limit(None), State::Warn),
             (ports(Some((32_768, 60_999))), State::Ok),
             (ports(Some((50_000, 60_000))), State::Warn),
             (ports(Some((60_000, 60_100))), State::Bad),
@@ -61,13 +61,13 @@ mod tests {
             (backlog(Some(128)), State::Warn),
         ] {
             assert_eq!(finding.state, state, "{finding:?}");
-            assert_eq!(finding.mend.is_empty(), state == State::Ok, "{finding:?}");
+            assert_eq!(finding.fix.is_empty(), state == State::Ok, "{finding:?}");
         }
     }
 
     #[test]
     fn a_raised_limit_says_so() {
-        let finding = descriptors(Some(Descriptors { before: 1_024, now: 65_536 }));
+        let finding = fd_limit(Some(FdLimit { before: 1_024, now: 65_536 }));
         assert_eq!(finding.seen, "65536, raised from 1024");
     }
 }

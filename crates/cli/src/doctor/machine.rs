@@ -19,8 +19,8 @@ pub(super) fn processors(machine: &Environment) -> Finding {
     let model = machine.cpu_model.as_deref().unwrap_or("unknown model");
     let affinity = machine.cpu_affinity.as_deref().unwrap_or("unknown");
     let seen = format!("{count} x {model}, allowed: {affinity}");
-    let mend = "one processor must serve the load, the kernel and all else; give it a second one";
-    Finding::new(at_least(usable(machine), 2, 1), ABOUT, seen, mend)
+    let fix = "one processor must serve the load, the kernel and all else; give it a second one";
+    Finding::new(at_least(usable(machine), 2, 1), ABOUT, seen, fix)
 }
 
 fn usable(machine: &Environment) -> u32 {
@@ -39,18 +39,18 @@ pub(super) fn quota(machine: &Environment) -> Finding {
     } else {
         at_least(quota, f64::INFINITY, 1.0)
     };
-    let mend = "throttling shows as latency: pin to whole processors (cpuset) in place of a quota";
-    Finding::new(state, ABOUT, format!("{quota:.2} processors"), mend)
+    let fix = "throttling shows as latency: pin to whole processors (cpuset) in place of a quota";
+    Finding::new(state, ABOUT, format!("{quota:.2} processors"), fix)
 }
 
 /// A processor that sleeps or slows down answers late.
 pub(super) fn governor(governor: Option<&str>) -> Finding {
     const ABOUT: &str = "frequency governor";
-    let mend = "cpupower frequency-set -g performance";
+    let fix = "cpupower frequency-set -g performance";
     match governor {
-        None => Finding::new(State::Ok, ABOUT, "not in this system's hands", mend),
-        Some("performance") => Finding::new(State::Ok, ABOUT, "performance", mend),
-        Some(other) => Finding::new(State::Warn, ABOUT, other, mend),
+        None => Finding::new(State::Ok, ABOUT, "not in this system's hands", fix),
+        Some("performance") => Finding::new(State::Ok, ABOUT, "performance", fix),
+        Some(other) => Finding::new(State::Warn, ABOUT, other, fix),
     }
 }
 
@@ -75,9 +75,9 @@ pub(super) fn load(machine: &Environment) -> Finding {
 pub(super) fn steal(share: Option<f64>) -> Finding {
     const ABOUT: &str = "steal";
     let Some(share) = share else { return Finding::unknown(ABOUT) };
-    let mend =
+    let fix =
         "the hypervisor gives processor time to others: use another host, or dedicated processors";
-    Finding::new(at_most(share, 0.01, 0.10), ABOUT, format!("{:.1} %", share * 100.0), mend)
+    Finding::new(at_most(share, 0.01, 0.10), ABOUT, format!("{:.1} %", share * 100.0), fix)
 }
 
 pub(super) fn memory(available: Option<u64>) -> Finding {

@@ -8,8 +8,8 @@ use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
 use plimsoll_metrics::{Distribution, Environment};
 
 use super::finding::{Finding, State, at_most};
-use crate::pause::pause;
 use crate::progress::time;
+use crate::sleep::sleep;
 
 const NAPS: u32 = 100;
 const NAP: Nanos = Nanos::from_millis(1);
@@ -23,11 +23,11 @@ pub(super) fn timer() -> Finding {
     let mut lateness = Distribution::default();
     for _ in 0..NAPS {
         let due = clock.now() + NAP;
-        pause(NAP);
+        sleep(NAP);
         lateness.record(clock.now().since(due));
     }
-    let mend = "idle states, throttling or other work delay timers: see the other lines";
-    shown("timer lateness", &lateness, [Nanos::from_micros(200), Nanos::from_millis(2)], mend)
+    let fix = "idle states, throttling or other work delay timers: see the other lines";
+    shown("timer lateness", &lateness, [Nanos::from_micros(200), Nanos::from_millis(2)], fix)
 }
 
 /// What one reading of the clock costs; a clock source that the processor cannot read by itself costs a system call.
@@ -39,17 +39,17 @@ pub(super) fn clock(machine: &Environment) -> Finding {
     let cost = Nanos::new(clock.now().as_nanos() / u64::from(READINGS));
     let source = machine.clock_source.as_deref().unwrap_or("unknown");
     let state = at_most(cost, Nanos::new(250), Nanos::from_micros(2));
-    let mend = "choose `tsc` (or `kvm-clock`) in /sys/devices/system/clocksource/clocksource0/current_clocksource";
-    Finding::new(state, "clock", format!("{source}, {} a reading", time(cost)), mend)
+    let fix = "choose `tsc` (or `kvm-clock`) in /sys/devices/system/clocksource/clocksource0/current_clocksource";
+    Finding::new(state, "clock", format!("{source}, {} a reading", time(cost)), fix)
 }
 
 /// Does loopback carry bytes, and how long does it take?
 pub(super) fn loopback() -> Finding {
     const ABOUT: &str = "loopback round trip";
-    let mend = "bring the interface up: ip link set lo up";
+    let fix = "bring the interface up: ip link set lo up";
     match round_trips() {
-        Ok(times) => shown(ABOUT, &times, [Nanos::from_micros(300), Nanos::from_millis(5)], mend),
-        Err(error) => Finding::new(State::Bad, ABOUT, error.to_string(), mend),
+        Ok(times) => shown(ABOUT, &times, [Nanos::from_micros(300), Nanos::from_millis(5)], fix),
+        Err(error) => Finding::new(State::Bad, ABOUT, error.to_string(), fix),
     }
 }
 
@@ -78,11 +78,11 @@ fn shown(
     about: &'static str,
     times: &Distribution,
     [good, bearable]: [Nanos; 2],
-    mend: &'static str,
+    fix: &'static str,
 ) -> Finding {
     let quantile = |q| times.nearest_rank(q).unwrap_or_default();
     let seen = format!("median {}, p99 {}", time(quantile(0.5)), time(quantile(0.99)));
-    Finding::new(at_most(quantile(0.5), good, bearable), about, seen, mend)
+    Finding::new(at_most(quantile(0.5), good, bearable), about, seen, fix)
 }
 
 #[cfg(test)]

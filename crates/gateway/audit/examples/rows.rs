@@ -1,7 +1,8 @@
 //! Offers rows from several threads as fast as they can and checks the books against the file.
 //!
 //! ```sh
-//! cargo run --release -p plimsoll-gateway-audit --example rows -- FILE [ROWS [THREADS [drop|block]]]
+//! cargo run --release -p plimsoll-gateway-audit --example rows -- \
+//!     FILE [ROWS [THREADS [drop|block]]]
 //! ```
 
 use std::error::Error;
@@ -58,7 +59,7 @@ fn row(number: u64, request_id: &str) -> Row<'_> {
         client: Some([127, 0, 0, 1].into()),
         user_agent: "plimsoll/0.1",
         request_id,
-        verdict: "allow",
+        policy_decision: "allow",
         rules: &[],
         model: "gpt-small",
         input_tokens: Some(128),

@@ -1,15 +1,15 @@
-//! The audit as its user sees it.
+//! The audit log: the public handle.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 
+use crate::accounting::lock;
 use crate::error::AuditError;
-use crate::ledger::lock;
 use crate::producer::{Offered, Producer};
+use crate::queue::Queue;
 use crate::row::Row;
 use crate::settings::{Settings, Target, WhenFull};
-use crate::shared::Shared;
 use crate::sink::{ClickHouseSink, FileSink, Sink};
 use crate::stats::{Notice, Stats};
 use crate::writer::Writer;
@@ -18,38 +18,38 @@ use crate::writer::Writer;
 ///
 /// Dropping it closes it.
 pub struct Audit {
-    shared: Arc<Shared>,
-    /// For those who have no producer of their own.
+    queue: Arc<Queue>,
+    /// For callers without their own producer.
     common: Producer,
     writer: Mutex<Option<JoinHandle<()>>>,
     when_full: WhenFull,
 }
 
 impl Audit {
-    /// Opens the target and starts the writer. `notify` is called on the writer's thread, once when writing
-    /// begins to fail and once when it works again.
+    /// Opens the target and starts the writer. `notify` is called on the writer's thread, once when
+    /// writing begins to fail and once when it works again.
     ///
     /// # Errors
-    /// When the settings make no sense or the file cannot be opened, with its path and what to do. A
-    /// `ClickHouse` server need not run yet.
+    /// When the settings make no sense or the file cannot be opened, with its path and what to do.
+    /// A `ClickHouse` server need not run yet.
     pub fn open(
         settings: &Settings,
         notify: impl Fn(Notice) + Send + 'static,
     ) -> Result<Self, AuditError> {
         settings.check()?;
         let sink = open_sink(settings)?;
-        let shared = Arc::new(Shared::new(settings.queue, settings.batch));
-        let common = Producer::new(&shared);
-        let writer = Writer::new(Arc::clone(&shared), sink, settings, Box::new(notify));
+        let queue = Arc::new(Queue::new(settings.queue, settings.batch));
+        let common = Producer::new(&queue);
+        let writer = Writer::new(Arc::clone(&queue), sink, settings, Box::new(notify));
         let thread = Builder::new().name("audit-writer".to_owned());
         let writer = thread.spawn(move || writer.run()).map_err(AuditError::Writer)?;
         let writer = Mutex::new(Some(writer));
-        Ok(Self { shared, common, writer, when_full: settings.when_full })
+        Ok(Self { queue, common, writer, when_full: settings.when_full })
     }
 
-    /// An entrance for one worker thread.
+    /// A producer for one worker thread.
     pub fn producer(&self) -> Producer {
-        Producer::new(&self.shared)
+        Producer::new(&self.queue)
     }
 
     /// Takes a row when there is room; never waits. Threads that do this often should have a
@@ -66,19 +66,21 @@ impl Audit {
 
     /// What became of the rows up to now.
     pub fn stats(&self) -> Stats {
-        lock(&self.shared.ledger).stats()
+        lock(&self.queue.accounting).stats()
     }
 
-    /// The last thing that went wrong, with its cause and what to do; it stays after writing works again.
+    /// The last thing that went wrong, with its cause and what to do; it stays after writing works
+    /// again.
     pub fn last_error(&self) -> Option<String> {
-        lock(&self.shared.ledger).last_error()
+        lock(&self.queue.accounting).last_error()
     }
 
-    /// Takes no more rows, writes those that wait, makes them durable and says what became of all. When the
-    /// sink fails, one batch is tried as often as the settings say, and the rest given up with it. Blocks
-    /// for that time: keep it off async threads. A second call only tells the figures again.
+    /// Takes no more rows, writes those that wait, makes them durable and says what became of all.
+    /// When the sink fails, one batch is tried as often as the settings say, and the rest given up
+    /// with it. Blocks for that time: keep it off async threads. A second call only tells the
+    /// figures again.
     pub fn close(&self) -> Stats {
-        self.shared.call_close();
+        self.queue.wake_to_close();
         if let Some(writer) = lock(&self.writer).take() {
             // Were it to panic, its rows would stay queued in the figures, which is the truth.
             drop(writer.join());

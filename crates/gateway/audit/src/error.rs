@@ -1,4 +1,4 @@
-//! Why there is no audit. What goes wrong once it runs is counted, see `Stats`, and told, see `Notice`.
+//! Errors at the start. Later errors are counted (`Stats`) and reported (`Notice`).
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,8 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuditError {
-    /// The file cannot be opened for appending: choose a file in a folder that exists and is writable.
+    /// The file cannot be opened for appending: choose a file in a folder that exists and is
+    /// writable.
     #[error(
         "cannot write the audit file {}: {source}; choose a file in a folder that exists and is \
          writable", path.display()
@@ -18,8 +19,9 @@ pub enum AuditError {
         /// What the system says.
         source: io::Error,
     },
-    /// The address of `ClickHouse` is not of the form `http://[USER:PASSWORD@]HOST[:PORT]/[DATABASE.]TABLE`.
-    /// The text never repeats the address, which may carry a password.
+    /// The address of `ClickHouse` is not of the form
+    /// `http://[USER:PASSWORD@]HOST[:PORT]/[DATABASE.]TABLE`. The text never repeats the address,
+    /// which may contain a password.
     #[error(
         "the address of ClickHouse is wrong: {0}; write it as \
          http://[USER:PASSWORD@]HOST[:PORT]/[DATABASE.]TABLE"

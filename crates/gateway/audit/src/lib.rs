@@ -1,37 +1,37 @@
 //! Writes a row for every request, in batches, and counts what it could not write.
 //!
 //! ```text
-//! worker -> Producer -> lane --.
-//! worker -> Producer -> lane ---+-> writer thread -> JSON lines file, or ClickHouse over HTTP
+//! worker -> Producer -> buffer --.
+//! worker -> Producer -> buffer ---+-> writer thread -> JSON lines file, or ClickHouse over HTTP
 //! ```
 //!
-//! A worker offers a [`Row`] of borrowed texts. It becomes a JSON line in the worker's own lane, whose
-//! lock is shared with the writer alone and held for the time of one line: no worker waits for another,
-//! for a disk or for a network. The writer empties all lanes as soon as a batch of rows waits, or
-//! after the flush interval, and both sinks take the very same lines.
+//! A worker offers a [`Row`] of borrowed texts. It becomes a JSON line in the worker's own buffer,
+//! whose lock is shared with the writer alone and held for the time of one line: no worker waits
+//! for another, for a disk or for a network. The writer empties all buffers as soon as a batch of
+//! rows waits, or after the flush interval, and both sinks take the very same lines.
 //!
 //! # What is counted
-//! Every row that was offered is accepted, and then is exactly one of written, dropped (with a reason)
-//! and queued: [`Stats::balanced`] holds for every snapshot, whatever happens beside it.
+//! Every row that was offered is accepted, and then is exactly one of written, dropped (with a
+//! reason) and queued: [`Stats::balanced`] holds for every snapshot, whatever happens beside it.
 //!
 //! # What is durable
 //! - After [`Audit::close`] returned, all that is counted as written is on the disk (`fsync`).
-//! - After a kill of the process, at most the rows queued are lost: those offered within the last flush
-//!   interval, or up to [`Settings::queue`] of them when the sink is slower than the load. The last
-//!   line of the file may be torn; the next writer starts on a line of its own.
+//! - After a kill of the process, at most the rows queued are lost: those offered within the last
+//!   flush interval, or up to [`Settings::queue`] of them when the sink is slower than the load.
+//!   The last line of the file may be torn; the next writer starts on a line of its own.
 //! - After a loss of power, in addition the rows since the last `fsync`, see [`Settings::sync`].
-//! - `ClickHouse`: written is what it confirmed. A batch whose confirmation was lost is sent again with the
-//!   same deduplication token; a batch counted as dropped may still have arrived.
+//! - `ClickHouse`: written is what it confirmed. A batch whose confirmation was lost is sent again
+//!   with the same deduplication token; a batch counted as dropped may still have arrived.
 
+mod accounting;
 mod audit;
+mod capacity;
 mod error;
-mod lane;
-mod ledger;
 mod producer;
-mod room;
+mod producer_buffer;
+mod queue;
 mod row;
 mod settings;
-mod shared;
 mod sink;
 mod stats;
 mod writer;

@@ -1,17 +1,17 @@
-//! The entrance to the queue: one for each worker thread.
+//! Producers: one for each worker thread.
 
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-use crate::lane::Lane;
-use crate::ledger::lock;
-use crate::room::Ticket;
+use crate::accounting::lock;
+use crate::capacity::WaiterTicket;
+use crate::producer_buffer::ProducerBuffer;
+use crate::queue::Queue;
 use crate::row::Row;
-use crate::shared::Shared;
 
-/// What happened to a row at the entrance.
+/// Whether a row was queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a row may have been dropped, although it is counted then"]
 pub enum Offered {
@@ -21,24 +21,24 @@ pub enum Offered {
     Dropped,
 }
 
-/// Takes rows. Each worker thread should have its own: two threads that share one wait for each other,
-/// for the time of one line.
+/// Takes rows. Each worker thread should have its own: two threads that share one wait for each
+/// other, for the time of one line.
 #[derive(Debug)]
 pub struct Producer {
-    shared: Arc<Shared>,
-    lane: Arc<Mutex<Lane>>,
+    queue: Arc<Queue>,
+    producer_buffer: Arc<Mutex<ProducerBuffer>>,
 }
 
 impl Producer {
-    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
-        let lane = lock(&shared.ledger).add_lane();
-        Self { shared: Arc::clone(shared), lane }
+    pub(crate) fn new(queue: &Arc<Queue>) -> Self {
+        let producer_buffer = lock(&queue.accounting).add_buffer();
+        Self { queue: Arc::clone(queue), producer_buffer }
     }
 
     /// Takes a row when there is room; never waits. What is dropped is counted.
     pub fn offer(&self, row: &Row<'_>) -> Offered {
         self.try_offer(row).unwrap_or_else(|| {
-            lock(&self.lane).turn_away();
+            lock(&self.producer_buffer).reject();
             Offered::Dropped
         })
     }
@@ -66,22 +66,22 @@ impl Producer {
 
     /// Nothing when there is no room.
     fn try_offer(&self, row: &Row<'_>) -> Option<Offered> {
-        let before = self.shared.room.reserve()?;
-        if !lock(&self.lane).push(row) {
-            self.shared.room.release(1);
+        let before = self.queue.capacity.reserve()?;
+        if !lock(&self.producer_buffer).push(row) {
+            self.queue.capacity.release(1);
             return Some(Offered::Dropped);
         }
-        if before + 1 == self.shared.batch {
-            self.shared.call_writer();
+        if before + 1 == self.queue.batch {
+            self.queue.wake_writer();
         }
         Some(Offered::Queued)
     }
 
     /// A full queue of a closed audit never gets room.
-    fn turn_away_when_closed(&self) -> Option<Offered> {
-        let mut lane = lock(&self.lane);
-        lane.is_closed().then(|| {
-            lane.turn_away();
+    fn reject_when_closed(&self) -> Option<Offered> {
+        let mut producer_buffer = lock(&self.producer_buffer);
+        producer_buffer.is_closed().then(|| {
+            producer_buffer.reject();
             Offered::Dropped
         })
     }
@@ -93,7 +93,7 @@ impl Producer {
 pub struct OfferOrWait<'a> {
     producer: &'a Producer,
     row: &'a Row<'a>,
-    ticket: Option<Ticket>,
+    ticket: Option<WaiterTicket>,
 }
 
 impl Future for OfferOrWait<'_> {
@@ -105,8 +105,8 @@ impl Future for OfferOrWait<'_> {
         if let Some(offered) = producer.try_offer(this.row) {
             return Poll::Ready(offered);
         }
-        producer.shared.room.register(&mut this.ticket, context.waker());
-        match producer.try_offer(this.row).or_else(|| producer.turn_away_when_closed()) {
+        producer.queue.capacity.register(&mut this.ticket, context.waker());
+        match producer.try_offer(this.row).or_else(|| producer.reject_when_closed()) {
             Some(offered) => Poll::Ready(offered),
             None => Poll::Pending,
         }

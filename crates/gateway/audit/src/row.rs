@@ -1,4 +1,4 @@
-//! What is written about a request.
+//! An audit row and its JSON line.
 
 use std::net::IpAddr;
 
@@ -7,10 +7,12 @@ const PATH: usize = 2048;
 /// The longest of all other texts, in bytes.
 const TEXT: usize = 256;
 
-/// One request, as it is written: a JSON object with these fields, without those that are `None` or empty.
+/// One request, as it is written: a JSON object with these fields, without those that are `None` or
+/// empty.
 ///
-/// There is no field for prompts, answers or keys. Of the path, what follows `?` is not written, since some
-/// clients put their key there. Texts are cut: the path at 2,048 bytes, all others at 256.
+/// There is no field for prompts, answers or keys. Of the path, what follows `?` is not written,
+/// since some clients put their key there. Texts are cut: the path at 2,048 bytes, all others at
+/// 256.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Row<'a> {
     /// When the request arrived, in milliseconds since 1970 UTC.
@@ -37,8 +39,8 @@ pub struct Row<'a> {
     pub user_agent: &'a str,
     /// Request id or trace id.
     pub request_id: &'a str,
-    /// The policy's verdict.
-    pub verdict: &'a str,
+    /// The policy's decision.
+    pub policy_decision: &'a str,
     /// The rules that matched, by id.
     pub rules: &'a [&'a str],
     /// Model.
@@ -71,7 +73,7 @@ impl Row<'_> {
         }
         known(line, "user_agent", self.user_agent);
         known(line, "request_id", self.request_id);
-        known(line, "verdict", self.verdict);
+        known(line, "policy_decision", self.policy_decision);
         if !self.rules.is_empty() {
             name(line, "rules");
             list(line, self.rules);
@@ -202,7 +204,7 @@ mod tests {
             client: Some("10.0.0.7".parse().unwrap()),
             user_agent: "a \"b\"\n",
             request_id: "r-1",
-            verdict: "redact",
+            policy_decision: "redact",
             rules: &["pii.card", "pii.mail"],
             model: "m",
             input_tokens: Some(3),
@@ -213,7 +215,7 @@ mod tests {
             r#"{"timestamp":1763700000123,"tenant":"retail","route":"chat","method":"POST","#,
             r#""path":"/v1/chat","status":200,"latency_us":1500,"request_bytes":10,"#,
             r#""response_bytes":20,"client":"10.0.0.7","user_agent":"a \"b\"\n","#,
-            r#""request_id":"r-1","verdict":"redact","rules":["pii.card","pii.mail"],"#,
+            r#""request_id":"r-1","policy_decision":"redact","rules":["pii.card","pii.mail"],"#,
             r#""model":"m","input_tokens":3,"output_tokens":4,"cache":"hit"}"#,
             "\n"
         );

@@ -1,4 +1,4 @@
-//! What the audit is asked to do.
+//! Settings of the audit log.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +9,7 @@ mod clickhouse;
 
 pub use clickhouse::ClickHouse;
 
-/// What the audit is asked to do. [`Settings::new`] has the defaults.
+/// Settings of the audit log. [`Settings::new`] has the defaults.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where rows go.
@@ -29,8 +29,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// A queue of 65,536 rows, batches of 2,048 or 100 ms, `fsync` once a second, and rows dropped when
-    /// the queue is full.
+    /// A queue of 65,536 rows, batches of 2,048 or 100 ms, `fsync` once a second, and rows dropped
+    /// when the queue is full.
     pub const fn new(target: Target) -> Self {
         Self {
             target,
@@ -44,7 +44,7 @@ impl Settings {
     }
 
     /// # Errors
-    /// The first number that makes no sense.
+    /// The first value out of range.
     pub(crate) fn check(&self) -> Result<(), AuditError> {
         let checks = [
             (self.queue > 0, "queue must be at least 1"),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_without_sense_are_named() {
+    fn values_out_of_range_are_named() {
         let settings = Settings::new(Target::File("x".into()));
         assert!(settings.check().is_ok());
         let wrong = Settings { queue: 0, ..settings };

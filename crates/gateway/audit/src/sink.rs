@@ -1,4 +1,4 @@
-//! Where batches of lines end.
+//! Sinks: where batches of rows are written.
 
 mod clickhouse;
 mod file;
@@ -16,16 +16,16 @@ pub(crate) struct Batch<'a> {
     pub(crate) done: usize,
 }
 
-/// Why a batch is not written.
+/// Why a batch was not written.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It may be better later.
+    /// Temporary: try again.
     Again(String),
-    /// It will never be taken.
+    /// Permanent: the sink will never take it.
     Refused(String),
 }
 
-/// Takes batches, on the writer's thread.
+/// A destination for batches. Runs on the writer's thread.
 pub(crate) trait Sink: Send {
     /// Writes a batch, from where the last attempt ended.
     fn put(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure>;

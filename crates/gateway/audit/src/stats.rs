@@ -1,4 +1,4 @@
-//! What became of the rows.
+//! Counts of rows by fate.
 
 /// Rows that were not written, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,14 +29,14 @@ pub struct Stats {
     pub written: u64,
     /// Rows lost.
     pub dropped: Drops,
-    /// Rows that wait in the lanes, or are being written.
+    /// Rows that wait in the buffers, or are being written.
     pub queued: u64,
     /// Attempts that failed and were made again.
     pub retries: u64,
 }
 
 impl Stats {
-    /// Is every accepted row accounted for? It is, always; tests and metrics may say so.
+    /// Whether every accepted row is accounted for. Always true; for tests and metrics.
     pub const fn balanced(&self) -> bool {
         self.accepted == self.written + self.dropped.total() + self.queued
     }

@@ -1,20 +1,20 @@
-//! The thread that takes rows out of the lanes and carries them to the sink.
+//! The writer thread: takes rows from the buffers and delivers them to the sink.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::lane::recycled;
-use crate::ledger::lock;
+use crate::accounting::lock;
+use crate::producer_buffer::recycled;
+use crate::queue::Queue;
 use crate::settings::{Retry, Settings};
-use crate::shared::Shared;
 use crate::sink::{Batch, Failure, Sink};
 use crate::stats::{Drops, Notice};
 
-/// Tells an operator.
+/// Reports to the operator.
 pub(crate) type Notify = Box<dyn Fn(Notice) + Send>;
 
 pub(crate) struct Writer {
-    shared: Arc<Shared>,
+    queue: Arc<Queue>,
     sink: Box<dyn Sink>,
     notify: Notify,
     rows: usize,
@@ -25,15 +25,15 @@ pub(crate) struct Writer {
     outage: Option<Outage>,
 }
 
-/// The sink fails.
+/// An outage of the sink.
 #[derive(Default)]
 struct Outage {
     lost: u64,
     /// A batch was given up after the audit was closed: the rest is not even tried.
-    hopeless: bool,
+    unreachable: bool,
 }
 
-/// What becomes of a batch that was not written whole.
+/// Why a batch was given up.
 #[derive(Clone, Copy)]
 enum Reason {
     Store,
@@ -42,13 +42,13 @@ enum Reason {
 
 impl Writer {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        queue: Arc<Queue>,
         sink: Box<dyn Sink>,
         settings: &Settings,
         notify: Notify,
     ) -> Self {
         Self {
-            shared,
+            queue,
             sink,
             notify,
             rows: settings.batch,
@@ -62,13 +62,13 @@ impl Writer {
 
     /// Writes until the audit is closed and all is written or given up.
     pub(crate) fn run(mut self) {
-        let (mut hand, mut spare) = (Vec::new(), Vec::new());
+        let (mut collected, mut spare) = (Vec::new(), Vec::new());
         loop {
-            let last = self.shared.wait(self.flush);
+            let last = self.queue.wait(self.flush);
             self.closing |= last;
-            lock(&self.shared.ledger).collect(&mut hand, &mut spare, last);
-            self.write(&hand);
-            hand = recycled(hand);
+            lock(&self.queue.accounting).collect(&mut collected, &mut spare, last);
+            self.write(&collected);
+            collected = recycled(collected);
             if let Err(Failure::Again(error) | Failure::Refused(error)) = self.sink.sync(last) {
                 self.failing(&error, false);
             }
@@ -82,14 +82,14 @@ impl Writer {
         while !lines.is_empty() {
             let (batch, rows, rest) = first_rows(lines, self.rows);
             self.batches += 1;
-            self.carry(&mut Batch { number: self.batches, lines: batch, done: 0 }, rows);
+            self.deliver(&mut Batch { number: self.batches, lines: batch, done: 0 }, rows);
             lines = rest;
         }
     }
 
-    /// Carries a batch to the sink, however often that takes.
-    fn carry(&mut self, batch: &mut Batch<'_>, rows: u64) {
-        if self.outage.as_ref().is_some_and(|outage| outage.hopeless) {
+    /// Delivers a batch to the sink, with retries.
+    fn deliver(&mut self, batch: &mut Batch<'_>, rows: u64) {
+        if self.outage.as_ref().is_some_and(|outage| outage.unreachable) {
             return self.give_up(batch, rows, Reason::Store);
         }
         for failures in 1..=self.retry.attempts {
@@ -109,7 +109,7 @@ impl Writer {
         let again = failures < self.retry.attempts;
         self.failing(error, again);
         if again {
-            self.closing |= self.shared.pause(self.retry.pause(failures));
+            self.closing |= self.queue.pause(self.retry.pause(failures));
         }
     }
 
@@ -121,7 +121,7 @@ impl Writer {
     }
 
     fn failing(&mut self, error: &str, again: bool) {
-        lock(&self.shared.ledger).failed(error, again);
+        lock(&self.queue.accounting).failed(error, again);
         if self.outage.is_none() {
             self.outage = Some(Outage::default());
             (self.notify)(Notice::Failing(error.to_owned()));
@@ -135,7 +135,7 @@ impl Writer {
         let lost = rows - written;
         let outage = self.outage.get_or_insert_default();
         outage.lost += lost;
-        outage.hopeless = self.closing && matches!(reason, Reason::Store);
+        outage.unreachable = self.closing && matches!(reason, Reason::Store);
         let dropped = match reason {
             Reason::Store => Drops { store: lost, ..Drops::default() },
             Reason::Refused => Drops { refused: lost, ..Drops::default() },
@@ -144,9 +144,9 @@ impl Writer {
     }
 
     fn settle(&self, written: u64, dropped: Drops) {
-        lock(&self.shared.ledger).settle(written, dropped);
+        lock(&self.queue.accounting).settle(written, dropped);
         let places = usize::try_from(written + dropped.total()).unwrap_or(usize::MAX);
-        self.shared.room.release(places);
+        self.queue.capacity.release(places);
     }
 }
 

@@ -1,14 +1,14 @@
-//! What determines an answer, as canonical bytes for a digest.
+//! The response cache key: canonical bytes of a request, to be hashed.
 //!
-//! Two requests have the same bytes exactly if they ask the same of the same endpoint: the order of
-//! members, white space and the way a string is escaped do not matter; a member that is null is one that
-//! is absent; numbers are compared by their text (`1` and `1.0` differ: a miss, never a wrong hit).
+//! Two requests have the same bytes exactly if they ask the same of the same endpoint. The order of
+//! members, white space and string escapes do not matter, and a null member counts as absent.
+//! Numbers are compared as text: `1` and `1.0` differ, which costs a miss but never a wrong hit.
 //!
-//! In the key: endpoint, model, whether a stream is wanted (and then `stream_options`, since they change
-//! the events), and every other member, known or not. Not in the key: `user`, `metadata`,
-//! `safety_identifier` and `prompt_cache_key`, which say who asks. The tenant is the caller's business:
-//! it feeds its name to the digest first. A temperature above zero is cached like any other value; which
-//! requests bypass the cache is the gateway's decision.
+//! In the key: endpoint, model, whether the response is streamed (and then `stream_options`, which
+//! change the events), and every other member, known or not. Not in the key: `user`, `metadata`,
+//! `safety_identifier` and `prompt_cache_key`, which identify the caller. To separate tenants, the
+//! gateway hashes the tenant's name first; it also decides which requests bypass the cache. A
+//! temperature above zero is cached like any other value.
 
 use std::fmt;
 
@@ -18,19 +18,20 @@ use serde_json::value::RawValue;
 use crate::depth;
 use crate::dialect::Endpoint;
 use crate::error::DialectError;
-use crate::wire::{Str, utf8};
+use crate::wire::{CowStr, utf8};
 
-/// Stands first in all bytes; changed whenever the meaning of the others changes.
+/// The prefix of all keys. Change it whenever the format of the key changes.
 const VERSION: &[u8] = b"plimsoll-answer-1\0";
 
-/// Members of the outermost object that say who asks, not what.
-const WHO: [&str; 4] = ["user", "metadata", "safety_identifier", "prompt_cache_key"];
+/// Members of the outermost object that identify the caller and do not affect the response.
+const IDENTITY_MEMBERS: [&str; 4] = ["user", "metadata", "safety_identifier", "prompt_cache_key"];
 
-/// Writes the canonical bytes of a request to a sink, for instance to SHA-256. The bytes are never put
-/// together in memory; one list of members is allocated per call.
+/// Writes the canonical bytes of a request to a sink, for example a SHA-256 digest. The bytes are
+/// not collected in memory; one list of members is allocated per call.
 ///
 /// # Errors
-/// As [`RequestView::read`](crate::RequestView::read): not UTF-8, nested too deeply, or not a JSON object.
+/// As [`RequestView::read`](crate::RequestView::read): not UTF-8, nested too deeply, or not a JSON
+/// object.
 pub fn write_cache_key(
     endpoint: Endpoint,
     body: &[u8],
@@ -40,29 +41,29 @@ pub fn write_cache_key(
     depth::check(body.as_bytes())?;
     sink(VERSION);
     sink(endpoint.path().as_bytes());
-    let mut canon = Canon { members: Vec::with_capacity(32), sink: &mut sink };
-    canon.request(body).map_err(|error| DialectError::Malformed(error.to_string()))
+    let mut writer = CanonicalWriter { members: Vec::with_capacity(32), sink: &mut sink };
+    writer.request(body).map_err(|error| DialectError::Malformed(error.to_string()))
 }
 
-/// Writes values. Each begins with a letter for its type and is told apart from what follows by its
-/// length or its end mark, so that different values have different bytes.
-struct Canon<'s, 'a> {
-    /// The members of all objects that are being written; each object sorts its own at the end.
-    members: Vec<(Str<'a>, &'a RawValue)>,
+/// Writes values so that different values have different bytes: each starts with a letter for its
+/// type and has a length or an end mark.
+struct CanonicalWriter<'s, 'a> {
+    /// A stack: the members of all objects that are being written, those of the innermost last.
+    members: Vec<(CowStr<'a>, &'a RawValue)>,
     sink: &'s mut dyn FnMut(&[u8]),
 }
 
-impl<'a> Canon<'_, 'a> {
+impl<'a> CanonicalWriter<'_, 'a> {
     fn request(&mut self, body: &'a str) -> Result<(), serde_json::Error> {
         let mut reader = serde_json::Deserializer::from_str(body);
-        reader.deserialize_map(Gather(&mut self.members))?;
+        reader.deserialize_map(MemberCollector(&mut self.members))?;
         reader.end()?;
         let stream =
             self.members.iter().any(|(name, value)| &**name == "stream" && value.get() == "true");
         (self.sink)(if stream { b"stream" } else { b"whole" });
         self.members.retain(|(name, value)| {
-            let how = &**name == "stream" || (&**name == "stream_options" && !stream);
-            !(how || WHO.contains(&&**name) || value.get() == "null")
+            let redundant = &**name == "stream" || (&**name == "stream_options" && !stream);
+            !(redundant || IDENTITY_MEMBERS.contains(&&**name) || value.get() == "null")
         });
         self.object_from(0)
     }
@@ -72,18 +73,18 @@ impl<'a> Canon<'_, 'a> {
         match text.as_bytes().first() {
             Some(b'{') => {
                 let start = self.members.len();
-                let gather = Gather(&mut self.members);
-                serde_json::Deserializer::from_str(text).deserialize_map(gather)?;
+                let collector = MemberCollector(&mut self.members);
+                serde_json::Deserializer::from_str(text).deserialize_map(collector)?;
                 self.object_from(start)
             }
             Some(b'[') => {
                 (self.sink)(b"[");
-                serde_json::Deserializer::from_str(text).deserialize_seq(Items(self))?;
+                serde_json::Deserializer::from_str(text).deserialize_seq(ItemWriter(self))?;
                 (self.sink)(b"]");
                 Ok(())
             }
             Some(b'"') => {
-                let text: Str<'a> = serde_json::from_str(text)?;
+                let text: CowStr<'a> = serde_json::from_str(text)?;
                 self.sized(b's', &text);
                 Ok(())
             }
@@ -94,7 +95,7 @@ impl<'a> Canon<'_, 'a> {
         }
     }
 
-    /// Writes the members from `start` on as an object and forgets them.
+    /// Writes the members from `start` on as an object, sorted by name, and removes them.
     fn object_from(&mut self, start: usize) -> Result<(), serde_json::Error> {
         let end = self.members.len();
         self.members[start..].sort_by(|a, b| a.0.0.cmp(&b.0.0));
@@ -119,9 +120,9 @@ impl<'a> Canon<'_, 'a> {
 }
 
 /// Adds an object's members to a list.
-struct Gather<'s, 'a>(&'s mut Vec<(Str<'a>, &'a RawValue)>);
+struct MemberCollector<'s, 'a>(&'s mut Vec<(CowStr<'a>, &'a RawValue)>);
 
-impl<'de: 'a, 'a> Visitor<'de> for Gather<'_, 'a> {
+impl<'de: 'a, 'a> Visitor<'de> for MemberCollector<'_, 'a> {
     type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -129,17 +130,17 @@ impl<'de: 'a, 'a> Visitor<'de> for Gather<'_, 'a> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(member) = map.next_entry::<Str<'de>, &'de RawValue>()? {
+        while let Some(member) = map.next_entry::<CowStr<'de>, &'de RawValue>()? {
             self.0.push(member);
         }
         Ok(())
     }
 }
 
-/// Writes an array's items as they come.
-struct Items<'c, 's, 'a>(&'c mut Canon<'s, 'a>);
+/// Writes an array's items in order.
+struct ItemWriter<'c, 's, 'a>(&'c mut CanonicalWriter<'s, 'a>);
 
-impl<'de: 'a, 'a> Visitor<'de> for Items<'_, '_, 'a> {
+impl<'de: 'a, 'a> Visitor<'de> for ItemWriter<'_, '_, 'a> {
     type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,20 +1,20 @@
-//! How deep JSON may be nested. Checked before anything is parsed, in one pass without recursion.
+//! The limit on JSON nesting, checked before parsing, in one pass without recursion.
 
 use memchr::memchr2;
 
 use crate::error::DialectError;
 
-/// The most levels of objects and arrays in a request. Schemas of tools are seldom deeper than 15.
+/// The maximum nesting of objects and arrays in a request. Tool schemas rarely exceed 15 levels.
 pub const MAX_DEPTH: usize = 64;
 
-/// Refuses text that is nested deeper than [`MAX_DEPTH`]. The text need not be JSON.
+/// Rejects text that is nested deeper than [`MAX_DEPTH`]. The text need not be valid JSON.
 pub(crate) fn check(text: &[u8]) -> Result<(), DialectError> {
     let mut depth = 0_usize;
     let mut at = 0;
     while let Some(byte) = text.get(at) {
         at += 1;
         match byte {
-            b'"' => at = past_string(text, at),
+            b'"' => at = skip_string(text, at),
             b'{' | b'[' => depth += 1,
             b'}' | b']' => depth = depth.saturating_sub(1),
             _ => {}
@@ -26,8 +26,8 @@ pub(crate) fn check(text: &[u8]) -> Result<(), DialectError> {
     Ok(())
 }
 
-/// The place after the closing quote of the string whose inside starts at `at`.
-pub(crate) fn past_string(text: &[u8], mut at: usize) -> usize {
+/// The position after the closing quote of the string whose content starts at `at`.
+fn skip_string(text: &[u8], mut at: usize) -> usize {
     while let Some(found) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
         if text[at + found] == b'"' {
             return at + found + 1;
@@ -46,13 +46,13 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_itself_is_allowed_and_one_more_is_not() {
+    fn the_limit_is_allowed_and_one_more_is_rejected() {
         assert_eq!(check(&nested(MAX_DEPTH)), Ok(()));
         assert_eq!(check(&nested(MAX_DEPTH + 1)), Err(DialectError::TooDeep { most: MAX_DEPTH }));
     }
 
     #[test]
-    fn a_million_levels_are_refused_without_recursion() {
+    fn a_million_levels_are_rejected_without_recursion() {
         assert!(check(&vec![b'['; 1_000_000]).is_err());
     }
 

@@ -1,9 +1,9 @@
-//! Who speaks: the two dialects, and the endpoints of each.
+//! The two API dialects and their endpoints.
 
-/// A provider's way to say things.
+/// A provider's API format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// OpenAI's API, and the many servers that copy it.
+    /// OpenAI's API and the servers that are compatible with it.
     OpenAi,
     /// Anthropic's API.
     Anthropic,
@@ -12,19 +12,19 @@ pub enum Dialect {
 /// An endpoint of a provider's API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Endpoint {
-    /// OpenAI: `POST /v1/chat/completions`. Can cross to [`Endpoint::Messages`].
+    /// OpenAI: `POST /v1/chat/completions`. Translates to [`Endpoint::Messages`].
     Chat,
-    /// OpenAI: `POST /v1/responses`. Looked at, never translated.
+    /// OpenAI: `POST /v1/responses`. Inspected, never translated.
     Responses,
-    /// OpenAI: `POST /v1/embeddings`. Looked at, never translated.
+    /// OpenAI: `POST /v1/embeddings`. Inspected, never translated.
     Embeddings,
-    /// Anthropic: `POST /v1/messages`. Can cross to [`Endpoint::Chat`].
+    /// Anthropic: `POST /v1/messages`. Translates to [`Endpoint::Chat`].
     Messages,
 }
 
 impl Endpoint {
-    /// The endpoint of a path (without the query), or None where it is none of the four.
-    pub fn of_path(path: &str) -> Option<Self> {
+    /// The endpoint of a path (without the query), or None for any other path.
+    pub fn from_path(path: &str) -> Option<Self> {
         match path {
             "/v1/chat/completions" => Some(Self::Chat),
             "/v1/responses" => Some(Self::Responses),
@@ -44,7 +44,7 @@ impl Endpoint {
         }
     }
 
-    /// The dialect that the endpoint belongs to; its errors are in that dialect's envelope.
+    /// The dialect that the endpoint belongs to and reports its errors in.
     pub const fn dialect(self) -> Dialect {
         match self {
             Self::Chat | Self::Responses | Self::Embeddings => Dialect::OpenAi,
@@ -52,7 +52,7 @@ impl Endpoint {
         }
     }
 
-    /// The endpoint that says the same in another dialect, or None where there is none.
+    /// The equivalent endpoint of another dialect, or None if there is none.
     pub const fn counterpart(self, dialect: Dialect) -> Option<Self> {
         match (self, dialect) {
             (Self::Chat | Self::Messages, Dialect::OpenAi) => Some(Self::Chat),

@@ -1,42 +1,42 @@
-//! OpenAI's and Anthropic's wire formats, and the way from one to the other; no I/O.
+//! OpenAI's and Anthropic's wire formats and the translation between them; no I/O.
 //!
-//! | to do | take |
+//! | task | entry point |
 //! |---|---|
-//! | see what a request asks for, redact it, change its model | [`RequestView`] |
-//! | say a request, an answer, a stream or an error in the other dialect | [`Translator`] |
-//! | read usage and the ending off a passing answer | [`UsageObserver`], [`Usage::of_body`] |
-//! | change the text of a passing stream, of a whole answer | [`DeltaText`], [`rewrite_answer`] |
-//! | wrap an error as the caller expects it | [`Envelope`] |
-//! | find an answer to the same question again | [`write_cache_key`] |
+//! | inspect a request, redact it | [`RequestView`] |
+//! | translate a request, a response, a stream or an error | [`Translator`] |
+//! | read usage and completeness of a passing response | [`UsageObserver`], [`Usage::from_body`] |
+//! | change the text of a stream, of a whole response | [`StreamRewriter`], [`rewrite_response`] |
+//! | write an error in the caller's format | [`ErrorBody`] |
+//! | compute the cache key of a request | [`write_cache_key`] |
 //!
-//! Where caller and upstream speak alike nothing here touches the bytes; there is no
-//! [`Translator::between`] them.
+//! If caller and upstream use the same dialect, nothing is translated and the bytes pass unchanged:
+//! [`Translator::between`] returns None.
 
-mod answer_text;
 mod cache_key;
-mod crossing;
-mod delta_text;
 mod depth;
 mod dialect;
-mod envelope;
 mod error;
-mod peek;
-mod scanner;
-mod splice;
+mod error_body;
+mod json_scanner;
+mod patch;
+mod request_view;
+mod rewrite_response;
+mod rewrite_stream;
 mod sse;
+mod translate;
 mod usage;
-mod usage_tap;
+mod usage_observer;
 mod wire;
 
-pub use answer_text::rewrite_answer;
 pub use cache_key::write_cache_key;
-pub use crossing::{DEFAULT_MAX_TOKENS, StreamSettings, StreamTranslator, Translator};
-pub use delta_text::{DeltaText, Piece};
 pub use depth::MAX_DEPTH;
 pub use dialect::{Dialect, Endpoint};
-pub use envelope::{Envelope, Fault, status_for};
 pub use error::DialectError;
-pub use peek::{RequestView, Streaming, Text};
+pub use error_body::{ErrorBody, ErrorKind, status_for};
+pub use request_view::{RequestText, RequestView, Streaming};
+pub use rewrite_response::rewrite_response;
+pub use rewrite_stream::{StreamRewriter, TextEvent};
 pub use sse::MAX_EVENT_BYTES;
+pub use translate::{DEFAULT_MAX_TOKENS, StreamSettings, StreamTranslator, Translator};
 pub use usage::Usage;
-pub use usage_tap::{Ending, UsageObserver};
+pub use usage_observer::{StreamStatus, UsageObserver};

@@ -1,7 +1,12 @@
-//! Server-sent events: where they end, and what they carry.
+//! Splits a stream into server-sent events and reads their data.
 //!
-//! An event ends with an empty line; lines end with LF or CR LF. (A lone CR, which the standard also
-//! allows, is not a line end here: no provider sends it.)
+//! An event ends with an empty line; lines end with LF or CR LF. The standard also allows a lone
+//! CR, but no provider sends it, so it is not a line end here.
+//!
+//! Why not `eventsource-stream` or `sse-stream`: both decode an async stream into owned strings and
+//! drop the original bytes; `eventsource-stream` also drops comments and does not limit events. The
+//! gateway must pass an unchanged event byte for byte, patch only the JSON string that changed, and
+//! copy nothing for an event within one chunk.
 
 use std::borrow::Cow;
 
@@ -9,28 +14,29 @@ use memchr::{memchr, memchr_iter};
 
 use crate::error::DialectError;
 
-/// The longest event that is looked at, in bytes. A tool call's arguments in one event stay far below.
+/// The maximum size of an event in bytes. Even tool call arguments in one event stay far below it.
 pub const MAX_EVENT_BYTES: usize = 4 << 20;
 
-/// Cuts a stream into events, however its bytes arrive. An event inside one chunk is not copied.
+/// Splits a stream into events, regardless of chunk boundaries. An event within one chunk is not
+/// copied.
 #[derive(Debug, Default)]
-pub(crate) struct Splitter {
-    /// The start of an event whose end has not come.
+pub(crate) struct EventSplitter {
+    /// The start of an incomplete event.
     carry: Vec<u8>,
-    line: Line,
+    line: LineState,
 }
 
-/// What the current line consists of so far.
+/// The content of the current line so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Line {
+enum LineState {
     #[default]
     Empty,
-    Return,
+    CarriageReturn,
     Text,
 }
 
-impl Splitter {
-    /// Calls `on_event` with every event that is complete now, its empty line included.
+impl EventSplitter {
+    /// Calls `on_event` with every complete event, including its empty line.
     ///
     /// # Errors
     /// Those of `on_event`, and [`DialectError::EventTooLong`].
@@ -40,7 +46,7 @@ impl Splitter {
         mut on_event: impl FnMut(&[u8]) -> Result<(), DialectError>,
     ) -> Result<(), DialectError> {
         let mut rest = chunk;
-        while let Some(end) = self.end_in(rest) {
+        while let Some(end) = self.find_end(rest) {
             let (event, after) = rest.split_at(end);
             rest = after;
             if self.carry.is_empty() {
@@ -58,17 +64,17 @@ impl Splitter {
         Ok(())
     }
 
-    /// Bytes of an event that has not ended.
-    pub(crate) fn rest(&self) -> &[u8] {
+    /// The bytes of the incomplete event.
+    pub(crate) fn incomplete(&self) -> &[u8] {
         &self.carry
     }
 
-    /// Where in `bytes` the current event ends, if it does.
-    fn end_in(&mut self, bytes: &[u8]) -> Option<usize> {
+    /// The position in `bytes` after the end of the current event, if it ends there.
+    fn find_end(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut from = 0;
         while let Some(length) = memchr(b'\n', &bytes[from..]) {
-            let blank = self.line.with(&bytes[from..from + length]) != Line::Text;
-            self.line = Line::Empty;
+            let blank = self.line.with(&bytes[from..from + length]) != LineState::Text;
+            self.line = LineState::Empty;
             from += length + 1;
             if blank {
                 return Some(from);
@@ -79,28 +85,28 @@ impl Splitter {
     }
 }
 
-impl Line {
+impl LineState {
     fn with(self, more: &[u8]) -> Self {
         match (self, more) {
             (line, []) => line,
-            (Self::Empty, [b'\r']) => Self::Return,
+            (Self::Empty, [b'\r']) => Self::CarriageReturn,
             _ => Self::Text,
         }
     }
 }
 
-/// What an event carries.
+/// The content of an event.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Event<'a> {
-    /// The text of `data`; several such lines are joined by LF.
+pub(crate) struct SseEvent<'a> {
+    /// The value of `data`; several `data` lines are joined by LF.
     pub(crate) data: Cow<'a, [u8]>,
-    /// Is there nothing but comments in it?
+    /// Whether the event has comments but no data.
     pub(crate) comment: bool,
 }
 
-impl<'a> Event<'a> {
-    /// Reads one event; None where there is neither data nor a comment.
-    pub(crate) fn read(event: &'a [u8]) -> Option<Self> {
+impl<'a> SseEvent<'a> {
+    /// Parses one event; None if it has neither data nor a comment.
+    pub(crate) fn parse(event: &'a [u8]) -> Option<Self> {
         let mut data: Option<Cow<'a, [u8]>> = None;
         let mut comment = false;
         for line in lines(event) {
@@ -119,7 +125,7 @@ impl<'a> Event<'a> {
     }
 }
 
-/// The value of a line's field, if it is the field of that name.
+/// The value of a line, if it has the given field name.
 fn field<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let value = line.strip_prefix(name)?;
     match value {
@@ -143,7 +149,7 @@ mod tests {
     use super::*;
 
     fn split(chunks: &[&[u8]]) -> Vec<Vec<u8>> {
-        let mut splitter = Splitter::default();
+        let mut splitter = EventSplitter::default();
         let mut events = Vec::new();
         for chunk in chunks {
             splitter
@@ -157,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn events_end_at_empty_lines_of_either_kind() {
+    fn events_end_at_an_empty_line_with_lf_or_crlf() {
         let events = split(&[b"data: a\n\ndata: b\r\n\r\nevent: x\ndata: c\n\nrest"]);
         let expected: [&[u8]; 3] = [b"data: a\n\n", b"data: b\r\n\r\n", b"event: x\ndata: c\n\n"];
         assert_eq!(events, expected);
@@ -172,8 +178,9 @@ mod tests {
     }
 
     #[test]
-    fn data_comments_and_neither() {
-        let data = |event| Event::read(event).map(|event| (event.data.into_owned(), event.comment));
+    fn data_and_comments_are_read() {
+        let data =
+            |event| SseEvent::parse(event).map(|event| (event.data.into_owned(), event.comment));
         assert_eq!(data(b"event: m\ndata: {}\n\n"), Some((b"{}".to_vec(), false)));
         assert_eq!(data(b"data:x\ndata: y\n\n"), Some((b"x\ny".to_vec(), false)));
         assert_eq!(data(b": ping\n\n"), Some((Vec::new(), true)));
@@ -182,8 +189,8 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_event_is_refused() {
-        let mut splitter = Splitter::default();
+    fn an_event_that_exceeds_the_limit_is_rejected() {
+        let mut splitter = EventSplitter::default();
         let result = splitter.feed(&vec![b'x'; MAX_EVENT_BYTES + 1], |_| Ok(()));
         assert_eq!(result, Err(DialectError::EventTooLong { most: MAX_EVENT_BYTES }));
     }

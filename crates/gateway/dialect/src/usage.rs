@@ -1,55 +1,55 @@
-//! What a request cost in tokens.
+//! Token usage of a request and its response.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::dialect::Endpoint;
 use crate::error::DialectError;
-use crate::scanner::{Scanner, once};
-use crate::wire::{anthropic, openai, read_answer};
 
-/// Tokens of a request and its answer, counted as OpenAI does: the prompt includes what was cached.
+use crate::wire::{anthropic, openai, parse_response};
+
+/// Tokens of a request and its response, counted as OpenAI does: the prompt includes cached tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Tokens of the prompt, cached ones included.
+    /// Prompt tokens, including cached ones.
     pub prompt: u64,
-    /// Tokens of the answer.
+    /// Completion tokens.
     pub completion: u64,
-    /// Those of the prompt that the provider had in its cache.
+    /// Prompt tokens that the provider read from its cache.
     pub cached: u64,
 }
 
 impl Usage {
-    /// Prompt and answer together.
+    /// Prompt and completion tokens together.
     pub const fn total(self) -> u64 {
         self.prompt.saturating_add(self.completion)
     }
 
-    /// Reads the usage of a whole, not streamed answer; None where it has none.
+    /// Reads the usage of a whole response, one that is not streamed; None if it has none.
     ///
     /// # Errors
-    /// The body is not an answer of that endpoint.
-    pub fn of_body(endpoint: Endpoint, body: &[u8]) -> Result<Option<Self>, DialectError> {
+    /// The body is not a response of that endpoint.
+    pub fn from_body(endpoint: Endpoint, body: &[u8]) -> Result<Option<Self>, DialectError> {
         match endpoint {
-            Endpoint::Chat | Endpoint::Embeddings => read::<openai::Usage>(body),
-            Endpoint::Messages => read::<anthropic::Usage>(body),
-            Endpoint::Responses => read::<openai::ResponsesUsage>(body),
+            Endpoint::Chat | Endpoint::Embeddings => parse::<openai::Usage>(body),
+            Endpoint::Messages => parse::<anthropic::Usage>(body),
+            Endpoint::Responses => parse::<openai::ResponsesUsage>(body),
         }
     }
 
-    /// Takes what a later event says; members that it does not carry stay.
+    /// Updates from a later event; counts that it does not carry stay.
     pub(crate) fn update(&mut self, later: anthropic::Usage) {
-        let seen = Self::from(later);
+        let update = Self::from(later);
         if later.input_tokens.is_some() {
-            self.prompt = seen.prompt;
-            self.cached = seen.cached;
+            self.prompt = update.prompt;
+            self.cached = update.cached;
         }
         if later.output_tokens.is_some() {
-            self.completion = seen.completion;
+            self.completion = update.completion;
         }
     }
 
-    pub(crate) fn openai(self) -> openai::Usage {
+    pub(crate) fn to_openai(self) -> openai::Usage {
         openai::Usage {
             prompt_tokens: self.prompt,
             completion_tokens: self.completion,
@@ -58,7 +58,7 @@ impl Usage {
         }
     }
 
-    pub(crate) fn anthropic(self) -> anthropic::Usage {
+    pub(crate) fn to_anthropic(self) -> anthropic::Usage {
         anthropic::Usage {
             input_tokens: Some(self.prompt.saturating_sub(self.cached)),
             cache_creation_input_tokens: Some(0),
@@ -68,22 +68,9 @@ impl Usage {
     }
 }
 
-/// Of a plain body only the usage is read; any other is read thoroughly.
-fn read<U: DeserializeOwned + Into<Usage>>(body: &[u8]) -> Result<Option<Usage>, DialectError> {
-    let body = plainly(body).map_or_else(|| read_answer::<Body<U>>(body), Ok)?;
+fn parse<U: DeserializeOwned + Into<Usage>>(body: &[u8]) -> Result<Option<Usage>, DialectError> {
+    let body: Body<U> = parse_response(body)?;
     Ok(body.usage.map(U::into))
-}
-
-fn plainly<U: DeserializeOwned>(body: &[u8]) -> Option<Body<U>> {
-    let mut usage = None;
-    let mut scanner = Scanner::new(str::from_utf8(body).ok()?);
-    scanner.object(|scanner, name| match name {
-        "usage" => once(&mut usage, scanner.value()?),
-        _ => scanner.value().map(|_| ()),
-    })?;
-    scanner.end()?;
-    let usage = serde_json::from_str(usage.unwrap_or("null")).ok()?;
-    Some(Body { usage })
 }
 
 #[derive(Deserialize)]
@@ -113,7 +100,7 @@ impl From<openai::ResponsesUsage> for Usage {
     }
 }
 
-/// Anthropic's input tokens are those that were neither read from the cache nor written to it.
+/// Anthropic's `input_tokens` excludes tokens that were read from or written to the cache.
 impl From<anthropic::Usage> for Usage {
     fn from(usage: anthropic::Usage) -> Self {
         let cached = usage.cache_read_input_tokens.unwrap_or_default();
@@ -131,33 +118,62 @@ impl From<anthropic::Usage> for Usage {
 mod tests {
     use super::*;
 
+    fn usage(prompt: u64, completion: u64, cached: u64) -> Usage {
+        Usage { prompt, completion, cached }
+    }
+
     #[test]
-    fn a_plain_reading_says_what_a_thorough_one_says() {
+    fn usage_is_read_from_the_outermost_object_only() {
         let rows = [
             (
                 "usage",
-                true,
+                Some(usage(3, 4, 0)),
                 r#"{"id":"x","usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}"#,
             ),
             (
                 "details",
-                true,
+                Some(usage(3, 0, 2)),
                 r#"{"usage":{"prompt_tokens":3,"prompt_tokens_details":{"cached_tokens":2}} , "a":[1]}"#,
             ),
-            ("inside only", true, r#"{"choices":[{"usage":{"prompt_tokens":3}}]}"#),
-            ("null", true, r#"{"usage":null}"#),
-            ("of a wrong type", false, r#"{"usage":5}"#),
-            ("twice", false, r#"{"usage":null,"usage":null}"#),
-            ("its name escaped", false, r#"{"usa\u0067e":{"prompt_tokens":3}}"#),
-            ("no object", false, "[1]"),
-            ("more behind it", false, r#"{"usage":null} x"#),
+            ("nested only", None, r#"{"choices":[{"usage":{"prompt_tokens":3}}]}"#),
+            ("null", None, r#"{"usage":null}"#),
+            ("escaped name", Some(usage(3, 0, 0)), r#"{"usa\u0067e":{"prompt_tokens":3}}"#),
         ];
-        for (what, plain, body) in rows {
-            let quick = plainly::<openai::Usage>(body.as_bytes());
-            assert_eq!(quick.is_some(), plain, "{what}");
-            let Some(quick) = quick else { continue };
-            let thorough = read_answer::<Body<openai::Usage>>(body.as_bytes()).unwrap();
-            assert_eq!(quick.usage, thorough.usage, "{what}");
+        for (case, expected, body) in rows {
+            let read = Usage::from_body(Endpoint::Chat, body.as_bytes());
+            assert_eq!(read, Ok(expected), "{case}");
         }
+    }
+
+    #[test]
+    fn invalid_responses_are_the_upstreams_fault() {
+        let rows = [
+            ("wrong type", r#"{"usage":5}"#),
+            ("duplicate", r#"{"usage":null,"usage":null}"#),
+            ("not an object", "[1]"),
+            ("trailing text", r#"{"usage":null} x"#),
+        ];
+        for (case, body) in rows {
+            let read = Usage::from_body(Endpoint::Chat, body.as_bytes());
+            assert_eq!(read.map_err(|error| error.status()), Err(502), "{case}");
+        }
+    }
+
+    #[test]
+    fn all_dialects_count_cached_tokens_as_prompt_tokens() {
+        let body = br#"{"usage":{"input_tokens":1,"cache_read_input_tokens":2,"cache_creation_input_tokens":4,"output_tokens":8}}"#;
+        assert_eq!(Usage::from_body(Endpoint::Messages, body), Ok(Some(usage(7, 8, 2))));
+        let body = br#"{"usage":{"input_tokens":6,"output_tokens":8,"input_tokens_details":{"cached_tokens":5}}}"#;
+        assert_eq!(Usage::from_body(Endpoint::Responses, body), Ok(Some(usage(6, 8, 5))));
+        assert_eq!(usage(u64::MAX, 1, 0).total(), u64::MAX);
+    }
+
+    #[test]
+    fn a_later_event_keeps_the_counts_that_it_lacks() {
+        let mut total = usage(7, 1, 2);
+        total.update(anthropic::Usage { output_tokens: Some(9), ..anthropic::Usage::default() });
+        assert_eq!(total, usage(7, 9, 2));
+        total.update(anthropic::Usage { input_tokens: Some(4), ..anthropic::Usage::default() });
+        assert_eq!(total, usage(4, 9, 0));
     }
 }

@@ -1,4 +1,5 @@
-//! The shapes on the wire, as far as both dialects need them. What is not named here is not read.
+//! Wire format types of both dialects, and how to read and write them. Members that have no field
+//! here are ignored.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,11 +16,12 @@ use crate::error::DialectError;
 pub(crate) mod anthropic;
 pub(crate) mod openai;
 
-/// A string that is borrowed where it has no escapes. Unlike a bare `Cow` also inside an `Option`.
+/// A string, borrowed if it has no escapes. Unlike a bare `Cow`, it also borrows inside an
+/// `Option`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Str<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+pub(crate) struct CowStr<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
-impl Deref for Str<'_> {
+impl Deref for CowStr<'_> {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -27,52 +29,52 @@ impl Deref for Str<'_> {
     }
 }
 
-impl<'a> From<&'a str> for Str<'a> {
+impl<'a> From<&'a str> for CowStr<'a> {
     fn from(text: &'a str) -> Self {
         Self(Cow::Borrowed(text))
     }
 }
 
-impl From<String> for Str<'_> {
+impl From<String> for CowStr<'_> {
     fn from(text: String) -> Self {
         Self(Cow::Owned(text))
     }
 }
 
-/// JSON that passes unread.
+/// A JSON value that is passed on without parsing it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Json<'a>(pub(crate) Cow<'a, RawValue>);
+pub(crate) struct RawJson<'a>(pub(crate) Cow<'a, RawValue>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Json<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for RawJson<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         <&'de RawValue>::deserialize(deserializer).map(|raw| Self(Cow::Borrowed(raw)))
     }
 }
 
-impl Json<'_> {
-    /// Reads text that must be one JSON object.
-    pub(crate) fn object(text: &str) -> Result<Json<'static>, String> {
+impl RawJson<'_> {
+    /// Parses text that must be one JSON object.
+    pub(crate) fn object(text: &str) -> Result<RawJson<'static>, String> {
         let raw: Box<RawValue> = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if raw.get().starts_with('{') {
-            Ok(Json(Cow::Owned(raw)))
+            Ok(RawJson(Cow::Owned(raw)))
         } else {
             Err("it is not a JSON object".to_owned())
         }
     }
 }
 
-/// Either one text or a list of parts.
+/// Message content: a string or a list of parts.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Content<'a, P> {
-    Text(Str<'a>),
+    Text(CowStr<'a>),
     Parts(Vec<P>),
 }
 
 impl<'a, P> Content<'a, P> {
-    /// All of it as parts.
-    pub(crate) fn into_parts(self, part: impl FnOnce(Str<'a>) -> P) -> Vec<P> {
+    /// The content as a list of parts.
+    pub(crate) fn into_parts(self, part: impl FnOnce(CowStr<'a>) -> P) -> Vec<P> {
         match self {
             Self::Text(text) => vec![part(text)],
             Self::Parts(parts) => parts,
@@ -108,8 +110,8 @@ impl<'de: 'a, 'a, P: Deserialize<'de>> Visitor<'de> for TextOrParts<'a, P> {
     }
 }
 
-/// A struct that is read from an object only. Derived code alone would also take an array of its
-/// fields' values, and the policy would then see another request than the upstream.
+/// A struct that is read from a JSON object only. Derived code also accepts an array of the fields'
+/// values, and the policy would then see a different request than the upstream.
 #[derive(Debug)]
 pub(crate) struct Object<T>(pub(crate) T);
 
@@ -133,8 +135,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectOnly<T> {
     }
 }
 
-/// Reads a request's body whole. The second reading, which only failures pay for, finds the path.
-pub(crate) fn read_request<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, DialectError> {
+/// Parses a request body. On an error it is parsed again, to find the path of the field.
+pub(crate) fn parse_request<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, DialectError> {
     let text = utf8(body)?;
     crate::depth::check(body)?;
     serde_json::from_str::<Object<T>>(text).map(|object| object.0).map_err(|error| {
@@ -143,7 +145,7 @@ pub(crate) fn read_request<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, 
         }
         let mut again = serde_json::Deserializer::from_str(text);
         match serde_path_to_error::deserialize::<_, T>(&mut again) {
-            Err(named) => DialectError::wrong(named.path(), named.inner()),
+            Err(named) => DialectError::invalid(named.path(), named.inner()),
             Ok(_) => DialectError::Malformed(error.to_string()),
         }
     })
@@ -153,14 +155,15 @@ pub(crate) fn utf8(body: &[u8]) -> Result<&str, DialectError> {
     str::from_utf8(body).map_err(|error| DialectError::NotUtf8 { offset: error.valid_up_to() })
 }
 
-/// Reads an answer or an event of an upstream.
-pub(crate) fn read_answer<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, DialectError> {
+/// Parses a response or an event of an upstream.
+pub(crate) fn parse_response<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, DialectError> {
     serde_json::from_slice::<Object<T>>(body)
         .map(|object| object.0)
-        .map_err(|error| DialectError::Answer(error.to_string()))
+        .map_err(|error| DialectError::InvalidResponse(error.to_string()))
 }
 
-/// Appends a value as JSON. Writing plain structs to memory cannot fail; if it ever does, it is said.
+/// Appends a value as JSON. Writing these types to memory is not expected to fail.
 pub(crate) fn write_json<T: Serialize>(out: &mut Vec<u8>, value: &T) -> Result<(), DialectError> {
-    serde_json::to_writer(out, value).map_err(|error| DialectError::Answer(error.to_string()))
+    serde_json::to_writer(out, value)
+        .map_err(|error| DialectError::InvalidResponse(error.to_string()))
 }

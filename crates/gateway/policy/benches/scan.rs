@@ -1,13 +1,13 @@
-//! What judging a text costs.
+//! The cost of scanning a text.
 //!
-//! `cargo bench -p plimsoll-gateway-policy`. The target is 3 µs for an innocent English prompt of
+//! `cargo bench -p plimsoll-gateway-policy`. The target is 3 µs for a harmless English prompt of
 //! 128 tokens, about 600 bytes.
 
 use std::sync::Arc;
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
-use plimsoll_gateway_policy::{Action, Actions, Policy, Reading, Scrubber};
+use plimsoll_gateway_policy::{Action, Actions, InputKind, Policy, Scrubber};
 
 fn main() {
     divan::main();
@@ -21,33 +21,33 @@ and not in the kitchen? Please also tell me which wine would go well with the ma
 of everything I should buy, and in which order I should cook things on Friday. A short list for \
 shopping at the end would be wonderful, thank you.";
 
-fn scan(bencher: Bencher<'_, '_>, text: &str, reading: Reading) {
+fn scan(bencher: Bencher<'_, '_>, text: &str, kind: InputKind) {
     let (Ok(policy), actions) = (Policy::builtin(), Actions::default()) else { return };
     bencher
         .counter(BytesCount::of_str(text))
-        .bench_local(|| policy.scan(black_box(text), reading, &actions).action);
+        .bench_local(|| policy.scan(black_box(text), kind, &actions).action);
 }
 
 #[divan::bench]
-fn innocent_prompt(bencher: Bencher<'_, '_>) {
-    scan(bencher, PROMPT, Reading::Text);
+fn harmless_prompt(bencher: Bencher<'_, '_>) {
+    scan(bencher, PROMPT, InputKind::Text);
 }
 
 #[divan::bench]
-fn innocent_prompt_with_typographic_quotes(bencher: Bencher<'_, '_>) {
-    scan(bencher, &PROMPT.replace("do not", "don’t"), Reading::Text);
+fn harmless_prompt_with_typographic_quotes(bencher: Bencher<'_, '_>) {
+    scan(bencher, &PROMPT.replace("do not", "don’t"), InputKind::Text);
 }
 
 #[divan::bench]
-fn innocent_query(bencher: Bencher<'_, '_>) {
+fn harmless_query(bencher: Bencher<'_, '_>) {
     let text =
         "SELECT name, price FROM products WHERE category = 'books' AND price < 20 ORDER BY name";
-    scan(bencher, text, Reading::Query);
+    scan(bencher, text, InputKind::Query);
 }
 
 #[divan::bench]
 fn injection(bencher: Bencher<'_, '_>) {
-    scan(bencher, "x' UNION SELECT username, password FROM users--", Reading::Query);
+    scan(bencher, "x' UNION SELECT username, password FROM users--", InputKind::Query);
 }
 
 #[divan::bench]
@@ -59,7 +59,7 @@ fn scrub_a_body(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Words such as load tests send: English-like, lower case, in no order that means anything.
+/// Words as load tests send them: lower-case English words in random order.
 fn words(bytes: usize) -> String {
     let own: Vec<&str> = PROMPT.split(' ').collect();
     let mut state = 1_usize;
@@ -77,19 +77,19 @@ fn words(bytes: usize) -> String {
 /// 128 and 12,500 tokens.
 #[divan::bench(args = [600, 60_000])]
 fn synthetic_words(bencher: Bencher<'_, '_>, bytes: usize) {
-    scan(bencher, &words(bytes), Reading::Text);
+    scan(bencher, &words(bytes), InputKind::Text);
 }
 
-/// 100 kB of what costs most for its length: time must stay linear.
+/// 100 kB of the most expensive texts: time must stay linear.
 #[divan::bench(args = ["1", "'", "/*", "' or ", "union select ", "a@b.", "%25", "ignore previous ", "(", "1 "])]
 fn hostile(bencher: Bencher<'_, '_>, piece: &str) {
-    scan(bencher, &piece.repeat(100_000 / piece.len()), Reading::Query);
+    scan(bencher, &piece.repeat(100_000 / piece.len()), InputKind::Query);
 }
 
-/// A tenth of the length of [`hostile`], to see the growth.
+/// A tenth of the length of [`hostile`], to check the growth.
 #[divan::bench(args = ["1", "'", "/*", "' or ", "union select ", "a@b.", "%25", "ignore previous ", "(", "1 "])]
 fn hostile_tenth(bencher: Bencher<'_, '_>, piece: &str) {
-    scan(bencher, &piece.repeat(10_000 / piece.len()), Reading::Query);
+    scan(bencher, &piece.repeat(10_000 / piece.len()), InputKind::Query);
 }
 
 #[divan::bench]
@@ -104,25 +104,25 @@ fn scrub_frames(bencher: Bencher<'_, '_>) {
         .bench_local(|| scrubber.feed(black_box(body.as_bytes())).len() + scrubber.finish().len());
 }
 
-/// The answer of `bench/gateway`, whose word has `or` in it.
+/// The response text of `bench/gateway`, whose word contains `or`.
 #[divan::bench]
 fn one_word(bencher: Bencher<'_, '_>) {
-    scan(bencher, &"word ".repeat(128), Reading::Text);
+    scan(bencher, &"word ".repeat(128), InputKind::Text);
 }
 
-/// What the gateway does with a whole answer: only the rules of personal data count.
+/// The scan of a whole response: only the rules for personal data apply.
 #[divan::bench]
 fn scrub_a_text(bencher: Bencher<'_, '_>) {
     let actions = Actions { pii: Action::Redact, ..Actions::all(Action::Allow) };
     let Ok(policy) = Policy::builtin() else { return };
     bencher
         .counter(BytesCount::of_str(PROMPT))
-        .bench_local(|| policy.scan(black_box(PROMPT), Reading::Text, &actions).action);
+        .bench_local(|| policy.scan(black_box(PROMPT), InputKind::Text, &actions).action);
 }
 
-/// The same with what answers often have: a year, a price, a version.
+/// The same with a date, a price and a version, as in many responses.
 #[divan::bench]
-fn innocent_prompt_with_numbers(bencher: Bencher<'_, '_>) {
+fn harmless_prompt_with_numbers(bencher: Bencher<'_, '_>) {
     let text = PROMPT.replace("six", "6").replace("Saturday", "12 June 2026 at 19:30");
-    scan(bencher, &text.replace("afternoon", "2.5.1 for 24.90"), Reading::Text);
+    scan(bencher, &text.replace("afternoon", "2.5.1 for 24.90"), InputKind::Text);
 }

@@ -1,4 +1,4 @@
-//! What is done about a match.
+//! The actions that a match can cause.
 
 use std::fmt;
 
@@ -7,22 +7,20 @@ use serde::Deserialize;
 use crate::category::Category;
 use crate::error::PolicyError;
 
-/// What is done about a match, from nothing to everything.
-///
-/// The order is that of severity: a text gets the severest action of its matches.
+/// The action for a match. Ordered by severity: a text gets the severest action of its matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// Nothing: rules of the category are not evaluated.
+    /// Rules of the category are not evaluated.
     #[default]
     Allow,
-    /// The text passes; the match is noted for the audit only.
+    /// The text passes; the match is only recorded for the audit.
     Log,
     /// The text passes; the caller is told.
     Warn,
     /// The text passes with every match replaced.
     Redact,
-    /// The text does not pass.
+    /// The text is blocked.
     Block,
 }
 
@@ -30,7 +28,7 @@ impl Action {
     pub(crate) const ALL: [Self; 5] =
         [Self::Allow, Self::Log, Self::Warn, Self::Redact, Self::Block];
 
-    /// As it is written in settings.
+    /// The name in settings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Allow => "allow",
@@ -41,7 +39,7 @@ impl Action {
         }
     }
 
-    fn named(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|action| name.trim().eq_ignore_ascii_case(action.name()))
     }
 }
@@ -52,7 +50,7 @@ impl fmt::Display for Action {
     }
 }
 
-/// The action of each category. What is not set in YAML has its default.
+/// The action for each category. Keys that are missing in YAML have their default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Actions {
@@ -60,9 +58,9 @@ pub struct Actions {
     pub sql_injection: Action,
     /// Default: block.
     pub dangerous: Action,
-    /// Default: block. A caller who is an administrator gets a copy with `allow` here.
+    /// Default: block. Administrators get a copy with `allow`.
     pub admin: Action,
-    /// Default: redact, so that a query with personal data passes without them.
+    /// Default: redact, so that a query passes without its personal data.
     pub pii: Action,
     /// Default: block.
     pub prompt_injection: Action,
@@ -86,7 +84,7 @@ impl Actions {
         }
     }
 
-    /// What is done about a match of `category`.
+    /// The action for a match of `category`.
     pub const fn of(self, category: Category) -> Action {
         match category {
             Category::SqlInjection => self.sql_injection,
@@ -97,15 +95,15 @@ impl Actions {
         }
     }
 
-    /// The defaults, overruled by the environment variables of the policy gateway's contract.
+    /// The defaults, overridden by the environment variables of the policy gateway's contract.
     ///
     /// `SQLI_ACTION` sets `sql_injection`, `DANGEROUS_QUERY_ACTION` sets `dangerous`, `PII_ACTION`
-    /// sets `pii`. `SENSITIVE_DATA_ACTION` sets `admin`: what is sensitive beside personal data,
-    /// which have a variable of their own, are catalogues, audit trails and credentials.
-    /// `prompt_injection` has no variable in that contract and keeps its default.
+    /// sets `pii`. `SENSITIVE_DATA_ACTION` sets `admin`: catalogues, audit trails and credentials
+    /// are the sensitive data besides personal data. `prompt_injection` has no variable and keeps
+    /// its default.
     ///
     /// # Errors
-    /// [`PolicyError::Setting`] for the first variable which names no action.
+    /// [`PolicyError::Setting`] for the first variable with an unknown action.
     pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, PolicyError> {
         let mut actions = Self::default();
         let settings = [
@@ -118,7 +116,7 @@ impl Actions {
             let Some(value) = lookup(name).filter(|value| !value.trim().is_empty()) else {
                 continue;
             };
-            *action = Action::named(&value).ok_or(PolicyError::Setting { name, value })?;
+            *action = Action::from_name(&value).ok_or(PolicyError::Setting { name, value })?;
         }
         Ok(actions)
     }
@@ -156,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_keys_are_refused_and_missing_ones_have_defaults() {
+    fn unknown_keys_are_rejected_and_missing_ones_have_defaults() {
         assert!(serde_saphyr::from_str::<Actions>("sqli: block").is_err());
         let actions: Actions = serde_saphyr::from_str("pii: warn").unwrap();
         assert_eq!(actions, Actions { pii: Action::Warn, ..Actions::default() });

@@ -1,22 +1,22 @@
-//! What a rule looks for, and how the text that it reads is meant.
+//! The categories of rules, and the kinds of input that rules apply to.
 
 use std::fmt;
 
 use serde::Deserialize;
 
-/// What a rule looks for.
+/// The category of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
-    /// Text that would change the meaning of a statement it is pasted into.
+    /// Text that changes the meaning of an SQL statement that it is pasted into.
     SqlInjection,
-    /// Statements that destroy data or hand out rights.
+    /// Statements that destroy data or grant privileges.
     Dangerous,
-    /// Reads or changes of system catalogues, audit trails and stores of credentials.
+    /// Access to system catalogues, audit trails and credential stores.
     Admin,
     /// Data that identifies a person or an account.
     Pii,
-    /// Text that tries to overrule the instructions of a language model.
+    /// Text that tries to override the instructions of a language model.
     PromptInjection,
 }
 
@@ -25,7 +25,7 @@ impl Category {
     pub const ALL: [Self; 5] =
         [Self::SqlInjection, Self::Dangerous, Self::Admin, Self::Pii, Self::PromptInjection];
 
-    /// As it is written in rules and settings.
+    /// The name in rules and settings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SqlInjection => "sql_injection",
@@ -43,23 +43,23 @@ impl fmt::Display for Category {
     }
 }
 
-/// How a text is meant by who sends it, which decides what is suspicious in it.
+/// The kind of a text, which decides which rules apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reading {
-    /// A statement for a database: every rule applies. `drop table x` is what it says.
+pub enum InputKind {
+    /// A database statement: every rule applies.
     Query,
-    /// Prose, a chat prompt, an answer: rules with `context: query` do not apply, as people write
-    /// of tables and of dropping things.
+    /// Prose, such as a chat prompt or a model's answer: rules with `context: query` do not apply,
+    /// because `drop table` may be harmless there.
     Text,
 }
 
-/// Where a rule applies.
+/// The inputs that a rule applies to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Context {
-    /// Everywhere.
+    /// All inputs.
     #[default]
     Any,
-    /// Only in a [`Reading::Query`].
+    /// [`InputKind::Query`] only.
     Query,
 }

@@ -1,59 +1,59 @@
-//! Examples of our own with the judgement that each must get, to be replayed through a gateway.
+//! Labelled example texts, for tests of the rules and of a gateway that applies them.
 
 use std::sync::OnceLock;
 
 use crate::action::Action;
-use crate::category::{Category, Reading};
+use crate::category::{Category, InputKind};
 
 /// One example.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// Unique: the first word of its kind and a number.
+pub struct Example {
+    /// Unique: a prefix for its group and a number.
     pub id: String,
-    /// What is in it; none for a harmless text.
+    /// The category that it must match; None for a harmless text.
     pub category: Option<Category>,
-    /// The action it must get with the default [`Actions`](crate::Actions).
+    /// The expected action with the default [`Actions`](crate::Actions).
     pub expected: Action,
-    /// Why it is here.
+    /// Its role in the corpus.
     pub tag: Tag,
-    /// How it is read.
-    pub reading: Reading,
+    /// The kind of the text.
+    pub kind: InputKind,
     /// The text.
     pub text: String,
 }
 
-/// Why an example is in the corpus.
+/// The role of an example in the corpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tag {
     /// An ordinary example.
     Plain,
-    /// A harmless text which looks harmful.
+    /// A harmless text that looks harmful.
     Hard,
-    /// A harmful text in disguise: the share that is caught is reported, not required.
+    /// An obfuscated harmful text. The share that is caught is reported, not required.
     Evasion,
     /// One of the scenarios of the policy suite.
     Suite,
 }
 
-/// Columns: id, category or `normal`, expected action, tag, reading, text with escapes.
+/// Columns: id, category or `normal`, expected action, tag, kind of input, text with escapes.
 const TABLE: &str = include_str!("../corpus/corpus.tsv");
 
 /// All examples.
-pub fn entries() -> &'static [Entry] {
-    static ENTRIES: OnceLock<Vec<Entry>> = OnceLock::new();
-    ENTRIES.get_or_init(|| TABLE.lines().skip(1).filter_map(entry).collect())
+pub fn examples() -> &'static [Example] {
+    static EXAMPLES: OnceLock<Vec<Example>> = OnceLock::new();
+    EXAMPLES.get_or_init(|| TABLE.lines().skip(1).filter_map(example).collect())
 }
 
-/// A line that is not understood is left out; a test compares the numbers.
-fn entry(line: &str) -> Option<Entry> {
+/// Parses a line. Invalid lines are left out; a test compares the numbers.
+fn example(line: &str) -> Option<Example> {
     let columns: Vec<&str> = line.split('\t').collect();
-    let [id, category, expected, label, reading, text] = *columns.as_slice() else { return None };
-    Some(Entry {
+    let [id, category, expected, label, kind, text] = *columns.as_slice() else { return None };
+    Some(Example {
         id: id.to_owned(),
         category: Category::ALL.into_iter().find(|known| known.name() == category),
         expected: Action::ALL.into_iter().find(|known| known.name() == expected)?,
         tag: tag(label)?,
-        reading: if reading == "query" { Reading::Query } else { Reading::Text },
+        kind: if kind == "query" { InputKind::Query } else { InputKind::Text },
         text: unescape(text)?,
     })
 }

@@ -1,25 +1,25 @@
 #![doc = include_str!("../README.md")]
 
 mod action;
+mod byte_classes;
 mod category;
+mod compile;
 pub mod corpus;
+mod decision;
 mod error;
-mod load;
-mod marks;
+mod ngram_filter;
 mod normalise;
 mod policy;
 mod prefilter;
 mod rule;
-mod rule_set;
+mod rule_bitset;
 mod scrubber;
-mod sieve;
 mod spec;
 mod validator;
-mod verdict;
 
 pub use action::{Action, Actions};
-pub use category::{Category, Context, Reading};
-pub use error::{PolicyError, Problem};
-pub use policy::{Evaluated, Evasion, Policy};
+pub use category::{Category, Context, InputKind};
+pub use decision::{MASK, Match, PolicyDecision};
+pub use error::{PolicyError, RuleProblem};
+pub use policy::{EvaluatedChecks, Evasion, Policy};
 pub use scrubber::{Scrubber, TextScrubber};
-pub use verdict::{MASK, Match, PolicyDecision};

@@ -1,4 +1,4 @@
-//! Which rules can match at all: their literals are in the text, and so many digits as they need.
+//! Selects the rules that can match: their literals are in the text, and enough digits.
 
 use std::array;
 
@@ -6,66 +6,74 @@ use aho_corasick::automaton::{Automaton as _, StateID};
 use aho_corasick::dfa::DFA;
 use aho_corasick::{Anchored, BuildError, MatchKind};
 
-use crate::marks::Marks;
-use crate::rule_set::RuleSet;
-use crate::sieve::{Sieve, Sifted};
+use crate::byte_classes::ByteClasses;
+use crate::ngram_filter::{Candidates, NgramFilter};
+use crate::rule_bitset::RuleBitSet;
 use crate::spec::RuleSpec;
 
-/// A rule has so many lists of literals, of each of which one must occur.
+/// The number of literal lists of a rule. One literal of each list must be in the text.
 const LISTS: usize = 3;
 
-/// What a rule needs of a text before its pattern is worth running.
+/// The conditions that a text must meet before a rule's pattern runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Prefilter {
-    sieve: Sieve,
-    /// Over the distinct literals, without regard to ASCII case.
+    ngram_filter: NgramFilter,
+    /// Finds all distinct literals, ignoring ASCII case.
     literals: DFA,
     start: Option<StateID>,
-    /// By literal: the rules of which it satisfies the first, the second and the third list.
-    satisfied: Vec<[RuleSet; LISTS]>,
-    /// The rules which have no such list.
-    free: [RuleSet; LISTS],
+    /// For each literal: the rules of which it satisfies the first, second and third list.
+    satisfied: Vec<[RuleBitSet; LISTS]>,
+    /// For the first, second and third list: the rules without it.
+    unconditional: [RuleBitSet; LISTS],
 }
 
 impl Prefilter {
     /// # Errors
-    /// When the literals together are too many for an automaton.
+    /// The literals are too many for an automaton.
     pub(crate) fn new(specs: &[RuleSpec]) -> Result<Self, BuildError> {
         let lower = |literal: &String| literal.to_ascii_lowercase();
         let mut distinct: Vec<String> =
             specs.iter().flat_map(RuleSpec::lists).flatten().map(lower).collect();
         distinct.sort();
         distinct.dedup();
-        let having = |nth: usize, literal: &str| -> RuleSet {
+        let rules_with = |nth: usize, literal: &str| -> RuleBitSet {
             let has = |list: &[String]| list.iter().any(|own| lower(own) == literal);
-            those(specs, |spec| spec.lists().nth(nth).is_some_and(has))
+            matching(specs, |spec| spec.lists().nth(nth).is_some_and(has))
         };
-        // A full table costs a megabyte, and is the fastest of all automata.
+        // A DFA takes about a megabyte and is the fastest automaton.
         let literals = DFA::builder()
             .ascii_case_insensitive(true)
             .match_kind(MatchKind::Standard)
             .build(&distinct)?;
         Ok(Self {
-            sieve: Sieve::new(specs),
+            ngram_filter: NgramFilter::new(specs),
             start: literals.start_state(Anchored::No).ok(),
             literals,
-            satisfied: distinct.iter().map(|own| array::from_fn(|nth| having(nth, own))).collect(),
-            free: array::from_fn(|nth| {
-                those(specs, |spec| spec.lists().nth(nth).is_some_and(<[_]>::is_empty))
+            satisfied: distinct
+                .iter()
+                .map(|own| array::from_fn(|nth| rules_with(nth, own)))
+                .collect(),
+            unconditional: array::from_fn(|nth| {
+                matching(specs, |spec| spec.lists().nth(nth).is_some_and(<[_]>::is_empty))
             }),
         })
     }
 
-    /// Of the rules `among`, those which can match in `text`, whose marks are given.
-    pub(crate) fn candidates(&self, text: &str, marks: Marks, among: RuleSet) -> RuleSet {
-        let Sifted { settled, open } = self.sieve.sift(text, marks, among);
-        if open.is_empty() { settled } else { settled | self.satisfied_by(text) & open }
+    /// The rules of `among` that can match in a text with these byte classes.
+    pub(crate) fn candidates(
+        &self,
+        text: &str,
+        classes: ByteClasses,
+        among: RuleBitSet,
+    ) -> RuleBitSet {
+        let Candidates { certain, possible } = self.ngram_filter.candidates(text, classes, among);
+        if possible.is_empty() { certain } else { certain | self.satisfied_by(text) & possible }
     }
 
     /// All rules whose literals are in a text.
-    fn satisfied_by(&self, text: &str) -> RuleSet {
-        let mut lists = self.free;
-        self.hits(text, |literal| {
+    fn satisfied_by(&self, text: &str) -> RuleBitSet {
+        let mut lists = self.unconditional;
+        self.find_literals(text, |literal| {
             let satisfied = self.satisfied.get(literal).copied().unwrap_or_default();
             lists.iter_mut().zip(satisfied).for_each(|(list, rules)| *list |= rules);
         });
@@ -73,10 +81,11 @@ impl Prefilter {
         first & second & third
     }
 
-    /// The numbers of all literals in a text, overlapping ones too. The steps of the automaton are taken here one by
-    /// one: the library's own iterator does the same in three times the time, as it can stop after every match.
-    fn hits(&self, text: &str, mut found: impl FnMut(usize)) {
-        // There is a start without an anchor in every automaton that is built as above.
+    /// Calls `found` with the number of every literal in the text, overlapping ones included. This
+    /// loop replaces the library's iterator, which takes three times as long because it can stop
+    /// after every match.
+    fn find_literals(&self, text: &str, mut found: impl FnMut(usize)) {
+        // Every automaton that is built as above has an unanchored start.
         let Some(mut state) = self.start else { return };
         for byte in text.bytes() {
             state = self.literals.next_state(Anchored::No, state, byte);
@@ -88,7 +97,7 @@ impl Prefilter {
     }
 }
 
-fn those(specs: &[RuleSpec], wanted: impl Fn(&RuleSpec) -> bool) -> RuleSet {
+fn matching(specs: &[RuleSpec], wanted: impl Fn(&RuleSpec) -> bool) -> RuleBitSet {
     specs.iter().enumerate().filter(|(_, spec)| wanted(spec)).map(|(at, _)| at).collect()
 }
 
@@ -99,48 +108,47 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::corpus::entries;
-    use crate::load;
-    use crate::policy::BUILTIN;
+    use crate::compile::{BUILTIN, parse};
+    use crate::corpus::examples;
 
     static SPECS: LazyLock<Vec<RuleSpec>> = LazyLock::new(|| {
-        let files = BUILTIN.into_iter().filter_map(|file| load::read(file).ok()).flatten();
+        let files = BUILTIN.into_iter().filter_map(|file| parse(file).ok()).flatten();
         files.map(|(_, spec)| spec).collect()
     });
 
     static PREFILTER: LazyLock<Prefilter> = LazyLock::new(|| Prefilter::new(&SPECS).unwrap());
 
-    /// What the sieve must come to, without it: the words of each list looked for one by one.
-    fn plainly(specs: &[RuleSpec], text: &str) -> RuleSet {
+    /// The expected result: the literals of each list, searched one by one.
+    fn search_plainly(specs: &[RuleSpec], text: &str) -> RuleBitSet {
         let text = text.to_ascii_lowercase();
         let digits = text.bytes().filter(u8::is_ascii_digit).count();
-        let said = |list: &[String]| {
+        let contains_one = |list: &[String]| {
             list.is_empty() || list.iter().any(|word| text.contains(&word.to_ascii_lowercase()))
         };
-        those(specs, |spec| spec.digits <= digits && spec.lists().all(said))
+        matching(specs, |spec| spec.digits <= digits && spec.lists().all(contains_one))
     }
 
-    fn everything() -> RuleSet {
-        (0..RuleSet::CAPACITY).collect()
+    fn all_rules() -> RuleBitSet {
+        (0..RuleBitSet::CAPACITY).collect()
     }
 
     fn check(text: &str) {
         let (prefilter, specs) = (&*PREFILTER, &*SPECS);
-        let all = prefilter.candidates(text, Marks::of(text), everything());
-        let names = |rules: RuleSet| rules.iter().map(|at| &*specs[at].id).collect::<Vec<_>>();
-        assert_eq!(names(all), names(plainly(specs, text)), "{text}");
-        // Asked for a part of the rules, it says the same of them.
+        let all = prefilter.candidates(text, ByteClasses::of(text), all_rules());
+        let names = |rules: RuleBitSet| rules.iter().map(|at| &*specs[at].id).collect::<Vec<_>>();
+        assert_eq!(names(all), names(search_plainly(specs, text)), "{text}");
+        // A subset of the rules gives the same result for that subset.
         for part in [0, 1, 2] {
-            let among: RuleSet = (0..specs.len()).filter(|at| at % 3 == part).collect();
-            let some = prefilter.candidates(text, Marks::of(text), among);
+            let among: RuleBitSet = (0..specs.len()).filter(|at| at % 3 == part).collect();
+            let some = prefilter.candidates(text, ByteClasses::of(text), among);
             assert_eq!(names(some), names(all & among), "{part}: {text}");
         }
     }
 
     #[test]
-    fn the_sieve_changes_no_answer_on_the_corpus_and_the_examples() {
-        for entry in entries() {
-            check(&entry.text);
+    fn the_prefilter_is_exact_on_the_corpus_and_the_examples() {
+        for example in examples() {
+            check(&example.text);
         }
         for spec in SPECS.iter() {
             for text in spec.positive.iter().chain(&spec.negative).chain(&spec.evasion) {
@@ -150,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sieve_changes_no_answer_on_hostile_texts() {
+    fn the_prefilter_is_exact_on_hostile_texts() {
         let pieces = [
             "ignor ",
             "ign",
@@ -184,9 +192,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_sieve_changes_no_answer(picks in prop::collection::vec(any::<(u16, u16)>(), 0..20), noise in any::<String>()) {
+        fn the_prefilter_is_exact_on_random_texts(picks in prop::collection::vec(any::<(u16, u16)>(), 0..20), noise in any::<String>()) {
             let words: Vec<&String> = SPECS.iter().flat_map(RuleSpec::lists).flatten().collect();
-            // Words of the rules, whole, cut short and in capitals, between others.
+            // Words of the rules, whole, cut short and in capitals, between other words.
             let mut text = noise;
             for (pick, how) in picks {
                 let word = words[usize::from(pick) % words.len()];

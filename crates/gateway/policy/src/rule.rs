@@ -1,4 +1,4 @@
-//! A rule that can be run.
+//! A compiled rule.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::category::{Category, Context};
 use crate::spec::{Case, RuleSpec};
 use crate::validator::{self, Validator};
 
-/// A rule that can be run.
+/// A compiled rule.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
     pub(crate) id: Arc<str>,
@@ -24,11 +24,10 @@ pub(crate) struct Rule {
 
 impl Rule {
     /// # Errors
-    /// What is wrong with the pattern.
+    /// The pattern is invalid.
     pub(crate) fn new(spec: &RuleSpec) -> Result<Self, regex::Error> {
-        // ASCII classes on bytes: half the size and twice the speed of Unicode ones, and the
-        // normalised reading has no other letters that matter. Matches are widened to whole
-        // characters.
+        // ASCII classes on bytes take half the memory and time of Unicode classes, and normalised
+        // text needs no other letters. Matches are widened to whole characters.
         let pattern = RegexBuilder::new(&spec.pattern)
             .unicode(false)
             .case_insensitive(spec.case == Case::Any)
@@ -41,11 +40,11 @@ impl Rule {
             stream: spec.stream,
             has_value: pattern.capture_names().flatten().any(|name| name == "value"),
             pattern,
-            validator: spec.validator.as_deref().and_then(validator::named),
+            validator: spec.validator.as_deref().and_then(validator::by_name),
         })
     }
 
-    pub(crate) fn matches_nothing_at_all(&self) -> bool {
+    pub(crate) fn matches_empty_text(&self) -> bool {
         self.pattern.is_match(b"")
     }
 
@@ -69,7 +68,7 @@ impl Rule {
         }
     }
 
-    /// The next match from `at` on: all of it, and what of it counts.
+    /// The next match from `at` on: the whole match, and the part that is reported.
     fn find_at(&self, text: &str, at: usize) -> Option<(Range<usize>, Range<usize>)> {
         if at > text.len() {
             return None;

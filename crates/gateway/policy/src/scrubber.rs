@@ -1,155 +1,154 @@
-//! Redaction of personal data in texts that arrive in pieces.
+//! Redacts personal data in a stream.
 //!
-//! A byte is held back only while what it belongs to could still become, or be part of, a match:
-//! a word is held until its end (it may turn into an e-mail address), a number until the word
-//! behind it shows that it does not go on. White space after a word, quotes, colons, braces,
-//! line ends and characters outside of ASCII end a word, and everything up to them goes on at
-//! once; so each frame of an SSE stream leaves with the chunk that completes it.
+//! A byte is held back only while it may still become part of a match: a word until its end,
+//! because it may become an e-mail address; a number until the next word shows that it has ended.
+//! White space after a word, quotes, colons, braces, line breaks and non-ASCII characters end a
+//! word, and everything before them is released at once. So each frame of an SSE stream leaves with
+//! the chunk that completes it.
 //!
-//! Where a part ends depends on the bytes alone and never on how they were cut into chunks, and so
-//! does the output.
+//! Where a segment ends depends only on the bytes, never on the chunks, and so does the output.
 
-mod machine;
-mod scan;
+mod redactor;
+mod segmenter;
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::policy::Policy;
-use machine::{Machine, Step};
-use scan::Personal;
+use redactor::Redactor;
+use segmenter::{Segmenter, Step};
 
-/// The most bytes that are held back.
-pub(crate) const LONGEST: usize = 256;
-
-/// The bytes before a held part in which rules look for the name of its value.
-pub(crate) const LOOK_BEHIND: usize = 64;
+/// The number of bytes before a segment in which rules look for the name of its value.
+const CONTEXT: usize = 64;
 
 /// Redacts personal data in a stream of bytes, such as the body of a response.
 ///
-/// Bytes that are not UTF-8 pass unchanged. A number that stands as a bare JSON value is replaced
-/// by `0`, so that JSON stays JSON; anything else by [`MASK`](crate::MASK).
+/// Bytes that are not UTF-8 pass unchanged. A bare JSON number is replaced by `0`, so that JSON
+/// stays valid; anything else is replaced by [`MASK`](crate::MASK).
 ///
 /// # What is caught
-/// The rules with `stream: true`, in a value that stands in one string of JSON or one frame.
+/// Values within one JSON string or one frame that match a rule with `stream: true`.
 ///
-/// Not caught: a value that is split over several frames (apply a [`TextScrubber`] to the texts
-/// inside of them instead); values written with escapes (`ann\u0040example.com`) or in any other
-/// disguise; street addresses and dates with the month in words, which would need ordinary words
-/// to be held back; a value whose name stands more than 64 bytes before it; and what lies across a
-/// cut in a run of numbers which goes on for more than 256 bytes.
+/// Not caught: a value that is split over several frames (use a [`TextScrubber`] for the texts
+/// inside them); values with escapes (`ann\u0040example.com`) or any other obfuscation; street
+/// addresses and dates with the month in words, because ordinary words would have to be held back;
+/// a value whose name is more than 64 bytes before it; and a value across a cut in a run of numbers
+/// of more than 256 bytes.
 #[derive(Clone, Debug)]
 pub struct Scrubber {
     policy: Arc<Policy>,
-    machine: Machine,
-    /// The open part as far as earlier chunks brought it.
+    segmenter: Segmenter,
+    /// The bytes of the open segment from earlier chunks.
     held: Vec<u8>,
-    /// The last bytes of the input before the open part.
-    behind: Vec<u8>,
+    /// The last bytes of the input before the open segment.
+    context: Vec<u8>,
     json: bool,
 }
 
 impl Scrubber {
-    /// For bytes which may be JSON or frames of JSON: what stands behind a backslash belongs to
-    /// the escape and not to a word.
+    /// For bytes that may be JSON or frames of JSON: a backslash starts an escape, which is not
+    /// part of a word.
     pub fn new(policy: Arc<Policy>) -> Self {
         Self::with(policy, true)
     }
 
     fn with(policy: Arc<Policy>, json: bool) -> Self {
-        let machine = Machine::new(json);
-        Self { policy, machine, held: Vec::new(), behind: Vec::new(), json }
+        let segmenter = Segmenter::new(json);
+        Self { policy, segmenter, held: Vec::new(), context: Vec::new(), json }
     }
 
-    /// Takes a chunk and returns what can go on: a prefix of the chunk itself where nothing was
-    /// held back and nothing redacted, so that the caller may pass its own buffer on.
+    /// Takes a chunk and returns the bytes to pass on: a prefix of the chunk itself if nothing was
+    /// held back and nothing redacted, so that the caller may reuse its buffer.
     pub fn feed<'c>(&mut self, chunk: &'c [u8]) -> Cow<'c, [u8]> {
-        let mut pieces = Pieces::new(chunk, &self.held);
+        let mut window = Window::new(chunk, &self.held);
         for (at, byte) in chunk.iter().enumerate() {
-            let step = self.machine.step(*byte);
-            self.apply(step, at, &mut pieces);
+            let step = self.segmenter.step(*byte);
+            self.apply(step, at, &mut window);
         }
-        let open = pieces.open(self.machine.length());
-        let passed = pieces.passed(open);
-        self.keep(pieces, open);
-        passed
+        let open = window.start_of_open(self.segmenter.open_length());
+        let released = window.release(open);
+        self.keep(window, open);
+        released
     }
 
     /// Ends the stream and returns what was held back.
     pub fn finish(&mut self) -> Vec<u8> {
-        let part = std::mem::take(&mut self.held);
-        let interesting = self.machine.finish();
-        let redacted = interesting.then(|| self.personal(&part, None)).flatten();
-        self.behind.clear();
-        redacted.unwrap_or(part)
+        let segment = std::mem::take(&mut self.held);
+        let may_match = self.segmenter.finish();
+        let redacted = may_match.then(|| self.redact(&segment, None)).flatten();
+        self.context.clear();
+        redacted.unwrap_or(segment)
     }
 
-    /// Does what a step of the machine says, `at` being the index of its byte in the chunk.
-    fn apply(&mut self, step: Step, at: usize, pieces: &mut Pieces<'_>) {
-        let Step::Release { part, after, interesting } = step else { return };
-        // The part ends `after` bytes before the end of the byte that was stepped over.
-        let end = pieces.held + at + 1 - after;
-        let range = end - part..end;
-        if !interesting {
+    /// Redacts the segment that ends with this step, if any. `at` is the index of the step's byte
+    /// in the chunk.
+    fn apply(&mut self, step: Step, at: usize, window: &mut Window<'_>) {
+        let Step::EndSegment { length, distance, may_match } = step else { return };
+        let end = window.held + at + 1 - distance;
+        let range = end - length..end;
+        if !may_match {
             return;
         }
-        let all = pieces.input(&range);
-        self.behind_at(pieces, range.start);
-        let next = (after > 0).then(|| pieces.byte(end)).flatten();
-        if let Some(redacted) = self.personal(&all, next) {
-            pieces.replace(range, &redacted);
+        let segment = window.input(&range);
+        self.set_context(window, range.start);
+        let next = (distance > 0).then(|| window.byte(end)).flatten();
+        if let Some(redacted) = self.redact(&segment, next) {
+            window.replace(range, &redacted);
         }
     }
 
-    /// Sets [`Self::behind`] to the bytes before `start`, which counts from the held bytes on.
-    fn behind_at(&mut self, pieces: &mut Pieces<'_>, start: usize) {
-        let before = pieces.input(&(pieces.seen.min(start)..start));
-        self.behind.extend_from_slice(
-            before.get(before.len().saturating_sub(LOOK_BEHIND)..).unwrap_or_default(),
+    /// Sets [`Self::context`] to the bytes before the window's position `start`.
+    fn set_context(&mut self, window: &mut Window<'_>, start: usize) {
+        let before = window.input(&(window.in_context.min(start)..start));
+        self.context.extend_from_slice(
+            before.get(before.len().saturating_sub(CONTEXT)..).unwrap_or_default(),
         );
-        pieces.seen = start;
-        let excess = self.behind.len().saturating_sub(LOOK_BEHIND);
-        self.behind.drain(..excess);
+        window.in_context = start;
+        let excess = self.context.len().saturating_sub(CONTEXT);
+        self.context.drain(..excess);
     }
 
-    /// The part redacted, if it has something to redact.
-    fn personal(&self, part: &[u8], next: Option<u8>) -> Option<Vec<u8>> {
-        Personal { policy: &self.policy, behind: &self.behind, json: self.json }.redact(part, next)
+    /// The redacted segment; None if nothing is to be redacted. `next` is the byte after it.
+    fn redact(&self, segment: &[u8], next: Option<u8>) -> Option<Vec<u8>> {
+        let Self { policy, context, json, .. } = self;
+        Redactor { policy, context, json: *json }.redact(segment, next)
     }
 
-    /// Prepares for the next chunk.
-    fn keep(&mut self, mut pieces: Pieces<'_>, open: usize) {
-        self.behind_at(&mut pieces, open);
-        let held = pieces.input(&(open..pieces.length())).into_owned();
+    /// Holds back the open segment for the next chunk.
+    fn keep(&mut self, mut window: Window<'_>, open: usize) {
+        self.set_context(&mut window, open);
+        let held = window.input(&(open..window.length())).into_owned();
         self.held = held;
     }
 }
 
-/// The input that is at hand, held bytes and a chunk, and what becomes of it. Positions count from
-/// the first held byte.
-struct Pieces<'c> {
+/// The held bytes followed by a chunk, and the output for them. Positions count from the first held
+/// byte.
+struct Window<'c> {
     chunk: &'c [u8],
     before: Vec<u8>,
+    /// The length of `before`.
     held: usize,
-    /// What goes on in place of the input up to `copied`; none while the input itself does.
+    /// The output for the input up to `copied`; None while it equals the chunk.
     output: Option<Vec<u8>>,
     copied: usize,
-    /// Up to here the input is known to the look-behind.
-    seen: usize,
+    /// The position up to which the input is in [`Scrubber::context`].
+    in_context: usize,
 }
 
-impl<'c> Pieces<'c> {
+impl<'c> Window<'c> {
     fn new(chunk: &'c [u8], held: &[u8]) -> Self {
         let output = (!held.is_empty()).then(Vec::new);
-        Self { chunk, before: held.to_vec(), held: held.len(), output, copied: 0, seen: 0 }
+        Self { chunk, before: held.to_vec(), held: held.len(), output, copied: 0, in_context: 0 }
     }
 
     fn length(&self) -> usize {
         self.held + self.chunk.len()
     }
 
-    /// Where the part that is still open begins.
-    fn open(&self, length: usize) -> usize {
+    /// The start of the open segment, which has this length.
+    fn start_of_open(&self, length: usize) -> usize {
         self.length() - length.min(self.length())
     }
 
@@ -160,7 +159,7 @@ impl<'c> Pieces<'c> {
         }
     }
 
-    fn input(&self, range: &std::ops::Range<usize>) -> Cow<'c, [u8]> {
+    fn input(&self, range: &Range<usize>) -> Cow<'c, [u8]> {
         if range.start >= self.held {
             let range = range.start - self.held..range.end - self.held;
             return Cow::Borrowed(self.chunk.get(range).unwrap_or_default());
@@ -170,7 +169,7 @@ impl<'c> Pieces<'c> {
         Cow::Owned([old, new].concat())
     }
 
-    fn replace(&mut self, range: std::ops::Range<usize>, by: &[u8]) {
+    fn replace(&mut self, range: Range<usize>, by: &[u8]) {
         let unchanged = self.input(&(self.copied..range.start));
         let output = self.output.get_or_insert_default();
         output.extend_from_slice(&unchanged);
@@ -178,8 +177,8 @@ impl<'c> Pieces<'c> {
         self.copied = range.end;
     }
 
-    /// What goes on of the input before `open`.
-    fn passed(&mut self, open: usize) -> Cow<'c, [u8]> {
+    /// The output for the input before `open`.
+    fn release(&mut self, open: usize) -> Cow<'c, [u8]> {
         let rest = self.input(&(self.copied.min(open)..open));
         match self.output.take() {
             Some(mut output) => {
@@ -191,36 +190,36 @@ impl<'c> Pieces<'c> {
     }
 }
 
-/// Redacts personal data in a text that arrives in pieces, such as the deltas of an answer, so
-/// that values are caught which are split over several of them.
+/// Redacts personal data in a text that arrives in parts, such as the deltas of a model's answer.
+/// It also catches values that are split over several deltas.
 ///
-/// What is held back by one piece goes on with a later one or with [`Self::finish`]: the last
-/// event of a stream may have to carry the rest.
+/// Text that is held back is returned by a later call or by [`Self::finish`], so the last event of
+/// a stream may have to carry the rest.
 #[derive(Clone, Debug)]
 pub struct TextScrubber(Scrubber);
 
 impl TextScrubber {
-    /// For text as it is meant, without escapes.
+    /// For decoded text, without escapes.
     pub fn new(policy: Arc<Policy>) -> Self {
         Self(Scrubber::with(policy, false))
     }
 
-    /// Takes a piece and returns what can go on.
-    pub fn feed<'t>(&mut self, piece: &'t str) -> Cow<'t, str> {
-        match self.0.feed(piece.as_bytes()) {
+    /// Takes the next part of the text and returns the text to pass on.
+    pub fn feed<'t>(&mut self, part: &'t str) -> Cow<'t, str> {
+        match self.0.feed(part.as_bytes()) {
             Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
-            Cow::Owned(bytes) => Cow::Owned(text(bytes)),
+            Cow::Owned(bytes) => Cow::Owned(into_text(bytes)),
         }
     }
 
     /// Ends the text and returns what was held back.
     pub fn finish(&mut self) -> String {
-        text(self.0.finish())
+        into_text(self.0.finish())
     }
 }
 
-/// Parts end on character boundaries, so nothing is ever lost here.
-fn text(bytes: Vec<u8>) -> String {
+/// Segments end on character boundaries, so the lossy conversion never loses anything.
+fn into_text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }

@@ -1,11 +1,11 @@
-//! Rules as they are written.
+//! The format of rule files.
 
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
 use crate::category::{Category, Context};
 
-/// A file of rules.
+/// A rule file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RuleFile {
@@ -16,32 +16,33 @@ pub(crate) struct RuleFile {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RuleSpec {
-    /// Lower-case words joined by hyphens, unique.
+    /// Unique; lower-case words joined by hyphens.
     pub(crate) id: String,
     pub(crate) category: Category,
-    /// For a person who was blocked by it.
+    /// A description for a person whose text was blocked.
     pub(crate) description: String,
-    /// One of them must occur in the text, in any case, for the pattern to run.
+    /// One of them must be in the text, in any case, for the pattern to run.
     #[serde(default)]
     pub(crate) literals: Vec<String>,
-    /// One of them must occur as well, if there are any.
+    /// If not empty, one of them must be in the text too.
     #[serde(default)]
     pub(crate) and: Vec<String>,
-    /// And one of them, if there are any.
+    /// If not empty, one of them must be in the text too.
     #[serde(default)]
     pub(crate) also: Vec<String>,
-    /// So many ASCII digits must occur in the text for the pattern to run.
+    /// The minimum number of ASCII digits in the text for the pattern to run.
     #[serde(default)]
     pub(crate) digits: usize,
-    /// ASCII classes; a group called `value` is the part that is reported and redacted.
+    /// A regular expression with ASCII classes. A group called `value` is the part that is reported
+    /// and redacted.
     pub(crate) pattern: String,
     #[serde(default)]
     pub(crate) case: Case,
-    /// A name from the table of validators.
+    /// The name of a validator.
     pub(crate) validator: Option<String>,
     #[serde(default)]
     pub(crate) context: Context,
-    /// Whether the scrubber of streams applies it too.
+    /// Whether the stream scrubber applies it too.
     #[serde(default)]
     pub(crate) stream: bool,
     /// Texts in which it must match.
@@ -50,19 +51,19 @@ pub(crate) struct RuleSpec {
     /// Texts in which it must not match.
     #[serde(default)]
     pub(crate) negative: Vec<String>,
-    /// Ways around it: counted, not required.
+    /// Evasions: counted, but not required to match.
     #[serde(default)]
     pub(crate) evasion: Vec<String>,
 }
 
 impl RuleSpec {
-    /// The lists of literals, of each of which one must occur; empty ones ask for nothing.
+    /// The lists of literals. One literal of each list that is not empty must be in the text.
     pub(crate) fn lists(&self) -> impl Iterator<Item = &[String]> {
         [&*self.literals, &*self.and, &*self.also].into_iter()
     }
 }
 
-/// Which letters a pattern's letters match.
+/// Whether the case of letters matters to a pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Case {

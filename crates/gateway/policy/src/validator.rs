@@ -1,25 +1,26 @@
-//! What a pattern cannot check: check digits, dates, comparisons that are always true.
+//! Checks that a pattern cannot express: check digits, dates, comparisons that are always true.
 //!
-//! A validator gets the whole text and the range that the pattern found, and answers with the
-//! range that counts: the same one, a part of it, or none.
+//! A validator gets the whole text and the range that the pattern matched. It returns the range to
+//! report: the same one, a part of it, or None.
 
 mod contact;
 mod date;
+mod digits;
 mod european_ids;
 mod ids;
 mod money;
-mod statement;
+mod sql;
 
 use std::ops::Range;
 
-/// A validator by its name in rules.
+/// A validator that rules refer to by name.
 #[derive(Debug)]
 pub(crate) struct Validator {
     name: &'static str,
-    /// What of the range counts.
+    /// Returns the range to report.
     pub(crate) check: fn(&str, Range<usize>) -> Option<Range<usize>>,
-    /// Whether it has looked at every part of the range itself, so that a refusal means that the
-    /// search goes on behind it and not one byte further.
+    /// Whether it examines every part of the range. After a rejection the search continues after
+    /// the range instead of one byte further.
     pub(crate) exhaustive: bool,
 }
 
@@ -47,10 +48,10 @@ const VALIDATORS: [Validator; 26] = [
     whole("date", date::date_of_birth),
     whole("email", contact::email),
     whole("phone", contact::phone),
-    whole("comparison", statement::always_true),
-    whole("open_quote", statement::open_quote),
-    whole("no_where", statement::no_where),
-    whole("hex_text", statement::hex_text),
+    whole("comparison", sql::always_true),
+    whole("open_quote", sql::open_quote),
+    whole("no_where", sql::no_where),
+    whole("hex_text", sql::hex_text),
 ];
 
 const fn whole(
@@ -67,40 +68,14 @@ const fn part(
     Validator { name, check, exhaustive: true }
 }
 
-/// The validator of that name.
-pub(crate) fn named(name: &str) -> Option<&'static Validator> {
+/// The validator with this name.
+pub(crate) fn by_name(name: &str) -> Option<&'static Validator> {
     VALIDATORS.iter().find(|validator| validator.name == name)
 }
 
 /// The names that rules may use.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     VALIDATORS.iter().map(|validator| validator.name)
-}
-
-/// The decimal digits of a part of a text.
-fn digits(text: &str, range: &Range<usize>) -> Vec<u32> {
-    slice(text, range).chars().filter_map(|character| character.to_digit(10)).collect()
-}
-
-fn slice<'t>(text: &'t str, range: &Range<usize>) -> &'t str {
-    text.get(range.clone()).unwrap_or_default()
-}
-
-/// The sum of the products of digits and weights.
-fn weighted(digits: &[u32], weights: &[u32]) -> u32 {
-    digits.iter().zip(weights).map(|(digit, weight)| digit * weight).sum()
-}
-
-/// The formula of Luhn (ISO/IEC 7812-1, annex B): every second digit from the right is doubled and
-/// the sum of all decimal digits must end in 0.
-fn luhn(digits: &[u32]) -> bool {
-    let sum: u32 = digits
-        .iter()
-        .rev()
-        .enumerate()
-        .map(|(at, digit)| if at % 2 == 0 { *digit } else { digit * 2 / 10 + digit * 2 % 10 })
-        .sum();
-    sum.is_multiple_of(10)
 }
 
 #[cfg(test)]

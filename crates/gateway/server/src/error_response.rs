@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hyper::header::{ALLOW, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
 
-use plimsoll_gateway_dialect::{Dialect, Envelope, Fault, status_for};
+use plimsoll_gateway_dialect::{Dialect, ErrorBody, ErrorKind, status_for};
 
 use crate::spec::EnvelopeSpec;
 
@@ -120,18 +120,18 @@ impl ErrorResponse {
             ErrorFormat::Plain => (self.message.clone().into_bytes(), "text/plain; charset=utf-8"),
             ErrorFormat::Typed => (typed_body(self.kind, &self.message), "application/json"),
             ErrorFormat::Llm(dialect) => {
-                let envelope = Envelope::new(self.dialect_fault(), self.message.clone());
+                let envelope = ErrorBody::new(self.dialect_fault(), self.message.clone());
                 (envelope.to_bytes(dialect), "application/json")
             }
         }
     }
 
     /// The dialects' name for the error.
-    fn dialect_fault(&self) -> Fault {
+    fn dialect_fault(&self) -> ErrorKind {
         match self.kind {
-            "policy_blocked" => Fault::Blocked,
-            "budget_exceeded" => Fault::Quota,
-            _ => Fault::of_status(self.status.as_u16()),
+            "policy_blocked" => ErrorKind::Blocked,
+            "budget_exceeded" => ErrorKind::Quota,
+            _ => ErrorKind::from_status(self.status.as_u16()),
         }
     }
 }

@@ -28,7 +28,7 @@ pub(crate) use usage::ObservedUsage;
 /// The dialect of a path, whose error format the caller expects.
 pub(crate) fn dialect_of(path: &str, proxy: &Proxy) -> Dialect {
     let path = request::strip_prefix(path, proxy.strip.as_deref());
-    Endpoint::of_path(path).map_or(Dialect::OpenAi, Endpoint::dialect)
+    Endpoint::from_path(path).map_or(Dialect::OpenAi, Endpoint::dialect)
 }
 
 /// Serves a request of an LLM route.

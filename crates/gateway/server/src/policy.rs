@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::fs;
 use std::sync::{Arc, OnceLock};
 
-use plimsoll_gateway_policy::{Action, Actions, Evaluated, Policy, PolicyDecision, Reading};
+use plimsoll_gateway_policy::{
+    Action, Actions, EvaluatedChecks, InputKind, Policy, PolicyDecision,
+};
 
 use crate::error_response::ErrorResponse;
 use crate::llm_info::LlmInfo;
@@ -58,7 +60,7 @@ impl PolicyLayer {
         &self,
         (metrics, info): (&Metrics, &mut Option<Box<LlmInfo>>),
         text: &'t str,
-        reading: Reading,
+        reading: InputKind,
     ) -> Result<Cow<'t, str>, Box<PolicyViolation>> {
         if self.off {
             return Ok(Cow::Borrowed(text));
@@ -82,7 +84,7 @@ impl PolicyLayer {
     }
 
     /// The numbers of policies and checks that a text passes.
-    pub(crate) fn evaluated(&self) -> Evaluated<'_> {
+    pub(crate) fn evaluated(&self) -> EvaluatedChecks<'_> {
         self.policy.evaluated()
     }
 }

@@ -7,7 +7,7 @@ use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
 use plimsoll_gateway_dialect::{Dialect, Translator};
-use plimsoll_gateway_policy::Reading;
+use plimsoll_gateway_policy::InputKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -106,15 +106,15 @@ fn parse(body: &[u8]) -> Result<PolicyRequest, ErrorResponse> {
 }
 
 /// Classifies the query; unknown types and empty queries are rejected with a reason.
-fn classify(request: &PolicyRequest) -> Result<Reading, &'static str> {
+fn classify(request: &PolicyRequest) -> Result<InputKind, &'static str> {
     if request.query.trim().is_empty() {
         return Err("the query is empty");
     }
     let kind = request.request_type.as_str();
     if QUERIES.contains(&kind) {
-        Ok(Reading::Query)
+        Ok(InputKind::Query)
     } else if PROMPTS.contains(&kind) {
-        Ok(Reading::Text)
+        Ok(InputKind::Text)
     } else {
         Err("the request type is unknown")
     }
@@ -145,7 +145,7 @@ async fn complete(
         return Err(ErrorResponse::bad_gateway(format!("the provider answered {status}")));
     }
     if let Some(translator) = chat.translator {
-        let translated = translator.answer(&body, clock::unix_ms() / 1_000);
+        let translated = translator.response(&body, clock::unix_ms() / 1_000);
         body =
             Bytes::from(translated.map_err(|error| ErrorResponse::bad_gateway(error.to_string()))?);
     }
@@ -153,7 +153,7 @@ async fn complete(
         .map_err(|_| ErrorResponse::bad_gateway("the provider's response is not JSON"))?;
     let text = completion.pointer("/choices/0/message/content").and_then(Value::as_str);
     let record = (context.worker.metrics(), &mut context.llm_info);
-    let evaluated = policy.evaluate(record, text.unwrap_or_default(), Reading::Text);
+    let evaluated = policy.evaluate(record, text.unwrap_or_default(), InputKind::Text);
     Ok(evaluated.map(std::borrow::Cow::into_owned))
 }
 

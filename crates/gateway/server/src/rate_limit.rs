@@ -74,7 +74,7 @@ pub(crate) async fn check(
         .iter()
         .filter_map(|limit| {
             let subject = caller.limit_key(limit.per, address.as_deref())?;
-            Some(Charge { subject, limit: &limit.limit })
+            Some(Charge { key: subject, limit: &limit.limit })
         })
         .collect();
     if charges.is_empty() {

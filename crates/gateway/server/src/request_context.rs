@@ -143,7 +143,7 @@ impl RequestContext {
             client: Some(self.client.ip()),
             user_agent: text(&self.user_agent),
             request_id: text(&self.request_id),
-            verdict: info.and_then(|info| info.policy_decision).unwrap_or_default(),
+            policy_decision: info.and_then(|info| info.policy_decision).unwrap_or_default(),
             rules,
             model: info.and_then(|info| info.model.as_deref()).unwrap_or_default(),
             input_tokens: usage.map(|usage| usage.prompt),

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use plimsoll_gateway_dialect::{DeltaText, Dialect, Piece};
-use plimsoll_gateway_policy::{Action, Actions, Policy, Reading, Scrubber, TextScrubber};
+use plimsoll_gateway_dialect::{Dialect, StreamRewriter, TextEvent};
+use plimsoll_gateway_policy::{Action, Actions, InputKind, Policy, Scrubber, TextScrubber};
 
 use crate::body_filter::{BodyFilter, BoxError};
 
 /// A text in memory without its personal data.
 pub(crate) fn scrub_text<'t>(policy: &Policy, text: &'t str) -> Cow<'t, str> {
     const PERSONAL: Actions = Actions { pii: Action::Redact, ..Actions::all(Action::Allow) };
-    policy.scan(text, Reading::Text, &PERSONAL).text
+    policy.scan(text, InputKind::Text, &PERSONAL).text
 }
 
 /// Scrubs any text, across the boundaries of its chunks.
@@ -51,14 +51,14 @@ impl BodyFilter for ScrubText {
 /// found as well.
 pub(crate) struct ScrubDeltas {
     policy: Arc<Policy>,
-    stream: DeltaText,
+    stream: StreamRewriter,
     /// By text: a stream can carry several at once.
     scrubbers: HashMap<u64, TextScrubber>,
 }
 
 impl ScrubDeltas {
     pub(crate) fn new(policy: Arc<Policy>, dialect: Dialect) -> Self {
-        Self { policy, stream: DeltaText::new(dialect), scrubbers: HashMap::new() }
+        Self { policy, stream: StreamRewriter::new(dialect), scrubbers: HashMap::new() }
     }
 }
 
@@ -66,14 +66,14 @@ impl ScrubDeltas {
 fn scrub_piece<'t>(
     policy: &Arc<Policy>,
     scrubbers: &mut HashMap<u64, TextScrubber>,
-    piece: Piece<'t>,
+    piece: TextEvent<'t>,
 ) -> Cow<'t, str> {
-    let key = piece.lane();
+    let key = piece.index();
     match piece {
-        Piece::Delta { text, .. } => {
+        TextEvent::Delta { text, .. } => {
             scrubbers.entry(key).or_insert_with(|| TextScrubber::new(Arc::clone(policy))).feed(text)
         }
-        Piece::End { .. } => scrubbers
+        TextEvent::End { .. } => scrubbers
             .remove(&key)
             .map(|mut scrubber| Cow::Owned(scrubber.finish()))
             .unwrap_or_default(),

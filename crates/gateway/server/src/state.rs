@@ -93,7 +93,7 @@ fn open_backend(spec: &Spec) -> Result<Backend, GatewayError> {
     let Some(url) = &spec.store.redis else {
         let bytes = spec.cache.as_ref().map_or(0, |cache| cache.bytes.0);
         let cache_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        return Ok(Backend::embedded(Sizes { cache_bytes, ..Sizes::default() }));
+        return Ok(Backend::memory(Sizes { cache_bytes, ..Sizes::default() }));
     };
     let on_loss = match spec.store.on_loss {
         FailureModeSpec::Closed => FailureMode::Closed,

@@ -1,4 +1,4 @@
-//! What one operation of the embedded store costs a request.
+//! What one operation of the memory store costs a request.
 //!
 //! `cargo bench -p plimsoll-gateway-store`. Targets: a check of one limit below 200 ns.
 
@@ -22,8 +22,8 @@ fn limit(requests: u32, algorithm: Algorithm) -> Option<Limit> {
     Limit::new(NonZeroU32::new(requests)?, Duration::from_mins(1), algorithm).ok()
 }
 
-/// Half of the requests are refused: 10,000 a second of a limit of 50 in 10 ms. Long enough that a sample
-/// sees ten windows, and every slice of a sliding one is left and weighted.
+/// Half of the requests are refused: 10,000 a second of a limit of 50 in 10 ms. Long enough that a
+/// sample sees ten windows, and every slice of a sliding one is left and weighted.
 #[divan::bench(args = ALGORITHMS.map(Algorithm::name), sample_count = 100, sample_size = 1_000)]
 fn check_one(bencher: Bencher<'_, '_>, name: &str) {
     let algorithm = ALGORITHMS.into_iter().find(|a| a.name() == name).unwrap_or_default();
@@ -32,8 +32,8 @@ fn check_one(bencher: Bencher<'_, '_>, name: &str) {
     let (limiter, mut now) = (Limiter::new(1 << 17), 0_u64);
     bencher.bench_local(|| {
         now += 100_000;
-        let subject = LimitKey::new("tenant", NAMES[0]);
-        limiter.check(black_box(now), &[Charge { subject, limit: &limit }])
+        let key = LimitKey::new("tenant", NAMES[0]);
+        limiter.check(black_box(now), &[Charge { key, limit: &limit }])
     });
 }
 
@@ -44,27 +44,27 @@ fn check_three(bencher: Bencher<'_, '_>) {
     let (limiter, mut now) = (Limiter::new(1 << 17), 0_u64);
     bencher.bench_local(|| {
         now += 100_000;
-        let charge = |scope, name| Charge { subject: LimitKey::new(scope, name), limit: &limit };
+        let charge = |scope, name| Charge { key: LimitKey::new(scope, name), limit: &limit };
         let charges = [charge("global", ""), charge("tenant", NAMES[0]), charge("key", NAMES[1])];
         limiter.check(black_box(now), &charges)
     });
 }
 
 /// A runtime only because the interface is async: nothing waits.
-fn embedded() -> Option<(tokio::runtime::Runtime, Store)> {
+fn memory() -> Option<(tokio::runtime::Runtime, Store)> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
-    let store = runtime.block_on(Backend::embedded(Sizes::default()).attach());
+    let store = runtime.block_on(Backend::memory(Sizes::default()).attach());
     Some((runtime, store))
 }
 
 #[divan::bench]
 fn reserve_and_settle(bencher: Bencher<'_, '_>) {
-    let Some((_, store)) = embedded() else { return };
+    let Some((_, store)) = memory() else { return };
     let Ok(budget) = Budget::new(u64::MAX, Duration::from_hours(1)) else { return };
     bencher.bench_local(|| {
         ready(async {
-            let subject = LimitKey::new("tenant", NAMES[0]);
-            if let Ok(Grant::Reserved(held)) = store.reserve(1, subject, &budget, 100).await {
+            let key = LimitKey::new("tenant", NAMES[0]);
+            if let Ok(Grant::Reserved(held)) = store.reserve(1, key, &budget, 100).await {
                 held.settle(2, 50).await;
             }
         })
@@ -73,14 +73,14 @@ fn reserve_and_settle(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn budget_state(bencher: Bencher<'_, '_>) {
-    let Some((_, store)) = embedded() else { return };
+    let Some((_, store)) = memory() else { return };
     let Ok(budget) = Budget::new(u64::MAX, Duration::from_hours(1)) else { return };
     bencher.bench_local(|| ready(store.budget(1, LimitKey::new("tenant", NAMES[0]), &budget)));
 }
 
 #[divan::bench]
 fn cache_hit(bencher: Bencher<'_, '_>) {
-    let Some((runtime, store)) = embedded() else { return };
+    let Some((runtime, store)) = memory() else { return };
     for key in 0..=255 {
         runtime.block_on(async {
             if let Lookup::Lead(lead) = store.lookup(0, CacheKey([key; 32])).await {

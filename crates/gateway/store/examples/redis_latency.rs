@@ -1,7 +1,7 @@
 //! How long each operation of the Redis store takes, one after the other on one connection.
 //!
-//! `cargo run --release -p plimsoll-gateway-store --example redis_latency -- redis://127.0.0.1:6379`
-//! Writes keys that begin with `latency:`; they end by themselves.
+//! `cargo run --release -p plimsoll-gateway-store --example redis_latency --
+//! redis://127.0.0.1:6379` Writes keys that begin with `latency:`; they end by themselves.
 
 use plimsoll_gateway_store::{
     Algorithm, Answer, Backend, Budget, CacheKey, Charge, Grant, Limit, LimitKey, Lookup,
@@ -37,7 +37,7 @@ async fn checks(store: &Store) -> Outcome {
     let requests = NonZeroU32::new(600).ok_or("not zero")?;
     for algorithm in [Algorithm::Sliding, Algorithm::Log, Algorithm::Fixed, Algorithm::Bucket] {
         let limit = Limit::new(requests, Duration::from_secs(1), algorithm)?;
-        let charge = Charge { subject: ACME, limit: &limit };
+        let charge = Charge { key: ACME, limit: &limit };
         measured(&format!("check {}", algorithm.name()), async || {
             store.check(0, &[charge]).await?;
             Ok(())

@@ -3,12 +3,13 @@
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 
 /// The key of an answer: a digest of the request made by the caller. It must be collision-resistant
-/// (SHA-256), because who finds two requests with one key reads the answers of others; and it must contain
-/// whatever keeps tenants apart.
+/// (SHA-256), because who finds two requests with one key reads the answers of others; and it must
+/// contain whatever keeps tenants apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CacheKey(pub [u8; 32]);
 
-/// An answer as it is replayed: the body frame by frame, so that a stream comes back in its own pieces.
+/// An answer as it is replayed: the body frame by frame, so that a stream comes back in its own
+/// pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The HTTP status.
@@ -19,7 +20,8 @@ pub struct Answer {
     pub frames: Vec<Bytes>,
 }
 
-/// The form of the bytes in Redis; another form has another number, and is a miss for who does not know it.
+/// The form of the bytes in Redis; another form has another number, and is a miss for who does not
+/// know it.
 const FORM: u8 = 1;
 
 /// What an entry costs beside its bytes: key, links, reference counts, vectors. A round figure.
@@ -52,7 +54,8 @@ impl Answer {
         out.freeze()
     }
 
-    /// Reads what [`encode`](Self::encode) wrote, without copying the pieces; none for anything else.
+    /// Reads what [`encode`](Self::encode) wrote, without copying the pieces; none for anything
+    /// else.
     pub fn decode(mut from: Bytes) -> Option<Self> {
         if from.try_get_u8().ok()? != FORM {
             return None;

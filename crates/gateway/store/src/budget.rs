@@ -40,7 +40,8 @@ impl Budget {
 pub struct BudgetState {
     /// What may be spent in a window.
     pub limit: u64,
-    /// What was spent in this one; more than the limit when requests cost more than was reserved for them.
+    /// What was spent in this one; more than the limit when requests cost more than was reserved
+    /// for them.
     pub spent: u64,
     /// What is set aside for requests that run.
     pub reserved: u64,
@@ -58,11 +59,13 @@ impl BudgetState {
     }
 }
 
-/// What one tenant has spent and set aside: pure, with time (nanoseconds from any start) as an argument.
+/// What one tenant has spent and set aside: pure, with time (nanoseconds from any start) as an
+/// argument.
 ///
-/// A reservation is made only if spent, reserved and the estimate fit into the limit together, so that
-/// spending goes over the limit by no more than requests cost beyond their estimates. At the window's end
-/// what was spent is forgotten and what is reserved stays so: a request pays in the window in which it ends.
+/// A reservation is made only if spent, reserved and the estimate fit into the limit together, so
+/// that spending goes over the limit by no more than requests cost beyond their estimates. At the
+/// window's end what was spent is forgotten and what is reserved stays so: a request pays in the
+/// window in which it ends.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BudgetCounter {
     window: u64,

@@ -1,14 +1,14 @@
-//! Cached answers with single flight.
+//! Cached answers with single flight: the public side of `single_flight`.
 
-use crate::flight::{Boarding, Landing, Seat, Wait};
+use crate::single_flight::{Completion, FollowerWait, Join, LeaderGuard};
 use crate::{Answer, CacheKey, Store};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What somebody who wants an answer is told.
+/// The result of a lookup.
 #[derive(Debug)]
 pub enum Lookup {
-    /// Here it is.
+    /// The cached answer.
     Hit(Arc<Answer>),
     /// Fetch it; others may be waiting.
     Lead(Lead),
@@ -16,24 +16,24 @@ pub enum Lookup {
     Follow(Follow),
 }
 
-/// The duty to fetch an answer. Dropped before [`fill`](Self::fill) or [`alone`](Self::alone), because the
-/// fetch failed or was cancelled, it passes to one of those who wait.
+/// The duty to fetch an answer. Dropped before [`fill`](Self::fill) or [`alone`](Self::alone),
+/// because the fetch failed or was cancelled, it passes to one of those who wait.
 #[derive(Debug)]
 #[must_use]
 pub struct Lead {
-    seat: Seat,
+    guard: LeaderGuard,
     store: Store,
 }
 
-/// A place among those who wait. It can be dropped at any time.
+/// A wait for an answer that another request fetches. It can be dropped at any time.
 #[derive(Debug)]
 #[must_use]
 pub struct Follow {
-    wait: Wait,
+    wait: FollowerWait,
     store: Store,
 }
 
-/// What waiting ended with.
+/// How a wait ended.
 #[derive(Debug)]
 pub enum Followed {
     /// The leader's answer.
@@ -49,73 +49,80 @@ impl Lead {
     pub async fn fill(self, now: u64, answer: Answer, ttl: Duration) {
         let answer = Arc::new(answer);
         match &self.store {
-            Store::MemoryStore(store) => store.keep(now, self.seat.key(), Arc::clone(&answer), ttl),
-            Store::Redis(store) => Box::pin(store.keep(&self.seat.key(), &answer, ttl)).await,
+            Store::Memory(store) => store.keep(now, self.guard.key(), Arc::clone(&answer), ttl),
+            Store::Redis(store) => Box::pin(store.keep(&self.guard.key(), &answer, ttl)).await,
         }
-        // Stored before the flight ends: see `Flights::board`.
-        self.seat.land(Some(answer));
+        // Stored before the fetch ends: see `SingleFlight::join`.
+        self.guard.complete(Some(answer));
     }
 
-    /// The answer cannot be kept (an error, too large, not to be stored): all who wait fetch for themselves.
+    /// The answer cannot be kept (an error, too large, not to be stored): all who wait fetch for
+    /// themselves.
     pub fn alone(self) {
-        self.seat.land(None);
+        self.guard.complete(None);
     }
 }
 
 impl Follow {
-    /// Waits until the leader has the answer, or has failed. There is no limit of time here: the caller has
-    /// one.
+    /// Waits until the leader has the answer, or has failed. There is no time limit here: the
+    /// caller has one.
     ///
     /// # Cancel safety
-    /// Dropped while it waits, it gives up the place; if it was just chosen to lead, another is chosen.
+    /// Dropped while it waits, it gives up the place; if it was just chosen to lead, another is
+    /// chosen.
     pub async fn wait(self) -> Followed {
-        match self.wait.landing().await {
-            Landing::Answer(answer) => Followed::Answer(answer),
-            Landing::Lead(seat) => Followed::Lead(Lead { seat, store: self.store }),
-            Landing::Alone => Followed::Alone,
+        match self.wait.completion().await {
+            Completion::Answer(answer) => Followed::Answer(answer),
+            Completion::Lead(guard) => Followed::Lead(Lead { guard, store: self.store }),
+            Completion::Alone => Followed::Alone,
         }
     }
 }
 
-/// Finds an answer, or takes part in fetching it.
-pub(crate) async fn lookup(store: &Store, now: u64, key: CacheKey) -> Lookup {
-    match store {
-        Store::MemoryStore(embedded) => {
-            if let Some(answer) = embedded.cached(now, &key) {
-                return Lookup::Hit(answer);
+impl Store {
+    /// Finds an answer, or takes part in fetching it. A loss of Redis is a miss. Single flight is
+    /// per process: several gateways with one Redis fetch an answer once each at most.
+    pub async fn lookup(&self, now: u64, key: CacheKey) -> Lookup {
+        match self {
+            Self::Memory(memory) => {
+                if let Some(answer) = memory.cached(now, &key) {
+                    return Lookup::Hit(answer);
+                }
+                let look = || memory.answers.find(&key, now);
+                lookup_of(self, memory.single_flight.join(key, look))
             }
-            let look = || embedded.answers.find(&key, now);
-            told(store, embedded.flights.board(key, look))
+            Self::Redis(redis) => Box::pin(lookup_in_redis(self, redis, key)).await,
         }
-        Store::Redis(redis) => Box::pin(lookup_in_redis(store, redis, key)).await,
     }
 }
 
 async fn lookup_in_redis(store: &Store, redis: &crate::RedisStore, key: CacheKey) -> Lookup {
-    let flights = &redis.backend.flights;
-    let before = flights.ended(&key);
+    let single_flight = redis.backend().single_flight();
+    let before = single_flight.ended(&key);
     let found = redis.cached(&key).await;
-    redis.backend.tally.looked_up(found.is_some());
+    redis.backend().counters().looked_up(found.is_some());
     if let Some(answer) = found {
         return Lookup::Hit(answer);
     }
-    match flights.board(key, || None) {
-        // A flight ended since Redis was asked: it may have been this one.
-        Boarding::Lead(seat) if flights.ended(&key) != before => match redis.cached(&key).await {
-            Some(answer) => {
-                seat.land(Some(Arc::clone(&answer)));
-                Lookup::Hit(answer)
+    match single_flight.join(key, || None) {
+        // A fetch ended since Redis was asked: it may have been this one.
+        Join::Lead(guard) if single_flight.ended(&key) != before => {
+            match redis.cached(&key).await {
+                Some(answer) => {
+                    guard.complete(Some(Arc::clone(&answer)));
+                    Lookup::Hit(answer)
+                }
+                None => lookup_of(store, Join::Lead(guard)),
             }
-            None => told(store, Boarding::Lead(seat)),
-        },
-        boarding => told(store, boarding),
+        }
+        join => lookup_of(store, join),
     }
 }
 
-fn told(store: &Store, boarding: Boarding) -> Lookup {
-    match boarding {
-        Boarding::Lead(seat) => Lookup::Lead(Lead { seat, store: store.clone() }),
-        Boarding::Follow(wait) => Lookup::Follow(Follow { wait, store: store.clone() }),
-        Boarding::Here(answer) => Lookup::Hit(answer),
+fn lookup_of(store: &Store, join: Join) -> Lookup {
+    match join {
+        Join::Lead(guard) => Lookup::Lead(Lead { guard, store: store.clone() }),
+        Join::Follow(wait) => Lookup::Follow(Follow { wait, store: store.clone() }),
+        Join::Ready(answer) => Lookup::Hit(answer),
     }
 }

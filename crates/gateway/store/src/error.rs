@@ -9,11 +9,17 @@ pub enum StoreError {
     /// A window that no algorithm can count in. Remedy: between a millisecond and 366 days.
     #[error("a window of {0:?} cannot be counted: write one between 1ms and 366 days")]
     Window(Duration),
-    /// More limits at once than one check takes. Remedy: at most [`MAX_CHARGES`](crate::MAX_CHARGES)
-    /// limits per request.
-    #[error("{0} limits for one request: at most {max} are checked at once", max = crate::MAX_CHARGES)]
-    TooManyLimits(usize),
-    /// The address of Redis cannot be read. Remedy: write `redis://HOST:PORT` or `redis://HOST:PORT/DB`.
+    /// More limits at once than one check takes. Remedy: at most
+    /// [`MAX_CHARGES`](crate::MAX_CHARGES) limits per request.
+    #[error("{count} limits for one request: at most {max} are checked at once")]
+    TooManyLimits {
+        /// Limits that were asked for.
+        count: usize,
+        /// The most that one check takes.
+        max: usize,
+    },
+    /// The address of Redis cannot be read. Remedy: write `redis://HOST:PORT` or
+    /// `redis://HOST:PORT/DB`.
     #[error(
         "`{address}` is not an address of Redis ({cause}): write it like redis://127.0.0.1:6379"
     )]
@@ -23,8 +29,17 @@ pub enum StoreError {
         /// What the client library says of it.
         cause: String,
     },
-    /// Redis did not answer in time and the store is closed on loss. Remedy: answer 503; look at Redis,
-    /// or choose to be open on loss.
+    /// This build has no Redis client. Remedy: build with the feature `redis`, or use the store in
+    /// memory.
+    #[error(
+        "this build has no Redis client, so `{address}` cannot be used: build it with `cargo build --release --features redis`, or leave the address out to count in memory"
+    )]
+    NoRedis {
+        /// What was written.
+        address: String,
+    },
+    /// Redis did not answer in time and the store is closed on loss. Remedy: answer 503; look at
+    /// Redis, or choose to be open on loss.
     #[error("the shared store did not answer in time")]
     Unavailable,
 }

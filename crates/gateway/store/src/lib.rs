@@ -1,40 +1,48 @@
 //! What gateways share and remember: rate limits, budgets, cached answers, in memory or in Redis.
 //!
-//! - The algorithms are pure, with time as an argument: [`Meter`] and its four kinds, [`BudgetCounter`].
-//! - [`MemoryStore`] keeps them in tables with a lock per part, bounded, shared by all workers of a process.
+//! - The algorithms are pure, with time as an argument: [`RateCounter`] and its four kinds,
+//!   [`BudgetCounter`].
+//! - [`MemoryStore`] keeps them in tables with a lock per part, bounded, shared by all workers of a
+//!   process.
 //! - [`RedisStore`] keeps the same counts in Redis, one atomic script per operation.
 //! - [`Store`] is either. A process makes one [`Backend`], every worker attaches to it.
 //!
-//! The rule for several limits at once: either all are charged or none is, and requests that are refused
-//! are charged nowhere.
+//! The rule for several limits at once: either all are charged or none is, and requests that are
+//! refused are charged nowhere.
 
 mod answer;
+mod bounded_map;
 mod budget;
+mod budget_table;
 mod cache;
-mod embedded;
 mod error;
-mod flight;
-mod ledger;
 mod limit;
+mod limit_key;
 mod limiter;
-mod meter;
+mod lru_cache;
+mod memory;
+mod rate_counter;
+#[cfg(feature = "redis")]
 mod redis;
+#[cfg(not(feature = "redis"))]
+#[path = "without_redis.rs"]
+mod redis;
+mod redis_settings;
 mod reservation;
-mod shelf;
+mod single_flight;
 mod store;
-mod subject;
-mod table;
 
 pub use answer::{Answer, CacheKey};
 pub use budget::{Budget, BudgetCounter, BudgetState};
 pub use cache::{Follow, Followed, Lead, Lookup};
-pub use embedded::{MemoryStore, Sizes};
 pub use error::StoreError;
 pub use limit::{Algorithm, Charge, Decision, Limit, MAX_CHARGES};
+pub use limit_key::LimitKey;
 pub use limiter::Limiter;
-pub use meter::{Bucket, Fixed, Log, Meter, Sliding};
-pub use redis::{FailureMode, RedisBackend, RedisSettings, RedisStore};
+pub use lru_cache::CacheCounts;
+pub use memory::{MemoryStore, Sizes};
+pub use rate_counter::{FixedWindow, RateCounter, SlidingLog, SlidingWindow, TokenBucket};
+pub use redis::{RedisBackend, RedisStore};
+pub use redis_settings::{FailureMode, RedisSettings};
 pub use reservation::{Grant, Reservation};
-pub use shelf::CacheCounts;
 pub use store::{Backend, Store};
-pub use subject::LimitKey;

@@ -12,16 +12,16 @@ pub const MAX_CHARGES: usize = 8;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Algorithm {
-    /// A counter for each 1/31 of the window, of which only the oldest is weighted: 144 bytes per key. See
-    /// [`Sliding`](crate::Sliding) for how far from exact it is.
+    /// A counter for each 1/31 of the window, of which only the oldest is weighted: 144 bytes per
+    /// key. See [`SlidingWindow`](crate::SlidingWindow) for how far from exact it is.
     #[default]
     Sliding,
     /// The exact log: never more than the limit in any window, 8 bytes for each admitted request.
     Log,
     /// A counter that starts again with every window: up to twice the limit across a boundary.
     Fixed,
-    /// A bucket of as many tokens as the limit, filled evenly over the window: a full burst at once, then
-    /// a steady rate; at most twice the limit in any window.
+    /// A bucket of as many tokens as the limit, filled evenly over the window: a full burst at
+    /// once, then a steady rate; at most twice the limit in any window.
     Bucket,
 }
 
@@ -39,8 +39,8 @@ impl Algorithm {
 
 /// So many requests in a window.
 ///
-/// There is no limit of zero: in a configuration zero means that the layer is absent, and no `Limit` is
-/// built. The type has no room for it.
+/// There is no limit of zero: in a configuration zero means that the layer is absent, and no
+/// `Limit` is built. The type has no room for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     requests: NonZeroU32,
@@ -82,7 +82,7 @@ impl Limit {
         self.algorithm
     }
 
-    /// What keeps the counts of one subject's limits apart. The number of requests is no part of it, so
+    /// What keeps the counts of one key's limits apart. The number of requests is no part of it, so
     /// that a reload that changes only the number does not forget who has used how much.
     pub(crate) fn salt(&self) -> u64 {
         self.window.wrapping_mul(4) + self.algorithm as u64
@@ -99,20 +99,20 @@ pub(crate) fn window_nanos(window: Duration) -> Result<u64, StoreError> {
 
 /// One limit that a request is checked against, and who is counted.
 ///
-/// The charges of one check must differ in subject, window or algorithm: two that agree in all three share
-/// one counter, and a request would be counted twice.
+/// The charges of one check must differ in key, window or algorithm: two that agree in all three
+/// share one counter, and a request would be counted twice.
 #[derive(Clone, Copy, Debug)]
 pub struct Charge<'a> {
     /// Who is counted.
-    pub subject: LimitKey<'a>,
+    pub key: LimitKey<'a>,
     /// What is allowed.
     pub limit: &'a Limit,
 }
 
 /// What was decided, in the terms of the `x-ratelimit-*` headers.
 ///
-/// Of several limits it speaks for one: of those that refuse the one with the longest wait, else the one
-/// with the least left.
+/// Of several limits it speaks for one: of those that refuse the one with the longest wait, else
+/// the one with the least left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// Whether the request may pass.

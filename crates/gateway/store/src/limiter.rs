@@ -1,9 +1,9 @@
 //! Rate limits in memory.
 
+use crate::bounded_map::BoundedMap;
 use crate::limit::{Charge, Decision, MAX_CHARGES};
-use crate::subject::{Digest, Digester};
-use crate::table::Table;
-use crate::{Meter, StoreError};
+use crate::limit_key::{Digest, KeyDigester};
+use crate::{RateCounter, StoreError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Parts with a lock each, so that workers seldom meet.
@@ -11,21 +11,22 @@ const SHARDS: usize = 64;
 
 /// Counts of many subjects, shared by all workers of a process.
 ///
-/// At most as many keys as it was made for: about 280 bytes each, and 8 more for each request in the window
-/// of an exact [`Log`](crate::Log). A key that exists costs no allocation, but that the exact log doubles
-/// its room while it grows to the limit. See [`new`](Self::new) for what happens when there are more keys.
+/// At most as many keys as it was made for: about 280 bytes each, and 8 more for each request in
+/// the window of an exact [`SlidingLog`](crate::SlidingLog). A key that exists costs no allocation,
+/// but that the exact log doubles its room while it grows to the limit. See [`new`](Self::new) for
+/// what happens when there are more keys.
 #[derive(Debug)]
 pub struct Limiter {
-    digester: Digester,
+    digester: KeyDigester,
     shards: Box<[Shard]>,
 }
 
 /// On cache lines of its own: neighbours do not slow each other down.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Shard(Mutex<Table<Meter>>);
+struct Shard(Mutex<BoundedMap<RateCounter>>);
 
-type Guard<'a> = MutexGuard<'a, Table<Meter>>;
+type Guard<'a> = MutexGuard<'a, BoundedMap<RateCounter>>;
 
 /// Where one charge is counted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,13 +38,13 @@ struct Place {
 impl Limiter {
     /// For at most `keys` subjects at once, rounded up to a multiple of 64.
     ///
-    /// A key whose limit is wholly free again makes room for a new one. When all keys are in use, the least
-    /// used of eight is forgotten, and begins again with its whole limit: a flood of new keys does not
-    /// wash out those that have used up much.
+    /// A key whose limit is wholly free again makes room for a new one. When all keys are in use,
+    /// the least used of eight is forgotten, and begins again with its whole limit: a flood of new
+    /// keys does not wash out those that have used up much.
     pub fn new(keys: usize) -> Self {
         let room = keys.div_ceil(SHARDS);
-        let shards = (0..SHARDS).map(|_| Shard(Mutex::new(Table::new(room)))).collect();
-        Self { digester: Digester::default(), shards }
+        let shards = (0..SHARDS).map(|_| Shard(Mutex::new(BoundedMap::new(room)))).collect();
+        Self { digester: KeyDigester::default(), shards }
     }
 
     /// Keys held now.
@@ -51,16 +52,18 @@ impl Limiter {
         self.shards.iter().map(|shard| lock(shard).len()).sum()
     }
 
-    /// Checks a request against all its limits and counts it in all of them, or in none when one refuses.
+    /// Checks a request against all its limits and counts it in all of them, or in none when one
+    /// refuses.
     ///
-    /// `now` is monotonic, in nanoseconds from any start. All shards concerned are locked, in ascending
-    /// order, before the first count is read: no other check comes between. No charges, no limit: admitted.
+    /// `now` is monotonic, in nanoseconds from any start. All shards concerned are locked, in
+    /// ascending order, before the first count is read: no other check comes between. No charges,
+    /// no limit: admitted.
     ///
     /// # Errors
     /// More than [`MAX_CHARGES`] limits.
     pub fn check(&self, now: u64, charges: &[Charge<'_>]) -> Result<Decision, StoreError> {
         if charges.len() > MAX_CHARGES {
-            return Err(StoreError::TooManyLimits(charges.len()));
+            return Err(StoreError::TooManyLimits { count: charges.len(), max: MAX_CHARGES });
         }
         let mut places = [Place::default(); MAX_CHARGES];
         for (place, charge) in places.iter_mut().zip(charges) {
@@ -75,7 +78,7 @@ impl Limiter {
     }
 
     fn place(&self, charge: &Charge<'_>) -> Place {
-        let digest = self.digester.digest(charge.subject, charge.limit.salt());
+        let digest = self.digester.digest(charge.key, charge.limit.salt());
         Place { digest, shard: digest.shard(SHARDS) }
     }
 }
@@ -88,9 +91,10 @@ fn lock(shard: &Shard) -> Guard<'_> {
 fn peek(locked: &mut Locked<'_>, now: u64, charges: &[Charge<'_>], places: &[Place]) -> Decision {
     let mut spokesman: Option<Decision> = None;
     for (at, (charge, place)) in charges.iter().zip(places).enumerate() {
-        let known = locked.table(place.shard).and_then(|table| table.find(place.digest));
+        let known =
+            locked.bounded_map(place.shard).and_then(|bounded_map| bounded_map.find(place.digest));
         let decision = known.map_or_else(
-            || Meter::new(charge.limit.algorithm()).peek(charge.limit, now),
+            || RateCounter::new(charge.limit.algorithm()).peek(charge.limit, now),
             |slot| slot.value.peek(charge.limit, now),
         );
         if spokesman.is_none_or(|other| decision.outweighs(&other)) {
@@ -102,8 +106,9 @@ fn peek(locked: &mut Locked<'_>, now: u64, charges: &[Charge<'_>], places: &[Pla
 
 fn count(locked: &mut Locked<'_>, now: u64, charges: &[Charge<'_>], places: &[Place]) {
     for (charge, place) in charges.iter().zip(places) {
-        let Some(table) = locked.table(place.shard) else { continue };
-        let slot = table.slot(place.digest, now, || Meter::new(charge.limit.algorithm()));
+        let Some(bounded_map) = locked.bounded_map(place.shard) else { continue };
+        let slot =
+            bounded_map.slot(place.digest, now, || RateCounter::new(charge.limit.algorithm()));
         let told = slot.value.check(charge.limit, now);
         let reset = u64::try_from(told.reset.as_nanos()).unwrap_or(u64::MAX);
         slot.idle_from = now.saturating_add(reset);
@@ -134,7 +139,7 @@ impl<'a> Locked<'a> {
         Self { shards, guards }
     }
 
-    fn table(&mut self, shard: usize) -> Option<&mut Table<Meter>> {
+    fn bounded_map(&mut self, shard: usize) -> Option<&mut BoundedMap<RateCounter>> {
         // The first of equal numbers holds the lock.
         let at = self.shards.iter().position(|&held| held == shard)?;
         self.guards[at].as_deref_mut()

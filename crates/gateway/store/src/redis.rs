@@ -1,21 +1,22 @@
 //! The store in Redis, shared by several gateways.
 //!
-//! Every operation is one round trip: scripts by their digest (sent again only when the server has forgotten
-//! them), single commands otherwise. Time in scripts is the server's own (`TIME`): several gateways then
-//! count on one clock, and no step of one machine's clock opens a limit. Numbers in scripts are doubles, exact
-//! to 2^53: requests x window in microseconds and budgets may reach 9 x 10^15. Windows are counted in
-//! microseconds. Needs Redis 5 or later, one server: the keys of one check may lie in different slots of a
-//! cluster. Every key has a time to live.
+//! Every operation is one round trip: scripts by their digest (sent again only when the server has
+//! forgotten them), single commands otherwise. Time in scripts is the server's own (`TIME`):
+//! several gateways then count on one clock, and no step of one machine's clock opens a limit.
+//! Numbers in scripts are doubles, exact to 2^53: requests x window in microseconds and budgets may
+//! reach 9 x 10^15. Windows are counted in microseconds. Needs Redis 5 or later, one server: the
+//! keys of one check may lie in different slots of a cluster. Every key has a time to live.
 
-mod link;
+mod reconnecting;
 
 use crate::{
-    Answer, Budget, BudgetState, CacheCounts, CacheKey, Charge, Decision, LimitKey, StoreError,
+    Answer, Budget, BudgetState, CacheCounts, CacheKey, Charge, Decision, FailureMode, LimitKey,
+    RedisSettings, StoreError,
 };
-use crate::{flight::Flights, shelf::Tally};
+use crate::{lru_cache::CacheCounters, single_flight::SingleFlight};
 use ::redis::{Cmd, IntoConnectionInfo as _, RedisResult, Script, ScriptInvocation};
 use bytes::Bytes;
-use link::Link;
+use reconnecting::ReconnectingClient;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -27,53 +28,13 @@ static BUDGET: LazyLock<Script> = LazyLock::new(|| {
     Script::new(concat!(include_str!("redis/clock.lua"), include_str!("redis/budget.lua")))
 });
 
-/// What is done when Redis does not answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum FailureMode {
-    /// Requests pass uncounted; every one is counted as a store error.
-    #[default]
-    Open,
-    /// Requests are refused with [`StoreError::Unavailable`].
-    Closed,
-}
-
-/// How Redis is reached.
-#[derive(Clone, Debug)]
-pub struct RedisSettings {
-    /// `redis://HOST:PORT` or `redis://HOST:PORT/DB`.
-    pub url: String,
-    /// How long one operation may take. 50 ms by default.
-    pub timeout: Duration,
-    /// How long a budget reservation of a gateway that died is held. 10 minutes by default; longer than the
-    /// longest request.
-    pub lease: Duration,
-    /// What all keys begin with. `plimsoll:` by default.
-    pub prefix: String,
-    /// What is done when Redis does not answer.
-    pub on_loss: FailureMode,
-}
-
-impl RedisSettings {
-    /// The defaults for an address.
-    pub fn new(url: impl Into<String>) -> Self {
-        Self {
-            url: url.into(),
-            timeout: Duration::from_millis(50),
-            lease: Duration::from_mins(10),
-            prefix: "plimsoll:".to_owned(),
-            on_loss: FailureMode::default(),
-        }
-    }
-}
-
 /// What the workers of one process share of a Redis store: settings, counts, and single flight.
 #[derive(Debug)]
 pub struct RedisBackend {
     settings: RedisSettings,
     client: ::redis::Client,
-    pub(crate) flights: Arc<Flights>,
-    pub(crate) tally: Tally,
+    single_flight: Arc<SingleFlight>,
+    counters: CacheCounters,
     errors: AtomicU64,
 }
 
@@ -86,8 +47,8 @@ impl RedisBackend {
         Ok(Self {
             settings,
             client,
-            flights: Flights::new(),
-            tally: Tally::default(),
+            single_flight: SingleFlight::new(),
+            counters: CacheCounters::default(),
             errors: AtomicU64::new(0),
         })
     }
@@ -97,9 +58,18 @@ impl RedisBackend {
         self.errors.load(Relaxed)
     }
 
-    /// Counts of the cache of answers, as seen by this process. Redis evicts by its own rules: none here.
+    pub(crate) const fn single_flight(&self) -> &Arc<SingleFlight> {
+        &self.single_flight
+    }
+
+    pub(crate) const fn counters(&self) -> &CacheCounters {
+        &self.counters
+    }
+
+    /// Counts of the cache of answers, as seen by this process. Redis evicts by its own rules: none
+    /// here.
     pub fn cache_counts(&self) -> CacheCounts {
-        self.tally.counts()
+        self.counters.counts()
     }
 }
 
@@ -112,17 +82,17 @@ fn client(url: &str) -> RedisResult<::redis::Client> {
 /// One worker's connection to Redis.
 #[derive(Clone, Debug)]
 pub struct RedisStore {
-    pub(crate) backend: Arc<RedisBackend>,
-    link: Arc<Link>,
+    backend: Arc<RedisBackend>,
+    client: Arc<ReconnectingClient>,
 }
 
 /// What the budget script answers: granted, id, spent, reserved, microseconds to the reset.
-type Told = (bool, u64, u64, u64, u64);
+type BudgetReply = (bool, u64, u64, u64, u64);
 
 /// A budget and whose it is, by its keys.
 #[derive(Clone, Debug)]
-pub(crate) struct Account {
-    purse: Vec<u8>,
+pub(crate) struct BudgetKeys {
+    counter: Vec<u8>,
     open: Vec<u8>,
     budget: Budget,
 }
@@ -130,12 +100,17 @@ pub(crate) struct Account {
 impl RedisStore {
     /// Connects on this worker's runtime. Without an answer it goes on trying in the background.
     pub(crate) async fn connect(backend: Arc<RedisBackend>) -> Self {
-        let link = Link::open(backend.client.clone(), backend.settings.timeout).await;
-        Self { backend, link }
+        let client =
+            ReconnectingClient::open(backend.client.clone(), backend.settings.timeout).await;
+        Self { backend, client }
     }
 
-    fn key(&self, kind: &str, subject: LimitKey<'_>, window: u64) -> Vec<u8> {
-        let LimitKey { scope, name } = subject;
+    pub(crate) fn backend(&self) -> &RedisBackend {
+        &self.backend
+    }
+
+    fn key(&self, kind: &str, key: LimitKey<'_>, window: u64) -> Vec<u8> {
+        let LimitKey { scope, name } = key;
         let prefix = &self.backend.settings.prefix;
         // The length of the scope keeps ("a", "b:c") and ("a:b", "c") apart.
         format!("{prefix}{kind}:{}:{}:{scope}:{name}", micros(window), scope.len()).into_bytes()
@@ -148,12 +123,12 @@ impl RedisStore {
     }
 
     async fn run<T: ::redis::FromRedisValue>(&self, script: ScriptInvocation<'_>) -> Option<T> {
-        let answer = self.link.call(async |to| script.invoke_async(to).await).await;
+        let answer = self.client.call(async |to| script.invoke_async(to).await).await;
         self.counted(answer)
     }
 
     async fn command<T: ::redis::FromRedisValue>(&self, command: Cmd) -> Option<T> {
-        let answer = self.link.call(async |to| command.query_async(to).await).await;
+        let answer = self.client.call(async |to| command.query_async(to).await).await;
         self.counted(answer)
     }
 
@@ -183,13 +158,13 @@ impl RedisStore {
         }
         let mut script = LIMIT.prepare_invoke();
         script.arg(at.map(|at| at.to_string()).unwrap_or_default());
-        for Charge { subject, limit } in charges {
+        for Charge { key, limit } in charges {
             let algorithm = limit.algorithm().name();
-            script.key(self.key(algorithm, *subject, limit.window_nanos()));
+            script.key(self.key(algorithm, *key, limit.window_nanos()));
             script.arg(algorithm).arg(limit.requests()).arg(micros(limit.window_nanos()));
         }
-        let told: Option<(bool, usize, u32, u64, u64)> = self.run(script).await;
-        let Some((allowed, charge, remaining, reset, retry)) = told else {
+        let reply: Option<(bool, usize, u32, u64, u64)> = self.run(script).await;
+        let Some((allowed, charge, remaining, reset, retry)) = reply else {
             return self.lost(Decision::uncounted(charges));
         };
         let limit = charges.get(charge).map_or(0, |charge| charge.limit.requests());
@@ -198,47 +173,61 @@ impl RedisStore {
         Ok(Decision { allowed, charge, limit, remaining, reset, retry_after })
     }
 
-    pub(crate) fn account(&self, subject: LimitKey<'_>, budget: &Budget) -> Account {
-        let purse = self.key("budget", subject, budget.window_nanos());
-        let open = self.key("reserved", subject, budget.window_nanos());
-        Account { purse, open, budget: *budget }
+    pub(crate) fn budget_keys(&self, key: LimitKey<'_>, budget: &Budget) -> BudgetKeys {
+        let counter = self.key("budget", key, budget.window_nanos());
+        let open = self.key("reserved", key, budget.window_nanos());
+        BudgetKeys { counter, open, budget: *budget }
     }
 
-    async fn purse(&self, account: &Account, operation: &str, numbers: [u64; 3]) -> Option<Told> {
+    async fn counter(
+        &self,
+        budget_keys: &BudgetKeys,
+        operation: &str,
+        numbers: [u64; 3],
+    ) -> Option<BudgetReply> {
         let [amount, id, actual] = numbers;
         let lease = u64::try_from(self.backend.settings.lease.as_micros()).unwrap_or(u64::MAX);
         let mut script = BUDGET.prepare_invoke();
-        script.key(&account.purse).key(&account.open).arg("").arg(operation);
-        script.arg(account.budget.limit()).arg(micros(account.budget.window_nanos())).arg(lease);
+        script.key(&budget_keys.counter).key(&budget_keys.open).arg("").arg(operation);
+        script
+            .arg(budget_keys.budget.limit())
+            .arg(micros(budget_keys.budget.window_nanos()))
+            .arg(lease);
         script.arg(amount).arg(id).arg(actual);
         self.run(script).await
     }
 
-    /// Whether it was granted, the reservation's number, and the state. A number of zero is of a reservation
-    /// that was granted because the store is lost and open on loss.
+    /// Whether it was granted, the reservation's number, and the state. A number of zero is of a
+    /// reservation that was granted because the store is lost and open on loss.
     pub(crate) async fn reserve(
         &self,
-        account: &Account,
+        budget_keys: &BudgetKeys,
         estimate: u64,
     ) -> Result<(Option<u64>, BudgetState), StoreError> {
-        match self.purse(account, "reserve", [estimate, 0, 0]).await {
-            Some(told) => Ok((told.0.then_some(told.1), state(&account.budget, told))),
-            None => self.lost((Some(0), unknown(&account.budget))),
+        match self.counter(budget_keys, "reserve", [estimate, 0, 0]).await {
+            Some(reply) => Ok((reply.0.then_some(reply.1), state(&budget_keys.budget, reply))),
+            None => self.lost((Some(0), unknown(&budget_keys.budget))),
         }
     }
 
-    pub(crate) async fn settle(&self, account: &Account, id: u64, estimate: u64, actual: u64) {
-        let _ = self.purse(account, "settle", [estimate, id, actual]).await;
+    pub(crate) async fn settle(
+        &self,
+        budget_keys: &BudgetKeys,
+        id: u64,
+        estimate: u64,
+        actual: u64,
+    ) {
+        let _ = self.counter(budget_keys, "settle", [estimate, id, actual]).await;
     }
 
     pub(crate) async fn budget(
         &self,
-        subject: LimitKey<'_>,
+        key: LimitKey<'_>,
         budget: &Budget,
     ) -> Result<BudgetState, StoreError> {
-        let account = self.account(subject, budget);
-        match self.purse(&account, "state", [0, 0, 0]).await {
-            Some(told) => Ok(state(budget, told)),
+        let budget_keys = self.budget_keys(key, budget);
+        match self.counter(&budget_keys, "state", [0, 0, 0]).await {
+            Some(reply) => Ok(state(budget, reply)),
             None => self.lost(unknown(budget)),
         }
     }
@@ -290,8 +279,8 @@ fn micros(nanos: u64) -> u64 {
     nanos.div_ceil(1_000)
 }
 
-fn state(budget: &Budget, told: Told) -> BudgetState {
-    let (_, _, spent, reserved, resets) = told;
+fn state(budget: &Budget, reply: BudgetReply) -> BudgetState {
+    let (_, _, spent, reserved, resets) = reply;
     BudgetState::new(budget, spent, reserved, Duration::from_micros(resets))
 }
 

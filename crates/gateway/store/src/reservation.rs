@@ -1,8 +1,8 @@
 //! Money set aside for a request that runs.
 
-use crate::embedded::MemoryStore;
+use crate::memory::MemoryStore;
 use crate::redis::RedisStore;
-use crate::{BudgetState, ledger, redis};
+use crate::{BudgetState, budget_table, redis};
 use std::sync::Arc;
 
 /// What came of the wish to reserve.
@@ -14,9 +14,9 @@ pub enum Grant {
     Refused(BudgetState),
 }
 
-/// An estimate set aside. Dropped without [`settle`](Self::settle), it is given back: what was cancelled
-/// costs nothing. In Redis giving back is a task of the runtime in which it is dropped; outside of one, and
-/// when Redis is lost, the lease gives it back.
+/// An estimate set aside. Dropped without [`settle`](Self::settle), it is given back: what was
+/// cancelled costs nothing. In Redis giving back is a task of the runtime in which it is dropped;
+/// outside of one, and when Redis is lost, the lease gives it back.
 #[derive(Debug)]
 #[must_use]
 pub struct Reservation {
@@ -28,8 +28,8 @@ pub struct Reservation {
 /// Where it was set aside.
 #[derive(Debug)]
 pub(crate) enum Hold {
-    MemoryStore(Arc<MemoryStore>, ledger::Account),
-    Redis(RedisStore, Box<redis::Account>, u64),
+    Memory(Arc<MemoryStore>, budget_table::ReservationRef),
+    Redis(Box<redis::BudgetKeys>, u64, RedisStore),
 }
 
 impl Reservation {
@@ -44,15 +44,15 @@ impl Reservation {
     }
 
     /// Gives back the estimate and takes the actual cost, less or more. `now` as in
-    /// [`Store::check`](crate::Store::check). If Redis is lost the cost is not recorded, and counted as a
-    /// store error.
+    /// [`Store::check`](crate::Store::check). If Redis is lost the cost is not recorded, and
+    /// counted as a store error.
     pub async fn settle(mut self, now: u64, actual: u64) {
         match self.hold.take() {
-            Some(Hold::MemoryStore(store, account)) => {
-                store.ledger.settle(now, &account, self.estimate, actual);
+            Some(Hold::Memory(store, account)) => {
+                store.budgets.settle(now, &account, self.estimate, actual);
             }
-            Some(Hold::Redis(store, account, id)) => {
-                Box::pin(store.settle(&account, id, self.estimate, actual)).await;
+            Some(Hold::Redis(keys, id, store)) => {
+                Box::pin(store.settle(&keys, id, self.estimate, actual)).await;
             }
             None => {}
         }
@@ -62,12 +62,12 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         match self.hold.take() {
-            Some(Hold::MemoryStore(store, account)) => {
-                store.ledger.release(&account, self.estimate);
+            Some(Hold::Memory(store, account)) => {
+                store.budgets.release(&account, self.estimate);
             }
-            Some(Hold::Redis(store, account, id)) if id > 0 => {
+            Some(Hold::Redis(keys, id, store)) if id > 0 => {
                 let estimate = self.estimate;
-                let release = async move { store.settle(&account, id, estimate, 0).await };
+                let release = async move { store.settle(&keys, id, estimate, 0).await };
                 if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                     runtime.spawn(release);
                 }

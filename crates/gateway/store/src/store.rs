@@ -1,9 +1,9 @@
 //! One interface to both stores.
 
-use crate::redis::{RedisBackend, RedisSettings, RedisStore};
+use crate::redis::{RedisBackend, RedisStore};
 use crate::reservation::{Grant, Hold, Reservation};
-use crate::{Budget, BudgetState, CacheCounts, CacheKey, Charge, Decision, Lookup, MemoryStore};
-use crate::{LimitKey, MAX_CHARGES, Sizes, StoreError, cache};
+use crate::{Budget, BudgetState, CacheCounts, CacheKey, Charge, Decision, MemoryStore};
+use crate::{LimitKey, MAX_CHARGES, RedisSettings, Sizes, StoreError};
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,30 +12,30 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub enum Backend {
     /// In the memory of this process.
-    MemoryStore(Arc<MemoryStore>),
+    Memory(Arc<MemoryStore>),
     /// In Redis, shared by several processes.
     Redis(Arc<RedisBackend>),
 }
 
 impl Backend {
     /// In the memory of this process.
-    pub fn embedded(sizes: Sizes) -> Self {
-        Self::MemoryStore(Arc::new(MemoryStore::new(sizes)))
+    pub fn memory(sizes: Sizes) -> Self {
+        Self::Memory(Arc::new(MemoryStore::new(sizes)))
     }
 
     /// In Redis. Nothing is connected yet.
     ///
     /// # Errors
-    /// An address that cannot be read.
+    /// An address that cannot be read; a build without the feature `redis`.
     pub fn redis(settings: RedisSettings) -> Result<Self, StoreError> {
         Ok(Self::Redis(Arc::new(RedisBackend::new(settings)?)))
     }
 
-    /// A worker's store. Must run on the worker's own runtime, which then drives its connection to Redis;
-    /// succeeds without Redis too, and behaves as chosen for its loss until it is there.
+    /// A worker's store. Must run on the worker's own runtime, which then drives its connection to
+    /// Redis; succeeds without Redis too, and behaves as chosen for its loss until it is there.
     pub async fn attach(&self) -> Store {
         match self {
-            Self::MemoryStore(store) => Store::MemoryStore(Arc::clone(store)),
+            Self::Memory(store) => Store::Memory(Arc::clone(store)),
             Self::Redis(backend) => {
                 Store::Redis(Box::pin(RedisStore::connect(Arc::clone(backend))).await)
             }
@@ -45,7 +45,7 @@ impl Backend {
     /// Operations that had no answer (`store_errors`): always zero in memory.
     pub fn errors(&self) -> u64 {
         match self {
-            Self::MemoryStore(_) => 0,
+            Self::Memory(_) => 0,
             Self::Redis(backend) => backend.errors(),
         }
     }
@@ -53,29 +53,29 @@ impl Backend {
     /// Counts of the cache of answers.
     pub fn cache_counts(&self) -> CacheCounts {
         match self {
-            Self::MemoryStore(store) => store.cache_counts(),
+            Self::Memory(store) => store.cache_counts(),
             Self::Redis(backend) => backend.cache_counts(),
         }
     }
 
     /// Answers that are being fetched now.
-    pub fn flights(&self) -> usize {
+    pub fn fetches(&self) -> usize {
         match self {
-            Self::MemoryStore(store) => store.flights.under_way(),
-            Self::Redis(backend) => backend.flights.under_way(),
+            Self::Memory(store) => store.single_flight.in_progress(),
+            Self::Redis(backend) => backend.single_flight().in_progress(),
         }
     }
 }
 
 /// One worker's store; clones share it.
 ///
-/// `now` is always monotonic, in nanoseconds from a start that all workers of the process share. Redis
-/// counts on its own clock and does not look at it. In memory no operation ever waits: the futures are ready
-/// at once, and the work in Redis is boxed so that they are small.
+/// `now` is always monotonic, in nanoseconds from a start that all workers of the process share.
+/// Redis counts on its own clock and does not look at it. In memory no operation ever waits: the
+/// futures are ready at once, and the work in Redis is boxed so that they are small.
 #[derive(Clone, Debug)]
 pub enum Store {
     /// In the memory of this process.
-    MemoryStore(Arc<MemoryStore>),
+    Memory(Arc<MemoryStore>),
     /// In Redis.
     Redis(RedisStore),
 }
@@ -87,9 +87,9 @@ impl Store {
     /// More than [`MAX_CHARGES`] limits, or a loss of Redis that is closed on loss.
     pub async fn check(&self, now: u64, charges: &[Charge<'_>]) -> Result<Decision, StoreError> {
         match self {
-            Self::MemoryStore(store) => store.check(now, charges),
+            Self::Memory(store) => store.check(now, charges),
             Self::Redis(_) if charges.len() > MAX_CHARGES => {
-                Err(StoreError::TooManyLimits(charges.len()))
+                Err(StoreError::TooManyLimits { count: charges.len(), max: MAX_CHARGES })
             }
             Self::Redis(store) => Box::pin(store.check(None, charges)).await,
         }
@@ -98,24 +98,24 @@ impl Store {
     /// Sets an estimate aside, if the budget has enough left.
     ///
     /// # Errors
-    /// A loss of Redis that is closed on loss. Open, everything is granted, and its cost is recorded if Redis
-    /// is back by then.
+    /// A loss of Redis that is closed on loss. Open, everything is granted, and its cost is
+    /// recorded if Redis is back by then.
     pub async fn reserve(
         &self,
         now: u64,
-        subject: LimitKey<'_>,
+        key: LimitKey<'_>,
         budget: &Budget,
         estimate: u64,
     ) -> Result<Grant, StoreError> {
         let (hold, state) = match self {
-            Self::MemoryStore(store) => {
-                let (account, state) = store.ledger.reserve(now, subject, budget, estimate);
-                (account.map(|account| Hold::MemoryStore(Arc::clone(store), account)), state)
+            Self::Memory(store) => {
+                let (account, state) = store.budgets.reserve(now, key, budget, estimate);
+                (account.map(|account| Hold::Memory(Arc::clone(store), account)), state)
             }
             Self::Redis(store) => {
-                let account = Box::new(store.account(subject, budget));
-                let (id, state) = Box::pin(store.reserve(&account, estimate)).await?;
-                (id.map(|id| Hold::Redis(store.clone(), account, id)), state)
+                let keys = Box::new(store.budget_keys(key, budget));
+                let (id, state) = Box::pin(store.reserve(&keys, estimate)).await?;
+                (id.map(|id| Hold::Redis(keys, id, store.clone())), state)
             }
         };
         Ok(match hold {
@@ -131,19 +131,13 @@ impl Store {
     pub async fn budget(
         &self,
         now: u64,
-        subject: LimitKey<'_>,
+        key: LimitKey<'_>,
         budget: &Budget,
     ) -> Result<BudgetState, StoreError> {
         match self {
-            Self::MemoryStore(store) => Ok(store.budget(now, subject, budget)),
-            Self::Redis(store) => Box::pin(store.budget(subject, budget)).await,
+            Self::Memory(store) => Ok(store.budget(now, key, budget)),
+            Self::Redis(store) => Box::pin(store.budget(key, budget)).await,
         }
-    }
-
-    /// Finds an answer, or takes part in fetching it. A loss of Redis is a miss. Single flight is per
-    /// process: several gateways with one Redis fetch an answer once each at most.
-    pub async fn lookup(&self, now: u64, key: CacheKey) -> Lookup {
-        cache::lookup(self, now, key).await
     }
 
     /// A small value (a session), if there is one that is not too old.
@@ -152,7 +146,7 @@ impl Store {
     /// A loss of Redis that is closed on loss. Open, there is none.
     pub async fn value(&self, now: u64, key: &CacheKey) -> Result<Option<Bytes>, StoreError> {
         match self {
-            Self::MemoryStore(store) => Ok(store.value(now, key)),
+            Self::Memory(store) => Ok(store.value(now, key)),
             Self::Redis(store) => Box::pin(store.value(key)).await,
         }
     }
@@ -169,7 +163,7 @@ impl Store {
         ttl: Duration,
     ) -> Result<(), StoreError> {
         match self {
-            Self::MemoryStore(store) => {
+            Self::Memory(store) => {
                 store.put_value(now, key, value, ttl);
                 Ok(())
             }

@@ -1,9 +1,9 @@
-//! Stopping a run from outside.
+//! A handle that ends a run from outside.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A handle with which another thread (a signal handler, say) ends a run early.
+/// A handle with which another thread, such as a signal handler, ends a run early.
 #[derive(Clone, Debug, Default)]
 pub struct Control(Arc<AtomicBool>);
 
@@ -13,12 +13,12 @@ impl Control {
         Self::default()
     }
 
-    /// Ends the run: nothing new is started, and what is under way gets a short time to finish.
+    /// Ends the run: nothing new is started, and requests in flight get a short time to finish.
     pub fn interrupt(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Has the end been asked for?
+    /// Whether the end was requested.
     pub fn is_interrupted(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -1,86 +1,91 @@
-//! One conversation: its turns in order, each fed by the answer to the one before.
+//! One conversation: its turns in order, each built on the response to the one before.
 
 use std::rc::Rc;
 
 use plimsoll_measure::Moment;
 use plimsoll_workload::Conversation;
 
+use crate::connections::ConnectionSet;
+use crate::in_flight_limit::InFlightPermit;
+use crate::request_timeout::LazyTimeout;
 use crate::turn::OpenTurn;
-use crate::virtual_user::Connections;
-use crate::watchdog::Watchdog;
-use crate::worker::{Slot, Worker};
+use crate::worker::Worker;
 
-/// How a conversation begins and how long it may go on.
+/// When a conversation begins and how long it may go on.
 #[derive(Debug)]
-pub(crate) struct Start {
+pub(crate) struct ConversationStart {
     /// Intended start of the first turn.
     intended: Moment,
     /// No turn is started here or later.
     end: Moment,
-    /// Open model: the place among those in flight.
-    slot: Option<Slot>,
+    /// Open model: the permit of the first turn.
+    permit: Option<InFlightPermit>,
 }
 
-impl Start {
-    /// A virtual user that became free at `intended`, and that is active until `end`.
+impl ConversationStart {
+    /// For a virtual user that became free at `intended`, and that is active until `end`.
     pub(crate) const fn closed(intended: Moment, end: Moment) -> Self {
-        Self { intended, end, slot: None }
+        Self { intended, end, permit: None }
     }
 
-    /// An arrival of the open model, with its place among those in flight.
-    pub(crate) const fn open(intended: Moment, slot: Slot) -> Self {
-        Self { intended, end: Moment::from_nanos(u64::MAX), slot: Some(slot) }
+    /// For an arrival of the open model, with the permit of its first turn.
+    pub(crate) const fn open(intended: Moment, permit: InFlightPermit) -> Self {
+        Self { intended, end: Moment::from_nanos(u64::MAX), permit: Some(permit) }
     }
 }
 
-/// A conversation that is over.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Over {
+/// How a conversation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ConversationEnd {
     /// When its last turn ended.
     pub(crate) at: Moment,
-    /// Did its last request get as far as the kernel?
+    /// Whether its last request got as far as the kernel.
     pub(crate) sent: bool,
 }
 
-/// Carries a conversation out: until its last turn, the first one that does not complete, or its end.
-pub(crate) async fn converse(
+/// Runs a conversation until its last turn, the first turn that does not complete, or the end of
+/// the time it has.
+pub(crate) async fn run_conversation(
     worker: &Rc<Worker>,
     mut conversation: Conversation,
-    connections: &Connections,
-    watchdog: &mut Watchdog,
-    start: Start,
-) -> Over {
-    let Start { mut intended, end, mut slot } = start;
-    let open_model = slot.is_some();
-    worker.conversation_started();
+    connections: &ConnectionSet,
+    timeout: &mut LazyTimeout,
+    start: ConversationStart,
+) -> ConversationEnd {
+    let ConversationStart { mut intended, end, mut permit } = start;
+    let open_model = permit.is_some();
+    worker.stats().conversation_started();
     loop {
         let mut turn = OpenTurn::schedule(worker, &conversation, intended);
-        if open_model && slot.is_none() {
-            slot = Slot::by_policy(worker).await;
-            if slot.is_none() {
-                return Over { at: intended, sent: false };
+        if open_model && permit.is_none() {
+            permit = worker.in_flight_limit.acquire_by_policy().await;
+            if permit.is_none() {
+                return ConversationEnd { at: intended, sent: false };
             }
         }
-        let ended = turn.carry_out(&mut conversation, connections, watchdog).await;
+        let turn_end = turn.execute(&mut conversation, connections, timeout).await;
         drop(turn);
-        slot = None;
-        let over = Over { at: ended.at, sent: ended.sent };
-        if !ended.completed {
-            return over;
+        permit = None;
+        let conversation_end = ConversationEnd { at: turn_end.at, sent: turn_end.sent };
+        if !turn_end.completed {
+            return conversation_end;
         }
-        conversation.advance(Some(&ended.reply));
+        conversation.advance(Some(&turn_end.reply));
         if conversation.is_over() {
-            worker.conversation_finished();
-            return over;
+            worker.stats().conversation_finished();
+            return conversation_end;
         }
-        intended = ended.at + conversation.think_time();
-        if intended >= worker.end_of(end) {
-            return over;
+        intended = turn_end.at + conversation.think_time();
+        if intended >= worker.end_by(end) {
+            return conversation_end;
         }
         worker.timer.sleep_until(intended).await;
         // The run may have been interrupted meanwhile.
-        if intended >= worker.end_of(end) {
-            return over;
+        if intended >= worker.end_by(end) {
+            return conversation_end;
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

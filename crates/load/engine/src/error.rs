@@ -1,4 +1,4 @@
-//! What can be wrong with us. The target's failures are data and never end up here.
+//! Errors of the generator itself. A failure of the target is data, and never an error here.
 
 use std::io;
 
@@ -17,12 +17,12 @@ pub enum EngineError {
     /// The scenarios do not make a workload.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// A scenario cannot be said in its dialect.
+    /// A scenario cannot be expressed in its dialect.
     #[error("scenario `{scenario}`: {cause}")]
     Protocol {
         /// The scenario.
         scenario: String,
-        /// Why.
+        /// The cause.
         cause: ProtocolError,
     },
     /// A request head cannot be rendered.
@@ -30,7 +30,7 @@ pub enum EngineError {
     Head {
         /// The scenario.
         scenario: String,
-        /// Why.
+        /// The cause.
         cause: RequestHeadError,
     },
     /// TLS cannot be set up.

@@ -1,4 +1,4 @@
-//! What the instrument costs and has at its disposal, read from the kernel.
+//! The resources that the generator uses and has available, read from the kernel.
 
 mod kernel;
 pub(crate) mod process;
@@ -12,7 +12,7 @@ use plimsoll_metrics::InstrumentHealth;
 pub(crate) struct CpuTime {
     user: Nanos,
     system: Nanos,
-    /// Ready to run, and waiting for a CPU; of a thread only.
+    /// Time ready to run without a CPU; of a thread only.
     waited: Nanos,
     voluntary: u64,
     involuntary: u64,
@@ -49,8 +49,8 @@ impl From<&Usage> for CpuTime {
     fn from(usage: &Usage) -> Self {
         let count = |switches: i64| u64::try_from(switches).unwrap_or(0);
         Self {
-            user: length(usage.user_time()),
-            system: length(usage.system_time()),
+            user: nanos(usage.user_time()),
+            system: nanos(usage.system_time()),
             waited: Nanos::ZERO,
             voluntary: count(usage.voluntary_context_switches()),
             involuntary: count(usage.involuntary_context_switches()),
@@ -58,12 +58,12 @@ impl From<&Usage> for CpuTime {
     }
 }
 
-fn length(time: nix::sys::time::TimeVal) -> Nanos {
+fn nanos(time: nix::sys::time::TimeVal) -> Nanos {
     let part = |value: i64| u64::try_from(value).unwrap_or(0);
     Nanos::from_secs(part(time.tv_sec())) + Nanos::from_micros(part(time.tv_usec()))
 }
 
-/// A reading at the start of the load, to which one at the end is compared.
+/// A reading at the start of the load, for comparison with one at the end.
 #[derive(Debug)]
 pub(crate) struct Baseline {
     at: Moment,
@@ -86,7 +86,7 @@ impl Baseline {
         }
     }
 
-    /// Fills in what the process used since.
+    /// Fills in what the process used since then.
     pub(crate) fn fill(&self, clock: &MonotonicClock, health: &mut InstrumentHealth) {
         let wall = clock.now().since(self.at).as_secs_f64();
         health.wall_s = Some(wall);
@@ -118,8 +118,8 @@ fn since<T>(before: Option<T>, after: Option<T>, minus: impl Fn(T, T) -> T) -> O
     Some(minus(after?, before?))
 }
 
-/// The smallest step that a clock was seen to make: its precision, or the time that a reading takes,
-/// whichever is larger. `None` for a clock that does not move within a million readings, about 20 ms.
+/// The smallest step between readings of a clock: its precision, or the time that a reading takes,
+/// whichever is larger. `None` for a clock that does not move within a million readings (20 ms).
 fn clock_step(clock: &impl Clock) -> Option<Nanos> {
     let mut last = clock.now();
     let steps = (0..1_000_000).filter_map(|_| {
@@ -129,25 +129,25 @@ fn clock_step(clock: &impl Clock) -> Option<Nanos> {
     steps.take(64).min()
 }
 
-/// The most that was seen of what has a limit.
+/// Peak use of resources that have a limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Peaks {
     descriptors: Option<u64>,
-    /// Each open descriptor may be a connection with a port of its own; those that wait for their
-    /// release are counted for the whole host. So this bounds the ports in use from above.
+    /// An upper bound of the ports in use: every open descriptor may be a connection with its own
+    /// port, and connections in `TIME_WAIT` are counted for the whole host.
     ports: Option<u64>,
 }
 
 impl Peaks {
-    /// Looks how much is in use now.
-    pub(crate) fn look(&mut self) {
+    /// Raises the peaks to what is in use now.
+    pub(crate) fn update(&mut self) {
         let open = kernel::open_descriptors();
         let ports = open.zip(kernel::time_wait()).map(|(open, waiting)| open + waiting);
         self.descriptors = self.descriptors.max(open);
         self.ports = self.ports.max(ports);
     }
 
-    /// Fills in what was seen.
+    /// Fills in the peaks.
     pub(crate) const fn fill(&self, health: &mut InstrumentHealth) {
         (health.fd_peak, health.ports_peak) = (self.descriptors, self.ports);
     }

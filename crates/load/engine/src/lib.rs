@@ -1,50 +1,64 @@
-//! Run: workers, virtual users, open and closed models, instrument health, sample sink.
+//! Carries out a run: workers, virtual users, open and closed models, instrument health, sample
+//! sink.
 //!
 //! ```text
 //! Run::prepare(plan) --probe--> Run::start --> one thread per worker --> RunResult
 //!
 //! worker = tokio current-thread runtime
-//!   ├─ pacer          one task: dispatches this worker's stripe of the open arrivals
+//!   ├─ pacer          one task: dispatches this worker's part of the open arrivals
 //!   ├─ virtual users  one task each: the closed model
-//!   │    └─ converse ── take_turn ── Connection::exchange
+//!   │    └─ conversation ── turn ── Connection::exchange
 //!   ├─ timer          one timerfd for every sleeper
-//!   └─ ticker         sends snapshots and samples away, looks whether the run shall end
+//!   └─ ticker         sends snapshots and samples away, checks for an interrupt
 //! ```
 //!
-//! Workers share nothing while they run (law 4). A turn that is scheduled exists as a `turn::OpenTurn` until it is
-//! recorded; whatever ends its task, dropping it records it. That is how every planned request is accounted for
-//! (law 8), without any code path that has to remember it.
+//! Workers share nothing while they run (law 4). A scheduled turn exists as a `turn::OpenTurn`
+//! until it is recorded; whatever ends its task, dropping it records it. So every planned request
+//! is accounted for (law 8), and no code path has to remember it.
+//!
+//! Unit tests run the same tasks in virtual time against a scripted target, see `simulation`.
 
+mod affinity;
+mod buffer_pool;
 mod clock;
+mod connections;
 mod control;
 mod conversation;
+mod deadlines;
 mod error;
-mod facts;
-mod hands;
 mod health;
+mod in_flight;
+mod in_flight_limit;
+mod metadata;
+mod monitor;
 mod pacer;
-mod pin;
 mod policy_decision;
-mod prepare;
-mod presence;
+mod prepared;
 mod probe;
 mod progress;
+mod request_timeout;
 mod result;
+mod route;
 mod run;
+#[cfg(test)]
+mod simulation;
 mod sink;
+mod task_pool;
 mod ticker;
 mod timer;
+mod transport;
 mod turn;
 mod virtual_user;
-mod watchdog;
-mod work;
 mod worker;
+mod worker_stats;
+mod worker_thread;
+mod worker_threads;
 
 pub use control::Control;
 pub use error::EngineError;
-pub use health::process::{ProcessReading, Watched};
+pub use health::process::{ProcessStat, WatchedProcess};
 pub use probe::{ProbeFinding, ProbeReport};
 pub use progress::Progress;
 pub use result::{Cause, RunResult};
 pub use run::Run;
-pub use sink::{SampleBatch, SampleSink, Share, SinkReport};
+pub use sink::{SampleBatch, SampleSink, SamplingRate, SinkReport};

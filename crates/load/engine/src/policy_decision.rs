@@ -1,83 +1,84 @@
-//! Reading a policy decision from an answer, as it arrives.
+//! The policy decision of a response, found while the response arrives.
 
 use memchr::memmem::Finder;
 use plimsoll_measure::{Outcome, PolicyDecision, Side};
 use plimsoll_transport::ResponseHead;
 use plimsoll_workload::{PolicyDecisionSpec, ResponseMatch};
 
-/// What a scenario expects, and how its policy decisions are read.
+/// The policy decision that a scenario expects, and the rules that find the actual one.
 #[derive(Debug)]
-pub(crate) struct PolicyDecisionReader {
+pub(crate) struct DecisionClassifier {
     /// The policy decision that every turn is expected to have.
     pub(crate) expected: Option<PolicyDecision>,
-    /// In the order in which they are looked at.
-    signs: Vec<Mark>,
-    /// Bytes of the longest text that is looked for.
-    longest: usize,
+    /// In the order of precedence.
+    matchers: Vec<ResponseMatcher>,
+    /// Bytes of the longest text that a matcher searches for.
+    longest_text: usize,
 }
 
-/// A sign, ready to be looked for.
+/// Matches the responses that stand for one policy decision.
 #[derive(Debug)]
-struct Mark {
+struct ResponseMatcher {
     policy_decision: PolicyDecision,
-    sign: ResponseMatch,
+    spec: ResponseMatch,
     text: Option<Finder<'static>>,
 }
 
-/// What has been seen of one answer.
+/// How far one response has been matched.
 #[derive(Debug, Default)]
-pub(crate) struct Reading {
-    /// By sign: does the answer bear it, as far as it has been read?
-    marks: Vec<Seen>,
-    /// The end of the body so far, in which a text may have begun; and room to look at a seam.
+pub(crate) struct DecisionScan {
+    /// By matcher.
+    states: Vec<MatchState>,
+    /// The end of the body so far, in which a text may have begun; while a piece is scanned, its
+    /// beginning as well.
     tail: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Seen {
-    No,
-    /// But for its text.
-    Head,
-    Yes,
+enum MatchState {
+    NoMatch,
+    /// The head matches, and the text has not been found yet.
+    NeedsText,
+    Match,
 }
 
-impl PolicyDecisionReader {
+impl DecisionClassifier {
     pub(crate) fn new(expected: Option<PolicyDecision>, spec: &PolicyDecisionSpec) -> Self {
-        let mark = |(policy_decision, sign): (PolicyDecision, &ResponseMatch)| {
-            let text = sign.body_contains.as_deref().filter(|text| !text.is_empty());
+        let matcher = |(policy_decision, spec): (PolicyDecision, &ResponseMatch)| {
+            let text = spec.body_contains.as_deref().filter(|text| !text.is_empty());
             let text = text.map(|text| Finder::new(text).into_owned());
-            Mark { policy_decision, sign: sign.clone(), text }
+            ResponseMatcher { policy_decision, spec: spec.clone(), text }
         };
-        let signs: Vec<_> = spec.signs().map(mark).collect();
-        let length = |mark: &Mark| mark.text.as_ref().map(|text| text.needle().len());
-        let longest = signs.iter().filter_map(length).max().unwrap_or_default();
-        Self { expected, signs, longest }
+        let matchers: Vec<_> = spec.signs().map(matcher).collect();
+        let texts = matchers.iter().filter_map(|matcher| matcher.text.as_ref());
+        let longest_text = texts.map(|text| text.needle().len()).max().unwrap_or_default();
+        Self { expected, matchers, longest_text }
     }
 
-    /// Is more than the status needed?
-    pub(crate) const fn needs_reading(&self) -> bool {
-        !self.signs.is_empty()
+    /// Whether more than the status is needed.
+    pub(crate) const fn needs_scan(&self) -> bool {
+        !self.matchers.is_empty()
     }
 
-    /// Looks at the head of an answer, the first of it.
-    pub(crate) fn head(&self, reading: &mut Reading, head: &ResponseHead<'_>) {
-        reading.tail.clear();
-        reading.marks.clear();
-        reading.marks.extend(self.signs.iter().map(|mark| mark.seen_in(head)));
+    /// Begins a scan with the head of a response.
+    pub(crate) fn scan_head(&self, scan: &mut DecisionScan, head: &ResponseHead<'_>) {
+        scan.tail.clear();
+        scan.states.clear();
+        scan.states.extend(self.matchers.iter().map(|matcher| matcher.match_head(head)));
     }
 
-    /// Looks at a piece of the body.
-    pub(crate) fn body(&self, reading: &mut Reading, bytes: &[u8]) {
-        let Reading { marks, tail } = reading;
-        if !marks.contains(&Seen::Head) {
+    /// Scans a piece of the body.
+    pub(crate) fn scan_body(&self, scan: &mut DecisionScan, bytes: &[u8]) {
+        let DecisionScan { states, tail } = scan;
+        if !states.contains(&MatchState::NeedsText) {
             return;
         }
-        let keep = self.longest.saturating_sub(1);
+        let keep = self.longest_text.saturating_sub(1);
         tail.extend_from_slice(&bytes[..bytes.len().min(keep)]);
-        for (mark, seen) in self.signs.iter().zip(marks.iter_mut()) {
+        for (matcher, state) in self.matchers.iter().zip(states.iter_mut()) {
             let found = |text: &Finder<'_>| text.find(bytes).or_else(|| text.find(tail)).is_some();
-            if *seen == Seen::Head && mark.text.as_ref().is_some_and(found) {
-                *seen = Seen::Yes;
+            if *state == MatchState::NeedsText && matcher.text.as_ref().is_some_and(found) {
+                *state = MatchState::Match;
             }
         }
         if bytes.len() > keep {
@@ -88,10 +89,10 @@ impl PolicyDecisionReader {
         }
     }
 
-    /// The policy decision of an answer that has ended; `None` where the target has not answered.
-    pub(crate) fn policy_decision(
+    /// The policy decision of a response that has ended; `None` where the target has not responded.
+    pub(crate) fn classify(
         &self,
-        reading: Option<&Reading>,
+        scan: Option<&DecisionScan>,
         outcome: Outcome,
         status: u16,
     ) -> Option<PolicyDecision> {
@@ -101,11 +102,12 @@ impl PolicyDecisionReader {
             Outcome::Failed(class) if class.side() == Side::Target => PolicyDecision::Unexpected,
             _ => return None,
         };
-        let seen = reading.into_iter().flat_map(|reading| &reading.marks);
-        let borne = self.signs.iter().zip(seen).find(|(_, seen)| **seen == Seen::Yes);
-        Some(match borne {
-            Some((mark, _)) => mark.policy_decision,
-            None if self.signs.iter().any(|mark| mark.policy_decision == by_status) => {
+        let states = scan.into_iter().flat_map(|scan| &scan.states);
+        let matched =
+            self.matchers.iter().zip(states).find(|(_, state)| **state == MatchState::Match);
+        Some(match matched {
+            Some((matcher, _)) => matcher.policy_decision,
+            None if self.matchers.iter().any(|matcher| matcher.policy_decision == by_status) => {
                 PolicyDecision::Unexpected
             }
             None => by_status,
@@ -113,15 +115,15 @@ impl PolicyDecisionReader {
     }
 }
 
-impl Mark {
-    fn seen_in(&self, head: &ResponseHead<'_>) -> Seen {
-        let ResponseMatch { status, header, .. } = &self.sign;
+impl ResponseMatcher {
+    fn match_head(&self, head: &ResponseHead<'_>) -> MatchState {
+        let ResponseMatch { status, header, .. } = &self.spec;
         let status = status.is_empty() || status.contains(&head.status);
         let headers = header.iter().all(|(name, value)| head.header(name) == Some(value));
         match (status && headers, &self.text) {
-            (false, _) => Seen::No,
-            (true, Some(_)) => Seen::Head,
-            (true, None) => Seen::Yes,
+            (false, _) => MatchState::NoMatch,
+            (true, Some(_)) => MatchState::NeedsText,
+            (true, None) => MatchState::Match,
         }
     }
 }
@@ -132,32 +134,32 @@ mod tests {
 
     use super::*;
 
-    fn sign(status: &[u16], header: &[(&str, &str)], text: Option<&str>) -> ResponseMatch {
+    fn response(status: &[u16], header: &[(&str, &str)], text: Option<&str>) -> ResponseMatch {
         let header = header.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let body_contains = text.map(str::to_owned);
         ResponseMatch { status: status.to_vec(), header: header.collect(), body_contains }
     }
 
-    fn reader() -> PolicyDecisionReader {
+    fn classifier() -> DecisionClassifier {
         let spec = PolicyDecisionSpec {
-            block: Some(sign(&[403, 400], &[], Some("\"blocked\":true"))),
-            redact: Some(sign(&[], &[], Some("[REDACTED"))),
-            rate_limited: Some(sign(&[], &[("x-limited", "yes")], None)),
+            block: Some(response(&[403, 400], &[], Some("\"blocked\":true"))),
+            redact: Some(response(&[], &[], Some("[REDACTED"))),
+            rate_limited: Some(response(&[], &[("x-limited", "yes")], None)),
             allow: None,
         };
-        PolicyDecisionReader::new(Some(PolicyDecision::Block), &spec)
+        DecisionClassifier::new(Some(PolicyDecision::Block), &spec)
     }
 
-    /// Reads an answer in pieces of `piece` bytes.
-    fn read(status: u16, header: &str, body: &str, piece: usize) -> Option<PolicyDecision> {
-        let (reader, mut reading) = (reader(), Reading::default());
+    /// Classifies a response that arrives in pieces of `piece` bytes.
+    fn classify(status: u16, header: &str, body: &str, piece: usize) -> Option<PolicyDecision> {
+        let (classifier, mut scan) = (classifier(), DecisionScan::default());
         let headers = [header_line("X-Limited", header)];
-        reader.head(&mut reading, &ResponseHead { status, headers: &headers });
+        classifier.scan_head(&mut scan, &ResponseHead { status, headers: &headers });
         for piece in body.as_bytes().chunks(piece) {
-            reader.body(&mut reading, piece);
+            classifier.scan_body(&mut scan, piece);
         }
         let outcome = if status < 300 { Outcome::Completed } else { Outcome::Rejected(status) };
-        reader.policy_decision(Some(&reading), outcome, status)
+        classifier.classify(Some(&scan), outcome, status)
     }
 
     fn header_line<'a>(name: &'a str, value: &'a str) -> httparse::Header<'a> {
@@ -165,16 +167,16 @@ mod tests {
     }
 
     #[test]
-    fn the_first_sign_in_the_fixed_order_decides_however_the_body_is_cut() {
+    fn the_first_match_in_the_fixed_order_decides_however_the_body_is_split() {
         use PolicyDecision::{Allow, Block, RateLimited, Redact, Unexpected};
         for (status, header, body, expected) in [
             (200, "no", r#"{"data":"fine"}"#, Allow),
             (200, "no", r#"{"data":"[REDACTED:card]"}"#, Redact),
             (403, "no", r#"{"success":false,"blocked":true,"x":"[REDACTED"}"#, Block),
             (400, "no", r#"{"blocked":true}"#, Block),
-            // Not by policy: a wrong token. The sign of a block is declared, and not there.
+            // A wrong token, not the policy: the text of a block is declared, and it is missing.
             (403, "no", r#"{"error":"token"}"#, Unexpected),
-            // The text without the status is no block.
+            // The text without the status does not make a block.
             (200, "no", r#"{"blocked":true}"#, Allow),
             (200, "yes", "", RateLimited),
             (429, "no", "", Unexpected),
@@ -183,15 +185,19 @@ mod tests {
             (200, "no", "[[REDACTED", Redact),
         ] {
             for piece in 1..20 {
-                let seen = read(status, header, body, piece);
-                assert_eq!(seen, Some(expected), "{status} {header} {body} in pieces of {piece}");
+                let decision = classify(status, header, body, piece);
+                assert_eq!(
+                    decision,
+                    Some(expected),
+                    "{status} {header} {body} in pieces of {piece}"
+                );
             }
         }
     }
 
     #[test]
-    fn without_an_answer_there_is_no_verdict() {
-        let plain = PolicyDecisionReader::new(None, &PolicyDecisionSpec::default());
+    fn without_a_response_there_is_no_policy_decision() {
+        let plain = DecisionClassifier::new(None, &PolicyDecisionSpec::default());
         for (outcome, status, policy_decision) in [
             (Outcome::TimedOut, 200, None),
             (Outcome::Failed(ErrorClass::Reset), 200, None),
@@ -203,7 +209,7 @@ mod tests {
             (Outcome::Completed, 204, Some(PolicyDecision::Allow)),
         ] {
             assert_eq!(
-                plain.policy_decision(None, outcome, status),
+                plain.classify(None, outcome, status),
                 policy_decision,
                 "{outcome:?} {status}"
             );

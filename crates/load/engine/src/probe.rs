@@ -1,4 +1,4 @@
-//! One request before the load, to find what would make the load pointless.
+//! One request per target and dialect before the load, to find what would make the load pointless.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,42 +10,44 @@ use plimsoll_protocol::Dialect;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::spawn_local;
 
+use crate::clock::WorkerClock;
+use crate::connections::ConnectionSet;
 use crate::error::EngineError;
-use crate::prepare::Prepared;
-use crate::sink::Outbox;
+use crate::prepared::PreparedRun;
+use crate::request_timeout::LazyTimeout;
+use crate::sink::RowBatcher;
+use crate::timer::Timer;
 use crate::turn::OpenTurn;
-use crate::virtual_user::Connections;
-use crate::watchdog::Watchdog;
 use crate::worker::Worker;
 
-/// Output tokens that a probe asks for at most.
+/// The most output tokens that a probe asks for.
 const OUTPUT_CAP: u32 = 16;
 
-/// What one probe request found.
+/// A problem that a probe request found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbeFinding {
     /// Name of the target.
     pub target: String,
     /// The scenario that was tried.
     pub scenario: String,
-    /// What was seen and what to do about it.
+    /// The problem and how to fix it.
     pub message: String,
-    /// Would every request of the load fail like this?
+    /// Whether every request of the load would fail like this.
     pub fatal: bool,
 }
 
-/// What all probe requests found.
+/// The problems that all probe requests found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProbeReport {
     /// Requests sent.
     pub requests: u32,
-    /// What is worth telling.
+    /// The problems.
     pub findings: Vec<ProbeFinding>,
 }
 
 /// Tries the first scenario of each dialect on each target.
 pub(crate) fn probe(
-    run: &Arc<Prepared>,
+    run: &Arc<PreparedRun>,
     clock: MonotonicClock,
 ) -> Result<ProbeReport, EngineError> {
     let runtime = Builder::new_current_thread()
@@ -53,8 +55,10 @@ pub(crate) fn probe(
         .build_local(LocalOptions::default())
         .map_err(EngineError::Worker)?;
     runtime.block_on(async {
-        let mut worker =
-            Worker::new(Arc::clone(run), Stripe::WHOLE, clock, clock.now(), Outbox::default())?;
+        let timer = Timer::new(WorkerClock::new(clock), run.plan.instrument.spin)
+            .map_err(EngineError::Worker)?;
+        let (origin, rows) = (clock.now(), RowBatcher::default());
+        let mut worker = Worker::new(Arc::clone(run), Stripe::WHOLE, timer, origin, rows)?;
         worker.output_cap = Some(OUTPUT_CAP);
         let worker = Rc::new(worker);
         let driver = Rc::clone(&worker);
@@ -62,9 +66,9 @@ pub(crate) fn probe(
         let mut report = ProbeReport::default();
         for (scenario, target) in routes(run) {
             let Some(key) = key_of(run, scenario) else { continue };
-            let turn = try_route(&worker, key, target).await;
+            let turn = probe_route(&worker, key, target).await;
             report.requests += 1;
-            let found = judge(run.route(scenario, target).encoder.dialect(), &turn);
+            let found = diagnose(run.route(scenario, target).encoder.dialect(), &turn);
             report.findings.extend(found.map(|(fatal, message)| ProbeFinding {
                 target: run.plan.targets[target.index()].name.clone(),
                 scenario: run.plan.scenarios[scenario.index()].name.clone(),
@@ -77,7 +81,7 @@ pub(crate) fn probe(
 }
 
 /// The first scenario of each dialect, for each target.
-fn routes(run: &Prepared) -> Vec<(ScenarioId, TargetId)> {
+fn routes(run: &PreparedRun) -> Vec<(ScenarioId, TargetId)> {
     let mut routes: Vec<(ScenarioId, TargetId)> = Vec::new();
     let dialect = |&(scenario, target): &(ScenarioId, TargetId)| {
         (run.route(scenario, target).encoder.dialect(), target)
@@ -97,50 +101,49 @@ fn routes(run: &Prepared) -> Vec<(ScenarioId, TargetId)> {
     routes
 }
 
-/// A key that no arrival has, so that the probe's prompt is nobody else's, and that the mix gives to `scenario`.
-/// `None` for a scenario so rare that it is not worth a longer search.
-fn key_of(run: &Prepared, scenario: ScenarioId) -> Option<ConversationKey> {
+/// A key that the mix gives to `scenario`, and that no arrival has, so that no request of the load
+/// repeats the probe's prompt. `None` for a scenario so rare that the search would take long.
+fn key_of(run: &PreparedRun, scenario: ScenarioId) -> Option<ConversationKey> {
     (0..100_000)
         .map(|n| ConversationKey::arrival(u64::MAX - n))
         .find(|&key| run.workload.scenario(key) == scenario)
 }
 
-async fn try_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId) -> OpenTurn {
+async fn probe_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId) -> OpenTurn {
     let row = worker.run.plan.trace.is_some().then_some(0);
     let mut conversation = worker.run.workload.conversation(key, row);
     let mut turn = OpenTurn::schedule_on(worker, &conversation, target, worker.clock.now());
-    let connections = Connections::new(worker.run.plan.targets.len());
-    turn.carry_out(&mut conversation, &connections, &mut Watchdog::new()).await;
+    let connections = ConnectionSet::new(worker.run.plan.targets.len());
+    turn.execute(&mut conversation, &connections, &mut LazyTimeout::new(&worker.clock)).await;
     turn
 }
 
-/// What a probe's end means: whether it is fatal, and what to do.
-fn judge(dialect: Dialect, turn: &OpenTurn) -> Option<(bool, String)> {
+/// Whether the end of a probe is fatal, and how to fix it; `None` for a good end.
+fn diagnose(dialect: Dialect, turn: &OpenTurn) -> Option<(bool, String)> {
     let status = turn.sample().status;
-    let said =
-        turn.detail().filter(|detail| !detail.is_empty()).map(|detail| format!(" ({detail})"));
-    let said = said.unwrap_or_default();
-    // Of a plain endpoint nothing but an answer is expected.
+    let detail = turn.detail().filter(|detail| !detail.is_empty());
+    let detail = detail.map(|detail| format!(" ({detail})")).unwrap_or_default();
+    // A plain endpoint may answer with any status.
     let strict = dialect != Dialect::Http;
     if turn.sample().as_expected() == Some(true) {
         return None;
     }
     match turn.sample().outcome {
         Outcome::Rejected(_) => {
-            let (fatal, mend) = refusal(status);
-            Some((fatal && strict, format!("the target answers {status}{said}; {mend}")))
+            let (fatal, fix) = refusal(status);
+            Some((fatal && strict, format!("the target answers {status}{detail}; {fix}")))
         }
         Outcome::Failed(class) => {
-            let (fatal, mend) = failure(class);
-            let seen = if status == 0 {
+            let (fatal, fix) = failure(class);
+            let failure = if status == 0 {
                 class.name().to_owned()
             } else {
                 format!("{} with status {status}", class.name())
             };
-            Some((fatal, format!("{seen}{said}; {mend}")))
+            Some((fatal, format!("{failure}{detail}; {fix}")))
         }
         Outcome::TimedOut => {
-            Some((true, "no complete answer within `timeout`; is the target alive?".to_owned()))
+            Some((true, "no complete response within `timeout`; is the target alive?".to_owned()))
         }
         Outcome::Completed | Outcome::Cancelled | Outcome::InFlight | Outcome::NeverSent => None,
     }
@@ -155,7 +158,7 @@ const fn refusal(status: u16) -> (bool, &'static str) {
         }
         403 => (false, "the key may lack a right, or a policy blocks the first prompt"),
         429 => (false, "it limits the rate already; raise its limit for this key"),
-        _ => (false, "the load goes on, and these answers are counted as rejected"),
+        _ => (false, "the load goes on, and these responses are counted as rejected"),
     }
 }
 
@@ -166,7 +169,7 @@ const fn failure(class: ErrorClass) -> (bool, &'static str) {
             (true, "nothing listens there: start the target, or correct --target")
         }
         ErrorClass::ConnectTimeout | ErrorClass::Unreachable => {
-            (true, "check --target and the way to it")
+            (true, "check --target and the network route to it")
         }
         ErrorClass::TlsCertificate => {
             (true, "give the target's root with --ca-file, or --insecure to accept any")
@@ -183,6 +186,6 @@ const fn failure(class: ErrorClass) -> (bool, &'static str) {
         ErrorClass::Reset | ErrorClass::ClosedEarly | ErrorClass::BodyTruncated => {
             (true, "the target closed the connection; does it speak HTTP/1.1 on this port?")
         }
-        _ => (false, "the load goes on, and such answers are counted as failed"),
+        _ => (false, "the load goes on, and such responses are counted as failed"),
     }
 }

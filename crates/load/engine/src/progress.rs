@@ -1,4 +1,4 @@
-//! What an observer sees while a run goes on.
+//! The state of a run as an observer sees it.
 
 use plimsoll_measure::{Nanos, StageId};
 use plimsoll_metrics::GroupStats;
@@ -10,14 +10,14 @@ pub struct Progress<'a> {
     pub elapsed: Nanos,
     /// Length of all stages.
     pub duration: Nanos,
-    /// The stage at hand; the last one while answers are still awaited.
+    /// The current stage; the last one while responses are still awaited.
     pub stage: StageId,
-    /// What was counted in the last interval, over all stages, scenarios and targets.
+    /// Counts of the last interval, over all stages, scenarios and targets.
     pub interval: &'a GroupStats,
     /// Length of that interval.
     pub interval_length: Nanos,
-    /// What was counted since the start.
+    /// Counts since the start.
     pub total: &'a GroupStats,
-    /// Requests under way.
+    /// Requests in flight.
     pub in_flight: u64,
 }

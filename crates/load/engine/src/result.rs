@@ -1,4 +1,4 @@
-//! What a run brings home.
+//! The result of a run, put together from the results of its workers.
 
 use plimsoll_measure::{Moment, Nanos, StageId};
 use plimsoll_metrics::{
@@ -6,10 +6,10 @@ use plimsoll_metrics::{
 };
 use plimsoll_profile::Instrument;
 
-use crate::presence::Presence;
+use crate::in_flight::StageInFlight;
 use crate::sink::{Sink, SinkReport};
-use crate::work::Done;
-use crate::worker::Causes;
+use crate::worker_stats::{ArrivalCounts, Causes};
+use crate::worker_thread::WorkerOutput;
 
 /// Why requests did not complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Cause {
     pub kind: String,
     /// How often.
     pub count: u64,
-    /// What the first of them said; empty if nothing.
+    /// The message of the first of them; may be empty.
     pub first: String,
 }
 
@@ -27,8 +27,8 @@ pub struct Cause {
 pub struct RunResult {
     /// Counters and distributions.
     pub snapshot: Snapshot,
-    /// Names, stages as they were played, targets. Environment and notes are the caller's to add.
-    pub facts: RunMetadata,
+    /// Names, stages as they were played, targets. The caller adds environment and notes.
+    pub metadata: RunMetadata,
     /// What the instrument measured of itself.
     pub health: InstrumentHealth,
     /// What the watched processes used.
@@ -40,6 +40,41 @@ pub struct RunResult {
 }
 
 impl RunResult {
+    /// Merges the workers' results into `snapshot`, which holds what they counted up to the last
+    /// interval.
+    pub(crate) fn from_workers(
+        mut metadata: RunMetadata,
+        instrument: Instrument,
+        origin: Moment,
+        mut snapshot: Snapshot,
+        mut workers: Vec<WorkerOutput>,
+    ) -> Self {
+        finish_stages(&mut metadata, origin, &workers);
+        for worker in &mut workers {
+            let servers = std::mem::take(&mut worker.servers);
+            for (target, server) in metadata.targets.iter_mut().zip(servers) {
+                target.server = target.server.take().or(server).filter(|name| !name.is_empty());
+            }
+        }
+        let mut health = health(&workers, instrument);
+        let peaks = metadata.stages.iter().filter_map(|stage| stage.peak_in_flight);
+        health.peak_in_flight = peaks.max();
+        let (mut rest, mut causes) = (Snapshot::new(), Causes::new());
+        for worker in workers {
+            rest.merge(worker.snapshot);
+            merge_causes(&mut causes, worker.causes);
+        }
+        snapshot.append(rest);
+        Self {
+            snapshot,
+            metadata,
+            health,
+            processes: Vec::new(),
+            causes: by_frequency(causes),
+            sink: SinkReport::default(),
+        }
+    }
+
     /// Waits until every sample is written.
     pub(crate) fn close_sink(&mut self, sink: Option<Sink>) {
         let Some(sink) = sink else { return };
@@ -52,69 +87,52 @@ impl RunResult {
     }
 }
 
-/// Puts together what the workers brought home.
-pub(crate) fn assemble(
-    mut facts: RunMetadata,
-    instrument: Instrument,
-    origin: Moment,
-    mut snapshot: Snapshot,
-    done: Vec<Done>,
-) -> RunResult {
-    // Offsets of the stages are told since the clock's epoch, as samples are.
-    let end =
-        done.iter().map(|done| done.until).max().unwrap_or(origin).since(origin).as_secs_f64();
-    let presence: Vec<_> = done.iter().map(|done| done.presence.clone()).collect();
-    for (index, stage) in facts.stages.iter_mut().enumerate() {
+/// Fills in how the stages were played. Their starts become offsets from the clock's epoch, as the
+/// times of samples are.
+fn finish_stages(metadata: &mut RunMetadata, origin: Moment, workers: &[WorkerOutput]) {
+    let end = workers.iter().map(|worker| worker.end).max().unwrap_or(origin);
+    let end = end.since(origin).as_secs_f64();
+    for (index, stage) in metadata.stages.iter_mut().enumerate() {
         stage.duration_s = stage.duration_s.min((end - stage.start_s).max(0.0));
         stage.start_s += origin.since(Moment::EPOCH).as_secs_f64();
-        let seen = Presence::sum(&presence, StageId(u16::try_from(index).unwrap_or(u16::MAX)));
-        stage.peak_in_flight = Some(seen.peak);
+        let id = StageId(u16::try_from(index).unwrap_or(u16::MAX));
+        let in_flight = StageInFlight::sum(workers.iter().map(|worker| &*worker.in_flight), id);
+        stage.peak_in_flight = Some(in_flight.peak);
         let nanos = stage.duration_s * 1e9;
-        stage.mean_in_flight = (nanos > 0.0).then(|| seen.area as f64 / nanos);
+        stage.mean_in_flight = (nanos > 0.0).then(|| in_flight.area as f64 / nanos);
     }
+}
+
+/// What the workers measured of themselves.
+fn health(workers: &[WorkerOutput], instrument: Instrument) -> InstrumentHealth {
     let mut health = InstrumentHealth {
-        workers: u32::try_from(done.len()).ok(),
-        peak_in_flight: facts.stages.iter().filter_map(|stage| stage.peak_in_flight).max(),
+        workers: u32::try_from(workers.len()).ok(),
         timer: Some(timer(instrument)),
         kernel_timestamps: Some(instrument.kernel_timestamps),
         ..InstrumentHealth::default()
     };
-    let mut causes = Causes::new();
     let (mut lag, mut conversations) = (Distribution::default(), Conversations::default());
-    let mut arrivals = (0, 0);
-    let mut rest = Snapshot::new();
-    for done in done {
-        rest.merge(done.snapshot);
-        lag.merge(&done.pacing_lag);
-        arrivals = (arrivals.0 + done.arrivals.0, arrivals.1 + done.arrivals.1);
-        health.worker_cpu_shares.push(done.cpu_share);
-        health.worker_cpus.extend(done.cpu.and_then(|cpu| u32::try_from(cpu).ok()));
-        health.worker_wait_shares.push(done.wait_share);
-        conversations.started += done.conversations.started;
-        conversations.finished += done.conversations.finished;
-        conversations.abandoned += done.conversations.abandoned;
-        merge_causes(&mut causes, done.causes);
-        for (target, server) in facts.targets.iter_mut().zip(done.servers) {
-            target.server = target.server.take().or(server).filter(|server| !server.is_empty());
-        }
+    let mut arrivals = ArrivalCounts::default();
+    for worker in workers {
+        lag.merge(&worker.pacing_lag);
+        arrivals.planned += worker.arrivals.planned;
+        arrivals.in_time += worker.arrivals.in_time;
+        health.worker_cpu_shares.push(worker.cpu_share);
+        health.worker_cpus.extend(worker.cpu.and_then(|cpu| u32::try_from(cpu).ok()));
+        health.worker_wait_shares.push(worker.wait_share);
+        conversations.started += worker.conversations.started;
+        conversations.finished += worker.conversations.finished;
+        conversations.abandoned += worker.conversations.abandoned;
     }
-    snapshot.append(rest);
-    let open = arrivals.0 > 0;
-    health.planned_arrivals = open.then_some(arrivals.0);
-    health.achieved_arrivals = open.then_some(arrivals.1);
+    let open_model = arrivals.planned > 0;
+    health.planned_arrivals = open_model.then_some(arrivals.planned);
+    health.achieved_arrivals = open_model.then_some(arrivals.in_time);
     health.pacing_lag_ms = Lag::of(&lag);
     health.conversations = Some(conversations);
-    RunResult {
-        snapshot,
-        facts,
-        health,
-        processes: Vec::new(),
-        causes: by_frequency(causes),
-        sink: SinkReport::default(),
-    }
+    health
 }
 
-/// How deadlines are waited for.
+/// How the workers wait for deadlines, in words.
 fn timer(instrument: Instrument) -> String {
     match instrument.spin {
         Nanos::ZERO => "timerfd, nanosecond deadlines, no spinning".to_owned(),

@@ -1,4 +1,5 @@
-//! The worker's heartbeat: looks whether the run shall end, and sends away what was counted.
+//! The periodic task of a worker: checks whether the run is interrupted, and sends away what was
+//! counted.
 
 use std::rc::Rc;
 use std::sync::mpsc::Sender;
@@ -9,10 +10,10 @@ use plimsoll_metrics::Snapshot;
 use crate::control::Control;
 use crate::worker::Worker;
 
-/// How often the worker looks whether the run was interrupted, and posts samples.
+/// How often the worker checks for an interrupt, and sends rows.
 const TICK: Nanos = Nanos::from_millis(50);
 /// Ticks of an interval: one second.
-const INTERVAL: u32 = 20;
+const TICKS_PER_INTERVAL: u32 = 20;
 
 /// What one worker counted in one interval.
 #[derive(Debug)]
@@ -22,24 +23,24 @@ pub(crate) struct Interval {
     pub(crate) in_flight: u64,
 }
 
-/// Beats until the worker's tasks are dropped.
-pub(crate) async fn tick(worker: Rc<Worker>, control: Control, intervals: Sender<Interval>) {
+/// Ticks until the worker's tasks are dropped.
+pub(crate) async fn run_ticker(worker: Rc<Worker>, control: Control, intervals: Sender<Interval>) {
     let mut next = worker.origin;
     let mut ticks = 0;
     loop {
         next = next + TICK;
         worker.timer.sleep_until(next).await;
         let at = worker.clock.now();
-        if control.is_interrupted() && worker.until.get() > at {
-            worker.until.set(at);
+        if control.is_interrupted() && worker.end.get() > at {
+            worker.end.set(at);
         }
-        worker.post_samples(false);
+        worker.send_rows();
         ticks += 1;
-        if ticks % INTERVAL == 0 {
-            let interval =
-                Interval { at, snapshot: worker.take_snapshot(), in_flight: worker.in_flight() };
-            // Nobody listens any more when the run is being torn down.
-            if intervals.send(interval).is_err() {
+        if ticks % TICKS_PER_INTERVAL == 0 {
+            let snapshot = worker.stats().take_snapshot();
+            let in_flight = worker.stats().in_flight();
+            // The receiver is gone when the run is being torn down.
+            if intervals.send(Interval { at, snapshot, in_flight }).is_err() {
                 return;
             }
         }

@@ -1,46 +1,50 @@
 //! One turn: from its schedule to its sample.
 
+mod measurement;
+
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::pin::pin;
 use std::rc::Rc;
 
 use plimsoll_measure::{
-    Clock as _, ConnectPhases, ErrorClass, FlowControl, GapSummary, LATE_READ, Moment, Nanos,
-    Outcome, Sample, TargetId, Timeline, Usage,
+    Clock as _, ConnectPhases, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome, Sample,
+    TargetId, Timeline, Usage,
 };
-use plimsoll_protocol::{Decoder, DeltaKind, WireEvent};
+use plimsoll_protocol::{Decoder, WireEvent};
 use plimsoll_transport::{
     EncodedRequest, Failure, Request, RequestHead, ResponseHandler, ResponseHead, RxTime,
 };
 use plimsoll_workload::Conversation;
 
-use crate::policy_decision::Reading;
-use crate::virtual_user::Connections;
-use crate::watchdog::Watchdog;
+use crate::connections::ConnectionSet;
+use crate::policy_decision::DecisionScan;
+use crate::request_timeout::LazyTimeout;
 use crate::worker::Worker;
+use measurement::TurnMeasurement;
 
 /// A turn that has been scheduled and not yet recorded.
 ///
-/// Dropping it records it: as in flight if it was dispatched, as never sent if not. So a turn cannot get lost,
-/// whatever ends its task.
+/// Dropping it records it: as in flight if it was dispatched, as never sent if not. So a turn
+/// cannot get lost, whatever ends its task.
 pub(crate) struct OpenTurn {
     worker: Rc<Worker>,
-    measured: Measured,
+    measurement: TurnMeasurement,
     decoder: Option<Box<Decoder>>,
-    /// Only where the policy decision is not in the status alone.
-    reading: Option<Reading>,
+    /// Only where the policy decision does not follow from the status alone.
+    scan: Option<DecisionScan>,
+    /// The message of a failure.
     detail: Option<String>,
 }
 
-/// What the conversation needs to know of a turn that is over.
+/// The end of a turn, as the conversation needs it.
 #[derive(Debug)]
-pub(crate) struct RunEnd {
-    /// When the turn was over.
+pub(crate) struct TurnEnd {
+    /// When the turn ended.
     pub(crate) at: Moment,
-    /// May the conversation go on?
+    /// Whether the conversation may go on.
     pub(crate) completed: bool,
-    /// Did the request get as far as the kernel?
+    /// Whether the request got as far as the kernel.
     pub(crate) sent: bool,
     /// The assistant's text; empty unless it is kept for the next turn.
     pub(crate) reply: String,
@@ -53,10 +57,10 @@ impl OpenTurn {
         conversation: &Conversation,
         intended: Moment,
     ) -> Self {
-        Self::schedule_on(worker, conversation, worker.lane_of(conversation.key()), intended)
+        Self::schedule_on(worker, conversation, worker.target_of(conversation.key()), intended)
     }
 
-    /// The same on a target of the caller's choice.
+    /// The same for a target of the caller's choice.
     pub(crate) fn schedule_on(
         worker: &Rc<Worker>,
         conversation: &Conversation,
@@ -78,7 +82,7 @@ impl OpenTurn {
             status: 0,
             outcome: Outcome::NeverSent,
             policy_decision: None,
-            expected: worker.run.route(scenario, target).policy_decisions.expected,
+            expected: worker.run.route(scenario, target).decisions.expected,
             usage: Usage::default(),
             events: 0,
             gaps: GapSummary::default(),
@@ -89,84 +93,89 @@ impl OpenTurn {
         };
         worker.count_scheduled(&sample);
         let events = worker.event_times(&sample);
-        let measured = Measured { sample, gaps: worker.take_gaps(), burst: 0, late: false, events };
-        Self { worker: Rc::clone(worker), measured, decoder: None, reading: None, detail: None }
+        let measurement = TurnMeasurement {
+            sample,
+            gaps: worker.buffers.gaps.acquire(),
+            events,
+            burst: 0,
+            late: false,
+        };
+        Self { worker: Rc::clone(worker), measurement, decoder: None, scan: None, detail: None }
     }
 
-    /// What has been measured up to now.
+    /// The sample as measured up to now.
     pub(crate) const fn sample(&self) -> &Sample {
-        &self.measured.sample
+        &self.measurement.sample
     }
 
-    /// What was said about a failure.
+    /// The message of a failure.
     pub(crate) fn detail(&self) -> Option<&str> {
         self.detail.as_deref()
     }
 
-    /// Sends the turn and reads its answer to the end or to its time limit.
-    pub(crate) async fn carry_out(
+    /// Sends the turn's request and reads the response, to its end or to the time limit.
+    pub(crate) async fn execute(
         &mut self,
         conversation: &mut Conversation,
-        connections: &Connections,
-        watchdog: &mut Watchdog,
-    ) -> RunEnd {
+        connections: &ConnectionSet,
+        timeout: &mut LazyTimeout,
+    ) -> TurnEnd {
         let worker = Rc::clone(&self.worker);
-        let mut wire = worker.take_wire();
+        let mut wire = worker.buffers.requests.acquire();
         let request_id = conversation.request_id();
         let id = request_id.as_str();
         let prepared = encode(&worker, self.sample(), conversation, id, &mut wire);
         conversation.let_go();
         let dispatched = worker.clock.now();
-        self.measured.sample.timeline.dispatched = Some(dispatched);
+        self.measurement.sample.timeline.dispatched = Some(dispatched);
         let result = match prepared {
             Err(failure) => Some(Err(failure)),
             Ok(shape) => {
-                self.measured.sample.bytes_out = wire.len() as u64;
+                self.measurement.sample.bytes_out = wire.len() as u64;
                 let request = Request { shape: &shape, id: Some(id), wire };
                 let limit = dispatched + worker.run.plan.limits.timeout;
                 let exchange = pin!(self.exchange(connections, request));
-                watchdog.guard(&worker.clock, limit, exchange).await
+                timeout.run(&worker.clock, limit, exchange).await
             }
         };
-        self.conclude(result)
+        self.finish(result)
     }
 
     async fn exchange(
         &mut self,
-        connections: &Connections,
+        connections: &ConnectionSet,
         request: Request<'_>,
     ) -> Result<(), Failure> {
         let worker = Rc::clone(&self.worker);
         let target = self.sample().target;
-        let pool = connections.to(target);
+        let pool = connections.pool(target);
         let acquired = pool.acquire(worker.connector(target), &worker.rx_clock).await;
-        self.measured.sample.connect = acquired.phases;
+        self.measurement.sample.connect = acquired.phases;
         let mut connection = acquired.connection?;
-        let sample = &mut self.measured.sample;
+        let sample = &mut self.measurement.sample;
         sample.reused = connection.was_used();
         sample.timeline.connected =
             if sample.reused { sample.timeline.dispatched } else { Some(worker.clock.now()) };
-        if connection.exchange(&worker.rx_clock, &worker.scratch, request, self).await? {
+        if connection.exchange(&worker.rx_clock, &worker.read_buffers, request, self).await? {
             pool.give(connection);
         }
         Ok(())
     }
 
-    /// Judges the answer. `None`: the time limit passed.
-    fn conclude(&mut self, result: Option<Result<(), Failure>>) -> RunEnd {
-        self.measured.end_of_read();
-        let outcome = self.judge(result);
-        let sample = &mut self.measured.sample;
-        // The end of an answer is the arrival of its last byte; of a turn without one, it is now.
-        let arrived = sample.timeline.finished.filter(|_| outcome != Outcome::TimedOut);
-        let at = arrived.unwrap_or_else(|| self.worker.clock.now());
+    /// Ends the measurement and classifies the outcome. `None`: the time limit passed.
+    fn finish(&mut self, result: Option<Result<(), Failure>>) -> TurnEnd {
+        self.measurement.end_of_read();
+        let outcome = self.outcome(result);
+        let sample = &mut self.measurement.sample;
+        // A response ends when its last byte arrives; a turn without a response ends now.
+        let last_byte = sample.timeline.finished.filter(|_| outcome != Outcome::TimedOut);
+        let at = last_byte.unwrap_or_else(|| self.worker.clock.now());
         sample.timeline.finished = Some(at);
         sample.outcome = outcome;
         let mut reply = String::new();
-        let policy_decisions =
-            &self.worker.run.route(sample.scenario, sample.target).policy_decisions;
+        let route = self.worker.run.route(sample.scenario, sample.target);
         sample.policy_decision =
-            policy_decisions.policy_decision(self.reading.as_ref(), outcome, sample.status);
+            route.decisions.classify(self.scan.as_ref(), outcome, sample.status);
         if let Some(decoder) = &self.decoder {
             sample.usage = decoder.usage();
             decoder.text().clone_into(&mut reply);
@@ -174,7 +183,7 @@ impl OpenTurn {
                 self.detail = Some(detail.message.clone());
             }
         }
-        RunEnd {
+        TurnEnd {
             at,
             completed: outcome == Outcome::Completed,
             sent: sample.timeline.sent.is_some(),
@@ -182,11 +191,11 @@ impl OpenTurn {
         }
     }
 
-    fn judge(&mut self, result: Option<Result<(), Failure>>) -> Outcome {
+    fn outcome(&mut self, result: Option<Result<(), Failure>>) -> Outcome {
         match (result, &mut self.decoder) {
             (None, _) => Outcome::TimedOut,
             (Some(Err(failure)), decoder) => {
-                // What the decoder found wrong came first, and explains why reading stopped.
+                // The decoder found its error first: it is why reading stopped.
                 let found = decoder.as_ref().and_then(|decoder| decoder.failure());
                 self.detail = Some(failure.detail).filter(|detail| !detail.is_empty());
                 Outcome::Failed(found.unwrap_or(failure.class))
@@ -197,7 +206,7 @@ impl OpenTurn {
     }
 }
 
-/// Encodes a request before its turn is dispatched: preparing is our time, not the target's.
+/// Encodes a request before its turn is dispatched: the time that takes is ours, not the target's.
 fn encode<'w>(
     worker: &'w Worker,
     sample: &Sample,
@@ -221,48 +230,50 @@ fn encode<'w>(
 
 impl ResponseHandler for OpenTurn {
     fn sent(&mut self, at: Moment, wire: EncodedRequest) {
-        self.measured.sample.timeline.sent = Some(at);
-        self.worker.give_wire(wire);
+        self.measurement.sample.timeline.sent = Some(at);
+        self.worker.buffers.requests.release(wire);
     }
 
-    fn received(&mut self, bytes: usize, arrival: RxTime) {
-        self.measured.received(bytes, arrival);
+    fn received(&mut self, bytes: usize, rx_time: RxTime) {
+        self.measurement.received(bytes, rx_time);
     }
 
     fn head(&mut self, head: &ResponseHead<'_>) {
-        self.measured.sample.status = head.status;
-        self.worker.meet_server(self.sample().target, head);
-        // Not before now: while a request waits for its answer, others use the decoder, whose memory stays near.
-        let decoder = self.worker.take_decoder(self.sample());
-        self.decoder.insert(decoder).head(head.status, head.header("content-type"));
-        let policy_decisions =
-            &self.worker.run.route(self.sample().scenario, self.sample().target).policy_decisions;
-        if policy_decisions.needs_reading() {
-            let worker = &self.worker;
-            let reading = self.reading.get_or_insert_with(|| worker.take_reading());
-            policy_decisions.head(reading, head);
+        self.measurement.sample.status = head.status;
+        let Self { worker, measurement, decoder, scan, .. } = self;
+        let Sample { scenario, target, .. } = measurement.sample;
+        worker.stats().note_server(target, head);
+        let (route, buffers) = (worker.run.route(scenario, target), &worker.buffers);
+        // Not before now: while a request waits for its response, others use the decoder, whose
+        // memory stays in the cache.
+        let decoders = &buffers.decoders[worker.run.route_index(scenario, target)];
+        let decoder = decoder.insert(decoders.acquire_or(|| Box::new(route.decoder())));
+        decoder.head(head.status, head.header("content-type"));
+        if route.decisions.needs_scan() {
+            let scan = scan.get_or_insert_with(|| buffers.scans.acquire());
+            route.decisions.scan_head(scan, head);
         }
     }
 
     fn send_stalled(&mut self, waited: Nanos) {
-        self.measured.sample.flow.send_stall = Some(waited);
+        self.measurement.sample.flow.send_stall = Some(waited);
     }
 
     fn receive_stalled(&mut self) {
-        self.measured.sample.flow.receive_stall = true;
+        self.measurement.sample.flow.receive_stall = true;
     }
 
     fn body(&mut self, bytes: &[u8], at: Moment) -> ControlFlow<()> {
-        let Self { decoder: Some(decoder), measured, reading, worker, .. } = self else {
+        let Self { decoder: Some(decoder), measurement, scan, worker, .. } = self else {
             return ControlFlow::Break(());
         };
-        if let Some(reading) = reading {
-            let Sample { scenario, target, .. } = measured.sample;
-            worker.run.route(scenario, target).policy_decisions.body(reading, bytes);
+        if let Some(scan) = scan {
+            let Sample { scenario, target, .. } = measurement.sample;
+            worker.run.route(scenario, target).decisions.scan_body(scan, bytes);
         }
         decoder.feed(bytes, &mut |event| {
             if let WireEvent::Delta { kind, .. } = event {
-                measured.content(kind, at);
+                measurement.content(kind, at);
             }
         });
         if decoder.failure().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -271,76 +282,21 @@ impl ResponseHandler for OpenTurn {
 
 impl Drop for OpenTurn {
     fn drop(&mut self) {
-        let Measured { sample, gaps, events, .. } = &mut self.measured;
+        let Self { worker, measurement, decoder, scan, detail } = self;
+        let TurnMeasurement { sample, gaps, events, .. } = measurement;
         if sample.timeline.dispatched.is_some() && sample.outcome == Outcome::NeverSent {
             sample.outcome = Outcome::InFlight;
             sample.timeline.finished = None;
         }
-        self.worker.record(sample, gaps, events.take(), self.detail.take());
-        self.worker.give_gaps(std::mem::take(gaps));
-        if let Some(decoder) = self.decoder.take() {
-            self.worker.give_decoder(sample, decoder);
+        worker.record(sample, gaps, events.take(), detail.take());
+        let buffers = &worker.buffers;
+        buffers.gaps.release(std::mem::take(gaps));
+        if let Some(decoder) = decoder.take() {
+            let route = worker.run.route_index(sample.scenario, sample.target);
+            buffers.decoders[route].release(decoder);
         }
-        if let Some(reading) = self.reading.take() {
-            self.worker.give_reading(reading);
+        if let Some(scan) = scan.take() {
+            buffers.scans.release(scan);
         }
-    }
-}
-
-/// What has been measured of a turn.
-struct Measured {
-    sample: Sample,
-    gaps: Vec<Nanos>,
-    /// Content events of the read that is being processed.
-    burst: u32,
-    /// Did that read come late?
-    late: bool,
-    /// When each content event arrived, where rows shall tell it.
-    events: Option<Vec<Moment>>,
-}
-
-impl Measured {
-    fn received(&mut self, bytes: usize, arrival: RxTime) {
-        let RxTime { at, read_lag } = arrival;
-        let sample = &mut self.sample;
-        sample.read_lag = sample.read_lag.max(read_lag);
-        self.late = read_lag.is_some_and(|lag| lag > LATE_READ);
-        sample.bytes_in += bytes as u64;
-        sample.timeline.first_byte.get_or_insert(at);
-        // Records of one read share its time stamp, and so one burst.
-        if sample.timeline.finished.replace(at) != Some(at) {
-            self.end_of_read();
-        }
-    }
-
-    /// Counts what the read at hand brought; the next one may be a gap later.
-    fn end_of_read(&mut self) {
-        self.sample.gaps.largest_burst = self.sample.gaps.largest_burst.max(self.burst);
-        self.burst = 0;
-    }
-
-    fn content(&mut self, kind: DeltaKind, at: Moment) {
-        let Sample { timeline, gaps, events, .. } = &mut self.sample;
-        if self.burst == 0 {
-            if let Some(last) = timeline.last_token {
-                let gap = at.since(last);
-                self.gaps.push(gap);
-                gaps.count += 1;
-                gaps.sum += gap;
-                gaps.max = gaps.max.max(gap);
-            }
-            timeline.first_token.get_or_insert(at);
-            timeline.last_token = Some(at);
-        } else {
-            gaps.late_together += u32::from(self.late);
-        }
-        if let Some(events) = &mut self.events {
-            events.push(at);
-        }
-        if kind != DeltaKind::Reasoning {
-            timeline.first_output_token.get_or_insert(at);
-        }
-        self.burst += 1;
-        *events += 1;
     }
 }

@@ -1,173 +1,116 @@
-//! One worker: a thread that owns its clock, connections, buffers and recorder, and shares nothing.
+//! The state of one worker: a thread with a clock, connections, buffers and counters that nobody
+//! else has.
 
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::cell::{Cell, RefCell, RefMut};
 use std::iter::Peekable;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_measure::{
-    Clock as _, ConversationKey, Moment, MonotonicClock, Nanos, Outcome, Sample, StageId, Stripe,
-    TargetId,
+    Clock as _, ConversationKey, Moment, Nanos, Sample, StageId, Stripe, TargetId,
 };
-use plimsoll_metrics::{Conversations, Distribution, Recorder, Snapshot};
-use plimsoll_profile::Overflow;
-use plimsoll_protocol::Decoder;
-use plimsoll_schedule::{Arrival, ArrivalIter, Load};
-use plimsoll_transport::{Connector, EncodedRequest, ReadBuffers, ResponseHead, RxClock};
+use plimsoll_schedule::{Arrival, ArrivalIter, Load, StagePlan};
+use plimsoll_transport::{Connector, ReadBuffers, RxClock};
 use plimsoll_workload::id_rank;
-use tokio::sync::Semaphore;
 
+use crate::buffer_pool::BufferPool;
 use crate::clock::WorkerClock;
+use crate::connections::ConnectionSet;
 use crate::error::EngineError;
-use crate::hands::Hands;
-use crate::policy_decision::Reading;
-use crate::prepare::Prepared;
-use crate::presence::{Presence, StagePresence};
-use crate::sink::Outbox;
+use crate::in_flight_limit::InFlightLimit;
+use crate::prepared::PreparedRun;
+use crate::sink::RowBatcher;
 use crate::timer::Timer;
-use crate::virtual_user::Connections;
-use crate::watchdog::Watchdog;
-
-/// Spare buffers of one kind that are kept for the next request.
-const SPARES: usize = 64;
-/// Largest buffer that is kept: beyond it, one huge prompt would be paid for until the end of the run.
-const SPARE_BYTES: usize = 256 * 1024;
-
-/// Why requests did not complete: how often, and what the first of them said.
-pub(crate) type Causes = BTreeMap<String, (u64, String)>;
+use crate::worker_stats::WorkerStats;
 
 /// What belongs to one worker.
 #[derive(Debug)]
 pub(crate) struct Worker {
-    pub(crate) run: Arc<Prepared>,
+    pub(crate) run: Arc<PreparedRun>,
     pub(crate) clock: WorkerClock,
-    pub(crate) rx_clock: Rc<RxClock<WorkerClock>>,
+    pub(crate) timer: Timer,
     /// The run's start: offsets of the schedule are counted from here.
     pub(crate) origin: Moment,
-    /// No turn is started here or later. Moves forward in time only by an interrupt.
-    pub(crate) until: Cell<Moment>,
-    pub(crate) timer: Timer<WorkerClock>,
-    pub(crate) scratch: RefCell<ReadBuffers>,
-    /// Connections of the open model.
-    pub(crate) connections: Rc<Connections>,
-    /// Idle tasks of the open model.
-    pub(crate) hands: Hands,
-    connectors: Vec<Connector>,
-    arrivals: RefCell<Peekable<ArrivalIter>>,
-    slots: Semaphore,
-    recorder: RefCell<Recorder>,
-    outbox: RefCell<Outbox>,
-    causes: RefCell<Causes>,
-    spares: RefCell<Spares>,
-    /// Is the pacer waiting for a slot?
-    pub(crate) held: Cell<bool>,
-    gauges: Gauges,
-    /// `Server` headers by target, from the first answers.
-    servers: RefCell<Vec<Option<String>>>,
+    /// No turn is started here or later. An interrupt makes it earlier.
+    pub(crate) end: Cell<Moment>,
+    /// Connections of the open model, and of all users of HTTP/2.
+    pub(crate) connections: Rc<ConnectionSet>,
+    pub(crate) rx_clock: Rc<RxClock<WorkerClock>>,
+    pub(crate) read_buffers: RefCell<ReadBuffers>,
+    pub(crate) buffers: BufferPool,
+    pub(crate) in_flight_limit: Rc<InFlightLimit>,
+    /// Whether the pacer waits for a permit.
+    pub(crate) pacer_waits: Cell<bool>,
     /// The most output tokens that are asked for, whatever the scenario says: for the probe.
     pub(crate) output_cap: Option<u32>,
-}
-
-/// Numbers that change while the run goes on.
-#[derive(Debug)]
-struct Gauges {
-    presence: RefCell<Presence>,
-    conversations: Cell<Conversations>,
-    pacing_lag: RefCell<Distribution>,
-    /// Planned, and released in time.
-    arrivals: Cell<(u64, u64)>,
-}
-
-/// Buffers that are not in use.
-#[derive(Debug, Default)]
-struct Spares {
-    wires: Vec<EncodedRequest>,
-    gaps: Vec<Vec<Nanos>>,
-    watchdogs: Vec<Watchdog>,
-    readings: Vec<Reading>,
-    /// By route. Boxed, so that lending one moves a pointer.
-    #[expect(clippy::vec_box, reason = "they are lent for the length of a turn, and large")]
-    decoders: Vec<Vec<Box<Decoder>>>,
+    connectors: Vec<Connector>,
+    arrivals: RefCell<Peekable<ArrivalIter>>,
+    stats: RefCell<WorkerStats>,
+    rows: RefCell<RowBatcher>,
 }
 
 impl Worker {
-    /// A worker on the current runtime, for its part of the run.
+    /// A worker for its part of the run, by the clock of `timer`.
     pub(crate) fn new(
-        run: Arc<Prepared>,
+        run: Arc<PreparedRun>,
         stripe: Stripe,
-        clock: MonotonicClock,
+        timer: Timer,
         origin: Moment,
-        outbox: Outbox,
+        rows: RowBatcher,
     ) -> Result<Self, EngineError> {
-        let (clock, limits) = (WorkerClock::new(clock), &run.plan.limits);
-        let slots = usize::try_from(stripe.share(limits.max_in_flight)).unwrap_or(usize::MAX);
-        let connectors = run
-            .plan
-            .targets
-            .iter()
-            .map(|target| run.connector(target))
-            .collect::<Result<_, _>>()?;
-        let stage_ends: Vec<_> =
-            run.schedule.stages().iter().map(|stage| origin + stage.end).collect();
-        let decoders = (0..run.routes()).map(|_| Vec::new()).collect();
+        let clock = timer.clock();
+        let (targets, limits) = (run.plan.targets.len(), &run.plan.limits);
+        let connectors = run.connectors()?;
+        let stage_ends = run.schedule.stages().iter().map(|stage| origin + stage.end).collect();
+        let max_in_flight = stripe.share(limits.max_in_flight);
         Ok(Self {
-            rx_clock: Rc::new(RxClock::new(clock.clone())),
             origin,
-            until: Cell::new(origin + run.schedule.duration()),
-            timer: Timer::new(clock.clone(), run.plan.instrument.spin)
-                .map_err(EngineError::Worker)?,
-            scratch: RefCell::default(),
-            connections: Rc::new(Connections::new(run.plan.targets.len())),
-            hands: Hands::default(),
+            end: Cell::new(origin + run.schedule.duration()),
+            connections: Rc::new(ConnectionSet::new(targets)),
+            rx_clock: Rc::new(RxClock::new(clock.clone())),
+            read_buffers: RefCell::default(),
+            buffers: BufferPool::new(run.routes()),
+            in_flight_limit: Rc::new(InFlightLimit::new(max_in_flight, limits.overflow)),
+            pacer_waits: Cell::new(false),
+            output_cap: None,
             connectors,
             arrivals: RefCell::new(run.schedule.arrivals(stripe).peekable()),
-            slots: Semaphore::new(slots.clamp(1, Semaphore::MAX_PERMITS)),
-            outbox: RefCell::new(outbox),
-            causes: RefCell::default(),
-            spares: RefCell::new(Spares { decoders, ..Spares::default() }),
-            gauges: Gauges {
-                presence: RefCell::new(Presence::new(origin, stage_ends.iter().copied())),
-                conversations: Cell::default(),
-                pacing_lag: RefCell::default(),
-                arrivals: Cell::default(),
-            },
-            servers: RefCell::new(vec![None; run.plan.targets.len()]),
-            output_cap: None,
-            held: Cell::new(false),
-            recorder: RefCell::new(Recorder::new(stage_ends)),
+            stats: RefCell::new(WorkerStats::new(origin, stage_ends, targets)),
+            rows: RefCell::new(rows),
+            timer,
             clock,
             run,
         })
     }
 
-    /// The stage that lasted at a moment; the last one after the end.
+    fn stages(&self) -> &[StagePlan] {
+        self.run.schedule.stages()
+    }
+
+    /// The stage at a moment; the last one after the end.
     pub(crate) fn stage_at(&self, moment: Moment) -> StageId {
-        let last = self.run.schedule.stages().len().saturating_sub(1);
+        let last = self.stages().len().saturating_sub(1);
         let last = StageId(u16::try_from(last).unwrap_or(u16::MAX));
         self.run.schedule.stage_at(moment.since(self.origin)).unwrap_or(last)
     }
 
-    /// Is what a stage records kept apart from the totals?
+    /// Whether a stage is a warm-up, which is kept apart from the totals.
     pub(crate) fn is_warmup(&self, stage: StageId) -> bool {
-        self.run.schedule.stages().get(stage.index()).is_some_and(|stage| stage.warmup)
+        self.stages().get(stage.index()).is_some_and(|stage| stage.warmup)
     }
 
-    /// Does a stage play the trace?
+    /// Whether a stage plays the trace.
     pub(crate) fn plays_trace(&self, stage: StageId) -> bool {
-        self.run
-            .schedule
-            .stages()
-            .get(stage.index())
-            .is_some_and(|stage| matches!(stage.load, Load::Trace))
+        let stage = self.stages().get(stage.index());
+        stage.is_some_and(|stage| matches!(stage.load, Load::Trace))
     }
 
-    /// Conversations are dealt to the targets in turn.
+    /// The target of a conversation: they are dealt to the targets in turn.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "the remainder is below the number of targets, a u16"
     )]
-    pub(crate) fn lane_of(&self, key: ConversationKey) -> TargetId {
+    pub(crate) fn target_of(&self, key: ConversationKey) -> TargetId {
         TargetId((key.0 % self.connectors.len().max(1) as u64) as u16)
     }
 
@@ -175,12 +118,12 @@ impl Worker {
         &self.connectors[target.index()]
     }
 
-    /// The earlier of an end and the run's own.
-    pub(crate) fn end_of(&self, end: Moment) -> Moment {
-        end.min(self.until.get())
+    /// The earlier of a moment and the run's end.
+    pub(crate) fn end_by(&self, moment: Moment) -> Moment {
+        moment.min(self.end.get())
     }
 
-    /// Has this moment passed?
+    /// Whether a moment has passed.
     pub(crate) fn is_past(&self, moment: Moment) -> bool {
         self.clock.now() >= moment
     }
@@ -194,17 +137,25 @@ impl Worker {
     pub(crate) fn take_arrival(&self) -> Option<Arrival> {
         self.arrivals.borrow_mut().next()
     }
-}
 
-/// What is counted.
-impl Worker {
-    /// A turn is scheduled: from here on it is accounted for.
-    pub(crate) fn count_scheduled(&self, sample: &Sample) {
-        self.gauges.presence.borrow_mut().enter(self.clock.latest());
-        self.recorder.borrow_mut().scheduled(sample.stage, sample.scenario, sample.target);
+    /// What this worker counts.
+    pub(crate) fn stats(&self) -> RefMut<'_, WorkerStats> {
+        self.stats.borrow_mut()
     }
 
-    /// Records a turn that is over, with what was said about its failure.
+    /// Counts a turn that is scheduled: from here on it is accounted for.
+    pub(crate) fn count_scheduled(&self, sample: &Sample) {
+        self.stats().scheduled(sample, self.clock.latest());
+    }
+
+    /// Counts an arrival that the pacer released, `late` by its own fault.
+    pub(crate) fn count_released(&self, at: Moment, late: Nanos) {
+        let stage = self.stages().get(self.stage_at(at).index());
+        let in_time = stage.is_none_or(|stage| at + late < self.origin + stage.end);
+        self.stats().arrival_released(late, in_time);
+    }
+
+    /// Records a turn that is over; `detail` is the message of its failure.
     pub(crate) fn record(
         &self,
         sample: &Sample,
@@ -212,223 +163,37 @@ impl Worker {
         events: Option<Vec<Moment>>,
         detail: Option<String>,
     ) {
-        self.gauges.presence.borrow_mut().leave(self.clock.latest());
-        self.recorder.borrow_mut().record(sample, gaps);
-        self.outbox.borrow_mut().offer(sample, events);
-        if sample.as_expected() == Some(true) {
-            return;
-        }
-        let cause = match sample.outcome {
-            Outcome::Failed(class) => class.name().to_owned(),
-            Outcome::Rejected(status) => format!("status {status}"),
-            _ => return,
-        };
-        let mut causes = self.causes.borrow_mut();
-        let (count, first) = causes.entry(cause).or_default();
-        *count += 1;
-        if first.is_empty() {
-            *first = detail.unwrap_or_default();
-        }
+        self.stats().record(sample, gaps, detail, self.clock.latest());
+        self.rows.borrow_mut().offer(sample, events);
     }
 
-    /// Room for the arrivals of a turn's content events, where its row shall tell them.
+    /// An empty list for the times of a turn's content events, where its row shall have them.
     pub(crate) fn event_times(&self, sample: &Sample) -> Option<Vec<Moment>> {
         let one_in = self.run.plan.instrument.event_times;
-        let of = one_in > 0 && sample.stream && self.outbox.borrow().is_open();
-        (of && is_among_one_in(one_in, id_rank(self.run.plan.seed, sample.conversation)))
+        let eligible = one_in > 0 && sample.stream && self.rows.borrow().is_open();
+        (eligible && is_among_one_in(one_in, id_rank(self.run.plan.seed, sample.conversation)))
             .then(Vec::new)
     }
 
-    /// What was counted since the last call.
-    pub(crate) fn take_snapshot(&self) -> Snapshot {
-        self.recorder.borrow_mut().take()
+    /// Hands the rows so far to the writer, without waiting for it.
+    pub(crate) fn send_rows(&self) {
+        self.rows.borrow_mut().send();
     }
 
-    /// Why requests did not complete, over the whole run.
-    pub(crate) fn take_causes(&self) -> Causes {
-        self.causes.take()
+    /// Hands the rows so far to the writer, and from now on waits where it is slow: there is no
+    /// load to delay any more.
+    pub(crate) fn flush_rows(&self) {
+        self.rows.borrow_mut().flush();
     }
 
-    /// Hands samples over to the writer: without waiting while there is load to hold up.
-    pub(crate) fn post_samples(&self, may_wait: bool) {
-        let mut outbox = self.outbox.borrow_mut();
-        if may_wait { outbox.send_all() } else { outbox.send() }
-    }
-
-    /// Turns that are scheduled and not recorded.
-    pub(crate) fn in_flight(&self) -> u64 {
-        self.gauges.presence.borrow().now()
-    }
-
-    /// The same by stage, up to `at`.
-    pub(crate) fn take_presence(&self, at: Moment) -> Vec<StagePresence> {
-        let mut presence = self.gauges.presence.borrow_mut();
-        presence.advance(at);
-        presence.stages().to_vec()
-    }
-
-    /// The pacer released an arrival, `late` by its own fault.
-    pub(crate) fn count_released(&self, at: Moment, late: Nanos) {
-        self.gauges.pacing_lag.borrow_mut().record(late);
-        let stage_end = self
-            .run
-            .schedule
-            .stages()
-            .get(self.stage_at(at).index())
-            .map(|stage| self.origin + stage.end);
-        self.count_arrival(stage_end.is_none_or(|end| at + late < end));
-    }
-
-    /// An arrival is left over at the end: `released` if only the lack of a slot kept it from being dispatched.
-    pub(crate) fn count_left_over(&self, released: bool) {
-        self.count_arrival(released);
-    }
-
-    fn count_arrival(&self, achieved: bool) {
-        let (planned, before) = self.gauges.arrivals.get();
-        self.gauges.arrivals.set((planned + 1, before + u64::from(achieved)));
-    }
-
-    /// Arrivals planned, and released in time.
-    pub(crate) fn arrivals(&self) -> (u64, u64) {
-        self.gauges.arrivals.get()
-    }
-
-    /// How late arrivals were released.
-    pub(crate) fn take_pacing_lag(&self) -> Distribution {
-        self.gauges.pacing_lag.take()
-    }
-
-    pub(crate) fn conversation_started(&self) {
-        let count = self.gauges.conversations.get();
-        self.gauges.conversations.set(Conversations { started: count.started + 1, ..count });
-    }
-
-    pub(crate) fn conversation_finished(&self) {
-        let count = self.gauges.conversations.get();
-        self.gauges.conversations.set(Conversations { finished: count.finished + 1, ..count });
-    }
-
-    /// Conversations of the run; those begun and not finished were abandoned.
-    pub(crate) fn conversations(&self) -> Conversations {
-        let count = self.gauges.conversations.get();
-        Conversations { abandoned: count.started.saturating_sub(count.finished), ..count }
-    }
-
-    /// Notes the `Server` header of a target's first answer.
-    pub(crate) fn meet_server(&self, target: TargetId, head: &ResponseHead<'_>) {
-        if let Some(server @ None) = self.servers.borrow_mut().get_mut(target.index()) {
-            *server = Some(head.header("server").unwrap_or_default().to_owned());
-        }
-    }
-
-    /// `Server` headers by target; empty where the target sent none.
-    pub(crate) fn servers(&self) -> Vec<Option<String>> {
-        self.servers.borrow().clone()
-    }
-
-    /// Is everything recorded that was to be started before the run's end?
+    /// Whether everything is recorded that was to be started before the run's end.
     pub(crate) fn is_quiet(&self) -> bool {
-        let until = self.until.get();
-        self.in_flight() == 0 && self.next_arrival().is_none_or(|at| at >= until)
+        let end = self.end.get();
+        self.stats().in_flight() == 0 && self.next_arrival().is_none_or(|at| at >= end)
     }
 }
 
-/// Buffers that are lent, so that the steady state allocates nothing.
-impl Worker {
-    pub(crate) fn take_wire(&self) -> EncodedRequest {
-        self.spares.borrow_mut().wires.pop().unwrap_or_default()
-    }
-
-    pub(crate) fn give_wire(&self, mut wire: EncodedRequest) {
-        wire.head.clear();
-        wire.body.clear();
-        if wire.body.capacity() <= SPARE_BYTES {
-            keep(&mut self.spares.borrow_mut().wires, wire);
-        }
-    }
-
-    pub(crate) fn take_gaps(&self) -> Vec<Nanos> {
-        self.spares.borrow_mut().gaps.pop().unwrap_or_default()
-    }
-
-    pub(crate) fn give_gaps(&self, mut gaps: Vec<Nanos>) {
-        gaps.clear();
-        keep(&mut self.spares.borrow_mut().gaps, gaps);
-    }
-
-    pub(crate) fn take_watchdog(&self) -> Watchdog {
-        self.spares.borrow_mut().watchdogs.pop().unwrap_or_else(Watchdog::new)
-    }
-
-    pub(crate) fn give_watchdog(&self, watchdog: Watchdog) {
-        keep(&mut self.spares.borrow_mut().watchdogs, watchdog);
-    }
-
-    pub(crate) fn take_reading(&self) -> Reading {
-        self.spares.borrow_mut().readings.pop().unwrap_or_default()
-    }
-
-    pub(crate) fn give_reading(&self, reading: Reading) {
-        keep(&mut self.spares.borrow_mut().readings, reading);
-    }
-
-    pub(crate) fn take_decoder(&self, sample: &Sample) -> Box<Decoder> {
-        let spare = self.spares.borrow_mut().decoders
-            [self.run.route_index(sample.scenario, sample.target)]
-        .pop();
-        spare.unwrap_or_else(|| Box::new(self.run.route(sample.scenario, sample.target).decoder()))
-    }
-
-    pub(crate) fn give_decoder(&self, sample: &Sample, mut decoder: Box<Decoder>) {
-        decoder.reset();
-        let route = self.run.route_index(sample.scenario, sample.target);
-        keep(&mut self.spares.borrow_mut().decoders[route], decoder);
-    }
-}
-
-/// Does an id at this place in the range of ids belong to the first `one_in`-th of them?
+/// Whether an id with this rank among all ids belongs to the first `one_in`-th of them.
 const fn is_among_one_in(one_in: u32, rank: u32) -> bool {
     rank as u64 * (one_in as u64) < 1 << 32
-}
-
-fn keep<T>(spares: &mut Vec<T>, spare: T) {
-    if spares.len() < SPARES {
-        spares.push(spare);
-    }
-}
-
-/// A place among the requests that may be in flight at once in the open model; given back when dropped.
-#[derive(Debug)]
-pub(crate) struct Slot(Rc<Worker>);
-
-impl Slot {
-    /// Waits for a free place, first come, first served.
-    pub(crate) async fn wait(worker: &Rc<Worker>) -> Option<Self> {
-        // The semaphore is never closed, so this is always a place.
-        let permit = worker.slots.acquire().await.ok()?;
-        permit.forget();
-        Some(Self(Rc::clone(worker)))
-    }
-
-    /// A free place, if there is one now.
-    pub(crate) fn now(worker: &Rc<Worker>) -> Option<Self> {
-        let permit = worker.slots.try_acquire().ok()?;
-        permit.forget();
-        Some(Self(Rc::clone(worker)))
-    }
-
-    /// A place for one request, as the plan's overflow policy gives it.
-    pub(crate) async fn by_policy(worker: &Rc<Worker>) -> Option<Self> {
-        match worker.run.plan.limits.overflow {
-            Overflow::Queue => Self::wait(worker).await,
-            Overflow::Drop => Self::now(worker),
-        }
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        self.0.slots.add_permits(1);
-    }
 }

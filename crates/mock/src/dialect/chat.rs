@@ -1,100 +1,100 @@
-//! OpenAI's chat completions.
+//! OpenAI's chat completions: streams and full responses.
 
-use super::put::{CREATED, Put as _, TOOL, arguments, put_fragment};
-use super::{Piece, Voice};
-use crate::answer::{Answer, Finish, Kind};
+use super::stream_encoder::{Delta, StreamEncoder};
+use super::write::{CREATED, TOOL, WriteExt as _, arguments, put_fragment};
+use crate::model_output::{ContentKind, FinishReason, ModelOutput};
 
-/// Chunks differ in their delta alone: what stands around it is made once.
+/// Chunks differ only in their delta; the bytes around it are built once.
 #[derive(Debug, Default)]
-pub(super) struct Chat {
+pub(super) struct ChatEncoder {
     before: Vec<u8>,
     after: Vec<u8>,
 }
 
-impl Chat {
-    fn delta(&self, out: &mut Vec<u8>, delta: impl FnOnce(&mut Vec<u8>)) {
+impl ChatEncoder {
+    fn chunk(&self, out: &mut Vec<u8>, write_delta: impl FnOnce(&mut Vec<u8>)) {
         out.put(&self.before);
-        delta(out);
+        write_delta(out);
         out.put(&self.after);
     }
 }
 
-/// `data: {...` up to the member that differs.
-fn put_head(answer: &Answer, object: &str, out: &mut Vec<u8>) {
-    out.put(r#"{"id":"chatcmpl-"#).hex(answer.draws.id()).put(r#"","object":""#).put(object);
-    out.put(r#"","created":"#).put(CREATED).put(r#","model":"#).put(&answer.model);
+/// Writes the beginning of a response or chunk, up to the members that differ.
+fn put_head(output: &ModelOutput, object: &str, out: &mut Vec<u8>) {
+    out.put(r#"{"id":"chatcmpl-"#).hex(output.rng.id()).put(r#"","object":""#).put(object);
+    out.put(r#"","created":"#).put(CREATED).put(r#","model":"#).put(&output.model);
 }
 
-fn put_usage(answer: &Answer, out: &mut Vec<u8>) {
-    let output = answer.tokens();
-    out.put(r#"{"prompt_tokens":"#).number(answer.prompt_tokens);
-    out.put(r#","completion_tokens":"#).number(output);
-    out.put(r#","total_tokens":"#).number(answer.prompt_tokens + u64::from(output));
+fn put_usage(output: &ModelOutput, out: &mut Vec<u8>) {
+    let tokens = output.tokens();
+    out.put(r#"{"prompt_tokens":"#).number(output.prompt_tokens);
+    out.put(r#","completion_tokens":"#).number(tokens);
+    out.put(r#","total_tokens":"#).number(output.prompt_tokens + u64::from(tokens));
     out.put(r#","completion_tokens_details":{"reasoning_tokens":"#);
-    out.number(answer.tokens_of(Kind::Reasoning)).put("}}");
+    out.number(output.tokens_of(ContentKind::Reasoning)).put("}}");
 }
 
-fn finish_reason(answer: &Answer) -> &'static str {
-    match answer.finish {
-        Finish::Length => "length",
-        Finish::Stop if answer.calls_tool() => "tool_calls",
-        Finish::Stop => "stop",
+fn finish_reason(output: &ModelOutput) -> &'static str {
+    match output.finish_reason {
+        FinishReason::Length => "length",
+        FinishReason::Stop if output.calls_tool() => "tool_calls",
+        FinishReason::Stop => "stop",
     }
 }
 
-const fn stream_usage(answer: &Answer) -> bool {
-    answer.usage && answer.stream_usage
+const fn stream_usage(output: &ModelOutput) -> bool {
+    output.usage && output.stream_usage
 }
 
-impl Voice for Chat {
-    fn open(&mut self, answer: &Answer, out: &mut Vec<u8>) {
+impl StreamEncoder for ChatEncoder {
+    fn start_stream(&mut self, output: &ModelOutput, out: &mut Vec<u8>) {
         self.before.put("data: ");
-        put_head(answer, "chat.completion.chunk", &mut self.before);
+        put_head(output, "chat.completion.chunk", &mut self.before);
         self.before.put(r#","choices":[{"index":0,"delta":"#);
-        let usage = if stream_usage(answer) { r#","usage":null"# } else { "" };
+        let usage = if stream_usage(output) { r#","usage":null"# } else { "" };
         self.after.put(r#","finish_reason":null}]"#).put(usage).put("}\n\n");
-        self.delta(out, |out| {
+        self.chunk(out, |out| {
             out.put(r#"{"role":"assistant","content":""}"#);
         });
     }
 
-    fn start(&mut self, answer: &Answer, kind: Kind, out: &mut Vec<u8>) {
-        if kind == Kind::ToolCall {
-            self.delta(out, |out| {
-                out.put(r#"{"tool_calls":[{"index":0,"id":"call_"#).hex(answer.draws.id());
+    fn start_section(&mut self, output: &ModelOutput, kind: ContentKind, out: &mut Vec<u8>) {
+        if kind == ContentKind::ToolCall {
+            self.chunk(out, |out| {
+                out.put(r#"{"tool_calls":[{"index":0,"id":"call_"#).hex(output.rng.id());
                 out.put(r#"","type":"function","function":{"name":""#).put(TOOL);
                 out.put(r#"","arguments":""}}]}"#);
             });
         }
     }
 
-    fn piece(&mut self, _: &Answer, piece: Piece<'_>, out: &mut Vec<u8>) {
-        self.delta(out, |out| match piece.kind {
-            Kind::Text => {
-                out.put(r#"{"content":""#).put(piece.text).put("\"}");
+    fn delta(&mut self, _: &ModelOutput, delta: Delta<'_>, out: &mut Vec<u8>) {
+        self.chunk(out, |out| match delta.kind {
+            ContentKind::Text => {
+                out.put(r#"{"content":""#).put(delta.text).put("\"}");
             }
-            Kind::Reasoning => {
-                out.put(r#"{"reasoning_content":""#).put(piece.text).put("\"}");
+            ContentKind::Reasoning => {
+                out.put(r#"{"reasoning_content":""#).put(delta.text).put("\"}");
             }
-            Kind::ToolCall => {
+            ContentKind::ToolCall => {
                 out.put(r#"{"tool_calls":[{"index":0,"function":{"arguments":""#);
-                put_fragment(piece, out);
+                put_fragment(delta, out);
                 out.put(r#""}}]}"#);
             }
         });
     }
 
-    fn stop(&mut self, _: &Answer, _: Kind, _: &mut Vec<u8>) {}
+    fn end_section(&mut self, _: &ModelOutput, _: ContentKind, _: &mut Vec<u8>) {}
 
-    fn close(&mut self, answer: &Answer, out: &mut Vec<u8>) {
-        let usage = if stream_usage(answer) { r#","usage":null"# } else { "" };
-        out.put(&self.before).put(r#"{},"finish_reason":""#).put(finish_reason(answer));
+    fn end_stream(&mut self, output: &ModelOutput, out: &mut Vec<u8>) {
+        let usage = if stream_usage(output) { r#","usage":null"# } else { "" };
+        out.put(&self.before).put(r#"{},"finish_reason":""#).put(finish_reason(output));
         out.put(r#""}]"#).put(usage).put("}\n\n");
-        if stream_usage(answer) {
+        if stream_usage(output) {
             out.put("data: ");
-            put_head(answer, "chat.completion.chunk", out);
+            put_head(output, "chat.completion.chunk", out);
             out.put(r#","choices":[],"usage":"#);
-            put_usage(answer, out);
+            put_usage(output, out);
             out.put("}\n\n");
         }
         out.put("data: [DONE]\n\n");
@@ -106,37 +106,37 @@ impl Voice for Chat {
     }
 }
 
-pub(super) fn whole(answer: &Answer) -> Vec<u8> {
-    let mut out = Vec::with_capacity(512 + 4 * answer.tokens() as usize);
-    put_head(answer, "chat.completion", &mut out);
+pub(super) fn full_response(output: &ModelOutput) -> Vec<u8> {
+    let mut out = Vec::with_capacity(512 + 4 * output.tokens() as usize);
+    put_head(output, "chat.completion", &mut out);
     out.put(r#","choices":[{"index":0,"message":{"role":"assistant""#);
-    if answer.tokens_of(Kind::Text) == 0 {
+    if output.tokens_of(ContentKind::Text) == 0 {
         out.put(r#","content":null"#);
     }
-    for (kind, text) in answer.texts() {
-        put_section(answer, kind, &text, &mut out);
+    for (kind, text) in output.texts() {
+        put_section(output, kind, &text, &mut out);
     }
-    out.put(r#"},"finish_reason":""#).put(finish_reason(answer)).put(r#""}]"#);
-    if answer.usage {
+    out.put(r#"},"finish_reason":""#).put(finish_reason(output)).put(r#""}]"#);
+    if output.usage {
         out.put(r#","usage":"#);
-        put_usage(answer, &mut out);
+        put_usage(output, &mut out);
     }
     out.put("}");
     out
 }
 
-/// A member of the message.
-fn put_section(answer: &Answer, kind: Kind, text: &[u8], out: &mut Vec<u8>) {
+/// Writes a section as a member of the message.
+fn put_section(output: &ModelOutput, kind: ContentKind, text: &[u8], out: &mut Vec<u8>) {
     match kind {
-        Kind::Text if text.is_empty() => {}
-        Kind::Text => {
+        ContentKind::Text if text.is_empty() => {}
+        ContentKind::Text => {
             out.put(r#","content":""#).put(text).put("\"");
         }
-        Kind::Reasoning => {
+        ContentKind::Reasoning => {
             out.put(r#","reasoning_content":""#).put(text).put("\"");
         }
-        Kind::ToolCall => {
-            out.put(r#","tool_calls":[{"id":"call_"#).hex(answer.draws.id());
+        ContentKind::ToolCall => {
+            out.put(r#","tool_calls":[{"id":"call_"#).hex(output.rng.id());
             out.put(r#"","type":"function","function":{"name":""#).put(TOOL);
             out.put(r#"","arguments":""#).put(arguments(text)).put(r#""}}]"#);
         }

@@ -1,143 +1,146 @@
-//! OpenAI's responses.
+//! OpenAI's responses: streams and full responses.
 
-use super::put::{CREATED, Put as _, TOOL, arguments, put_fragment};
-use super::{Piece, Voice};
-use crate::answer::{Answer, Finish, Kind};
+use super::stream_encoder::{Delta, StreamEncoder};
+use super::write::{CREATED, TOOL, WriteExt as _, arguments, put_fragment};
+use crate::model_output::{ContentKind, FinishReason, ModelOutput};
 
-/// The stream numbers its events, and repeats at the end what it said in pieces.
+/// Numbers the events of a stream and collects its output, which the final events repeat.
 #[derive(Debug, Default)]
-pub(super) struct Responses {
+pub(super) struct ResponsesEncoder {
     sequence: u32,
-    /// The section that is being said: its place in the output, and its text so far.
+    /// The current section: its index in the output, and its text so far.
     index: u32,
     text: Vec<u8>,
     /// The finished output items, with commas between them.
     items: Vec<u8>,
 }
 
-/// How a kind of section is called in this dialect.
-struct Terms {
-    /// Before the id of its item.
+/// The names of a kind of section in this dialect.
+struct SectionNames {
+    /// Prefix of its item's id.
     prefix: &'static str,
-    /// Names of the events around its pieces: the part's beginning and end (a tool call has none), and
-    /// the text's pieces and end.
+    /// Names of its events: the part's start and end (a tool call has none), and the text's deltas
+    /// and end.
     part_added: Option<&'static str>,
     delta: &'static str,
     done: &'static str,
     part_done: Option<&'static str>,
-    /// The members that say where in the item the text belongs.
-    place: &'static str,
-    /// Name of the member that holds the whole text at the end.
+    /// The member that locates the text in its item.
+    location: &'static str,
+    /// Name of the member with the whole text in the final event.
     text: &'static str,
 }
 
-const TEXT: Terms = Terms {
+const TEXT: SectionNames = SectionNames {
     prefix: "msg_",
     part_added: Some("response.content_part.added"),
     delta: "response.output_text.delta",
     done: "response.output_text.done",
     part_done: Some("response.content_part.done"),
-    place: r#","content_index":0"#,
+    location: r#","content_index":0"#,
     text: "text",
 };
 
-const REASONING: Terms = Terms {
+const REASONING: SectionNames = SectionNames {
     prefix: "rs_",
     part_added: Some("response.reasoning_summary_part.added"),
     delta: "response.reasoning_summary_text.delta",
     done: "response.reasoning_summary_text.done",
     part_done: Some("response.reasoning_summary_part.done"),
-    place: r#","summary_index":0"#,
+    location: r#","summary_index":0"#,
     text: "text",
 };
 
-const TOOL_CALL: Terms = Terms {
+const TOOL_CALL: SectionNames = SectionNames {
     prefix: "fc_",
     part_added: None,
     delta: "response.function_call_arguments.delta",
     done: "response.function_call_arguments.done",
     part_done: None,
-    place: "",
+    location: "",
     text: "arguments",
 };
 
-const fn terms(kind: Kind) -> &'static Terms {
+const fn names(kind: ContentKind) -> &'static SectionNames {
     match kind {
-        Kind::Text => &TEXT,
-        Kind::Reasoning => &REASONING,
-        Kind::ToolCall => &TOOL_CALL,
+        ContentKind::Text => &TEXT,
+        ContentKind::Reasoning => &REASONING,
+        ContentKind::ToolCall => &TOOL_CALL,
     }
 }
 
-/// A part of an item.
-fn put_part(kind: Kind, text: &[u8], out: &mut Vec<u8>) {
+/// Writes a part of an item.
+fn put_part(kind: ContentKind, text: &[u8], out: &mut Vec<u8>) {
     match kind {
-        Kind::Text => {
+        ContentKind::Text => {
             out.put(r#"{"type":"output_text","text":""#).put(text).put(r#"","annotations":[]}"#);
         }
-        Kind::Reasoning => {
+        ContentKind::Reasoning => {
             out.put(r#"{"type":"summary_text","text":""#).put(text).put("\"}");
         }
-        Kind::ToolCall => {}
+        ContentKind::ToolCall => {}
     }
 }
 
-/// An output item; `text` is `None` while it is being said.
-fn put_item(answer: &Answer, kind: Kind, text: Option<&[u8]>, out: &mut Vec<u8>) {
+/// Writes an output item; `text` is `None` while it is in progress.
+fn put_item(output: &ModelOutput, kind: ContentKind, text: Option<&[u8]>, out: &mut Vec<u8>) {
     let status = if text.is_some() { "completed" } else { "in_progress" };
-    out.put(r#"{"id":""#).put(terms(kind).prefix).hex(answer.draws.id());
+    out.put(r#"{"id":""#).put(names(kind).prefix).hex(output.rng.id());
     match kind {
-        Kind::Text => out.put(r#"","type":"message","status":""#).put(status),
-        Kind::Reasoning => out.put(r#"","type":"reasoning"#),
-        Kind::ToolCall => out.put(r#"","type":"function_call","status":""#).put(status),
+        ContentKind::Text => out.put(r#"","type":"message","status":""#).put(status),
+        ContentKind::Reasoning => out.put(r#"","type":"reasoning"#),
+        ContentKind::ToolCall => out.put(r#"","type":"function_call","status":""#).put(status),
     };
-    if kind == Kind::ToolCall {
-        out.put(r#"","call_id":"call_"#).hex(answer.draws.id()).put(r#"","name":""#).put(TOOL);
+    if kind == ContentKind::ToolCall {
+        out.put(r#"","call_id":"call_"#).hex(output.rng.id()).put(r#"","name":""#).put(TOOL);
         out.put(r#"","arguments":""#).put(text.unwrap_or_default()).put("\"}");
         return;
     }
-    let member =
-        if kind == Kind::Text { r#","role":"assistant","content":["# } else { r#","summary":["# };
+    let member = if kind == ContentKind::Text {
+        r#","role":"assistant","content":["#
+    } else {
+        r#","summary":["#
+    };
     out.put("\"").put(member);
     text.inspect(|text| put_part(kind, text, out));
     out.put("]}");
 }
 
-fn put_usage(answer: &Answer, out: &mut Vec<u8>) {
-    let output = answer.tokens();
-    out.put(r#"{"input_tokens":"#).number(answer.prompt_tokens);
-    out.put(r#","input_tokens_details":{"cached_tokens":0},"output_tokens":"#).number(output);
+fn put_usage(output: &ModelOutput, out: &mut Vec<u8>) {
+    let tokens = output.tokens();
+    out.put(r#"{"input_tokens":"#).number(output.prompt_tokens);
+    out.put(r#","input_tokens_details":{"cached_tokens":0},"output_tokens":"#).number(tokens);
     out.put(r#","output_tokens_details":{"reasoning_tokens":"#);
-    out.number(answer.tokens_of(Kind::Reasoning)).put(r#"},"total_tokens":"#);
-    out.number(answer.prompt_tokens + u64::from(output)).put("}");
+    out.number(output.tokens_of(ContentKind::Reasoning)).put(r#"},"total_tokens":"#);
+    out.number(output.prompt_tokens + u64::from(tokens)).put("}");
 }
 
-/// The response object; `items` is `None` while it is being said.
-fn put_response(answer: &Answer, items: Option<&[u8]>, out: &mut Vec<u8>) {
-    out.put(r#"{"id":"resp_"#).hex(answer.draws.id()).put(r#"","object":"response","created_at":"#);
-    out.put(CREATED).put(r#","status":""#).put(items.map_or("in_progress", |_| status(answer)));
+/// Writes the response object; `items` is `None` while it is in progress.
+fn put_response(output: &ModelOutput, items: Option<&[u8]>, out: &mut Vec<u8>) {
+    out.put(r#"{"id":"resp_"#).hex(output.rng.id()).put(r#"","object":"response","created_at":"#);
+    out.put(CREATED).put(r#","status":""#).put(items.map_or("in_progress", |_| status(output)));
     out.put(r#"","error":null,"incomplete_details":"#);
-    let cut_short = items.is_some() && answer.finish == Finish::Length;
-    out.put(if cut_short { r#"{"reason":"max_output_tokens"}"# } else { "null" });
-    out.put(r#","model":"#).put(&answer.model).put(r#","output":["#);
+    let incomplete = items.is_some() && output.finish_reason == FinishReason::Length;
+    out.put(if incomplete { r#"{"reason":"max_output_tokens"}"# } else { "null" });
+    out.put(r#","model":"#).put(&output.model).put(r#","output":["#);
     out.put(items.unwrap_or_default()).put(r#"],"usage":"#);
-    if items.is_some() && answer.usage {
-        put_usage(answer, out);
+    if items.is_some() && output.usage {
+        put_usage(output, out);
     } else {
         out.put("null");
     }
     out.put("}");
 }
 
-const fn status(answer: &Answer) -> &'static str {
-    match answer.finish {
-        Finish::Stop => "completed",
-        Finish::Length => "incomplete",
+const fn status(output: &ModelOutput) -> &'static str {
+    match output.finish_reason {
+        FinishReason::Stop => "completed",
+        FinishReason::Length => "incomplete",
     }
 }
 
-impl Responses {
-    /// An event up to its further members.
+impl ResponsesEncoder {
+    /// Writes an event up to its further members.
     fn event<'a>(&mut self, name: &str, out: &'a mut Vec<u8>) -> &'a mut Vec<u8> {
         out.put("event: ").put(name).put("\ndata: {\"type\":\"").put(name);
         out.put(r#"","sequence_number":"#).number(self.sequence);
@@ -145,80 +148,98 @@ impl Responses {
         out
     }
 
-    /// An event about the section that is being said, up to its further members.
-    fn about(&mut self, name: &str, answer: &Answer, kind: Kind, out: &mut Vec<u8>) {
+    /// Writes an event about the current section, up to its further members.
+    fn section_event(
+        &mut self,
+        name: &str,
+        output: &ModelOutput,
+        kind: ContentKind,
+        out: &mut Vec<u8>,
+    ) {
         let index = self.index;
-        self.event(name, out).put(r#","item_id":""#).put(terms(kind).prefix).hex(answer.draws.id());
-        out.put(r#"","output_index":"#).number(index).put(terms(kind).place);
+        self.event(name, out).put(r#","item_id":""#).put(names(kind).prefix).hex(output.rng.id());
+        out.put(r#"","output_index":"#).number(index).put(names(kind).location);
     }
 
-    fn whole_response(&mut self, name: &str, answer: &Answer, finished: bool, out: &mut Vec<u8>) {
+    fn response_event(
+        &mut self,
+        name: &str,
+        output: &ModelOutput,
+        finished: bool,
+        out: &mut Vec<u8>,
+    ) {
         self.event(name, out).put(r#","response":"#);
-        put_response(answer, finished.then_some(&self.items), out);
+        put_response(output, finished.then_some(&self.items), out);
         out.put("}\n\n");
     }
 
-    fn item(&mut self, name: &str, answer: &Answer, (kind, done): (Kind, bool), out: &mut Vec<u8>) {
+    fn item_event(
+        &mut self,
+        name: &str,
+        output: &ModelOutput,
+        (kind, done): (ContentKind, bool),
+        out: &mut Vec<u8>,
+    ) {
         let index = self.index;
         self.event(name, out).put(r#","output_index":"#).number(index).put(r#","item":"#);
-        put_item(answer, kind, done.then_some(&self.text), out);
+        put_item(output, kind, done.then_some(&self.text), out);
         out.put("}\n\n");
     }
 }
 
-impl Voice for Responses {
-    fn open(&mut self, answer: &Answer, out: &mut Vec<u8>) {
-        self.whole_response("response.created", answer, false, out);
-        self.whole_response("response.in_progress", answer, false, out);
+impl StreamEncoder for ResponsesEncoder {
+    fn start_stream(&mut self, output: &ModelOutput, out: &mut Vec<u8>) {
+        self.response_event("response.created", output, false, out);
+        self.response_event("response.in_progress", output, false, out);
     }
 
-    fn start(&mut self, answer: &Answer, kind: Kind, out: &mut Vec<u8>) {
-        self.item("response.output_item.added", answer, (kind, false), out);
-        if let Some(name) = terms(kind).part_added {
-            self.about(name, answer, kind, out);
+    fn start_section(&mut self, output: &ModelOutput, kind: ContentKind, out: &mut Vec<u8>) {
+        self.item_event("response.output_item.added", output, (kind, false), out);
+        if let Some(name) = names(kind).part_added {
+            self.section_event(name, output, kind, out);
             out.put(r#","part":"#);
             put_part(kind, b"", out);
             out.put("}\n\n");
         }
     }
 
-    fn piece(&mut self, answer: &Answer, piece: Piece<'_>, out: &mut Vec<u8>) {
-        self.about(terms(piece.kind).delta, answer, piece.kind, out);
+    fn delta(&mut self, output: &ModelOutput, delta: Delta<'_>, out: &mut Vec<u8>) {
+        self.section_event(names(delta.kind).delta, output, delta.kind, out);
         out.put(r#","delta":""#);
         let begin = out.len();
-        match piece.kind {
-            Kind::ToolCall => put_fragment(piece, out),
-            Kind::Text | Kind::Reasoning => {
-                out.put(piece.text);
+        match delta.kind {
+            ContentKind::ToolCall => put_fragment(delta, out),
+            ContentKind::Text | ContentKind::Reasoning => {
+                out.put(delta.text);
             }
         }
         self.text.put(&out[begin..]);
         out.put("\"}\n\n");
     }
 
-    fn stop(&mut self, answer: &Answer, kind: Kind, out: &mut Vec<u8>) {
-        let terms = terms(kind);
-        self.about(terms.done, answer, kind, out);
-        out.put(",\"").put(terms.text).put("\":\"").put(&self.text).put("\"}\n\n");
-        if let Some(name) = terms.part_done {
-            self.about(name, answer, kind, out);
+    fn end_section(&mut self, output: &ModelOutput, kind: ContentKind, out: &mut Vec<u8>) {
+        let names = names(kind);
+        self.section_event(names.done, output, kind, out);
+        out.put(",\"").put(names.text).put("\":\"").put(&self.text).put("\"}\n\n");
+        if let Some(name) = names.part_done {
+            self.section_event(name, output, kind, out);
             out.put(r#","part":"#);
             put_part(kind, &self.text, out);
             out.put("}\n\n");
         }
-        self.item("response.output_item.done", answer, (kind, true), out);
+        self.item_event("response.output_item.done", output, (kind, true), out);
         self.items.put(if self.index > 0 { "," } else { "" });
-        put_item(answer, kind, Some(&self.text), &mut self.items);
+        put_item(output, kind, Some(&self.text), &mut self.items);
         self.text.clear();
         self.index += 1;
     }
 
-    fn close(&mut self, answer: &Answer, out: &mut Vec<u8>) {
-        let name = match answer.finish {
-            Finish::Stop => "response.completed",
-            Finish::Length => "response.incomplete",
+    fn end_stream(&mut self, output: &ModelOutput, out: &mut Vec<u8>) {
+        let name = match output.finish_reason {
+            FinishReason::Stop => "response.completed",
+            FinishReason::Length => "response.incomplete",
         };
-        self.whole_response(name, answer, true, out);
+        self.response_event(name, output, true, out);
     }
 
     fn error(&mut self, out: &mut Vec<u8>) {
@@ -227,14 +248,14 @@ impl Voice for Responses {
     }
 }
 
-pub(super) fn whole(answer: &Answer) -> Vec<u8> {
+pub(super) fn full_response(output: &ModelOutput) -> Vec<u8> {
     let mut items = Vec::new();
-    for (index, (kind, text)) in answer.texts().enumerate() {
-        let text = if kind == Kind::ToolCall { arguments(&text) } else { text };
+    for (index, (kind, text)) in output.texts().enumerate() {
+        let text = if kind == ContentKind::ToolCall { arguments(&text) } else { text };
         items.put(if index > 0 { "," } else { "" });
-        put_item(answer, kind, Some(&text), &mut items);
+        put_item(output, kind, Some(&text), &mut items);
     }
     let mut out = Vec::with_capacity(512 + items.len());
-    put_response(answer, Some(&items), &mut out);
+    put_response(output, Some(&items), &mut out);
     out
 }

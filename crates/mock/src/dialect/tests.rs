@@ -1,24 +1,29 @@
-//! The shapes of all answers, checked as JSON and against each other; their exact bytes are checked in
-//! `tests/mock/dialects.rs`.
+//! The shapes of all responses as JSON, and streams against full responses. `tests/it/dialects.rs`
+//! checks their exact bytes.
 
 use serde_json::{Value, json};
 
 use super::*;
-use crate::answer::{Finish, sections};
-use crate::draw::Draws;
-use crate::plan::Plan;
-use crate::script::Script;
+use crate::model_output::{FinishReason, sections};
+use crate::response_plan::ResponsePlan;
+use crate::rng::RequestRng;
+use crate::stream_plan::StreamPlan;
 
 const STREAMED: [Dialect; 3] =
     [Dialect::OpenaiChat, Dialect::OpenaiResponses, Dialect::AnthropicMessages];
 
-fn answer(tokens: u32, reasoning: u32, tool_call: bool, finish: Finish) -> Answer {
-    Answer {
-        draws: Draws::new(1, Some(b"id"), 0),
+fn output(
+    tokens: u32,
+    reasoning: u32,
+    tool_call: bool,
+    finish_reason: FinishReason,
+) -> ModelOutput {
+    ModelOutput {
+        rng: RequestRng::new(1, Some(b"id"), 0),
         model: r#""m\"1""#.to_owned(),
         prompt_tokens: 11,
         sections: sections(tokens, reasoning, tool_call),
-        finish,
+        finish_reason,
         usage: true,
         stream_usage: true,
         vectors: 2,
@@ -26,11 +31,11 @@ fn answer(tokens: u32, reasoning: u32, tool_call: bool, finish: Finish) -> Answe
     }
 }
 
-fn streamed(dialect: Dialect, answer: Answer) -> Vec<Value> {
-    let plan = Plan::of_answer(answer);
-    let mut script = Script::new(plan, dialect.voice().unwrap());
+fn stream(dialect: Dialect, output: ModelOutput) -> Vec<Value> {
+    let plan = ResponsePlan::immediate(output);
+    let mut plan = StreamPlan::new(plan, dialect.stream_encoder().unwrap());
     let mut out = Vec::new();
-    while script.play(1, &mut out).is_none() {}
+    while plan.advance(1, &mut out).is_none() {}
     events(&String::from_utf8(out).unwrap())
 }
 
@@ -51,9 +56,9 @@ fn events(text: &str) -> Vec<Value> {
     found
 }
 
-/// Reasoning, text and arguments, put together from the content events.
-fn heard(dialect: Dialect, events: &[Value]) -> [String; 3] {
-    let mut heard = [const { String::new() }; 3];
+/// Reasoning, text and arguments, joined from the content events.
+fn texts_of_stream(dialect: Dialect, events: &[Value]) -> [String; 3] {
+    let mut texts = [const { String::new() }; 3];
     for event in events {
         let delta = &event["choices"][0]["delta"];
         let places = match dialect {
@@ -76,15 +81,15 @@ fn heard(dialect: Dialect, events: &[Value]) -> [String; 3] {
                 ]
             }
         };
-        for (text, place) in heard.iter_mut().zip(places) {
+        for (text, place) in texts.iter_mut().zip(places) {
             text.push_str(place.as_str().unwrap_or_default());
         }
     }
-    heard
+    texts
 }
 
-/// The same, from an answer in one piece.
-fn read(dialect: Dialect, whole: &Value) -> [String; 3] {
+/// The same, from a full response.
+fn texts_of_full(dialect: Dialect, full: &Value) -> [String; 3] {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let item = |list: &Value, kind: &str| {
         let found = list.as_array().unwrap().iter().find(|item| item["type"] == kind);
@@ -92,12 +97,12 @@ fn read(dialect: Dialect, whole: &Value) -> [String; 3] {
     };
     match dialect {
         Dialect::OpenaiChat => {
-            let message = &whole["choices"][0]["message"];
+            let message = &full["choices"][0]["message"];
             let call = &message["tool_calls"][0]["function"]["arguments"];
             [text(&message["reasoning_content"]), text(&message["content"]), text(call)]
         }
         Dialect::AnthropicMessages => {
-            let content = &whole["content"];
+            let content = &full["content"];
             let input = item(content, "tool_use")["input"].clone();
             let input = if input.is_null() { String::new() } else { input.to_string() };
             [
@@ -107,7 +112,7 @@ fn read(dialect: Dialect, whole: &Value) -> [String; 3] {
             ]
         }
         _ => {
-            let output = &whole["output"];
+            let output = &full["output"];
             [
                 text(&item(output, "reasoning")["summary"][0]["text"]),
                 text(&item(output, "message")["content"][0]["text"]),
@@ -118,21 +123,25 @@ fn read(dialect: Dialect, whole: &Value) -> [String; 3] {
 }
 
 #[test]
-fn streams_say_in_pieces_what_the_whole_answer_says() {
+fn streams_have_the_content_of_the_full_response() {
     for dialect in STREAMED {
         for (tokens, reasoning, tool) in [(5, 0, false), (7, 3, false), (6, 2, true), (4, 4, false)]
         {
-            let make = || answer(tokens, reasoning, tool, Finish::Stop);
-            let whole: Value = serde_json::from_slice(&dialect.whole(&make())).unwrap();
-            let heard = heard(dialect, &streamed(dialect, make()));
-            assert_eq!(heard, read(dialect, &whole), "{dialect:?}, {reasoning} of {tokens}");
-            assert_eq!(heard[0].len(), 4 * reasoning as usize);
+            let make = || output(tokens, reasoning, tool, FinishReason::Stop);
+            let full: Value = serde_json::from_slice(&dialect.full_response(&make())).unwrap();
+            let streamed = texts_of_stream(dialect, &stream(dialect, make()));
+            assert_eq!(
+                streamed,
+                texts_of_full(dialect, &full),
+                "{dialect:?}, {reasoning} of {tokens}"
+            );
+            assert_eq!(streamed[0].len(), 4 * reasoning as usize);
             let rest = 4 * (tokens - reasoning) as usize;
             if tool {
-                let arguments: Value = serde_json::from_str(&heard[2]).unwrap();
+                let arguments: Value = serde_json::from_str(&streamed[2]).unwrap();
                 assert_eq!(arguments["query"].as_str().unwrap().len(), rest);
             } else {
-                assert_eq!(heard[1].len(), rest);
+                assert_eq!(streamed[1].len(), rest);
             }
         }
     }
@@ -155,10 +164,10 @@ fn usage_is_the_same_in_both_forms() {
         ),
         (Dialect::AnthropicMessages, json!({"input_tokens": 11, "output_tokens": 7})),
     ] {
-        let make = || answer(7, 3, false, Finish::Stop);
-        let whole: Value = serde_json::from_slice(&dialect.whole(&make())).unwrap();
-        assert_eq!(whole["usage"], expected);
-        let events = streamed(dialect, make());
+        let make = || output(7, 3, false, FinishReason::Stop);
+        let full: Value = serde_json::from_slice(&dialect.full_response(&make())).unwrap();
+        assert_eq!(full["usage"], expected);
+        let events = stream(dialect, make());
         let last = events.last().unwrap();
         let streamed = match dialect {
             Dialect::OpenaiChat => last["usage"].clone(),
@@ -170,17 +179,17 @@ fn usage_is_the_same_in_both_forms() {
             }
         };
         assert_eq!(streamed, expected, "{dialect:?}");
-        assert_eq!(whole["model"], "m\"1");
+        assert_eq!(full["model"], "m\"1");
     }
 }
 
 #[test]
 fn without_usage_nothing_is_reported() {
     for dialect in STREAMED {
-        let make = || Answer { usage: false, ..answer(3, 0, false, Finish::Stop) };
-        let whole: Value = serde_json::from_slice(&dialect.whole(&make())).unwrap();
-        assert!(whole["usage"].is_null(), "{whole}");
-        let text = serde_json::to_string(&streamed(dialect, make())).unwrap();
+        let make = || ModelOutput { usage: false, ..output(3, 0, false, FinishReason::Stop) };
+        let full: Value = serde_json::from_slice(&dialect.full_response(&make())).unwrap();
+        assert!(full["usage"].is_null(), "{full}");
+        let text = serde_json::to_string(&stream(dialect, make())).unwrap();
         assert!(!text.contains("_tokens\""), "{text}");
     }
 }
@@ -192,24 +201,28 @@ fn the_reason_for_the_end_is_named() {
         (Dialect::OpenaiResponses, "/status", ["completed", "completed", "incomplete"]),
         (Dialect::AnthropicMessages, "/stop_reason", ["end_turn", "tool_use", "max_tokens"]),
     ] {
-        let cases = [(false, Finish::Stop), (true, Finish::Stop), (false, Finish::Length)];
+        let cases = [
+            (false, FinishReason::Stop),
+            (true, FinishReason::Stop),
+            (false, FinishReason::Length),
+        ];
         for ((tool, finish), reason) in cases.into_iter().zip(reasons) {
-            let make = || answer(3, 0, tool, finish);
-            let whole: Value = serde_json::from_slice(&dialect.whole(&make())).unwrap();
-            assert_eq!(whole.pointer(path).unwrap(), reason, "{dialect:?}");
-            let events = serde_json::to_string(&streamed(dialect, make())).unwrap();
+            let make = || output(3, 0, tool, finish);
+            let full: Value = serde_json::from_slice(&dialect.full_response(&make())).unwrap();
+            assert_eq!(full.pointer(path).unwrap(), reason, "{dialect:?}");
+            let events = serde_json::to_string(&stream(dialect, make())).unwrap();
             assert!(events.contains(&format!("\"{reason}\"")), "{reason} in {events}");
         }
     }
 }
 
 #[test]
-fn responses_number_their_events_and_repeat_the_text_at_the_end() {
-    let events = streamed(Dialect::OpenaiResponses, answer(6, 2, true, Finish::Stop));
+fn responses_number_their_events_and_repeat_the_text() {
+    let events = stream(Dialect::OpenaiResponses, output(6, 2, true, FinishReason::Stop));
     for (index, event) in events.iter().enumerate() {
         assert_eq!(event["sequence_number"], index);
     }
-    let [reasoning, _, arguments] = heard(Dialect::OpenaiResponses, &events);
+    let [reasoning, _, arguments] = texts_of_stream(Dialect::OpenaiResponses, &events);
     let output = &events.last().unwrap()["response"]["output"];
     assert_eq!(output[0]["summary"][0]["text"], reasoning);
     assert_eq!(output[1]["arguments"], arguments);
@@ -217,7 +230,7 @@ fn responses_number_their_events_and_repeat_the_text_at_the_end() {
 
 #[test]
 fn messages_open_and_close_each_block_once_and_in_order() {
-    let events = streamed(Dialect::AnthropicMessages, answer(3, 1, false, Finish::Stop));
+    let events = stream(Dialect::AnthropicMessages, output(3, 1, false, FinishReason::Stop));
     let names: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
     let expected = "message_start content_block_start ping content_block_delta content_block_delta \
                     content_block_stop content_block_start content_block_delta content_block_delta \
@@ -228,12 +241,12 @@ fn messages_open_and_close_each_block_once_and_in_order() {
 }
 
 #[test]
-fn an_answer_of_no_tokens_is_still_well_formed() {
+fn an_output_of_no_tokens_is_well_formed() {
     for dialect in STREAMED {
-        let make = || answer(0, 0, false, Finish::Stop);
-        let _: Value = serde_json::from_slice(&dialect.whole(&make())).unwrap();
-        let events = streamed(dialect, make());
-        assert_eq!(heard(dialect, &events), ["", "", ""]);
+        let make = || output(0, 0, false, FinishReason::Stop);
+        let _: Value = serde_json::from_slice(&dialect.full_response(&make())).unwrap();
+        let events = stream(dialect, make());
+        assert_eq!(texts_of_stream(dialect, &events), ["", "", ""]);
         let count = |name: &str| events.iter().filter(|event| event["type"] == name).count();
         assert_eq!(count("content_block_start"), count("content_block_stop"));
         assert_eq!(count("response.output_item.added"), count("response.output_item.done"));
@@ -241,21 +254,22 @@ fn an_answer_of_no_tokens_is_still_well_formed() {
 }
 
 #[test]
-fn embeddings_have_the_asked_number_of_small_numbers() {
-    let answer = Answer { sections: Vec::new(), ..answer(0, 0, false, Finish::Stop) };
-    let whole: Value = serde_json::from_slice(&Dialect::OpenaiEmbeddings.whole(&answer)).unwrap();
-    assert_eq!(whole["usage"], json!({"prompt_tokens": 11, "total_tokens": 11}));
-    let vectors = whole["data"].as_array().unwrap();
+fn embeddings_have_the_requested_number_of_numbers() {
+    let output = ModelOutput { sections: Vec::new(), ..output(0, 0, false, FinishReason::Stop) };
+    let full: Value =
+        serde_json::from_slice(&Dialect::OpenaiEmbeddings.full_response(&output)).unwrap();
+    assert_eq!(full["usage"], json!({"prompt_tokens": 11, "total_tokens": 11}));
+    let vectors = full["data"].as_array().unwrap();
     assert_eq!((vectors.len(), &vectors[1]["index"]), (2, &json!(1)));
     for vector in vectors {
         let numbers = vector["embedding"].as_array().unwrap();
         assert_eq!(numbers.len(), 3);
-        assert!(numbers.iter().all(|number| number.as_f64().unwrap().abs() < 1.0), "{whole}");
+        assert!(numbers.iter().all(|number| number.as_f64().unwrap().abs() < 1.0), "{full}");
     }
 }
 
 #[test]
-fn refusals_have_the_shape_of_their_dialect() {
+fn errors_have_the_shape_of_their_dialect() {
     for (dialect, status, expected) in [
         (
             Some(Dialect::OpenaiChat),
@@ -275,7 +289,7 @@ fn refusals_have_the_shape_of_their_dialect() {
             json!({"type": "error", "error": {"type": "api_error", "message": "a \"b\""}}),
         ),
     ] {
-        let body: Value = serde_json::from_slice(&refusal(dialect, status, "a \"b\"")).unwrap();
+        let body: Value = serde_json::from_slice(&error_body(dialect, status, "a \"b\"")).unwrap();
         assert_eq!(body, expected);
     }
 }

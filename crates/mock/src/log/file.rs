@@ -1,4 +1,4 @@
-//! The log as a file of JSON lines, written by a thread of its own.
+//! The log file: JSON lines, written by a separate thread.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use super::LogRecord;
+use super::record::LogRecord;
 use crate::clock::Clock;
-use crate::counters::Count;
+use crate::counter::Counter;
 
-/// A record is in the file at the latest after this time.
+/// A record reaches the file within this time.
 const FLUSH_EVERY: Duration = Duration::from_millis(200);
 
 enum Message {
@@ -20,50 +20,50 @@ enum Message {
     Stop,
 }
 
-/// The queue to the writing thread.
+/// The queue to the writer thread.
 #[derive(Debug)]
 pub(super) struct FileLog {
     queue: Sender<Message>,
-    state: Arc<State>,
+    state: Arc<QueueState>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    waiting: Count,
-    /// Records that the file did not take.
-    failed: Count,
+struct QueueState {
+    waiting: Counter,
+    /// Records that could not be written.
+    failed: Counter,
 }
 
 impl FileLog {
     pub(super) fn open(path: &Path, clock: Clock) -> io::Result<Self> {
         let file = File::create(path)?;
         let (queue, messages) = channel();
-        let state = Arc::new(State::default());
+        let state = Arc::new(QueueState::default());
         let mut writer = Writer::new(file, clock, Arc::clone(&state));
         let thread = Builder::new().name("mock-log".to_owned());
         let writer = thread.spawn(move || writer.run(&messages))?;
         Ok(Self { queue, state, writer: Mutex::new(Some(writer)) })
     }
 
-    /// Returns whether there was room in the queue.
+    /// Queues a record if there is room; returns whether there was.
     pub(super) fn add(&self, record: Box<LogRecord>, capacity: usize) -> bool {
-        let room = self.state.waiting.read() < capacity as u64;
+        let room = self.state.waiting.get() < capacity as u64;
         if room {
-            self.state.waiting.up();
+            self.state.waiting.increment();
         }
         room && self.queue.send(Message::Record(record)).is_ok()
     }
 
     pub(super) fn failed(&self) -> u64 {
-        self.state.failed.read()
+        self.state.failed.get()
     }
 
-    /// Waits until all that was queued is in the file.
+    /// Waits until all queued records are in the file.
     pub(super) fn close(&self) {
         let writer = self.writer.lock().ok().and_then(|mut writer| writer.take());
         if let Some(writer) = writer {
-            // Neither fails unless the thread is gone, and then there is nothing to wait for.
+            // Both fail only if the thread has ended, and then there is nothing to wait for.
             let _ = self.queue.send(Message::Stop);
             let _ = writer.join();
         }
@@ -74,13 +74,13 @@ struct Writer {
     out: BufWriter<File>,
     clock: Clock,
     flushed_at: u64,
-    /// Records handed to the buffer since the last flush: a flush that fails loses them.
+    /// Records buffered since the last flush; a failed flush loses them.
     buffered: u64,
-    state: Arc<State>,
+    state: Arc<QueueState>,
 }
 
 impl Writer {
-    fn new(file: File, clock: Clock, state: Arc<State>) -> Self {
+    fn new(file: File, clock: Clock, state: Arc<QueueState>) -> Self {
         let out = BufWriter::with_capacity(1 << 18, file);
         Self { out, clock, flushed_at: clock.now(), buffered: 0, state }
     }
@@ -100,7 +100,7 @@ impl Writer {
     }
 
     fn write(&mut self, record: &LogRecord) {
-        self.state.waiting.down();
+        self.state.waiting.decrement();
         self.buffered += 1;
         let line = serde_json::to_writer(&mut self.out, record).map_err(io::Error::from);
         if line.and_then(|()| self.out.write_all(b"\n")).is_err() {

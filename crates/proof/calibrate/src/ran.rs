@@ -58,13 +58,13 @@ impl Ran {
 
     /// Wall-clock time at which a stage began, in nanoseconds since 1970 UTC.
     pub(crate) fn stage_began(&self, stage: usize) -> u64 {
-        let start = self.result.facts.stages.get(stage).map_or(0.0, |stage| stage.start_s);
+        let start = self.result.metadata.stages.get(stage).map_or(0.0, |stage| stage.start_s);
         self.wall(Moment::EPOCH + plimsoll_measure::Nanos::from_secs_f64(start))
     }
 
     /// The run as reports have it, judged.
     pub(crate) fn summary(&self) -> Result<RunSummary, CalibrateError> {
-        let (facts, health) = (self.result.facts.clone(), self.result.health.clone());
+        let (facts, health) = (self.result.metadata.clone(), self.result.health.clone());
         Ok(RunSummary::build(facts, health, &self.result.snapshot, &[])?)
     }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use plimsoll_engine::{Control, Run, Watched};
+use plimsoll_engine::{Control, Run, WatchedProcess};
 use plimsoll_metrics::{Band, InstrumentHealth, ProcessUse, RunSummary};
 
 use crate::cell::{Answers, Busy, Figures, MeasurementResult};
@@ -240,7 +240,7 @@ impl<'a> Bench<'a> {
         let mut run = Run::prepare(plan)?;
         run.watch(watched(&job.subject));
         let result = run.start(None, self.control, &mut |_| {})?;
-        let mut facts = result.facts;
+        let mut facts = result.metadata;
         facts.environment = self.order.environment.clone();
         let calibration = self.order.calibration.clone();
         let health = InstrumentHealth { calibration, ..result.health };
@@ -289,10 +289,10 @@ const GATEWAY: &str = "gateway";
 const PROVIDER: &str = "provider";
 
 /// The processes whose CPU time is of interest.
-fn watched(subject: &Subject) -> Vec<Watched> {
+fn watched(subject: &Subject) -> Vec<WatchedProcess> {
     let of = |(name, pid): (&str, i32)| {
         let pid = u32::try_from(pid).ok().filter(|&pid| pid != 0)?;
-        Some(Watched { name: name.to_owned(), pid })
+        Some(WatchedProcess { name: name.to_owned(), pid })
     };
     [(GATEWAY, subject.gateway), (PROVIDER, subject.provider)].into_iter().filter_map(of).collect()
 }

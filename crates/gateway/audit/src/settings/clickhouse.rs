@@ -1,4 +1,4 @@
-//! Where a `ClickHouse` server is, and who we are to it.
+//! Address and credentials of a `ClickHouse` server.
 
 use std::fmt;
 use std::time::Duration;
@@ -19,7 +19,8 @@ const PORT: u16 = 8123;
 ///     timestamp DateTime64(3), tenant LowCardinality(String), route LowCardinality(String),
 ///     method LowCardinality(String), path String, status UInt16, latency_us UInt64,
 ///     request_bytes UInt64, response_bytes UInt64, client String, user_agent String,
-///     request_id String, verdict LowCardinality(String), rules Array(LowCardinality(String)),
+///     request_id String, policy_decision LowCardinality(String),
+///     rules Array(LowCardinality(String)),
 ///     model LowCardinality(String), input_tokens UInt64, output_tokens UInt64,
 ///     cache LowCardinality(String)
 /// ) ENGINE = MergeTree ORDER BY (tenant, timestamp)

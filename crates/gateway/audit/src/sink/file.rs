@@ -23,8 +23,8 @@ pub(crate) struct FileSink {
     sync_every: Duration,
 }
 
-/// Where the file is that was written to.
-enum Place {
+/// What the path refers to now.
+enum PathState {
     Here,
     Moved,
     Removed,
@@ -41,7 +41,8 @@ impl FileSink {
     fn reopen(&mut self) -> io::Result<()> {
         let file = OpenOptions::new().append(true).create(true).mode(MODE).open(&self.path)?;
         self.torn = ends_within_a_line(&self.path).unwrap_or(false);
-        // Makes the name durable too. Some file systems do not know how; the rows are there all the same.
+        // Makes the name durable too. Some file systems do not know how; the rows are there all the
+        // same.
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or_else(|| Path::new("."));
         drop(File::open(folder).and_then(|folder| folder.sync_all()));
@@ -71,29 +72,29 @@ impl FileSink {
         Ok(())
     }
 
-    /// Looks whether the path still leads to what was written.
-    fn place(&self) -> io::Result<Place> {
-        let Some(file) = &self.file else { return Ok(Place::Removed) };
+    /// Whether the path still refers to the file that was written.
+    fn path_state(&self) -> io::Result<PathState> {
+        let Some(file) = &self.file else { return Ok(PathState::Removed) };
         let ours = file.metadata()?;
         let here = std::fs::metadata(&self.path);
         Ok(match here {
-            Ok(here) if (here.dev(), here.ino()) == (ours.dev(), ours.ino()) => Place::Here,
-            _ if ours.nlink() > 0 => Place::Moved,
-            _ => Place::Removed,
+            Ok(here) if (here.dev(), here.ino()) == (ours.dev(), ours.ino()) => PathState::Here,
+            _ if ours.nlink() > 0 => PathState::Moved,
+            _ => PathState::Removed,
         })
     }
 
-    /// The next batch goes to a file of the old name when this one was moved; this batch does so when the
-    /// file that took it was removed.
+    /// The next batch goes to a file of the old name when this one was moved; this batch does so
+    /// when the file that took it was removed.
     fn follow(&mut self, batch: &mut Batch<'_>) -> io::Result<()> {
-        match self.place()? {
-            Place::Here => Ok(()),
-            Place::Moved => {
+        match self.path_state()? {
+            PathState::Here => Ok(()),
+            PathState::Moved => {
                 self.sync_file()?;
                 self.file = None;
                 Ok(())
             }
-            Place::Removed => {
+            PathState::Removed => {
                 self.file = None;
                 batch.done = 0;
                 Err(io::Error::other("the file was removed"))
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_line_of_a_former_life_stays_alone() {
+    fn a_torn_line_of_an_earlier_process_stays_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit");
         std::fs::write(&path, "{\"a\":1}\n{\"b").unwrap();
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_with_path_and_mend() {
+    fn a_full_disk_is_reported_with_path_and_fix() {
         let mut sink = FileSink::open(Path::new("/dev/full"), Duration::ZERO).unwrap();
         let Err(Failure::Again(text)) = put(&mut sink, b"{}\n") else { panic!("it has room") };
         assert!(text.contains("/dev/full") && text.contains("make room"), "{text}");

@@ -1,3 +1,5 @@
+//! Tests of the cache key.
+
 use super::*;
 
 fn key(endpoint: Endpoint, body: &str) -> Vec<u8> {
@@ -14,7 +16,7 @@ const BASE: &str =
     r#"{"model":"m","messages":[{"role":"user","content":"a é"}],"temperature":0.5}"#;
 
 #[test]
-fn the_same_question_has_the_same_key() {
+fn equivalent_requests_have_the_same_key() {
     let same = [
         (
             "order of members",
@@ -29,11 +31,11 @@ fn the_same_question_has_the_same_key() {
             r#"{"mod\u0065l":"m","messages":[{"role":"user","content":"\u0061 \u00e9"}],"temperature":0.5}"#,
         ),
         (
-            "who asks",
+            "caller's identity",
             r#"{"user":"u","metadata":{"a":1},"model":"m","messages":[{"role":"user","content":"a é"}],"temperature":0.5}"#,
         ),
         (
-            "no stream",
+            "not streamed",
             r#"{"stream":false,"stream_options":null,"model":"m","messages":[{"role":"user","content":"a é"}],"temperature":0.5}"#,
         ),
         (
@@ -41,13 +43,13 @@ fn the_same_question_has_the_same_key() {
             r#"{"stop":null,"model":"m","messages":[{"role":"user","content":"a é"}],"temperature":0.5}"#,
         ),
     ];
-    for (what, body) in same {
-        assert_eq!(chat(BASE), chat(body), "{what}");
+    for (case, body) in same {
+        assert_eq!(chat(BASE), chat(body), "{case}");
     }
 }
 
 #[test]
-fn another_question_has_another_key() {
+fn different_requests_have_different_keys() {
     let mut keys = vec![chat(BASE), key(Endpoint::Responses, BASE)];
     keys.extend(
         [
@@ -73,7 +75,7 @@ fn another_question_has_another_key() {
 }
 
 #[test]
-fn the_bytes_stay_as_they_are_for_stores_outlive_programs() {
+fn the_key_format_is_stable_because_caches_outlive_releases() {
     let mut expected = b"plimsoll-answer-1\0/v1/embeddingswhole{".to_vec();
     for (letter, text) in
         [('k', "input"), ('s', "a"), ('k', "model"), ('s', "m"), ('k', "n"), ('n', "1")]
@@ -87,7 +89,7 @@ fn the_bytes_stay_as_they_are_for_stores_outlive_programs() {
 }
 
 #[test]
-fn what_is_not_a_request_has_no_key() {
+fn invalid_requests_have_no_key() {
     for body in ["", "[]", "{", "{} x", "{\"a\":\"\\ud800\"}"] {
         let written = write_cache_key(Endpoint::Chat, body.as_bytes(), |_| {});
         assert_eq!(written.map_err(|error| error.status()), Err(400), "{body}");

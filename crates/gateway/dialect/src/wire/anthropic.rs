@@ -1,16 +1,16 @@
-//! Anthropic's messages on the wire: request, answer, events, usage, error. Source: the public API
+//! Anthropic's Messages API: request, response, stream events, usage, error. Source: the public API
 //! reference, "Messages" and "Streaming messages".
 
 use serde::{Deserialize, Serialize};
 
-use super::{Content, Json, Str};
+use super::{Content, CowStr, RawJson};
 
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Request<'a> {
     #[serde(borrow)]
-    pub(crate) model: Str<'a>,
+    pub(crate) model: CowStr<'a>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) system: Option<Content<'a, Block<'a>>>,
+    pub(crate) system: Option<Content<'a, ContentBlock<'a>>>,
     #[serde(borrow)]
     pub(crate) messages: Vec<Message<'a>>,
     pub(crate) max_tokens: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Request<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) top_p: Option<f64>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) stop_sequences: Option<Vec<Str<'a>>>,
+    pub(crate) stop_sequences: Option<Vec<CowStr<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stream: Option<bool>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
@@ -33,110 +33,110 @@ pub(crate) struct Request<'a> {
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Metadata<'a> {
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) user_id: Option<Str<'a>>,
+    pub(crate) user_id: Option<CowStr<'a>>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Message<'a> {
     #[serde(borrow)]
-    pub(crate) role: Str<'a>,
+    pub(crate) role: CowStr<'a>,
     #[serde(borrow)]
-    pub(crate) content: Content<'a, Block<'a>>,
+    pub(crate) content: Content<'a, ContentBlock<'a>>,
 }
 
-/// A content block of any kind; which members it has depends on the kind.
+/// A content block of any type; its members depend on the type.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub(crate) struct Block<'a> {
+pub(crate) struct ContentBlock<'a> {
     #[serde(borrow, rename = "type")]
-    pub(crate) kind: Str<'a>,
+    pub(crate) kind: CowStr<'a>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) text: Option<Str<'a>>,
+    pub(crate) text: Option<CowStr<'a>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) source: Option<Source<'a>>,
+    pub(crate) source: Option<ImageSource<'a>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) id: Option<Str<'a>>,
+    pub(crate) id: Option<CowStr<'a>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) name: Option<Str<'a>>,
+    pub(crate) name: Option<CowStr<'a>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) input: Option<Json<'a>>,
+    pub(crate) input: Option<RawJson<'a>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) tool_use_id: Option<Str<'a>>,
+    pub(crate) tool_use_id: Option<CowStr<'a>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) content: Option<Content<'a, Inner<'a>>>,
+    pub(crate) content: Option<Content<'a, ToolResultBlock<'a>>>,
 }
 
-impl<'a> Block<'a> {
-    pub(crate) fn text(text: Str<'a>) -> Self {
+impl<'a> ContentBlock<'a> {
+    pub(crate) fn text(text: CowStr<'a>) -> Self {
         Self { kind: "text".into(), text: Some(text), ..Self::default() }
     }
 }
 
-/// A block inside a tool's result.
+/// A content block inside a tool result.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Inner<'a> {
+pub(crate) struct ToolResultBlock<'a> {
     #[serde(borrow, rename = "type")]
-    pub(crate) kind: Str<'a>,
+    pub(crate) kind: CowStr<'a>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) text: Option<Str<'a>>,
+    pub(crate) text: Option<CowStr<'a>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub(crate) struct Source<'a> {
+pub(crate) struct ImageSource<'a> {
     #[serde(borrow, rename = "type")]
-    pub(crate) kind: Str<'a>,
+    pub(crate) kind: CowStr<'a>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) media_type: Option<Str<'a>>,
+    pub(crate) media_type: Option<CowStr<'a>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) data: Option<Str<'a>>,
+    pub(crate) data: Option<CowStr<'a>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) url: Option<Str<'a>>,
+    pub(crate) url: Option<CowStr<'a>>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Tool<'a> {
-    /// None or `custom` for the caller's own tools; others run at Anthropic.
+    /// None or `custom` for the caller's tools; tools of other types run at Anthropic.
     #[serde(borrow, rename = "type", skip_serializing_if = "Option::is_none")]
-    pub(crate) kind: Option<Str<'a>>,
+    pub(crate) kind: Option<CowStr<'a>>,
     #[serde(borrow)]
-    pub(crate) name: Str<'a>,
+    pub(crate) name: CowStr<'a>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) description: Option<Str<'a>>,
+    pub(crate) description: Option<CowStr<'a>>,
     #[serde(borrow)]
-    pub(crate) input_schema: Option<Json<'a>>,
+    pub(crate) input_schema: Option<RawJson<'a>>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct ToolChoice<'a> {
     #[serde(borrow, rename = "type")]
-    pub(crate) kind: Str<'a>,
+    pub(crate) kind: CowStr<'a>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) name: Option<Str<'a>>,
+    pub(crate) name: Option<CowStr<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) disable_parallel_tool_use: Option<bool>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Answer<'a> {
+pub(crate) struct Response<'a> {
     #[serde(borrow)]
-    pub(crate) id: Str<'a>,
+    pub(crate) id: CowStr<'a>,
     #[serde(borrow, rename = "type")]
-    pub(crate) kind: Str<'a>,
+    pub(crate) kind: CowStr<'a>,
     #[serde(borrow, default)]
-    pub(crate) role: Str<'a>,
+    pub(crate) role: CowStr<'a>,
     #[serde(borrow)]
-    pub(crate) model: Str<'a>,
+    pub(crate) model: CowStr<'a>,
     #[serde(borrow)]
-    pub(crate) content: Vec<Block<'a>>,
+    pub(crate) content: Vec<ContentBlock<'a>>,
     #[serde(borrow)]
-    pub(crate) stop_reason: Option<Str<'a>>,
+    pub(crate) stop_reason: Option<CowStr<'a>>,
     #[serde(borrow)]
-    pub(crate) stop_sequence: Option<Str<'a>>,
+    pub(crate) stop_sequence: Option<CowStr<'a>>,
     #[serde(default)]
     pub(crate) usage: Usage,
 }
 
-/// Members that an event does not carry are None; in an answer all are there.
-#[expect(clippy::struct_field_names, reason = "the names are those of the wire")]
+/// Token counts. A response has all of them, a stream event only some.
+#[expect(clippy::struct_field_names, reason = "the names of the wire format")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Usage {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,30 +149,30 @@ pub(crate) struct Usage {
     pub(crate) output_tokens: Option<u64>,
 }
 
-/// An event of a stream; which members it has depends on the kind.
+/// An event of a stream; its members depend on its type.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Event<'a> {
+pub(crate) struct StreamEvent<'a> {
     #[serde(borrow, rename = "type")]
-    pub(crate) kind: Str<'a>,
+    pub(crate) kind: CowStr<'a>,
     #[serde(borrow)]
-    pub(crate) message: Option<Started<'a>>,
+    pub(crate) message: Option<MessageStart<'a>>,
     #[serde(default)]
     pub(crate) index: u64,
     #[serde(borrow)]
-    pub(crate) content_block: Option<Block<'a>>,
+    pub(crate) content_block: Option<ContentBlock<'a>>,
     #[serde(borrow)]
     pub(crate) delta: Option<Delta<'a>>,
     pub(crate) usage: Option<Usage>,
     #[serde(borrow)]
-    pub(crate) error: Option<Failure<'a>>,
+    pub(crate) error: Option<ErrorObject<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Started<'a> {
+pub(crate) struct MessageStart<'a> {
     #[serde(borrow, default)]
-    pub(crate) id: Str<'a>,
+    pub(crate) id: CowStr<'a>,
     #[serde(borrow, default)]
-    pub(crate) model: Str<'a>,
+    pub(crate) model: CowStr<'a>,
     #[serde(default)]
     pub(crate) usage: Usage,
 }
@@ -180,24 +180,24 @@ pub(crate) struct Started<'a> {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Delta<'a> {
     #[serde(borrow)]
-    pub(crate) text: Option<Str<'a>>,
+    pub(crate) text: Option<CowStr<'a>>,
     #[serde(borrow)]
-    pub(crate) partial_json: Option<Str<'a>>,
+    pub(crate) partial_json: Option<CowStr<'a>>,
     #[serde(borrow)]
-    pub(crate) stop_reason: Option<Str<'a>>,
+    pub(crate) stop_reason: Option<CowStr<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct ErrorBody<'a> {
+pub(crate) struct ErrorEnvelope<'a> {
     #[serde(borrow)]
-    pub(crate) error: Failure<'a>,
+    pub(crate) error: ErrorObject<'a>,
 }
 
-/// What is inside an error's envelope.
+/// The error object of an error response or event.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Failure<'a> {
+pub(crate) struct ErrorObject<'a> {
     #[serde(borrow, rename = "type", default)]
-    pub(crate) kind: Option<Str<'a>>,
+    pub(crate) kind: Option<CowStr<'a>>,
     #[serde(borrow, default)]
-    pub(crate) message: Option<Str<'a>>,
+    pub(crate) message: Option<CowStr<'a>>,
 }

@@ -1,14 +1,14 @@
-//! OpenAI's chat completions on the wire: request, answer, chunk, usage, error. Source: the public API
+//! OpenAI's Chat Completions API: request, response, chunk, usage, error. Source: the public API
 //! reference, "Create chat completion" and "The chat completion chunk object".
 
 use serde::{Deserialize, Serialize};
 
-use super::{Content, Json, Str};
+use super::{Content, CowStr, RawJson};
 
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Request<'a> {
     #[serde(borrow)]
-    pub(crate) model: Str<'a>,
+    pub(crate) model: CowStr<'a>,
     #[serde(borrow)]
     pub(crate) messages: Vec<Message<'a>>,
     #[serde(skip_serializing)]
@@ -20,7 +20,7 @@ pub(crate) struct Request<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) top_p: Option<f64>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) stop: Option<Content<'a, Str<'a>>>,
+    pub(crate) stop: Option<Content<'a, CowStr<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stream: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,13 +28,13 @@ pub(crate) struct Request<'a> {
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     pub(crate) tools: Option<Vec<Tool<'a>>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) tool_choice: Option<Json<'a>>,
+    pub(crate) tool_choice: Option<RawJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) parallel_tool_calls: Option<bool>,
     #[serde(skip_serializing)]
     pub(crate) n: Option<u64>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) user: Option<Str<'a>>,
+    pub(crate) user: Option<CowStr<'a>>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
@@ -45,31 +45,31 @@ pub(crate) struct StreamOptions {
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Message<'a> {
     #[serde(borrow)]
-    pub(crate) role: Str<'a>,
+    pub(crate) role: CowStr<'a>,
     #[serde(borrow, default)]
     pub(crate) content: Option<Content<'a, Part<'a>>>,
     #[serde(borrow, skip_serializing)]
-    pub(crate) refusal: Option<Str<'a>>,
+    pub(crate) refusal: Option<CowStr<'a>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     pub(crate) tool_calls: Option<Vec<ToolCall<'a>>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) tool_call_id: Option<Str<'a>>,
+    pub(crate) tool_call_id: Option<CowStr<'a>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Part<'a> {
     #[serde(borrow, rename = "type")]
-    pub(crate) kind: Str<'a>,
+    pub(crate) kind: CowStr<'a>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) text: Option<Str<'a>>,
+    pub(crate) text: Option<CowStr<'a>>,
     #[serde(borrow, skip_serializing)]
-    pub(crate) refusal: Option<Str<'a>>,
+    pub(crate) refusal: Option<CowStr<'a>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     pub(crate) image_url: Option<ImageUrl<'a>>,
 }
 
 impl<'a> Part<'a> {
-    pub(crate) fn text(text: Str<'a>) -> Self {
+    pub(crate) fn text(text: CowStr<'a>) -> Self {
         Self { kind: "text".into(), text: Some(text), ..Self::default() }
     }
 }
@@ -77,32 +77,32 @@ impl<'a> Part<'a> {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct ImageUrl<'a> {
     #[serde(borrow)]
-    pub(crate) url: Str<'a>,
+    pub(crate) url: CowStr<'a>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct ToolCall<'a> {
     #[serde(borrow)]
-    pub(crate) id: Str<'a>,
+    pub(crate) id: CowStr<'a>,
     #[serde(borrow, rename = "type", default)]
-    pub(crate) kind: Str<'a>,
+    pub(crate) kind: CowStr<'a>,
     #[serde(borrow)]
-    pub(crate) function: Call<'a>,
+    pub(crate) function: FunctionCall<'a>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Call<'a> {
+pub(crate) struct FunctionCall<'a> {
     #[serde(borrow)]
-    pub(crate) name: Str<'a>,
+    pub(crate) name: CowStr<'a>,
     /// JSON inside a string.
     #[serde(borrow)]
-    pub(crate) arguments: Str<'a>,
+    pub(crate) arguments: CowStr<'a>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Tool<'a> {
     #[serde(borrow, rename = "type")]
-    pub(crate) kind: Str<'a>,
+    pub(crate) kind: CowStr<'a>,
     #[serde(borrow)]
     pub(crate) function: Option<Function<'a>>,
 }
@@ -110,38 +110,38 @@ pub(crate) struct Tool<'a> {
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Function<'a> {
     #[serde(borrow)]
-    pub(crate) name: Str<'a>,
+    pub(crate) name: CowStr<'a>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) description: Option<Str<'a>>,
+    pub(crate) description: Option<CowStr<'a>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    pub(crate) parameters: Option<Json<'a>>,
+    pub(crate) parameters: Option<RawJson<'a>>,
 }
 
-/// `tool_choice` where it is an object.
+/// `tool_choice` as an object, which names a tool.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct NamedTool<'a> {
+pub(crate) struct NamedToolChoice<'a> {
     #[serde(borrow, rename = "type")]
-    pub(crate) kind: Str<'a>,
+    pub(crate) kind: CowStr<'a>,
     #[serde(borrow)]
-    pub(crate) function: ToolName<'a>,
+    pub(crate) function: FunctionName<'a>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct ToolName<'a> {
+pub(crate) struct FunctionName<'a> {
     #[serde(borrow)]
-    pub(crate) name: Str<'a>,
+    pub(crate) name: CowStr<'a>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Answer<'a> {
+pub(crate) struct Response<'a> {
     #[serde(borrow)]
-    pub(crate) id: Str<'a>,
+    pub(crate) id: CowStr<'a>,
     #[serde(borrow, default)]
-    pub(crate) object: Str<'a>,
+    pub(crate) object: CowStr<'a>,
     #[serde(default)]
     pub(crate) created: u64,
     #[serde(borrow)]
-    pub(crate) model: Str<'a>,
+    pub(crate) model: CowStr<'a>,
     #[serde(borrow)]
     pub(crate) choices: Vec<Choice<'a>>,
     pub(crate) usage: Option<Usage>,
@@ -155,7 +155,7 @@ pub(crate) struct Choice<'a> {
     #[serde(skip_deserializing)]
     pub(crate) logprobs: Option<()>,
     #[serde(borrow)]
-    pub(crate) finish_reason: Option<Str<'a>>,
+    pub(crate) finish_reason: Option<CowStr<'a>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -174,18 +174,18 @@ pub(crate) struct PromptDetails {
     pub(crate) cached_tokens: Option<u64>,
 }
 
-/// An event of a stream, or the error that took its place.
+/// An event of a stream: a chunk or an error.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Chunk<'a> {
     #[serde(borrow, default)]
-    pub(crate) id: Str<'a>,
+    pub(crate) id: CowStr<'a>,
     #[serde(borrow, default)]
-    pub(crate) model: Str<'a>,
+    pub(crate) model: CowStr<'a>,
     #[serde(borrow, default)]
     pub(crate) choices: Vec<ChunkChoice<'a>>,
     pub(crate) usage: Option<Usage>,
     #[serde(borrow)]
-    pub(crate) error: Option<Failure<'a>>,
+    pub(crate) error: Option<ErrorObject<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -195,15 +195,15 @@ pub(crate) struct ChunkChoice<'a> {
     #[serde(borrow, default)]
     pub(crate) delta: Delta<'a>,
     #[serde(borrow)]
-    pub(crate) finish_reason: Option<Str<'a>>,
+    pub(crate) finish_reason: Option<CowStr<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Delta<'a> {
     #[serde(borrow)]
-    pub(crate) content: Option<Str<'a>>,
+    pub(crate) content: Option<CowStr<'a>>,
     #[serde(borrow)]
-    pub(crate) refusal: Option<Str<'a>>,
+    pub(crate) refusal: Option<CowStr<'a>>,
     #[serde(borrow)]
     pub(crate) tool_calls: Option<Vec<ToolDelta<'a>>>,
 }
@@ -213,38 +213,38 @@ pub(crate) struct ToolDelta<'a> {
     #[serde(default)]
     pub(crate) index: u64,
     #[serde(borrow)]
-    pub(crate) id: Option<Str<'a>>,
+    pub(crate) id: Option<CowStr<'a>>,
     #[serde(borrow)]
-    pub(crate) function: Option<CallDelta<'a>>,
+    pub(crate) function: Option<FunctionCallDelta<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct CallDelta<'a> {
+pub(crate) struct FunctionCallDelta<'a> {
     #[serde(borrow)]
-    pub(crate) name: Option<Str<'a>>,
+    pub(crate) name: Option<CowStr<'a>>,
     #[serde(borrow)]
-    pub(crate) arguments: Option<Str<'a>>,
+    pub(crate) arguments: Option<CowStr<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct ErrorBody<'a> {
+pub(crate) struct ErrorEnvelope<'a> {
     #[serde(borrow)]
-    pub(crate) error: Failure<'a>,
+    pub(crate) error: ErrorObject<'a>,
 }
 
-/// What is inside an error's envelope.
+/// The error object of an error response or event.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Failure<'a> {
+pub(crate) struct ErrorObject<'a> {
     #[serde(borrow, default)]
-    pub(crate) message: Option<Str<'a>>,
+    pub(crate) message: Option<CowStr<'a>>,
     #[serde(borrow, rename = "type", default)]
-    pub(crate) kind: Option<Str<'a>>,
-    /// A string at OpenAI, a number at some copies of it.
+    pub(crate) kind: Option<CowStr<'a>>,
+    /// A string at OpenAI, a number at some compatible servers.
     #[serde(borrow, default)]
-    pub(crate) code: Option<Json<'a>>,
+    pub(crate) code: Option<RawJson<'a>>,
 }
 
-/// Usage as the Responses API says it.
+/// Token counts of the Responses API.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct ResponsesUsage {
     #[serde(default)]

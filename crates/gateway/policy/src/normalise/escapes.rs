@@ -1,10 +1,10 @@
-//! Percent, HTML and backslash escapes.
+//! Decodes percent, HTML and backslash escapes.
 
 use std::iter;
 
-use super::mapped::Mapped;
+use super::offset_map::MappedText;
 
-/// Entities a filter meets in attacks; the whole list of HTML has 2,231.
+/// The entities that occur in attacks; HTML has 2,231 in total.
 const ENTITIES: [(&str, char); 18] = [
     ("&amp;", '&'),
     ("&apos;", '\''),
@@ -35,14 +35,14 @@ pub(super) fn present(text: &str) -> bool {
     })
 }
 
-/// The text with one layer of escapes taken off; none when there is nothing to take off.
-pub(super) fn decode(from: &Mapped) -> Option<Mapped> {
+/// Decodes one layer of escapes; None if there are none.
+pub(super) fn decode(from: &MappedText) -> Option<MappedText> {
     let text = from.text();
     if !present(text) {
         return None;
     }
     let plus = plus_is_space(text);
-    let mut decoded = Mapped::with_capacity(text.len());
+    let mut decoded = MappedText::with_capacity(text.len());
     let (mut at, mut copied) = (0, 0);
     while let Some(character) = text.get(at..).and_then(|rest| rest.chars().next()) {
         let Some((characters, length)) = escape(text, at, plus) else {
@@ -59,12 +59,12 @@ pub(super) fn decode(from: &Mapped) -> Option<Mapped> {
     Some(decoded)
 }
 
-/// In a form's encoding a plus is a space. A text without any space may be one.
+/// In form encoding a plus is a space. A text without any space may be form-encoded.
 fn plus_is_space(text: &str) -> bool {
     text.contains('+') && !text.contains(' ')
 }
 
-/// What the escape at `at` stands for and how long it is.
+/// The decoded text of the escape at `at`, and its length.
 fn escape(text: &str, at: usize, plus: bool) -> Option<(String, usize)> {
     let rest = text.get(at..)?;
     match rest.as_bytes().first()? {
@@ -76,8 +76,8 @@ fn escape(text: &str, at: usize, plus: bool) -> Option<(String, usize)> {
     }
 }
 
-/// `%uXXXX`, or the character of one to four `%XX`. A byte that is part of no character is left
-/// alone, but for the no-break space of Latin-1, which databases take for white space.
+/// `%uXXXX`, or a character of one to four `%XX`. A byte that is not part of a character stays,
+/// except the no-break space of Latin-1, which databases treat as white space.
 fn percent(rest: &str) -> Option<(String, usize)> {
     if let Some(digits) = rest.get(2..6).filter(|_| rest.as_bytes().get(1) == Some(&b'u')) {
         return hex(digits).map(|character| (character.to_string(), 6));
@@ -108,11 +108,11 @@ fn percent_byte(rest: &str) -> Option<u8> {
 }
 
 fn hex(digits: &str) -> Option<char> {
-    let sensible = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-    sensible.then(|| u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)).flatten()
+    let valid = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    valid.then(|| u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)).flatten()
 }
 
-/// `&#39;`, `&#x27;` or a name of the list.
+/// `&#39;`, `&#x27;` or a name in [`ENTITIES`].
 fn entity(rest: &str) -> Option<(char, usize)> {
     if let Some(number) = rest.strip_prefix("&#") {
         let length = number.bytes().take(8).position(|byte| byte == b';')?;
@@ -129,7 +129,7 @@ fn entity(rest: &str) -> Option<(char, usize)> {
     Some((*character, name.len()))
 }
 
-/// `\xXX`, `\uXXXX`, `\u{X}`, and the quotes and white space of most languages.
+/// `\xXX`, `\uXXXX`, `\u{X}`, and escaped quotes and white space.
 fn backslash(rest: &str) -> Option<(char, usize)> {
     match rest.as_bytes().get(1)? {
         b'x' => hex(rest.get(2..4)?).map(|character| (character, 4)),
@@ -148,7 +148,7 @@ fn backslash(rest: &str) -> Option<(char, usize)> {
     }
 }
 
-/// `\new` is more often a folder than a line's end.
+/// `\new` is more often a folder than a line break.
 fn word_follows(rest: &str) -> bool {
     rest.as_bytes().get(2).is_some_and(u8::is_ascii_lowercase)
 }

@@ -1,20 +1,20 @@
-//! Unicode: compatibility forms, what cannot be seen, and look-alikes.
+//! Folds Unicode: NFKC, without invisible characters, with confusables as Latin letters.
 
 use std::ops::Range;
 
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::canonical_combining_class;
 
-use super::look_alikes::latin;
-use super::mapped::Mapped;
+use super::confusables::latin;
+use super::offset_map::MappedText;
 
-/// The text in NFKC, without what cannot be seen and with look-alikes read as Latin.
+/// The text in NFKC, without invisible characters and with confusables as Latin letters.
 ///
-/// NFKC is applied to each character with the marks that follow it, which is all that the rules
-/// need: only jamo, which compose over several base characters, stay apart.
-pub(super) fn fold(from: &Mapped) -> Mapped {
+/// NFKC is applied to each character and the marks that follow it. That is enough for the rules:
+/// only jamo, which compose over several base characters, stay separate.
+pub(super) fn fold(from: &MappedText) -> MappedText {
     let text = from.text();
-    let mut folded = Mapped::with_capacity(text.len());
+    let mut folded = MappedText::with_capacity(text.len());
     let mut at = 0;
     while let Some(cluster) = cluster(text, at) {
         let origin = from.span(&cluster);
@@ -28,7 +28,7 @@ pub(super) fn fold(from: &Mapped) -> Mapped {
     folded
 }
 
-fn fold_cluster(part: &str, origin: (usize, usize), folded: &mut Mapped) {
+fn fold_cluster(part: &str, origin: (usize, usize), folded: &mut MappedText) {
     for character in part.chars().filter(|character| !invisible(*character)).nfkc() {
         if canonical_combining_class(character) == 0 {
             folded.push(latin(character).unwrap_or(character), origin);
@@ -36,7 +36,7 @@ fn fold_cluster(part: &str, origin: (usize, usize), folded: &mut Mapped) {
     }
 }
 
-/// A character with the marks and invisible characters behind it.
+/// A character with the marks and invisible characters that follow it.
 fn cluster(text: &str, at: usize) -> Option<Range<usize>> {
     let mut characters = text.get(at..)?.chars();
     let first = characters.next()?;
@@ -49,7 +49,7 @@ fn cluster(text: &str, at: usize) -> Option<Range<usize>> {
     Some(at..at + first.len_utf8() + attached)
 }
 
-/// A control character is white space to some parsers and nothing to others.
+/// Control characters become spaces: some parsers treat them as white space.
 const fn visible_ascii(byte: u8) -> char {
     match byte {
         b'\t' | b'\n' | b'\r' | 0x20..=0x7e => byte as char,
@@ -57,7 +57,7 @@ const fn visible_ascii(byte: u8) -> char {
     }
 }
 
-/// Characters without width: joiners, marks of direction, soft hyphen, selectors of variants.
+/// Characters without width: joiners, direction marks, soft hyphen, variation selectors.
 const fn invisible(character: char) -> bool {
     matches!(
         character,
@@ -78,10 +78,10 @@ const fn invisible(character: char) -> bool {
     )
 }
 
-/// The text with each run of white space as one line's end, if it has one, or one space.
-pub(super) fn collapse(from: &Mapped) -> Mapped {
+/// Collapses each run of white space to one line break, if it contains one, or one space.
+pub(super) fn collapse(from: &MappedText) -> MappedText {
     let text = from.text();
-    let mut collapsed = Mapped::with_capacity(text.len());
+    let mut collapsed = MappedText::with_capacity(text.len());
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
         let word = rest.find(char::is_whitespace).unwrap_or(rest.len());

@@ -1,10 +1,10 @@
-//! Dates on which somebody alive could have been born.
+//! Dates of birth of living people.
 
 use std::ops::Range;
 
-use super::slice;
+use super::digits::slice;
 
-/// Whether the day exists and lies in the years in which people who live now were born.
+/// Whether the day exists and is a possible date of birth of a living person.
 pub(super) const fn plausible(year: u32, month: u32, day: u32) -> bool {
     let leap = year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
     let days = match month {
@@ -17,7 +17,7 @@ pub(super) const fn plausible(year: u32, month: u32, day: u32) -> bool {
     matches!(year, 1900..=2029) && matches!(day, 1..) && day <= days
 }
 
-/// A date in numbers, in any usual order, or with a month in letters, whose day and year only are
+/// A date in numbers, in any usual order. Of a date with the month in letters only day and year are
 /// checked.
 pub(super) fn date_of_birth(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let written = slice(text, &range);

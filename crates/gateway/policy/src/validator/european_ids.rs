@@ -1,11 +1,12 @@
-//! National numbers of continental Europe.
+//! National identification numbers of continental Europe.
 
 use std::ops::Range;
 
 use super::date::plausible;
-use super::{digits, luhn, slice, weighted};
+use super::digits::{digits, luhn, slice, weighted};
 
-/// The number modulo 23 chooses the letter; X, Y and Z of foreigners count as 0, 1 and 2.
+/// The number modulo 23 determines the letter; the prefixes X, Y and Z of foreigners count as 0, 1
+/// and 2.
 pub(super) fn es_dni(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let written = slice(text, &range);
     let foreign = match written.bytes().next()?.to_ascii_uppercase() {
@@ -18,8 +19,8 @@ pub(super) fn es_dni(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     (written.chars().next_back()?.to_ascii_uppercase() == letter).then_some(range)
 }
 
-/// Sixteen signs; those at odd places count by a table of the ministry of finance (decree of 12
-/// March 1974), those at even places as they are, and the sum modulo 26 is the last letter.
+/// Sixteen characters. Odd positions count by a table of the ministry of finance (decree of 12
+/// March 1974), even positions by value; the sum modulo 26 is the last letter.
 pub(super) fn it_fiscal(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     const ODD: [u32; 26] = [
         1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24,
@@ -41,7 +42,7 @@ pub(super) fn it_fiscal(text: &str, range: Range<usize>) -> Option<Range<usize>>
     (sum % 26 == value(*last)).then_some(range)
 }
 
-/// Thirteen digits and 97 less their remainder modulo 97 (Corsica's letters are not read).
+/// Thirteen digits, then 97 minus their remainder modulo 97. Corsica's letters are not supported.
 pub(super) fn fr_nir(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let digits = digits(text, &range);
     let number = |part: &[u32]| part.iter().fold(0_u64, |sum, digit| sum * 10 + u64::from(*digit));
@@ -49,7 +50,7 @@ pub(super) fn fr_nir(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     (key.len() == 2 && 97 - number(body) % 97 == number(key)).then_some(range)
 }
 
-/// Eleven digits, the last after ISO 7064 mod 11, 10; the first is not 0.
+/// Eleven digits, the last by ISO 7064 MOD 11,10; the first is not 0.
 pub(super) fn de_tax(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let digits = digits(text, &range);
     let (last, body) = digits.split_last()?;
@@ -69,16 +70,16 @@ pub(super) fn nl_bsn(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     (digits.len() == 9 && sum != 0 && sum.is_multiple_of(11)).then_some(range)
 }
 
-/// A date of birth and four digits, the ten digits together after Luhn.
+/// A date of birth and four digits; the ten digits satisfy the Luhn check.
 pub(super) fn se_person(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let digits = digits(text, &range);
     let short = digits.get(digits.len().checked_sub(10)?..)?;
     let pair = |at: usize| short.get(at..at + 2).map_or(0, |pair| weighted(pair, &[10, 1]));
-    // Years without a century: any will do.
+    // The year has no century; any will do.
     (plausible(1900 + pair(0), pair(2), pair(4)) && luhn(short)).then_some(range)
 }
 
-/// Eleven digits, the last of which completes the weighted sum to a multiple of ten.
+/// Eleven digits; the last completes the weighted sum to a multiple of ten.
 pub(super) fn pl_pesel(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let digits = digits(text, &range);
     let sum = weighted(&digits, &[1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1]);

@@ -1,12 +1,12 @@
-//! National numbers outside of continental Europe.
+//! National identification numbers outside continental Europe.
 
 use std::ops::Range;
 
 use super::date::plausible;
-use super::{digits, luhn, slice, weighted};
+use super::digits::{digits, luhn, slice, weighted};
 
 /// Area not 000, 666 or from 900, group not 00, serial not 0000 (Social Security Administration,
-/// since 2011), and not the number that was printed on sample cards.
+/// since 2011), and not the number of the sample cards.
 pub(super) fn us_ssn(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let digits = digits(text, &range);
     let number = digits.iter().fold(0, |sum, digit| sum * 10 + digit);
@@ -15,20 +15,20 @@ pub(super) fn us_ssn(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     (digits.len() == 9 && issued && number != 78_051_120).then_some(range)
 }
 
-/// Prefixes that are never given out (HM Revenue and Customs, NIM39110).
+/// Not one of the prefixes that are never issued (HM Revenue and Customs, NIM39110).
 pub(super) fn uk_nino(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let prefix = slice(text, &range).get(..2)?;
     (!matches!(prefix, "BG" | "GB" | "NK" | "KN" | "TN" | "NT" | "ZZ")).then_some(range)
 }
 
-/// Ten digits; 11 less the weighted sum modulo 11 is the last.
+/// Ten digits; the last is 11 minus the weighted sum modulo 11.
 pub(super) fn uk_nhs(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let digits = digits(text, &range);
     let check = (11 - weighted(&digits, &[10, 9, 8, 7, 6, 5, 4, 3, 2]) % 11) % 11;
     (digits.len() == 10 && digits.last() == Some(&check)).then_some(range)
 }
 
-/// Nine digits after Luhn, the first of which is not 0 or 8.
+/// Nine digits that satisfy the Luhn check; the first is not 0 or 8.
 pub(super) fn ca_sin(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let digits = digits(text, &range);
     (digits.len() == 9 && !matches!(digits.first(), Some(0 | 8)) && luhn(&digits)).then_some(range)
@@ -44,14 +44,14 @@ pub(super) fn br_cpf(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     (digits.get(9..) == Some(&[first, second]) && !same).then_some(range)
 }
 
-/// Twelve digits after Verhoeff, the first of which is not 0 or 1.
+/// Twelve digits that satisfy the Verhoeff check; the first is not 0 or 1.
 pub(super) fn in_aadhaar(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let digits = digits(text, &range);
     (digits.len() == 12 && digits.first() > Some(&1) && verhoeff(&digits)).then_some(range)
 }
 
-/// The check of Verhoeff (1969): digits permuted by their place and multiplied in the dihedral
-/// group of order ten, in which 0 to 4 are rotations and 5 to 9 reflections.
+/// The Verhoeff check (1969): digits are permuted by their position and multiplied in the dihedral
+/// group of order ten, where 0 to 4 are rotations and 5 to 9 reflections.
 pub(super) fn verhoeff(digits: &[u32]) -> bool {
     const STEP: [u32; 10] = [1, 5, 7, 6, 2, 8, 3, 0, 9, 4];
     let permuted = |digit: u32, times: usize| {
@@ -71,7 +71,7 @@ pub(super) fn verhoeff(digits: &[u32]) -> bool {
     sum == 0
 }
 
-/// Seventeen digits and a check sign modulo 11 (GB 11643), with a plausible date of birth.
+/// Seventeen digits and a check character modulo 11 (GB 11643), with a plausible date of birth.
 pub(super) fn cn_resident(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let number = slice(text, &range);
     let body = digits(number, &(0..17));
@@ -82,7 +82,7 @@ pub(super) fn cn_resident(text: &str, range: Range<usize>) -> Option<Range<usize
     (born && number.chars().next_back()?.to_ascii_uppercase() == check).then_some(range)
 }
 
-/// Date of birth, then seven digits; the last checks the others modulo 11.
+/// A date of birth and seven digits; the last is a check digit modulo 11.
 pub(super) fn kr_rrn(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let digits = digits(text, &range);
     let sum = weighted(&digits, &[2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5]);

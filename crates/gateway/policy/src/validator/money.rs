@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::{digits, luhn, slice};
+use super::digits::{digits, luhn, slice};
 
-/// The first part of a run of digits that is a card number: one to five groups, the brand's
-/// prefix and length, the formula of Luhn.
+/// The first part of a run of digits that is a card number: one to five groups, a brand's prefix
+/// and length, and the Luhn check.
 pub(super) fn card(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let groups = groups(text, &range);
     (0..groups.len()).find_map(|first| {
@@ -19,7 +19,7 @@ pub(super) fn card(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     })
 }
 
-/// The runs of digits in a range, which their separators part.
+/// The groups of digits in a range, between separators.
 fn groups(text: &str, range: &Range<usize>) -> Vec<Range<usize>> {
     let mut groups: Vec<Range<usize>> = Vec::new();
     for at in range.clone().filter(|at| text.as_bytes().get(*at).is_some_and(u8::is_ascii_digit)) {
@@ -31,8 +31,8 @@ fn groups(text: &str, range: &Range<usize>) -> Vec<Range<usize>> {
     groups
 }
 
-/// Cards are printed in groups of four to six, the last of which may be shorter, with the same
-/// separator throughout.
+/// Card numbers are written in groups of four to six digits (the last may be shorter) with the same
+/// separator.
 fn well_grouped(text: &str, groups: &[Range<usize>]) -> bool {
     let [before @ .., _] = groups else { return false };
     let mut separators = before.iter().map(|group| text.as_bytes().get(group.end));
@@ -41,7 +41,7 @@ fn well_grouped(text: &str, groups: &[Range<usize>]) -> bool {
     before.iter().all(size) && separators.all(|separator| Some(separator) == first)
 }
 
-/// Whether no letter or decimal point touches the number.
+/// Whether the number is adjacent to no letter and no decimal point.
 fn alone(text: &str, span: &Range<usize>) -> bool {
     let bytes = text.as_bytes();
     let before = span.start.checked_sub(1).and_then(|at| bytes.get(at));
@@ -52,7 +52,8 @@ fn alone(text: &str, span: &Range<usize>) -> bool {
     !touches(before) && !touches(after) && !fraction
 }
 
-/// Prefixes and lengths of the brands, from ISO/IEC 7812 issuer ranges as the brands publish them.
+/// Prefixes and lengths of the card brands (ISO/IEC 7812 issuer ranges, as published by the
+/// brands).
 fn is_card(digits: &[u32]) -> bool {
     let prefix = |length: usize| digits.iter().take(length).fold(0, |sum, digit| sum * 10 + digit);
     let brand = matches!(
@@ -119,7 +120,7 @@ const IBAN_LENGTHS: [(&str, usize); 46] = [
     ("UA", 29),
 ];
 
-/// As many characters as the country's accounts have, with remainder 1 modulo 97.
+/// The length of the country's accounts, and remainder 1 modulo 97.
 pub(super) fn iban(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let found = slice(text, &range);
     let country = found.get(..2)?;
@@ -138,7 +139,7 @@ pub(super) fn iban(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     (remainder == 1).then_some(range.start..end)
 }
 
-/// Any number that the formula of Luhn accepts.
+/// Any number that satisfies the Luhn check.
 pub(super) fn luhn_number(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     luhn(&digits(text, &range)).then_some(range)
 }

@@ -1,8 +1,10 @@
+//! Tests of the validators.
+
 use super::*;
 
 /// Whether the named validator accepts all of a text.
 fn accepts(name: &str, text: &str) -> bool {
-    let validator = named(name).unwrap();
+    let validator = by_name(name).unwrap();
     (validator.check)(text, 0..text.len()) == Some(0..text.len())
 }
 
@@ -43,6 +45,6 @@ fn verhoeff_catches_every_wrong_digit_and_every_swap_of_neighbours() {
 #[test]
 fn a_card_is_found_beside_other_digits() {
     let text = "12 4111 1111 1111 1111 99";
-    let card = named("card").unwrap();
+    let card = by_name("card").unwrap();
     assert_eq!((card.check)(text, 0..text.len()), Some(3..22));
 }

@@ -8,7 +8,7 @@ use hyper::Method;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use plimsoll_gateway_dialect::{Dialect, Endpoint, RequestView, Translator};
-use plimsoll_gateway_policy::Reading;
+use plimsoll_gateway_policy::InputKind;
 
 use super::parse_cache::{BodyDigest, digest};
 use super::request::{LlmRequest, dialect_error, strip_prefix};
@@ -28,7 +28,7 @@ pub(super) async fn parse(
     expect_method(&parts.method, &Method::POST)?;
     expect_json(&parts.headers)?;
     let path = strip_prefix(parts.uri.path(), proxy.strip.as_deref());
-    let endpoint = Endpoint::of_path(path)
+    let endpoint = Endpoint::from_path(path)
         .ok_or_else(|| ErrorResponse::not_found(format!("`{path}` is not an LLM endpoint")))?;
     let upstream = Dialect::from(proxy.upstream.dialect);
     if endpoint.counterpart(upstream).is_none() {
@@ -100,7 +100,7 @@ fn evaluate(
     let mut redacted = Vec::new();
     for (index, text) in view.texts().iter().enumerate() {
         let record = (context.worker.metrics(), &mut context.llm_info);
-        if let Cow::Owned(text) = policy.evaluate(record, text.as_str(), Reading::Text)? {
+        if let Cow::Owned(text) = policy.evaluate(record, text.as_str(), InputKind::Text)? {
             redacted.resize(index, None);
             redacted.push(Some(text));
         }

@@ -8,7 +8,7 @@ use hyper::StatusCode;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use hyper::http::response::Parts;
 use plimsoll_gateway_dialect::{
-    StreamSettings, StreamTranslator, Streaming, Usage, rewrite_answer,
+    StreamSettings, StreamTranslator, Streaming, Usage, rewrite_response,
 };
 
 use super::cache_write::{CacheFilter, CacheWrite};
@@ -144,18 +144,18 @@ async fn prepare_whole(
 ) -> Result<ReadyResponse, ErrorResponse> {
     let (mut parts, mut body) = upstream.collect(&context.worker.pool).await?;
     let wanted = completion.reservation.is_some() || context.config.observes_requests;
-    let usage = wanted.then(|| Usage::of_body(request.upstream_endpoint(), &body).ok()).flatten();
+    let usage = wanted.then(|| Usage::from_body(request.upstream_endpoint(), &body).ok()).flatten();
     let usage = usage.flatten();
     observed.set(usage);
     if let Some(reservation) = completion.reservation {
         reservation.settle(usage, 0).await;
     }
     if let Some(translator) = request.translator {
-        let translated = translator.answer(&body, clock::unix_ms() / 1_000);
+        let translated = translator.response(&body, clock::unix_ms() / 1_000);
         body = Bytes::from(translated.map_err(|error| dialect_error(&error))?);
     }
     if let Some(policy) = &context.config.scrub {
-        let scrubbed = rewrite_answer(request.endpoint, &body, |text| scrub_text(policy, text));
+        let scrubbed = rewrite_response(request.endpoint, &body, |text| scrub_text(policy, text));
         body = scrubbed.map_err(|error| dialect_error(&error))?.map_or(body, Bytes::from);
     }
     set_json_headers(&mut parts);

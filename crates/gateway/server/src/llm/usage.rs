@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::task::{Context, Waker};
 
 use bytes::Bytes;
-use plimsoll_gateway_dialect::{Ending, Endpoint, Usage, UsageObserver};
+use plimsoll_gateway_dialect::{Endpoint, StreamStatus, Usage, UsageObserver};
 use tokio::task::spawn_local;
 
 use crate::body_filter::{BodyFilter, BoxError};
@@ -60,7 +60,7 @@ impl UsageFilter {
         let usage = self.observer.usage();
         self.usage.set(usage);
         if let Some(reservation) = self.reservation.take() {
-            let counted = self.observer.contents();
+            let counted = self.observer.content_events();
             poll_or_spawn(async move { reservation.settle(usage, counted).await });
         }
     }
@@ -74,7 +74,7 @@ impl BodyFilter for UsageFilter {
 
     fn end(&mut self) -> Result<Bytes, BoxError> {
         let ending = self.observer.finish();
-        self.usage.truncated.set(self.is_stream && ending == Ending::Truncated);
+        self.usage.truncated.set(self.is_stream && ending == StreamStatus::Truncated);
         self.settle();
         Ok(Bytes::new())
     }

@@ -26,6 +26,7 @@ mod http2;
 mod policy;
 mod presets;
 mod rate_limits;
+#[cfg(feature = "redis")]
 mod redis;
 mod reload;
 mod scrub;

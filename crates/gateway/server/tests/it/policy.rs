@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use plimsoll_gateway_policy::corpus::{Entry, Tag, entries};
-use plimsoll_gateway_policy::{Action, Reading};
+use plimsoll_gateway_policy::corpus::{Example, Tag, examples};
+use plimsoll_gateway_policy::{Action, InputKind};
 use plimsoll_gateway_server::Gateway;
 use serde_json::{Value, json};
 
@@ -182,9 +182,9 @@ fn another_tenant_is_refused() {
     assert_eq!(post(gateway.addr(), "/api/request", &[], &body).status, 401);
 }
 
-/// The action that an entry got.
-fn decision(addr: SocketAddr, entry: &Entry) -> Action {
-    let kind = if entry.reading == Reading::Query { "sql" } else { "chat" };
+/// The action that an example got.
+fn decision(addr: SocketAddr, entry: &Example) -> Action {
+    let kind = if entry.kind == InputKind::Query { "sql" } else { "chat" };
     let reply = query(addr, &entry.text, kind, true);
     match reply.status {
         403 => Action::Block,
@@ -202,7 +202,7 @@ fn every_example_gets_its_decision_through_the_endpoint() {
     let provider = Provider::with_text(&["Paris"]);
     let gateway = endpoint(&provider);
     let (suite, others): (Vec<_>, Vec<_>) =
-        entries().iter().partition(|entry| entry.tag == Tag::Suite);
+        examples().iter().partition(|entry| entry.tag == Tag::Suite);
     assert!(suite.len() >= 20 && others.len() >= 400);
     let mut evasions = (0, 0);
     for entry in suite.into_iter().chain(others) {

@@ -1,4 +1,5 @@
-//! What the kernel says in `/proc` and `/sys`: readers of files, and pure readers of their text.
+//! Counters in `/proc` and `/sys`: functions that read the files, and pure functions that parse
+//! their text.
 
 use std::fs;
 
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_files_are_read_as_its_manual_says() {
+    fn the_kernels_files_are_parsed_as_their_manual_pages_say() {
         let stat = "cpu  100 1 20 800 5 0 3 7 50 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
         assert_eq!(stolen_in(stat), Some((7, 936)));
         assert_eq!(waited_in("120000 4500 17\n"), Some(Nanos::new(4_500)));

@@ -1,4 +1,4 @@
-//! What other processes use, from `/proc`.
+//! CPU time and memory of other processes, from `/proc`.
 
 use std::fs;
 use std::ops::RangeInclusive;
@@ -9,27 +9,28 @@ use plimsoll_metrics::{ProcessUse, Snapshot, StageInfo};
 
 /// A process that is watched while the load goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Watched {
+pub struct WatchedProcess {
     /// Name in reports.
     pub name: String,
-    /// Its number.
+    /// Its process id.
     pub pid: u32,
 }
 
 /// What a process has used up to now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProcessReading {
+pub struct ProcessStat {
     /// CPU time of all its threads, those that have ended included: user and system.
     pub cpu: Nanos,
     /// Resident memory in bytes.
     pub rss_bytes: u64,
     /// Threads.
     pub threads: u64,
-    /// When it was started, in clock ticks since boot: tells it from a later one with the same number.
+    /// When it was started, in clock ticks since boot: tells it from a later process with the same
+    /// id.
     started: u64,
 }
 
-impl ProcessReading {
+impl ProcessStat {
     /// Reads `/proc/PID/stat`; `None` where there is no such process.
     pub fn of(pid: u32) -> Option<Self> {
         let unit = |name| u64::try_from(sysconf(name).ok()??).ok();
@@ -37,7 +38,8 @@ impl ProcessReading {
         Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, ticks, page)
     }
 
-    /// `proc_pid_stat(5)`. The name of the program, which is in brackets, may hold blanks and brackets.
+    /// `proc_pid_stat(5)`. The name of the program, which is in brackets, may contain blanks and
+    /// brackets.
     fn parse(stat: &str, ticks_per_s: u64, page: u64) -> Option<Self> {
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         // The first after the name is field 3 of the manual.
@@ -52,41 +54,46 @@ impl ProcessReading {
     }
 }
 
-/// The watched processes of a run, read at the run's start, at the end of every stage and at the run's end.
+/// The watched processes of a run, read at the start of the run, and at the end of each stage and
+/// of the run.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
-    watched: Vec<Watched>,
+    watched: Vec<WatchedProcess>,
     /// When they are to be read, the last one first.
     due: Vec<Moment>,
     /// When they were read, and what each had used.
-    readings: Vec<(Moment, Vec<Option<ProcessReading>>)>,
+    readings: Vec<(Moment, Vec<Option<ProcessStat>>)>,
 }
 
 impl Processes {
-    /// The processes and this one, where there are any to watch; `due` are the moments of the readings, in order.
-    pub(crate) fn new(watched: &[Watched], due: impl DoubleEndedIterator<Item = Moment>) -> Self {
+    /// These processes and this one; no process at all where there is none to watch. `due` are the
+    /// moments of the readings, in order.
+    pub(crate) fn new(
+        watched: &[WatchedProcess],
+        due: impl DoubleEndedIterator<Item = Moment>,
+    ) -> Self {
         if watched.is_empty() {
             return Self::default();
         }
-        let own = Watched { name: "plimsoll".to_owned(), pid: std::process::id() };
+        let own = WatchedProcess { name: "plimsoll".to_owned(), pid: std::process::id() };
         let watched = watched.iter().cloned().chain([own]).collect();
         Self { watched, due: due.rev().collect(), readings: Vec::new() }
     }
 
-    /// Reads, if it is time.
-    pub(crate) fn look(&mut self, now: Moment) {
+    /// Reads what the processes use, if it is time.
+    pub(crate) fn read_if_due(&mut self, now: Moment) {
         if self.due.pop_if(|due| *due <= now).is_some() {
             self.read(now);
         }
     }
 
     fn read(&mut self, now: Moment) {
-        let readings = self.watched.iter().map(|process| ProcessReading::of(process.pid)).collect();
+        let readings = self.watched.iter().map(|process| ProcessStat::of(process.pid)).collect();
         self.readings.push((now, readings));
     }
 
     /// What each used in the whole run, and in each stage where there are several.
-    pub(crate) fn end(
+    pub(crate) fn finish(
         mut self,
         now: Moment,
         stages: &[StageInfo],
@@ -97,35 +104,36 @@ impl Processes {
         }
         self.read(now);
         let mut used = Vec::new();
-        for place in 0..self.watched.len() {
+        for process in 0..self.watched.len() {
             let last = self.readings.len() - 1;
             let requests = counted.total(|_| true).counters().dispatched_in_stage;
-            used.extend(self.between(place, 0..=last, None, requests));
+            used.extend(self.between(process, 0..=last, None, requests));
             for (index, stage) in stages.iter().enumerate().filter(|_| stages.len() > 1) {
-                let cell = counted.total(|key| key.stage.index() == index);
-                let requests = cell.counters().dispatched_in_stage;
+                let group = counted.total(|key| key.stage.index() == index);
+                let requests = group.counters().dispatched_in_stage;
                 let name = Some(stage.name.clone());
-                used.extend(self.between(place, index..=index + 1, name, requests));
+                used.extend(self.between(process, index..=index + 1, name, requests));
             }
         }
         used
     }
 
-    /// What one used between two readings. If it ended meanwhile, what it had used by the last that found it.
+    /// What one used between two readings. If it ended meanwhile, up to the last reading that found
+    /// it.
     fn between(
         &self,
-        place: usize,
-        span: RangeInclusive<usize>,
+        process: usize,
+        readings: RangeInclusive<usize>,
         stage: Option<String>,
         requests: u64,
     ) -> Option<ProcessUse> {
-        let Watched { name, pid } = self.watched.get(place)?.clone();
-        let between = self.readings.get(span)?;
+        let WatchedProcess { name, pid } = self.watched.get(process)?.clone();
+        let between = self.readings.get(readings)?;
         let from = between.first()?;
-        let before = from.1[place];
-        let same = |reading: &ProcessReading| before.is_none_or(|b| b.started == reading.started);
+        let before = from.1[process];
+        let same = |reading: &ProcessStat| before.is_none_or(|b| b.started == reading.started);
         let found =
-            between.iter().rev().find_map(|(at, all)| Some((*at, all[place].filter(same)?)));
+            between.iter().rev().find_map(|(at, all)| Some((*at, all[process].filter(same)?)));
         let (at, after) = found?;
         let before = before?;
         let wall_s = at.since(from.0).as_secs_f64();
@@ -153,25 +161,26 @@ mod tests {
         18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0";
 
     #[test]
-    fn the_kernels_file_is_read_as_its_manual_says() {
-        let reading = ProcessReading::parse(STAT, 100, 4_096).unwrap();
+    fn the_kernels_file_is_parsed_as_its_manual_page_says() {
+        let reading = ProcessStat::parse(STAT, 100, 4_096).unwrap();
         assert_eq!(reading.cpu, Nanos::from_secs(3));
         assert_eq!((reading.threads, reading.rss_bytes), (9, 512 * 4_096));
-        assert_eq!(ProcessReading::parse("1 (x) S 1", 100, 4_096), None);
-        assert_eq!(ProcessReading::of(u32::MAX), None);
+        assert_eq!(ProcessStat::parse("1 (x) S 1", 100, 4_096), None);
+        assert_eq!(ProcessStat::of(u32::MAX), None);
     }
 
-    /// A busy thread for a while: the kernel counts what the thread's own clock says, to a few ticks.
+    /// A thread that was busy for a while: the kernel's count agrees with the thread's own clock,
+    /// to a few ticks.
     #[test]
     fn threads_that_have_ended_count() {
         let pid = std::process::id();
-        let before = ProcessReading::of(pid).unwrap();
+        let before = ProcessStat::of(pid).unwrap();
         let busy = std::thread::spawn(|| {
             let cpu = crate::health::CpuTime::of_thread();
             while crate::health::CpuTime::of_thread().busy_since(&cpu) < Nanos::from_millis(200) {}
         });
         busy.join().unwrap();
-        let after = ProcessReading::of(pid).unwrap();
+        let after = ProcessStat::of(pid).unwrap();
         let used = after.cpu.saturating_sub(before.cpu);
         assert!(used >= Nanos::from_millis(170), "{used}");
         assert!(after.rss_bytes > 100_000 && after.started == before.started);

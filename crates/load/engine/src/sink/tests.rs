@@ -1,7 +1,10 @@
+//! The sink against a writer that keeps up, stalls or fails.
+
+use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use plimsoll_measure::{
-    ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, Moment, Outcome,
+    ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, Moment, Outcome, Sample,
     ScenarioId, StageId, TargetId, Timeline, Usage,
 };
 use plimsoll_workload::conversation_id;
@@ -53,8 +56,9 @@ impl SampleSink for Device {
         if self.full.load(Ordering::Relaxed) {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        let row =
-            |sample: &Sample| (sample.conversation.0, sample.turn, batch.share.weight(sample));
+        let row = |sample: &Sample| {
+            (sample.conversation.0, sample.turn, batch.sampling_rate.weight(sample))
+        };
         self.rows.lock().unwrap().extend(batch.samples.iter().map(row));
         Ok(())
     }
@@ -66,15 +70,15 @@ impl Device {
     }
 }
 
-fn start(device: &Device) -> (Sink, Outbox) {
+fn start(device: &Device) -> (Sink, RowBatcher) {
     let sink = Sink::start(Box::new(device.clone()), SEED).unwrap();
-    let outbox = sink.outbox();
-    (sink, outbox)
+    let rows = sink.row_batcher();
+    (sink, rows)
 }
 
-fn end(sink: Sink, mut outbox: Outbox) -> SinkReport {
-    outbox.send_all();
-    drop(outbox);
+fn end(sink: Sink, mut rows: RowBatcher) -> SinkReport {
+    rows.flush();
+    drop(rows);
     let report = sink.finish();
     assert_eq!(report.offered, report.written + report.left_out + report.overflowed, "{report:?}");
     report
@@ -83,43 +87,43 @@ fn end(sink: Sink, mut outbox: Outbox) -> SinkReport {
 #[test]
 fn a_writer_that_keeps_up_writes_everything_once_and_in_order() {
     let device = Device::default();
-    let (sink, mut outbox) = start(&device);
+    let (sink, mut rows) = start(&device);
     for seq in 0..10_000 {
-        outbox.offer(&sample(seq, 0, Outcome::Completed), None);
+        rows.offer(&sample(seq, 0, Outcome::Completed), None);
         if seq % 1_000 == 0 {
-            // A beat of the worker, and time for the writer.
-            outbox.send();
-            while outbox.way.as_ref().unwrap().tally.waiting.load(Ordering::Relaxed) > 0 {
+            // A tick of the worker, and time for the writer.
+            rows.send();
+            while rows.channel.as_ref().unwrap().counters.waiting.load(Ordering::Relaxed) > 0 {
                 std::thread::yield_now();
             }
         }
     }
-    let report = end(sink, outbox);
+    let report = end(sink, rows);
     assert_eq!((report.offered, report.written, report.left_out), (10_000, 10_000, 0));
     assert_eq!(report.least_share_one_in, 1);
     let expected: Vec<_> = (0..10_000).map(|seq| (seq, 0, 1)).collect();
     assert_eq!(device.written(), expected);
 }
 
-/// Three million turns, two in each conversation, against a writer that stands still: without the rule all but
-/// 65,536 would be lost.
+/// Three million turns, two in each conversation, against a writer that stalls: without the rule
+/// all but 65,536 would be lost.
 fn flood(outcome: impl Fn(u64) -> Outcome) -> (SinkReport, Vec<Row>) {
     let gate = Arc::new(Mutex::new(()));
     let device = Device { gate: Some(Arc::clone(&gate)), ..Device::default() };
-    let (sink, mut outbox) = start(&device);
+    let (sink, mut rows) = start(&device);
     let closed = gate.lock().unwrap();
     for seq in 0..1_500_000 {
         for turn in 0..2 {
-            outbox.offer(&sample(seq, turn, outcome(seq)), None);
+            rows.offer(&sample(seq, turn, outcome(seq)), None);
         }
     }
     drop(closed);
-    let report = end(sink, outbox);
+    let report = end(sink, rows);
     (report, device.written())
 }
 
 #[test]
-fn a_writer_that_stands_still_leaves_out_by_the_rule_and_loses_nothing() {
+fn with_a_stalled_writer_rows_are_left_out_by_the_rule_and_none_is_lost() {
     let (report, rows) = flood(|seq| match seq % 1_000 {
         0 => Outcome::Failed(ErrorClass::Reset),
         _ => Outcome::Completed,
@@ -133,9 +137,9 @@ fn a_writer_that_stands_still_leaves_out_by_the_rule_and_loses_nothing() {
     let sum = |rows: &[Row]| rows.iter().map(|row| f64::from(row.2)).sum::<f64>();
     assert!((sum(&rows) / 3e6 - 1.0).abs() < 0.1, "{}", sum(&rows));
     let failed: Vec<_> = rows.iter().copied().filter(|row| row.0 % 1_000 == 0).collect();
-    assert!(failed.len() > 600, "unexpected ends are spared: {}", failed.len());
+    assert!(failed.len() > 600, "unexpected ends are exempt: {}", failed.len());
     assert!((sum(&failed) / 3e3 - 1.0).abs() < 0.3, "{}", sum(&failed));
-    // Conversations of the least share are complete, and their ids say so.
+    // Conversations below the lowest rate are complete, as their ids tell.
     let rank = |seq| {
         let id = conversation_id(SEED, ConversationKey::arrival(seq));
         u64::from(u32::from_str_radix(&id.as_str()[..8], 16).unwrap())
@@ -158,24 +162,24 @@ fn unexpected_ends_are_thinned_as_well_when_there_is_nothing_else() {
 #[test]
 fn after_the_load_a_flood_waits_for_the_writer() {
     let device = Device::default();
-    let (sink, mut outbox) = start(&device);
-    outbox.send_all();
-    (0..300_000).for_each(|seq| outbox.offer(&sample(seq, 0, Outcome::NeverSent), None));
-    let report = end(sink, outbox);
+    let (sink, mut rows) = start(&device);
+    rows.flush();
+    (0..300_000).for_each(|seq| rows.offer(&sample(seq, 0, Outcome::NeverSent), None));
+    let report = end(sink, rows);
     assert_eq!((report.written, report.left_out, report.overflowed), (300_000, 0, 0));
 }
 
 #[test]
-fn a_device_that_fails_has_every_later_row_counted_as_lost() {
+fn after_an_error_of_the_device_every_row_is_counted_as_lost() {
     let device = Device::default();
-    let (sink, mut outbox) = start(&device);
-    (0..512).for_each(|seq| outbox.offer(&sample(seq, 0, Outcome::Completed), None));
+    let (sink, mut rows) = start(&device);
+    (0..512).for_each(|seq| rows.offer(&sample(seq, 0, Outcome::Completed), None));
     while device.written().len() < 512 {
         std::thread::yield_now();
     }
     device.full.store(true, Ordering::Relaxed);
-    (0..5_000).for_each(|seq| outbox.offer(&sample(seq, 0, Outcome::Completed), None));
-    let report = end(sink, outbox);
+    (0..5_000).for_each(|seq| rows.offer(&sample(seq, 0, Outcome::Completed), None));
+    let report = end(sink, rows);
     assert_eq!((report.offered, report.written, report.overflowed), (5_512, 512, 5_000));
     assert!(report.error.unwrap().contains("storage"));
 }
@@ -185,8 +189,8 @@ fn arrivals_of_events_stay_with_their_turn() {
     let batch = SampleBatch {
         samples: (0..4).map(|seq| sample(seq, 0, Outcome::Completed)).collect(),
         events: vec![(1, vec![Moment::from_nanos(5)]), (3, vec![])],
-        share: Share::WHOLE,
+        sampling_rate: SamplingRate::FULL,
     };
-    let told: Vec<_> = batch.rows().map(|(_, events)| events.map(<[Moment]>::len)).collect();
-    assert_eq!(told, [None, Some(1), None, Some(0)]);
+    let events: Vec<_> = batch.rows().map(|(_, events)| events.map(<[Moment]>::len)).collect();
+    assert_eq!(events, [None, Some(1), None, Some(0)]);
 }

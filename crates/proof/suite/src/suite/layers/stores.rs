@@ -56,7 +56,7 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Stores {
     }
     bench.say("store operations, embedded");
     let count = if bench.order.quick { OPERATIONS / 4 } else { OPERATIONS };
-    let embedded = Backend::embedded(Sizes::default());
+    let embedded = Backend::memory(Sizes::default());
     match rows("embedded", &embedded, count) {
         Ok(rows) => stores.rows.extend(rows),
         Err(error) => bench.skip("store operations, embedded", &error),
@@ -110,7 +110,7 @@ async fn operations(store: &Store, count: usize) -> Result<Vec<Timed>, StoreErro
     let mut all = [const { None }; 4].map(|_: Option<()>| Distribution::default());
     for round in 0..count + WARM {
         let began = clock.now();
-        store.check(now(), &[Charge { subject: tenant, limit: &limit }]).await?;
+        store.check(now(), &[Charge { key: tenant, limit: &limit }]).await?;
         let checked = clock.now();
         drop(store.lookup(now(), answer).await);
         let looked = clock.now();
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn every_operation_of_the_embedded_store_is_timed() {
-        let backend = Backend::embedded(Sizes::default());
+        let backend = Backend::memory(Sizes::default());
         let rows = rows("embedded", &backend, 200).unwrap();
         assert_eq!(rows.len(), 4);
         for row in &rows {

@@ -1,0 +1,48 @@
+//! How soon the load begins.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::net::TcpListener;
+use std::process::Stdio;
+
+use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
+
+use crate::support::{command, rest};
+
+/// A profile of a hundred scenarios.
+fn many() -> String {
+    let scenario = |n| {
+        format!("  - {{name: s{n}, content: {{mode: sized, approx_input_tokens: {}}}}}\n", 100 + n)
+    };
+    let scenarios: String = (0..100).map(scenario).collect();
+    format!("stages: '@100:5s'\nmodel: m\nscenarios:\n{scenarios}")
+}
+
+#[test]
+fn the_first_request_is_not_long_in_coming() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("many.yaml"), many()).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let target = format!("http://{}", listener.local_addr().unwrap());
+    let args = ["run", "many.yaml", "--target", &target, "--key", "any", "--quiet", "--no-probe"];
+    let clock = MonotonicClock::start();
+    let passed = || clock.now().since(Moment::EPOCH);
+    let mut child = command(folder.path(), &args).stdout(Stdio::null()).spawn().unwrap();
+    let connected = loop {
+        match listener.accept() {
+            Err(error)
+                if error.kind() == ErrorKind::WouldBlock && passed() < Nanos::from_secs(20) =>
+            {
+                rest();
+            }
+            accepted => break accepted,
+        }
+    };
+    let took = passed();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    connected.unwrap();
+    // A release build takes 80 ms, of which 50 are for watching the hypervisor.
+    assert!(took < Nanos::from_secs(1), "{took}");
+}

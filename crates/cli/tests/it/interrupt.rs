@@ -1,0 +1,82 @@
+//! Signals, gentle and not.
+
+use std::fs;
+use std::process::Child;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use plimsoll_metrics::{RunEnd, Validity};
+use plimsoll_report::{parse_row, read_json};
+
+use crate::support::{FAST, Finished, Fixture};
+
+fn send(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
+}
+
+fn end(child: Child) -> Finished {
+    child.wait_with_output().unwrap().into()
+}
+
+#[test]
+fn the_first_signal_ends_the_run_in_good_order() {
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let fixture = Fixture::with("other_models: {ttft: 5ms}");
+        let child = fixture.start(&["minimal", "--stages", "4:60s"]);
+        fixture.wait_for_requests(40);
+        send(&child, signal);
+        let ran = end(child).expect(130);
+        assert!(ran.stdout.contains("Accounting"), "{}", ran.stdout);
+        let summary = fixture.summary();
+        assert_eq!(summary.run.ended, RunEnd::Interrupted);
+        assert!(summary.accounting().balanced() && summary.accounting().completed > 30);
+        assert!(summary.stages[0].duration_s < 50.0, "{:?}", summary.stages);
+        for file in ["report.txt", "report.csv", "metrics.prom", "plan.json", "results.jsonl"] {
+            assert!(fixture.only_run().join(file).exists(), "{file}");
+        }
+    }
+}
+
+#[test]
+fn the_second_signal_ends_the_process_at_once() {
+    // Answers do not come: the gentle end would wait for them.
+    let fixture = Fixture::with("other_models: {ttft: 10m}");
+    let mut child = fixture.start(&["minimal", "--stages", "4:60s", "--no-probe"]);
+    fixture.wait_for_requests(4);
+    // Signals that come before the first was looked at are one signal to the kernel.
+    while child.try_wait().unwrap().is_none() {
+        send(&child, Signal::SIGINT);
+        crate::support::rest();
+    }
+    end(child).expect(130);
+    assert!(!fixture.only_run().join("summary.json").exists());
+}
+
+#[test]
+fn a_killed_run_leaves_whole_lines_of_which_a_report_is_made() {
+    let fixture = Fixture::with(FAST);
+    let mut child = fixture.start(&["minimal", "--stages", "8:60s"]);
+    fixture.wait_for_requests(2_000);
+    child.kill().unwrap();
+    assert_eq!(end(child).code, None);
+
+    let run = fixture.only_run();
+    assert!(!run.join("summary.json").exists());
+    let text = fs::read(run.join("results.jsonl")).unwrap();
+    let lines: Vec<_> = text.split(|&byte| byte == b'\n').collect();
+    let (last, whole) = lines.split_last().unwrap();
+    assert!(whole.len() > 500, "{} rows", whole.len());
+    for line in whole {
+        parse_row(line).unwrap();
+    }
+    let rows = whole.len() as u64 + u64::from(parse_row(last).is_ok());
+
+    let folder = run.to_str().unwrap();
+    let json = fixture.plimsoll(&["report", folder, "--format", "json"]).expect(0).stdout;
+    let summary = read_json(json.as_bytes()).unwrap();
+    assert_eq!(summary.accounting().scheduled, rows);
+    assert_eq!(summary.run.ended, RunEnd::Unfinished);
+    assert!(matches!(summary.validity, Validity::Invalid(_)));
+    let shown = fixture.plimsoll(&["report", folder]).expect(0).stdout;
+    assert!(shown.contains("rebuilt from results.jsonl"), "{shown}");
+}

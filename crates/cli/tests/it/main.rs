@@ -1,0 +1,21 @@
+//! The binary from outside: exit codes, files, messages, signals.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
+
+mod demo;
+mod failure;
+mod first_request;
+mod gateway;
+mod host;
+mod http;
+mod interrupt;
+mod mock;
+mod policy;
+mod policy_server;
+mod profile;
+mod profiles;
+mod report;
+mod run;
+mod secrets;
+mod suite;
+mod support;
+mod usage;

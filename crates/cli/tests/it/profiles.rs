@@ -1,0 +1,58 @@
+//! Every profile that comes with the tool, run for a moment: the numbers of both sides agree.
+
+use crate::support::Fixture;
+
+/// The profiles ask for up to 900 tokens.
+const QUICK: &str = "other_models: {ttft: 2ms, gap: 100us, output_cap: 40}";
+
+fn try_profile(name: &str, args: &[&str]) {
+    let fixture = Fixture::with(QUICK);
+    // The profiles' own bounds want more data than a moment gives.
+    let bound = "thresholds={success_rate: ['value>0.99']}";
+    fixture.run(&[&[name, "--set", bound], args].concat()).expect(0);
+    let summary = fixture.summary();
+    let accounting = summary.accounting();
+    assert!(accounting.balanced(), "{accounting}");
+    assert!(accounting.completed > 0, "{accounting}");
+    let notes = summary.notes.join("\n");
+    let sent = accounting.scheduled - accounting.never_sent;
+    assert_eq!(fixture.mock.stats().requests, sent + probes(&notes), "{accounting}\n{notes}");
+}
+
+/// How many probe requests the notes tell of.
+fn probes(notes: &str) -> u64 {
+    let line = notes.lines().find(|line| line.contains("before the load, not counted")).unwrap();
+    line.split(' ').next().unwrap().parse().unwrap()
+}
+
+macro_rules! profiles {
+    ($($test:ident: $name:literal, $stages:literal $(, $set:literal)?;)+) => {$(
+        #[test]
+        fn $test() {
+            try_profile($name, &["--stages", $stages $(, "--set", $set)?]);
+        }
+    )+
+
+        #[test]
+        fn no_profile_is_forgotten() {
+            let tried = [$($name),+];
+            // Those for policy gateways are tried against one, in `policy.rs`.
+            let names = plimsoll_profile::builtin_names().filter(|name| !name.starts_with("policy"));
+            assert_eq!(names.collect::<Vec<_>>(), tried);
+        }
+    };
+}
+
+profiles! {
+    realistic: "realistic", "w2:300ms,10:1s";
+    minimal: "minimal", "w2:300ms,5:700ms";
+    cross_ingress: "cross-ingress", "w2:300ms,5:1s";
+    perf_128_nonstream: "perf-128-nonstream", "w2:300ms,5:700ms";
+    perf_128_stream: "perf-128-stream", "w2:300ms,5:700ms";
+    perf_550_nonstream: "perf-550-nonstream", "w2:300ms,5:700ms";
+    perf_550_stream: "perf-550-stream", "w2:300ms,5:700ms";
+    perf_hotpath_nonstream: "perf-hotpath-nonstream", "w2:300ms,5:700ms";
+    perf_hotpath_stream: "perf-hotpath-stream", "w2:300ms,5:700ms";
+    azure_trace: "azure-trace", "w@5:300ms,trace:1s", "trace.time_scale=60";
+    mooncake_trace: "mooncake-trace", "w@2:300ms,trace:1s", "trace.time_scale=60";
+}

@@ -1,0 +1,140 @@
+//! `plimsoll run`: what it writes and how it ends.
+
+use std::collections::HashSet;
+use std::fs;
+
+use plimsoll_metrics::RunEnd;
+use plimsoll_report::parse_row;
+
+use crate::support::{FAST, Fixture, command, summary};
+
+const FILES: [&str; 6] =
+    ["metrics.prom", "plan.json", "report.csv", "report.txt", "results.jsonl", "summary.json"];
+
+#[test]
+fn a_run_that_keeps_its_thresholds_passes_and_leaves_every_file() {
+    let fixture = Fixture::with("other_models: {ttft: 5ms, gap: 1ms, output: 4}");
+    let bound = "thresholds={success_rate: ['value>0.99'], completed: ['count>10']}";
+    let ran = fixture.run(&["minimal", "--stages", "w2:300ms,4:700ms", "--set", bound]).expect(0);
+
+    let run = fixture.only_run();
+    let mut files: Vec<_> = fs::read_dir(&run)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    files.sort();
+    assert_eq!(files, FILES);
+    let name = run.file_name().unwrap().to_str().unwrap();
+    assert!(
+        name.len() == "20260102T030405Z-minimal".len() && name.ends_with("Z-minimal"),
+        "{name}"
+    );
+    assert!(ran.stdout.contains(&format!("runs/{name}")), "{}", ran.stdout);
+    // What is on the terminal is what is in the file.
+    assert!(ran.stdout.starts_with(&fs::read_to_string(run.join("report.txt")).unwrap()));
+
+    let summary = summary(&run);
+    let accounting = summary.accounting();
+    assert!(accounting.balanced() && summary.validity.is_valid(), "{accounting}");
+    assert_eq!(summary.run.ended, RunEnd::Complete);
+    // The mock's own count: the load, and one probe.
+    assert_eq!(fixture.mock.stats().requests, accounting.scheduled - accounting.never_sent + 1);
+    let notes = summary.notes.join("\n");
+    assert!(notes.contains("1 probe request before the load, not counted"), "{notes}");
+    assert!(summary.environment.kernel.is_some() && summary.environment.fd_limit.is_some());
+}
+
+#[test]
+fn there_is_one_row_for_each_request_with_the_ids_that_the_target_saw() {
+    let fixture = Fixture::with("log: memory");
+    fixture.run(&["minimal", "--stages", "@100:500ms", "--set", "turns=2"]).expect(0);
+    let text = fs::read(fixture.only_run().join("results.jsonl")).unwrap();
+    let rows: Vec<_> = text
+        .split(|&byte| byte == b'\n')
+        .filter(|l| !l.is_empty())
+        .map(|l| parse_row(l).unwrap())
+        .collect();
+    let summary = fixture.summary();
+    assert_eq!(rows.len() as u64, summary.accounting().scheduled);
+    assert!(
+        rows.iter().all(|row| row.stage == "@100:500ms" && row.target == summary.targets[0].name)
+    );
+    let seen: HashSet<_> =
+        fixture.mock.take_log().into_iter().filter_map(|record| record.request_id).collect();
+    let sent: HashSet<_> = rows.iter().map(|row| row.request_id.clone()).collect();
+    assert_eq!(sent.len(), rows.len());
+    assert_eq!(sent.difference(&seen).count(), 0);
+    // What the target saw besides is the probe.
+    assert_eq!(seen.len(), sent.len() + 1);
+}
+
+#[test]
+fn a_broken_threshold_fails_and_one_without_data_is_inconclusive() {
+    let fixture = Fixture::with(FAST);
+    for (threshold, code) in [
+        ("thresholds={response_time: ['p(50)<1ns']}", 1),
+        // The profile streams nothing, so that there is no time to a first token.
+        ("thresholds={ttft: ['p(50)<1h']}", 3),
+        ("thresholds={response_time: ['p(50)<1h']}", 0),
+    ] {
+        fixture.run(&["minimal", "--stages", "2:300ms", "--set", threshold]).expect(code);
+    }
+}
+
+#[test]
+fn shards_together_are_the_whole_schedule() {
+    let fixture = Fixture::with(FAST);
+    for shard in ["0/2", "1/2"] {
+        fixture
+            .run(&["minimal", "--stages", "@60:1s", "--shard", shard, "--name", "part"])
+            .expect(0);
+    }
+    let summaries: Vec<_> = fixture.runs().iter().map(|run| summary(run)).collect();
+    let scheduled: Vec<_> =
+        summaries.iter().map(|summary| summary.accounting().scheduled).collect();
+    assert_eq!(scheduled, [30, 30]);
+    assert!(
+        summaries.iter().all(|summary| summary.notes.iter().any(|note| note.contains("shard")))
+    );
+    let fingerprint = |run: &std::path::PathBuf| {
+        let plan: serde_json::Value =
+            serde_json::from_slice(&fs::read(run.join("plan.json")).unwrap()).unwrap();
+        plan["schedule_fingerprint"].as_str().unwrap().to_owned()
+    };
+    let fingerprints: HashSet<_> = fixture.runs().iter().map(fingerprint).collect();
+    assert_eq!(fingerprints.len(), 1);
+}
+
+#[test]
+fn variables_change_the_profile_and_flags_win_over_them() {
+    let fixture = Fixture::with("api_key: right");
+    let target = fixture.target();
+    let run = |key: &str, args: &[&str]| {
+        let mut all = vec!["run", "minimal", "--quiet", "--no-jsonl"];
+        all.extend(args);
+        let mut command = command(fixture.folder.path(), &all);
+        command.envs([
+            ("PLIMSOLL_KEY", key),
+            ("PLIMSOLL_STAGES", "1:200ms"),
+            ("PLIMSOLL_TARGET", &target),
+        ]);
+        command.output().unwrap().status.code()
+    };
+    assert_eq!(run("right", &[]), Some(0));
+    assert_eq!(run("wrong", &[]), Some(3));
+    assert_eq!(run("wrong", &["--key", "right"]), Some(0));
+    assert_eq!(summary(&fixture.runs()[0]).stages[0].name, "1:200ms");
+    assert!(!fixture.runs()[0].join("results.jsonl").exists());
+}
+
+#[test]
+fn progress_is_told_in_lines_unless_quiet_is_wanted() {
+    let fixture = Fixture::with(FAST);
+    let target = fixture.target();
+    let args = ["run", "minimal", "--target", &target, "--key", "any", "--stages", "2:1500ms"];
+    let loud = fixture.plimsoll(&args).expect(0);
+    assert!(loud.stderr.contains("stage 1/1 2:1.5s"), "{}", loud.stderr);
+    assert!(loud.stderr.contains("done/s"), "{}", loud.stderr);
+    let quiet = fixture.plimsoll(&[&args[..], &["--quiet"]].concat()).expect(0);
+    assert_eq!(quiet.stderr, "");
+}

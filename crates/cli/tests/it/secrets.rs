@@ -1,0 +1,116 @@
+//! Credentials are in no file and in no message, whoever writes it.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::thread;
+
+use crate::support::{FAST, Finished, Fixture};
+
+const KEY: &str = "sk-verysecretkey";
+const COOKIE: &str = "session=verysecretcookie";
+
+fn assert_hidden(ran: &Finished, folder: &Path) {
+    let hidden = |text: &str, place: &str| {
+        for secret in [KEY, "verysecretcookie"] {
+            assert!(!text.contains(secret), "{secret} in {place}:\n{text}");
+        }
+    };
+    hidden(&ran.stdout, "stdout");
+    hidden(&ran.stderr, "stderr");
+    for run in fs::read_dir(folder.join("runs")).into_iter().flatten() {
+        for file in fs::read_dir(run.unwrap().path()).unwrap() {
+            let file = file.unwrap().path();
+            hidden(
+                &String::from_utf8_lossy(&fs::read(&file).unwrap()),
+                &file.display().to_string(),
+            );
+        }
+    }
+}
+
+#[test]
+fn no_file_of_a_run_holds_a_credential() {
+    let fixture = Fixture::with(FAST);
+    let target = fixture.target();
+    let ran = fixture.plimsoll(&[
+        "run",
+        "minimal",
+        "--target",
+        &target,
+        "--key",
+        KEY,
+        "--header",
+        &format!("Cookie: {COOKIE}"),
+        "--stages",
+        "2:300ms",
+    ]);
+    assert_hidden(&ran.expect(0), fixture.folder.path());
+    assert_eq!(fixture.runs().len(), 1);
+}
+
+#[test]
+fn a_plan_is_shown_without_credentials_and_bad_flags_are_not_quoted() {
+    let fixture = Fixture::with(FAST);
+    let shown = fixture.plimsoll(&["profile", "show", "minimal", "--key", KEY]).expect(0);
+    assert!(shown.stdout.contains("<redacted>"), "{}", shown.stdout);
+    assert_hidden(&shown, fixture.folder.path());
+    let refused =
+        fixture.plimsoll(&["run", "minimal", "--key", &format!("{KEY}\n"), "--header", COOKIE]);
+    assert_hidden(&refused.expect(2), fixture.folder.path());
+    let url = format!("http://me:{KEY}@127.0.0.1:1/");
+    assert_hidden(&fixture.plimsoll(&["http", &url]).expect(2), fixture.folder.path());
+}
+
+/// A target that refuses every key and quotes it, as some do.
+fn quoting_target() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            thread::spawn(move || refuse(stream.unwrap()));
+        }
+    });
+    format!("http://{address}")
+}
+
+fn refuse(stream: TcpStream) {
+    let (mut reader, mut writer) = (BufReader::new(stream.try_clone().unwrap()), stream);
+    let mut authorization = String::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).unwrap_or(0) == 0 || line == "\r\n" {
+            break;
+        }
+        if line.to_lowercase().starts_with("authorization:") {
+            line.trim().clone_into(&mut authorization);
+        }
+    }
+    let body =
+        format!(r#"{{"error":{{"message":"Incorrect key: {authorization}","type":"auth"}}}}"#);
+    let head = format!(
+        "HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    // The client may have gone away: it is interrupted or has read enough.
+    let _ = writer.write_all(head.as_bytes()).and_then(|()| writer.write_all(body.as_bytes()));
+}
+
+#[test]
+fn a_target_that_quotes_the_key_is_quoted_without_it() {
+    let fixture = Fixture::with(FAST);
+    let target = quoting_target();
+    let args =
+        ["run", "minimal", "--target", &target, "--key", KEY, "--quiet", "--stages", "1:300ms"];
+    let probed = fixture.plimsoll(&args).expect(3);
+    assert!(
+        probed.stderr.contains("401") && probed.stderr.contains("<redacted>"),
+        "{}",
+        probed.stderr
+    );
+    assert_hidden(&probed, fixture.folder.path());
+    let loaded = fixture.plimsoll(&[&args[..], &["--no-probe"]].concat()).expect(3);
+    assert!(loaded.stdout.contains("Incorrect key"), "{}", loaded.stdout);
+    assert_hidden(&loaded, fixture.folder.path());
+}

@@ -1,0 +1,138 @@
+//! A place to try the binary in: a folder of its own, and a mock to load.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use plimsoll_metrics::RunSummary;
+use plimsoll_mock::{Mock, MockConfig};
+use plimsoll_report::read_json;
+use tempfile::TempDir;
+
+/// A mock that answers at once.
+pub(crate) const FAST: &str = "{}";
+
+pub(crate) struct Fixture {
+    pub(crate) folder: TempDir,
+    pub(crate) mock: Mock,
+}
+
+/// How the binary ended.
+pub(crate) struct Finished {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Finished {
+    /// Complains with all that was said unless the code is the expected one.
+    pub(crate) fn expect(self, code: i32) -> Self {
+        let Self { code: ended, stdout, stderr } = &self;
+        assert_eq!(*ended, Some(code), "stdout:\n{stdout}\nstderr:\n{stderr}");
+        self
+    }
+}
+
+impl From<Output> for Finished {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Fixture {
+    /// With a mock of this configuration (YAML).
+    pub(crate) fn with(config: &str) -> Self {
+        let config = MockConfig::from_yaml(config).unwrap();
+        let mock = Mock::spawn(&config, SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        Self { folder: tempfile::tempdir().unwrap(), mock }
+    }
+
+    pub(crate) fn target(&self) -> String {
+        format!("http://{}", self.mock.addr())
+    }
+
+    /// Runs the binary to its end.
+    pub(crate) fn plimsoll(&self, args: &[&str]) -> Finished {
+        command(self.folder.path(), args).output().unwrap().into()
+    }
+
+    /// `plimsoll run` against the mock, quietly.
+    pub(crate) fn run(&self, args: &[&str]) -> Finished {
+        self.plimsoll(&self.run_args(args).iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// The same, left to itself.
+    pub(crate) fn start(&self, args: &[&str]) -> Child {
+        let args = self.run_args(args);
+        let args: Vec<_> = args.iter().map(String::as_str).collect();
+        command(self.folder.path(), &args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    fn run_args(&self, args: &[&str]) -> Vec<String> {
+        let target = self.target();
+        // Tests share their machine: whether the instrument was good enough is not what they are about.
+        let fixed = ["run", "--target", &target, "--key", "any", "--quiet", "--allow-invalid"];
+        fixed.iter().chain(args).map(ToString::to_string).collect()
+    }
+
+    /// Waits until the mock has seen this many requests.
+    pub(crate) fn wait_for_requests(&self, count: u64) {
+        for _ in 0..2_000 {
+            if self.mock.stats().requests >= count {
+                return;
+            }
+            rest();
+        }
+        panic!("the load does not come: {:?}", self.mock.stats());
+    }
+
+    /// The folders of runs, in the order of their names.
+    pub(crate) fn runs(&self) -> Vec<PathBuf> {
+        let runs = fs::read_dir(self.folder.path().join("runs"));
+        let mut all: Vec<_> =
+            runs.into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+        all.sort();
+        all
+    }
+
+    /// The folder of the only run.
+    pub(crate) fn only_run(&self) -> PathBuf {
+        let runs = self.runs();
+        assert_eq!(runs.len(), 1, "{runs:?}");
+        runs.into_iter().next().unwrap()
+    }
+
+    /// The summary of the only run.
+    pub(crate) fn summary(&self) -> RunSummary {
+        summary(&self.only_run())
+    }
+}
+
+pub(crate) fn summary(run: &Path) -> RunSummary {
+    read_json(&fs::read(run.join("summary.json")).unwrap()).unwrap()
+}
+
+/// The binary, in a folder, without the variables that would change profiles.
+pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    command.current_dir(folder).args(args);
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PLIMSOLL_")) {
+        command.env_remove(name);
+    }
+    command
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test waits for another process")]
+pub(crate) fn rest() {
+    std::thread::sleep(Duration::from_millis(5));
+}

@@ -1,0 +1,232 @@
+//! Errors in the format of each dialect.
+
+use serde::Serialize;
+
+use crate::dialect::Dialect;
+use crate::error::DialectError;
+use crate::wire::{anthropic, openai, write_json};
+
+/// The kind of an error. Each dialect has its own code for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// The request is invalid.
+    InvalidRequest,
+    /// A policy of the gateway blocked the request.
+    Blocked,
+    /// The API key is missing or invalid.
+    Authentication,
+    /// The API key lacks the permission.
+    Permission,
+    /// No such model or path.
+    NotFound,
+    /// The request is too large.
+    TooLarge,
+    /// Too many requests; retry later.
+    RateLimit,
+    /// The budget is spent.
+    Quota,
+    /// The server failed.
+    Server,
+    /// The server or its upstream is overloaded or unavailable.
+    Overloaded,
+    /// The upstream did not respond in time.
+    Timeout,
+}
+
+impl ErrorKind {
+    /// The kind that a status implies if nothing else is known.
+    pub const fn from_status(status: u16) -> Self {
+        match status {
+            401 => Self::Authentication,
+            402 => Self::Quota,
+            403 => Self::Permission,
+            404 => Self::NotFound,
+            408 | 504 => Self::Timeout,
+            413 => Self::TooLarge,
+            429 => Self::RateLimit,
+            503 | 529 => Self::Overloaded,
+            400..500 => Self::InvalidRequest,
+            _ => Self::Server,
+        }
+    }
+
+    /// OpenAI's `type` and `code`.
+    const fn openai(self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Self::InvalidRequest => ("invalid_request_error", None),
+            Self::Blocked => ("invalid_request_error", Some("content_filter")),
+            Self::Authentication => ("invalid_request_error", Some("invalid_api_key")),
+            Self::Permission => ("permission_error", None),
+            Self::NotFound => ("invalid_request_error", Some("not_found")),
+            Self::TooLarge => ("invalid_request_error", Some("request_too_large")),
+            Self::RateLimit => ("rate_limit_error", Some("rate_limit_exceeded")),
+            Self::Quota => ("insufficient_quota", Some("insufficient_quota")),
+            Self::Server => ("server_error", None),
+            Self::Overloaded => ("server_error", Some("overloaded")),
+            Self::Timeout => ("server_error", Some("timeout")),
+        }
+    }
+
+    /// Anthropic's `type`.
+    const fn anthropic(self) -> &'static str {
+        match self {
+            Self::InvalidRequest | Self::Blocked => "invalid_request_error",
+            Self::Authentication => "authentication_error",
+            Self::Permission => "permission_error",
+            Self::NotFound => "not_found_error",
+            Self::TooLarge => "request_too_large",
+            Self::RateLimit => "rate_limit_error",
+            Self::Quota => "billing_error",
+            Self::Server => "api_error",
+            Self::Overloaded => "overloaded_error",
+            Self::Timeout => "timeout_error",
+        }
+    }
+
+    /// The kind for a `type` or `code` of either dialect.
+    fn from_code(code: &str) -> Option<Self> {
+        Some(match code {
+            "authentication_error" | "invalid_api_key" => Self::Authentication,
+            "permission_error" => Self::Permission,
+            "not_found_error" | "not_found" | "model_not_found" => Self::NotFound,
+            "request_too_large" => Self::TooLarge,
+            "rate_limit_error" | "rate_limit_exceeded" => Self::RateLimit,
+            "insufficient_quota" | "billing_error" => Self::Quota,
+            "api_error" | "server_error" => Self::Server,
+            "overloaded_error" | "overloaded" => Self::Overloaded,
+            "timeout_error" | "timeout" => Self::Timeout,
+            "content_filter" => Self::Blocked,
+            "invalid_request_error" => Self::InvalidRequest,
+            _ => return None,
+        })
+    }
+}
+
+/// The content of an error response, independent of the dialect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorBody {
+    /// The kind of the error.
+    pub kind: ErrorKind,
+    /// The text for a person.
+    pub message: String,
+    /// The field at fault; only OpenAI's format has a member for it.
+    pub param: Option<String>,
+}
+
+impl ErrorBody {
+    /// An error that names no field.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), param: None }
+    }
+
+    /// Parses an upstream's error body. If it has another format, the message names the status and
+    /// repeats nothing of the body.
+    pub fn parse(dialect: Dialect, status: u16, body: &[u8]) -> Self {
+        let parsed = match dialect {
+            Dialect::OpenAi => serde_json::from_slice::<openai::ErrorEnvelope<'_>>(body)
+                .map(|body| Self::from_openai(&body.error, status)),
+            Dialect::Anthropic => serde_json::from_slice::<anthropic::ErrorEnvelope<'_>>(body)
+                .map(|body| Self::from_anthropic(&body.error, status)),
+        };
+        parsed.unwrap_or_else(|_| {
+            Self::new(
+                ErrorKind::from_status(status),
+                format!("the upstream answered with status {status}"),
+            )
+        })
+    }
+
+    pub(crate) fn from_openai(error: &openai::ErrorObject<'_>, status: u16) -> Self {
+        let code = error.code.as_ref().map(|code| code.0.get().trim_matches('"'));
+        let kind = code.and_then(ErrorKind::from_code);
+        let kind = kind.or_else(|| error.kind.as_deref().and_then(ErrorKind::from_code));
+        Self::from_upstream(kind, error.message.as_deref(), status)
+    }
+
+    pub(crate) fn from_anthropic(error: &anthropic::ErrorObject<'_>, status: u16) -> Self {
+        let kind = error.kind.as_deref().and_then(ErrorKind::from_code);
+        Self::from_upstream(kind, error.message.as_deref(), status)
+    }
+
+    /// `InvalidRequest` covers many errors; the status is more specific.
+    fn from_upstream(kind: Option<ErrorKind>, message: Option<&str>, status: u16) -> Self {
+        let kind = kind.filter(|kind| *kind != ErrorKind::InvalidRequest);
+        let kind = kind.unwrap_or_else(|| ErrorKind::from_status(status));
+        Self::new(kind, message.unwrap_or("the upstream failed without a message"))
+    }
+
+    /// Appends the error as a dialect's JSON.
+    pub fn write(&self, dialect: Dialect, out: &mut Vec<u8>) {
+        let start = out.len();
+        let written = match dialect {
+            Dialect::OpenAi => write_json(out, &self.openai()),
+            Dialect::Anthropic => write_json(out, &self.anthropic()),
+        };
+        if written.is_err() {
+            out.truncate(start);
+        }
+    }
+
+    /// The error as a dialect's JSON.
+    pub fn to_bytes(&self, dialect: Dialect) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.message.len() + 96);
+        self.write(dialect, &mut out);
+        out
+    }
+
+    fn openai(&self) -> OpenAiEnvelope<'_> {
+        let (kind, code) = self.kind.openai();
+        let error =
+            OpenAiError { message: &self.message, kind, code, param: self.param.as_deref() };
+        OpenAiEnvelope { error }
+    }
+
+    fn anthropic(&self) -> AnthropicEnvelope<'_> {
+        let error = AnthropicError { kind: self.kind.anthropic(), message: &self.message };
+        AnthropicEnvelope { kind: "error", error }
+    }
+}
+
+impl From<&DialectError> for ErrorBody {
+    fn from(error: &DialectError) -> Self {
+        let kind = ErrorKind::from_status(error.status());
+        let param = error.field().map(str::to_owned);
+        Self { kind, message: error.to_string(), param }
+    }
+}
+
+/// The status for a caller of this dialect: only Anthropic uses 529.
+pub const fn status_for(caller: Dialect, status: u16) -> u16 {
+    match (caller, status) {
+        (Dialect::OpenAi, 529) => 503,
+        (_, status) => status,
+    }
+}
+
+#[derive(Serialize)]
+struct OpenAiEnvelope<'a> {
+    error: OpenAiError<'a>,
+}
+
+#[derive(Serialize)]
+struct OpenAiError<'a> {
+    message: &'a str,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    param: Option<&'a str>,
+    code: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct AnthropicEnvelope<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    error: AnthropicError<'a>,
+}
+
+#[derive(Serialize)]
+struct AnthropicError<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    message: &'a str,
+}

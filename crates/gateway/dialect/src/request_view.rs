@@ -1,0 +1,208 @@
+//! A borrowed view of a request: what the gateway's layers need to know about it.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::depth;
+use crate::dialect::Endpoint;
+use crate::error::DialectError;
+use crate::patch;
+use crate::wire::{Object, utf8};
+
+mod fast_path;
+mod field_path;
+mod settings;
+mod texts;
+
+use fast_path::Chat;
+use field_path::FieldPath;
+use settings::Settings;
+pub use settings::Streaming;
+pub use texts::RequestText;
+use texts::TextCollector;
+
+/// A view of a request. No tree is built; strings without escapes are borrowed.
+///
+/// It checks the types of what it reads: the model, all texts, `stream`, the token limits and the
+/// outer shape of messages. The upstream validates everything else.
+#[derive(Debug)]
+pub struct RequestView<'a> {
+    body: &'a str,
+    model: RequestText<'a>,
+    streaming: Streaming,
+    max_tokens: Option<u64>,
+    tools: bool,
+    texts: Vec<RequestText<'a>>,
+    token_ids: u64,
+}
+
+/// The members of all endpoints, not parsed yet. Serde rejects duplicate names.
+#[derive(Deserialize)]
+struct RawMembers<'a> {
+    #[serde(borrow)]
+    model: Option<&'a RawValue>,
+    stream: Option<&'a RawValue>,
+    stream_options: Option<&'a RawValue>,
+    max_tokens: Option<&'a RawValue>,
+    max_completion_tokens: Option<&'a RawValue>,
+    max_output_tokens: Option<&'a RawValue>,
+    tools: Option<&'a RawValue>,
+    system: Option<&'a RawValue>,
+    instructions: Option<&'a RawValue>,
+    messages: Option<&'a RawValue>,
+    input: Option<&'a RawValue>,
+}
+
+impl<'a> RequestView<'a> {
+    /// Parses the body of a request to an endpoint.
+    ///
+    /// # Errors
+    /// All are the caller's fault (status 400) and name the field: not UTF-8, nested deeper than
+    /// [`MAX_DEPTH`](crate::MAX_DEPTH), not JSON, a field missing, duplicate or of a wrong type.
+    pub fn read(endpoint: Endpoint, body: &'a [u8]) -> Result<Self, DialectError> {
+        let body = utf8(body)?;
+        let fast = if endpoint == Endpoint::Chat { Self::read_fast(body) } else { None };
+        fast.map_or_else(|| Self::read_with_serde(endpoint, body), Ok)
+    }
+
+    /// The fast path for chats of the usual shape; None for any other body, valid or not.
+    fn read_fast(body: &'a str) -> Option<Self> {
+        let Chat { model, streaming, max_tokens, tools, texts } = fast_path::read(body)?;
+        Some(Self { body, model, streaming, max_tokens, tools, texts, token_ids: 0 })
+    }
+
+    /// The path for all requests, with precise errors.
+    fn read_with_serde(endpoint: Endpoint, body: &'a str) -> Result<Self, DialectError> {
+        depth::check(body.as_bytes())?;
+        let raw = read_members(body)?;
+        let mut texts = TextCollector::new(body);
+        let model = raw.model.ok_or_else(|| DialectError::missing("model"))?;
+        let model = texts.decode(model, FieldPath::Name("model"))?;
+        if model.as_str().is_empty() {
+            return Err(DialectError::invalid("model", "must not be empty"));
+        }
+        raw.collect_texts(endpoint, &mut texts)?;
+        let (texts, token_ids) = texts.finish();
+        let settings = raw.settings();
+        Ok(Self {
+            body,
+            model,
+            streaming: settings.streaming()?,
+            max_tokens: settings.max_tokens(endpoint)?,
+            tools: settings.has_tools(),
+            texts,
+            token_ids,
+        })
+    }
+
+    /// The model's name.
+    pub fn model(&self) -> &str {
+        self.model.as_str()
+    }
+
+    /// Whether the response is streamed.
+    pub const fn streaming(&self) -> Streaming {
+        self.streaming
+    }
+
+    /// The maximum number of output tokens, whatever its name at the endpoint.
+    pub const fn max_tokens(&self) -> Option<u64> {
+        self.max_tokens
+    }
+
+    /// Whether the request offers tools to the model.
+    pub const fn has_tools(&self) -> bool {
+        self.tools
+    }
+
+    /// The texts that a policy scans, in the order of the body: system prompts, messages with all
+    /// their text parts and documents, tool results, tool call arguments, embedding inputs. Images,
+    /// audio and the model's thinking (which is signed and cannot be changed) are left out.
+    pub fn texts(&self) -> &[RequestText<'a>] {
+        &self.texts
+    }
+
+    /// An estimate of the prompt tokens: the UTF-8 bytes of each text divided by four, rounded up,
+    /// plus the token ids. Budgets reserve this much and settle by the reported usage. Images and
+    /// tools are not counted.
+    pub fn prompt_tokens(&self) -> u64 {
+        let tokens = |text: &RequestText<'_>| text.as_str().len().div_ceil(4) as u64;
+        self.texts.iter().map(tokens).sum::<u64>() + self.token_ids
+    }
+
+    /// The body with its texts rewritten, for example redacted; None if no text changed. All other
+    /// bytes stay the same.
+    ///
+    /// # Errors
+    /// None known.
+    pub fn rewrite(
+        &self,
+        mut rewrite: impl FnMut(&str) -> Cow<'_, str>,
+    ) -> Result<Option<Vec<u8>>, DialectError> {
+        let mut patches = Vec::new();
+        for text in &self.texts {
+            let rewritten = rewrite(text.as_str());
+            if rewritten != text.as_str() {
+                patches.push((text.range(), rewritten.into_owned()));
+            }
+        }
+        if patches.is_empty() {
+            return Ok(None);
+        }
+        let mut out = Vec::with_capacity(self.body.len());
+        patch::apply(self.body.as_bytes(), &patches, &mut out)?;
+        Ok(Some(out))
+    }
+}
+
+fn read_members(body: &str) -> Result<RawMembers<'_>, DialectError> {
+    serde_json::from_str::<Object<RawMembers<'_>>>(body)
+        .map(|object| object.0)
+        .map_err(|error| DialectError::Malformed(error.to_string()))
+}
+
+impl<'a> RawMembers<'a> {
+    fn collect_texts(
+        &self,
+        endpoint: Endpoint,
+        texts: &mut TextCollector<'a>,
+    ) -> Result<(), DialectError> {
+        match endpoint {
+            Endpoint::Chat => texts.messages(required(self.messages, "messages")?),
+            Endpoint::Messages => {
+                if let Some(system) = self.system {
+                    texts.content(system, FieldPath::Name("system"))?;
+                }
+                texts.messages(required(self.messages, "messages")?)
+            }
+            Endpoint::Responses => {
+                if let Some(instructions) = self.instructions {
+                    texts.content(instructions, FieldPath::Name("instructions"))?;
+                }
+                texts.input(required(self.input, "input")?)
+            }
+            Endpoint::Embeddings => texts.input(required(self.input, "input")?),
+        }
+    }
+
+    fn settings(&self) -> Settings<'a> {
+        let json = |raw: Option<&'a RawValue>| raw.map(RawValue::get);
+        Settings {
+            stream: json(self.stream),
+            stream_options: json(self.stream_options),
+            max_tokens: json(self.max_tokens),
+            max_completion_tokens: json(self.max_completion_tokens),
+            max_output_tokens: json(self.max_output_tokens),
+            tools: json(self.tools),
+        }
+    }
+}
+
+fn required<'a>(raw: Option<&'a RawValue>, name: &str) -> Result<&'a RawValue, DialectError> {
+    raw.ok_or_else(|| DialectError::missing(name))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! The settings of a request: streaming and token limits.
+
+use serde::Deserialize;
+
+use crate::dialect::Endpoint;
+use crate::error::DialectError;
+use crate::wire::Object;
+
+/// Whether the response is streamed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Streaming {
+    /// One whole response.
+    No,
+    /// A stream of events.
+    Yes,
+    /// A stream that ends with usage because the request asks for it (chat completions with
+    /// `stream_options.include_usage`).
+    WithUsage,
+}
+
+/// The members of a request that are not text, as JSON.
+#[derive(Debug, Default)]
+pub(super) struct Settings<'a> {
+    pub(super) stream: Option<&'a str>,
+    pub(super) stream_options: Option<&'a str>,
+    pub(super) max_tokens: Option<&'a str>,
+    pub(super) max_completion_tokens: Option<&'a str>,
+    pub(super) max_output_tokens: Option<&'a str>,
+    pub(super) tools: Option<&'a str>,
+}
+
+impl Settings<'_> {
+    /// Removes members that are null.
+    pub(super) fn without_nulls(mut self) -> Self {
+        for value in [
+            &mut self.stream,
+            &mut self.stream_options,
+            &mut self.max_tokens,
+            &mut self.max_completion_tokens,
+            &mut self.max_output_tokens,
+            &mut self.tools,
+        ] {
+            *value = value.filter(|value| *value != "null");
+        }
+        self
+    }
+
+    pub(super) fn streaming(&self) -> Result<Streaming, DialectError> {
+        match self.stream {
+            None | Some("false") => Ok(Streaming::No),
+            Some("true") if self.wants_usage()? => Ok(Streaming::WithUsage),
+            Some("true") => Ok(Streaming::Yes),
+            Some(_) => Err(DialectError::invalid("stream", "must be true or false")),
+        }
+    }
+
+    fn wants_usage(&self) -> Result<bool, DialectError> {
+        #[derive(Deserialize)]
+        struct Options {
+            include_usage: Option<bool>,
+        }
+        let Some(options) = self.stream_options else { return Ok(false) };
+        serde_json::from_str::<Object<Options>>(options)
+            .map(|options| options.0.include_usage == Some(true))
+            .map_err(|error| DialectError::invalid("stream_options", error))
+    }
+
+    pub(super) fn has_tools(&self) -> bool {
+        self.tools.is_some_and(|tools| tools != "[]")
+    }
+
+    pub(super) fn max_tokens(&self, endpoint: Endpoint) -> Result<Option<u64>, DialectError> {
+        let limits = [
+            ("max_completion_tokens", self.max_completion_tokens),
+            ("max_output_tokens", self.max_output_tokens),
+            ("max_tokens", self.max_tokens),
+        ];
+        let mut first = None;
+        for (name, raw) in limits {
+            let Some(raw) = raw else { continue };
+            let invalid = |_| DialectError::invalid(name, "must be a whole number, zero or more");
+            let number: u64 = raw.parse().map_err(invalid)?;
+            first = first.or(Some(number));
+        }
+        match (endpoint, first) {
+            (Endpoint::Messages, None) => Err(DialectError::missing("max_tokens")),
+            (_, found) => Ok(found),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn null_members_count_as_absent() {
+        let settings = Settings {
+            stream: Some("null"),
+            max_tokens: Some("null"),
+            max_output_tokens: Some("7"),
+            ..Settings::default()
+        };
+        let settings = settings.without_nulls();
+        assert_eq!(settings.streaming(), Ok(Streaming::No));
+        assert_eq!(settings.max_tokens(Endpoint::Responses), Ok(Some(7)));
+    }
+
+    #[test]
+    fn max_completion_tokens_wins_over_the_older_name() {
+        let settings = Settings {
+            max_tokens: Some("5"),
+            max_completion_tokens: Some("9"),
+            ..Settings::default()
+        };
+        assert_eq!(settings.max_tokens(Endpoint::Chat), Ok(Some(9)));
+    }
+
+    #[test]
+    fn usage_is_only_reported_in_a_stream_that_asks_for_it() {
+        let streaming = |stream, stream_options| {
+            Settings { stream, stream_options, ..Settings::default() }.streaming()
+        };
+        let asks = Some(r#"{"include_usage":true}"#);
+        assert_eq!(streaming(Some("true"), asks), Ok(Streaming::WithUsage));
+        assert_eq!(streaming(Some("true"), Some("{}")), Ok(Streaming::Yes));
+        assert_eq!(streaming(Some("true"), None), Ok(Streaming::Yes));
+        assert_eq!(streaming(None, asks), Ok(Streaming::No));
+        assert!(streaming(Some("1"), None).is_err());
+    }
+}

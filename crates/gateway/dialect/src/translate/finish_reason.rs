@@ -1,0 +1,22 @@
+//! Translates the reason why a response ended.
+
+/// OpenAI's `finish_reason` for Anthropic's `stop_reason`.
+pub(super) fn to_openai(stop_reason: &str) -> &'static str {
+    match stop_reason {
+        "max_tokens" | "model_context_window_exceeded" => "length",
+        "tool_use" => "tool_calls",
+        "refusal" => "content_filter",
+        // end_turn, stop_sequence, pause_turn, and future reasons
+        _ => "stop",
+    }
+}
+
+/// Anthropic's `stop_reason` for OpenAI's `finish_reason`.
+pub(super) fn to_anthropic(finish_reason: &str) -> &'static str {
+    match finish_reason {
+        "length" => "max_tokens",
+        "tool_calls" | "function_call" => "tool_use",
+        "content_filter" => "refusal",
+        _ => "end_turn",
+    }
+}

@@ -1,0 +1,90 @@
+//! Translates streams event by event.
+
+use super::stream_settings::{Progress, StreamSettings};
+use super::stream_to_anthropic::ToAnthropic;
+use super::stream_to_openai::ToOpenAi;
+use crate::dialect::Dialect;
+use crate::error::DialectError;
+use crate::sse::{EventSplitter, SseEvent};
+
+/// Translates an upstream's stream into the caller's dialect as it passes.
+///
+/// Every complete event is translated at once. Pings become comments and vice versa. An error event
+/// becomes an error event of the caller's dialect and ends the stream.
+#[derive(Debug)]
+pub struct StreamTranslator {
+    splitter: EventSplitter,
+    translation: Translation,
+    progress: Progress,
+}
+
+#[derive(Debug)]
+enum Translation {
+    OpenAi(ToOpenAi),
+    Anthropic(Box<ToAnthropic>),
+}
+
+impl StreamTranslator {
+    pub(super) fn new(caller: Dialect, settings: StreamSettings) -> Self {
+        let translation = match caller {
+            Dialect::OpenAi => Translation::OpenAi(ToOpenAi::new(settings)),
+            Dialect::Anthropic => Translation::Anthropic(Box::new(ToAnthropic::new(settings))),
+        };
+        Self { splitter: EventSplitter::default(), translation, progress: Progress::Open }
+    }
+
+    /// Takes the next bytes of the upstream's stream and appends their translation to `out`.
+    ///
+    /// # Errors
+    /// An event is invalid, cannot be translated, or is too long. What was appended before stays
+    /// valid; send the caller the error and nothing more.
+    pub fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), DialectError> {
+        let Self { splitter, translation, progress } = self;
+        let fed = splitter.feed(chunk, |event| {
+            if *progress == Progress::Open
+                && let Some(event) = SseEvent::parse(event)
+            {
+                *progress = translation.translate_event(&event, out)?;
+            }
+            Ok(())
+        });
+        if fed.is_err() {
+            self.progress = Progress::Failed;
+        }
+        fed
+    }
+
+    /// Ends the stream. Nothing is appended: a truncated stream must not look complete.
+    ///
+    /// # Errors
+    /// [`DialectError::Truncated`] if neither the last event nor an error has arrived.
+    pub fn finish(&self) -> Result<(), DialectError> {
+        if self.progress == Progress::Open { Err(DialectError::Truncated) } else { Ok(()) }
+    }
+
+    /// Whether the last event has been translated.
+    pub fn is_finished(&self) -> bool {
+        self.progress == Progress::Finished
+    }
+}
+
+impl Translation {
+    fn translate_event(
+        &mut self,
+        event: &SseEvent<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, DialectError> {
+        match self {
+            Self::OpenAi(stream) if !event.comment => stream.translate_event(&event.data, out),
+            Self::Anthropic(stream) if !event.comment => stream.translate_event(&event.data, out),
+            Self::OpenAi(_) => {
+                out.extend_from_slice(b": ping\n\n");
+                Ok(Progress::Open)
+            }
+            Self::Anthropic(_) => {
+                out.extend_from_slice(b"event: ping\ndata: {\"type\":\"ping\"}\n\n");
+                Ok(Progress::Open)
+            }
+        }
+    }
+}

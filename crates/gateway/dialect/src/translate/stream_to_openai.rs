@@ -1,0 +1,227 @@
+//! Translates a stream of messages to a stream of chat completion chunks.
+
+use serde::Serialize;
+
+use super::finish_reason;
+use super::stream_settings::{Progress, StreamSettings};
+use crate::dialect::Dialect;
+use crate::error::DialectError;
+use crate::error_body::ErrorBody;
+use crate::usage::Usage;
+use crate::wire::anthropic::{ContentBlock, MessageStart, StreamEvent};
+use crate::wire::{openai, parse_response, write_json};
+
+/// The state between events.
+#[derive(Debug)]
+pub(super) struct ToOpenAi {
+    settings: StreamSettings,
+    id: String,
+    model: String,
+    usage: Usage,
+    /// The block index of each tool call; the position is the index of the call.
+    tool_blocks: Vec<u64>,
+}
+
+impl ToOpenAi {
+    pub(super) fn new(settings: StreamSettings) -> Self {
+        let (id, model) = (String::new(), String::new());
+        Self { settings, id, model, usage: Usage::default(), tool_blocks: Vec::new() }
+    }
+
+    pub(super) fn translate_event(
+        &mut self,
+        data: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, DialectError> {
+        let event: StreamEvent<'_> = parse_response(data)?;
+        match &*event.kind {
+            "message_start" => self.start(event.message.as_ref(), out)?,
+            "content_block_start" => self.block(event.index, event.content_block, out)?,
+            "content_block_delta" => self.delta(&event, out)?,
+            "message_delta" => self.end(&event, out)?,
+            "message_stop" => return self.stop(out),
+            "ping" => out.extend_from_slice(b": ping\n\n"),
+            "error" => {
+                write_error(&event, out);
+                return Ok(Progress::Failed);
+            }
+            // content_block_stop, and unknown types, which the format asks clients to ignore
+            _ => {}
+        }
+        Ok(Progress::Open)
+    }
+
+    fn start(
+        &mut self,
+        started: Option<&MessageStart<'_>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), DialectError> {
+        if let Some(started) = started {
+            started.id.0.as_ref().clone_into(&mut self.id);
+            started.model.0.as_ref().clone_into(&mut self.model);
+            self.usage.update(started.usage);
+        }
+        let delta = Delta { role: Some("assistant"), content: Some(""), ..Delta::default() };
+        self.write(delta, None, out)
+    }
+
+    fn block(
+        &mut self,
+        index: u64,
+        block: Option<ContentBlock<'_>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), DialectError> {
+        let Some(block) = block else { return Ok(()) };
+        match (&*block.kind, block.text.as_deref()) {
+            ("tool_use", _) => {
+                self.tool_blocks.push(index);
+                let input = block.input.as_ref().map(|input| input.0.get());
+                let function = FunctionCallDelta {
+                    name: Some(block.name.as_deref().unwrap_or_default()),
+                    arguments: input.filter(|input| *input != "{}").unwrap_or_default(),
+                };
+                let call = ToolDelta {
+                    index: self.tool_blocks.len() - 1,
+                    id: block.id.as_deref(),
+                    kind: Some("function"),
+                    function,
+                };
+                self.write(Delta { tool_calls: Some([call]), ..Delta::default() }, None, out)
+            }
+            ("text", Some(text)) if !text.is_empty() => self.text(text, out),
+            _ => Ok(()),
+        }
+    }
+
+    fn delta(&self, event: &StreamEvent<'_>, out: &mut Vec<u8>) -> Result<(), DialectError> {
+        let Some(delta) = &event.delta else { return Ok(()) };
+        match (delta.text.as_deref(), delta.partial_json.as_deref()) {
+            (Some(text), _) => self.text(text, out),
+            (None, Some(arguments)) if !arguments.is_empty() => {
+                let index = self.tool_blocks.iter().position(|block| *block == event.index);
+                // Tools that run at the provider have blocks of other types.
+                let Some(index) = index else { return Ok(()) };
+                let function = FunctionCallDelta { name: None, arguments };
+                let call = ToolDelta { index, id: None, kind: None, function };
+                self.write(Delta { tool_calls: Some([call]), ..Delta::default() }, None, out)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn text(&self, text: &str, out: &mut Vec<u8>) -> Result<(), DialectError> {
+        self.write(Delta { content: Some(text), ..Delta::default() }, None, out)
+    }
+
+    fn end(&mut self, event: &StreamEvent<'_>, out: &mut Vec<u8>) -> Result<(), DialectError> {
+        if let Some(usage) = event.usage {
+            self.usage.update(usage);
+        }
+        let reason = event.delta.as_ref().and_then(|delta| delta.stop_reason.as_deref());
+        let Some(reason) = reason else { return Ok(()) };
+        self.write(Delta::default(), Some(finish_reason::to_openai(reason)), out)
+    }
+
+    fn stop(&self, out: &mut Vec<u8>) -> Result<Progress, DialectError> {
+        if self.settings.include_usage {
+            let usage = UsageMember::Reported(self.usage.to_openai());
+            write_chunk(&self.chunk::<[Choice<'_>; 0]>([], usage), out)?;
+        }
+        out.extend_from_slice(b"data: [DONE]\n\n");
+        Ok(Progress::Finished)
+    }
+
+    fn write(
+        &self,
+        delta: Delta<'_>,
+        finish_reason: Option<&str>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), DialectError> {
+        let choice = Choice { index: 0, delta, logprobs: None, finish_reason };
+        let wanted = self.settings.include_usage;
+        let usage = if wanted { UsageMember::Null } else { UsageMember::Absent };
+        write_chunk(&self.chunk([choice], usage), out)
+    }
+
+    fn chunk<C>(&self, choices: C, usage: UsageMember) -> Chunk<'_, C> {
+        let Self { settings, id, model, .. } = self;
+        let object = "chat.completion.chunk";
+        Chunk { id, object, created: settings.created, model, choices, usage }
+    }
+}
+
+fn write_chunk<C: Serialize>(chunk: &Chunk<'_, C>, out: &mut Vec<u8>) -> Result<(), DialectError> {
+    out.extend_from_slice(b"data: ");
+    write_json(out, chunk)?;
+    out.extend_from_slice(b"\n\n");
+    Ok(())
+}
+
+fn write_error(event: &StreamEvent<'_>, out: &mut Vec<u8>) {
+    let fallback = || ErrorBody::new(crate::ErrorKind::Server, "the upstream's stream failed");
+    let error = event.error.as_ref().map(|error| ErrorBody::from_anthropic(error, 500));
+    out.extend_from_slice(b"data: ");
+    error.unwrap_or_else(fallback).write(Dialect::OpenAi, out);
+    out.extend_from_slice(b"\n\n");
+}
+
+#[derive(Serialize)]
+struct Chunk<'a, C> {
+    id: &'a str,
+    object: &'static str,
+    created: u64,
+    model: &'a str,
+    choices: C,
+    #[serde(skip_serializing_if = "UsageMember::is_absent")]
+    usage: UsageMember,
+}
+
+/// `usage` of a chunk. If the caller asks for usage, it is null in every chunk but the last.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum UsageMember {
+    Absent,
+    Null,
+    Reported(openai::Usage),
+}
+
+impl UsageMember {
+    const fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
+}
+
+#[derive(Serialize)]
+struct Choice<'a> {
+    index: u64,
+    delta: Delta<'a>,
+    logprobs: Option<()>,
+    finish_reason: Option<&'a str>,
+}
+
+#[derive(Default, Serialize)]
+struct Delta<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_calls: Option<[ToolDelta<'a>; 1]>,
+}
+
+#[derive(Serialize)]
+struct ToolDelta<'a> {
+    index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'a str>,
+    function: FunctionCallDelta<'a>,
+}
+
+#[derive(Serialize)]
+struct FunctionCallDelta<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    arguments: &'a str,
+}

@@ -1,0 +1,277 @@
+//! Observes a response as it passes, without changing it: usage, content events, completeness.
+
+use memchr::memmem::Finder;
+use serde::Deserialize;
+
+use crate::dialect::Endpoint;
+use crate::sse::{EventSplitter, MAX_EVENT_BYTES, SseEvent};
+use crate::usage::Usage;
+use crate::wire::{anthropic, openai};
+
+/// Whether a response is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamStatus {
+    /// The last event, or the end of the JSON body, has arrived.
+    Finished,
+    /// The stream contained an error event.
+    Failed,
+    /// The last event has not arrived yet. If no more bytes follow, the response was cut short.
+    Truncated,
+}
+
+/// Reads usage, content events and completeness from a response as it passes. Feed it the chunks
+/// that are relayed; it does not change them.
+///
+/// In a stream only events that contain `"usage"` with a value are parsed; the others are searched
+/// for a few literals. An event within one chunk is not copied. A whole body is buffered to its
+/// end, up to 4 MiB; a longer body or event is not observed.
+#[derive(Debug)]
+pub struct UsageObserver {
+    source: Source,
+    observed: Observed,
+}
+
+/// The form of the response.
+#[derive(Debug)]
+enum Source {
+    Stream(Box<StreamSource>),
+    Body {
+        endpoint: Endpoint,
+        buffered: Vec<u8>,
+    },
+    /// A body or an event exceeded the limit.
+    TooLong,
+}
+
+#[derive(Debug)]
+struct StreamSource {
+    splitter: EventSplitter,
+    matcher: EventMatcher,
+}
+
+/// The results so far.
+#[derive(Clone, Copy, Debug)]
+struct Observed {
+    usage: Option<Usage>,
+    content_events: u64,
+    status: StreamStatus,
+}
+
+impl UsageObserver {
+    /// Observes a stream of events.
+    pub fn stream(endpoint: Endpoint) -> Self {
+        let source = StreamSource {
+            splitter: EventSplitter::default(),
+            matcher: EventMatcher::new(endpoint),
+        };
+        Self { source: Source::Stream(Box::new(source)), observed: Observed::none() }
+    }
+
+    /// Observes a whole JSON response.
+    pub fn body(endpoint: Endpoint) -> Self {
+        let source = Source::Body { endpoint, buffered: Vec::new() };
+        Self { source, observed: Observed::none() }
+    }
+
+    /// Observes the next bytes; returns the number of content events that ended in them.
+    pub fn feed(&mut self, chunk: &[u8]) -> u64 {
+        let before = self.observed.content_events;
+        let too_long = match &mut self.source {
+            Source::Stream(source) => source.feed(chunk, &mut self.observed),
+            Source::Body { buffered, .. } if buffered.len() + chunk.len() <= MAX_EVENT_BYTES => {
+                buffered.extend_from_slice(chunk);
+                false
+            }
+            Source::Body { .. } => true,
+            Source::TooLong => false,
+        };
+        if too_long {
+            self.source = Source::TooLong;
+        }
+        self.observed.content_events - before
+    }
+
+    /// Ends the response and returns its final status. A whole body is parsed now.
+    pub fn finish(&mut self) -> StreamStatus {
+        if let Source::Body { endpoint, buffered } = &self.source
+            && let Ok(usage) = Usage::from_body(*endpoint, buffered)
+        {
+            self.observed = Observed { usage, content_events: 1, status: StreamStatus::Finished };
+        }
+        self.observed.status
+    }
+
+    /// The latest usage. A stream of messages reports the prompt tokens in its first event.
+    pub const fn usage(&self) -> Option<Usage> {
+        self.observed.usage
+    }
+
+    /// The number of events with text, reasoning or part of a tool call. A whole body counts as
+    /// one, when it ends.
+    pub const fn content_events(&self) -> u64 {
+        self.observed.content_events
+    }
+}
+
+impl Observed {
+    const fn none() -> Self {
+        Self { usage: None, content_events: 0, status: StreamStatus::Truncated }
+    }
+}
+
+impl StreamSource {
+    /// Returns whether an event was too long.
+    fn feed(&mut self, chunk: &[u8], observed: &mut Observed) -> bool {
+        let Self { splitter, matcher } = self;
+        splitter
+            .feed(chunk, |event| {
+                matcher.observe(event, observed);
+                Ok(())
+            })
+            .is_err()
+    }
+}
+
+/// Classifies events by literals, without parsing them.
+///
+/// Quotes inside JSON strings are escaped, so a literal that includes its quotes matches a member's
+/// name or a whole value, never part of the model's text.
+#[derive(Debug)]
+struct EventMatcher {
+    endpoint: Endpoint,
+    usage: Finder<'static>,
+    content: Finder<'static>,
+    other_content: [Finder<'static>; 4],
+    error: Finder<'static>,
+}
+
+impl EventMatcher {
+    fn new(endpoint: Endpoint) -> Self {
+        let other = ["\"tool_calls\"", "\"reasoning_content\"", "\"reasoning\"", "\"refusal\""];
+        Self {
+            endpoint,
+            usage: Finder::new("\"usage\""),
+            content: Finder::new("\"content\""),
+            other_content: other.map(Finder::new),
+            error: Finder::new("\"error\""),
+        }
+    }
+
+    fn observe(&self, event: &[u8], observed: &mut Observed) {
+        match self.endpoint {
+            Endpoint::Messages => self.observe_message_event(event, observed),
+            Endpoint::Responses => self.observe_response_event(event, observed),
+            Endpoint::Chat | Endpoint::Embeddings => self.observe_chunk(event, observed),
+        }
+    }
+
+    fn observe_chunk(&self, event: &[u8], observed: &mut Observed) {
+        if self.has_content(event) {
+            observed.content_events += 1;
+        } else if is_done(event) {
+            observed.status = StreamStatus::Finished;
+        } else if value_after(&self.error, event).is_some_and(|value| value.starts_with(b"{")) {
+            observed.status = StreamStatus::Failed;
+        }
+        if value_after(&self.usage, event).is_some_and(|value| value.starts_with(b"{")) {
+            let chunk = parse::<OpenAiUsage>(event).and_then(|chunk| chunk.usage);
+            observed.usage = chunk.map(Usage::from).or(observed.usage);
+        }
+    }
+
+    fn has_content(&self, event: &[u8]) -> bool {
+        let text = |value: &[u8]| matches!(value, [b'"', second, ..] if *second != b'"');
+        let list = |value: &[u8]| value.starts_with(b"[");
+        value_after(&self.content, event).is_some_and(text)
+            || self
+                .other_content
+                .iter()
+                .any(|name| value_after(name, event).is_some_and(|it| text(it) || list(it)))
+    }
+
+    fn observe_message_event(&self, event: &[u8], observed: &mut Observed) {
+        match event_type(event) {
+            b"content_block_delta" => observed.content_events += 1,
+            b"message_stop" => observed.status = StreamStatus::Finished,
+            b"error" => observed.status = StreamStatus::Failed,
+            _ if self.usage.find(event).is_some() => {
+                let Some(event) = parse::<AnthropicUsage>(event) else { return };
+                let initial = event.message.and_then(|message| message.usage);
+                for usage in [initial, event.usage].into_iter().flatten() {
+                    observed.usage.get_or_insert_default().update(usage);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn observe_response_event(&self, event: &[u8], observed: &mut Observed) {
+        match event_type(event) {
+            b"response.completed" | b"response.incomplete" => {
+                observed.status = StreamStatus::Finished;
+            }
+            b"response.failed" | b"error" => observed.status = StreamStatus::Failed,
+            delta if delta.ends_with(b".delta") => observed.content_events += 1,
+            _ => {}
+        }
+        if value_after(&self.usage, event).is_some_and(|value| value.starts_with(b"{")) {
+            let usage = parse::<ResponsesUsage>(event).and_then(|event| event.response?.usage);
+            observed.usage = usage.map(Usage::from).or(observed.usage);
+        }
+    }
+}
+
+/// Whether this is `data: [DONE]`, the last event of a stream of chunks.
+fn is_done(event: &[u8]) -> bool {
+    SseEvent::parse(event).is_some_and(|event| event.data.trim_ascii() == b"[DONE]")
+}
+
+/// The type of an event: its name if the first line has one, else its first `type` member.
+fn event_type(event: &[u8]) -> &[u8] {
+    if let Some(name) = event.strip_prefix(b"event:") {
+        let end = memchr::memchr(b'\n', name).unwrap_or(name.len());
+        return name[..end].trim_ascii();
+    }
+    let found = memchr::memmem::find(event, b"\"type\"").and_then(|at| value_at(event, at + 6));
+    let Some([b'"', name @ ..]) = found else { return b"" };
+    &name[..memchr::memchr(b'"', name).unwrap_or(name.len())]
+}
+
+/// The bytes from the value of the first member with that name on.
+fn value_after<'e>(name: &Finder<'_>, event: &'e [u8]) -> Option<&'e [u8]> {
+    let at = name.find(event)?;
+    value_at(event, at + name.needle().len())
+}
+
+fn value_at(event: &[u8], after_name: usize) -> Option<&[u8]> {
+    let rest = event.get(after_name..)?.trim_ascii_start().strip_prefix(b":")?;
+    Some(rest.trim_ascii_start())
+}
+
+fn parse<T: for<'de> Deserialize<'de>>(event: &[u8]) -> Option<T> {
+    serde_json::from_slice(&SseEvent::parse(event)?.data).ok()
+}
+
+#[derive(Deserialize)]
+struct OpenAiUsage {
+    usage: Option<openai::Usage>,
+}
+
+#[derive(Deserialize)]
+struct AnthropicUsage {
+    message: Option<WithUsage<anthropic::Usage>>,
+    usage: Option<anthropic::Usage>,
+}
+
+#[derive(Deserialize)]
+struct ResponsesUsage {
+    response: Option<WithUsage<openai::ResponsesUsage>>,
+}
+
+#[derive(Deserialize)]
+struct WithUsage<U> {
+    usage: Option<U>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! Property tests: any bytes, split into any chunks.
+
+use std::borrow::Cow;
+
+use plimsoll_gateway_dialect::{
+    Dialect, Endpoint, ErrorBody, RequestView, StreamRewriter, StreamSettings, TextEvent,
+    Translator, Usage, UsageObserver, rewrite_response, write_cache_key,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const ENDPOINTS: [Endpoint; 4] =
+    [Endpoint::Chat, Endpoint::Responses, Endpoint::Embeddings, Endpoint::Messages];
+const DIALECTS: [Dialect; 2] = [Dialect::OpenAi, Dialect::Anthropic];
+const STREAMS: [&[u8]; 2] = [
+    include_bytes!("../golden/stream_tools.from_openai.sse"),
+    include_bytes!("../golden/stream_tools.from_anthropic.sse"),
+];
+
+fn translator(caller: Dialect) -> Translator {
+    DIALECTS.into_iter().find_map(|other| Translator::between(caller, other)).unwrap()
+}
+
+/// Bytes with many of the tokens that the parsers look for.
+fn token_soup() -> impl Strategy<Value = Vec<u8>> {
+    let pieces = prop::sample::select(vec![
+        "{",
+        "}",
+        "[",
+        "]",
+        "\"",
+        "\\",
+        ":",
+        ",",
+        "\n",
+        "\n\n",
+        "\r\n",
+        "data: ",
+        "event: ",
+        "null",
+        "true",
+        "1",
+        "\"model\":\"m\"",
+        "\"messages\":[",
+        "\"content\":",
+        "\"role\":\"user\"",
+        "\"usage\":{",
+        "\"type\":\"text\"",
+        "\"text\":\"é\"",
+        "\"choices\":[{\"delta\":{",
+        "[DONE]",
+        "content_block_delta",
+        "message_start",
+        "\"error\":{",
+        "\\ud800",
+        "\u{e9}",
+    ]);
+    let piece = prop_oneof![
+        9 => pieces.prop_map(|text| text.as_bytes().to_vec()),
+        1 => prop::collection::vec(any::<u8>(), 0..4),
+    ];
+    prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+}
+
+fn cut<'b>(bytes: &'b [u8], at: &[prop::sample::Index]) -> Vec<&'b [u8]> {
+    let mut places: Vec<usize> = at.iter().map(|index| index.index(bytes.len() + 1)).collect();
+    places.extend([0, bytes.len()]);
+    places.sort_unstable();
+    places.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect()
+}
+
+fn translated(caller: Dialect, chunks: &[&[u8]]) -> (Vec<u8>, bool, bool) {
+    let mut stream = translator(caller).stream(StreamSettings::default());
+    let mut out = Vec::new();
+    let fed = chunks.iter().try_for_each(|chunk| stream.feed(chunk, &mut out));
+    (out, fed.is_ok(), stream.finish().is_ok())
+}
+
+fn upper(event: TextEvent<'_>) -> Cow<'_, str> {
+    match event {
+        TextEvent::Delta { text, .. } => Cow::Owned(text.to_uppercase()),
+        TextEvent::End { .. } => Cow::Borrowed("!"),
+    }
+}
+
+fn rewritten(dialect: Dialect, chunks: &[&[u8]]) -> Vec<u8> {
+    let mut rewriter = StreamRewriter::new(dialect);
+    let mut out = Vec::new();
+    for chunk in chunks {
+        rewriter.feed(chunk, &mut out, upper).unwrap();
+    }
+    let _ = rewriter.finish(&mut out, upper);
+    out
+}
+
+fn observed(endpoint: Endpoint, chunks: &[&[u8]]) -> String {
+    let mut observer = UsageObserver::stream(endpoint);
+    for chunk in chunks {
+        observer.feed(chunk);
+    }
+    format!("{:?} {} {:?}", observer.usage(), observer.content_events(), observer.finish())
+}
+
+proptest! {
+    #[test]
+    fn chunk_boundaries_in_a_stream_do_not_matter(
+        places in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+    ) {
+        for (stream, caller) in STREAMS.into_iter().zip([Dialect::Anthropic, Dialect::OpenAi]) {
+            let chunks = cut(stream, &places);
+            prop_assert_eq!(translated(caller, &chunks), translated(caller, &[stream]));
+            for dialect in DIALECTS {
+                prop_assert_eq!(rewritten(dialect, &chunks), rewritten(dialect, &[stream]));
+            }
+            for endpoint in ENDPOINTS {
+                prop_assert_eq!(observed(endpoint, &chunks), observed(endpoint, &[stream]));
+            }
+        }
+    }
+
+    #[test]
+    fn chunk_boundaries_in_any_bytes_do_not_matter(
+        bytes in token_soup(),
+        places in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+    ) {
+        let chunks = cut(&bytes, &places);
+        for dialect in DIALECTS {
+            prop_assert_eq!(translated(dialect, &chunks), translated(dialect, &[&bytes]));
+            prop_assert_eq!(rewritten(dialect, &chunks), rewritten(dialect, &[&bytes]));
+        }
+        for endpoint in ENDPOINTS {
+            prop_assert_eq!(observed(endpoint, &chunks), observed(endpoint, &[&bytes]));
+        }
+    }
+
+    #[test]
+    fn no_input_panics(bytes in prop_oneof![token_soup(), prop::collection::vec(any::<u8>(), 0..300)]) {
+        for endpoint in ENDPOINTS {
+            if let Ok(view) = RequestView::read(endpoint, &bytes) {
+                prop_assert!(view.texts().iter().all(|text| bytes[text.range()].starts_with(b"\"")));
+            }
+            let _ = write_cache_key(endpoint, &bytes, |_| {});
+            let _ = Usage::from_body(endpoint, &bytes);
+            let _ = rewrite_response(endpoint, &bytes, |text| Cow::Owned(text.to_uppercase()));
+        }
+        for dialect in DIALECTS {
+            let _ = translator(dialect).request(&bytes, None);
+            let _ = translator(dialect).response(&bytes, 0);
+            let _ = translator(dialect).error(500, &bytes);
+            let _ = ErrorBody::parse(dialect, 500, &bytes);
+        }
+    }
+
+    #[test]
+    fn a_truncated_stream_is_always_detected(place in any::<prop::sample::Index>()) {
+        for (stream, caller) in STREAMS.into_iter().zip([Dialect::Anthropic, Dialect::OpenAi]) {
+            let cut = &stream[..place.index(stream.len())];
+            prop_assert!(!translated(caller, &[cut]).2);
+        }
+    }
+
+    #[test]
+    fn a_request_round_trip_keeps_texts_and_tools(
+        texts in prop::collection::vec("\\PC{1,30}", 1..5),
+        arguments in prop::collection::btree_map("[a-z\"]{1,5}", "\\PC{0,10}", 0..4),
+        bound in 1_u64..100_000,
+    ) {
+        let source = openai_request(&texts, &json!(arguments), bound);
+        let there = translator(Dialect::OpenAi).request(source.to_string().as_bytes(), None).unwrap();
+        let back = translator(Dialect::Anthropic).request(&there, None).unwrap();
+        let back: Value = serde_json::from_slice(&back).unwrap();
+        prop_assert_eq!(&back["messages"], &source["messages"]);
+        prop_assert_eq!(&back["tools"], &source["tools"]);
+        prop_assert_eq!(&back["max_completion_tokens"], &source["max_completion_tokens"]);
+        prop_assert_eq!(&back["stop"], &source["stop"]);
+        prop_assert_eq!(&back["user"], &source["user"]);
+    }
+
+    #[test]
+    fn a_response_round_trip_keeps_text_tools_and_usage(
+        text in "\\PC{1,40}",
+        arguments in prop::collection::btree_map("[a-z]{1,5}", "\\PC{0,10}", 0..4),
+        prompt in 0_u64..1_000_000,
+        completion in 0_u64..1_000_000,
+        cached_share in 0_u64..=100,
+    ) {
+        let cached = prompt * cached_share / 100;
+        let source = openai_response(&text, &json!(arguments), [prompt, completion, cached]);
+        let there = translator(Dialect::Anthropic).response(source.to_string().as_bytes(), 7).unwrap();
+        let back = translator(Dialect::OpenAi).response(&there, 7).unwrap();
+        prop_assert_eq!(serde_json::from_slice::<Value>(&back).unwrap(), source);
+    }
+
+    #[test]
+    fn the_cache_key_ignores_the_order_of_members(values in prop::collection::vec(("[a-e]{1,3}", "\\PC{0,8}"), 0..8)) {
+        let mut values = values;
+        values.sort();
+        values.dedup_by(|a, b| a.0 == b.0);
+        let body = |values: &[(String, String)]| {
+            let member = |(name, value): &(String, String)| format!("{}:{{\"v\":{}}}", json!(name), json!(value));
+            format!("{{{}}}", values.iter().map(member).collect::<Vec<_>>().join(","))
+        };
+        let forth = body(&values);
+        values.reverse();
+        prop_assert_eq!(key(&forth), key(&body(&values)));
+    }
+}
+
+fn key(body: &str) -> Vec<u8> {
+    let mut key = Vec::new();
+    write_cache_key(Endpoint::Chat, body.as_bytes(), |bytes| key.extend_from_slice(bytes)).unwrap();
+    key
+}
+
+fn call(arguments: &Value) -> Value {
+    json!([{"id": "c1", "type": "function", "function": {"name": "f", "arguments": arguments.to_string()}}])
+}
+
+fn openai_request(texts: &[String], arguments: &Value, bound: u64) -> Value {
+    let mut messages = vec![json!({"role": "system", "content": texts[0]})];
+    messages.extend(texts.iter().map(|text| json!({"role": "user", "content": text})));
+    messages.push(json!({"role": "assistant", "content": texts[0], "tool_calls": call(arguments)}));
+    messages.push(json!({"role": "tool", "tool_call_id": "c1", "content": texts[0]}));
+    json!({
+        "model": "m", "messages": messages, "max_completion_tokens": bound, "stop": [texts[0]], "user": texts[0],
+        "tools": [{"type": "function", "function": {"name": "f", "description": texts[0], "parameters": {"type": "object"}}}],
+    })
+}
+
+fn openai_response(text: &str, arguments: &Value, [prompt, completion, cached]: [u64; 3]) -> Value {
+    json!({
+        "id": "chatcmpl-1", "object": "chat.completion", "created": 7, "model": "m",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text, "tool_calls": call(arguments)},
+            "logprobs": null, "finish_reason": "tool_calls"}],
+        "usage": {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion,
+            "prompt_tokens_details": {"cached_tokens": cached}},
+    })
+}

@@ -1,0 +1,159 @@
+//! The scrubbers and scans with any input: no panic, ranges on character boundaries, and the same
+//! output for any chunks.
+
+use std::sync::{Arc, LazyLock};
+
+use plimsoll_gateway_policy::corpus::examples;
+use plimsoll_gateway_policy::{Action, Actions, InputKind, MASK, Policy, Scrubber, TextScrubber};
+use proptest::prelude::*;
+
+#[expect(clippy::unwrap_used, reason = "rules that do not load fail every test")]
+static POLICY: LazyLock<Arc<Policy>> = LazyLock::new(|| Arc::new(Policy::builtin().unwrap()));
+
+fn scrub(bytes: &[u8], sizes: &[usize]) -> Vec<u8> {
+    let mut scrubber = Scrubber::new(Arc::clone(&POLICY));
+    let (mut rest, mut output) = (bytes, Vec::new());
+    let mut sizes = sizes.iter().cycle();
+    while !rest.is_empty() {
+        let size = sizes.next().map_or(rest.len(), |size| (*size).clamp(1, rest.len()));
+        let (chunk, after) = rest.split_at(size);
+        output.extend_from_slice(&scrubber.feed(chunk));
+        rest = after;
+    }
+    output.extend_from_slice(&scrubber.finish());
+    output
+}
+
+#[expect(clippy::unwrap_used, reason = "output that is not UTF-8 fails the test")]
+fn whole(text: &str) -> String {
+    String::from_utf8(scrub(text.as_bytes(), &[])).unwrap()
+}
+
+/// Texts of the property tests.
+fn pieces() -> impl Strategy<Value = String> {
+    let words = prop::sample::select(vec![
+        "ann@example.com",
+        "4111 1111 1111 1111",
+        "+49 30 901820",
+        "DE89 3704 0044 0532 0130 00",
+        "date of birth: ",
+        "12/03/1980",
+        "536-90-4399",
+        "hello",
+        "é",
+        "日本",
+        "\\n",
+        "\\u00e9",
+        "\"",
+        " ",
+        ", ",
+        "\n\n",
+        "data: {",
+        "}",
+        ":",
+        "12",
+        "(",
+        ")",
+        "ID",
+        "passport no ",
+        "X1234567",
+        "\u{1f600}",
+        "a%2f&amp;",
+        "/**/",
+    ]);
+    prop::collection::vec(
+        prop_oneof![4 => words.prop_map(str::to_owned), 1 => any::<String>()],
+        0..24,
+    )
+    .prop_map(|words| words.concat())
+}
+
+proptest! {
+    #[test]
+    fn chunk_boundaries_do_not_change_the_output(text in pieces(), sizes in prop::collection::vec(1_usize..9, 1..9)) {
+        prop_assert_eq!(scrub(text.as_bytes(), &sizes), scrub(text.as_bytes(), &[]));
+        prop_assert_eq!(scrub(text.as_bytes(), &[1]), scrub(text.as_bytes(), &[]));
+    }
+
+    #[test]
+    fn chunk_boundaries_in_any_bytes_do_not_change_the_output(bytes in prop::collection::vec(any::<u8>(), 0..600), sizes in prop::collection::vec(1_usize..40, 1..9)) {
+        prop_assert_eq!(scrub(&bytes, &sizes), scrub(&bytes, &[]));
+    }
+
+    #[test]
+    fn released_text_ends_on_character_boundaries(text in pieces()) {
+        let mut scrubber = Scrubber::new(Arc::clone(&POLICY));
+        for byte in text.as_bytes() {
+            prop_assert!(std::str::from_utf8(&scrubber.feed(&[*byte])).is_ok());
+        }
+        prop_assert!(String::from_utf8(scrubber.finish()).is_ok());
+    }
+
+    #[test]
+    fn match_ranges_are_on_character_boundaries_and_in_order(text in prop_oneof![pieces(), any::<String>()]) {
+        for kind in [InputKind::Query, InputKind::Text] {
+            let decision = POLICY.scan(&text, kind, &Actions::all(Action::Redact));
+            for found in &decision.matches {
+                prop_assert!(text.get(found.range.clone()).is_some_and(|part| !part.is_empty()));
+            }
+            prop_assert!(decision.matches.is_sorted_by_key(|found| found.range.start));
+            prop_assert_eq!(decision.matches.is_empty(), decision.text == text || text.contains(MASK));
+        }
+    }
+}
+
+#[test]
+fn texts_without_personal_data_pass_byte_for_byte() {
+    for example in examples().iter().filter(|example| example.category.is_none()) {
+        assert_eq!(whole(&example.text), example.text, "{}", example.id);
+    }
+}
+
+#[test]
+fn values_are_redacted_across_chunk_boundaries() {
+    let rows = [
+        ("write to ann@example.com now", "write to [REDACTED] now"),
+        ("card 4111 1111 1111 1111.", "card [REDACTED]."),
+        ("DOB: 12/03/1980!", "DOB: [REDACTED]!"),
+        ("a@b.de, c@d.org", "[REDACTED], [REDACTED]"),
+        (r#"{"a":4111111111111111}"#, r#"{"a":0}"#),
+        (r#"{"a":"x\nann@example.com"}"#, r#"{"a":"x\n[REDACTED]"}"#),
+        ("data: {\"t\":\"ssn 536-90-4399\"}\n\n", "data: {\"t\":\"ssn [REDACTED]\"}\n\n"),
+        ("IBAN DE89 3704 0044 0532 0130 00 please", "IBAN [REDACTED] please"),
+    ];
+    for (text, expected) in rows {
+        for size in 1..=text.len() {
+            let output = scrub(text.as_bytes(), &[size]);
+            assert_eq!(String::from_utf8(output).unwrap(), expected, "in chunks of {size}");
+        }
+    }
+}
+
+#[test]
+fn the_text_scrubber_catches_values_that_are_split_over_deltas() {
+    let mut scrubber = TextScrubber::new(Arc::clone(&POLICY));
+    let mut output = String::new();
+    for delta in ["My mail is an", "n@exam", "ple.com, and", " my card 4111 11", "11 1111 1111."] {
+        output.push_str(&scrubber.feed(delta));
+    }
+    output.push_str(&scrubber.finish());
+    assert_eq!(output, "My mail is [REDACTED], and my card [REDACTED].");
+}
+
+#[test]
+fn a_complete_frame_leaves_with_its_chunk() {
+    let mut scrubber = Scrubber::new(Arc::clone(&POLICY));
+    let frame = b"data: {\"delta\":\"hello 12 and\"}\n\n";
+    assert_eq!(&*scrubber.feed(frame), frame);
+    let bytes = vec![b'x'; 10_000];
+    let passed = scrubber.feed(&bytes).len();
+    assert!(passed >= 10_000 - 256, "{passed}");
+}
+
+#[test]
+fn every_match_is_redacted() {
+    let decision =
+        POLICY.scan("a@b.de and c@d.org and e@f.net", InputKind::Text, &Actions::default());
+    assert_eq!(decision.text, "[REDACTED] and [REDACTED] and [REDACTED]");
+    assert_eq!(decision.matches.len(), 3);
+}

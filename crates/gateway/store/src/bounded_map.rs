@@ -1,0 +1,93 @@
+//! A map of counts that never holds more keys than it was given room for.
+
+use crate::limit_key::{Digest, IdentityHasher};
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
+/// How many slots are looked at for one to give up, when the map is full.
+const LOOKED_AT: usize = 8;
+
+/// One key's count.
+#[derive(Debug)]
+pub(crate) struct Slot<V> {
+    digest: Digest,
+    /// From this time on the slot says the same as none.
+    pub(crate) idle_from: u64,
+    /// How much would be forgotten.
+    pub(crate) used: u64,
+    /// Different for every key that the slot has been used for.
+    pub(crate) epoch: u64,
+    pub(crate) value: V,
+}
+
+/// Keys to slots; a new key takes the place of an idle one where it meets one.
+///
+/// A hand goes round the slots. A new key looks at the next two, and takes over one that is idle;
+/// so a map grows with the keys in use and not with all ever seen. When all room is taken, the
+/// least used of the next eight gives way: a flood of new keys, with one request each, drives out
+/// its own and not those that have used up much. It costs a few slots each time and never a sweep.
+#[derive(Debug)]
+pub(crate) struct BoundedMap<V> {
+    index: HashMap<Digest, usize, BuildHasherDefault<IdentityHasher>>,
+    slots: Vec<Slot<V>>,
+    room: usize,
+    hand: usize,
+    epochs: u64,
+}
+
+impl<V> BoundedMap<V> {
+    /// For at most `room` keys, at least one.
+    pub(crate) fn new(room: usize) -> Self {
+        Self { index: HashMap::default(), slots: Vec::new(), room: room.max(1), hand: 0, epochs: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(crate) fn find(&self, digest: Digest) -> Option<&Slot<V>> {
+        self.index.get(&digest).and_then(|&at| self.slots.get(at))
+    }
+
+    /// The slot of a key, made with `fresh` when there is none.
+    pub(crate) fn slot(
+        &mut self,
+        digest: Digest,
+        now: u64,
+        fresh: impl FnOnce() -> V,
+    ) -> &mut Slot<V> {
+        let known = self.index.get(&digest).copied();
+        let at = known.unwrap_or_else(|| self.place(digest, now, fresh()));
+        &mut self.slots[at]
+    }
+
+    fn place(&mut self, digest: Digest, now: u64, value: V) -> usize {
+        self.epochs += 1;
+        let slot = Slot { digest, idle_from: 0, used: 0, epoch: self.epochs, value };
+        let at = self.victim(now).unwrap_or(self.slots.len());
+        if let Some(old) = self.slots.get_mut(at) {
+            let old = std::mem::replace(old, slot);
+            self.index.remove(&old.digest);
+        } else {
+            self.slots.push(slot);
+        }
+        self.index.insert(digest, at);
+        at
+    }
+
+    /// The slot that a new key takes over; none when it shall have a new one.
+    fn victim(&mut self, now: u64) -> Option<usize> {
+        let full = self.slots.len() >= self.room;
+        let looked_at = if full { LOOKED_AT } else { 2 }.min(self.slots.len());
+        let seen: [usize; LOOKED_AT] = std::array::from_fn(|step| self.step(step));
+        self.hand = self.step(looked_at);
+        let seen = &seen[..looked_at];
+        let idle = seen.iter().copied().find(|&at| self.slots[at].idle_from <= now);
+        let least = || seen.iter().copied().min_by_key(|&at| self.slots[at].used);
+        idle.or_else(|| full.then(least).flatten())
+    }
+
+    fn step(&self, steps: usize) -> usize {
+        (self.hand + steps) % self.slots.len().max(1)
+    }
+}

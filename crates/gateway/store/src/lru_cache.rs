@@ -1,0 +1,199 @@
+//! Values kept by recent use within a number of bytes.
+
+use crate::CacheKey;
+use lru::LruCache;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+const SHARDS: usize = 16;
+
+/// Counts of a cache since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheCounts {
+    /// Found and not too old.
+    pub hits: u64,
+    /// Not found, or too old.
+    pub misses: u64,
+    /// Thrown out to make room.
+    pub evictions: u64,
+    /// Not kept, because larger than a sixteenth of all room.
+    pub oversize: u64,
+}
+
+/// The counters behind [`CacheCounts`].
+#[derive(Debug, Default)]
+pub(crate) struct CacheCounters {
+    hits: AtomicU64,
+    misses: AtomicU64,
+    evictions: AtomicU64,
+    oversize: AtomicU64,
+}
+
+impl CacheCounters {
+    pub(crate) fn looked_up(&self, found: bool) {
+        let counter = if found { &self.hits } else { &self.misses };
+        counter.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn counts(&self) -> CacheCounts {
+        CacheCounts {
+            hits: self.hits.load(Relaxed),
+            misses: self.misses.load(Relaxed),
+            evictions: self.evictions.load(Relaxed),
+            oversize: self.oversize.load(Relaxed),
+        }
+    }
+}
+
+/// Sixteen caches of least recent use, each with a sixteenth of the bytes.
+///
+/// A value of more than a sixteenth of all bytes is not kept. Values that are too old go when they
+/// are asked for or when room is needed, not before.
+#[derive(Debug)]
+pub(crate) struct ByteLru<V> {
+    hasher: RandomState,
+    shards: Box<[Mutex<Shard<V>>]>,
+    pub(crate) counters: CacheCounters,
+}
+
+#[derive(Debug)]
+struct Shard<V> {
+    entries: LruCache<CacheKey, Entry<V>>,
+    bytes: usize,
+    room: usize,
+}
+
+#[derive(Debug)]
+struct Entry<V> {
+    value: V,
+    weight: usize,
+    expires: u64,
+}
+
+impl<V: Clone> ByteLru<V> {
+    pub(crate) fn new(bytes: usize) -> Self {
+        let shard = || Shard { entries: LruCache::unbounded(), bytes: 0, room: bytes / SHARDS };
+        Self {
+            hasher: RandomState::new(),
+            shards: (0..SHARDS).map(|_| Mutex::new(shard())).collect(),
+            counters: CacheCounters::default(),
+        }
+    }
+
+    fn shard(&self, key: &CacheKey) -> &Mutex<Shard<V>> {
+        // The map inside hashes with keys of its own, so that this does not thin it out.
+        let at = self.hasher.hash_one(key) % self.shards.len() as u64;
+        &self.shards[usize::try_from(at).unwrap_or(0)]
+    }
+
+    /// The value of a key, which is now the last to go; not counted as hit or miss.
+    pub(crate) fn find(&self, key: &CacheKey, now: u64) -> Option<V> {
+        let mut shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = shard.entries.get(key)?;
+        if now < entry.expires {
+            return Some(entry.value.clone());
+        }
+        shard.remove(key);
+        None
+    }
+
+    /// Keeps a value until `expires`.
+    pub(crate) fn keep(&self, key: CacheKey, value: V, weight: usize, expires: u64) {
+        let mut shard = self.shard(&key).lock().unwrap_or_else(PoisonError::into_inner);
+        shard.remove(&key);
+        if weight > shard.room {
+            self.counters.oversize.fetch_add(1, Relaxed);
+            return;
+        }
+        shard.bytes += weight;
+        shard.entries.put(key, Entry { value, weight, expires });
+        self.counters.evictions.fetch_add(shard.shrink(), Relaxed);
+    }
+
+    /// Bytes and values held now.
+    pub(crate) fn held(&self) -> (usize, usize) {
+        let locked = self.shards.iter().map(|s| s.lock().unwrap_or_else(PoisonError::into_inner));
+        locked.fold((0, 0), |(bytes, values), shard| {
+            (bytes + shard.bytes, values + shard.entries.len())
+        })
+    }
+}
+
+impl<V> Shard<V> {
+    fn remove(&mut self, key: &CacheKey) {
+        if let Some(old) = self.entries.pop(key) {
+            self.bytes -= old.weight;
+        }
+    }
+
+    /// Throws out the least recently used until all fits; how many.
+    fn shrink(&mut self) -> u64 {
+        let mut evicted = 0;
+        while self.bytes > self.room {
+            let Some((_, old)) = self.entries.pop_lru() else { break };
+            self.bytes -= old.weight;
+            evicted += 1;
+        }
+        evicted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: u32) -> CacheKey {
+        let mut bytes = [0; 32];
+        bytes[..4].copy_from_slice(&number.to_be_bytes());
+        CacheKey(bytes)
+    }
+
+    #[test]
+    fn never_holds_more_bytes_than_it_has_room_for() {
+        let lru_cache = ByteLru::new(16 * 1_000);
+        for number in 0..10_000 {
+            lru_cache.keep(key(number), number, 100, u64::MAX);
+            assert!(lru_cache.held().0 <= 16_000);
+        }
+        assert_eq!(lru_cache.held(), (16_000, 160), "every shard is full");
+        assert_eq!(lru_cache.counters.counts().evictions, 10_000 - 160);
+    }
+
+    #[test]
+    fn the_least_recently_used_goes_first() {
+        let lru_cache = ByteLru::new(16 * 1_000);
+        let home =
+            |number: &u32| std::ptr::eq(lru_cache.shard(&key(*number)), lru_cache.shard(&key(0)));
+        let same: Vec<u32> = (0..1_000).filter(home).take(11).collect();
+        let (last, first_ten) = same.split_last().unwrap();
+        for &number in first_ten {
+            lru_cache.keep(key(number), number, 100, u64::MAX);
+        }
+        assert_eq!(lru_cache.find(&key(first_ten[0]), 0), Some(first_ten[0]), "used: goes last");
+        lru_cache.keep(key(*last), *last, 100, u64::MAX);
+        assert_eq!(lru_cache.find(&key(first_ten[0]), 0), Some(first_ten[0]));
+        assert_eq!(lru_cache.find(&key(first_ten[1]), 0), None, "the oldest that was not used");
+        assert_eq!(lru_cache.find(&key(*last), 0), Some(*last));
+    }
+
+    #[test]
+    fn too_old_is_not_found_and_gives_its_bytes_back() {
+        let lru_cache = ByteLru::new(16_000);
+        lru_cache.keep(key(1), 1, 100, 50);
+        assert_eq!(lru_cache.find(&key(1), 49), Some(1));
+        assert_eq!(lru_cache.find(&key(1), 50), None);
+        assert_eq!(lru_cache.held(), (0, 0));
+    }
+
+    #[test]
+    fn replaced_values_are_counted_once_and_large_ones_not_kept() {
+        let lru_cache = ByteLru::new(16_000);
+        lru_cache.keep(key(1), 1, 100, 50);
+        lru_cache.keep(key(1), 2, 300, 50);
+        assert_eq!(lru_cache.held(), (300, 1));
+        lru_cache.keep(key(2), 3, 1_001, 50);
+        assert_eq!(lru_cache.held(), (300, 1));
+        assert_eq!(lru_cache.counters.counts().oversize, 1);
+    }
+}

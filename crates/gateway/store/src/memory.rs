@@ -1,0 +1,109 @@
+//! The store in the memory of one process.
+
+use crate::budget_table::BudgetTable;
+use crate::lru_cache::ByteLru;
+use crate::single_flight::SingleFlight;
+use crate::{Answer, Budget, BudgetState, CacheCounts, CacheKey, Charge, Decision, Limiter};
+use crate::{LimitKey, StoreError};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How much an memory store may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sizes {
+    /// Keys with rate limits in use at once; about 280 bytes each.
+    pub keys: usize,
+    /// Tenants with budgets in use at once; about 150 bytes each.
+    pub tenants: usize,
+    /// Bytes of cached answers.
+    pub cache_bytes: usize,
+    /// Bytes of small values (sessions).
+    pub value_bytes: usize,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self { keys: 1 << 17, tenants: 1 << 16, cache_bytes: 256 << 20, value_bytes: 16 << 20 }
+    }
+}
+
+/// Everything in memory, shared by the workers of a process.
+#[derive(Debug)]
+pub struct MemoryStore {
+    limiter: Limiter,
+    pub(crate) budgets: BudgetTable,
+    pub(crate) answers: ByteLru<Arc<Answer>>,
+    values: ByteLru<Bytes>,
+    pub(crate) single_flight: Arc<SingleFlight>,
+}
+
+impl MemoryStore {
+    /// An empty store. It takes memory as it fills up.
+    pub fn new(sizes: Sizes) -> Self {
+        Self {
+            limiter: Limiter::new(sizes.keys),
+            budgets: BudgetTable::new(sizes.tenants),
+            answers: ByteLru::new(sizes.cache_bytes),
+            values: ByteLru::new(sizes.value_bytes),
+            single_flight: SingleFlight::new(),
+        }
+    }
+
+    /// See [`Limiter::check`].
+    ///
+    /// # Errors
+    /// More than [`MAX_CHARGES`](crate::MAX_CHARGES) limits.
+    pub fn check(&self, now: u64, charges: &[Charge<'_>]) -> Result<Decision, StoreError> {
+        self.limiter.check(now, charges)
+    }
+
+    /// Keys of rate limits held now.
+    pub fn limit_keys(&self) -> usize {
+        self.limiter.keys()
+    }
+
+    /// What a budget looks like now.
+    pub fn budget(&self, now: u64, key: LimitKey<'_>, budget: &Budget) -> BudgetState {
+        self.budgets.state(now, key, budget)
+    }
+
+    /// A cached answer, if there is one that is not too old; counted as hit or miss.
+    pub fn cached(&self, now: u64, key: &CacheKey) -> Option<Arc<Answer>> {
+        let found = self.answers.find(key, now);
+        self.answers.counters.looked_up(found.is_some());
+        found
+    }
+
+    /// Bytes of cached answers and their number.
+    pub fn cache_held(&self) -> (usize, usize) {
+        self.answers.held()
+    }
+
+    /// Counts of the cache of answers.
+    pub fn cache_counts(&self) -> CacheCounts {
+        self.answers.counters.counts()
+    }
+
+    pub(crate) fn keep(&self, now: u64, key: CacheKey, answer: Arc<Answer>, ttl: Duration) {
+        let weight = answer.weight();
+        self.answers.keep(key, answer, weight, after(now, ttl));
+    }
+
+    /// A small value, if there is one that is not too old.
+    pub fn value(&self, now: u64, key: &CacheKey) -> Option<Bytes> {
+        self.values.find(key, now)
+    }
+
+    /// Keeps a small value.
+    pub fn put_value(&self, now: u64, key: CacheKey, value: Bytes, ttl: Duration) {
+        let weight = value.len() + 160;
+        self.values.keep(key, value, weight, after(now, ttl));
+    }
+}
+
+fn after(now: u64, ttl: Duration) -> u64 {
+    now.saturating_add(u64::try_from(ttl.as_nanos()).unwrap_or(u64::MAX))
+}

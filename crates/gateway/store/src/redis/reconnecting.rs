@@ -1,0 +1,118 @@
+//! A connection that reconnects by itself.
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, RedisError, RedisResult};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+/// Between two attempts to connect: doubles from the first to the second.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// Commands that wait to be written.
+const QUEUE: usize = 1_024;
+
+/// One worker's connection, shared by its requests.
+///
+/// While it is lost every call fails at once: nobody waits for a server that is known to be gone. A
+/// task of the worker's runtime connects again. The library's own manager is not used because its
+/// callers wait for the reconnection.
+#[derive(Debug)]
+pub(super) struct ReconnectingClient {
+    client: Client,
+    timeout: Duration,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    connection: Option<MultiplexedConnection>,
+    /// Counts connections, so that a late failure of an old one does not end a new one.
+    generation: u64,
+}
+
+impl ReconnectingClient {
+    /// Tries once, and goes on in the background if there is no answer.
+    pub(super) async fn open(client: Client, timeout: Duration) -> Arc<Self> {
+        let client = Arc::new(Self { client, timeout, state: Mutex::default() });
+        match connect(&client.client, timeout).await {
+            Some(connection) => client.connected(connection),
+            None => client.reconnect(),
+        }
+        client
+    }
+
+    /// Runs an operation within the time allowed; none if there was no answer.
+    pub(super) async fn call<T>(
+        self: &Arc<Self>,
+        operation: impl AsyncFnOnce(&mut MultiplexedConnection) -> RedisResult<T>,
+    ) -> Option<T> {
+        let (mut connection, generation) = self.connection()?;
+        match tokio::time::timeout(self.timeout, operation(&mut connection)).await {
+            Ok(Ok(answer)) => Some(answer),
+            Ok(Err(error)) if !is_loss(&error) => None,
+            _ => {
+                self.lost(generation);
+                None
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn connection(&self) -> Option<(MultiplexedConnection, u64)> {
+        let state = self.state();
+        state.connection.clone().map(|connection| (connection, state.generation))
+    }
+
+    fn connected(&self, connection: MultiplexedConnection) {
+        let mut state = self.state();
+        state.generation += 1;
+        state.connection = Some(connection);
+    }
+
+    fn lost(self: &Arc<Self>, generation: u64) {
+        let mut state = self.state();
+        if state.generation == generation && state.connection.take().is_some() {
+            drop(state);
+            self.reconnect();
+        }
+    }
+
+    /// Connects again in the background, until it succeeds or nobody holds the client.
+    fn reconnect(self: &Arc<Self>) {
+        let waiting = Arc::downgrade(self);
+        tokio::spawn(reconnect(waiting, self.client.clone(), self.timeout));
+    }
+}
+
+async fn reconnect(waiting: Weak<ReconnectingClient>, client: Client, timeout: Duration) {
+    let mut pause = FIRST_PAUSE;
+    while waiting.strong_count() > 0 {
+        if let Some(connection) = connect(&client, timeout).await {
+            if let Some(waiting) = waiting.upgrade() {
+                waiting.connected(connection);
+            }
+            return;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Connects and shakes hands; the server may take longer for that than for an operation.
+async fn connect(client: &Client, timeout: Duration) -> Option<MultiplexedConnection> {
+    let config = AsyncConnectionConfig::new()
+        .set_pipeline_buffer_size(QUEUE)
+        .set_connection_timeout(None)
+        .set_response_timeout(None);
+    let connecting = client.get_multiplexed_async_connection_with_config(&config);
+    // On the heap: the handshake's future is large and rare.
+    tokio::time::timeout(timeout * 5, Box::pin(connecting)).await.ok()?.ok()
+}
+
+/// Whether the connection is of no more use, not only the operation.
+fn is_loss(error: &RedisError) -> bool {
+    error.is_io_error() || error.is_connection_dropped() || error.is_timeout()
+}

@@ -1,0 +1,78 @@
+//! The metadata of a run: what is known of it besides its measurements.
+
+use std::collections::BTreeMap;
+
+use plimsoll_measure::{Moment, MonotonicClock};
+use plimsoll_metrics::{Expectation, LoadModel, RunInfo, RunMetadata, StageInfo, TargetInfo};
+use plimsoll_schedule::{Load, StagePlan};
+use plimsoll_workload::ScenarioSpec;
+
+use crate::prepared::PreparedRun;
+
+/// The metadata of a run that has not begun. Its stages start at offsets from the start of the run.
+pub(crate) fn planned(run: &PreparedRun, clock: &MonotonicClock) -> RunMetadata {
+    let plan = &run.plan;
+    let shard = format!("{}/{}", plan.shard.index(), plan.shard.count());
+    RunMetadata {
+        run: RunInfo {
+            name: plan.name.clone(),
+            tool_version: plan.tool_version.clone(),
+            seed: plan.seed.0,
+            shard,
+            started_unix_ns: clock.unix_nanos(Moment::EPOCH),
+            ..RunInfo::default()
+        },
+        stages: stages(run),
+        scenarios: plan.scenarios.iter().map(|scenario| scenario.name.clone()).collect(),
+        targets: plan
+            .targets
+            .iter()
+            .map(|target| TargetInfo {
+                name: target.name.clone(),
+                url: target.url.to_string(),
+                model: target.model.clone(),
+                server: None,
+            })
+            .collect(),
+        expectations: expectations(&plan.scenarios),
+        labels: plan.labels.clone(),
+        ..RunMetadata::default()
+    }
+}
+
+/// The policy decision that each scenario expects; empty where none expects any.
+fn expectations(scenarios: &[ScenarioSpec]) -> Vec<Expectation> {
+    let of = |scenario: &ScenarioSpec| Expectation {
+        policy_decision: scenario.expect.map(Into::into),
+        category: scenario.category.clone(),
+    };
+    let all: Vec<_> = scenarios.iter().map(of).collect();
+    if all.iter().all(|own| *own == Expectation::default()) { Vec::new() } else { all }
+}
+
+/// The stages as planned, named by their notation; the second of the same name is `NAME#2`.
+fn stages(run: &PreparedRun) -> Vec<StageInfo> {
+    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    let specs = run.plan.stages.0.iter().map(ToString::to_string);
+    let name = specs.map(|notation| {
+        let count = seen.entry(notation.clone()).or_default();
+        *count += 1;
+        if *count == 1 { notation } else { format!("{notation}#{count}") }
+    });
+    run.schedule.stages().iter().zip(name).map(|(stage, name)| info(stage, name)).collect()
+}
+
+fn info(stage: &StagePlan, name: String) -> StageInfo {
+    StageInfo {
+        name,
+        model: if matches!(stage.load, Load::Closed { .. }) {
+            LoadModel::Closed
+        } else {
+            LoadModel::Open
+        },
+        warmup: stage.warmup,
+        start_s: stage.start.as_secs_f64(),
+        duration_s: (stage.end.saturating_sub(stage.start)).as_secs_f64(),
+        ..StageInfo::default()
+    }
+}

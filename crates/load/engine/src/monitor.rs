@@ -1,0 +1,120 @@
+//! Follows a run from outside of its workers: progress, totals, and the processes that are watched.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, StageId};
+use plimsoll_metrics::{GroupStats, Snapshot};
+
+use crate::health::Peaks;
+use crate::health::process::{Processes, WatchedProcess};
+use crate::prepared::PreparedRun;
+use crate::progress::Progress;
+use crate::ticker::Interval;
+
+/// How often the monitor checks whether it is time to read what the processes use.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Merges what the workers count while the run goes on.
+#[derive(Debug)]
+pub(crate) struct RunMonitor<'r> {
+    run: &'r PreparedRun,
+    clock: MonotonicClock,
+    origin: Moment,
+    pub(crate) total: Snapshot,
+    so_far: GroupStats,
+    pub(crate) peaks: Peaks,
+    pub(crate) processes: Processes,
+    /// When the last worker was done.
+    pub(crate) ended: Moment,
+}
+
+impl<'r> RunMonitor<'r> {
+    /// Nothing seen yet of a run that starts at `origin`.
+    pub(crate) fn new(
+        run: &'r PreparedRun,
+        clock: MonotonicClock,
+        origin: Moment,
+        watched: &[WatchedProcess],
+    ) -> Self {
+        let stage_ends = run.schedule.stages().iter().map(|stage| origin + stage.end);
+        Self {
+            run,
+            clock,
+            origin,
+            total: Snapshot::new(),
+            so_far: GroupStats::default(),
+            peaks: Peaks::default(),
+            processes: Processes::new(watched, [origin].into_iter().chain(stage_ends)),
+            ended: origin,
+        }
+    }
+
+    /// Merges what the workers send, and calls `observe` whenever each has reported once, until all
+    /// are done.
+    pub(crate) fn follow<T>(
+        &mut self,
+        intervals: &Receiver<Interval>,
+        workers: &[JoinHandle<T>],
+        observe: &mut dyn FnMut(&Progress<'_>),
+    ) {
+        let mut last = self.origin;
+        let mut round = Vec::with_capacity(workers.len());
+        loop {
+            self.processes.read_if_due(self.clock.now());
+            match intervals.recv_timeout(POLL) {
+                Ok(interval) => round.push(interval),
+                Err(RecvTimeoutError::Timeout) if workers.iter().all(JoinHandle::is_finished) => {
+                    break;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if round.len() >= workers.len() {
+                let now = round.iter().map(|interval| interval.at).max().unwrap_or(last);
+                self.report(std::mem::take(&mut round), now.since(last), now, observe);
+                last = now;
+            }
+        }
+        self.ended = self.clock.now();
+        self.total.append(merged(round));
+    }
+
+    fn report(
+        &mut self,
+        round: Vec<Interval>,
+        length: Nanos,
+        now: Moment,
+        observe: &mut dyn FnMut(&Progress<'_>),
+    ) {
+        let in_flight = round.iter().map(|interval| interval.in_flight).sum();
+        let counted = merged(round);
+        let interval = counted.total(|_| true);
+        self.so_far.merge(&interval);
+        self.total.append(counted);
+        self.peaks.update();
+        let schedule = &self.run.schedule;
+        let elapsed = now.since(self.origin);
+        let last =
+            StageId(u16::try_from(schedule.stages().len().saturating_sub(1)).unwrap_or(u16::MAX));
+        observe(&Progress {
+            elapsed,
+            duration: schedule.duration(),
+            stage: schedule.stage_at(elapsed).unwrap_or(last),
+            interval: &interval,
+            interval_length: length,
+            total: &self.so_far,
+            in_flight,
+        });
+    }
+}
+
+/// What several workers counted in the same interval.
+fn merged(intervals: Vec<Interval>) -> Snapshot {
+    let mut merged = Snapshot::new();
+    for interval in intervals {
+        merged.merge(interval.snapshot);
+    }
+    merged
+}

@@ -1,0 +1,141 @@
+//! The pacer in virtual time. All times are milliseconds after the run's start.
+
+use std::rc::Rc;
+
+use plimsoll_measure::{ConversationKey, Nanos, Outcome};
+use tokio::task::yield_now;
+
+use super::run_pacer;
+use crate::simulation::harness::{CHAT, Harness, at, millis, simulate, times};
+use crate::simulation::script::{Reply, ScriptedTarget, respond_after};
+use crate::worker_stats::ArrivalCounts;
+
+#[test]
+fn arrivals_are_sent_exactly_when_they_are_intended() {
+    let target = ScriptedTarget::always(respond_after(25));
+    let run = simulate(&format!("{CHAT}stages: '@100:50ms'"), target);
+    // 100 per second: one every 10 ms. The target's 25 ms do not matter.
+    let expected = [0, 10, 20, 30, 40].map(|start| (start, Some(start), Some(start + 25)));
+    assert_eq!(times(&run.samples), expected);
+    assert_eq!(
+        run.seen.iter().map(|request| request.at).collect::<Vec<_>>(),
+        [0, 10, 20, 30, 40].map(at)
+    );
+    assert_eq!(run.output.arrivals, ArrivalCounts { planned: 5, in_time: 5 });
+    assert_eq!(run.output.pacing_lag.max(), Some(Nanos::ZERO));
+}
+
+#[test]
+fn a_rising_rate_is_followed_to_the_nanosecond() {
+    let target = ScriptedTarget::always(respond_after(1));
+    let run = simulate(&format!("{CHAT}stages: '@0..200:1s'"), target);
+    // The integral of 200 t is 100 t^2, so arrival n is due at sqrt(n / 100) s.
+    assert_eq!(run.samples.len(), 100);
+    for (n, sample) in run.samples.iter().enumerate() {
+        let due = (n as f64 / 100.0).sqrt() * 1e9;
+        let sent = sample.timeline.dispatched.unwrap().as_nanos() as f64;
+        assert!((sent - due).abs() <= 1.0, "arrival {n} at {sent} ns, not {due}");
+    }
+}
+
+#[test]
+fn a_full_limit_queues_arrivals_and_charges_them_from_their_intended_start() {
+    let target = ScriptedTarget::always(respond_after(30));
+    let run = simulate(&format!("{CHAT}stages: '@100:50ms'\nmax_in_flight: 1\n"), target);
+    // One at a time, 30 ms each.
+    let expected = [(0, 0, 30), (10, 30, 60), (20, 60, 90), (30, 90, 120), (40, 120, 150)];
+    assert_eq!(
+        times(&run.samples),
+        expected.map(|(start, sent, end)| (start, Some(sent), Some(end)))
+    );
+    let response_time = |n: usize| millis(run.samples[n].timeline.response_time().unwrap());
+    assert_eq!([0, 1, 2, 3, 4].map(response_time), [30, 50, 70, 90, 110]);
+    // Waiting for the target is not the generator's lateness.
+    assert_eq!(run.output.arrivals, ArrivalCounts { planned: 5, in_time: 5 });
+    assert_eq!(run.output.pacing_lag.max(), Some(Nanos::ZERO));
+}
+
+#[test]
+fn permits_are_granted_in_the_order_of_the_arrivals() {
+    let slow_first = ScriptedTarget::script([respond_after(35)], respond_after(20));
+    let run = simulate(&format!("{CHAT}stages: '@100:50ms'\nmax_in_flight: 2\n"), slow_first);
+    // Permits are free again at 30 (the second ends), 35 (the first), 50 and 55.
+    let expected = [(0, 0, 35), (10, 10, 30), (20, 30, 50), (30, 35, 55), (40, 50, 70)];
+    assert_eq!(
+        times(&run.samples),
+        expected.map(|(start, sent, end)| (start, Some(sent), Some(end)))
+    );
+}
+
+#[test]
+fn arrivals_beyond_the_limit_are_dropped_where_the_plan_says_so() {
+    let target = ScriptedTarget::always(respond_after(25));
+    let profile = format!("{CHAT}stages: '@100:100ms'\nmax_in_flight: 1\noverflow: drop\n");
+    let run = simulate(&profile, target);
+    // The request of 0 occupies the permit until 25: 10 and 20 are dropped. So it goes on from 30,
+    // 60 and 90.
+    let sent: Vec<_> = run.seen.iter().map(|request| request.at).collect();
+    assert_eq!(sent, [0, 30, 60, 90].map(at));
+    let never: Vec<_> =
+        run.samples.iter().filter(|sample| sample.outcome == Outcome::NeverSent).copied().collect();
+    assert_eq!(times(&never), [10, 20, 40, 50, 70, 80].map(|start| (start, None, None)));
+    assert_eq!(run.output.arrivals, ArrivalCounts { planned: 10, in_time: 10 });
+}
+
+#[test]
+fn a_late_pacer_sends_all_that_is_due_at_once_and_charges_itself() {
+    let target = ScriptedTarget::always(respond_after(5));
+    let harness = Harness::new(&format!("{CHAT}stages: '@100:2s'\n"), target);
+    let worker = &harness.worker;
+    harness.run(async {
+        harness.worker.timer.sleep_until(at(1_000)).await;
+        let pacer = tokio::task::spawn_local(run_pacer(Rc::clone(worker)));
+        // More than a burst; the pacer lets other tasks run in between.
+        while harness.simulation.target.seen().len() < 101 {
+            yield_now().await;
+        }
+        assert_eq!(harness.simulation.now(), at(1_000));
+        pacer.abort();
+    });
+    // Arrivals 0, 10, ... 1000 ms; those released at 1 s belong to a stage that still lasts.
+    assert_eq!(worker.stats().arrivals(), ArrivalCounts { planned: 101, in_time: 101 });
+    assert_eq!(worker.stats().take_pacing_lag().max(), Some(Nanos::from_secs(1)));
+    let run = harness.finish(at(1_000));
+    let late: Vec<_> =
+        run.samples.iter().take(3).map(|sample| sample.timeline.dispatched).collect();
+    assert_eq!(late, [Some(at(1_000)); 3]);
+}
+
+#[test]
+fn an_arrival_that_is_released_after_its_stage_is_not_in_time() {
+    let target = ScriptedTarget::always(respond_after(5));
+    let harness = Harness::new(&format!("{CHAT}stages: '@100:100ms,@1:10s'\n"), target);
+    harness.run(async {
+        harness.worker.timer.sleep_until(at(95)).await;
+        let pacer = tokio::task::spawn_local(run_pacer(Rc::clone(&harness.worker)));
+        harness.worker.timer.sleep_until(at(99)).await;
+        pacer.abort();
+    });
+    assert_eq!(harness.worker.stats().arrivals(), ArrivalCounts { planned: 10, in_time: 10 });
+
+    let target = ScriptedTarget::always(respond_after(5));
+    let harness = Harness::new(&format!("{CHAT}stages: '@100:100ms,@1:10s'\n"), target);
+    harness.run(async {
+        harness.worker.timer.sleep_until(at(100)).await;
+        let pacer = tokio::task::spawn_local(run_pacer(Rc::clone(&harness.worker)));
+        harness.worker.timer.sleep_until(at(101)).await;
+        pacer.abort();
+    });
+    // The eleventh is the first of the second stage, at 100 ms, and on time.
+    assert_eq!(harness.worker.stats().arrivals(), ArrivalCounts { planned: 11, in_time: 1 });
+}
+
+#[test]
+fn each_arrival_has_its_number_as_its_key() {
+    let target = ScriptedTarget::script([Reply::Refuse], respond_after(5));
+    let run = simulate(&format!("{CHAT}stages: '@100:30ms'"), target);
+    let keys: Vec<_> = run.samples.iter().map(|sample| sample.conversation).collect();
+    assert_eq!(keys, [0, 1, 2].map(ConversationKey::arrival));
+    // A refused connection is no reason to slow down.
+    assert_eq!(run.seen.iter().map(|request| request.at).collect::<Vec<_>>(), [10, 20].map(at));
+}

@@ -1,0 +1,102 @@
+//! A plan with everything that every worker needs, computed once and shared read-only.
+
+use std::sync::Arc;
+
+use plimsoll_measure::{ScenarioId, TargetId};
+use plimsoll_profile::{HttpVersion, Plan, Scheme, Target};
+use plimsoll_schedule::Schedule;
+use plimsoll_transport::{
+    Connector, Endpoint, SocketOptions, TlsClientConfig, TlsSettings, with_own_sessions,
+};
+use plimsoll_workload::{Trace, Workload};
+
+use crate::error::EngineError;
+use crate::route::Route;
+
+/// A plan, ready to be carried out.
+#[derive(Debug)]
+pub(crate) struct PreparedRun {
+    pub(crate) plan: Plan,
+    pub(crate) schedule: Schedule,
+    pub(crate) workload: Workload,
+    tls: Option<Arc<TlsClientConfig>>,
+    routes: Vec<Route>,
+}
+
+impl PreparedRun {
+    /// Loads what the plan names (trace, tokenizer, roots) and prepares every route.
+    pub(crate) fn new(plan: Plan) -> Result<Self, EngineError> {
+        let trace = plan.read_trace()?;
+        let offsets = trace.as_ref().map(Trace::offsets);
+        let stages = match &trace {
+            Some(trace) => plan.stages.clone().with_trace_length(trace.duration()),
+            None => plan.stages.clone(),
+        };
+        let schedule = Schedule::new(&stages, plan.arrivals, plan.seed, offsets)?;
+        let workload = Workload::new(&plan.scenarios, trace, plan.tokenizer.as_deref(), plan.seed)?;
+        let tls = tls_config(&plan)?;
+        let mut routes = Vec::new();
+        for target in &plan.targets {
+            for scenario in &plan.scenarios {
+                routes.push(Route::new(scenario, target, plan.limits.max_body)?);
+            }
+        }
+        Ok(Self { plan, schedule, workload, tls, routes })
+    }
+
+    /// How turns of a scenario are sent to a target.
+    pub(crate) fn route(&self, scenario: ScenarioId, target: TargetId) -> &Route {
+        &self.routes[self.route_index(scenario, target)]
+    }
+
+    /// Position of a route, for what workers keep per route.
+    pub(crate) fn route_index(&self, scenario: ScenarioId, target: TargetId) -> usize {
+        target.index() * self.plan.scenarios.len() + scenario.index()
+    }
+
+    /// Number of routes.
+    pub(crate) const fn routes(&self) -> usize {
+        self.routes.len()
+    }
+
+    /// A connector for each target.
+    pub(crate) fn connectors(&self) -> Result<Vec<Connector>, EngineError> {
+        self.plan.targets.iter().map(|target| self.connector(target)).collect()
+    }
+
+    /// Opens connections to a target, with its own cache of TLS sessions.
+    fn connector(&self, target: &Target) -> Result<Connector, EngineError> {
+        let endpoint = Endpoint::new(target.url.host().to_owned(), target.url.port());
+        let tls = self.tls.as_ref().filter(|_| target.url.scheme() == Scheme::Https);
+        let tls = tls.map(|config| with_own_sessions(config, self.plan.tls.resumption));
+        let http = self.plan.http;
+        let options = SocketOptions {
+            timeout: self.plan.limits.connect_timeout,
+            kernel_stamps: self.plan.instrument.kernel_timestamps,
+            bind: self.plan.bind.clone(),
+            requests_per_connection: http
+                .requests_per_connection
+                .map(|churn| (churn.min, churn.max.max(churn.min))),
+            http2_streams: (http.version == HttpVersion::Http2)
+                .then_some(http.streams_per_connection),
+        };
+        Ok(Connector::new(endpoint, tls, options)?)
+    }
+}
+
+/// The TLS configuration, where a target needs one.
+fn tls_config(plan: &Plan) -> Result<Option<Arc<TlsClientConfig>>, EngineError> {
+    if !plan.targets.iter().any(|target| target.url.scheme() == Scheme::Https) {
+        return Ok(None);
+    }
+    let settings = TlsSettings {
+        ca_file: plan.tls.ca_file.clone(),
+        insecure: plan.tls.insecure,
+        resumption: plan.tls.resumption,
+    };
+    let alpn = match plan.http.version {
+        HttpVersion::Http1 => "http/1.1",
+        HttpVersion::Http2 => "h2",
+    };
+    Ok(Some(settings.client_config(alpn)?))
+}

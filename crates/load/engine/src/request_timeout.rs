@@ -1,0 +1,118 @@
+//! The time limit of a request, without a timer operation per request.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+#[cfg(test)]
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use plimsoll_measure::{Clock as _, Moment};
+use tokio::time::{Instant, Sleep, sleep};
+
+use crate::clock::WorkerClock;
+#[cfg(test)]
+use crate::simulation::world::{Simulated as _, Simulation};
+
+/// A timeout for one request after another, re-armed lazily.
+///
+/// The timer is moved only when it fires: a limit that is hardly ever reached costs one poll of the
+/// timer per wake-up, and one move per limit's length. It fires with tokio's precision of a
+/// millisecond, never early.
+#[derive(Debug)]
+pub(crate) struct LazyTimeout {
+    alarm: Alarm,
+}
+
+/// Outside of unit tests there is one variant, so that matching it costs nothing.
+#[derive(Debug)]
+enum Alarm {
+    Tokio(Pin<Box<Sleep>>),
+    #[cfg(test)]
+    Simulated(Rc<Simulation>),
+}
+
+impl LazyTimeout {
+    /// A timeout on the current runtime, by this clock.
+    #[cfg_attr(not(test), expect(unused_variables, reason = "unit tests may pass virtual time"))]
+    pub(crate) fn new(clock: &WorkerClock) -> Self {
+        #[cfg(test)]
+        if let Some(simulation) = clock.simulation() {
+            return Self { alarm: Alarm::Simulated(Rc::clone(simulation)) };
+        }
+        Self { alarm: Alarm::Tokio(Box::pin(sleep(std::time::Duration::ZERO))) }
+    }
+
+    /// Runs `work` until it is done or `limit` has passed, which gives `None`.
+    ///
+    /// The limit of a call must not be earlier than that of the call before: the alarm may then
+    /// fire too late. With the one time limit of a plan this holds.
+    pub(crate) async fn run<F: Future>(
+        &mut self,
+        clock: &WorkerClock,
+        limit: Moment,
+        mut work: Pin<&mut F>,
+    ) -> Option<F::Output> {
+        poll_fn(|context| {
+            if let Poll::Ready(output) = work.as_mut().poll(context) {
+                return Poll::Ready(Some(output));
+            }
+            if self.is_past(clock, limit, context) { Poll::Ready(None) } else { Poll::Pending }
+        })
+        .await
+    }
+
+    /// Whether `limit` has passed. If not, the alarm wakes the task when it may have.
+    fn is_past(&mut self, clock: &WorkerClock, limit: Moment, context: &mut Context<'_>) -> bool {
+        match &mut self.alarm {
+            Alarm::Tokio(sleep) => is_past(sleep.as_mut(), clock, limit, context),
+            #[cfg(test)]
+            Alarm::Simulated(simulation) => simulation.is_past_or_wake(limit, context),
+        }
+    }
+}
+
+fn is_past(
+    mut sleep: Pin<&mut Sleep>,
+    clock: &WorkerClock,
+    limit: Moment,
+    context: &mut Context<'_>,
+) -> bool {
+    while sleep.as_mut().poll(context).is_ready() {
+        let left = limit.since(clock.now()).to_duration();
+        if left.is_zero() {
+            return true;
+        }
+        sleep.as_mut().reset(Instant::now() + left);
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+    use std::pin::pin;
+
+    use plimsoll_measure::{MonotonicClock, Nanos};
+
+    use super::*;
+
+    #[test]
+    fn work_is_cut_off_at_its_limit_and_not_before() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let clock = WorkerClock::new(MonotonicClock::start());
+            let mut timeout = LazyTimeout::new(&clock);
+            let limit = |ms| clock.now() + Nanos::from_millis(ms);
+            assert_eq!(timeout.run(&clock, limit(5), pin!(ready(7))).await, Some(7));
+            for ms in [5, 10] {
+                let (began, limit) = (clock.now(), limit(ms));
+                assert_eq!(timeout.run(&clock, limit, pin!(pending::<()>())).await, None);
+                assert!(
+                    clock.now() >= limit && clock.now().since(began) < Nanos::from_millis(ms + 200)
+                );
+            }
+            let slow = sleep(std::time::Duration::from_millis(20));
+            assert_eq!(timeout.run(&clock, limit(500), pin!(slow)).await, Some(()));
+        });
+    }
+}

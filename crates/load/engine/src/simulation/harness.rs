@@ -1,0 +1,129 @@
+//! One worker in a simulation, from a profile's text to its samples.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+
+use plimsoll_measure::{Moment, Nanos, Sample, Stripe};
+use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
+use tokio::task::LocalSet;
+
+use super::executor::run_simulated;
+use super::script::{ScriptedTarget, SeenRequest};
+use super::world::Simulation;
+use crate::clock::WorkerClock;
+use crate::control::Control;
+use crate::prepared::PreparedRun;
+use crate::sink::{SampleBatch, SampleSink, Sink};
+use crate::timer::Timer;
+use crate::worker::Worker;
+use crate::worker_thread::{WorkerOutput, collect, run_load};
+
+/// A chat of one turn.
+pub(crate) const CHAT: &str =
+    "content: {mode: sized, approx_input_tokens: 8}\nmax_tokens: 8\ndrain: 5s\n";
+
+/// The moment so many milliseconds after the run's start.
+pub(crate) fn at(ms: u64) -> Moment {
+    Moment::EPOCH + Nanos::from_millis(ms)
+}
+
+/// Whole milliseconds; a time that is not whole is a failure.
+pub(crate) fn millis(time: Nanos) -> u64 {
+    assert_eq!(time.as_u64() % 1_000_000, 0, "{time}");
+    time.as_u64() / 1_000_000
+}
+
+/// When these turns were to start, when they were sent and when they ended, in milliseconds after
+/// the run's start.
+pub(crate) fn times(samples: &[Sample]) -> Vec<(u64, Option<u64>, Option<u64>)> {
+    let offset = |moment: Moment| millis(moment.since(Moment::EPOCH));
+    let times = |sample: &Sample| {
+        let line = sample.timeline;
+        (offset(line.intended), line.dispatched.map(offset), line.finished.map(offset))
+    };
+    samples.iter().map(times).collect()
+}
+
+/// A worker whose run starts at the epoch of virtual time.
+pub(crate) struct Harness {
+    pub(crate) simulation: Rc<Simulation>,
+    pub(crate) worker: Rc<Worker>,
+    tasks: LocalSet,
+    sink: Sink,
+    rows: Rows,
+}
+
+/// A whole run of one worker.
+pub(crate) struct Simulated {
+    /// In the order of their intended starts.
+    pub(crate) samples: Vec<Sample>,
+    pub(crate) seen: Vec<SeenRequest>,
+    pub(crate) output: WorkerOutput,
+    /// When the run was over.
+    pub(crate) end: Moment,
+}
+
+impl Harness {
+    /// A worker with the whole load of a profile.
+    pub(crate) fn new(profile: &str, target: ScriptedTarget) -> Self {
+        let simulation = Simulation::new(target);
+        let run = Arc::new(PreparedRun::new(plan(profile)).unwrap());
+        let rows = Rows::default();
+        let sink = Sink::start(Box::new(rows.clone()), run.plan.seed).unwrap();
+        let timer = Timer::Simulated(WorkerClock::simulated(Rc::clone(&simulation)));
+        let batcher = sink.row_batcher();
+        let worker = Worker::new(run, Stripe::WHOLE, timer, simulation.now(), batcher).unwrap();
+        Self { simulation, worker: Rc::new(worker), tasks: LocalSet::new(), sink, rows }
+    }
+
+    /// Runs a future in virtual time.
+    pub(crate) fn run<F: Future>(&self, future: F) -> F::Output {
+        run_simulated(&self.simulation, &self.tasks, future)
+    }
+
+    /// Runs the whole load, as a worker's thread does.
+    pub(crate) fn run_load(self, control: &Control) -> Simulated {
+        let (sender, _intervals) = channel();
+        let end = self.run(run_load(&self.worker, Stripe::WHOLE, control, sender));
+        self.finish(end)
+    }
+
+    /// Ends all tasks, and collects what was counted.
+    pub(crate) fn finish(self, end: Moment) -> Simulated {
+        drop(self.tasks);
+        let output = collect(&self.worker, end);
+        let seen = self.simulation.target.seen();
+        // With the worker ends its sending side, and with that the writer.
+        let worker = Rc::try_unwrap(self.worker).expect("every task is gone");
+        drop(worker);
+        let report = self.sink.finish();
+        let mut samples = self.rows.0.lock().unwrap().clone();
+        assert_eq!(report.written, samples.len() as u64);
+        samples.sort_by_key(|sample| sample.timeline.intended);
+        Simulated { samples, seen, output, end }
+    }
+}
+
+/// Runs the whole load of a profile.
+pub(crate) fn simulate(profile: &str, target: ScriptedTarget) -> Simulated {
+    Harness::new(profile, target).run_load(&Control::new())
+}
+
+fn plan(profile: &str) -> Plan {
+    let text = format!("target: http://scripted.test\nmodel: mock\nkey: test\n{profile}\n");
+    let profile = Profile::new("test.yaml".as_ref(), text.into_bytes());
+    load(&profile, &Environment::default(), &Overrides::default(), Purpose::Run).unwrap()
+}
+
+/// Keeps the samples.
+#[derive(Clone, Debug, Default)]
+struct Rows(Arc<Mutex<Vec<Sample>>>);
+
+impl SampleSink for Rows {
+    fn write(&mut self, batch: &SampleBatch) -> io::Result<()> {
+        self.0.lock().unwrap().extend_from_slice(&batch.samples);
+        Ok(())
+    }
+}

@@ -1,0 +1,89 @@
+//! What a simulated target does, and what it has seen.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+
+use plimsoll_measure::{Moment, Nanos};
+
+/// A response of a chat in one piece.
+pub(crate) const CHAT_BODY: &str = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"fine"},"finish_reason":"stop"}],"usage":{"prompt_tokens":8,"completion_tokens":1}}"#;
+
+/// What the target does with one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reply {
+    /// Refuses the connection.
+    Refuse,
+    /// Responds in one piece, so long after the request.
+    Respond { after: Nanos, status: u16 },
+    /// Streams so many content events: the first so long after the request, the others with gaps.
+    Stream { first: Nanos, gap: Nanos, events: u32 },
+    /// Never responds.
+    Hang,
+    /// Resets the connection, so long after the request.
+    Reset { after: Nanos },
+}
+
+/// A completed response, `ms` milliseconds after the request.
+pub(crate) const fn respond_after(ms: u64) -> Reply {
+    Reply::Respond { after: Nanos::from_millis(ms), status: 200 }
+}
+
+/// A request as the target saw it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SeenRequest {
+    pub(crate) at: Moment,
+    /// Connections are numbered from 1.
+    pub(crate) connection: u32,
+    pub(crate) id: String,
+    pub(crate) body: String,
+}
+
+/// A target that follows a script.
+#[derive(Debug)]
+pub(crate) struct ScriptedTarget {
+    script: RefCell<VecDeque<Reply>>,
+    /// After the end of the script.
+    otherwise: Reply,
+    /// Time to open a connection.
+    pub(crate) connect_time: Nanos,
+    connections: Cell<u32>,
+    seen: RefCell<Vec<SeenRequest>>,
+}
+
+impl ScriptedTarget {
+    /// Treats every request the same.
+    pub(crate) fn always(reply: Reply) -> Self {
+        Self::script([], reply)
+    }
+
+    /// Treats the first requests by a script, and all others the same.
+    pub(crate) fn script(first: impl IntoIterator<Item = Reply>, otherwise: Reply) -> Self {
+        Self {
+            script: RefCell::new(first.into_iter().collect()),
+            otherwise,
+            connect_time: Nanos::ZERO,
+            connections: Cell::new(0),
+            seen: RefCell::default(),
+        }
+    }
+
+    /// What happens to the next request.
+    pub(super) fn next_reply(&self) -> Reply {
+        self.script.borrow_mut().pop_front().unwrap_or(self.otherwise)
+    }
+
+    /// The number of a new connection.
+    pub(super) fn open_connection(&self) -> u32 {
+        self.connections.set(self.connections.get() + 1);
+        self.connections.get()
+    }
+
+    pub(super) fn note(&self, request: SeenRequest) {
+        self.seen.borrow_mut().push(request);
+    }
+
+    /// The requests so far.
+    pub(crate) fn seen(&self) -> Vec<SeenRequest> {
+        self.seen.borrow().clone()
+    }
+}

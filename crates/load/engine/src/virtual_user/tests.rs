@@ -1,0 +1,88 @@
+//! Virtual users in virtual time. All times are milliseconds after the run's start.
+
+use plimsoll_measure::{ConversationKey, ErrorClass, Nanos, Outcome};
+
+use crate::simulation::harness::{CHAT, Simulated, simulate, times};
+use crate::simulation::script::{Reply, ScriptedTarget, respond_after};
+
+fn sent(run: &Simulated) -> Vec<(u64, u32)> {
+    let millis =
+        |request: &crate::simulation::script::SeenRequest| request.at.as_nanos() / 1_000_000;
+    run.seen.iter().map(|request| (millis(request), request.connection)).collect()
+}
+
+#[test]
+fn a_user_starts_the_next_conversation_when_the_last_one_is_over() {
+    let run =
+        simulate(&format!("{CHAT}stages: '1:100ms'\n"), ScriptedTarget::always(respond_after(30)));
+    // At 120 the stage is over; the request of 90 is awaited. One connection serves all of them.
+    assert_eq!(sent(&run), [(0, 1), (30, 1), (60, 1), (90, 1)]);
+    let expected = [0, 30, 60, 90].map(|start| (start, Some(start), Some(start + 30)));
+    assert_eq!(times(&run.samples), expected);
+    let keys: Vec<_> = run.samples.iter().map(|sample| sample.conversation).collect();
+    assert_eq!(keys, [0, 1, 2, 3].map(|n| ConversationKey::iteration(0, n)));
+    assert_eq!(run.output.conversations.finished, 4);
+    assert_eq!(run.output.arrivals.planned, 0, "the closed model has no arrivals");
+}
+
+#[test]
+fn each_user_has_its_own_connection_and_numbers() {
+    let run =
+        simulate(&format!("{CHAT}stages: '2:50ms'\n"), ScriptedTarget::always(respond_after(40)));
+    assert_eq!(sent(&run), [(0, 1), (0, 2), (40, 1), (40, 2)]);
+    let mut keys: Vec<_> = run.samples.iter().map(|sample| sample.conversation).collect();
+    keys.sort_by_key(|key| key.0);
+    let mut expected =
+        [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(u, n)| ConversationKey::iteration(u, n));
+    expected.sort_by_key(|key| key.0);
+    assert_eq!(keys, expected);
+}
+
+#[test]
+fn users_join_when_the_line_of_the_stage_says_so() {
+    let run = simulate(
+        &format!("{CHAT}stages: '1..3:200ms'\n"),
+        ScriptedTarget::always(respond_after(500)),
+    );
+    // The line crosses 1.5 after a quarter and 2.5 after three quarters of the stage.
+    assert_eq!(sent(&run), [(0, 1), (50, 2), (150, 3)]);
+}
+
+#[test]
+fn a_user_who_cannot_even_send_backs_off_before_the_next_attempt() {
+    let run = simulate(&format!("{CHAT}stages: '1:35ms'\n"), ScriptedTarget::always(Reply::Refuse));
+    assert_eq!(times(&run.samples), [0, 10, 20, 30].map(|start| (start, Some(start), Some(start))));
+    let refused = Outcome::Failed(ErrorClass::ConnectRefused);
+    assert!(run.samples.iter().all(|sample| sample.outcome == refused));
+    let causes: Vec<_> = run.output.causes.into_iter().collect();
+    assert_eq!(causes, [("connect_refused".to_owned(), (4, "scripted".to_owned()))]);
+}
+
+#[test]
+fn a_user_goes_on_at_once_when_the_target_is_back() {
+    let target = ScriptedTarget::script([Reply::Refuse, Reply::Refuse], respond_after(4));
+    let run = simulate(&format!("{CHAT}stages: '1:28ms'\n"), target);
+    assert_eq!(sent(&run), [(20, 1), (24, 1)]);
+}
+
+#[test]
+fn after_a_reset_the_user_goes_on_at_once_over_a_new_connection() {
+    let reset = Reply::Reset { after: Nanos::from_millis(5) };
+    let target = ScriptedTarget::script([respond_after(10), reset], respond_after(10));
+    let run = simulate(&format!("{CHAT}stages: '1:30ms'\n"), target);
+    assert_eq!(sent(&run), [(0, 1), (10, 1), (15, 2), (25, 2)]);
+    assert_eq!(
+        run.samples.iter().map(|sample| sample.reused).collect::<Vec<_>>(),
+        [false, true, false, true]
+    );
+}
+
+#[test]
+fn a_connection_is_kept_over_stages_that_touch_and_not_over_a_pause() {
+    let target = || ScriptedTarget::always(respond_after(20));
+    let run = simulate(&format!("{CHAT}stages: '1:20ms,1:20ms'\n"), target());
+    assert_eq!(sent(&run), [(0, 1), (20, 1)]);
+    let run = simulate(&format!("{CHAT}stages: '1:20ms,@10:30ms,1:20ms'\n"), target());
+    // The arrival of the open stage has the second connection.
+    assert_eq!(sent(&run), [(0, 1), (20, 2), (50, 3)]);
+}

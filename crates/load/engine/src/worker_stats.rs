@@ -1,0 +1,150 @@
+//! What one worker counts while the run goes on.
+
+use std::collections::BTreeMap;
+
+use plimsoll_measure::{Moment, Nanos, Outcome, Sample, TargetId};
+use plimsoll_metrics::{Conversations, Distribution, Recorder, Snapshot};
+use plimsoll_transport::ResponseHead;
+
+use crate::in_flight::{InFlightIntegral, StageInFlight};
+
+/// Why requests did not complete: how often, and the message of the first of them.
+pub(crate) type Causes = BTreeMap<String, (u64, String)>;
+
+/// How many arrivals of the open model were planned, and how many of them were released within
+/// their stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ArrivalCounts {
+    pub(crate) planned: u64,
+    pub(crate) in_time: u64,
+}
+
+/// The counters of one worker.
+#[derive(Debug)]
+pub(crate) struct WorkerStats {
+    recorder: Recorder,
+    in_flight: InFlightIntegral,
+    conversations: Conversations,
+    pacing_lag: Distribution,
+    arrivals: ArrivalCounts,
+    causes: Causes,
+    /// `Server` headers by target, from the first responses.
+    servers: Vec<Option<String>>,
+}
+
+impl WorkerStats {
+    /// Nothing counted yet; the stages begin at `origin` and end at `stage_ends`.
+    pub(crate) fn new(origin: Moment, stage_ends: Vec<Moment>, targets: usize) -> Self {
+        Self {
+            in_flight: InFlightIntegral::new(origin, stage_ends.iter().copied()),
+            recorder: Recorder::new(stage_ends),
+            conversations: Conversations::default(),
+            pacing_lag: Distribution::default(),
+            arrivals: ArrivalCounts::default(),
+            causes: Causes::default(),
+            servers: vec![None; targets],
+        }
+    }
+
+    /// Counts a turn that is scheduled: from here on it is accounted for.
+    pub(crate) fn scheduled(&mut self, sample: &Sample, at: Moment) {
+        self.in_flight.inc(at);
+        self.recorder.scheduled(sample.stage, sample.scenario, sample.target);
+    }
+
+    /// Records a turn that is over; `detail` is the message of its failure.
+    pub(crate) fn record(
+        &mut self,
+        sample: &Sample,
+        gaps: &[Nanos],
+        detail: Option<String>,
+        at: Moment,
+    ) {
+        self.in_flight.dec(at);
+        self.recorder.record(sample, gaps);
+        if sample.as_expected() != Some(true) {
+            self.count_cause(sample.outcome, detail);
+        }
+    }
+
+    fn count_cause(&mut self, outcome: Outcome, detail: Option<String>) {
+        let cause = match outcome {
+            Outcome::Failed(class) => class.name().to_owned(),
+            Outcome::Rejected(status) => format!("status {status}"),
+            _ => return,
+        };
+        let (count, first) = self.causes.entry(cause).or_default();
+        *count += 1;
+        if first.is_empty() {
+            *first = detail.unwrap_or_default();
+        }
+    }
+
+    /// What was counted since the last call.
+    pub(crate) fn take_snapshot(&mut self) -> Snapshot {
+        self.recorder.take()
+    }
+
+    /// Why requests did not complete, over the whole run.
+    pub(crate) fn take_causes(&mut self) -> Causes {
+        std::mem::take(&mut self.causes)
+    }
+
+    /// Turns that are scheduled and not recorded.
+    pub(crate) const fn in_flight(&self) -> u64 {
+        self.in_flight.now()
+    }
+
+    /// The same by stage, up to `at`.
+    pub(crate) fn in_flight_by_stage(&mut self, at: Moment) -> Vec<StageInFlight> {
+        self.in_flight.advance(at);
+        self.in_flight.stages().to_vec()
+    }
+
+    /// Counts an arrival that was released `late` by the pacer's own fault.
+    pub(crate) fn arrival_released(&mut self, late: Nanos, in_time: bool) {
+        self.pacing_lag.record(late);
+        self.count_arrival(in_time);
+    }
+
+    /// Counts an arrival of the schedule.
+    pub(crate) fn count_arrival(&mut self, in_time: bool) {
+        self.arrivals.planned += 1;
+        self.arrivals.in_time += u64::from(in_time);
+    }
+
+    pub(crate) const fn arrivals(&self) -> ArrivalCounts {
+        self.arrivals
+    }
+
+    /// How late arrivals were released.
+    pub(crate) fn take_pacing_lag(&mut self) -> Distribution {
+        std::mem::take(&mut self.pacing_lag)
+    }
+
+    pub(crate) const fn conversation_started(&mut self) {
+        self.conversations.started += 1;
+    }
+
+    pub(crate) const fn conversation_finished(&mut self) {
+        self.conversations.finished += 1;
+    }
+
+    /// Conversations of the run; those that began and did not finish were abandoned.
+    pub(crate) fn conversations(&self) -> Conversations {
+        let count = self.conversations;
+        Conversations { abandoned: count.started.saturating_sub(count.finished), ..count }
+    }
+
+    /// Notes the `Server` header of a target's first response.
+    pub(crate) fn note_server(&mut self, target: TargetId, head: &ResponseHead<'_>) {
+        if let Some(server @ None) = self.servers.get_mut(target.index()) {
+            *server = Some(head.header("server").unwrap_or_default().to_owned());
+        }
+    }
+
+    /// `Server` headers by target; empty where the target sent none.
+    pub(crate) fn take_servers(&mut self) -> Vec<Option<String>> {
+        std::mem::take(&mut self.servers)
+    }
+}

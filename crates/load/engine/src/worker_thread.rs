@@ -1,0 +1,185 @@
+//! The thread of one worker, from start to end.
+
+use std::rc::Rc;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Barrier, OnceLock};
+
+use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, Stripe};
+use plimsoll_metrics::{Conversations, Distribution, Snapshot};
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use tokio::task::spawn_local;
+
+use crate::affinity;
+use crate::clock::WorkerClock;
+use crate::control::Control;
+use crate::error::EngineError;
+use crate::health::CpuTime;
+use crate::in_flight::StageInFlight;
+use crate::pacer::{account_for_rest, run_pacer};
+use crate::prepared::PreparedRun;
+use crate::sink::RowBatcher;
+use crate::ticker::{Interval, run_ticker};
+use crate::timer::Timer;
+use crate::virtual_user::run_virtual_user;
+use crate::worker::Worker;
+use crate::worker_stats::{ArrivalCounts, Causes};
+
+/// Longest time that responses are awaited after an interrupt.
+const INTERRUPTED_DRAIN: Nanos = Nanos::from_secs(2);
+/// How often a worker checks whether all responses are in.
+const DRAIN_POLL: Nanos = Nanos::from_millis(2);
+/// How often a worker checks whether its end has moved, while there is load.
+const END_POLL: Nanos = Nanos::from_millis(50);
+
+/// What all workers of a run have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct RunContext {
+    pub(crate) run: Arc<PreparedRun>,
+    pub(crate) clock: MonotonicClock,
+    pub(crate) control: Control,
+    /// The run's start, set when every worker is ready.
+    pub(crate) origin: Arc<OnceLock<Moment>>,
+    pub(crate) ready: Arc<Barrier>,
+}
+
+/// What one worker is to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WorkerAssignment {
+    /// Its number.
+    pub(crate) index: u16,
+    /// Its part of the load.
+    pub(crate) stripe: Stripe,
+    /// The CPU that it is bound to.
+    pub(crate) cpu: Option<usize>,
+}
+
+/// The result of one worker.
+#[derive(Debug)]
+pub(crate) struct WorkerOutput {
+    /// What was counted after the last interval.
+    pub(crate) snapshot: Snapshot,
+    pub(crate) causes: Causes,
+    pub(crate) in_flight: Vec<StageInFlight>,
+    pub(crate) pacing_lag: Distribution,
+    pub(crate) arrivals: ArrivalCounts,
+    pub(crate) conversations: Conversations,
+    /// `Server` headers by target.
+    pub(crate) servers: Vec<Option<String>>,
+    /// No turn was started here or later.
+    pub(crate) end: Moment,
+    /// The CPU that the worker was bound to.
+    pub(crate) cpu: Option<usize>,
+    /// CPU time over wall time.
+    pub(crate) cpu_share: f64,
+    /// Time ready to run without a CPU over wall time.
+    pub(crate) wait_share: f64,
+}
+
+/// Runs one worker: the body of its thread.
+pub(crate) fn run_worker(
+    context: &RunContext,
+    assignment: WorkerAssignment,
+    rows: RowBatcher,
+    intervals: Sender<Interval>,
+) -> Result<WorkerOutput, EngineError> {
+    // Before anything is allocated: memory then lies near its CPU.
+    let cpu = assignment.cpu.filter(|&cpu| affinity::pin_current_thread(cpu));
+    // Whatever fails here must fail after the barrier, or the other workers would wait for ever.
+    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
+    let runtime = runtime.map_err(EngineError::Worker);
+    context.ready.wait();
+    context.ready.wait();
+    let (runtime, began, used) = (runtime?, context.clock.now(), CpuTime::of_thread());
+    let worker = new_worker(context, &runtime, assignment.stripe, rows)?;
+    let load = run_load(&worker, assignment.stripe, &context.control, intervals);
+    let end = runtime.block_on(load);
+    // Turns that are still open are recorded as they are dropped.
+    drop(runtime);
+    let output = collect(&worker, end);
+    let (wall, cpu_time) = (context.clock.now().since(began), CpuTime::of_thread());
+    Ok(WorkerOutput {
+        cpu,
+        cpu_share: cpu_time.busy_since(&used).as_secs_f64() / wall.as_secs_f64(),
+        wait_share: cpu_time.waited_since(&used).as_secs_f64() / wall.as_secs_f64(),
+        ..output
+    })
+}
+
+fn new_worker(
+    context: &RunContext,
+    runtime: &LocalRuntime,
+    stripe: Stripe,
+    rows: RowBatcher,
+) -> Result<Rc<Worker>, EngineError> {
+    let _guard = runtime.enter();
+    let clock = WorkerClock::new(context.clock);
+    let origin = context.origin.get().copied().unwrap_or_else(|| clock.now());
+    let spin = context.run.plan.instrument.spin;
+    let timer = Timer::new(clock, spin).map_err(EngineError::Worker)?;
+    Worker::new(Arc::clone(&context.run), stripe, timer, origin, rows).map(Rc::new)
+}
+
+/// Starts every task of the worker, and waits until the run is over. Gives the moment at which it
+/// was.
+pub(crate) async fn run_load(
+    worker: &Rc<Worker>,
+    stripe: Stripe,
+    control: &Control,
+    intervals: Sender<Interval>,
+) -> Moment {
+    let driver = Rc::clone(worker);
+    spawn_local(async move { driver.timer.drive().await });
+    spawn_local(run_ticker(Rc::clone(worker), control.clone(), intervals));
+    for number in 0..worker.run.schedule.max_virtual_users() {
+        if stripe.owns(u64::from(number)) {
+            let windows = worker.run.schedule.windows(number);
+            spawn_local(run_virtual_user(Rc::clone(worker), number, windows));
+        }
+    }
+    spawn_local(run_pacer(Rc::clone(worker)));
+    wait_for_end(worker, control).await;
+    let end = worker.clock.now();
+    worker.flush_rows();
+    end
+}
+
+/// Returns when all stages are over and every response is in, or the drain time has passed.
+async fn wait_for_end(worker: &Worker, control: &Control) {
+    loop {
+        let (now, end) = (worker.clock.now(), worker.end.get());
+        if now < end {
+            worker.timer.sleep_until(end.min(now + END_POLL)).await;
+            continue;
+        }
+        let drain = worker.run.plan.limits.drain;
+        let drain = if control.is_interrupted() { drain.min(INTERRUPTED_DRAIN) } else { drain };
+        if worker.is_quiet() || now >= end + drain {
+            return;
+        }
+        worker.timer.sleep_until(now + DRAIN_POLL).await;
+    }
+}
+
+/// Accounts for what was never sent, and collects what the worker counted. All of its tasks are
+/// gone; the load was over at `load_end`.
+pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
+    account_for_rest(worker, worker.end.get());
+    worker.flush_rows();
+    let mut stats = worker.stats();
+    WorkerOutput {
+        snapshot: stats.take_snapshot(),
+        causes: stats.take_causes(),
+        in_flight: stats.in_flight_by_stage(load_end),
+        pacing_lag: stats.take_pacing_lag(),
+        arrivals: stats.arrivals(),
+        conversations: stats.conversations(),
+        servers: stats.take_servers(),
+        end: worker.end.get(),
+        cpu: None,
+        cpu_share: 0.0,
+        wait_share: 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

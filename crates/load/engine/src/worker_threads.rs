@@ -1,0 +1,114 @@
+//! The worker threads of a run: how many, which part of the load each has, and their common start.
+
+use std::num::NonZero;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Barrier};
+use std::thread::{self, JoinHandle};
+
+use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, Stripe};
+use plimsoll_profile::Plan;
+
+use crate::affinity;
+use crate::control::Control;
+use crate::error::EngineError;
+use crate::prepared::PreparedRun;
+use crate::sink::Sink;
+use crate::ticker::Interval;
+use crate::worker_thread::{RunContext, WorkerAssignment, WorkerOutput, run_worker};
+
+/// Time between the moment at which every worker is ready and the run's start.
+const LEAD: Nanos = Nanos::from_millis(20);
+
+/// The worker threads of a run.
+#[derive(Debug)]
+pub(crate) struct WorkerThreads {
+    context: RunContext,
+    pub(crate) threads: Vec<JoinHandle<Result<WorkerOutput, EngineError>>>,
+    /// What the workers counted, second by second.
+    pub(crate) intervals: Receiver<Interval>,
+}
+
+impl WorkerThreads {
+    /// Starts the threads. They wait for [`begin`](Self::begin).
+    pub(crate) fn spawn(
+        run: &Arc<PreparedRun>,
+        clock: MonotonicClock,
+        control: &Control,
+        sink: Option<&Sink>,
+    ) -> Result<Self, EngineError> {
+        let count = worker_count(&run.plan);
+        let context = RunContext {
+            run: Arc::clone(run),
+            clock,
+            control: control.clone(),
+            origin: Arc::default(),
+            ready: Arc::new(Barrier::new(usize::from(count) + 1)),
+        };
+        let (sender, intervals) = channel();
+        let mut workers = Self { context, threads: Vec::new(), intervals };
+        let cpus = run.plan.instrument.pin_workers.then(|| affinity::choose_cpus(count)).flatten();
+        for index in 0..count {
+            let cpu = cpus.as_ref().and_then(|cpus| cpus.get(usize::from(index)).copied());
+            let stripe = workers.stripe(index, count);
+            let assignment = WorkerAssignment { index, stripe, cpu };
+            workers.spawn_one(assignment, sink, sender.clone())?;
+        }
+        Ok(workers)
+    }
+
+    /// The part of the load of one of so many workers.
+    fn stripe(&self, index: u16, count: u16) -> Stripe {
+        let shard = self.context.run.plan.shard;
+        shard.divide(u64::from(index), u64::from(count)).unwrap_or(shard)
+    }
+
+    fn spawn_one(
+        &mut self,
+        assignment: WorkerAssignment,
+        sink: Option<&Sink>,
+        intervals: Sender<Interval>,
+    ) -> Result<(), EngineError> {
+        let context = self.context.clone();
+        let rows = sink.map(Sink::row_batcher).unwrap_or_default();
+        let thread = thread::Builder::new()
+            .name(format!("plimsoll-{}", assignment.index))
+            .spawn(move || run_worker(&context, assignment, rows, intervals))
+            .map_err(EngineError::Thread)?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    /// Fixes the run's start when every worker is ready.
+    pub(crate) fn begin(&self) -> Moment {
+        self.context.ready.wait();
+        let origin = *self.context.origin.get_or_init(|| self.context.clock.now() + LEAD);
+        self.context.ready.wait();
+        origin
+    }
+
+    /// Waits for every worker's result.
+    pub(crate) fn join(self) -> Result<Vec<WorkerOutput>, EngineError> {
+        let join =
+            |thread: JoinHandle<_>| thread.join().map_err(|_| EngineError::WorkerPanicked)?;
+        self.threads.into_iter().map(join).collect()
+    }
+}
+
+/// Turns spinning off where workers share a CPU: while one spins for its deadline, another would
+/// miss its own.
+pub(crate) fn without_contention(mut plan: Plan) -> Plan {
+    if worker_count(&plan) > cores() {
+        plan.instrument.spin = Nanos::ZERO;
+    }
+    plan
+}
+
+/// As many workers as configured, else one for each core that this process may use.
+fn worker_count(plan: &Plan) -> u16 {
+    plan.limits.workers.unwrap_or_else(cores).max(1)
+}
+
+fn cores() -> u16 {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    u16::try_from(cores).unwrap_or(u16::MAX)
+}

@@ -1,0 +1,15 @@
+//! Load against the mock over sockets: what the engine reports is what the mock has seen.
+#![expect(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    clippy::disallowed_methods,
+    unreachable_pub,
+    reason = "tests may fail loudly"
+)]
+
+mod closed_model;
+mod open_model;
+mod outcomes;
+mod probe;
+mod support;
+mod timing;

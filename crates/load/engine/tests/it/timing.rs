@@ -1,0 +1,80 @@
+//! Times of events, stages and progress.
+
+use std::collections::BTreeMap;
+
+use plimsoll_engine::Control;
+use plimsoll_measure::{Moment, Nanos};
+use plimsoll_metrics::Metric;
+
+use crate::support::{CHAT, joined, mock, plan, run, run_under, url};
+
+#[test]
+fn times_agree_with_the_mocks_own_log() {
+    let mock = mock("preamble: {constant: 20ms}, ttft: {constant: 60ms}, gap: {constant: 5ms}");
+    let profile = "content: {mode: sized, approx_input_tokens: 32}\nmax_tokens: 20\nstream: true\nstages: '@20:2s'\n";
+    let ran = run(plan(&url(&mock), profile));
+    let log = mock.take_log();
+    let mut errors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (sample, record) in joined(&ran, 1, &log) {
+        let wall = |moment: Option<Moment>| {
+            (ran.started_unix_ns + moment.unwrap().as_nanos()) as f64 / 1e6
+        };
+        let line = sample.timeline;
+        let content: Vec<f64> =
+            record.chunks.iter().filter(|c| c.tokens > 0).map(|c| c.written as f64 / 1e6).collect();
+        let mut note = |what, error: f64| errors.entry(what).or_default().push(error.abs());
+        note("first byte", wall(line.first_byte) - record.chunks[0].written as f64 / 1e6);
+        note("first token", wall(line.first_token) - content[0]);
+        note("last token", wall(line.last_token) - content[content.len() - 1]);
+        note("longest gap", sample.gaps.max.as_millis_f64() - longest_gap(&content));
+        assert_eq!((content.len(), sample.events), (20, 20));
+        // A thread that is held up finds several events in one read: a burst, and no invented gaps.
+        assert!(sample.gaps.count < 20 && sample.gaps.count + sample.gaps.largest_burst >= 10);
+        assert!(line.ttft().unwrap() >= Nanos::from_millis(60));
+        assert!(line.ttfb().unwrap() < line.ttft().unwrap(), "the role chunk is no token");
+    }
+    for (what, mut errors) in errors {
+        errors.sort_unstable_by(f64::total_cmp);
+        // The mock notes a time when it has written; a busy machine may hold it up before that.
+        let quartile = errors[errors.len() / 4];
+        assert!(quartile < 2.0, "{what}: a quarter of the errors is below {quartile} ms");
+    }
+    let itl = ran.result.snapshot.total(|_| true).distribution(Metric::Itl).unwrap().count();
+    assert_eq!(itl, ran.samples.iter().map(|sample| u64::from(sample.gaps.count)).sum::<u64>());
+    assert!(itl > 40 * 19 / 2, "most events come in a read of their own: {itl} gaps");
+}
+
+fn longest_gap(times: &[f64]) -> f64 {
+    times.windows(2).map(|w| w[1] - w[0]).fold(0.0, f64::max)
+}
+
+#[test]
+fn warm_up_is_recorded_apart_and_stages_get_their_own() {
+    let mock = mock("");
+    let ran = run(plan(&url(&mock), &format!("{CHAT}stages: 'w@100:500ms,@200:500ms,4:500ms'\n")));
+    let of_stage =
+        |stage: u16| ran.samples.iter().filter(|s| s.stage.0 == stage).collect::<Vec<_>>();
+    assert_eq!((of_stage(0).len(), of_stage(1).len()), (50, 100));
+    assert!(of_stage(0).iter().all(|s| s.warmup) && of_stage(1).iter().all(|s| !s.warmup));
+    assert!(!of_stage(2).is_empty());
+    assert_eq!(mock.stats().requests as usize, ran.samples.len());
+}
+
+#[test]
+fn progress_is_reported_about_once_a_second() {
+    let mock = mock("");
+    let mut reported = Vec::new();
+    run_under(
+        plan(&url(&mock), &format!("{CHAT}stages: '@100:2500ms'\n")),
+        &Control::new(),
+        &mut |progress| {
+            let length = progress.interval_length.as_secs_f64();
+            reported.push((length, progress.interval.accounting().completed));
+        },
+    );
+    assert!((2..=3).contains(&reported.len()), "{reported:?}");
+    // 100 per second, however long the interval really was.
+    for (length, completed) in reported.iter().take(2) {
+        assert!((0.8..=1.2).contains(&(*completed as f64 / (100.0 * length))), "{reported:?}");
+    }
+}

@@ -1,0 +1,45 @@
+//! Bodies of error responses, in the shape of each dialect.
+
+use super::Dialect;
+use super::write::WriteExt as _;
+
+/// The body of an error response. Without a dialect it has `OpenAI`'s shape.
+pub(crate) fn error_body(dialect: Option<Dialect>, status: u16, message: &str) -> Vec<u8> {
+    // A string always has a JSON form.
+    let message = serde_json::to_string(message).unwrap_or_default();
+    let mut out = Vec::with_capacity(128 + message.len());
+    if dialect == Some(Dialect::AnthropicMessages) {
+        out.put(r#"{"type":"error","error":{"type":""#).put(anthropic_type(status));
+        out.put(r#"","message":"#).put(message).put("}}");
+    } else {
+        let (kind, code) = openai_type(status);
+        out.put(r#"{"error":{"message":"#).put(message).put(r#","type":""#).put(kind);
+        out.put(r#"","param":null,"code":"#).put(code).put("}}");
+    }
+    out
+}
+
+const fn anthropic_type(status: u16) -> &'static str {
+    match status {
+        401 => "authentication_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        529 => "overloaded_error",
+        400..=499 => "invalid_request_error",
+        _ => "api_error",
+    }
+}
+
+/// The type, and the code as a JSON value.
+const fn openai_type(status: u16) -> (&'static str, &'static str) {
+    match status {
+        401 => ("invalid_request_error", r#""invalid_api_key""#),
+        404 => ("invalid_request_error", r#""not_found""#),
+        429 => ("requests", r#""rate_limit_exceeded""#),
+        400..=499 => ("invalid_request_error", "null"),
+        503 => ("server_error", r#""service_unavailable""#),
+        _ => ("server_error", "null"),
+    }
+}

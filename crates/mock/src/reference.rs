@@ -1,0 +1,315 @@
+//! Generates `docs/reference/mock.md` from the code, and compares it with the stored page.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema, schema_for};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::dialect::Dialect;
+use crate::distribution::Distribution;
+use crate::duration::HumanDuration;
+use crate::endpoint::{ENDPOINTS, Endpoint};
+use crate::fault::Fault;
+use crate::log::{LogRecord, RequestEnd};
+use crate::overrides::HEADERS;
+use crate::spec::{LogTarget, MockConfig, ModelSpec, OutputLength};
+
+/// Implements [`JsonSchema`] for types with their own notation; the title is the type's name on the
+/// page.
+macro_rules! named {
+    ($($type:ty => $name:expr),+ $(,)?) => {$(
+        impl JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                $name.into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "title": $name, "type": "string" })
+            }
+        }
+    )+};
+}
+
+named! {
+    HumanDuration => "duration",
+    Distribution<HumanDuration> => "duration or distribution",
+    OutputLength => "`from_request`, number or distribution",
+    Fault => "fault",
+    LogTarget => "`none`, `memory` or `{file: PATH}`",
+    Dialect => one_of(ENDPOINTS.iter().filter_map(|(_, endpoint, _)| endpoint.dialect())),
+    RequestEnd => one_of(RequestEnd::ALL),
+}
+
+fn one_of(values: impl IntoIterator<Item = impl Serialize>) -> String {
+    let values = values.into_iter().map(|value| code(&serde_json::to_value(value).unwrap()));
+    values.collect::<Vec<_>>().join(", ")
+}
+
+/// The forms of a distribution.
+const DISTRIBUTIONS: [(&str, &str); 8] = [
+    ("20ms", "always the same"),
+    ("{constant: 20ms}", "the same, in long form"),
+    ("{uniform: {min: 10ms, max: 20ms}}", "uniform between two values"),
+    ("{normal: {mean: 20ms, std: 5ms}}", "normal; values below zero become zero"),
+    ("{lognormal: {median: 20ms, p95: 80ms}}", "lognormal, by its median and its 95th percentile"),
+    ("{exponential: {mean: 20ms}}", "exponential"),
+    (
+        "{bimodal: {low: 10ms, high: 1s, high_share: 0.01}}",
+        "one of two values; `high_share` is the share of `high`, 0 to 1",
+    ),
+    (
+        "{quantiles: [[0.5, 10ms], [0.99, 80ms]]}",
+        "measured quantiles: linear between the points, constant beyond the first and the last",
+    ),
+];
+
+/// The forms of a fault.
+const FAULTS: [(&str, &str); 9] = [
+    ("503", "an error status from 400 to 599, at once and in the shape of the dialect"),
+    ("429:2s", "the same with `Retry-After`; a 429 without a time says 1 s"),
+    (
+        "error@5",
+        "an error event in place of the event after token 5, then the end; not streamed: status 500",
+    ),
+    ("cut@5", "the connection closes after token 5, in the middle of the body"),
+    ("reset@5", "the same with a TCP reset"),
+    ("truncate@5", "the body ends properly after token 5, without the dialect's final events"),
+    ("stall@5:500ms", "the event after token 5 and all later ones are delayed"),
+    ("reset", "a TCP reset in place of a response"),
+    ("hang", "no response until the client disconnects"),
+];
+
+const INTRODUCTION: &str = "\
+# The mock provider
+
+Generated from the code of `crates/mock`; do not edit. A test keeps this page equal to it:
+`UPDATE_GOLDEN=1 cargo test -p plimsoll-mock reference`.
+
+`plimsoll mock --config FILE` reads the configuration, in YAML or JSON. Every key has a default; unknown keys are errors.
+A duration is a number with a unit (`ns`, `us`, `ms`, `s`, `m`, `h`), like `350us` or `1.5s`, or `0`.
+";
+
+const HEADERS_INTRODUCTION: &str = "
+## Request headers
+
+A request can override the configuration for itself. The values are exact: neither prefill nor slowdown is added. An
+unknown `x-mock-` header gets status 400. Pages heed `x-mock-ttft`, `x-mock-status` and `x-mock-fault`.
+
+| header | example | meaning |
+|---|---|---|
+";
+
+const FAULTS_INTRODUCTION: &str = "
+## Faults
+
+Of a model in `faults`, or of one request in `x-mock-fault`. If the output has fewer tokens, the fault comes at its end.
+
+| fault | meaning |
+|---|---|
+";
+
+const DISTRIBUTIONS_INTRODUCTION: &str = "
+## Distributions
+
+Of durations, and of numbers of tokens (without units).
+
+| example | meaning |
+|---|---|
+";
+
+const ENDPOINTS_INTRODUCTION: &str = "
+## Endpoints
+
+API endpoints accept `POST` only; pages accept any method. With `api_key`, paths below `/v1/` need the key. Other paths
+get status 404. `x-request-id` is echoed. Bodies over 64 MiB get status 413, malformed ones 400.
+
+| path | kind | content |
+|---|---|---|
+";
+
+/// The whole page.
+fn page() -> String {
+    let mut page = INTRODUCTION.to_owned();
+    let config = schema_for!(MockConfig);
+    let order = serde_json::to_string(&MockConfig::default()).unwrap();
+    page.push_str("\n## Configuration\n\n| key | type | default | meaning |\n|---|---|---|---|\n");
+    for row in rows(config.as_value(), &order) {
+        let Row { path, kind, default, meaning } = row;
+        writeln!(page, "| `{path}` | {kind} | {default} | {meaning} |").unwrap();
+    }
+    let model = schema_for!(ModelSpec);
+    let order = serde_json::to_string(&ModelSpec::default()).unwrap();
+    page.push_str("\n## A model\n\nThe keys of `other_models`, and of each entry of `models`.\n\n");
+    page.push_str("| key | type | default | meaning |\n|---|---|---|---|\n");
+    for row in rows(model.as_value(), &order) {
+        let Row { path, kind, default, meaning } = row;
+        writeln!(page, "| `{path}` | {kind} | {default} | {meaning} |").unwrap();
+    }
+    page.push_str(DISTRIBUTIONS_INTRODUCTION);
+    for (example, meaning) in DISTRIBUTIONS {
+        writeln!(page, "| `{example}` | {meaning} |").unwrap();
+    }
+    page.push_str(FAULTS_INTRODUCTION);
+    for (example, meaning) in FAULTS {
+        writeln!(page, "| `{example}` | {meaning} |").unwrap();
+    }
+    page.push_str(HEADERS_INTRODUCTION);
+    for header in HEADERS {
+        let (key, example, meaning) = (header.key, header.example, header.meaning);
+        writeln!(page, "| `x-mock-{key}` | `{example}` | {meaning} |").unwrap();
+    }
+    page.push_str(ENDPOINTS_INTRODUCTION);
+    for (path, endpoint, meaning) in ENDPOINTS {
+        let kind = if matches!(endpoint, Endpoint::Api(_)) { "API" } else { "page" };
+        writeln!(page, "| `{path}` | {kind} | {meaning} |").unwrap();
+    }
+    write_log(&mut page);
+    page
+}
+
+fn write_log(page: &mut String) {
+    let order = serde_json::to_string(&LogRecord::default()).unwrap();
+    let record = schema_for!(LogRecord);
+    let meaning = text_of(record.as_value(), "description");
+    page.push_str("\n## The log\n\n`log: {file: PATH}` writes a JSON line for each request.\n");
+    writeln!(page, "{meaning}\n\n| key | type | meaning |\n|---|---|---|").unwrap();
+    for row in rows(record.as_value(), &order) {
+        writeln!(page, "| `{}` | {} | {} |", row.path, row.kind, row.meaning).unwrap();
+    }
+}
+
+/// A row of a table of keys.
+struct Row {
+    path: String,
+    kind: String,
+    default: String,
+    meaning: String,
+}
+
+/// The rows of a schema, in the order in which `order` has the keys.
+fn rows(schema: &Value, order: &str) -> Vec<Row> {
+    let mut rows = Vec::new();
+    collect_rows(schema, schema, "", &mut rows);
+    rows.sort_by_key(|row| {
+        let key = row.path.split(['.', '[']).next().unwrap_or_default();
+        order.find(&format!("\"{key}\":"))
+    });
+    rows
+}
+
+fn collect_rows(root: &Value, object: &Value, prefix: &str, rows: &mut Vec<Row>) {
+    let none = Map::new();
+    for (key, property) in object["properties"].as_object().unwrap_or(&none) {
+        let path = format!("{prefix}{key}");
+        let item = definition(root, &property["items"]);
+        let child = definition(root, property).or(item);
+        rows.push(Row {
+            kind: kind_of(property),
+            default: default_of(property),
+            meaning: text_of(property, "description"),
+            path: path.clone(),
+        });
+        if let Some(child) = child {
+            let separator = if item.is_some() { "[]." } else { "." };
+            collect_rows(root, child, &format!("{path}{separator}"), rows);
+        }
+    }
+}
+
+/// The object that a schema refers to; models have their own table.
+fn definition<'a>(root: &'a Value, schema: &Value) -> Option<&'a Value> {
+    let name = schema["$ref"].as_str()?.strip_prefix("#/$defs/")?;
+    (name != "ModelSpec").then(|| &root["$defs"][name])
+}
+
+fn kind_of(property: &Value) -> String {
+    if let Some(reference) = property["$ref"].as_str() {
+        return if reference.ends_with("ModelSpec") { "model" } else { "object" }.to_owned();
+    }
+    if let Some(title) = property["title"].as_str() {
+        let is_optional = property["type"].is_array();
+        return if is_optional { format!("{title} or null") } else { title.to_owned() };
+    }
+    if let Some(item) = property.get("items") {
+        return format!("list of {}s", kind_of(item));
+    }
+    if let Some(value) = property.get("additionalProperties") {
+        return format!("{}s by name", kind_of(value));
+    }
+    let name = |kind: &Value| match kind.as_str() {
+        Some("string") => "text".to_owned(),
+        Some("integer" | "number") => "number".to_owned(),
+        other => other.unwrap_or_default().to_owned(),
+    };
+    match &property["type"] {
+        Value::Array(kinds) => kinds.iter().map(name).collect::<Vec<_>>().join(" or "),
+        kind => name(kind),
+    }
+}
+
+fn default_of(property: &Value) -> String {
+    let is_model = kind_of(property) == "model";
+    match &property["default"] {
+        Value::Null if property.get("default").is_none() => "required".to_owned(),
+        Value::Null => "none".to_owned(),
+        Value::Object(_) if is_model => "see below".to_owned(),
+        Value::Object(object) if object.contains_key("constant") => code(&object["constant"]),
+        value => code(value),
+    }
+}
+
+fn code(value: &Value) -> String {
+    value.as_str().map_or_else(|| format!("`{value}`"), |text| format!("`{text}`"))
+}
+
+fn text_of(schema: &Value, key: &str) -> String {
+    schema[key].as_str().unwrap_or_default().replace('\n', " ")
+}
+
+#[test]
+fn the_reference_page_is_up_to_date() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/mock.md");
+    plimsoll_golden::check(path, &page());
+}
+
+#[test]
+fn every_form_of_a_distribution_is_on_the_page_and_is_read() {
+    let index = |distribution: &Distribution<HumanDuration>| match distribution {
+        Distribution::Constant(_) => 0,
+        Distribution::Uniform { .. } => 1,
+        Distribution::Normal { .. } => 2,
+        Distribution::Lognormal { .. } => 3,
+        Distribution::Exponential { .. } => 4,
+        Distribution::Bimodal { .. } => 5,
+        Distribution::Quantiles(_) => 6,
+    };
+    let mut found: Vec<usize> = DISTRIBUTIONS
+        .iter()
+        .map(|(example, _)| index(&serde_saphyr::from_str(example).unwrap()))
+        .collect();
+    found.dedup();
+    assert_eq!(found, [0, 1, 2, 3, 4, 5, 6]);
+}
+
+#[test]
+fn every_form_of_a_fault_is_on_the_page_and_is_read() {
+    let index = |fault: Fault| match fault {
+        Fault::Status { .. } => 0,
+        Fault::Error { .. } => 1,
+        Fault::Cut { .. } => 2,
+        Fault::Reset { .. } => 3,
+        Fault::Truncate { .. } => 4,
+        Fault::Stall { .. } => 5,
+        Fault::Hang => 6,
+    };
+    let found: Vec<usize> =
+        FAULTS.iter().map(|(example, _)| index(example.parse().unwrap())).collect();
+    assert_eq!(found, [0, 0, 1, 2, 3, 4, 5, 3, 6]);
+}

@@ -1,0 +1,254 @@
+//! Parses API requests: only the members that a response depends on, borrowed from the body.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use crate::dialect::Dialect;
+
+mod prompt;
+
+use prompt::{Content, Input, Message};
+
+/// The most texts that one request may embed: the response is much larger than the request.
+const MAX_INPUTS: usize = 2_048;
+
+/// A parsed API request.
+#[derive(Debug)]
+pub(crate) struct ApiRequest<'a> {
+    pub(crate) dialect: Dialect,
+    pub(crate) model: Cow<'a, str>,
+    pub(crate) stream: bool,
+    /// Chat completions: `stream_options.include_usage`.
+    pub(crate) stream_usage: bool,
+    /// The most output tokens, under whichever name the dialect gives it.
+    pub(crate) max_tokens: Option<u32>,
+    /// Number of messages, or of inputs to embed.
+    pub(crate) messages: u32,
+    /// All texts of the prompt, in order.
+    pub(crate) texts: Vec<Cow<'a, str>>,
+    /// Input tokens that came as numbers (embeddings).
+    token_ids: u64,
+}
+
+impl<'a> ApiRequest<'a> {
+    /// Parses a request's body.
+    ///
+    /// # Errors
+    /// The problem, as a message for the client.
+    pub(crate) fn parse(dialect: Dialect, body: &'a [u8]) -> Result<Self, String> {
+        let members: Members<'a> = serde_json::from_slice(body).map_err(|error| {
+            format!("We could not parse the JSON body of your request: {error}")
+        })?;
+        match dialect {
+            Dialect::OpenaiChat | Dialect::AnthropicMessages if members.messages.is_none() => {
+                Err("you must provide a messages parameter".to_owned())
+            }
+            Dialect::OpenaiResponses | Dialect::OpenaiEmbeddings if members.input.is_none() => {
+                Err("you must provide an input parameter".to_owned())
+            }
+            Dialect::AnthropicMessages if members.max_tokens.is_none() => {
+                Err("max_tokens: Field required".to_owned())
+            }
+            Dialect::OpenaiEmbeddings
+                if members.input.as_ref().is_some_and(|input| input.items > MAX_INPUTS) =>
+            {
+                Err(format!("input must not have more than {MAX_INPUTS} items"))
+            }
+            _ => Ok(members.resolve(dialect)),
+        }
+    }
+
+    /// Input tokens: the UTF-8 bytes of each text divided by four, rounded up, plus the token ids.
+    pub(crate) fn prompt_tokens(&self) -> u64 {
+        let tokens = |text: &Cow<'_, str>| text.len().div_ceil(4) as u64;
+        self.texts.iter().map(tokens).sum::<u64>() + self.token_ids
+    }
+}
+
+/// The members of all dialects; unknown members are skipped.
+#[derive(Deserialize)]
+struct Members<'a> {
+    #[serde(borrow)]
+    model: Cow<'a, str>,
+    stream: Option<bool>,
+    stream_options: Option<StreamOptions>,
+    max_tokens: Option<u32>,
+    max_completion_tokens: Option<u32>,
+    max_output_tokens: Option<u32>,
+    #[serde(borrow)]
+    system: Option<Content<'a>>,
+    #[serde(borrow)]
+    instructions: Option<Content<'a>>,
+    #[serde(borrow)]
+    messages: Option<Vec<Message<'a>>>,
+    #[serde(borrow)]
+    input: Option<Input<'a>>,
+}
+
+#[derive(Deserialize)]
+struct StreamOptions {
+    #[serde(default)]
+    include_usage: bool,
+}
+
+impl<'a> Members<'a> {
+    fn resolve(self, dialect: Dialect) -> ApiRequest<'a> {
+        let mut texts = Vec::new();
+        let instructions = [self.system, self.instructions];
+        texts.extend(instructions.into_iter().flatten().flat_map(|content| content.0));
+        let messages = self.messages.unwrap_or_default();
+        let input = self.input.unwrap_or_default();
+        let count = messages.len() + input.items;
+        texts.extend(messages.into_iter().flat_map(Message::into_texts));
+        texts.extend(input.texts);
+        ApiRequest {
+            dialect,
+            model: self.model,
+            stream: self.stream.unwrap_or(false),
+            stream_usage: self.stream_options.is_some_and(|options| options.include_usage),
+            max_tokens: self.max_output_tokens.or(self.max_completion_tokens).or(self.max_tokens),
+            messages: u32::try_from(count).unwrap_or(u32::MAX),
+            texts,
+            token_ids: input.token_ids,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn texts_and_tokens_are_found_in_every_form_of_prompt() {
+        use Dialect::{AnthropicMessages, OpenaiChat, OpenaiEmbeddings, OpenaiResponses};
+        let rows = [
+            // 5 bytes are 2 tokens, 4 bytes are 1.
+            (
+                OpenaiChat,
+                r#"{"model":"m","messages":[{"role":"system","content":"12345"},{"role":"user","content":"1234"}]}"#,
+                2,
+                3,
+            ),
+            (
+                OpenaiChat,
+                r#"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"1234"},{"type":"image_url","image_url":{"url":"x"}},{"type":"text","text":"1"}]}]}"#,
+                1,
+                2,
+            ),
+            (
+                OpenaiChat,
+                r#"{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[]}]}"#,
+                1,
+                0,
+            ),
+            // Escapes count as the characters they encode: two letters, a line end and one of two
+            // bytes.
+            (
+                OpenaiChat,
+                r#"{"model":"m","messages":[{"role":"user","content":"a\nb\u00e9"}]}"#,
+                1,
+                2,
+            ),
+            (
+                AnthropicMessages,
+                r#"{"model":"m","max_tokens":1,"system":"12345678","messages":[{"role":"user","content":"123"}]}"#,
+                1,
+                3,
+            ),
+            (
+                AnthropicMessages,
+                r#"{"model":"m","max_tokens":1,"system":[{"type":"text","text":"1234"}],"messages":[{"role":"user","content":[{"type":"tool_result","content":[{"type":"text","text":"12345"}]}]}]}"#,
+                1,
+                3,
+            ),
+            (OpenaiResponses, r#"{"model":"m","instructions":"1234","input":"12345"}"#, 1, 3),
+            (
+                OpenaiResponses,
+                r#"{"model":"m","input":[{"role":"user","content":[{"type":"input_text","text":"12345"}]},{"type":"function_call","name":"f"}]}"#,
+                2,
+                2,
+            ),
+            (OpenaiEmbeddings, r#"{"model":"m","input":["1234","12345"]}"#, 2, 3),
+            (OpenaiEmbeddings, r#"{"model":"m","input":[7,8,9]}"#, 1, 3),
+            (OpenaiEmbeddings, r#"{"model":"m","input":[[7,8],[9]]}"#, 2, 3),
+        ];
+        for (dialect, body, messages, tokens) in rows {
+            let request = ApiRequest::parse(dialect, body.as_bytes()).unwrap();
+            assert_eq!((request.messages, request.prompt_tokens()), (messages, tokens), "{body}");
+        }
+    }
+
+    #[test]
+    fn limits_and_stream_options_are_read_under_all_names() {
+        for (member, limit) in [
+            (r#""max_tokens":5"#, Some(5)),
+            (r#""max_completion_tokens":6"#, Some(6)),
+            (r#""max_output_tokens":7"#, Some(7)),
+            (r#""max_tokens":null"#, None),
+        ] {
+            let body = format!(r#"{{"model":"m","input":"x","messages":[],{member}}}"#);
+            let request = ApiRequest::parse(Dialect::OpenaiChat, body.as_bytes()).unwrap();
+            assert_eq!(request.max_tokens, limit, "{member}");
+        }
+        let body = br#"{"messages":[],"stream":true,"stream_options":{"include_usage":true},"model":"a\"b"}"#;
+        let request = ApiRequest::parse(Dialect::OpenaiChat, body).unwrap();
+        assert_eq!((request.stream, request.stream_usage, &*request.model), (true, true, "a\"b"));
+    }
+
+    #[test]
+    fn texts_without_escapes_are_not_copied() {
+        let body =
+            br#"{"model":"m","messages":[{"content":"plain"},{"content":[{"text":"part"}]}]}"#;
+        let request = ApiRequest::parse(Dialect::OpenaiChat, body).unwrap();
+        assert!(request.texts.iter().all(|text| matches!(text, Cow::Borrowed(_))), "{request:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_parser_panic(
+            prefix in prop::sample::select(vec![
+                "", r#"{"model":"m","messages":"#, r#"{"model":"m","input":"#, r#"{"system":"#,
+            ]),
+            bytes in prop::collection::vec(
+                prop_oneof![any::<u8>(), prop::sample::select(br#"[]{}":,\1au"#.to_vec())], 0..80,
+            ),
+        ) {
+            let body = [prefix.as_bytes(), &bytes].concat();
+            for dialect in [Dialect::OpenaiChat, Dialect::OpenaiEmbeddings] {
+                let _ = ApiRequest::parse(dialect, &body).map(|request| request.prompt_tokens());
+            }
+        }
+    }
+
+    #[test]
+    fn more_inputs_than_the_limit_are_refused() {
+        let body =
+            |count| format!(r#"{{"model":"m","input":[{}]}}"#, vec!["\"x\""; count].join(","));
+        for (count, accepted) in [(2_048, true), (2_049, false)] {
+            let found =
+                ApiRequest::parse(Dialect::OpenaiEmbeddings, body(count).as_bytes()).is_ok();
+            assert_eq!(found, accepted, "{count}");
+        }
+    }
+
+    #[test]
+    fn requests_that_no_provider_accepts_are_refused() {
+        for (dialect, body) in [
+            (Dialect::OpenaiChat, ""),
+            (Dialect::OpenaiChat, "{"),
+            (Dialect::OpenaiChat, r#"{"messages":[]}"#),
+            (Dialect::OpenaiChat, r#"{"model":"m"}"#),
+            (Dialect::OpenaiChat, r#"{"model":"m","messages":"hello"}"#),
+            (Dialect::OpenaiChat, r#"{"model":"m","messages":[{"content":7}]}"#),
+            (Dialect::OpenaiChat, r#"{"model":"m","messages":[],"max_tokens":-1}"#),
+            (Dialect::AnthropicMessages, r#"{"model":"m","messages":[]}"#),
+            (Dialect::OpenaiEmbeddings, r#"{"model":"m","messages":[]}"#),
+            (Dialect::OpenaiResponses, r#"{"model":"m","input":7}"#),
+            (Dialect::OpenaiChat, "{\"model\":\"\u{7f}\",\"messages\":[{\"content\":\"\n\"}]}"),
+        ] {
+            assert!(ApiRequest::parse(dialect, body.as_bytes()).is_err(), "{body}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The response bodies: full, truncated and streaming.
+
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use hyper::Response;
+use hyper::body::{Body, Frame, SizeHint};
+
+use crate::exchange::Exchange;
+use crate::stream_plan::{StreamEnd, StreamPlan};
+use crate::timed_io::ConnectionTimes;
+use crate::timer::Alarm;
+use crate::worker::Worker;
+
+/// The connection must be closed without a (complete) response. hyper closes it on this error.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection was aborted")]
+pub(crate) struct Aborted;
+
+/// What the service returns to hyper.
+pub(crate) type ServiceResult = Result<Response<ResponseBody>, Aborted>;
+
+/// A response body.
+#[derive(Debug)]
+pub(crate) enum ResponseBody {
+    /// The whole body at once.
+    Full(Option<Bytes>),
+    /// The first part of a body that was announced as longer.
+    Truncated(TruncatedBody),
+    /// A stream of events.
+    Streaming(Box<StreamingBody>),
+}
+
+type PolledFrame = Poll<Option<Result<Frame<Bytes>, Aborted>>>;
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = Aborted;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> PolledFrame {
+        match self.get_mut() {
+            Self::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Truncated(body) => body.poll(cx),
+            Self::Streaming(body) => body.poll(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Full(bytes) => bytes.is_none(),
+            Self::Truncated(_) => false,
+            Self::Streaming(body) => body.exchange.is_none(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
+            Self::Truncated(body) => SizeHint::with_exact(body.announced),
+            Self::Streaming(_) => SizeHint::default(),
+        }
+    }
+}
+
+/// Aborts an exchange in the middle of its body, by a TCP reset if `reset`.
+fn abort(times: &ConnectionTimes, exchange: Option<Exchange>, reset: bool) -> PolledFrame {
+    if reset {
+        times.reset_on_close();
+    }
+    if let Some(exchange) = exchange {
+        exchange.abort();
+    }
+    Poll::Ready(Some(Err(Aborted)))
+}
+
+/// The first part of a body, followed by the end of the connection.
+#[derive(Debug)]
+pub(crate) struct TruncatedBody {
+    times: Rc<ConnectionTimes>,
+    exchange: Option<Exchange>,
+    part: Option<Bytes>,
+    announced: u64,
+    reset: bool,
+    mark: u64,
+}
+
+impl TruncatedBody {
+    /// `part` must be shorter than `announced`, and not empty.
+    pub(crate) const fn new(
+        times: Rc<ConnectionTimes>,
+        exchange: Exchange,
+        part: Bytes,
+        announced: u64,
+        reset: bool,
+    ) -> Self {
+        Self { times, exchange: Some(exchange), part: Some(part), announced, reset, mark: 0 }
+    }
+
+    fn poll(&mut self, cx: &Context<'_>) -> PolledFrame {
+        if let Some(part) = self.part.take() {
+            self.mark = self.times.mark();
+            return Poll::Ready(Some(Ok(Frame::data(part))));
+        }
+        ready!(self.times.poll_written(cx, self.mark));
+        if let Some(exchange) = &mut self.exchange {
+            exchange.chunk_written(self.times.last_write());
+        }
+        abort(&self.times, self.exchange.take(), self.reset)
+    }
+}
+
+/// Steps that are due at the same nanosecond share a write, up to about this many bytes.
+const LARGEST_WRITE: usize = 64 * 1024;
+
+/// A stream: each step of its plan is sent at its due time, in its own write.
+#[derive(Debug)]
+pub(crate) struct StreamingBody {
+    worker: Rc<Worker>,
+    times: Rc<ConnectionTimes>,
+    plan: StreamPlan,
+    alarm: Alarm,
+    /// `None` after the last chunk has been handed over.
+    exchange: Option<Exchange>,
+    start: u64,
+    /// The mark of the last chunk, until that has been written.
+    mark: Option<u64>,
+}
+
+impl StreamingBody {
+    pub(crate) fn new(
+        worker: Rc<Worker>,
+        times: Rc<ConnectionTimes>,
+        plan: StreamPlan,
+        exchange: Exchange,
+    ) -> Self {
+        let alarm = Alarm::new(worker.timer());
+        let start = exchange.complete_at();
+        Self { worker, times, plan, alarm, exchange: Some(exchange), start, mark: None }
+    }
+
+    fn poll(&mut self, cx: &Context<'_>) -> PolledFrame {
+        let Some(due) = self.plan.due().map(|offset| self.start.saturating_add(offset)) else {
+            return Poll::Ready(None);
+        };
+        ready!(self.alarm.poll_at(cx, due));
+        ready!(self.poll_written(cx));
+        if self.plan.disconnects() {
+            let end = self.plan.advance(0, &mut Vec::new());
+            let reset = end == Some(StreamEnd::Disconnected { reset: true });
+            return abort(&self.times, self.exchange.take(), reset);
+        }
+        self.next_chunk(due)
+    }
+
+    /// Waits until the previous chunk has been written. Otherwise hyper would join chunks when the
+    /// mock is late or the client is slow, and the log could not tell when each was written.
+    fn poll_written(&mut self, cx: &Context<'_>) -> Poll<()> {
+        if let Some(mark) = self.mark {
+            ready!(self.times.poll_written(cx, mark));
+            self.mark = None;
+            if let Some(exchange) = &mut self.exchange {
+                exchange.chunk_written(self.times.last_write());
+            }
+        }
+        Poll::Ready(())
+    }
+
+    fn next_chunk(&mut self, due: u64) -> PolledFrame {
+        let in_flight = self.worker.state().counters.api_in_flight.get();
+        let (offset, tokens_before) = (self.plan.due(), self.plan.tokens_sent());
+        let mut out = Vec::with_capacity(256);
+        while self.plan.due() == offset && !self.plan.disconnects() && out.len() < LARGEST_WRITE {
+            self.plan.advance(in_flight, &mut out);
+        }
+        let Some(mut exchange) = self.exchange.take() else { return Poll::Ready(None) };
+        if !out.is_empty() {
+            exchange.chunk_handed(due, out.len(), self.plan.tokens_sent() - tokens_before);
+        }
+        if self.plan.due().is_none() {
+            self.times.complete_when_written(exchange);
+        } else {
+            self.mark = Some(self.times.mark());
+            self.exchange = Some(exchange);
+        }
+        Poll::Ready((!out.is_empty()).then(|| Ok(Frame::data(out.into()))))
+    }
+}
+
+/// If a stream ends early, its last chunk may still have been written.
+impl Drop for StreamingBody {
+    fn drop(&mut self) {
+        if let (Some(mark), Some(exchange)) = (self.mark, &mut self.exchange)
+            && self.times.mark() > mark
+        {
+            exchange.chunk_written(self.times.last_write());
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The kernel's receive timestamps (`SO_TIMESTAMPNS`, see socket(7)).
+//!
+//! A busy or sleeping worker reads bytes later than they arrived. The kernel stamps a segment when
+//! the network stack receives it; on the loopback interface that is while the client writes.
+
+use std::io::IoSliceMut;
+use std::os::fd::{AsFd, AsRawFd};
+
+use nix::sys::socket::sockopt::ReceiveTimestampns;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
+use nix::sys::time::TimeSpec;
+
+use crate::clock::Clock;
+
+/// Enables receive timestamps; accepted connections inherit the option from their listener. A
+/// kernel that refuses it stamps nothing.
+pub(crate) fn enable(listener: &impl AsFd) {
+    let _ = setsockopt(listener, ReceiveTimestampns, &true);
+}
+
+/// When the first unread bytes arrived, as a monotonic reading. `None` if there are none, or if the
+/// kernel did not stamp them. The bytes stay unread.
+pub(crate) fn peek(socket: &impl AsRawFd, clock: Clock) -> Option<u64> {
+    let (mut byte, mut control) = ([0; 1], nix::cmsg_space!(TimeSpec));
+    let mut slices = [IoSliceMut::new(&mut byte)];
+    let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+    let message = recvmsg::<()>(socket.as_raw_fd(), &mut slices, Some(&mut control), flags).ok()?;
+    let stamp = message.cmsgs().ok()?.find_map(|message| match message {
+        ControlMessageOwned::ScmTimestampns(time) => Some(time),
+        _ => None,
+    })?;
+    // The stamp is of the wall clock, which may be stepped; only its age is reliable.
+    let now = clock.now();
+    Some(now.saturating_sub(Clock::age(stamp)))
+}

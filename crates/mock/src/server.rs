@@ -1,0 +1,110 @@
+//! The event loop of a worker thread: serves the connections that it is given.
+
+use std::io;
+use std::net::TcpStream as StdTcpStream;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::watch;
+use tokio::task::spawn_local;
+
+use crate::service;
+use crate::state::MockState;
+use crate::timed_io::{ConnectionTimes, TimedStream};
+use crate::timer::Timer;
+use crate::worker::Worker;
+
+/// Nanoseconds between two looks at the requests in flight during shutdown.
+const DRAIN_POLL: u64 = 1_000_000;
+
+/// Task polls before the event loop checks its sockets and timer again, even if tasks are ready.
+/// With tokio's default of 61, deadlines slip by some 100 us under load.
+const POLLS_PER_EVENT_CHECK: u32 = 16;
+
+/// The inputs of a worker thread.
+pub(crate) struct WorkerParams {
+    pub(crate) state: Arc<MockState>,
+    /// Nanoseconds before a deadline at which the worker stops sleeping and spins.
+    pub(crate) spin: u64,
+    /// Nanoseconds that requests in flight may still take at shutdown.
+    pub(crate) drain: u64,
+    pub(crate) connections: UnboundedReceiver<StdTcpStream>,
+    pub(crate) stop: watch::Receiver<bool>,
+}
+
+/// A single-threaded runtime with sockets and without tokio's timer.
+///
+/// # Errors
+/// The system has no descriptors left.
+pub(crate) fn runtime() -> io::Result<LocalRuntime> {
+    Builder::new_current_thread()
+        .enable_io()
+        .event_interval(POLLS_PER_EVENT_CHECK)
+        .build_local(LocalOptions::default())
+}
+
+/// Serves connections until `stop` is set. Then requests in flight get the drain time; what is
+/// still open after it is dropped, and its connections are closed.
+///
+/// # Errors
+/// The system has no descriptors left.
+pub(crate) async fn run(params: WorkerParams, ready: impl FnOnce()) -> io::Result<()> {
+    let WorkerParams { state, spin, drain, mut connections, mut stop } = params;
+    let timer = Rc::new(Timer::new(state.clock, spin)?);
+    let worker = Rc::new(Worker::new(state, Rc::clone(&timer)));
+    spawn_local(async move { timer.run().await });
+    let accepting = Rc::clone(&worker);
+    spawn_local(async move {
+        while let Some(stream) = connections.recv().await {
+            spawn_local(serve_connection(Rc::clone(&accepting), stream));
+        }
+    });
+    ready();
+    // An error means that the `Mock` itself is gone, which is a reason to stop as well.
+    let _ = stop.wait_for(|stopped| *stopped).await;
+    wait_for_requests(&worker, drain).await;
+    Ok(())
+}
+
+/// Waits until no request is in flight, for `drain` nanoseconds at most.
+async fn wait_for_requests(worker: &Worker, drain: u64) {
+    let (clock, counters) = (worker.state().clock, &worker.state().counters);
+    let limit = clock.now().saturating_add(drain);
+    while counters.in_flight.get() > 0 && clock.now() < limit {
+        worker.wait_until(clock.now() + DRAIN_POLL).await;
+    }
+}
+
+/// Counts a connection as open while it lives.
+struct OpenConnection(Rc<Worker>);
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.state().counters.connections_open.decrement();
+    }
+}
+
+/// Serves one connection to its end.
+async fn serve_connection(worker: Rc<Worker>, stream: StdTcpStream) {
+    let state = worker.state();
+    let number = state.counters.connections.increment();
+    state.counters.connections_open.increment();
+    let _open = OpenConnection(Rc::clone(&worker));
+    // A connection that cannot be registered is closed, which its client sees.
+    let Ok(stream) = TcpStream::from_std(stream) else { return };
+    // Without it the kernel delays the small events of a stream. It fails on closed sockets only.
+    let _ = stream.set_nodelay(true);
+    let times = Rc::new(ConnectionTimes::new(state.clock, number, state.log.is_on()));
+    let io = TimedStream::new(stream, Rc::clone(&times));
+    let service =
+        service_fn(|request| service::serve(Rc::clone(&worker), Rc::clone(&times), request));
+    // One buffer for each write: copying small chunks is cheaper than a vectored write.
+    // Errors are ignored: the client caused them or the mock injected them, and the exchange has
+    // logged its end.
+    let _ = http1::Builder::new().writev(false).serve_connection(io, service).await;
+}

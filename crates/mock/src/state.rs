@@ -1,0 +1,78 @@
+//! State of a mock that all its threads share.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use crate::clock::Clock;
+use crate::counter::Counter;
+use crate::counters::{Counters, Stats};
+use crate::error::MockError;
+use crate::log::Log;
+use crate::spec::{MockConfig, ModelSpec};
+
+/// The resolved configuration, the counters and the log.
+#[derive(Debug)]
+pub(crate) struct MockState {
+    pub(crate) seed: u64,
+    pub(crate) api_key: Option<String>,
+    pub(crate) clock: Clock,
+    pub(crate) counters: Counters,
+    pub(crate) log: Log,
+    /// Indices in `models` by name.
+    index_by_name: HashMap<String, usize>,
+    /// The configured models in order, then the one for all other names: the same indices as in
+    /// [`Counters::models`].
+    models: Vec<Arc<ModelSpec>>,
+    sequence: Counter,
+    stopping: AtomicBool,
+}
+
+impl MockState {
+    pub(crate) fn new(config: &MockConfig) -> Result<Self, MockError> {
+        let clock = Clock::start();
+        let all = config.models.values().chain([&config.other_models]);
+        Ok(Self {
+            seed: config.seed,
+            api_key: config.api_key.clone(),
+            clock,
+            counters: Counters::new(config.models.keys()),
+            log: Log::open(config, clock)?,
+            index_by_name: config.models.keys().cloned().zip(0..).collect(),
+            models: all.cloned().map(Arc::new).collect(),
+            sequence: Counter::default(),
+            stopping: AtomicBool::new(false),
+        })
+    }
+
+    /// The number of the next request.
+    pub(crate) fn next_sequence(&self) -> u64 {
+        self.sequence.increment()
+    }
+
+    /// A model's behaviour, and the index of its counters.
+    pub(crate) fn model(&self, name: &str) -> (usize, &Arc<ModelSpec>) {
+        let index = self.index_by_name.get(name).copied().unwrap_or(self.models.len() - 1);
+        (index, &self.models[index])
+    }
+
+    /// The names of the configured models, in order.
+    pub(crate) fn model_names(&self) -> impl Iterator<Item = &str> {
+        let configured = self.models.len() - 1;
+        self.counters.models[..configured].iter().map(|counters| counters.model.as_str())
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        self.counters.stats(self.log.lost())
+    }
+
+    /// Marks the mock as stopping: requests that end early from now on were not ended by their
+    /// clients.
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Relaxed);
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Relaxed)
+    }
+}

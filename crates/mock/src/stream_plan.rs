@@ -1,0 +1,194 @@
+//! A streamed response as a sequence of steps, each with its due time. No clock, no socket.
+
+use crate::dialect::{Delta, StreamEncoder};
+use crate::fault::Fault;
+use crate::model_output::{ModelOutput, Words};
+use crate::response_plan::{Gaps, ResponsePlan};
+
+/// How a stream ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StreamEnd {
+    /// All content and the final events were sent.
+    Complete,
+    /// With an error event.
+    Error,
+    /// The body ends properly, but the dialect's final events are missing.
+    Truncated,
+    /// The connection is closed, or reset.
+    Disconnected { reset: bool },
+}
+
+/// The next step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Preamble,
+    Content,
+    End(StreamEnd),
+    Done,
+}
+
+/// A streamed response. Due times are nanoseconds from the complete request. Each is the sum of the
+/// waits before it, so lateness does not add up.
+pub(crate) struct StreamPlan {
+    output: ModelOutput,
+    encoder: Box<dyn StreamEncoder>,
+    words: Words,
+    text: Vec<u8>,
+    gaps: Gaps,
+    ttft: u64,
+    fault: Option<Fault>,
+    tokens_per_event: u32,
+    step: Step,
+    due: u64,
+    /// Index of the current section, and the tokens of it that were sent.
+    section: usize,
+    sent_of_section: u32,
+    /// Tokens of the whole output that were sent.
+    sent: u32,
+}
+
+impl StreamPlan {
+    pub(crate) fn new(plan: ResponsePlan, encoder: Box<dyn StreamEncoder>) -> Self {
+        let tokens = plan.output.tokens();
+        Self {
+            words: Words::new(plan.output.rng),
+            text: Vec::new(),
+            output: plan.output,
+            encoder,
+            gaps: plan.gaps,
+            ttft: plan.ttft,
+            fault: plan.fault.map(|fault| fault.clamped_to(tokens)),
+            tokens_per_event: plan.tokens_per_event,
+            step: Step::Preamble,
+            due: plan.preamble,
+            section: 0,
+            sent_of_section: 0,
+            sent: 0,
+        }
+    }
+
+    /// When the next step is due; `None` after the last one.
+    pub(crate) fn due(&self) -> Option<u64> {
+        (self.step != Step::Done).then_some(self.due)
+    }
+
+    /// Output tokens sent so far.
+    pub(crate) const fn tokens_sent(&self) -> u32 {
+        self.sent
+    }
+
+    /// The output that is being sent.
+    pub(crate) const fn output(&self) -> &ModelOutput {
+        &self.output
+    }
+
+    /// Whether the next step closes or resets the connection.
+    pub(crate) const fn disconnects(&self) -> bool {
+        matches!(self.step, Step::End(StreamEnd::Disconnected { .. }))
+    }
+
+    /// Takes the next step and writes its events; the last step returns the stream's end.
+    /// `in_flight`: API requests in flight.
+    pub(crate) fn advance(&mut self, in_flight: u64, out: &mut Vec<u8>) -> Option<StreamEnd> {
+        match self.step {
+            Step::Preamble => self.write_preamble(out),
+            Step::Content => self.write_content(in_flight, out),
+            Step::End(end) => {
+                self.write_end(end, out);
+                self.step = Step::Done;
+                return Some(end);
+            }
+            Step::Done => {}
+        }
+        None
+    }
+
+    fn write_preamble(&mut self, out: &mut Vec<u8>) {
+        self.encoder.start_stream(&self.output, out);
+        if let Some(first) = self.output.sections.first() {
+            self.encoder.start_section(&self.output, first.kind, out);
+        }
+        self.due = self.ttft;
+        self.choose_next();
+    }
+
+    fn write_content(&mut self, in_flight: u64, out: &mut Vec<u8>) {
+        let Some(section) = self.output.sections.get(self.section).copied() else { return };
+        let first = self.sent_of_section == 0;
+        if first && self.section > 0 {
+            self.encoder.start_section(&self.output, section.kind, out);
+        }
+        let tokens = self.tokens_per_event.min(section.tokens - self.sent_of_section);
+        self.text.clear();
+        self.words.write(tokens, &mut self.text);
+        self.sent_of_section += tokens;
+        self.sent += tokens;
+        let last = self.sent_of_section == section.tokens;
+        let delta = Delta { kind: section.kind, first, last, text: &self.text };
+        self.encoder.delta(&self.output, delta, out);
+        if last {
+            self.encoder.end_section(&self.output, section.kind, out);
+            (self.section, self.sent_of_section) = (self.section + 1, 0);
+        }
+        if self.sent < self.output.tokens() {
+            self.due = self.due.saturating_add(self.gaps.next(in_flight));
+        }
+        self.choose_next();
+    }
+
+    fn write_end(&mut self, end: StreamEnd, out: &mut Vec<u8>) {
+        match end {
+            StreamEnd::Complete => {
+                // An output of no tokens has one empty section, which no delta has closed.
+                if let Some(empty) = self.output.sections.get(self.section) {
+                    self.encoder.end_section(&self.output, empty.kind, out);
+                }
+                self.encoder.end_stream(&self.output, out);
+            }
+            StreamEnd::Error => self.encoder.error(out),
+            StreamEnd::Truncated | StreamEnd::Disconnected { .. } => {}
+        }
+    }
+
+    /// Chooses the next step. A fault replaces the event that would follow its token.
+    fn choose_next(&mut self) {
+        let more = self.sent < self.output.tokens();
+        let normal = if more { Step::Content } else { Step::End(StreamEnd::Complete) };
+        self.step = match self.fault.take_if(|fault| fault.at_token() <= self.sent) {
+            Some(Fault::Error { .. }) => Step::End(StreamEnd::Error),
+            Some(Fault::Truncate { .. }) => Step::End(StreamEnd::Truncated),
+            Some(Fault::Cut { .. }) => Step::End(StreamEnd::Disconnected { reset: false }),
+            Some(Fault::Reset { .. }) => Step::End(StreamEnd::Disconnected { reset: true }),
+            Some(Fault::Stall { pause, .. }) => {
+                self.due = self.due.saturating_add(pause.as_nanos());
+                normal
+            }
+            Some(Fault::Status { .. } | Fault::Hang) | None => normal,
+        };
+    }
+
+    /// Takes all steps at once; returns when the stream would end, and how. For responses that are
+    /// not streamed: they take as long as their stream would.
+    pub(crate) fn run_to_end(&mut self, in_flight: u64) -> (u64, StreamEnd) {
+        let mut discarded = Vec::new();
+        loop {
+            let due = self.due;
+            if let Some(end) = self.advance(in_flight, &mut discarded) {
+                return (due, end);
+            }
+            discarded.clear();
+        }
+    }
+}
+
+impl std::fmt::Debug for StreamPlan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StreamPlan")
+            .field("step", &self.step)
+            .field("due", &self.due)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,212 @@
+//! Socket I/O with a time stamp on each read and write.
+
+use std::cell::{Cell, RefCell};
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use crate::clock::Clock;
+use crate::exchange::{Exchange, Reception};
+use crate::rx_timestamp;
+
+/// The times of one connection, shared by its socket, its service and its response bodies.
+#[derive(Debug)]
+pub(crate) struct ConnectionTimes {
+    clock: Clock,
+    connection: u64,
+    /// Whether the kernel's receive timestamps are read.
+    uses_rx_timestamps: bool,
+    /// When the first bytes of the current request arrived, by the kernel's timestamp; 0 if
+    /// unknown.
+    arrived: Cell<u64>,
+    /// When they were read; 0 before.
+    first_read: Cell<u64>,
+    last_read: Cell<u64>,
+    last_write: Cell<u64>,
+    /// Number of times that all bytes handed over had been written.
+    flushes: Cell<u64>,
+    /// The body that waits for the next flush.
+    waiting: RefCell<Option<Waker>>,
+    /// Exchanges whose last bytes have been handed over, but not yet written.
+    unwritten: RefCell<Vec<Exchange>>,
+    reset: Cell<bool>,
+}
+
+impl ConnectionTimes {
+    pub(crate) fn new(clock: Clock, connection: u64, uses_rx_timestamps: bool) -> Self {
+        Self {
+            clock,
+            connection,
+            uses_rx_timestamps,
+            arrived: Cell::new(0),
+            first_read: Cell::new(0),
+            last_read: Cell::new(0),
+            last_write: Cell::new(0),
+            flushes: Cell::new(0),
+            waiting: RefCell::default(),
+            unwritten: RefCell::default(),
+            reset: Cell::new(false),
+        }
+    }
+
+    /// When the current request was received so far. If a pipelined request came in the same read
+    /// as the one before it, that read's time counts.
+    pub(crate) fn reception(&self) -> Reception {
+        let or = |time: &Cell<u64>, default| if time.get() == 0 { default } else { time.get() };
+        let last_read = self.last_read.get();
+        let first_read = or(&self.first_read, last_read);
+        let arrived = or(&self.arrived, first_read);
+        Reception { connection: self.connection, arrived, first_read, last_read }
+    }
+
+    /// Ends the current request: later reads belong to the next. Returns when its last bytes were
+    /// read.
+    pub(crate) fn end_request(&self) -> u64 {
+        self.first_read.set(0);
+        self.arrived.set(0);
+        self.last_read.get()
+    }
+
+    /// When the last `write` returned.
+    pub(crate) const fn last_write(&self) -> u64 {
+        self.last_write.get()
+    }
+
+    /// A mark for the bytes that are handed over now; see [`ConnectionTimes::poll_written`].
+    pub(crate) const fn mark(&self) -> u64 {
+        self.flushes.get()
+    }
+
+    /// Ready when all bytes up to the mark have been written.
+    pub(crate) fn poll_written(&self, cx: &Context<'_>, mark: u64) -> Poll<()> {
+        if self.flushes.get() > mark {
+            return Poll::Ready(());
+        }
+        *self.waiting.borrow_mut() = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// Completes an exchange as soon as its last bytes, which are handed over now, have been
+    /// written.
+    pub(crate) fn complete_when_written(&self, exchange: Exchange) {
+        self.unwritten.borrow_mut().push(exchange);
+    }
+
+    /// Makes the connection close with a TCP reset.
+    pub(crate) fn reset_on_close(&self) {
+        self.reset.set(true);
+    }
+
+    fn stamp_read(&self, arrived: Option<u64>) {
+        let now = self.clock.now();
+        self.last_read.set(now);
+        if self.first_read.get() == 0 {
+            self.first_read.set(now);
+            self.arrived.set(arrived.unwrap_or(0));
+        }
+    }
+
+    /// hyper flushes when its buffers are empty: all bytes that were handed over have been written.
+    fn flushed(&self) {
+        self.flushes.set(self.flushes.get() + 1);
+        let at = self.last_write.get();
+        self.unwritten.borrow_mut().drain(..).for_each(|exchange| exchange.complete(at));
+        let waiting = self.waiting.borrow_mut().take();
+        if let Some(waker) = waiting {
+            waker.wake();
+        }
+    }
+}
+
+/// A socket that stamps its reads and writes.
+#[derive(Debug)]
+pub(crate) struct TimedStream {
+    io: TokioIo<TcpStream>,
+    times: Rc<ConnectionTimes>,
+}
+
+impl TimedStream {
+    pub(crate) fn new(stream: TcpStream, times: Rc<ConnectionTimes>) -> Self {
+        Self { io: TokioIo::new(stream), times }
+    }
+
+    /// When the unread bytes arrived, if they begin a request.
+    fn arrival(&self) -> Option<u64> {
+        let begins = self.times.uses_rx_timestamps && self.times.first_read.get() == 0;
+        begins.then(|| rx_timestamp::peek(self.io.inner(), self.times.clock)).flatten()
+    }
+
+    fn stamp_write(&self, result: &Poll<io::Result<usize>>) {
+        if let Poll::Ready(Ok(_)) = result {
+            self.times.last_write.set(self.times.clock.now());
+        }
+    }
+}
+
+impl Read for TimedStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        // The read consumes the timestamp together with the bytes.
+        let arrived = self.arrival();
+        let result = Pin::new(&mut self.io).poll_read(cx, buffer);
+        if let Poll::Ready(Ok(())) = result {
+            self.times.stamp_read(arrived);
+        }
+        result
+    }
+}
+
+impl Write for TimedStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let result = Pin::new(&mut self.io).poll_write(cx, bytes);
+        self.stamp_write(&result);
+        result
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let result = Pin::new(&mut self.io).poll_write_vectored(cx, slices);
+        self.stamp_write(&result);
+        result
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let result = Pin::new(&mut self.io).poll_flush(cx);
+        if let Poll::Ready(Ok(())) = result {
+            self.times.flushed();
+        }
+        result
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}
+
+impl Drop for TimedStream {
+    fn drop(&mut self) {
+        if self.times.reset.get() {
+            // If it fails, the connection closes in the ordinary way; the client sees that as well.
+            let _ = self.io.inner().set_zero_linger();
+        }
+    }
+}

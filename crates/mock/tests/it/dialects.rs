@@ -1,0 +1,87 @@
+//! The exact bytes of each dialect. After an intended change: `UPDATE_GOLDEN=1 cargo test -p
+//! plimsoll-mock`, and read the difference.
+
+use std::path::Path;
+
+use crate::support::{Client, chat, spawn};
+
+const CHAT: &str = "/v1/chat/completions";
+const RESPONSES: &str = "/v1/responses";
+const MESSAGES: &str = "/v1/messages";
+
+/// Compares with `golden/NAME.txt`.
+fn check(name: &str, response: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/golden");
+    plimsoll_golden::check(folder.join(format!("{name}.txt")), response);
+}
+
+/// The response to one request: status, content type and body.
+fn post(path: &str, headers: &[(&str, &str)], body: &str) -> String {
+    let mock = spawn("{seed: 5, other_models: {dimensions: 4}}");
+    let headers = [&[("x-request-id", "golden")], headers].concat();
+    let response = Client::connect(&mock).post(path, &headers, body);
+    assert!(response.complete && response.error.is_none(), "{response:?}");
+    assert_eq!(response.header("x-request-id"), Some("golden"));
+    let content_type = response.header("content-type").unwrap();
+    format!("{} {content_type}\n{}", response.status, response.text())
+}
+
+const TEXT: &[(&str, &str)] = &[("x-mock-output-tokens", "3")];
+const REASONING: &[(&str, &str)] =
+    &[("x-mock-output-tokens", "3"), ("x-mock-reasoning-tokens", "1")];
+const TOOL: &[(&str, &str)] = &[("x-mock-output-tokens", "2"), ("x-mock-tool-call", "true")];
+const ERROR: &[(&str, &str)] = &[("x-mock-output-tokens", "3"), ("x-mock-fault", "error@1")];
+
+#[test]
+fn chat_completions() {
+    let stream = chat("12345678", r#","stream":true"#);
+    let usage = chat("12345678", r#","stream":true,"stream_options":{"include_usage":true}"#);
+    check("chat-stream", &post(CHAT, TEXT, &stream));
+    check("chat-stream-usage-reasoning", &post(CHAT, REASONING, &usage));
+    check("chat-stream-tool", &post(CHAT, TOOL, &stream));
+    check("chat-stream-error", &post(CHAT, ERROR, &stream));
+    check("chat-whole", &post(CHAT, REASONING, &chat("12345678", "")));
+    check("chat-whole-tool", &post(CHAT, TOOL, &chat("12345678", "")));
+    check("chat-503", &post(CHAT, &[("x-mock-status", "503")], &stream));
+}
+
+#[test]
+fn responses() {
+    let body =
+        |extra: &str| format!(r#"{{"model":"m","instructions":"1234","input":"12345"{extra}}}"#);
+    let stream = body(r#","stream":true"#);
+    check("responses-stream", &post(RESPONSES, TEXT, &stream));
+    check("responses-stream-reasoning", &post(RESPONSES, REASONING, &stream));
+    check("responses-stream-tool", &post(RESPONSES, TOOL, &stream));
+    check("responses-stream-error", &post(RESPONSES, ERROR, &stream));
+    check("responses-whole", &post(RESPONSES, REASONING, &body("")));
+    check("responses-429", &post(RESPONSES, &[("x-mock-status", "429")], &stream));
+}
+
+#[test]
+fn messages() {
+    let body =
+        |extra: &str| chat("12345678", &format!(r#","system":"1234","max_tokens":9{extra}"#));
+    let stream = body(r#","stream":true"#);
+    check("messages-stream", &post(MESSAGES, TEXT, &stream));
+    check("messages-stream-reasoning", &post(MESSAGES, REASONING, &stream));
+    check("messages-stream-tool", &post(MESSAGES, TOOL, &stream));
+    check("messages-stream-error", &post(MESSAGES, ERROR, &stream));
+    check("messages-whole", &post(MESSAGES, REASONING, &body("")));
+    check("messages-whole-tool", &post(MESSAGES, TOOL, &body("")));
+    check("messages-500", &post(MESSAGES, &[("x-mock-status", "500")], &stream));
+}
+
+#[test]
+fn embeddings() {
+    let body = r#"{"model":"e","input":["1234","123456789"]}"#;
+    check("embeddings", &post("/v1/embeddings", &[], body));
+}
+
+#[test]
+fn malformed_requests_get_errors_in_the_shape_of_their_dialect() {
+    check("chat-malformed", &post(CHAT, &[], "{"));
+    check("messages-malformed", &post(MESSAGES, &[], r#"{"model":"m"}"#));
+    check("embeddings-malformed", &post("/v1/embeddings", &[], r#"{"model":"m"}"#));
+    check("chat-unknown-header", &post(CHAT, &[("x-mock-tfft", "1ms")], &chat("x", "")));
+}
