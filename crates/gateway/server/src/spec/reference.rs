@@ -91,7 +91,6 @@ impl Reference {
                 format!("map of names to {}s", self.kind(&schema["additionalProperties"]))
             }
             "object" => "section".to_owned(),
-            "boolean" => "true or false".to_owned(),
             "string" => "text".to_owned(),
             kind => kind.to_owned(),
         }

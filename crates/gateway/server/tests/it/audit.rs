@@ -76,7 +76,7 @@ audit: {{path: '{}'}}\naccess_log: {{path: '{}'}}",
         json!(["miss", "hit", "miss", "hit", null, null, null, null])
     );
     assert_eq!(
-        json!(field("verdict")),
+        json!(field("policy_decision")),
         json!(["redact", "redact", null, null, "block", null, null, null])
     );
     let row = &found[0];
