@@ -1,5 +1,5 @@
-//! A gateway inside another program: `cargo run -p plimsoll-gateway-server --example embed --
-//! gateway.yaml`.
+//! A gateway embedded in another program. Run it with
+//! `cargo run -p plimsoll-gateway-server --example embed -- gateway.yaml`.
 
 use std::error::Error;
 use std::io::Read as _;
@@ -11,7 +11,7 @@ use plimsoll_gateway_server::{Gateway, Spec};
 fn main() -> Result<(), Box<dyn Error>> {
     let file = std::env::args_os().nth(1).map(PathBuf::from).ok_or("name a configuration file")?;
     let mut gateway = Gateway::spawn_from(&Spec::open(&file)?, &file)?;
-    println!("listening on http://{}; the end of the input ends it", gateway.addr());
+    println!("listening on http://{}; close the input to stop", gateway.addr());
     std::io::stdin().read_to_end(&mut Vec::new())?;
     gateway.shutdown();
     println!("{} requests served", gateway.served());

@@ -71,7 +71,7 @@ pub struct Spec {
     pub budgets: Option<BudgetSpec>,
     /// Layer: an audit row for every request.
     pub audit: Option<AuditSpec>,
-    /// Where rate limits, budgets and cached responses are stored.
+    /// The store of rate limits, budgets and cached responses.
     pub store: StoreSpec,
     /// The upstreams, by name.
     pub upstreams: BTreeMap<String, UpstreamSpec>,

@@ -1,8 +1,7 @@
 //! Durations and sizes as people write them.
 //!
-//! `humantime` reads `1h 30m` but not `1.5s`, and `bytesize` reads `16KB` as 16,000 bytes, which is
-//! refused here so that nobody mistakes it for `16KiB`: their formats are not those of existing
-//! files.
+//! `humantime` reads the durations. Sizes are read here, since `bytesize` reads `16KB` as 16,000
+//! bytes, which is refused so that nobody mistakes it for `16KiB`.
 
 use std::time::Duration;
 
@@ -16,16 +15,6 @@ pub struct HumanDuration(pub Duration);
 /// A number of bytes, written as a number or with a unit: `16KiB`, `1MiB`, `2GiB`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ByteSize(pub u64);
-
-const TIMES: [(&str, f64); 7] = [
-    ("ns", 1e-9),
-    ("us", 1e-6),
-    ("ms", 1e-3),
-    ("s", 1.0),
-    ("m", 60.0),
-    ("h", 3_600.0),
-    ("d", 86_400.0),
-];
 
 const SIZES: [(&str, f64); 4] =
     [("B", 1.0), ("KiB", 1_024.0), ("MiB", 1_048_576.0), ("GiB", 1_073_741_824.0)];
@@ -48,11 +37,11 @@ impl HumanDuration {
 }
 
 /// The number times its unit.
-fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
+fn parse_size(text: &str) -> Option<f64> {
     let text = text.trim();
     let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);
     let plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let (_, size) = units.iter().find(|(name, _)| *name == unit.trim())?;
+    let (_, size) = SIZES.iter().find(|(name, _)| *name == unit.trim())?;
     Some(number.trim().parse::<f64>().ok().filter(|_| plain)? * size)
 }
 
@@ -73,11 +62,9 @@ impl<'de> Deserialize<'de> for HumanDuration {
         match NumberOrText::deserialize(deserializer)? {
             NumberOrText::Number(0) => Ok(Self::default()),
             NumberOrText::Number(number) => Err(invalid(&number.to_string())),
-            NumberOrText::Text(text) if text == "0" => Ok(Self::default()),
-            NumberOrText::Text(text) => scaled(&text, &TIMES)
-                .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-                .map(Self)
-                .ok_or_else(|| invalid(&text)),
+            NumberOrText::Text(text) => {
+                humantime::parse_duration(&text).map(Self).map_err(|_| invalid(&text))
+            }
         }
     }
 }
@@ -95,7 +82,7 @@ impl<'de> Deserialize<'de> for ByteSize {
                 .parse()
                 .ok()
                 .or_else(|| {
-                    scaled(&text, &SIZES).filter(|size| *size < 1e18).map(|size| size as u64)
+                    parse_size(&text).filter(|size| *size < 1e18).map(|size| size as u64)
                 })
                 .map(Self)
                 .ok_or_else(|| {
@@ -115,33 +102,26 @@ mod reference {
     use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
     use serde::{Serialize, Serializer};
 
-    use super::{ByteSize, HumanDuration, SIZES, TIMES};
-
-    /// A whole number of the largest possible unit.
-    fn written(value: f64, units: &[(&str, f64)]) -> String {
-        let fits = |(_, size): &&(&str, f64)| (value / size).fract() == 0.0;
-        let (name, size) = units.iter().rev().find(fits).unwrap();
-        format!("{}{name}", value / size)
-    }
+    use super::{ByteSize, HumanDuration, SIZES};
 
     impl Serialize for HumanDuration {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            let seconds = self.0.as_secs_f64();
-            if seconds == 0.0 {
-                return serializer.serialize_str("0");
-            }
-            // Days and hours read better as seconds where they are short.
-            let units = if seconds < 86_400.0 { &TIMES[..4] } else { &TIMES[..] };
-            serializer.serialize_str(&written(seconds, units))
+            let text = humantime::format_duration(self.0).to_string();
+            serializer.serialize_str(if self.0.is_zero() { "0" } else { &text })
         }
     }
 
     impl Serialize for ByteSize {
+        /// In the largest unit of which it is a whole number.
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            if self.0 == 0 {
-                return serializer.serialize_str("0");
-            }
-            serializer.serialize_str(&written(self.0 as f64, &SIZES))
+            let size = self.0 as f64;
+            let is_whole = |(_, unit): &&(&str, f64)| size >= *unit && size % unit == 0.0;
+            let text = SIZES
+                .iter()
+                .rev()
+                .find(is_whole)
+                .map(|(name, unit)| format!("{}{name}", size / unit));
+            serializer.serialize_str(text.as_deref().unwrap_or("0"))
         }
     }
 
@@ -185,6 +165,8 @@ mod tests {
         for (text, nanos) in [
             ("\"250us\"", Some(250_000)),
             ("\"1.5s\"", Some(1_500_000_000)),
+            ("\"1h 30m\"", Some(5_400_000_000_000)),
+            ("\"0\"", Some(0)),
             ("\"10m\"", Some(600_000_000_000)),
             ("0", Some(0)),
             ("5", None),

@@ -80,7 +80,7 @@ impl Upstream {
         chosen.or_else(|| available().next()).filter(|endpoint| endpoint.admits(now))
     }
 
-    /// Where the search for a server starts.
+    /// Index at which the search for a server starts.
     fn start(&self) -> usize {
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         let draw = match self.balance {

@@ -162,8 +162,7 @@ async fn fetch(
 ) -> Result<ReadyResponse, ErrorResponse> {
     let ttl = context.config.spec.cache.as_ref().map_or(Duration::ZERO, |cache| cache.ttl.0);
     let upstream = send_upstream(context, parts, &request, proxy).await?;
-    let worker = Rc::clone(&context.worker);
-    let cache_write = lead.map(|lead| CacheWrite { lead, ttl, worker });
+    let cache_write = lead.map(|lead| CacheWrite { lead, ttl });
     let completion = Completion { reservation, cache_write };
     response::prepare(context, upstream, (&request, proxy), completion).await
 }

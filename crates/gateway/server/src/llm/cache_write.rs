@@ -11,7 +11,6 @@ use plimsoll_gateway_store::{Answer, Lead};
 use super::usage::{ObservedUsage, poll_or_spawn};
 use crate::body_filter::{BodyFilter, BoxError};
 use crate::clock;
-use crate::worker::Worker;
 
 /// The largest response that is cached.
 const MAX_BYTES: usize = 4 << 20;
@@ -20,8 +19,6 @@ const MAX_BYTES: usize = 4 << 20;
 pub(super) struct CacheWrite {
     pub(super) lead: Lead,
     pub(super) ttl: Duration,
-    /// Keeps the worker's store alive until the write is done.
-    pub(super) worker: Rc<Worker>,
 }
 
 impl CacheWrite {
@@ -39,7 +36,7 @@ impl CacheWrite {
             )
         });
         let answer = Answer { status: 200, headers: content_type.into_iter().collect(), frames };
-        let Self { lead, ttl, worker: _worker } = self;
+        let Self { lead, ttl } = self;
         poll_or_spawn(async move { lead.fill(clock::now(), answer, ttl).await });
     }
 }

@@ -27,7 +27,7 @@ use crate::request_context::RequestContext;
 use crate::router::Proxy;
 use crate::scrub::{ScrubDeltas, scrub_text};
 
-/// What to do when the response is over.
+/// The work that remains when the response is over.
 pub(super) struct Completion {
     pub(super) reservation: Option<RequestReservation>,
     pub(super) cache_write: Option<CacheWrite>,

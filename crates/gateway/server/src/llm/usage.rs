@@ -91,7 +91,7 @@ impl Drop for UsageFilter {
     }
 }
 
-/// Polls a future once; if it is not ready then, a task of its own completes it.
+/// Polls a future once; if it is not ready then, spawns a task that completes it.
 pub(super) fn poll_or_spawn(work: impl Future<Output = ()> + 'static) {
     let mut work: Pin<Box<dyn Future<Output = ()>>> = Box::pin(work);
     if work.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {

@@ -18,7 +18,7 @@ pub struct FaultSpec {
     pub reset_share: f64,
     /// Share of responses that stall for `stall` after their first chunk.
     pub stall_share: f64,
-    /// How long such a response stalls.
+    /// Length of such a stall.
     pub stall: HumanDuration,
     /// Periodic pauses of the whole process.
     pub pause: Option<PauseSpec>,

@@ -14,7 +14,7 @@ use crate::units::{ByteSize, HumanDuration};
 #[serde(deny_unknown_fields, default)]
 pub struct Empty {}
 
-/// Where the request id is.
+/// The header of the request id.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -29,7 +29,7 @@ impl Default for RequestIdSpec {
     }
 }
 
-/// Where lines of the access log go.
+/// The file of the access log.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -71,7 +71,7 @@ pub struct KeySpec {
     pub scopes: Vec<String>,
 }
 
-/// Where the tenant is named.
+/// The sources of the tenant's name.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -97,19 +97,19 @@ impl Default for TenantSpec {
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RateLimitSpec {
-    /// Which requests share the limit. `tenant` and `key` need the sections `tenant` and `auth`.
+    /// The requests that share the limit. `tenant` and `key` need the sections `tenant` and `auth`.
     pub per: Per,
     /// Requests in a window; 0 for no limit.
     pub requests: u32,
     /// Length of the window.
     #[serde(default = "minute")]
     pub window: HumanDuration,
-    /// How requests are counted.
+    /// The counting algorithm.
     #[serde(default)]
     pub algorithm: AlgorithmSpec,
 }
 
-/// Which requests share a rate limit.
+/// The requests that share a rate limit.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -124,12 +124,12 @@ pub enum Per {
     Address,
 }
 
-/// How requests are counted.
+/// The counting algorithm.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AlgorithmSpec {
-    /// sliding window: this window's count plus the previous one's, weighted by its overlap
+    /// sliding window, estimated from the counts of this window and the one before
     #[default]
     Sliding,
     /// exact log of the last window
@@ -160,7 +160,7 @@ pub struct PolicySpec {
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct CacheSpec {
-    /// How long a response is kept.
+    /// Time that a response is kept.
     pub ttl: HumanDuration,
     /// Most bytes that are kept in memory.
     pub bytes: ByteSize,
@@ -238,7 +238,7 @@ pub struct AuditSpec {
     pub batch: usize,
     /// Longest time that a row waits for others.
     pub flush: HumanDuration,
-    /// What happens to a row when the queue is full.
+    /// Treatment of a row when the queue is full.
     pub when_full: WhenFull,
 }
 
@@ -255,7 +255,7 @@ impl Default for AuditSpec {
     }
 }
 
-/// What happens to a row when the queue is full.
+/// Treatment of a row when the queue is full.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -18,7 +18,7 @@ Every key of the file that `plimsoll gateway --config FILE` reads; `--set PATH=V
 presence of a section enables its layer. [The guide](../guides/gateway.md) explains the layers with examples.
 
 - In paths, `[]` stands for each member of a list, and `NAME` for a name of your choice.
-- A *duration* is a number with a unit (`ns`, `us`, `ms`, `s`, `m`, `h`, `d`): `250us`, `1.5s`.
+- A *duration* is a number with a unit (`ns`, `us`, `ms`, `s`, `m`, `h`, `day`): `250us`, `1.5s`, `1h 30m`.
 - A *size* is a number of bytes, or a number with `KiB`, `MiB` or `GiB`: `16KiB`.
 
 | key | type | default | meaning |
@@ -91,7 +91,6 @@ impl Reference {
                 format!("map of names to {}s", self.kind(&schema["additionalProperties"]))
             }
             "object" => "section".to_owned(),
-            "boolean" => "true or false".to_owned(),
             "string" => "text".to_owned(),
             kind => kind.to_owned(),
         }

@@ -64,12 +64,13 @@ pub enum EnvelopeSpec {
     Plain,
 }
 
-/// Where rate limits, budgets and cached responses are stored.
+/// The store of rate limits, budgets and cached responses.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct StoreSpec {
-    /// URL of a Redis server. Without it: the memory of this process.
+    /// URL of a Redis server; the build needs the feature `redis`. Without it: the memory of this
+    /// process.
     pub redis: Option<String>,
     /// Behaviour while Redis is unavailable.
     pub on_loss: FailureMode,

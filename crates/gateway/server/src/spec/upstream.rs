@@ -18,7 +18,7 @@ pub struct UpstreamSpec {
     /// API key that is sent instead of the client's; `${NAME}` for an environment variable.
     #[serde(default)]
     pub key: Option<Secret>,
-    /// How a server is chosen for a request.
+    /// The choice of a server for each request.
     #[serde(default)]
     pub balance: Balance,
     /// Time limit for opening a connection.
@@ -53,7 +53,7 @@ pub enum DialectSpec {
     Anthropic,
 }
 
-/// How a server of an upstream is chosen.
+/// The choice of a server for each request.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -122,7 +122,7 @@ impl Default for HealthSpec {
 pub struct BreakerSpec {
     /// Failures in a row that open it.
     pub failures: u32,
-    /// How long it stays open before one trial request is admitted.
+    /// Time that it stays open before one trial request is admitted.
     pub open: HumanDuration,
 }
 

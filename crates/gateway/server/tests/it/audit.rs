@@ -1,4 +1,4 @@
-//! Rows for every request.
+//! Audit rows and the access log.
 
 use std::fs;
 use std::path::Path;
@@ -76,7 +76,7 @@ audit: {{path: '{}'}}\naccess_log: {{path: '{}'}}",
         json!(["miss", "hit", "miss", "hit", null, null, null, null])
     );
     assert_eq!(
-        json!(field("verdict")),
+        json!(field("policy_decision")),
         json!(["redact", "redact", null, null, "block", null, null, null])
     );
     let row = &found[0];
@@ -186,7 +186,7 @@ fn injected_losses_of_rows_happen() {
     assert!((65..=136).contains(&left), "{left} of 201");
 }
 
-/// A server that takes inserts, each some time later.
+/// A server that accepts inserts with a delay.
 fn table(pause: u64) -> (Provider, impl Fn(&Provider) -> Vec<Value>) {
     let server = Provider::start(move |_, wire| {
         sleep_ms(pause);
@@ -236,7 +236,7 @@ fn rows_beyond_a_full_queue_are_dropped_and_counted() {
         |name: &str| metric(&gateway, &format!("gateway_audit_rows{{state=\"{name}\"}} ")).unwrap();
     let dropped = state("dropped");
     assert!(dropped > 0.0, "64 rows do not fit into 4");
-    // What was asked for the metrics has rows, too.
+    // The requests for the metrics have rows, too.
     let most = 66.0 - dropped;
     gateway.shutdown();
     let chats = rows(&server).iter().filter(|row| row["route"] == "chat").count();

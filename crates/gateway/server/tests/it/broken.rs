@@ -1,4 +1,4 @@
-//! Answers that break off, and upstream connections that end.
+//! Responses that break off, and upstream connections that end.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ fn chunks_before_a_broken_stream_are_sent() {
 fn an_idle_connection_that_the_server_closed_is_not_used() {
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&asked);
-    // Closed behind every second answer, some time later.
+    // Closed a while after every second response.
     let up = upstream(move |mut stream| {
         for _ in 0..2 {
             if head(&mut stream).is_none() {
@@ -69,7 +69,7 @@ fn connections_that_the_server_closed_are_not_kept_half_open() {
         head(&mut stream).unwrap();
         stream.write_all(OK.as_bytes()).unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();
-        // The gateway's side ends as well, without a further request.
+        // The gateway closes its side, without a further request.
         assert!(head(&mut stream).is_none());
         counted.fetch_add(1, Ordering::SeqCst);
     });

@@ -1,4 +1,4 @@
-//! What tenants may spend.
+//! Budgets of tenants.
 
 use std::io;
 
@@ -37,7 +37,7 @@ fn a_budget_pays_exactly_the_reported_usage() {
                 }
                 let reply = post(gateway.addr(), path, A, &body);
                 assert_eq!(reply.status, 200);
-                // What was reserved is not left.
+                // The remainder excludes the reservation.
                 let left = reply.number("x-quota-remaining") as f64;
                 assert!(left < 10_000.0 - paid - 100.0 && left > 10_000.0 - paid - 200.0, "{left}");
                 paid += 12.0;
@@ -68,7 +68,7 @@ fn a_spent_budget_refuses_requests() {
     let provider = Provider::with_text(&["Hello"]);
     let gateway = llm(provider.addr, "tenant: {}\nbudgets: {default: 120}");
     let statuses = [(); 4].map(|()| post(gateway.addr(), CHAT, A, &question("hi")).status);
-    // Each sets a little more than 100 aside and costs 12.
+    // Each request reserves a little more than 100 and costs 12.
     assert_eq!(statuses, [200, 200, 429, 429]);
     for path in [CHAT, MESSAGES] {
         let reply = post(gateway.addr(), path, A, &question("hi"));
@@ -111,7 +111,7 @@ fn a_cancelled_stream_pays_for_the_tokens_that_passed() {
             wire.frame(": still here\n\n")?;
             sleep_ms(5);
         }
-        Err(io::Error::other("nobody went away"))
+        Err(io::Error::other("the gateway did not disconnect"))
     });
     let gateway = llm(provider.addr, "tenant: {}\nbudgets: {default: 10000}");
     let body = streamed("hi").to_string();

@@ -1,4 +1,4 @@
-//! Cached answers and single flight.
+//! The cache and its single flight.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,13 +20,13 @@ fn the_second_request_hits_with_the_same_frames() {
             for body in [question("hi"), streamed("hi")] {
                 let before = provider.count();
                 let [miss, hit, again] = [(); 3].map(|()| post(gateway.addr(), path, &[], &body));
-                let told = format!("{path} to {upstream}");
+                let case = format!("{path} to {upstream}");
                 let states = [&miss, &hit, &again].map(|reply| reply.header("x-cache"));
-                assert_eq!(states, [Some("miss"), Some("hit"), Some("hit")], "{told}");
-                assert_eq!(provider.count(), before + 1, "{told}");
+                assert_eq!(states, [Some("miss"), Some("hit"), Some("hit")], "{case}");
+                assert_eq!(provider.count(), before + 1, "{case}");
                 for hit in [hit, again] {
-                    assert_eq!(hit.chunks, miss.chunks, "{told}");
-                    assert_eq!(hit.header("content-type"), miss.header("content-type"), "{told}");
+                    assert_eq!(hit.chunks, miss.chunks, "{case}");
+                    assert_eq!(hit.header("content-type"), miss.header("content-type"), "{case}");
                     assert_eq!((hit.status, hit.broken), (200, false));
                 }
             }
@@ -100,13 +100,13 @@ fn when_the_first_client_disconnects_another_request_takes_over() {
             return answer(seen, wire, &["whole".to_owned()]);
         }
         wire.stream()?;
-        // Until the gateway has gone away.
+        // Until the gateway disconnects.
         let frame = &frames(seen, &["half".to_owned()], (false, false))[0];
         for _ in 0..1_000 {
             wire.frame(frame)?;
             sleep_ms(5);
         }
-        Err(io::Error::other("nobody went away"))
+        Err(io::Error::other("the gateway did not disconnect"))
     });
     let gateway = llm(provider.addr, "cache: {}");
     let body = streamed("hi").to_string();
@@ -166,7 +166,7 @@ fn a_stream_that_ends_before_its_last_event_is_not_cached() {
 }
 
 #[test]
-fn compressed_responses_are_not_cached() {
+fn with_the_cache_upstreams_are_asked_for_uncompressed_responses() {
     let provider = Provider::start(|seen, wire| {
         assert_eq!(seen.header("accept-encoding"), None);
         answer(seen, wire, &["Hello".to_owned()])
@@ -190,18 +190,18 @@ fn a_header_bypasses_the_cache_and_entries_expire() {
         let reply = post(gateway.addr(), CHAT, headers, &question("hi"));
         reply.header("x-cache").map(str::to_owned)
     };
-    let said = |state: &str| Some(state.to_owned());
-    assert_eq!(state(&[]), said("miss"));
-    assert_eq!(state(&[("x-cache-bypass", "1")]), said("bypass"));
+    let result = |state: &str| Some(state.to_owned());
+    assert_eq!(state(&[]), result("miss"));
+    assert_eq!(state(&[("x-cache-bypass", "1")]), result("bypass"));
     assert_eq!(provider.count(), 2);
-    until("it grows old", || state(&[]) == said("miss"));
+    until("the entry expires", || state(&[]) == result("miss"));
     assert_eq!(provider.count(), 3);
 }
 
 #[test]
 fn the_cache_is_bounded_in_bytes() {
     let provider = Provider::with_text(&[&"x".repeat(4_000)]);
-    // Sixteen parts of 8 KiB: each has room for one answer.
+    // Sixteen shards of 8 KiB, each with room for one response.
     let gateway = llm(provider.addr, "cache: {bytes: 128KiB}");
     let ask = |number: usize| {
         let body = question(&format!("question {number}"));
@@ -209,5 +209,5 @@ fn the_cache_is_bounded_in_bytes() {
     };
     assert!((0..100).all(|number| ask(number) == "miss"));
     let kept = (0..100).rev().filter(|number| ask(*number) == "hit").count();
-    assert!((1..=32).contains(&kept), "{kept} of 100 answers of 4 kB in 128 KiB");
+    assert!((1..=32).contains(&kept), "{kept} of 100 responses of 4 kB in 128 KiB");
 }

@@ -1,4 +1,4 @@
-//! Both dialects at both ends, streamed and not.
+//! Translation between the dialects, streamed and not.
 
 use serde_json::{Value, json};
 
@@ -6,9 +6,9 @@ use super::support::client::{ClientResponse, post};
 use super::support::provider::Provider;
 use super::support::{CHAT, MESSAGES, llm, question, with};
 
-/// What an answer says, whatever its form.
+/// The content of an answer, whatever its format.
 #[derive(Debug, Default, PartialEq)]
-struct Said {
+struct ParsedAnswer {
     text: String,
     tool: Option<(String, String, Value)>,
     finish: String,
@@ -44,7 +44,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn whole_chat(body: &Value) -> Said {
+fn whole_chat(body: &Value) -> ParsedAnswer {
     let choice = &body["choices"][0];
     let call = &choice["message"]["tool_calls"][0];
     let tool = (!call.is_null()).then(|| {
@@ -52,7 +52,7 @@ fn whole_chat(body: &Value) -> Said {
         let arguments = serde_json::from_str(arguments).unwrap();
         (text(&call["id"]), text(&call["function"]["name"]), arguments)
     });
-    Said {
+    ParsedAnswer {
         text: text(&choice["message"]["content"]),
         tool,
         finish: text(&choice["finish_reason"]),
@@ -60,20 +60,20 @@ fn whole_chat(body: &Value) -> Said {
     }
 }
 
-fn whole_message(body: &Value) -> Said {
-    let mut said = Said {
+fn whole_message(body: &Value) -> ParsedAnswer {
+    let mut parsed = ParsedAnswer {
         finish: text(&body["stop_reason"]),
         tokens: tokens(&body["usage"], ANTHROPIC),
-        ..Said::default()
+        ..ParsedAnswer::default()
     };
     for block in body["content"].as_array().unwrap() {
         if block["type"] == "tool_use" {
-            said.tool = Some((text(&block["id"]), text(&block["name"]), block["input"].clone()));
+            parsed.tool = Some((text(&block["id"]), text(&block["name"]), block["input"].clone()));
         } else {
-            said.text.push_str(block["text"].as_str().unwrap());
+            parsed.text.push_str(block["text"].as_str().unwrap());
         }
     }
-    said
+    parsed
 }
 
 fn events(reply: &ClientResponse) -> Vec<Value> {
@@ -82,53 +82,53 @@ fn events(reply: &ClientResponse) -> Vec<Value> {
     data.filter(|data| *data != "[DONE]").map(|data| serde_json::from_str(data).unwrap()).collect()
 }
 
-fn streamed_chat(reply: &ClientResponse) -> Said {
+fn streamed_chat(reply: &ClientResponse) -> ParsedAnswer {
     assert_eq!(reply.frames().last().unwrap(), "data: [DONE]\n\n");
-    let (mut said, mut arguments) = (Said::default(), String::new());
+    let (mut parsed, mut arguments) = (ParsedAnswer::default(), String::new());
     for event in events(reply) {
         if event["usage"].is_object() {
-            said.tokens = tokens(&event["usage"], OPENAI);
+            parsed.tokens = tokens(&event["usage"], OPENAI);
         }
         let Some(choice) = event["choices"].get(0) else { continue };
-        said.text.push_str(&text(&choice["delta"]["content"]));
-        said.finish.push_str(&text(&choice["finish_reason"]));
+        parsed.text.push_str(&text(&choice["delta"]["content"]));
+        parsed.finish.push_str(&text(&choice["finish_reason"]));
         let call = &choice["delta"]["tool_calls"][0];
         if call["id"].is_string() {
-            said.tool = Some((text(&call["id"]), text(&call["function"]["name"]), Value::Null));
+            parsed.tool = Some((text(&call["id"]), text(&call["function"]["name"]), Value::Null));
         }
         arguments.push_str(&text(&call["function"]["arguments"]));
     }
-    if let Some(tool) = &mut said.tool {
+    if let Some(tool) = &mut parsed.tool {
         tool.2 = serde_json::from_str(&arguments).unwrap();
     }
-    said
+    parsed
 }
 
-fn streamed_message(reply: &ClientResponse) -> Said {
-    let (mut said, mut arguments) = (Said::default(), String::new());
+fn streamed_message(reply: &ClientResponse) -> ParsedAnswer {
+    let (mut parsed, mut arguments) = (ParsedAnswer::default(), String::new());
     let events = events(reply);
     assert_eq!(events.first().unwrap()["type"], "message_start");
     assert_eq!(events.last().unwrap()["type"], "message_stop");
     for event in events {
         let block = &event["content_block"];
         if block["type"] == "tool_use" {
-            said.tool = Some((text(&block["id"]), text(&block["name"]), Value::Null));
+            parsed.tool = Some((text(&block["id"]), text(&block["name"]), Value::Null));
         }
         for usage in [&event["message"]["usage"], &event["usage"]] {
-            said.tokens.0 = usage["input_tokens"].as_u64().unwrap_or(said.tokens.0);
-            said.tokens.1 = usage["output_tokens"].as_u64().unwrap_or(said.tokens.1);
+            parsed.tokens.0 = usage["input_tokens"].as_u64().unwrap_or(parsed.tokens.0);
+            parsed.tokens.1 = usage["output_tokens"].as_u64().unwrap_or(parsed.tokens.1);
         }
-        said.text.push_str(&text(&event["delta"]["text"]));
-        said.finish.push_str(&text(&event["delta"]["stop_reason"]));
+        parsed.text.push_str(&text(&event["delta"]["text"]));
+        parsed.finish.push_str(&text(&event["delta"]["stop_reason"]));
         arguments.push_str(&text(&event["delta"]["partial_json"]));
     }
-    if let Some(tool) = &mut said.tool {
+    if let Some(tool) = &mut parsed.tool {
         tool.2 = serde_json::from_str(&arguments).unwrap();
     }
-    said
+    parsed
 }
 
-fn read(path: &str, stream: bool, reply: &ClientResponse) -> Said {
+fn read(path: &str, stream: bool, reply: &ClientResponse) -> ParsedAnswer {
     match (path == CHAT, stream) {
         (true, false) => whole_chat(&reply.json()),
         (false, false) => whole_message(&reply.json()),
@@ -137,7 +137,7 @@ fn read(path: &str, stream: bool, reply: &ClientResponse) -> Said {
     }
 }
 
-fn expected(path: &str, kind: &str) -> Said {
+fn expected(path: &str, kind: &str) -> ParsedAnswer {
     let finish = match (kind, path == CHAT) {
         ("tell me", true) => "stop",
         ("tell me", false) => "end_turn",
@@ -149,7 +149,7 @@ fn expected(path: &str, kind: &str) -> Said {
     let tool = (kind == "use the tool")
         .then(|| ("call_1".to_owned(), "weather".to_owned(), json!({"city": "Oslo"})));
     let text = if tool.is_some() { "" } else { "Hello there, Löwe" };
-    Said { text: text.to_owned(), tool, finish: finish.to_owned(), tokens: (7, 5) }
+    ParsedAnswer { text: text.to_owned(), tool, finish: finish.to_owned(), tokens: (7, 5) }
 }
 
 #[test]

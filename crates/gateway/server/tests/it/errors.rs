@@ -1,4 +1,4 @@
-//! Requests that are refused, in the caller's envelope; none of them reaches the upstream.
+//! Errors in the format of the caller's dialect; refused requests do not reach the upstream.
 
 use std::net::TcpListener;
 
@@ -6,7 +6,7 @@ use super::support::client::{ClientResponse, Headers, ask, post, raw};
 use super::support::provider::Provider;
 use super::support::{CHAT, MESSAGES, gateway, llm, question};
 
-/// Is it an error in the words of the path's dialect?
+/// Checks that it is an error of the path's dialect.
 fn check(path: &str, reply: &ClientResponse, status: u16, what: &str) {
     assert_eq!(reply.status, status, "{path} {what}: {reply:?}");
     let body = reply.json();

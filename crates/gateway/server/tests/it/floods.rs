@@ -1,4 +1,4 @@
-//! Nonsense and floods: the gateway stays alive, refuses, and gives its memory back.
+//! Random bytes and floods: the gateway survives, refuses, and frees its memory.
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
@@ -29,11 +29,10 @@ const CONTINUATION: u8 = 9;
 /// A).
 const BLOCK: &[u8] = &[0x82, 0x87, 0x84, 0x41, 0x01, b'x'];
 
-/// A client that begins HTTP/2 and then sends the same again and again, without reading; what it
-/// got rid of, in bytes.
+/// A client that opens HTTP/2 and then sends frames without reading; returns the bytes it wrote.
 fn flood(gateway: &Gateway, most: usize, mut next: impl FnMut(u32) -> Vec<u8>) -> usize {
     let mut stream = connect(gateway);
-    // One that does not read the answers is held back at some time.
+    // A client that does not read the responses is throttled at some time.
     stream.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
     let start = [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat();
     stream.write_all(&start).unwrap();
@@ -102,10 +101,10 @@ fn an_incomplete_header_block_ends_its_connection() {
     }
 }
 
-/// A generator of nonsense, the same in each run (Marsaglia's xorshift, 2003).
-struct Dice(u64);
+/// A random number generator, the same in each run (Marsaglia's xorshift, 2003).
+struct Rng(u64);
 
-impl Dice {
+impl Rng {
     fn roll(&mut self, below: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -119,8 +118,8 @@ impl Dice {
     }
 }
 
-/// A request in which some bytes are not what they were.
-fn bent(dice: &mut Dice) -> Vec<u8> {
+/// A request with some random bytes.
+fn bent(dice: &mut Rng) -> Vec<u8> {
     let whole = [
         "POST /x HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
         "POST /x HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\nabc",
@@ -141,7 +140,7 @@ fn bent(dice: &mut Dice) -> Vec<u8> {
 #[test]
 fn random_bytes_never_cause_an_error_of_the_gateway() {
     let gateway = proxy(fixed_upstream(OK), "", "server: {header_timeout: 5s, body_timeout: 5s}");
-    let mut dice = Dice(0x9e37_79b9);
+    let mut dice = Rng(0x9e37_79b9);
     for round in 0..600 {
         let bytes = match round % 3 {
             0 => dice.bytes(300),
@@ -170,7 +169,7 @@ fn chunks_with_invalid_sizes_are_refused() {
     for size in ["ffffffffffffffff", "fffffffffffffffff", "-1", "0x10", "7fffffffffffffff", "g"] {
         let answer = send_raw(&gateway, format!("{start}{size}\r\nabc"));
         let status = answer.get(9..12).unwrap_or_default();
-        // The upstream answers at once, without reading the body: that is an answer, too.
+        // The upstream may respond at once, without reading the body.
         assert!(["200", "400", "408", "413"].contains(&status), "{size}: {answer:?}");
     }
     alive(&gateway);
@@ -186,6 +185,6 @@ fn five_hundred_slow_clients_do_not_block_a_fast_one() {
         }
         alive(&gateway);
     }
-    eventually("they are let go", || open_connections(&gateway) == 0);
+    eventually("they are disconnected", || open_connections(&gateway) == 0);
     assert!(slow.iter_mut().all(|stream| stream.read(&mut [0; 1]).map_or(true, |read| read == 0)));
 }

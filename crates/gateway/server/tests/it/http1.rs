@@ -1,4 +1,4 @@
-//! HTTP/1.1: time limits, methods, heads that cannot be read.
+//! HTTP/1.1: time limits, methods, malformed heads.
 
 use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ fn a_client_that_sends_nothing_or_stops_is_disconnected() {
     for (stream, begin) in streams.iter_mut().zip(begins) {
         assert_eq!(read_to_end(stream), "", "{begin:?}");
     }
-    // The test's own patience would be twenty seconds.
+    // The test's own time limit would be twenty seconds.
     assert!(begun.elapsed() < Duration::from_secs(10));
 }
 
@@ -109,7 +109,7 @@ fn a_malformed_head_is_refused_in_the_configured_format() {
             let body = answer.split_once("\r\n\r\n").unwrap().1;
             assert_eq!(header(&answer, "content-length"), Some(&*body.len().to_string()));
             assert_eq!(body.starts_with("{\"error\":{"), envelope == "typed", "{body}");
-            // Behind an answer on the same connection as well.
+            // The same after a response on the same connection.
             let mut stream = connect(&gateway);
             stream.write_all(first.as_bytes()).unwrap();
             head(&mut stream).unwrap();

@@ -19,7 +19,7 @@ use super::support::raw::{OK, fixed_upstream, gateway, head, proxy, upstream};
 
 type Sender = SendRequest<Full<Bytes>>;
 
-/// A connection, and how it ends.
+/// A connection, and the task that runs it.
 pub(super) async fn talk(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
 ) -> (Sender, JoinHandle<hyper::Result<()>>) {

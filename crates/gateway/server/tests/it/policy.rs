@@ -1,4 +1,4 @@
-//! The policy before LLM routes, and the endpoint that asks it.
+//! The policy on LLM routes, and its endpoint.
 
 use std::net::SocketAddr;
 
@@ -117,7 +117,7 @@ fn the_endpoint_keeps_its_contract() {
         assert!(!body["block_reason"].as_str().unwrap().is_empty());
         check_info(&body);
     }
-    assert_eq!(provider.count(), 0, "what is blocked is not sent on");
+    assert_eq!(provider.count(), 0, "blocked queries are not sent on");
     let reply = query(addr, "my mail is ann@example.com, tell me", "chat", false);
     assert_eq!((reply.status, &reply.json()["data"]["answer"]), (200, &json!("Paris")));
     let seen = provider.seen().pop().unwrap();
@@ -182,8 +182,8 @@ fn another_tenant_is_refused() {
     assert_eq!(post(gateway.addr(), "/api/request", &[], &body).status, 401);
 }
 
-/// What came of an entry, in the words of the policy.
-fn verdict(addr: SocketAddr, entry: &Example) -> Action {
+/// The action that an example got.
+fn decision(addr: SocketAddr, entry: &Example) -> Action {
     let kind = if entry.kind == InputKind::Query { "sql" } else { "chat" };
     let reply = query(addr, &entry.text, kind, true);
     match reply.status {
@@ -206,7 +206,7 @@ fn every_example_gets_its_decision_through_the_endpoint() {
     assert!(suite.len() >= 20 && others.len() >= 400);
     let mut evasions = (0, 0);
     for entry in suite.into_iter().chain(others) {
-        let found = verdict(gateway.addr(), entry);
+        let found = decision(gateway.addr(), entry);
         if entry.tag == Tag::Evasion {
             evasions.0 += usize::from(found == entry.expected);
             evasions.1 += 1;
@@ -225,7 +225,7 @@ fn rules_from_a_file_replace_the_built_in_ones() {
     let file = folder.path().join("rules.yaml");
     let write = |pattern: &str| {
         let text = format!(
-            "rules:\n  - id: own-word\n    category: dangerous\n    description: 'a word of the house'\n    \
+            "rules:\n  - id: own-word\n    category: dangerous\n    description: 'a word of this test'\n    \
              literals: ['xyzzy']\n    pattern: '{pattern}'\n    positive: ['say xyzzy now']\n    \
              negative: ['say nothing']\n"
         );

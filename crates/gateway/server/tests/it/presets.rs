@@ -1,4 +1,4 @@
-//! The ready-made configurations, each with what its contract promises.
+//! The presets, and what each of them promises.
 
 use plimsoll_gateway_server::{Gateway, PRESETS, Preset, Spec};
 use serde_json::{Value, json};

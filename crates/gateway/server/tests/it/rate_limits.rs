@@ -1,4 +1,4 @@
-//! Rate limits: who is counted, what is told, and never one too many.
+//! Rate limits: subjects, headers, and never one request too many.
 
 use plimsoll_gateway_server::Gateway;
 
@@ -14,7 +14,7 @@ fn all(gateway: &Gateway, headers: Headers<'_>) -> ClientResponse {
 #[test]
 fn every_algorithm_counts_down_and_refuses() {
     for algorithm in ["sliding", "log", "fixed", "bucket"] {
-        // A fixed window may end while this runs: an hour makes that rare enough to be none.
+        // With a window of an hour, it hardly ever ends during the test.
         let gateway = gateway(&format!(
             "rate_limits: [{{per: global, requests: 3, window: 3600s, algorithm: {algorithm}}}]\n{ROUTE}"
         ));

@@ -1,4 +1,4 @@
-//! Two gateways on one Redis, and what happens when it goes away.
+//! Two gateways on one Redis, and the loss of Redis.
 
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use super::support::client::{get, post};
 use super::support::provider::Provider;
 use super::support::{CHAT, llm, metric, question, sleep_ms, until};
 
-/// A Redis of its own; killed when dropped, or when the test's process ends.
+/// A Redis server of one test; killed when dropped, or when the test's process ends.
 struct Redis {
     child: Child,
     port: u16,
@@ -45,7 +45,7 @@ impl Redis {
         self.child.wait().unwrap();
     }
 
-    /// Answers that are kept.
+    /// The number of cached responses.
     fn answers(&self) -> usize {
         let port = self.port.to_string();
         let mut list = Command::new("redis-cli");

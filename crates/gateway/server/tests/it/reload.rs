@@ -1,4 +1,4 @@
-//! A configuration that is read again, again and again, under load.
+//! Reloads of the configuration under load.
 
 use std::fs;
 use std::io::{Read as _, Write as _};

@@ -1,4 +1,4 @@
-//! Personal data in answers.
+//! Personal data in responses.
 
 use serde_json::Value;
 
@@ -15,11 +15,11 @@ fn text(frames: &[String]) -> String {
     let data =
         frames.iter().flat_map(|frame| frame.lines()).filter_map(|l| l.strip_prefix("data: "));
     let events = data.filter_map(|data| serde_json::from_str::<Value>(data).ok());
-    let said = events.map(|event| {
+    let texts = events.map(|event| {
         let chat = event["choices"][0]["delta"]["content"].as_str().map(str::to_owned);
         chat.or_else(|| event["delta"]["text"].as_str().map(str::to_owned)).unwrap_or_default()
     });
-    said.collect()
+    texts.collect()
 }
 
 #[test]
@@ -102,5 +102,5 @@ routes: [{{name: rest, path: /*, upstream: p}}]",
     let reply = super::support::client::get(gateway.addr(), "/json");
     assert_eq!(reply.text(), "{\"mail\":\"[REDACTED]\",\"name\":\"Löwe\"}");
     let reply = super::support::client::get(gateway.addr(), "/binary");
-    assert_eq!(reply.text(), "ann@example.com", "what is no text passes");
+    assert_eq!(reply.text(), "ann@example.com", "binary data passes");
 }

@@ -1,4 +1,4 @@
-//! TLS: both protocols by ALPN, and clients that do not shake hands.
+//! TLS: ALPN, and clients that do not complete the handshake.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio_rustls::client::TlsStream;
 use super::http2::{ask, block_on, talk};
 use super::support::raw::{OK, connect, fixed_upstream, proxy, read_to_end};
 
-/// A gateway with a certificate of its own.
+/// A gateway with a self-signed certificate.
 fn start(folder: &TempDir) -> (Gateway, CertificateDer<'static>) {
     let made = rcgen::generate_simple_self_signed(["gateway".to_owned()]).unwrap();
     let [cert, key] = ["cert.pem", "key.pem"].map(|name| folder.path().join(name));
@@ -64,7 +64,7 @@ fn alpn_selects_the_protocol() {
             let request = "GET /x HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
             stream.write_all(request.as_bytes()).await.unwrap();
             let mut answer = String::new();
-            // The end of the connection may come without TLS' own goodbye.
+            // The connection may end without a TLS close notification.
             let _ = stream.read_to_string(&mut answer).await;
             assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("hello"), "{answer}");
         }

@@ -137,14 +137,14 @@ fn an_unhealthy_server_gets_no_requests_until_it_recovers() {
     let health = "health: {path: /check, interval: 10ms, fall: 2, rise: 2}";
     let gateway = gateway(&[&ill, &other], health, "metrics: {}");
     well.store(false, Ordering::SeqCst);
-    let told = format!("upstream_healthy{{upstream=\"u\",address=\"{}\"}} 0", ill.addr);
-    eventually("it is unhealthy", || get(&gateway, "/metrics").1.contains(&told));
+    let sample = format!("upstream_healthy{{upstream=\"u\",address=\"{}\"}} 0", ill.addr);
+    eventually("it is unhealthy", || get(&gateway, "/metrics").1.contains(&sample));
     let seen = other.asked();
     (0..20).for_each(|_| assert_eq!(get(&gateway, "/x").0, 200));
     assert!(other.asked() >= seen + 20, "all of them went to the healthy one");
     assert_eq!(get(&gateway, "/health/ready").0, 200);
     well.store(true, Ordering::SeqCst);
-    eventually("it is healthy", || !get(&gateway, "/metrics").1.contains(&told));
+    eventually("it is healthy", || !get(&gateway, "/metrics").1.contains(&sample));
 }
 
 #[test]

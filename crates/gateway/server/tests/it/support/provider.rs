@@ -150,7 +150,7 @@ pub(crate) fn answer(
 
 fn whole(path: &str, text: &str, (tool, long): (bool, bool)) -> Value {
     if path == "/v1/messages" {
-        let said = if tool {
+        let content = if tool {
             json!({"type": "tool_use", "id": "call_1", "name": "weather", "input": {"city": "Oslo"}})
         } else {
             json!({"type": "text", "text": text})
@@ -158,7 +158,7 @@ fn whole(path: &str, text: &str, (tool, long): (bool, bool)) -> Value {
         let stop = if tool { "tool_use" } else { "end_turn" };
         let stop = if long { "max_tokens" } else { stop };
         return json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m",
-            "content": [said], "stop_reason": stop, "stop_sequence": null,
+            "content": [content], "stop_reason": stop, "stop_sequence": null,
             "usage": {"input_tokens": 7, "output_tokens": 5}});
     }
     let message = if tool {
