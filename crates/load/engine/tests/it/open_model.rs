@@ -13,13 +13,13 @@ use crate::support::{CHAT, Ran, joined, mock, plan, plan_with, run, run_under, u
 fn a_constant_rate_arrives_as_scheduled() {
     let mock = mock("");
     let ran = run(plan(&url(&mock), &format!("{CHAT}stages: '@500:2s'\n")));
-    let mut arrivals: Vec<u64> = mock.take_log().iter().map(|record| record.received).collect();
+    let mut arrivals: Vec<u64> = mock.take_log().iter().map(|record| record.arrived).collect();
     assert_eq!((ran.accounting().scheduled, arrivals.len()), (1_000, 1_000));
     assert_eq!(ran.result.health.planned_arrivals, Some(1_000));
     arrivals.sort_unstable();
-    // By the mock's clock, against the closed form n / rate from the run's start. That the pacer
-    // itself is exact is shown in virtual time. Here a busy machine may delay some arrivals; none
-    // is early, and many are not late.
+    // By the receive time stamps of the mock's kernel, against the closed form n / rate from the
+    // run's start. That the pacer itself is exact is shown in virtual time. Here a busy machine may
+    // delay many arrivals; none is early, and some are not late.
     let start = ran.started_unix_ns as f64 / 1e6 + ran.result.metadata.stages[0].start_s * 1e3;
     let due = (0..1_000).map(|n| start + f64::from(n) * 2.0);
     let mut lateness: Vec<f64> =
@@ -27,7 +27,7 @@ fn a_constant_rate_arrives_as_scheduled() {
     lateness.sort_unstable_by(f64::total_cmp);
     // The two wall clocks were read at different times.
     assert!(lateness[0] > -0.5, "early by {} ms", -lateness[0]);
-    assert!(lateness[250] < 1.0, "a quarter is late by less than {} ms", lateness[250]);
+    assert!(lateness[100] < 1.0, "a tenth is late by less than {} ms", lateness[100]);
 }
 
 #[test]
@@ -134,7 +134,9 @@ fn a_backlog_is_sent_while_responses_are_awaited_and_the_rest_is_accounted_for()
     let ran = run(plan(&url(&mock), &profile));
     let (never, in_flight) = (ran.count("never_sent"), ran.count("in_flight"));
     assert_eq!(ran.samples.len(), 50);
-    assert_eq!(mock.stats().requests as usize, ran.sent());
+    // A busy mock may not have read the last request before its connection was closed.
+    let requests = mock.stats().requests as usize;
+    assert!((ran.sent() - in_flight..=ran.sent()).contains(&requests), "{requests} requests");
     // One at a time, 100 ms each, for two seconds.
     let completed = ran.count("completed");
     assert!(completed <= 21, "{completed} completed");

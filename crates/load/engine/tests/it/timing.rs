@@ -15,6 +15,7 @@ fn times_agree_with_the_mocks_own_log() {
     let ran = run(plan(&url(&mock), profile));
     let log = mock.take_log();
     let mut errors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    let mut times_to_first_byte = Vec::new();
     for (sample, record) in joined(&ran, 1, &log) {
         let wall = |moment: Option<Moment>| {
             (ran.started_unix_ns + moment.unwrap().as_nanos()) as f64 / 1e6
@@ -29,9 +30,15 @@ fn times_agree_with_the_mocks_own_log() {
         note("longest gap", sample.gaps.max.as_millis_f64() - longest_gap(&content));
         assert_eq!((content.len(), sample.events), (20, 20));
         // A thread that is held up finds several events in one read: a burst, and no invented gaps.
-        assert!(sample.gaps.count < 20 && sample.gaps.count + sample.gaps.largest_burst >= 10);
+        let (gaps, largest_burst) = (sample.gaps.count, sample.gaps.largest_burst);
+        assert!(gaps < 20 && (gaps + 1) * largest_burst >= 20, "{gaps} gaps, {largest_burst}");
+        // Where every event was written on time and read at once, each came in a read of its own.
+        // The mock notes a write when it is done, which may be late.
+        let undelayed = sample.read_lag.is_some_and(|lag| lag < Nanos::from_millis(2))
+            && content.windows(2).all(|pair| pair[1] - pair[0] > 3.0);
+        assert!(!undelayed || gaps >= 17, "{gaps} gaps");
         assert!(line.ttft().unwrap() >= Nanos::from_millis(60));
-        assert!(line.ttfb().unwrap() < line.ttft().unwrap(), "the role chunk is no token");
+        times_to_first_byte.push(line.ttfb().unwrap());
     }
     for (what, mut errors) in errors {
         errors.sort_unstable_by(f64::total_cmp);
@@ -39,9 +46,11 @@ fn times_agree_with_the_mocks_own_log() {
         let quartile = errors[errors.len() / 4];
         assert!(quartile < 2.0, "{what}: a quarter of the errors is below {quartile} ms");
     }
+    times_to_first_byte.sort_unstable();
+    let ttfb = times_to_first_byte[10];
+    assert!(ttfb < Nanos::from_millis(55), "the role chunk is no token: {ttfb}");
     let itl = ran.result.snapshot.total(|_| true).distribution(Metric::Itl).unwrap().count();
     assert_eq!(itl, ran.samples.iter().map(|sample| u64::from(sample.gaps.count)).sum::<u64>());
-    assert!(itl > 40 * 19 / 2, "most events come in a read of their own: {itl} gaps");
 }
 
 fn longest_gap(times: &[f64]) -> f64 {
