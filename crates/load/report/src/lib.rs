@@ -3,16 +3,19 @@
 //! - [`text`]: what a person reads
 //! - [`json`], [`csv`], [`prometheus`]: what machines read, all from the one catalog of metrics
 //! - [`row`]: the lines of `results.jsonl`, written while the run lasts
+//! - [`mod@format`], [`table`]: numbers, dates and tables, the same in everything that is printed
 //! - [`rebuild`]: a summary from those lines, where the run left none
 //!
 //! Nothing here knows how the run happened.
 
 mod csv;
 mod error;
+pub mod format;
 mod json;
 mod prometheus;
 mod rebuild;
 pub mod row;
+pub mod table;
 mod text;
 
 pub use csv::csv;

@@ -6,7 +6,6 @@ mod bands;
 mod cells;
 mod environment;
 mod errors;
-mod format;
 mod head;
 mod headline;
 mod health;
@@ -15,13 +14,13 @@ mod load;
 mod paint;
 mod policy;
 mod processes;
-mod table;
 mod thresholds;
 mod times;
 mod validity;
 
 use plimsoll_metrics::{Group, RunSummary};
 
+use crate::{format, table};
 use paint::Paint;
 
 /// How the text is laid out.
@@ -142,6 +141,13 @@ impl Page {
         for (index, line) in lines.iter().enumerate() {
             let indent = if index == 0 { lead.to_owned() } else { " ".repeat(width) };
             self.line(&format!("{indent}{line}"));
+        }
+    }
+
+    /// A table.
+    fn table(&mut self, table: &table::Table) {
+        for line in table.lines(&table::Layout::new(self.style.width)) {
+            self.line(&line);
         }
     }
 

@@ -26,7 +26,7 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     for cell in summary.cells.iter().filter(|cell| !cell.warmup) {
         table.row(row(cell, summary.targets.len() > 1));
     }
-    table.write(page);
+    page.table(&table);
 }
 
 /// Is there more than one of at least two of stages, scenarios and targets?
