@@ -21,7 +21,6 @@ mod progress;
 mod secrets;
 mod session;
 mod signal;
-mod utc;
 
 use std::process::ExitCode;
 

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand, ValueHint};
 use plimsoll_engine::Control;
 use plimsoll_measure::Nanos;
+use plimsoll_report::format::utc_compact;
 use plimsoll_suite::{
     ExternalTarget, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome, become_child,
 };
@@ -20,7 +21,6 @@ use crate::flags::Talk;
 use crate::folder::{Folder, Keep};
 use crate::session::last_calibration;
 use crate::signal;
-use crate::utc;
 
 const AFTER: &str = "\
 Examples:
@@ -146,7 +146,7 @@ pub(crate) fn run(which: &Which) -> Result<Exit> {
         Suite::Baseline => Variables::read(|name| env::var(name).ok())?,
         _ => Variables::default(),
     };
-    let started = utc::stamp(unix_nanos());
+    let started = utc_compact(unix_nanos());
     let keep = Keep { out: flags.out.clone(), rows: false };
     let folder = Folder::create(&keep, &started, &format!("suite-{}", suite.name()))?;
     let order = flags.order(&variables, &folder, descriptors, started)?;

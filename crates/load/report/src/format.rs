@@ -146,7 +146,9 @@ mod tests {
     fn times_have_three_digits_and_the_unit_that_suits_them() {
         for (millis, shown) in [
             (0.0, "0ns"),
+            (0.000_007, "7.00ns"),
             (0.000_512, "512ns"),
+            (0.041_234, "41.2us"),
             (0.017_4, "17.4us"),
             (0.999_7, "1.00ms"),
             (1.0, "1.00ms"),
@@ -154,6 +156,7 @@ mod tests {
             (999.4, "999ms"),
             (999.6, "1.00s"),
             (60_000.0, "60.0s"),
+            (61_400.0, "61.4s"),
             (3_600_000.0, "3,600s"),
         ] {
             assert_eq!(time(millis), shown, "{millis} ms");
@@ -181,7 +184,10 @@ mod tests {
         {
             assert_eq!(percent(value), shown);
         }
-        assert_eq!((or_dash(Some(0.5), percent).as_str(), or_dash(None, percent).as_str()), ("50.0%", "-"));
+        assert_eq!(
+            (or_dash(Some(0.5), percent).as_str(), or_dash(None, percent).as_str()),
+            ("50.0%", "-")
+        );
     }
 
     #[test]

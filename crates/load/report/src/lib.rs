@@ -3,7 +3,7 @@
 //! - [`text`]: what a person reads
 //! - [`json`], [`csv`], [`prometheus`]: what machines read, all from the one catalog of metrics
 //! - [`row`]: the lines of `results.jsonl`, written while the run lasts
-//! - [`mod@format`], [`table`]: numbers, dates and tables, the same in everything that is printed
+//! - [`mod@format`] and [`table`]: numbers, dates and tables, the same in everything that is printed
 //! - [`rebuild`]: a summary from those lines, where the run left none
 //!
 //! Nothing here knows how the run happened.

@@ -50,7 +50,8 @@ impl Table {
     /// The lines, the headings first, with two spaces between columns and none at the end.
     pub fn lines(&self, layout: &Layout) -> Vec<String> {
         let mut widths = self.widths();
-        let total: usize = layout.indent + widths.iter().map(|width| width + GAP.len()).sum::<usize>();
+        let total: usize =
+            layout.indent + widths.iter().map(|width| width + GAP.len()).sum::<usize>();
         let excess = total.saturating_sub(GAP.len()).saturating_sub(layout.width);
         if let Some(names) = widths.get_mut(layout.names) {
             *names = names.saturating_sub(excess).max(layout.narrowest.min(*names));
