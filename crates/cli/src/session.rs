@@ -6,6 +6,7 @@ use plimsoll_engine::{Control, EngineError, ProbeReport, Run, RunResult, SampleS
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{CalibrationQuote, InstrumentHealth, RunMetadata, RunSummary, Threshold};
 use plimsoll_profile::Plan;
+use plimsoll_report::format::utc_compact;
 use plimsoll_report::text;
 use plimsoll_schedule::Load;
 
@@ -18,7 +19,6 @@ use crate::notes;
 use crate::progress::{Live, Screen};
 use crate::secrets::Secrets;
 use crate::signal;
-use crate::utc;
 
 /// How a run is carried out, besides its plan.
 pub(crate) struct Conduct {
@@ -105,7 +105,8 @@ impl Session {
 
     /// The folder with the plan in it, which shows that it can be written to.
     fn make_folder(&self, keep: &Keep, run: &Run, facts: &RunMetadata) -> Result<Folder> {
-        let folder = Folder::create(keep, &utc::stamp(facts.run.started_unix_ns), &facts.run.name)?;
+        let folder =
+            Folder::create(keep, &utc_compact(facts.run.started_unix_ns), &facts.run.name)?;
         folder::store_plan(&folder, run, facts)?;
         if let Some(warning) = folder.warning() {
             self.screen.warn(&warning);
@@ -196,9 +197,9 @@ fn open(folder: &Folder, run: &Run, facts: &RunMetadata) -> Result<Option<Box<dy
 /// What the last calibration on this host found. A record that cannot be read is as good as none.
 pub(crate) fn last_calibration() -> Option<CalibrationQuote> {
     let record = Record::load().ok().flatten()?;
-    let (passed, failed) = record.tally();
+    let (passed, failed) = record.counts();
     Some(CalibrationQuote {
-        when: utc::stamp(record.taken_unix_s.saturating_mul(1_000_000_000)),
+        when: utc_compact(record.taken_unix_s.saturating_mul(1_000_000_000)),
         passed,
         failed,
         floor_us: record.floor.map(|floor| floor.response_time_p50_us),

@@ -6,7 +6,7 @@
 //! - [`execute`], [`CompletedRun`]: a plan, run by the engine
 //! - [`Bound`]: a limit on a figure
 //! - [`statistics`]: quantiles, medians and paired differences
-//! - [`mod@time`]: waiting
+//! - [`time`] has waits
 
 pub mod affinity;
 mod bound;

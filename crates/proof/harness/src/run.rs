@@ -7,9 +7,7 @@ use plimsoll_engine::{
     Control, EngineError, Progress, Run, RunResult, SampleBatch, SampleSink, Watched,
 };
 use plimsoll_measure::{Moment, MonotonicClock, Nanos, Sample, Seed};
-use plimsoll_metrics::{
-    Accounting, Distribution, GroupStats, Metric, MetricsError, RunSummary,
-};
+use plimsoll_metrics::{Accounting, Distribution, GroupStats, Metric, MetricsError, RunSummary};
 use plimsoll_profile::Plan;
 
 /// Sees the progress of a run about once a second.

@@ -49,7 +49,11 @@ pub fn paired_differences(first: &[Option<f64>], second: &[Option<f64>]) -> Vec<
 
 /// The same as shares of the first value, `second / first - 1`.
 pub fn paired_changes(first: &[Option<f64>], second: &[Option<f64>]) -> Vec<f64> {
-    first.iter().zip(second).filter_map(|(first, second)| Some((*second)? / (*first)? - 1.0)).collect()
+    first
+        .iter()
+        .zip(second)
+        .filter_map(|(first, second)| Some((*second)? / (*first)? - 1.0))
+        .collect()
 }
 
 /// Median and extremes of a few values: of three passes nothing more can be said.

@@ -14,8 +14,8 @@ pub fn sleep(length: Duration) {
     }
 }
 
-/// Asks `ready` again and again until it gives a value, with a pause after each `None`; `None` after
-/// the time limit. It is asked at least once.
+/// Asks `ready` again and again until it gives a value, with a pause after each `None`; `None`
+/// after the time limit. It is asked at least once.
 pub fn poll<T>(
     limit: Duration,
     pause: Duration,

@@ -1,21 +1,19 @@
-//! The bench on which tests are carried out: reference servers, and the engine under test.
+//! What experiments work with: reference servers, and the engine under test.
 
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::OnceLock;
 use std::thread;
 
-use plimsoll_engine::{Control, Progress, Run, RunResult, SampleBatch, SampleSink};
-use plimsoll_measure::Sample;
+use plimsoll_engine::Control;
+use plimsoll_harness::{CompletedRun, Observer, RunOptions, execute};
 use plimsoll_mock::MockConfig;
 use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
 
 use crate::cores::{Cores, stay_on};
 use crate::error::CalibrateError;
-use crate::ran::Ran;
+use crate::precise_wait::bare_timer_wakeups;
 use crate::record::Floor;
-use crate::server::{Process, Server, ServerSpec};
-use crate::wait::wakes;
+use crate::server::{Server, ServerProcess, ServerSpec};
 
 /// How thorough a calibration is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,30 +24,32 @@ pub struct Effort {
     pub soak_minutes: u32,
 }
 
-/// The bench.
+/// Starts reference servers and carries out runs.
 #[derive(Debug)]
-pub struct Bench {
-    /// The tool's own binary, for processes of their own.
+pub struct Runner {
+    /// The tool's own binary, for separate processes.
     exe: Option<PathBuf>,
     cores: Option<Cores>,
     effort: Effort,
-    scratch: tempfile::TempDir,
+    temp_dir: tempfile::TempDir,
     floor: OnceLock<Floor>,
 }
 
-impl Bench {
-    /// A bench. With `exe`, the `plimsoll` binary, reference servers are processes of their own on a core of their
-    /// own; without it they are threads of this process, and tests that need a process cannot be carried out.
+impl Runner {
+    /// A runner. With `exe`, the `plimsoll` binary, each reference server is a process on another
+    /// core. Without it, they are threads of this process, and experiments that need a process
+    /// cannot be carried out.
     ///
     /// # Errors
-    /// Where there is no room for temporary files.
+    /// Where no temporary folder can be made.
     pub fn new(exe: Option<PathBuf>, effort: Effort) -> Result<Self, CalibrateError> {
-        let scratch = tempfile::tempdir().map_err(CalibrateError::system("no temporary folder"))?;
+        let temp_dir =
+            tempfile::tempdir().map_err(CalibrateError::system("no temporary folder"))?;
         let cores = exe.as_ref().and_then(|_| Cores::choose());
-        Ok(Self { exe, cores, effort, scratch, floor: OnceLock::new() })
+        Ok(Self { exe, cores, effort, temp_dir, floor: OnceLock::new() })
     }
 
-    /// Have the generator and the reference server a core each?
+    /// Whether the generator and the reference server have a core each.
     pub const fn separate_cores(&self) -> bool {
         self.cores.is_some()
     }
@@ -59,23 +59,19 @@ impl Bench {
     }
 
     /// The first in a usual calibration, the second in a thorough one.
-    pub(crate) fn either<T>(&self, usual: T, full: T) -> T {
+    pub(crate) fn usual_or_full<T>(&self, usual: T, full: T) -> T {
         if self.effort.full { full } else { usual }
     }
 
-    /// When a thread that does nothing else wakes, on the generator's core, at so many deadlines per second, in seconds.
+    /// When a thread that does nothing else wakes on the generator's core, with `rate` deadlines
+    /// per second, in seconds since the first.
     pub(crate) fn bare_timer(&self, rate: f64, seconds: f64) -> Result<Vec<f64>, CalibrateError> {
-        let core = self.cores.map(|cores| cores.generator);
-        let timer =
-            thread::spawn(move || core.map_or(Ok(()), stay_on).and_then(|()| wakes(rate, seconds)));
-        timer
-            .join()
-            .map_err(|_| CalibrateError::Missing("the timer's thread panicked".to_owned()))?
+        self.on_generator_core(|| bare_timer_wakeups(rate, seconds))
     }
 
     /// A folder for temporary files.
-    pub(crate) fn scratch(&self) -> &Path {
-        self.scratch.path()
+    pub(crate) fn temp_dir(&self) -> &Path {
+        self.temp_dir.path()
     }
 
     /// The instrument's own limits, once T1 has found them.
@@ -83,7 +79,7 @@ impl Bench {
         self.floor.get().copied()
     }
 
-    /// The first that T1 finds stands.
+    /// Only the first call has an effect.
     pub(crate) fn set_floor(&self, floor: Floor) {
         self.floor.get_or_init(|| floor);
     }
@@ -100,25 +96,25 @@ impl Bench {
     /// Starts a reference server.
     pub(crate) fn serve(&self, spec: ServerSpec) -> Result<Server, CalibrateError> {
         match &self.exe {
-            None => spec.start().map(Server::Here),
+            None => spec.start().map(Server::InProcess),
             Some(exe) => {
                 let core = self.cores.map(|cores| cores.server);
-                Process::start(exe, spec, core).map(Server::Process)
+                ServerProcess::start(exe, spec, core).map(Server::Separate)
             }
         }
     }
 
     /// Starts the mock provider, with a model of the given settings.
     pub(crate) fn mock(&self, model: &str) -> Result<Server, CalibrateError> {
-        // It has a core to itself, and may spin to keep its own times.
+        // Alone on its core it may spin to keep its own times.
         let spin = if self.separate_cores() { "100us" } else { "0" };
         let text = format!("{{log: memory, seed: 7, spin: {spin}, other_models: {{{model}}}}}");
         self.serve(ServerSpec::Mock(Box::new(MockConfig::from_yaml(&text)?)))
     }
 
     /// Carries out a run against a target. One worker, unless the profile says otherwise.
-    pub(crate) fn run(&self, target: &str, profile: &str) -> Result<Ran, CalibrateError> {
-        self.run_under(plan(target, profile, None)?, &Control::new(), &mut |_| {})
+    pub(crate) fn run(&self, target: &str, profile: &str) -> Result<CompletedRun, CalibrateError> {
+        self.run_plan(plan(target, profile, None)?, &Control::new())
     }
 
     /// Carries out part `k/n` of a run.
@@ -127,35 +123,32 @@ impl Bench {
         target: &str,
         profile: &str,
         shard: &str,
-    ) -> Result<Ran, CalibrateError> {
-        self.run_under(plan(target, profile, Some(shard))?, &Control::new(), &mut |_| {})
+    ) -> Result<CompletedRun, CalibrateError> {
+        self.run_plan(plan(target, profile, Some(shard))?, &Control::new())
     }
 
-    /// Carries out a plan that can be interrupted and watched.
-    pub(crate) fn run_under(
+    /// Carries out a plan, which `control` can interrupt.
+    pub(crate) fn run_plan(
         &self,
         plan: Plan,
         control: &Control,
-        observe: &mut (dyn FnMut(&Progress<'_>) + Send),
-    ) -> Result<Ran, CalibrateError> {
-        // Several workers need several cores. The server's notes are the kernel's, and do not suffer.
+    ) -> Result<CompletedRun, CalibrateError> {
+        // Several workers need several cores. The server's timestamps are the kernel's, and do not
+        // suffer.
         let core = self.generator_core().filter(|_| plan.limits.workers == Some(1));
-        on_core(core, || {
-            let (seed, run) = (plan.seed, Run::prepare(plan)?);
-            let (clock, keep) = (run.clock(), Keep::default());
-            let result = run.start(Some(Box::new(keep.clone())), control, observe)?;
-            Ok(Ran::new(result, keep.take(), seed, clock))
-        })
+        let options = RunOptions { keep_samples: true, ..RunOptions::default() };
+        on_core(core, || Ok(execute(plan, options, control, &mut |_| {})?))
     }
 
-    /// The same without keeping the samples.
-    pub(crate) fn run_unkept(
+    /// Carries out a plan on the generator's core without keeping its samples; `observe` sees its
+    /// progress.
+    pub(crate) fn run_without_samples(
         &self,
         plan: Plan,
-        control: &Control,
-        observe: &mut (dyn FnMut(&Progress<'_>) + Send),
-    ) -> Result<RunResult, CalibrateError> {
-        on_core(self.generator_core(), || Ok(Run::prepare(plan)?.start(None, control, observe)?))
+        observe: Observer<'_>,
+    ) -> Result<CompletedRun, CalibrateError> {
+        let run = || execute(plan, RunOptions::default(), &Control::new(), observe);
+        self.on_generator_core(|| Ok(run()?))
     }
 
     /// Does something on the generator's core; what it starts stays there.
@@ -184,7 +177,7 @@ fn on_core<T: Send>(
         .unwrap_or_else(|_| Err(CalibrateError::panicked()))
 }
 
-/// The plan of a test. One worker, unless the profile says otherwise.
+/// The plan of an experiment. One worker, unless the profile says otherwise.
 pub(crate) fn plan(
     target: &str,
     profile: &str,
@@ -197,20 +190,24 @@ pub(crate) fn plan(
     Ok(load(&profile, &Environment::default(), &overrides, Purpose::Run)?)
 }
 
-/// Keeps every sample.
-#[derive(Clone, Default)]
-struct Keep(Arc<Mutex<Vec<Sample>>>);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Keep {
-    fn take(&self) -> Vec<Sample> {
-        self.0.lock().map(|mut samples| std::mem::take(&mut *samples)).unwrap_or_default()
+    #[test]
+    fn plans_have_one_worker_unless_the_profile_says_otherwise() {
+        let workers = |profile: &str| {
+            let text = format!("protocol: http\nhttp: {{path: /}}\nstages: '1:1s'\n{profile}");
+            plan("http://127.0.0.1:1", &text, None).unwrap().limits.workers
+        };
+        assert_eq!((workers(""), workers("workers: 2\n")), (Some(1), Some(2)));
     }
-}
 
-impl SampleSink for Keep {
-    fn write(&mut self, batch: &SampleBatch) -> io::Result<()> {
-        let mut kept = self.0.lock().map_err(|_| io::Error::other("a reader panicked"))?;
-        kept.extend_from_slice(&batch.samples);
-        Ok(())
+    #[test]
+    fn what_panics_on_a_core_is_an_error() {
+        let work = || -> Result<(), CalibrateError> { std::panic::panic_any(0) };
+        let error = on_core(None, work).unwrap_err().to_string();
+        assert!(error.contains("panicked"), "{error}");
+        assert_eq!(on_core(None, || Ok(7)).unwrap(), 7);
     }
 }

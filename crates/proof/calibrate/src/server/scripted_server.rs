@@ -1,4 +1,4 @@
-//! A server that plays one scripted stream, write by write, to whoever asks.
+//! A server that answers every request with one scripted stream, write by write.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,8 +7,9 @@ use std::time::Duration;
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
 use serde::{Deserialize, Serialize};
 
-use super::note;
-use crate::wait;
+use super::rx_timestamp;
+use super::threads::spawn_named;
+use crate::precise_wait;
 
 const HEAD: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -27,22 +28,22 @@ pub(crate) struct Step {
 pub(crate) struct Script {
     /// Its pieces, in order. The head leaves with the first.
     pub(crate) steps: Vec<Step>,
-    /// The most bytes of one write: smaller ones cut through UTF-8 and line ends.
+    /// The most bytes of one write: small ones cut through UTF-8 and line ends.
     pub(crate) write: Option<usize>,
 }
 
 /// The running server. Its threads end with their connections, and the process.
 #[derive(Debug)]
-pub(crate) struct Scripted {
+pub(crate) struct ScriptedServer {
     addr: SocketAddr,
 }
 
-impl Scripted {
+impl ScriptedServer {
     pub(crate) fn start(addr: SocketAddr, script: Script) -> io::Result<Self> {
         let listener = TcpListener::bind(addr)?;
-        note::ask(&listener)?;
+        rx_timestamp::enable(&listener)?;
         let addr = listener.local_addr()?;
-        super::thread("scripted", move || accept(&listener, &script))?;
+        spawn_named("scripted", move || accept(&listener, &script))?;
         Ok(Self { addr })
     }
 
@@ -54,8 +55,8 @@ impl Scripted {
 fn accept(listener: &TcpListener, script: &Script) {
     for stream in listener.incoming().map_while(Result::ok) {
         let script = script.clone();
-        // A client that breaks a connection, or one for whom there is no thread, finds out by itself.
-        let _ = super::thread("stream", move || serve(&stream, &script));
+        // An error closes the connection, and the client sees it.
+        let _ = spawn_named("stream", move || serve(&stream, &script));
     }
 }
 
@@ -64,17 +65,17 @@ fn serve(stream: &TcpStream, script: &Script) -> io::Result<()> {
     let clock = MonotonicClock::start();
     let mut reader = BufReader::new(stream);
     loop {
-        // Nothing is left in the reader between requests: nobody pipelines here.
-        let arrived = note::await_arrival(stream)?;
+        // The reader is empty between requests: our client does not pipeline.
+        let arrived = rx_timestamp::wait_for_bytes(stream)?;
         if !read_request(&mut reader)? {
             return Ok(());
         }
-        let zero = clock.now() - Nanos::new(note::now().saturating_sub(arrived));
+        let origin = clock.now() - Nanos::new(rx_timestamp::now().saturating_sub(arrived));
         let mut head = HEAD.to_owned();
         for step in &script.steps {
             let chunk = format!("{:x}\r\n{}\r\n", step.text.len(), step.text);
             let bytes = std::mem::take(&mut head) + &chunk;
-            wait::until(&clock, zero + Nanos::from(step.at));
+            precise_wait::wait_until(&clock, origin + Nanos::from(step.at));
             write(stream, bytes.as_bytes(), script.write)?;
         }
         write(stream, b"0\r\n\r\n", script.write)?;
@@ -85,7 +86,7 @@ fn write(mut stream: &TcpStream, bytes: &[u8], most: Option<usize>) -> io::Resul
     bytes.chunks(most.unwrap_or(bytes.len()).max(1)).try_for_each(|part| stream.write_all(part))
 }
 
-/// Returns false where the client has gone.
+/// Reads a request; false if the client closed the connection.
 fn read_request(reader: &mut BufReader<&TcpStream>) -> io::Result<bool> {
     let mut length = 0;
     loop {

@@ -1,4 +1,5 @@
-//! T6, T7 and T8: requests arrive at the server when the schedule says, by the kernel's own notes on the server's side.
+//! T6, T7 and T8: requests arrive at the server when the schedule says, by the kernel's timestamps
+//! on the server's side.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,63 +7,65 @@ use std::fs;
 use plimsoll_measure::{Seed, Stripe};
 use plimsoll_schedule::{Arrivals, Schedule, Stages};
 
-use super::{Found, NUMBERED, SMALL};
-use crate::bench::Bench;
+use super::{NUMBERED, Observations, SMALL};
 use crate::error::CalibrateError;
 use crate::finding::Check;
-use crate::ran::Ran;
-use crate::server::{Received, ServerSpec, ZeroSpec};
-use crate::statistics::{ascending, counts, dispersion, kolmogorov_smirnov, quantile};
+use crate::runner::Runner;
+use crate::server::{NullSpec, ReceivedRequest, ServerSpec};
+use crate::statistics::{counts, dispersion, kolmogorov_smirnov};
+use plimsoll_harness::CompletedRun;
+use plimsoll_harness::statistics::{ascending, quantile};
 
-/// Before the measured stage, so that the first of its requests has not to wait for a connection.
+/// A stage before the measured one, so that its first request need not wait for a connection.
 const WARM_UP: &str = "w@100:200ms";
 const WARM_UP_REQUESTS: u64 = 20;
 
-/// Times of arrival at the server, in seconds since the measured stage began, in the order of the schedule.
-fn arrivals(ran: &Ran, mut received: Vec<Received>) -> Vec<f64> {
+/// Times of arrival at the server, in seconds since the measured stage began, in the order of the
+/// schedule.
+fn arrivals(ran: &CompletedRun, mut received: Vec<ReceivedRequest>) -> Vec<f64> {
     received.retain(|received| received.seq >= WARM_UP_REQUESTS);
     received.sort_unstable_by_key(|received| received.seq);
     let origin = ran.stage_began(1);
     received.iter().map(|received| (received.at as f64 - origin as f64) / 1e9).collect()
 }
 
-fn run(bench: &Bench, profile: &str) -> Result<Vec<f64>, CalibrateError> {
-    let zero = bench.serve(ServerSpec::Zero(ZeroSpec { log: true, ..ZeroSpec::default() }))?;
-    let ran = bench.run(&zero.url(), &format!("{NUMBERED}{profile}"))?;
-    Ok(arrivals(&ran, zero.finish()?.received))
+fn run(runner: &Runner, profile: &str) -> Result<Vec<f64>, CalibrateError> {
+    let server = runner.serve(ServerSpec::Null(NullSpec { log: true, ..NullSpec::default() }))?;
+    let ran = runner.run(&server.url(), &format!("{NUMBERED}{profile}"))?;
+    Ok(arrivals(&ran, server.finish()?.received))
 }
 
-/// Constant rates up to the highest of this host.
-pub(super) fn t6_rates(bench: &Bench) -> Result<Found, CalibrateError> {
+/// T6: constant rates up to the highest of this host.
+pub(super) fn t6_rates(runner: &Runner) -> Result<Observations, CalibrateError> {
     let mut rates = vec![(1.0, 3.0), (7.0, 2.0), (333.0, 1.5), (1_000.0, 2.0), (33_333.0, 1.0)];
-    let capacity = bench.floor().map_or(f64::NAN, |floor| floor.highest_rate);
+    let capacity = runner.floor().map_or(f64::NAN, |floor| floor.highest_rate);
     rates.extend(capacity.is_finite().then(|| ((capacity * 0.45).floor(), 1.0)));
-    let longer = bench.either(1.0, 5.0);
+    let longer = runner.usual_or_full(1.0, 5.0);
     let (mut checks, mut notes) = (Vec::new(), Vec::new());
     for (rate, seconds) in rates {
         let seconds = seconds * longer;
-        let times = run(bench, &format!("stages: '{WARM_UP},@{rate}:{}ms'\n", seconds * 1e3))?;
+        let times = run(runner, &format!("stages: '{WARM_UP},@{rate}:{}ms'\n", seconds * 1e3))?;
         let (expected, count) = (rate * seconds, times.len() as f64);
         checks.push(Check::within(format!("requests at {rate}/s"), "", count, expected, 1.0));
         if rate > capacity / 2.0 {
             notes.push(format!(
-                "{rate}/s is more than half of what this host can: gaps are not judged"
+                "{rate}/s is more than half of what this host can do: gaps are not judged"
             ));
         } else {
-            checks.push(gap_error(bench, rate, seconds, &times)?);
+            checks.push(gap_error(runner, rate, seconds, &times)?);
             checks.extend(empty_milliseconds(rate, seconds, &times));
         }
     }
-    Ok(Found { checks, notes })
+    Ok(Observations { checks, notes })
 }
 
-/// Errors of gaps that nobody can hold against a pacer, in microseconds.
+/// Largest error of gaps that is always acceptable, in microseconds.
 const GAP_ERROR_US: f64 = 100.0;
 
-/// Where the error is larger, it may be the host's: then it may be half as large again as that of a bare timer on the
-/// same core, which is looked at for as long as the test was.
+/// A larger error may be the host's. It is accepted up to 1.5 times the error of a bare timer,
+/// which is measured on the same core for the same time.
 fn gap_error(
-    bench: &Bench,
+    runner: &Runner,
     rate: f64,
     seconds: f64,
     times: &[f64],
@@ -71,7 +74,7 @@ fn gap_error(
     if error <= GAP_ERROR_US {
         return Ok(Check::at_most(what, "us", error, GAP_ERROR_US));
     }
-    let host = gap_error_us(rate, &bench.bare_timer(rate, seconds)?);
+    let host = gap_error_us(rate, &runner.bare_timer(rate, seconds)?);
     let bound = (host * 1.5).max(GAP_ERROR_US);
     Ok(Check::at_most(format!("{what}, a bare timer's {host:.0} us"), "us", error, bound))
 }
@@ -82,10 +85,10 @@ fn gap_error_us(rate: f64, times: &[f64]) -> f64 {
     quantile(&errors, 0.99)
 }
 
-/// A pacer with a grain of a millisecond or more would leave milliseconds out.
+/// A pacer with a resolution of a millisecond or worse would leave milliseconds out.
 fn empty_milliseconds(rate: f64, seconds: f64, times: &[f64]) -> Option<Check> {
     let windows = counts(times, seconds, 1_000);
-    // With three to be expected in each, an evenly spaced process leaves none out.
+    // With at least three expected in each, an evenly spaced process leaves none out.
     let dense = rate * seconds >= 3_000.0;
     let empty = windows.iter().filter(|&&count| count == 0.0).count();
     let what = format!("slices of {seconds} ms without a request at {rate}/s");
@@ -94,20 +97,22 @@ fn empty_milliseconds(rate: f64, seconds: f64, times: &[f64]) -> Option<Check> {
 
 const POISSON_RATE: f64 = 1_000.0;
 
-/// Poisson arrivals, over one and several workers and over shards, and the schedule itself in virtual time.
-pub(super) fn t7_poisson(bench: &Bench) -> Result<Found, CalibrateError> {
-    let seconds = bench.either(2.0, 20.0);
+/// T7: Poisson arrivals, over one and several workers and over shards, and the schedule itself in
+/// virtual time.
+pub(super) fn t7_poisson(runner: &Runner) -> Result<Observations, CalibrateError> {
+    let seconds = runner.usual_or_full(2.0, 20.0);
     let profile =
         format!("stages: '{WARM_UP},@{POISSON_RATE}:{seconds}s'\narrivals: poisson\nseed: 3\n");
-    let mut checks = poisson_checks("1 worker", &run(bench, &profile)?, seconds).to_vec();
-    let two = run(bench, &format!("{profile}workers: 2\n"))?;
+    let mut checks = poisson_checks("1 worker", &run(runner, &profile)?, seconds).to_vec();
+    let two = run(runner, &format!("{profile}workers: 2\n"))?;
     checks.extend(poisson_checks("2 workers", &two, seconds));
     let mut shards = Vec::new();
     for shard in ["0/2", "1/2"] {
-        let zero = bench.serve(ServerSpec::Zero(ZeroSpec { log: true, ..ZeroSpec::default() }))?;
+        let server =
+            runner.serve(ServerSpec::Null(NullSpec { log: true, ..NullSpec::default() }))?;
         let profile = format!("{NUMBERED}{profile}workers: 2\n");
-        let ran = bench.run_shard(&zero.url(), &profile, shard)?;
-        shards.extend(arrivals(&ran, zero.finish()?.received));
+        let ran = runner.run_shard(&server.url(), &profile, shard)?;
+        shards.extend(arrivals(&ran, server.finish()?.received));
     }
     checks.extend(poisson_checks("2 shards", &ascending(shards), seconds));
     checks.extend(virtual_poisson()?);
@@ -117,7 +122,7 @@ pub(super) fn t7_poisson(bench: &Bench) -> Result<Found, CalibrateError> {
 fn poisson_checks(name: &str, times: &[f64], seconds: f64) -> [Check; 2] {
     let gaps = ascending(times.windows(2).map(|pair| pair[1] - pair[0]).collect());
     let p = kolmogorov_smirnov(&gaps, |gap| -(-gap * POISSON_RATE).exp_m1());
-    // One request to be expected in each window.
+    // One request is expected in each window.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few thousand")]
     let windows = (seconds * POISSON_RATE) as usize;
     let index = dispersion(times, seconds, windows);
@@ -127,7 +132,7 @@ fn poisson_checks(name: &str, times: &[f64], seconds: f64) -> [Check; 2] {
     ]
 }
 
-/// A hundred seconds of the schedule without waiting for them, put together from seven stripes.
+/// A hundred seconds of the schedule without waiting for them, merged from seven stripes.
 fn virtual_poisson() -> Result<Vec<Check>, CalibrateError> {
     let stages = format!("@{POISSON_RATE}:100s");
     let schedule = schedule(&stages, Arrivals::Poisson, 3)?;
@@ -142,9 +147,9 @@ fn virtual_poisson() -> Result<Vec<Check>, CalibrateError> {
 }
 
 fn schedule(stages: &str, process: Arrivals, seed: u64) -> Result<Schedule, CalibrateError> {
-    let refuse = |error: &dyn ToString| CalibrateError::Missing(error.to_string());
-    let stages: Stages = stages.parse().map_err(|error| refuse(&error))?;
-    Schedule::new(&stages, process, Seed(seed), None).map_err(|error| refuse(&error))
+    let invalid = |error: &dyn ToString| CalibrateError::Missing(error.to_string());
+    let stages: Stages = stages.parse().map_err(|error| invalid(&error))?;
+    Schedule::new(&stages, process, Seed(seed), None).map_err(|error| invalid(&error))
 }
 
 /// A ramp from 100/s to 2,000/s: `N(t) = 100 t + (1900 / 2T) t^2` requests until `t`.
@@ -152,7 +157,7 @@ fn ramp(t: f64, length: f64) -> f64 {
     100.0 * t + 1_900.0 / (2.0 * length) * t * t
 }
 
-/// Rows of a trace, at `2 (k / 400)^2` seconds.
+/// A trace has its row `k` at `2 (k / 400)^2` seconds.
 const ROWS: u32 = 400;
 const TRACE_S: f64 = 2.0;
 
@@ -160,18 +165,18 @@ fn row_s(row: u32) -> f64 {
     TRACE_S * (f64::from(row) / f64::from(ROWS)).powi(2)
 }
 
-/// A ramp and a recorded trace, against the closed form.
-pub(super) fn t8_shapes(bench: &Bench) -> Result<Found, CalibrateError> {
-    let times = run(bench, &format!("stages: '{WARM_UP},@100..2000:3s'\n"))?;
+/// T8: a ramp and a recorded trace, against the closed form.
+pub(super) fn t8_shapes(runner: &Runner) -> Result<Observations, CalibrateError> {
+    let times = run(runner, &format!("stages: '{WARM_UP},@100..2000:3s'\n"))?;
     let mut checks = cumulative("ramp", &times, 3, |t| ramp(t, 3.0));
     let whole = schedule("@100..2000:60s", Arrivals::Constant, 1)?;
     let times: Vec<f64> = whole.arrivals(Stripe::WHOLE).map(|a| a.at.as_secs_f64()).collect();
     checks.extend(cumulative("ramp in virtual time", &times, 60, |t| ramp(t, 60.0)));
-    checks.extend(trace(bench)?);
+    checks.extend(trace(runner)?);
     Ok(checks.into())
 }
 
-/// The count at every full second, against the closed form.
+/// The number of requests until every full second, against the closed form.
 fn cumulative(
     name: &str,
     times: &[f64],
@@ -192,8 +197,8 @@ fn cumulative(
     (1..=seconds).map(check).collect()
 }
 
-fn trace(bench: &Bench) -> Result<Vec<Check>, CalibrateError> {
-    let file = bench.scratch().join("trace.csv");
+fn trace(runner: &Runner) -> Result<Vec<Check>, CalibrateError> {
+    let file = runner.temp_dir().join("trace.csv");
     let mut text = "TIMESTAMP,ContextTokens,GeneratedTokens\n".to_owned();
     for row in 0..ROWS {
         // Recorded at half the speed.
@@ -202,12 +207,12 @@ fn trace(bench: &Bench) -> Result<Vec<Check>, CalibrateError> {
         let _ = writeln!(text, "2023-11-16 18:00:{at:010.7},20,1");
     }
     fs::write(&file, text).map_err(CalibrateError::system("cannot write a trace"))?;
-    let mock = bench.mock("")?;
+    let mock = runner.mock("")?;
     let profile = format!(
         "{SMALL}stages: 'trace:{TRACE_S}s'\ntrace: {{file: {}, format: azure, time_scale: 2}}\n",
         file.display()
     );
-    let ran = bench.run(&mock.url(), &profile)?;
+    let ran = runner.run(&mock.url(), &profile)?;
     let log = mock.finish()?.requests;
     let origin = ran.stage_began(0);
     let times: Vec<f64> =

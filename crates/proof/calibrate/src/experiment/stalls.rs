@@ -1,18 +1,18 @@
-//! T4 and T5: the target stands still, or we do.
+//! T4 and T5: the target stalls, or the generator does.
 
 use std::time::Duration;
 
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, StageId};
 use plimsoll_metrics::Metric;
 
-use super::{Found, NUMBERED};
-use crate::bench::Bench;
-use crate::child::Tool;
+use super::{NUMBERED, Observations};
 use crate::error::CalibrateError;
 use crate::finding::Check;
-use crate::ran::Ran;
-use crate::server::{Pause, ServerSpec, ZeroSpec};
-use crate::wait;
+use crate::runner::Runner;
+use crate::server::{NullSpec, Pause, ServerSpec};
+use crate::tool_process::ToolProcess;
+use plimsoll_harness::CompletedRun;
+use plimsoll_harness::time::sleep;
 
 /// A stall in a run at a constant rate.
 #[derive(Clone, Copy)]
@@ -20,17 +20,17 @@ struct Stall {
     name: &'static str,
     /// Requests per second.
     rate: f64,
-    /// When it begins, as a share of the run.
+    /// Its start, as a share of the run.
     begin: f64,
     run: Duration,
     length: Duration,
 }
 
-/// Requests per second and seconds of the classic experiment: a second's stall in ten.
+/// Requests per second, and seconds, of the classic experiment: a stall of one second in ten.
 const FULL: (f64, u64) = (1_000.0, 10);
 
-/// Before the measured stage the server pauses under load, so that as many connections are open as the stall needs:
-/// opening a thousand at its end would keep the server busy beyond it.
+/// Before the measured stage the server pauses under load, so that as many connections are open as
+/// the stall needs: opening a thousand at its end would keep the server busy beyond it.
 const CROWDED: &str = "w@4000:300ms,w@100:700ms";
 const CROWD: Pause = Pause { after: Duration::ZERO, length: Duration::from_millis(320) };
 const WARM_UP: Duration = Duration::from_secs(1);
@@ -38,7 +38,7 @@ const WARM_UP: Duration = Duration::from_secs(1);
 const MEASURED: StageId = StageId(2);
 
 impl Stall {
-    /// A tenth of the run, always.
+    /// A stall of a tenth of the run.
     const fn new(name: &'static str, begin: f64, (rate, seconds): (f64, u64)) -> Self {
         Self {
             name,
@@ -53,29 +53,30 @@ impl Stall {
         self.run.mul_f64(self.begin)
     }
 
-    /// Seconds of the stall in which requests were due.
+    /// Seconds of the stall in which requests are due.
     fn share_in_run(&self) -> f64 {
         self.length.min(self.run.saturating_sub(self.after())).as_secs_f64()
     }
 
-    /// Requests due during the stall wait for its end: from all of it down to `S - d`, evenly, where `S` is its
-    /// length and `d` the part of it that lies in the run. The mean over all requests is the area of that wedge over
-    /// the length of the run.
+    /// Requests due during the stall wait for its end: evenly from `S` down to `S - d`, where `S`
+    /// is its length and `d` the part of it that lies in the run. The mean over all requests is the
+    /// area of that wedge over the length of the run.
     fn mean_s(&self) -> f64 {
         let (stall, inside) = (self.length.as_secs_f64(), self.share_in_run());
         inside * (stall - inside / 2.0) / self.run.as_secs_f64()
     }
 
-    /// One request in a hundred waited longer: the first of the wedge, which falls by a second per second.
+    /// One request in a hundred waits longer. They are the first of the wedge, which falls by a
+    /// second per second.
     fn p99_s(&self) -> f64 {
         self.length.as_secs_f64() - self.run.as_secs_f64() / 100.0
     }
 
-    fn checks(&self, how: &str, ran: &Ran) -> [Check; 3] {
+    fn checks(&self, how: &str, ran: &CompletedRun) -> [Check; 3] {
         let what = |figure: &str| format!("{} {how}, {figure}", self.name);
         let (p99, mean) = (self.p99_s() * 1e3, self.mean_s() * 1e3);
-        let cell = ran.result.snapshot.total(|key| key.stage == MEASURED);
-        let times = cell.distribution(Metric::ResponseTime);
+        let stats = ran.result.snapshot.total(|key| key.stage == MEASURED);
+        let times = stats.distribution(Metric::ResponseTime);
         let ms = |time: Option<Nanos>| time.map_or(f64::NAN, Nanos::as_millis_f64);
         let measured_p99 = ms(times.and_then(|times| times.nearest_rank(0.99)));
         let measured_mean = ms(times.and_then(plimsoll_metrics::Distribution::mean));
@@ -86,7 +87,7 @@ impl Stall {
             Check::within(
                 what("requests answered"),
                 "",
-                cell.accounting().completed as f64,
+                stats.accounting().completed as f64,
                 expected,
                 1.0,
             ),
@@ -98,66 +99,67 @@ impl Stall {
     }
 }
 
-/// The whole target stands still for a tenth of the run: by a pause inside the server, and by stopping its process.
-pub(super) fn t4_stalled_target(bench: &Bench) -> Result<Found, CalibrateError> {
-    // At its end the server works off what has come meanwhile, which takes time of its own, about 20 us each: at half
-    // the rate that is half as much of the wedge.
-    let load = bench.either((500.0, 4), FULL);
+/// T4: the whole target stalls for a tenth of the run: by a pause inside the server, and by
+/// suspending its process.
+pub(super) fn t4_stalled_target(runner: &Runner) -> Result<Observations, CalibrateError> {
+    // After the stall the server takes about 20 us for each request that has arrived meanwhile. At
+    // half the rate that is half as much of the wedge.
+    let load = runner.usual_or_full((500.0, 4), FULL);
     let (mut checks, mut notes) = (Vec::new(), Vec::new());
     for stall in [
         Stall::new("at the start", 0.0, load),
         // Half of the stall lies after the last arrival.
         Stall::new("over the end", 0.95, load),
     ] {
-        checks.extend(stall.checks("by a pause", &pause(bench, &stall)?));
+        checks.extend(stall.checks("by a pause", &by_pausing(runner, &stall)?));
     }
     let stall = Stall::new("in the middle", 0.4, FULL);
-    match stop(bench, &stall) {
-        Ok(ran) => checks.extend(stall.checks("by stopping the process, 1 s in 10 s", &ran)),
-        Err(CalibrateError::Missing(why)) => notes.push(format!("stopping its process: {why}")),
+    match by_suspending(runner, &stall) {
+        Ok(ran) => checks.extend(stall.checks("by suspending the process, 1 s in 10 s", &ran)),
+        Err(CalibrateError::Missing(why)) => notes.push(format!("suspending its process: {why}")),
         Err(error) => return Err(error),
     }
-    Ok(Found { checks, notes })
+    Ok(Observations { checks, notes })
 }
 
-fn pause(bench: &Bench, stall: &Stall) -> Result<Ran, CalibrateError> {
+fn by_pausing(runner: &Runner, stall: &Stall) -> Result<CompletedRun, CalibrateError> {
     let pause = Pause { after: WARM_UP + stall.after(), length: stall.length };
-    let zero =
-        bench.serve(ServerSpec::Zero(ZeroSpec { pauses: vec![CROWD, pause], log: false }))?;
-    bench.run(&zero.url(), &stall.stages())
+    let server =
+        runner.serve(ServerSpec::Null(NullSpec { pauses: vec![CROWD, pause], log: false }))?;
+    runner.run(&server.url(), &stall.stages())
 }
 
-fn stop(bench: &Bench, stall: &Stall) -> Result<Ran, CalibrateError> {
-    let zero = bench.serve(ServerSpec::Zero(ZeroSpec { pauses: vec![CROWD], log: false }))?;
-    let process = zero.process().ok_or_else(|| {
-        CalibrateError::Missing("the reference server has no process of its own".to_owned())
+fn by_suspending(runner: &Runner, stall: &Stall) -> Result<CompletedRun, CalibrateError> {
+    let server = runner.serve(ServerSpec::Null(NullSpec { pauses: vec![CROWD], log: false }))?;
+    let process = server.process().ok_or_else(|| {
+        CalibrateError::Missing("the reference server has no separate process".to_owned())
     })?;
-    let (run, url) = (stall.stages(), zero.url());
+    let (run, url) = (stall.stages(), server.url());
     std::thread::scope(|scope| {
-        let ran = scope.spawn(|| bench.run(&url, &run));
-        wait::rest(WARM_UP + stall.after());
-        process.stop()?;
-        wait::rest(stall.length);
-        process.go_on()?;
+        let ran = scope.spawn(|| runner.run(&url, &run));
+        sleep(WARM_UP + stall.after());
+        process.suspend()?;
+        sleep(stall.length);
+        process.resume()?;
         ran.join().unwrap_or_else(|_| Err(CalibrateError::panicked()))
     })
 }
 
-/// Our own process stands still for 300 ms of 3 s.
-pub(super) fn t5_stalled_generator(bench: &Bench) -> Result<Found, CalibrateError> {
-    let zero = bench.serve(ServerSpec::Zero(ZeroSpec::default()))?;
-    let tool = Tool::http(bench, "t5", &zero.url(), "--rate 1000 --duration 3s")?;
-    wait::rest(Duration::from_millis(1_200));
+/// T5: the generator's process is suspended for 300 ms of 3 s.
+pub(super) fn t5_stalled_generator(runner: &Runner) -> Result<Observations, CalibrateError> {
+    let server = runner.serve(ServerSpec::Null(NullSpec::default()))?;
+    let tool = ToolProcess::http(runner, "t5", &server.url(), "--rate 1000 --duration 3s")?;
+    sleep(Duration::from_millis(1_200));
     let clock = MonotonicClock::start();
-    tool.stop()?;
-    wait::rest(Duration::from_millis(300));
-    tool.go_on()?;
-    let stopped_ms = clock.now().since(Moment::EPOCH).as_millis_f64();
+    tool.suspend()?;
+    sleep(Duration::from_millis(300));
+    tool.resume()?;
+    let stalled_ms = clock.now().since(Moment::EPOCH).as_millis_f64();
     let outcome = tool.finish()?;
     let (total, lag) = (&outcome.summary.total, outcome.summary.health.lateness());
     let response = total.distribution(Metric::ResponseTime);
-    // The requests due meanwhile, one per millisecond, wait for the end: as in T4.
-    let (p99, mean) = (stopped_ms - 30.0, stopped_ms * stopped_ms / 2.0 / 3_000.0);
+    // The requests due meanwhile, one per millisecond, wait for its end, as in T4.
+    let (p99, mean) = (stalled_ms - 30.0, stalled_ms * stalled_ms / 2.0 / 3_000.0);
     let reported = |of: Option<f64>| of.unwrap_or(f64::NAN);
     Ok(vec![
         Check::within("requests sent", "", total.counters.scheduled as f64, 3_000.0, 1.0),
@@ -165,8 +167,8 @@ pub(super) fn t5_stalled_generator(bench: &Bench) -> Result<Found, CalibrateErro
             "worst lag, charged",
             "ms",
             reported(lag.map(|lag| lag.max)),
-            stopped_ms,
-            stopped_ms * 0.03,
+            stalled_ms,
+            stalled_ms * 0.03,
         ),
         Check::within(
             "response p99",

@@ -1,62 +1,65 @@
-//! A server whose TLS handshake takes a known time, and whose connections serve a known number of requests.
+//! A server whose TLS handshake takes a known time, and whose connections serve a known number of
+//! requests.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use plimsoll_harness::time::sleep;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use rustls_pki_types::PrivateKeyDer;
 use serde::{Deserialize, Serialize};
 
-use super::note;
-use crate::wait;
+use super::rx_timestamp;
+use super::threads::spawn_named;
 
-/// How the server behaves.
+/// Behaviour of the server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct PhasesSpec {
-    /// How long the server's part of the TLS handshake is held back; `None` for no TLS.
+pub(crate) struct PhasedSpec {
+    /// How long the server delays its part of the TLS handshake; `None` for no TLS.
     pub(crate) handshake: Option<Duration>,
     /// Requests that a connection serves before it is closed.
     pub(crate) requests_per_connection: u64,
 }
 
-/// What the server did.
+/// The records of the server.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Exchanged {
+pub(crate) struct PhasedLog {
     /// Connections accepted.
     pub(crate) connections: u64,
     /// Requests answered.
     pub(crate) requests: u64,
-    /// From the arrival of each client's hello to that of its last word, by the kernel's notes, in nanoseconds.
+    /// From the arrival of each client's hello to that of its last handshake message, by the
+    /// kernel's timestamps, in nanoseconds.
     pub(crate) handshakes: Vec<u64>,
 }
 
-type Log = Arc<Mutex<Exchanged>>;
+type SharedLog = Arc<Mutex<PhasedLog>>;
 
 /// The running server. Its threads end with their connections, and the process.
 #[derive(Debug)]
-pub(crate) struct Phases {
+pub(crate) struct PhasedServer {
     addr: SocketAddr,
-    log: Log,
+    log: SharedLog,
 }
 
-/// What every connection needs.
+/// The state that all connections share.
 #[derive(Clone)]
-struct Shared {
-    spec: PhasesSpec,
+struct ServerState {
+    spec: PhasedSpec,
     tls: Arc<ServerConfig>,
-    log: Log,
+    log: SharedLog,
 }
 
-impl Phases {
-    pub(crate) fn start(addr: SocketAddr, spec: PhasesSpec) -> io::Result<Self> {
+impl PhasedServer {
+    pub(crate) fn start(addr: SocketAddr, spec: PhasedSpec) -> io::Result<Self> {
         let listener = TcpListener::bind(addr)?;
-        note::ask(&listener)?;
+        rx_timestamp::enable(&listener)?;
         let addr = listener.local_addr()?;
-        let log = Log::default();
-        let shared = Shared { spec, tls: Arc::new(tls()?), log: Arc::clone(&log) };
-        super::thread("phases", move || accept(&listener, &shared))?;
+        let log = SharedLog::default();
+        let state = ServerState { spec, tls: Arc::new(tls()?), log: Arc::clone(&log) };
+        spawn_named("phased", move || accept(&listener, &state))?;
         Ok(Self { addr, log })
     }
 
@@ -64,12 +67,12 @@ impl Phases {
         self.addr
     }
 
-    pub(crate) fn finish(self) -> Exchanged {
+    pub(crate) fn finish(self) -> PhasedLog {
         self.log.lock().map(|log| log.clone()).unwrap_or_default()
     }
 }
 
-/// A certificate for the loopback address, made on the spot and trusted by nobody.
+/// A self-signed certificate for the loopback address.
 fn tls() -> io::Result<ServerConfig> {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]);
     let made = made.map_err(io::Error::other)?;
@@ -82,17 +85,17 @@ fn tls() -> io::Result<ServerConfig> {
     config.with_single_cert(vec![made.cert.der().clone()], key).map_err(io::Error::other)
 }
 
-fn accept(listener: &TcpListener, shared: &Shared) {
+fn accept(listener: &TcpListener, state: &ServerState) {
     for stream in listener.incoming().map_while(Result::ok) {
-        shared.count(|log| log.connections += 1);
-        let shared = shared.clone();
-        // A client that breaks a connection, or one for whom there is no thread, finds out by itself.
-        let _ = super::thread("connection", move || shared.serve(stream));
+        state.count(|log| log.connections += 1);
+        let state = state.clone();
+        // An error closes the connection, and the client sees it.
+        let _ = spawn_named("connection", move || state.serve(stream));
     }
 }
 
-impl Shared {
-    fn count(&self, change: impl FnOnce(&mut Exchanged)) {
+impl ServerState {
+    fn count(&self, change: impl FnOnce(&mut PhasedLog)) {
         if let Ok(mut log) = self.log.lock() {
             change(&mut log);
         }
@@ -101,19 +104,19 @@ impl Shared {
     fn serve(&self, mut stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
         match self.spec.handshake {
-            None => self.answer(&mut stream),
-            Some(delay) => self.answer(&mut self.shake_hands(stream, delay)?),
+            None => self.respond(&mut stream),
+            Some(delay) => self.respond(&mut self.handshake(stream, delay)?),
         }
     }
 
-    fn shake_hands(
+    fn handshake(
         &self,
         mut stream: TcpStream,
         delay: Duration,
     ) -> io::Result<StreamOwned<ServerConnection, TcpStream>> {
         let mut tls = ServerConnection::new(Arc::clone(&self.tls)).map_err(io::Error::other)?;
-        let hello = note::await_arrival(&stream)?;
-        wait::rest(delay);
+        let hello = rx_timestamp::wait_for_bytes(&stream)?;
+        sleep(delay);
         while tls.wants_read() && !tls.wants_write() {
             tls.read_tls(&mut stream)?;
             tls.process_new_packets().map_err(io::Error::other)?;
@@ -121,22 +124,22 @@ impl Shared {
         while tls.wants_write() {
             tls.write_tls(&mut stream)?;
         }
-        // The client's last word comes together with its first request.
-        let took = note::await_arrival(&stream)?.saturating_sub(hello);
+        // The client's last handshake message comes together with its first request.
+        let took = rx_timestamp::wait_for_bytes(&stream)?.saturating_sub(hello);
         self.count(|log| log.handshakes.push(took));
         Ok(StreamOwned::new(tls, stream))
     }
 
-    fn answer(&self, stream: &mut (impl io::Read + io::Write)) -> io::Result<()> {
+    fn respond(&self, stream: &mut (impl io::Read + io::Write)) -> io::Result<()> {
         for left in (0..self.spec.requests_per_connection).rev() {
             if !read_head(stream)? {
                 return Ok(());
             }
-            let manner = if left == 0 { "close" } else { "keep-alive" };
+            let connection = if left == 0 { "close" } else { "keep-alive" };
             self.count(|log| log.requests += 1);
             write!(
                 stream,
-                "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: {manner}\r\n\r\nok"
+                "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: {connection}\r\n\r\nok"
             )?;
             stream.flush()?;
         }
@@ -144,7 +147,7 @@ impl Shared {
     }
 }
 
-/// Returns false where the client has gone.
+/// Reads a request without a body; false if the client closed the connection.
 fn read_head(stream: &mut impl io::Read) -> io::Result<bool> {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") {

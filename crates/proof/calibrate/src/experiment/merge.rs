@@ -1,20 +1,20 @@
-//! T17: shards merged are one recorder, whatever their number and order.
+//! T17: merged shards equal one recorder, whatever their number and order.
 
 use std::fmt::Write as _;
 
 use plimsoll_measure::{Moment, Nanos, Sample, ScenarioId, Seed, StageId, TargetId};
 use plimsoll_metrics::{GroupStats, Metric, Recorder, Snapshot};
 
-use super::Found;
-use super::time_line::completed;
-use crate::bench::Bench;
+use super::Observations;
+use super::synthetic::completed;
 use crate::error::CalibrateError;
 use crate::finding::Check;
+use crate::runner::Runner;
 
 const SAMPLES: u64 = 20_000;
 
-/// Two to nine shards, merged in random orders, against one recorder: bucket by bucket.
-pub(super) fn t17_shards(_: &Bench) -> Result<Found, CalibrateError> {
+/// Two to nine shards, merged in random order, against one recorder: bucket by bucket.
+pub(super) fn t17_shards(_: &Runner) -> Result<Observations, CalibrateError> {
     let samples = samples();
     let whole = fingerprint(&record(samples.iter()).total(|_| true))?;
     let mut checks = Vec::new();
@@ -28,8 +28,8 @@ pub(super) fn t17_shards(_: &Bench) -> Result<Found, CalibrateError> {
 
 /// Times over nine orders of magnitude.
 fn samples() -> Vec<Sample> {
-    let mut draw = Seed(17).draw("samples", 0);
-    let mut time = || Nanos::from_secs_f64(10f64.powf(draw.unit() * 9.0 - 6.0));
+    let mut rng = Seed(17).draw("samples", 0);
+    let mut time = || Nanos::from_secs_f64(10f64.powf(rng.unit() * 9.0 - 6.0));
     (0..SAMPLES).map(|index| completed(index, time())).collect()
 }
 
@@ -44,9 +44,9 @@ fn record<'s>(samples: impl Iterator<Item = &'s Sample>) -> Snapshot {
 
 /// Merges in an order drawn from `seed`, and in a tree drawn from it.
 fn merge(mut parts: Vec<Snapshot>, seed: u64) -> Snapshot {
-    let mut draw = Seed(seed).draw("order", 0);
+    let mut rng = Seed(seed).draw("order", 0);
     let mut pick = |parts: &mut Vec<Snapshot>| {
-        let index = draw.below(parts.len() as u64);
+        let index = rng.below(parts.len() as u64);
         parts.swap_remove(usize::try_from(index).unwrap_or_default())
     };
     while parts.len() > 1 {
@@ -57,11 +57,11 @@ fn merge(mut parts: Vec<Snapshot>, seed: u64) -> Snapshot {
     parts.pop().unwrap_or_default()
 }
 
-/// Everything that a cell holds: its books, and each histogram with its exact figures.
-fn fingerprint(cell: &GroupStats) -> Result<String, CalibrateError> {
-    let mut text = format!("{:?}", cell.counters());
+/// Everything in a group's statistics: its counts, and each histogram with its exact figures.
+fn fingerprint(stats: &GroupStats) -> Result<String, CalibrateError> {
+    let mut text = format!("{:?}", stats.counters());
     for metric in Metric::ALL {
-        if let Some(distribution) = cell.distribution(metric) {
+        if let Some(distribution) = stats.distribution(metric) {
             // Writing to a text never fails.
             let _ = write!(
                 text,

@@ -1,4 +1,5 @@
-//! A server that does nothing: it answers every request at once with the same bytes, and notes when it arrived.
+//! A server that does nothing: it answers every request at once with the same bytes, and records
+//! when the request arrived.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -8,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use nix::sys::socket::MsgFlags;
+use plimsoll_harness::time::sleep;
 use serde::{Deserialize, Serialize};
 use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -15,22 +17,22 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::task::{LocalSet, spawn_local};
 
-use super::note;
-use crate::wait;
+use super::rx_timestamp;
+use super::threads::spawn_named;
 
-const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
-/// Large enough for any request of a test; they have no bodies.
-const ROOM: usize = 4_096;
+/// Bytes of the largest request of an experiment; they have no bodies.
+const BUFFER: usize = 4_096;
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 4_096;
 
-/// How the server behaves.
+/// Behaviour of the server.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct ZeroSpec {
+pub(crate) struct NullSpec {
     /// Pauses of the whole server.
     pub(crate) pauses: Vec<Pause>,
-    /// Is every request noted?
+    /// Whether every request is recorded.
     pub(crate) log: bool,
 }
 
@@ -45,7 +47,7 @@ pub(crate) struct Pause {
 
 /// A request that was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Received {
+pub(crate) struct ReceivedRequest {
     /// The number in its path.
     pub(crate) seq: u64,
     /// When the kernel received it, in nanoseconds since 1970 UTC.
@@ -54,19 +56,19 @@ pub(crate) struct Received {
 
 /// The running server.
 #[derive(Debug)]
-pub(crate) struct Zero {
+pub(crate) struct NullServer {
     addr: SocketAddr,
     stop: watch::Sender<bool>,
-    thread: Option<JoinHandle<Vec<Received>>>,
+    thread: Option<JoinHandle<Vec<ReceivedRequest>>>,
 }
 
-impl Zero {
-    pub(crate) fn start(addr: SocketAddr, spec: ZeroSpec) -> io::Result<Self> {
+impl NullServer {
+    pub(crate) fn start(addr: SocketAddr, spec: NullSpec) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let listener = runtime.block_on(async { listen(addr) })?;
         let addr = listener.local_addr()?;
         let (stop, stopped) = watch::channel(false);
-        let thread = super::thread("zero", move || run(&runtime, &listener, stopped, spec))?;
+        let thread = spawn_named("null", move || run(&runtime, &listener, stopped, spec))?;
         Ok(Self { addr, stop, thread: Some(thread) })
     }
 
@@ -74,20 +76,20 @@ impl Zero {
         self.addr
     }
 
-    pub(crate) fn finish(mut self) -> Vec<Received> {
+    pub(crate) fn finish(mut self) -> Vec<ReceivedRequest> {
         self.end()
     }
 
-    fn end(&mut self) -> Vec<Received> {
-        // It fails where the server has ended by itself.
+    fn end(&mut self) -> Vec<ReceivedRequest> {
+        // This fails if the server has ended by itself.
         let _ = self.stop.send(true);
         let log = self.thread.take().map(JoinHandle::join);
-        // A server that panicked knows nothing.
+        // A server that panicked has no records.
         log.and_then(Result::ok).unwrap_or_default()
     }
 }
 
-impl Drop for Zero {
+impl Drop for NullServer {
     fn drop(&mut self) {
         self.end();
     }
@@ -95,54 +97,54 @@ impl Drop for Zero {
 
 fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
     let socket = TcpSocket::new_v4()?;
-    note::ask(&socket)?;
+    rx_timestamp::enable(&socket)?;
     socket.bind(addr)?;
     socket.listen(BACKLOG)
 }
 
-/// What all connections share.
-struct Shared {
-    spec: ZeroSpec,
+/// The state that all connections share.
+struct ServerState {
+    spec: NullSpec,
     begun: Cell<bool>,
-    log: RefCell<Vec<Received>>,
+    log: RefCell<Vec<ReceivedRequest>>,
 }
 
 fn run(
     runtime: &Runtime,
     listener: &TcpListener,
     mut stopped: watch::Receiver<bool>,
-    spec: ZeroSpec,
-) -> Vec<Received> {
-    let shared = Rc::new(Shared { spec, begun: Cell::new(false), log: RefCell::default() });
+    spec: NullSpec,
+) -> Vec<ReceivedRequest> {
+    let state = Rc::new(ServerState { spec, begun: Cell::new(false), log: RefCell::default() });
     let tasks = LocalSet::new();
     tasks.block_on(runtime, async {
         tokio::select! {
-            () = accept(listener, &shared) => {}
+            () = accept(listener, &state) => {}
             _ = stopped.wait_for(|stopped| *stopped) => {}
         }
     });
-    shared.log.take()
+    state.log.take()
 }
 
-/// Ends when the system gives no more connections.
-async fn accept(listener: &TcpListener, shared: &Rc<Shared>) {
+/// Ends when the system accepts no more connections.
+async fn accept(listener: &TcpListener, state: &Rc<ServerState>) {
     while let Ok((stream, _)) = listener.accept().await {
         let _ = stream.set_nodelay(true);
-        let shared = Rc::clone(shared);
+        let state = Rc::clone(state);
         spawn_local(async move {
-            // A client that breaks a connection has its reasons.
-            let _ = serve(&stream, &shared).await;
+            // An error closes the connection, and the client sees it.
+            let _ = serve(&stream, &state).await;
         });
     }
 }
 
-async fn serve(stream: &TcpStream, shared: &Rc<Shared>) -> io::Result<()> {
-    let mut buffer = [0; ROOM];
+async fn serve(stream: &TcpStream, state: &Rc<ServerState>) -> io::Result<()> {
+    let mut buffer = [0; BUFFER];
     let mut held = 0;
     loop {
         stream.readable().await?;
         let read = stream.try_io(Interest::READABLE, || {
-            note::receive(stream, &mut buffer[held..], MsgFlags::MSG_DONTWAIT)
+            rx_timestamp::receive(stream, &mut buffer[held..], MsgFlags::MSG_DONTWAIT)
         });
         let (length, at) = match read {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
@@ -155,15 +157,15 @@ async fn serve(stream: &TcpStream, shared: &Rc<Shared>) -> io::Result<()> {
         if !buffer[..held].ends_with(END_OF_HEAD) {
             continue;
         }
-        shared.begin();
-        answer(stream).await?;
-        shared.note(&buffer[..held], at);
+        state.begin();
+        respond(stream).await?;
+        state.record(&buffer[..held], at);
         held = 0;
     }
 }
 
-async fn answer(stream: &TcpStream) -> io::Result<()> {
-    let mut rest = ANSWER;
+async fn respond(stream: &TcpStream) -> io::Result<()> {
+    let mut rest = RESPONSE;
     while !rest.is_empty() {
         match stream.try_write(rest) {
             Ok(written) => rest = rest.get(written..).unwrap_or_default(),
@@ -174,7 +176,7 @@ async fn answer(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-impl Shared {
+impl ServerState {
     /// The first request starts the clock of the pauses.
     fn begin(&self) {
         if self.begun.replace(true) {
@@ -183,15 +185,15 @@ impl Shared {
         for pause in self.spec.pauses.clone() {
             spawn_local(async move {
                 tokio::time::sleep(pause.after).await;
-                // Blocks the only thread: nothing is accepted, read or answered.
-                wait::rest(pause.length);
+                // This blocks the only thread: nothing is accepted, read or answered.
+                sleep(pause.length);
             });
         }
     }
 
-    fn note(&self, head: &[u8], at: u64) {
+    fn record(&self, head: &[u8], at: u64) {
         if self.spec.log {
-            self.log.borrow_mut().push(Received { seq: number(head), at });
+            self.log.borrow_mut().push(ReceivedRequest { seq: number(head), at });
         }
     }
 }
@@ -209,24 +211,33 @@ mod tests {
     use std::net::TcpStream as Client;
 
     #[test]
-    fn every_request_is_answered_and_noted_by_its_number_in_order() {
-        let zero = Zero::start(
+    fn every_request_is_answered_and_recorded_by_its_number_in_order() {
+        let server = NullServer::start(
             SocketAddr::from(([127, 0, 0, 1], 0)),
-            ZeroSpec { log: true, ..ZeroSpec::default() },
+            NullSpec { log: true, ..NullSpec::default() },
         )
         .unwrap();
-        let before = note::now();
-        let mut client = Client::connect(zero.addr()).unwrap();
+        let before = rx_timestamp::now();
+        let mut client = Client::connect(server.addr()).unwrap();
         for seq in [7, 123] {
             // In two pieces.
             write!(client, "GET /{seq} HTTP/1.1\r\n").unwrap();
             client.write_all(b"host: x\r\n\r\n").unwrap();
-            let mut answer = vec![0; ANSWER.len()];
-            client.read_exact(&mut answer).unwrap();
-            assert_eq!(answer, ANSWER);
+            let mut response = vec![0; RESPONSE.len()];
+            client.read_exact(&mut response).unwrap();
+            assert_eq!(response, RESPONSE);
         }
-        let log = zero.finish();
+        let log = server.finish();
         assert_eq!(log.iter().map(|received| received.seq).collect::<Vec<_>>(), [7, 123]);
-        assert!(before <= log[0].at && log[0].at <= log[1].at && log[1].at <= note::now());
+        assert!(before <= log[0].at && log[0].at <= log[1].at && log[1].at <= rx_timestamp::now());
+    }
+
+    #[test]
+    fn the_number_in_a_path_is_read_and_none_is_zero() {
+        for (head, expected) in
+            [("GET /42 HTTP/1.1\r\n", 42), ("GET / HTTP/1.1\r\n", 0), ("GET /7x", 7), ("", 0)]
+        {
+            assert_eq!(number(head.as_bytes()), expected, "{head}");
+        }
     }
 }

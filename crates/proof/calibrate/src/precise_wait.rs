@@ -1,7 +1,6 @@
-//! Waiting to the microsecond, for reference servers and for what happens to them.
+//! Waiting to the microsecond: for reference servers, and to see what this host's timer can do.
 
 use std::thread;
-use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::time::TimeSpec;
@@ -14,7 +13,7 @@ use crate::error::CalibrateError;
 const SPIN: Nanos = Nanos::from_micros(200);
 
 /// Blocks the thread until a moment of the clock.
-pub(crate) fn until(clock: &MonotonicClock, at: Moment) {
+pub(crate) fn wait_until(clock: &MonotonicClock, at: Moment) {
     loop {
         let left = at.since(clock.now());
         if left == Nanos::ZERO {
@@ -29,18 +28,9 @@ pub(crate) fn until(clock: &MonotonicClock, at: Moment) {
     }
 }
 
-/// Blocks the thread for a while, without spinning.
-pub(crate) fn rest(length: Duration) {
-    let clock = MonotonicClock::start();
-    let end = clock.now() + Nanos::from(length);
-    while clock.now() < end {
-        thread::park_timeout(end.since(clock.now()).to_duration());
-    }
-}
-
-/// When a thread that sleeps from one deadline to the next woke, `rate` times a second for some seconds: in seconds
-/// since the first deadline.
-pub(crate) fn wakes(rate: f64, seconds: f64) -> Result<Vec<f64>, CalibrateError> {
+/// When a thread that sleeps from one deadline to the next wakes, with `rate` deadlines per second
+/// for some seconds: in seconds since the first deadline.
+pub(crate) fn bare_timer_wakeups(rate: f64, seconds: f64) -> Result<Vec<f64>, CalibrateError> {
     let clock = MonotonicClock::start();
     let begin = clock.now() + Nanos::from_millis(10);
     let mut woken = Vec::new();
@@ -67,10 +57,19 @@ mod tests {
 
     #[test]
     fn a_sleeper_wakes_once_for_each_deadline_and_never_early() {
-        let woken = wakes(200.0, 0.1).unwrap();
+        let woken = bare_timer_wakeups(200.0, 0.1).unwrap();
         assert_eq!(woken.len(), 20);
         for (number, at) in woken.iter().enumerate() {
             assert!(*at >= number as f64 / 200.0, "{number}: {at}");
         }
+    }
+
+    #[test]
+    fn a_wait_never_ends_early() {
+        let clock = MonotonicClock::start();
+        let at = clock.now() + Nanos::from_millis(3);
+        wait_until(&clock, at);
+        assert!(clock.now() >= at);
+        wait_until(&clock, Moment::EPOCH);
     }
 }

@@ -1,4 +1,4 @@
-//! Samples made by hand, for what needs no clock: time is an argument.
+//! Synthetic samples, for what needs no clock: time is an argument.
 
 use plimsoll_measure::{
     ConnectPhases, ConversationKey, FlowControl, GapSummary, Moment, Nanos, Outcome,
