@@ -18,6 +18,11 @@ pub fn time(millis: f64) -> String {
     format!("{}{unit}", digits(millis / size))
 }
 
+/// [`time`] from microseconds: `850us`.
+pub fn time_us(micros: f64) -> String {
+    time(micros / 1e3)
+}
+
 /// Two times from milliseconds, in the unit that suits `millis`: `5.70, 6.20`.
 pub fn range(millis: f64, low: f64, high: f64) -> String {
     let (_, size) = unit(millis);
@@ -167,6 +172,7 @@ mod tests {
     fn differences_keep_their_sign() {
         for (found, shown) in [
             (time(-0.0032), "-3.20us"),
+            (time_us(-3.2), "-3.20us"),
             (time(-1_500.0), "-1.50s"),
             (digits(-12.34), "-12.3"),
             (digits(-0.000_1), "0"),

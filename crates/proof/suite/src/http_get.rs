@@ -1,19 +1,19 @@
-//! One request to a process of ours, before or after the load, never while it is measured.
+//! Single requests to a child process, before or after the load, never during a measurement.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 use std::net::ToSocketAddrs as _;
 use std::time::Duration;
 
-/// An answer. Status 0 stands for something that is not HTTP.
+/// A response. Status 0 stands for bytes that are not HTTP.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     pub(crate) body: String,
 }
 
 /// Gets `http://ADDRESS/PATH`, by HTTP/1.0, so that the body ends with the connection.
-pub(crate) fn get(address: &str, path: &str, timeout: Duration) -> io::Result<Answer> {
+pub(crate) fn get(address: &str, path: &str, timeout: Duration) -> io::Result<HttpResponse> {
     let addresses = address.to_socket_addrs()?.next();
     let address = addresses.ok_or_else(|| io::Error::other("the name has no address"))?;
     let mut stream = TcpStream::connect_timeout(&address, timeout)?;
@@ -21,17 +21,17 @@ pub(crate) fn get(address: &str, path: &str, timeout: Duration) -> io::Result<An
     stream.write_all(format!("GET {path} HTTP/1.0\r\nhost: {address}\r\n\r\n").as_bytes())?;
     let mut bytes = Vec::new();
     match stream.read_to_end(&mut bytes) {
-        // Whoever resets the connection after an answer has still answered.
+        // A reset after the response does not matter.
         Err(error) if bytes.is_empty() => Err(error),
         _ => Ok(parse(&String::from_utf8_lossy(&bytes))),
     }
 }
 
-fn parse(text: &str) -> Answer {
+fn parse(text: &str) -> HttpResponse {
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text, ""));
     let status = head.strip_prefix("HTTP/").and_then(|rest| rest.split(' ').nth(1));
     let status = status.and_then(|status| status.parse().ok()).unwrap_or(0);
-    Answer { status, body: body.to_owned() }
+    HttpResponse { status, body: body.to_owned() }
 }
 
 #[cfg(test)]
@@ -39,13 +39,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_a_status_and_a_body() {
+    fn a_response_is_a_status_and_a_body() {
         for (text, status, body) in [
             ("HTTP/1.1 200 OK\r\na: b\r\n\r\nhello\r\n\r\n", 200, "hello\r\n\r\n"),
             ("HTTP/1.0 503 Service Unavailable\r\n\r\n", 503, ""),
             ("\u{15}\u{3}\u{1}", 0, ""),
         ] {
-            assert_eq!(parse(text), Answer { status, body: body.to_owned() }, "{text}");
+            assert_eq!(parse(text), HttpResponse { status, body: body.to_owned() }, "{text}");
         }
     }
 }

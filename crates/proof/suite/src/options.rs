@@ -1,11 +1,11 @@
-//! What the user asked for.
+//! The user's choices.
 
 use std::path::PathBuf;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{CalibrationQuote, Environment};
 
-/// A gateway of the user's own.
+/// The user's gateway.
 #[derive(Clone, Default)]
 pub struct ExternalTarget {
     /// Base URL.
@@ -16,7 +16,7 @@ pub struct ExternalTarget {
     pub headers: Vec<String>,
     /// Model asked for in chats.
     pub model: Option<String>,
-    /// Is its certificate not verified?
+    /// Whether its certificate is accepted without verification.
     pub insecure: bool,
 }
 
@@ -27,12 +27,12 @@ impl std::fmt::Debug for ExternalTarget {
     }
 }
 
-/// What the user asked for.
+/// The user's choices.
 #[derive(Clone, Debug)]
 pub struct SuiteOptions {
-    /// The `plimsoll` binary, which is also gateway and provider.
+    /// The `plimsoll` binary, which also runs as gateway and provider.
     pub exe: PathBuf,
-    /// A gateway of the user's own, in place of the reference gateway.
+    /// The user's gateway, in place of the reference gateway.
     pub target: Option<ExternalTarget>,
     /// Short measurements: the whole suite within two minutes on two cores.
     pub quick: bool,
@@ -48,13 +48,13 @@ pub struct SuiteOptions {
     pub folder: PathBuf,
     /// The machine.
     pub environment: Environment,
-    /// What the last calibration on this host found.
+    /// The last calibration on this host.
     pub calibration: Option<CalibrationQuote>,
     /// An earlier `suite.json` to compare with.
     pub baseline: Option<PathBuf>,
-    /// Rate that instances are counted for, beside the usual ones.
+    /// A further rate for which the report sizes the number of instances.
     pub size_for: Option<f64>,
-    /// The command line, to do it again.
+    /// The command line, to repeat the suite.
     pub command: String,
     /// Wall-clock time of the start, `YYYYMMDDThhmmssZ`.
     pub started: String,

@@ -1,4 +1,4 @@
-//! One measurement to be made: what is sent where, and how much of it.
+//! A measurement to be made: its requests, its target and its load.
 
 use std::path::Path;
 
@@ -7,9 +7,9 @@ use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
 use serde_json::{Map, Value, json};
 
 use crate::error::SuiteError;
-use crate::subject::Subject;
+use crate::target::SuiteTarget;
 
-/// How long a load lasts: warm-up, which is recorded apart, and the measurement.
+/// The length of a load: the warm-up, which is recorded separately, and the measured part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Length {
     pub(crate) warmup: Nanos,
@@ -21,7 +21,7 @@ impl Length {
         Self { warmup, measured }
     }
 
-    /// Stages of one shape, in the notation of profiles.
+    /// Stages of one load shape, in the notation of profiles.
     fn stages(self, shape: &str) -> String {
         let measured = format!("{shape}:{}", self.measured);
         match self.warmup {
@@ -31,17 +31,17 @@ impl Length {
     }
 }
 
-/// How much: virtual users, or arrivals per second.
+/// The load: virtual users, or arrivals per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Amount {
-    /// Clients that each wait for their answer.
+pub(crate) enum LoadShape {
+    /// Clients, each of which waits for its response.
     Clients(u32),
-    /// Requests per second, evenly spaced, whatever the target does.
+    /// Requests per second, evenly spaced, independent of the target.
     Rate(f64),
 }
 
-impl Amount {
-    fn shape(self) -> String {
+impl LoadShape {
+    fn notation(self) -> String {
         match self {
             Self::Clients(clients) => clients.to_string(),
             Self::Rate(rate) => format!("@{rate}"),
@@ -49,77 +49,82 @@ impl Amount {
     }
 }
 
-/// One measurement to be made.
+/// A measurement to be made.
 #[derive(Clone, Debug)]
-pub(crate) struct Job {
-    /// What it is called in the report.
+pub(crate) struct Measurement {
+    /// Its name in the report.
     pub(crate) label: String,
-    pub(crate) subject: Subject,
-    pub(crate) amount: Amount,
+    pub(crate) target: SuiteTarget,
+    pub(crate) shape: LoadShape,
     profile: Map<String, Value>,
-    /// A built-in profile in its place.
+    /// A built-in profile, in place of `profile`.
     builtin: Option<String>,
-    /// Files and headers of the user's, for a target of theirs.
+    /// Overrides of the profile, such as the headers of the user's target.
     overrides: Overrides,
 }
 
-impl Job {
-    /// A job against a subject; `request` are members of a profile.
-    fn new(label: &str, subject: &Subject, request: Value) -> Self {
+impl Measurement {
+    /// A measurement of a target; `request` are members of a profile.
+    fn new(label: &str, target: &SuiteTarget, request: Value) -> Self {
         let mut profile = match request {
             Value::Object(members) => members,
             _ => Map::new(),
         };
         profile.insert("name".to_owned(), "suite".into());
-        profile.insert("target".to_owned(), literal(&subject.base).into());
+        profile.insert("target".to_owned(), literal(&target.base).into());
         profile.entry("timeout").or_insert_with(|| "10s".into());
         profile.entry("drain").or_insert_with(|| "5s".into());
-        if let Some(key) = &subject.key {
+        if let Some(key) = &target.key {
             profile.insert("key".to_owned(), literal(key).into());
         }
         let overrides = Overrides {
-            headers: subject.headers.clone(),
-            insecure: subject.insecure,
+            headers: target.headers.clone(),
+            insecure: target.insecure,
             ..Overrides::default()
         };
-        let (label, subject) = (label.to_owned(), subject.clone());
-        Self { label, subject, amount: Amount::Clients(1), profile, builtin: None, overrides }
+        let (label, target) = (label.to_owned(), target.clone());
+        Self { label, target, shape: LoadShape::Clients(1), profile, builtin: None, overrides }
     }
 
     /// `GET` of a path.
-    pub(crate) fn get(label: &str, subject: &Subject, path: &str) -> Self {
+    pub(crate) fn get(label: &str, target: &SuiteTarget, path: &str) -> Self {
         let request = json!({"protocol": "http", "http": {"method": "GET", "path": path}});
-        Self::new(label, subject, request)
+        Self::new(label, target, request)
     }
 
-    /// Chat completions with about so many tokens in, and at most so many out.
-    pub(crate) fn chat(label: &str, subject: &Subject, stream: bool, tokens: (u32, u32)) -> Self {
+    /// Chat completions with about `tokens.0` input tokens, and at most `tokens.1` output tokens.
+    pub(crate) fn chat(
+        label: &str,
+        target: &SuiteTarget,
+        stream: bool,
+        tokens: (u32, u32),
+    ) -> Self {
         let request = json!({
             "protocol": "openai-chat",
-            "model": subject.model,
+            "model": target.model,
             "stream": stream,
             "content": {"mode": "sized", "approx_input_tokens": tokens.0},
             "max_tokens": tokens.1,
             "cache_mode": "bust",
         });
-        let job = Self::new(label, subject, request);
-        if subject.key.is_some() { job } else { job.with("key", "any") }
+        let measurement = Self::new(label, target, request);
+        if target.key.is_some() { measurement } else { measurement.with("key", "any") }
     }
 
-    /// A built-in profile, aimed at a subject; `sets` are settings of it, `PATH=VALUE`.
-    pub(crate) fn builtin(label: &str, subject: &Subject, name: &str, sets: &[&str]) -> Self {
-        let mut job = Self::new(label, subject, json!({}));
-        job.builtin = Some(name.to_owned());
-        job.overrides.target = Some(subject.base.clone());
-        job.overrides.key = Some(subject.key.clone().unwrap_or_else(|| "any".to_owned()));
-        let models = std::iter::once(format!("model={}", subject.model));
-        job.overrides.sets = models.chain(sets.iter().map(|&set| set.to_owned())).collect();
-        job
+    /// A built-in profile with another target; `sets` are settings of it, `PATH=VALUE`.
+    pub(crate) fn builtin(label: &str, target: &SuiteTarget, name: &str, sets: &[&str]) -> Self {
+        let mut measurement = Self::new(label, target, json!({}));
+        measurement.builtin = Some(name.to_owned());
+        measurement.overrides.target = Some(target.base.clone());
+        measurement.overrides.key = Some(target.key.clone().unwrap_or_else(|| "any".to_owned()));
+        let models = std::iter::once(format!("model={}", target.model));
+        measurement.overrides.sets = models.chain(sets.iter().map(|&set| set.to_owned())).collect();
+        measurement
     }
 
     /// The stages, in the notation of profiles; for a load of several shapes.
-    pub(crate) fn stages(mut self, amount: Amount, stages: &str) -> Self {
-        self.amount = amount;
+    pub(crate) fn stages(mut self, shape: LoadShape, stages: &str) -> Self {
+        self.shape = shape;
         self.overrides.stages = self.builtin.as_ref().map(|_| stages.to_owned());
         self.with("stages", stages)
     }
@@ -139,20 +144,20 @@ impl Job {
         self
     }
 
-    /// So many clients, for so long.
+    /// With a number of clients, for a length of time.
     pub(crate) fn clients(self, clients: u32, length: Length) -> Self {
-        let amount = Amount::Clients(clients);
-        self.stages(amount, &length.stages(&amount.shape()))
+        let shape = LoadShape::Clients(clients);
+        self.stages(shape, &length.stages(&shape.notation()))
     }
 
-    /// So many requests per second, for so long.
+    /// With a number of requests per second, for a length of time.
     pub(crate) fn rate(self, rate: f64, length: Length) -> Self {
-        let amount = Amount::Rate(rate);
-        self.stages(amount, &length.stages(&amount.shape()))
+        let shape = LoadShape::Rate(rate);
+        self.stages(shape, &length.stages(&shape.notation()))
     }
 
-    /// The plan of a pass. Each pass has prompts of its own, or the second would find the first one's answers in a
-    /// cache; and the same pass of several jobs has the same.
+    /// The plan of a pass. Each pass has different prompts, or the second would find the answers of
+    /// the first in a cache; the same pass of several measurements has the same prompts.
     ///
     /// # Errors
     /// Where the target's address or a header cannot be used.
@@ -164,12 +169,12 @@ impl Job {
         let profile = self.builtin.as_deref().map_or_else(own, Profile::open)?;
         let seed = Some((pass + 1).to_string());
         let overrides = Overrides { seed, ..self.overrides.clone() };
-        // Variables are meant for the user's own profiles.
+        // Environment variables are meant for the user's profiles.
         Ok(load(&profile, &Environment::default(), &overrides, Purpose::Run)?)
     }
 }
 
-/// A text as it is: in profiles `$` has a meaning.
+/// Escapes `$`, which has a meaning in profiles.
 fn literal(text: &str) -> String {
     text.replace('$', "$$")
 }
@@ -178,22 +183,26 @@ fn literal(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn subject() -> Subject {
+    fn target() -> SuiteTarget {
         let model = "mock-fast".to_owned();
-        Subject { base: "http://127.0.0.1:1".to_owned(), model, ..Subject::default() }
+        SuiteTarget { base: "http://127.0.0.1:1".to_owned(), model, ..SuiteTarget::default() }
     }
 
     #[test]
-    fn jobs_are_plans_that_can_be_carried_out() {
+    fn measurements_are_plans_that_can_be_carried_out() {
         let length = Length::new(Nanos::from_millis(500), Nanos::from_secs(2));
-        let jobs = [
-            Job::get("a", &subject(), "/health?x=$y").clients(64, length),
-            Job::chat("b", &subject(), true, (128, 64)).rate(12.5, length),
-            Job::get("c", &subject(), "/").header("x-tenant-id", "a$b").clients(1, length),
+        let measurements = [
+            Measurement::get("a", &target(), "/health?x=$y").clients(64, length),
+            Measurement::chat("b", &target(), true, (128, 64)).rate(12.5, length),
+            Measurement::get("c", &target(), "/").header("x-tenant-id", "a$b").clients(1, length),
         ];
-        let stages: Vec<_> = jobs.iter().map(|job| job.plan(0).unwrap().stages.0.len()).collect();
+        let stages: Vec<_> = measurements
+            .iter()
+            .map(|measurement| measurement.plan(0).unwrap().stages.0.len())
+            .collect();
         assert_eq!(stages, [2, 2, 2]);
-        let builtin = Job::builtin("d", &subject(), "perf-128-stream", &[]).rate(5.0, length);
+        let builtin =
+            Measurement::builtin("d", &target(), "perf-128-stream", &[]).rate(5.0, length);
         let plan = builtin.plan(0).unwrap();
         assert_eq!(plan.stages.0.len(), 2);
         assert_ne!(plan.seed, builtin.plan(1).unwrap().seed);

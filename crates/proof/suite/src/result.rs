@@ -1,41 +1,42 @@
-//! What was measured: passes of one job, and the figures that the tables show.
+//! The result of a measurement: its passes, and the figures that the tables show.
 
 use plimsoll_metrics::{DistributionSummary, Group, Metric, MetricsError, RunSummary, Validity};
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::{Spread, median};
+use plimsoll_harness::statistics::{Spread, median};
 
-/// Busy shares of what could be the limit, over the measured window: CPU seconds per second of wall time and core.
+/// CPU seconds per second of wall time and core, of everything that could be the bottleneck.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Busy {
-    /// The gateway's process. 1.0 is one core.
+pub struct BusyShares {
+    /// The gateway's process; 1.0 is one core.
     pub gateway: Option<f64>,
     /// The load's own process, per core that it has.
     pub generator: Option<f64>,
     /// The provider's process.
     pub provider: Option<f64>,
-    /// Share of the time that the load was ready to run and waited for its core: what others took of it.
+    /// Share of the time in which the load was ready to run and waited for its core.
     #[serde(default)]
     pub waited: Option<f64>,
-    /// Do load and provider share a core?
+    /// Whether load and provider share a core.
     pub shared: bool,
-    /// Cores' worth of time that the gateway may use, where it is known.
+    /// Cores that the gateway may use, if known.
     pub gateway_cores: Option<f64>,
 }
 
-/// The figures of a pass, or of several as their median. `None` is unknown, or a percentile of too few samples.
+/// The figures of a pass, or the medians of several. `None` is unknown, or a percentile of too few
+/// samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
-    /// Requests that the schedule asked for, without warm-up; a sum over passes.
+    /// Planned requests without warm-up; the sum over passes.
     pub requests: u64,
-    /// Of these, the ones without a 2xx: refused, failed, timed out, never answered or never sent.
+    /// Those of them without a 2xx: refused, failed, timed out, never answered or never sent.
     pub errors: u64,
-    /// How long it was measured.
+    /// Length of the measured window.
     #[serde(default)]
     pub seconds: f64,
     /// Completions per second of wall time.
     pub requests_per_s: Option<f64>,
-    /// Requests that were planned per second, in the open model.
+    /// Planned requests per second, in the open model.
     pub planned_per_s: Option<f64>,
     /// Mean response time.
     pub mean_ms: Option<f64>,
@@ -51,71 +52,75 @@ pub struct Figures {
     pub ttft_p50_ms: Option<f64>,
     /// 99th percentile of it.
     pub ttft_p99_ms: Option<f64>,
-    /// 99th percentile of the gaps inside of streams.
+    /// 99th percentile of the gaps inside streams.
     pub gap_p99_ms: Option<f64>,
     /// Bytes received, in millions per second.
     pub megabytes_per_s: Option<f64>,
     /// CPU time of the gateway per request, in microseconds.
     pub gateway_cpu_us: Option<f64>,
-    /// Who was how busy.
-    pub busy: Busy,
+    /// CPU use of each process.
+    pub busy: BusyShares,
     /// `|N - X R| / N` of Little's law.
     pub little_error: Option<f64>,
-    /// Share of the planned requests without a well-formed answer.
+    /// Share of the planned requests without a well-formed response.
     pub error_share: Option<f64>,
-    /// Does the instrument say that throughput is partly its own?
+    /// Whether the load generator limited the throughput.
     pub limited: bool,
     /// Why the figures must not be used; `None` for a valid measurement.
     pub invalid: Option<String>,
 }
 
-/// Whose times are shown.
+/// The responses that count, and whose times are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) enum Answers {
-    /// Of completed requests.
+pub(crate) enum TimedResponses {
+    /// Completed requests.
     #[default]
     Completed,
-    /// Of refused ones too, where a refusal is what is wanted.
+    /// Refused ones too, where refusals are expected.
     All,
 }
 
 impl Figures {
     /// The figures of a summary.
-    pub(crate) fn of(summary: &RunSummary, answers: Answers) -> Result<Self, MetricsError> {
-        let laws = summary.health.littles_law.iter().map(plimsoll_metrics::LittlesLaw::error);
+    pub(crate) fn of(
+        summary: &RunSummary,
+        responses: TimedResponses,
+    ) -> Result<Self, MetricsError> {
+        let littles_law =
+            summary.health.littles_law.iter().map(plimsoll_metrics::LittlesLaw::error);
         Ok(Self {
             planned_per_s: summary
                 .total
                 .rates
                 .planned_rate_per_s
                 .filter(|_| summary.health.planned_arrivals.is_some()),
-            little_error: laws.reduce(f64::max),
+            little_error: littles_law.reduce(f64::max),
             limited: summary.warnings.iter().any(|warning| warning.what.starts_with("limited")),
             invalid: invalid(&summary.validity),
-            ..Self::of_group(&summary.total, answers)?
+            ..Self::of_group(&summary.total, responses)?
         })
     }
 
-    /// The figures of a part of a run: of a stage, or of a category.
-    pub(crate) fn of_group(total: &Group, answers: Answers) -> Result<Self, MetricsError> {
-        let times = times(total, answers)?;
+    /// The figures of part of a run: of a stage, or of a category.
+    pub(crate) fn of_group(total: &Group, responses: TimedResponses) -> Result<Self, MetricsError> {
+        let times = times(total, responses)?;
         let of = |value: fn(&Times) -> Option<f64>| times.as_ref().and_then(value);
         let stream = |metric, value: fn(&DistributionSummary) -> Option<f64>| {
             total.distribution(metric).and_then(value)
         };
         let counters = &total.counters;
-        let answered = match answers {
-            Answers::Completed => counters.completed,
-            Answers::All => counters.completed + counters.rejected,
+        let answered = match responses {
+            TimedResponses::Completed => counters.completed,
+            TimedResponses::All => counters.completed + counters.rejected,
         };
         let per_s = |count: u64| (total.duration_s > 0.0).then(|| count as f64 / total.duration_s);
         Ok(Self {
             requests: counters.scheduled,
             seconds: total.duration_s,
             errors: counters.scheduled.saturating_sub(answered + counters.cancelled),
-            requests_per_s: match answers {
-                Answers::Completed => total.rates.throughput_per_s,
-                Answers::All => per_s(answered),
+            requests_per_s: match responses {
+                TimedResponses::Completed => total.rates.throughput_per_s,
+                TimedResponses::All => per_s(answered),
             },
             mean_ms: of(|times| Some(times.mean)),
             p50_ms: of(|times| times.p50),
@@ -131,13 +136,13 @@ impl Figures {
         })
     }
 
-    /// The median of several, figure by figure; counts are added up, and the largest is the largest of all.
+    /// The medians over several passes; counts are added up, and the largest is that of all.
     pub(crate) fn median(passes: &[&Self]) -> Self {
         let middle = |of: fn(&Self) -> Option<f64>| {
             let values: Option<Vec<f64>> = passes.iter().map(|pass| of(pass)).collect();
             median(&values?)
         };
-        let busy = Busy {
+        let busy = BusyShares {
             gateway: middle(|f| f.busy.gateway),
             generator: middle(|f| f.busy.generator),
             provider: middle(|f| f.busy.provider),
@@ -172,11 +177,11 @@ impl Figures {
 
 fn invalid(validity: &Validity) -> Option<String> {
     let Validity::Invalid(reasons) = validity else { return None };
-    let told = reasons.iter().map(|reason| format!("{} ({})", reason.what, reason.measured));
-    Some(told.collect::<Vec<_>>().join("; "))
+    let texts = reasons.iter().map(|reason| format!("{} ({})", reason.what, reason.measured));
+    Some(texts.collect::<Vec<_>>().join("; "))
 }
 
-/// What is shown of a distribution.
+/// The figures of a distribution that are shown.
 struct Times {
     mean: f64,
     p50: Option<f64>,
@@ -185,10 +190,11 @@ struct Times {
     max: f64,
 }
 
-fn times(group: &Group, answers: Answers) -> Result<Option<Times>, MetricsError> {
+fn times(group: &Group, responses: TimedResponses) -> Result<Option<Times>, MetricsError> {
     let completed = group.distribution(Metric::ResponseTime);
-    let rejected =
-        group.distribution(Metric::RejectedResponseTime).filter(|_| answers == Answers::All);
+    let rejected = group
+        .distribution(Metric::RejectedResponseTime)
+        .filter(|_| responses == TimedResponses::All);
     let (mut all, parts) = (plimsoll_metrics::Distribution::default(), [completed, rejected]);
     for part in parts.into_iter().flatten() {
         all.merge(&part.restore()?);
@@ -205,10 +211,10 @@ fn times(group: &Group, answers: Answers) -> Result<Option<Times>, MetricsError>
     Ok(all.mean().zip(all.max()).map(|(mean, max)| shown(mean, max)))
 }
 
-/// Passes of one measurement.
+/// The passes of a measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MeasurementResult {
-    /// What it is called in the report; unique in its suite, and the same from run to run.
+    /// Its name in the report; unique in its suite, and the same from run to run.
     pub label: String,
     /// Clients, in the closed model.
     pub clients: Option<u32>,
@@ -216,29 +222,35 @@ pub struct MeasurementResult {
     pub rate: Option<f64>,
     /// Each pass.
     pub passes: Vec<Figures>,
-    /// Files with the whole summary of each pass, beside `suite.json`.
+    /// Files with the whole summary of each pass, relative to the folder of `suite.json`.
     pub files: Vec<String>,
-    /// Are errors what is measured, and no fault of the gateway?
-    #[serde(default)]
-    pub errors_wanted: bool,
-    /// Why a pass could not be made at all.
-    pub fault: Option<String>,
+    /// Whether errors are expected, and not a fault of the gateway.
+    #[serde(default, alias = "errors_wanted")]
+    pub errors_expected: bool,
+    /// Why a pass could not be carried out.
+    #[serde(alias = "fault")]
+    pub error: Option<String>,
 }
 
 impl MeasurementResult {
-    /// The passes that may be used: all valid ones or, where there is none, all.
+    /// The passes that may be used: all valid ones or, if there is none, all.
     pub(crate) fn usable(&self) -> Vec<&Figures> {
         let valid: Vec<_> = self.passes.iter().filter(|pass| pass.invalid.is_none()).collect();
         if valid.is_empty() { self.passes.iter().collect() } else { valid }
     }
 
-    /// The median of the usable passes; `None` where nothing was measured.
+    /// A figure of each pass; `None` for invalid passes.
+    pub(crate) fn valid_figures(&self, of: impl Fn(&Figures) -> Option<f64>) -> Vec<Option<f64>> {
+        self.passes.iter().map(|pass| of(pass).filter(|_| pass.invalid.is_none())).collect()
+    }
+
+    /// The medians over the usable passes; `None` if nothing was measured.
     pub fn figures(&self) -> Option<Figures> {
         let usable = self.usable();
         (!usable.is_empty()).then(|| Figures::median(&usable))
     }
 
-    /// Is there no pass that may be used?
+    /// Whether no pass is valid.
     pub fn is_invalid(&self) -> bool {
         self.passes.iter().all(|pass| pass.invalid.is_some())
     }
@@ -249,9 +261,9 @@ impl MeasurementResult {
         Spread::of(&values?)
     }
 
-    /// What a row says behind its label.
-    pub(crate) fn mark(&self) -> &'static str {
-        if self.fault.is_some() && self.passes.is_empty() {
+    /// The marker after its label in tables.
+    pub(crate) fn marker(&self) -> &'static str {
+        if self.error.is_some() && self.passes.is_empty() {
             " [NOT RUN]"
         } else if self.is_invalid() {
             " [INVALID]"
@@ -278,7 +290,7 @@ mod tests {
         }
     }
 
-    fn cell(passes: &[Figures]) -> MeasurementResult {
+    fn result(passes: &[Figures]) -> MeasurementResult {
         MeasurementResult { passes: passes.to_vec(), ..MeasurementResult::default() }
     }
 
@@ -289,17 +301,17 @@ mod tests {
             (vec![pass(1.0, false), pass(9.0, true), pass(9.0, true)], 1.0, false),
             (vec![pass(4.0, true), pass(8.0, true)], 6.0, true),
         ] {
-            let cell = cell(&passes);
-            let figures = cell.figures().unwrap();
+            let result = result(&passes);
+            let figures = result.figures().unwrap();
             assert_eq!(figures.requests_per_s, Some(rate));
-            assert_eq!((cell.is_invalid(), figures.invalid.is_some()), (invalid, invalid));
+            assert_eq!((result.is_invalid(), figures.invalid.is_some()), (invalid, invalid));
         }
-        assert_eq!(cell(&[]).figures(), None);
+        assert_eq!(result(&[]).figures(), None);
     }
 
     #[test]
     fn counts_are_added_up_and_the_largest_is_of_all() {
-        let figures = cell(&[pass(1.0, false), pass(5.0, false)]).figures().unwrap();
+        let figures = result(&[pass(1.0, false), pass(5.0, false)]).figures().unwrap();
         assert_eq!((figures.requests, figures.max_ms), (20, Some(5.0)));
     }
 
@@ -307,6 +319,6 @@ mod tests {
     fn a_figure_that_one_pass_lacks_has_no_median() {
         let mut short = pass(1.0, false);
         short.requests_per_s = None;
-        assert_eq!(cell(&[short, pass(5.0, false)]).figures().unwrap().requests_per_s, None);
+        assert_eq!(result(&[short, pass(5.0, false)]).figures().unwrap().requests_per_s, None);
     }
 }

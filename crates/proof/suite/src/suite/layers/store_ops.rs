@@ -1,9 +1,10 @@
-//! Store operations one by one, in memory and in Redis: what a single request waits for.
+//! Store operations one by one, in memory and in Redis: the waits of a single request.
 
+use std::net::{TcpListener, TcpStream};
 use std::num::NonZeroU32;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,84 +12,96 @@ use plimsoll_gateway_store::{
     Algorithm, Answer, Backend, Budget, CacheKey, Charge, Limit, LimitKey, Lookup, RedisSettings,
     Sizes, Store, StoreError,
 };
+use plimsoll_harness::ChildProcess;
+use plimsoll_harness::time::poll;
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 use plimsoll_metrics::Distribution;
 use tokio::runtime::Builder;
 
-use crate::bench::Bench;
-use crate::gate::{Bound, Gate};
-use crate::words::millis;
+use crate::bound::{BoundResult, Requirement};
+use crate::options::SuiteOptions;
+use crate::runner::SuiteRunner;
+use plimsoll_report::format::time;
 
-/// What a single operation takes.
+/// The times of one operation.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(super) struct StoreOp {
     pub(super) operation: &'static str,
     pub(super) store: &'static str,
     pub(super) times: Distribution,
 }
 
-/// All of them.
+/// The times of all operations.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Stores {
-    pub(super) rows: Vec<Row>,
+pub(super) struct StoreOps {
+    pub(super) rows: Vec<StoreOp>,
 }
 
-impl Stores {
-    /// The seed's bound of a millisecond, on the p99 of each.
-    pub(super) fn gates(&self) -> Vec<Gate> {
-        let gate = |row: &Row| {
-            let p99 = row.times.quantile(0.99).map(Nanos::as_millis_f64);
-            let what = format!("{}, {}: p99", row.operation, row.store);
-            Gate::value(&what, p99, Bound::below(1.0, millis)).target()
+impl StoreOps {
+    /// The published benchmark's goal of a millisecond, on the p99 of each.
+    pub(super) fn bounds(&self) -> Vec<BoundResult> {
+        let bound = |op: &StoreOp| {
+            let p99 = op.times.quantile(0.99).map(Nanos::as_millis_f64);
+            let what = format!("{}, {}: p99", op.operation, op.store);
+            BoundResult::value(&what, p99, Requirement::below(1.0, time)).into_goal()
         };
-        self.rows.iter().map(gate).collect()
+        self.rows.iter().map(bound).collect()
     }
 }
 
+/// Time limit until Redis accepts connections.
+const READY: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(10);
 const OPERATIONS: usize = 20_000;
-const WARM: usize = 500;
+const WARM_UP: usize = 500;
 
-/// Measures with the embedded store, and with a Redis that is started for it where there is one.
-pub(super) fn measure(bench: &mut Bench<'_>) -> Stores {
-    let mut stores = Stores::default();
-    if bench.is_over() {
-        return stores;
+/// Measures the in-memory store, and Redis if this build and this host have it.
+pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> StoreOps {
+    let mut ops = StoreOps::default();
+    if runner.is_interrupted() {
+        return ops;
     }
-    bench.say("store operations, embedded");
-    let count = if bench.order.quick { OPERATIONS / 4 } else { OPERATIONS };
-    let embedded = Backend::embedded(Sizes::default());
-    match rows("embedded", &embedded, count) {
-        Ok(rows) => stores.rows.extend(rows),
-        Err(error) => bench.skip("store operations, embedded", &error),
+    let count = if runner.options.quick { OPERATIONS / 4 } else { OPERATIONS };
+    runner.log("store operations, in memory");
+    match measure_store("memory", &Backend::embedded(Sizes::default()), count) {
+        Ok(rows) => ops.rows.extend(rows),
+        Err(why) => runner.skip("store operations in memory", &why),
     }
-    match Redis::start(&bench.order.exe, &bench.order.folder) {
-        Err(why) => bench.skip("store operations with Redis", &why),
-        Ok(redis) => {
-            bench.say("store operations, Redis");
-            let backend = Backend::redis(RedisSettings::new(redis.url()));
-            let done = backend.map_err(|error| error.to_string());
-            match done.and_then(|backend| rows("Redis", &backend, count)) {
-                Ok(rows) => stores.rows.extend(rows),
-                Err(error) => bench.skip("store operations with Redis", &error),
-            }
-        }
+    let redis = open_redis(runner.options).and_then(|(_server, backend)| {
+        runner.log("store operations, Redis");
+        measure_store("Redis", &backend, count)
+    });
+    match redis {
+        Ok(rows) => ops.rows.extend(rows),
+        Err(why) => runner.skip("store operations with Redis", &why),
     }
-    stores
+    ops
 }
 
-fn rows(store: &'static str, backend: &Backend, count: usize) -> Result<Vec<Row>, String> {
+/// Starts a Redis server, and opens a store in it. The only place that needs the Redis client.
+fn open_redis(options: &SuiteOptions) -> Result<(RedisServer, Backend), String> {
+    let server = RedisServer::start(&options.exe, &options.folder)?;
+    let backend = Backend::redis(RedisSettings::new(server.url()));
+    Ok((server, backend.map_err(|error| error.to_string())?))
+}
+
+fn measure_store(
+    store: &'static str,
+    backend: &Backend,
+    count: usize,
+) -> Result<Vec<StoreOp>, String> {
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     let all = runtime.block_on(async {
-        let subject = backend.attach().await;
-        operations(&subject, count).await
+        let attached = backend.attach().await;
+        operations(&attached, count).await
     });
     let all = all.map_err(|error| error.to_string())?;
-    // A store that is lost lets everything pass at once: fast, and not what was to be measured.
+    // A store that is lost lets everything pass at once: that is fast, and not what is measured.
     if backend.errors() > 0 {
         return Err(format!("{} operations had no answer", backend.errors()));
     }
-    Ok(all.into_iter().map(|(operation, times)| Row { operation, store, times }).collect())
+    Ok(all.into_iter().map(|(operation, times)| StoreOp { operation, store, times }).collect())
 }
 
 type Timed = (&'static str, Distribution);
@@ -108,7 +121,7 @@ async fn operations(store: &Store, count: usize) -> Result<Vec<Timed>, StoreErro
     }
     store.put_value(now(), session, Bytes::from(vec![b'x'; 512]), ttl).await?;
     let mut all = [const { None }; 4].map(|_: Option<()>| Distribution::default());
-    for round in 0..count + WARM {
+    for round in 0..count + WARM_UP {
         let began = clock.now();
         store.check(now(), &[Charge { subject: tenant, limit: &limit }]).await?;
         let checked = clock.now();
@@ -117,7 +130,7 @@ async fn operations(store: &Store, count: usize) -> Result<Vec<Timed>, StoreErro
         store.budget(now(), tenant, &budget).await?;
         let budgeted = clock.now();
         store.value(now(), &session).await?;
-        if round >= WARM {
+        if round >= WARM_UP {
             let ends = [began, checked, looked, budgeted, clock.now()];
             record(&mut all, ends);
         }
@@ -133,14 +146,14 @@ fn record(all: &mut [Distribution; 4], ends: [Moment; 5]) {
     }
 }
 
-/// A Redis of our own on a socket in the suite's folder. Dropped, it is ended.
-struct Redis {
-    process: Child,
+/// A Redis server on the loopback interface. Dropped, it is ended; it holds nothing worth keeping.
+struct RedisServer {
+    process: ChildProcess,
     port: u16,
 }
 
-impl Redis {
-    /// By way of a process that the kernel ends with us.
+impl RedisServer {
+    /// Starts it by way of `suite child`, so that the kernel ends it with the suite.
     fn start(exe: &Path, folder: &Path) -> Result<Self, String> {
         let port = free_port().ok_or("no free port for it")?;
         let mut command = Command::new(exe);
@@ -148,7 +161,7 @@ impl Redis {
         command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port"]);
         command.arg(port.to_string()).arg("--dir").arg(folder);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let process = command.process_group(0).spawn().map_err(|error| error.to_string())?;
+        let process = ChildProcess::spawn(command.process_group(0)).map_err(|e| e.to_string())?;
         let mut redis = Self { process, port };
         if redis.is_ready() {
             return Ok(redis);
@@ -157,16 +170,11 @@ impl Redis {
     }
 
     fn is_ready(&mut self) -> bool {
-        for _ in 0..500 {
-            if std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
-                return true;
-            }
-            if !matches!(self.process.try_wait(), Ok(None)) {
-                return false;
-            }
-            std::thread::park_timeout(Duration::from_millis(10));
-        }
-        false
+        let ready = poll(READY, PAUSE, || {
+            let accepts = TcpStream::connect(("127.0.0.1", self.port)).is_ok();
+            (accepts || self.process.has_ended()).then_some(accepts)
+        });
+        ready == Some(true)
     }
 
     fn url(&self) -> String {
@@ -174,17 +182,9 @@ impl Redis {
     }
 }
 
-impl Drop for Redis {
-    fn drop(&mut self) {
-        // It holds nothing that is worth keeping.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// A port that was free a moment ago: Redis cannot be asked for any.
+/// A port that was free a moment ago: Redis cannot choose one itself.
 fn free_port() -> Option<u16> {
-    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).ok()?;
+    let listener = TcpListener::bind(("127.0.0.1", 0)).ok()?;
     listener.local_addr().ok().map(|address| address.port())
 }
 
@@ -193,9 +193,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_operation_of_the_embedded_store_is_timed() {
+    fn every_operation_of_the_in_memory_store_is_timed() {
         let backend = Backend::embedded(Sizes::default());
-        let rows = rows("embedded", &backend, 200).unwrap();
+        let rows = measure_store("memory", &backend, 200).unwrap();
         assert_eq!(rows.len(), 4);
         for row in &rows {
             assert_eq!(row.times.count(), 200, "{}", row.operation);
