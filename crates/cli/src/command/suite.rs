@@ -28,7 +28,7 @@ Examples:
   plimsoll suite baseline --baseline runs/20261121T040000Z-suite-baseline/suite.json
   plimsoll suite policy --target https://gateway.example --vk \"$KEY\"
 
-Without --target a suite starts the reference gateway and a mock provider as processes of their own, on cores of their own where there are two. Results are kept in a folder below --out: suite.json, report.txt, and the whole summary of each measurement in cells/. What each suite measures: docs/guides/suites.md.
+Without --target a suite starts the reference gateway and a mock provider as processes of their own, on cores of their own where there are two. Results are kept in a folder below --out: suite.json, report.txt, and the whole summary of each measurement in measurements/. What each suite measures: docs/guides/suites.md.
 
 Exit codes: 0 pass, 1 a bound is broken, 2 wrong usage, 3 a measurement is invalid or could not be made, 130 interrupted.";
 

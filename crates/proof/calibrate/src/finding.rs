@@ -124,7 +124,7 @@ pub struct Finding {
     pub checks: Vec<Check>,
     /// Further facts, such as parts that could not be carried out here.
     pub notes: Vec<String>,
-    /// How long it took, in seconds.
+    /// Its length, in seconds.
     pub seconds: f64,
 }
 

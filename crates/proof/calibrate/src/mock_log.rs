@@ -21,7 +21,7 @@ pub(crate) fn join<'r, 'l>(
     run.samples.iter().filter_map(pair).collect()
 }
 
-/// How long the mock took for a request, in microseconds: from its arrival, by the kernel's
+/// The time that the mock took for a request, in microseconds: from its arrival, by the kernel's
 /// timestamp, to the return of the `write` of the last byte of the response.
 pub(crate) fn true_service_us(record: &LogRecord) -> Option<f64> {
     let last = record.chunks.last()?.written;

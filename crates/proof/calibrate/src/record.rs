@@ -136,7 +136,7 @@ impl Record {
         any_passed && !self.findings.iter().any(bad)
     }
 
-    /// How many experiments passed, and how many failed or could not be carried out.
+    /// The number of experiments that passed, and of those that failed or could not be carried out.
     pub fn counts(&self) -> (u32, u32) {
         self.findings.iter().fold((0, 0), |(kept, broken), finding| match finding.result {
             ExperimentResult::Pass => (kept + 1, broken),

@@ -1,4 +1,4 @@
-//! What experiments work with: reference servers, and the engine under test.
+//! The means of experiments: reference servers, and runs of the engine.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -15,7 +15,7 @@ use crate::precise_wait::bare_timer_wakeups;
 use crate::record::Floor;
 use crate::server::{Server, ServerProcess, ServerSpec};
 
-/// How thorough a calibration is.
+/// The thoroughness of a calibration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
     /// Longer runs, and more of them.
@@ -151,7 +151,7 @@ impl Runner {
         self.on_generator_core(|| Ok(run()?))
     }
 
-    /// Does something on the generator's core; what it starts stays there.
+    /// Runs a closure on the generator's core; threads and processes that it starts stay there.
     pub(crate) fn on_generator_core<T: Send>(
         &self,
         work: impl FnOnce() -> Result<T, CalibrateError> + Send,
@@ -164,7 +164,7 @@ impl Runner {
     }
 }
 
-/// Does something in a thread that stays on a core, as all threads and processes do that it starts.
+/// Runs a closure in a thread that stays on a core, as all threads and processes that it starts.
 fn on_core<T: Send>(
     core: Option<usize>,
     work: impl FnOnce() -> Result<T, CalibrateError> + Send,

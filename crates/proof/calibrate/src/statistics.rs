@@ -42,7 +42,7 @@ pub(crate) fn dispersion(times: &[f64], length: f64, windows: usize) -> f64 {
     variance(&counts) / mean(&counts)
 }
 
-/// How many of the times lie in each of `windows` equal parts of `0..length`.
+/// The number of times in each of `windows` equal parts of `0..length`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

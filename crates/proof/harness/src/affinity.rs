@@ -6,8 +6,7 @@ use nix::unistd::Pid;
 /// The calling thread, in the terms of the scheduler's calls.
 const THIS_THREAD: Pid = Pid::from_raw(0);
 
-/// The CPUs that the calling thread may use, in ascending order; none where the system does not
-/// tell.
+/// The CPUs that the calling thread may use, in ascending order; empty if they cannot be read.
 pub fn allowed_cpus() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(THIS_THREAD) else { return Vec::new() };
     (0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect()

@@ -32,8 +32,8 @@ impl Bound {
         }
     }
 
-    /// Which part of the bound a figure uses up, to tell which of several is nearest to breaking:
-    /// above 1 for one that is broken, and infinite for a figure that is not a number.
+    /// The share of the bound that a figure uses up, to find the figure nearest to breaking: above
+    /// 1 for one that is broken, and infinite for a figure that is not a number.
     pub fn usage(&self, measured: f64) -> f64 {
         let (part, whole) = match *self {
             Self::Within { truth, tolerance } => ((measured - truth).abs(), tolerance),

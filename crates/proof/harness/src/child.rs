@@ -11,8 +11,8 @@ use nix::unistd::Pid;
 
 use crate::time::poll;
 
-/// How often a process is looked at while it ends.
-const LOOK: Duration = Duration::from_millis(5);
+/// Pause between two looks at a process that is ending.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// A child process. Dropped, it is killed and waited for.
 #[derive(Debug)]
@@ -86,9 +86,9 @@ impl ChildProcess {
 
     /// Asks it to end, and kills it if it has not after `grace`.
     pub fn terminate(&mut self, grace: Duration) {
-        // A process that has ended already cannot be told.
+        // This fails if it has ended already.
         let _ = self.signal(Signal::SIGTERM);
-        poll(grace, LOOK, || self.has_ended().then_some(()));
+        poll(grace, PAUSE, || self.has_ended().then_some(()));
         self.kill();
     }
 
@@ -150,7 +150,7 @@ mod tests {
         let status = || std::fs::read_to_string(format!("/proc/{}/stat", child.pid())).unwrap();
         let state = |wanted: &str| {
             let is = || status().rsplit(')').next().unwrap().trim_start().starts_with(wanted);
-            poll(SOON, LOOK, || is().then_some(())).is_some()
+            poll(SOON, PAUSE, || is().then_some(())).is_some()
         };
         assert!(state("T"), "it is suspended");
         stdin.write_all(b"later\n").unwrap();
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_with_its_owner_and_when_it_is_told() {
+    fn it_ends_with_its_owner_and_on_request() {
         let child = start("sleep", &["60"]);
         let pid = child.pid();
         child.suspend().unwrap();

@@ -13,7 +13,7 @@ use plimsoll_profile::Plan;
 /// Sees the progress of a run about once a second.
 pub type Observer<'o> = &'o mut (dyn FnMut(&Progress<'_>) + Send);
 
-/// What a run does beside its plan.
+/// Options of a run that are not part of its plan.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
     /// Keeps every sample in memory.

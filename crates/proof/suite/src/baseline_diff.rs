@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use plimsoll_metrics::{Environment, Judgement};
+use plimsoll_report::format::{DASH, digits, or_dash, percent};
+use plimsoll_report::table::Table;
 
 use crate::bound::{BoundResult, Requirement};
 use crate::error::SuiteError;
 use crate::report::{OLDER_SCHEMAS, Report, SCHEMA, Section};
-use plimsoll_report::format::{DASH, digits, or_dash, percent};
-use plimsoll_report::table::Table;
 
 /// The largest drop of throughput that is not a regression.
 const DROP: f64 = 0.2;
@@ -101,9 +101,9 @@ mod tests {
         };
         let json = serde_json::json!({
             "schema": SCHEMA, "suite": "baseline", "title": "", "started": "S", "command": "c",
-            "quick": false, "debug_build": false, "interrupted": false, "subject": [],
+            "quick": false, "debug_build": false, "interrupted": false, "setup": [],
             "environment": {"cpu_model": cpu, "cpu_count": 2},
-            "cells": [result], "sections": [], "findings": [], "gates": [], "sizing": null,
+            "measurements": [result], "sections": [], "findings": [], "bounds": [], "sizing": null,
             "references": [], "skipped": [],
         });
         serde_json::from_value(json).unwrap()
@@ -141,5 +141,49 @@ mod tests {
         assert!(read(&path, "baseline").is_ok());
         let error = read(&path, "quick").unwrap_err().to_string();
         assert!(error.contains("the result of `baseline`"), "{error}");
+    }
+
+    #[test]
+    fn a_file_of_version_0_1_0_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("suite.json");
+        let mut old = serde_json::to_value(report(100.0, "a")).unwrap();
+        let fields = old.as_object_mut().unwrap();
+        fields.insert("schema".to_owned(), "plimsoll.suite/1".into());
+        for (new, old) in [("measurements", "cells"), ("bounds", "gates"), ("setup", "subject")] {
+            let value = fields.remove(new).unwrap();
+            fields.insert(old.to_owned(), value);
+        }
+        let cell = fields["cells"][0].as_object_mut().unwrap();
+        for (new, old) in [("error", "fault"), ("errors_expected", "errors_wanted")] {
+            let value = cell.remove(new).unwrap();
+            cell.insert(old.to_owned(), value);
+        }
+        cell.insert("fault".to_owned(), "no port".into());
+        fs::write(&path, old.to_string()).unwrap();
+        let read_back = read(&path, "baseline").unwrap();
+        assert_eq!(read_back.measurements[0].error.as_deref(), Some("no port"));
+        assert_eq!(compare(&read_back, &report(70.0, "a")).1[0].status(), "FAIL");
+
+        fs::write(&path, old.to_string().replace("suite/1", "suite/9")).unwrap();
+        let error = read(&path, "baseline").unwrap_err().to_string();
+        assert!(error.contains("plimsoll.suite/9"), "{error}");
+    }
+
+    #[test]
+    fn only_measurements_of_the_closed_model_that_both_have_are_compared() {
+        let mut now = report(50.0, "a");
+        now.measurements[0].rate = Some(100.0);
+        assert!(compare(&report(100.0, "a"), &now).1.is_empty(), "its rate is planned");
+        now.measurements[0].rate = None;
+        now.measurements[0].label = "new".to_owned();
+        assert!(compare(&report(100.0, "a"), &now).1.is_empty(), "it has no predecessor");
+    }
+
+    #[test]
+    fn a_debug_build_is_not_compared_with_another_build() {
+        let mut now = report(50.0, "a");
+        now.debug_build = true;
+        assert_eq!(compare(&report(100.0, "a"), &now).1[0].status(), "inconclusive");
     }
 }

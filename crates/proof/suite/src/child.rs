@@ -21,7 +21,7 @@ const READY: Duration = Duration::from_secs(5);
 const END: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// How a process is started.
+/// The command of a child process.
 #[derive(Clone, Debug)]
 pub(crate) struct ChildSpec<'a> {
     /// Its name in messages.

@@ -160,7 +160,7 @@ impl Measurement {
     /// the first in a cache; the same pass of several measurements has the same prompts.
     ///
     /// # Errors
-    /// Where the target's address or a header cannot be used.
+    /// If the target's address or a header cannot be used.
     pub(crate) fn plan(&self, pass: u32) -> Result<Plan, SuiteError> {
         let own = || {
             let text = Value::Object(self.profile.clone()).to_string().into_bytes();

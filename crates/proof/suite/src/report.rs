@@ -3,13 +3,13 @@
 mod text;
 
 use plimsoll_metrics::{Environment, Judgement};
+use plimsoll_report::table::Table;
 use serde::{Deserialize, Serialize};
 
 use crate::bound::BoundResult;
 use crate::finding::{self, Finding};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
-use plimsoll_report::table::Table;
 
 /// Version of the layout of `suite.json`.
 pub const SCHEMA: &str = "plimsoll.suite/2";
@@ -53,7 +53,7 @@ pub enum SuiteOutcome {
     Interrupted,
 }
 
-/// The result of a suite.
+/// The report of a suite.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "facts of a run, independent of each other")]
 pub struct Report {
@@ -92,7 +92,7 @@ pub struct Report {
     pub sizing: Option<Section>,
     /// Published figures of other gateways, on other hardware.
     pub references: Vec<Section>,
-    /// What was left out, and why.
+    /// Parts that were left out, and why.
     pub skipped: Vec<String>,
 }
 

@@ -1,9 +1,8 @@
 //! The result of a measurement: its passes, and the figures that the tables show.
 
+use plimsoll_harness::statistics::{Spread, median};
 use plimsoll_metrics::{DistributionSummary, Group, Metric, MetricsError, RunSummary, Validity};
 use serde::{Deserialize, Serialize};
-
-use plimsoll_harness::statistics::{Spread, median};
 
 /// CPU seconds per second of wall time and core, of everything that could be the bottleneck.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use plimsoll_engine::{Control, Watched};
 use plimsoll_harness::{RunOptions, execute};
 use plimsoll_metrics::{Band, ProcessUse, RunSummary};
+use plimsoll_report::format::{digits, or_dash, time_or_dash};
 
 use crate::child::{Child, ChildSpec};
 use crate::cores::{Cores, Pinned};
@@ -15,13 +16,12 @@ use crate::measurement::{LoadShape, Measurement};
 use crate::options::SuiteOptions;
 use crate::result::{BusyShares, Figures, MeasurementResult, TimedResponses};
 use crate::target::{Gateway, MODEL, Provider, SuiteTarget};
-use plimsoll_report::format::{digits, or_dash, time_or_dash};
 
-/// What the measurements of a suite share.
+/// The state that all measurements of a suite share.
 pub(crate) struct SuiteRunner<'a> {
     pub(crate) options: &'a SuiteOptions,
     pub(crate) cores: Cores,
-    /// What was left out, and why.
+    /// Parts that were left out, and why.
     pub(crate) skipped: Vec<String>,
     /// Every result so far, for `suite.json`.
     pub(crate) results: Vec<MeasurementResult>,
@@ -369,5 +369,17 @@ mod tests {
         ] {
             assert_eq!(slug(label), name);
         }
+    }
+
+    #[test]
+    fn only_children_are_watched() {
+        let watched_names = |gateway_pid, provider_pid| {
+            let target = SuiteTarget { gateway_pid, provider_pid, ..SuiteTarget::default() };
+            let watched = watched(&target).into_iter();
+            watched.map(|process| (process.name, process.pid)).collect::<Vec<_>>()
+        };
+        assert_eq!(watched_names(None, None), []);
+        let both = [("gateway".to_owned(), 7), ("provider".to_owned(), 8)];
+        assert_eq!(watched_names(Some(7), Some(8)), both);
     }
 }

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use plimsoll_engine::Control;
+use plimsoll_harness::time::sleep;
 use plimsoll_measure::{Moment, MonotonicClock, Outcome, Seed};
 
 use super::{Observations, SMALL};
 use crate::error::CalibrateError;
 use crate::finding::Check;
 use crate::runner::{Runner, plan};
-use plimsoll_harness::time::sleep;
 
 /// Most requests are answered, some late; some are refused, reset or never answered.
 const MODEL: &str = "ttft: {exponential: {mean: 30ms}}, faults: [{fault: '429', share: 0.05}, {fault: '503', share: 0.05}, {fault: reset, share: 0.02}, {fault: hang, share: 0.02}]";

@@ -4,6 +4,8 @@
 use std::fmt::Write as _;
 use std::fs;
 
+use plimsoll_harness::CompletedRun;
+use plimsoll_harness::statistics::{ascending, quantile};
 use plimsoll_measure::{Seed, Stripe};
 use plimsoll_schedule::{Arrivals, Schedule, Stages};
 
@@ -13,8 +15,6 @@ use crate::finding::Check;
 use crate::runner::Runner;
 use crate::server::{NullSpec, ReceivedRequest, ServerSpec};
 use crate::statistics::{counts, dispersion, kolmogorov_smirnov};
-use plimsoll_harness::CompletedRun;
-use plimsoll_harness::statistics::{ascending, quantile};
 
 /// A stage before the measured one, so that its first request need not wait for a connection.
 const WARM_UP: &str = "w@100:200ms";

@@ -3,6 +3,8 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use plimsoll_harness::CompletedRun;
+use plimsoll_harness::statistics::{mean, quantile_of};
 use plimsoll_measure::Nanos;
 
 use super::Observations;
@@ -11,10 +13,8 @@ use crate::finding::Check;
 use crate::runner::Runner;
 use crate::server::{PhasedLog, PhasedSpec, ServerSpec};
 use crate::tool_process::read_summary;
-use plimsoll_harness::CompletedRun;
-use plimsoll_harness::statistics::{mean, quantile_of};
 
-/// How long the server delays its part of the handshake.
+/// The delay of the server's part of the handshake.
 const HANDSHAKE: Duration = Duration::from_millis(30);
 const PER_CONNECTION: u64 = 3;
 

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use plimsoll_harness::statistics::quantile_of;
 use plimsoll_metrics::Metric;
 
 use super::Observations;
@@ -9,7 +10,6 @@ use crate::error::CalibrateError;
 use crate::finding::Check;
 use crate::runner::Runner;
 use crate::server::{NullSpec, Server, ServerSpec};
-use plimsoll_harness::statistics::quantile_of;
 
 const CONNECTIONS: f64 = 64.0;
 /// Rounds in which every tool has its turn, so that changes of the host affect all alike.

@@ -1,5 +1,7 @@
 //! T2 and T3: the server takes a known time, and records how long it really took.
 
+use plimsoll_harness::CompletedRun;
+use plimsoll_harness::statistics::{ascending, quantile};
 use plimsoll_measure::{Nanos, Sample, ScenarioId, StageId};
 use plimsoll_metrics::{Distribution, Metric};
 use plimsoll_mock::LogRecord;
@@ -10,8 +12,6 @@ use crate::error::CalibrateError;
 use crate::finding::Check;
 use crate::mock_log::{join, true_service_us};
 use crate::runner::Runner;
-use plimsoll_harness::CompletedRun;
-use plimsoll_harness::statistics::{ascending, quantile};
 
 /// The stage after a warm-up that opens the connections: opening them is part of the service time,
 /// and not a delay of the server.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_harness::CompletedRun;
+use plimsoll_harness::statistics::{ascending, quantile};
 use plimsoll_measure::{ErrorClass, Nanos, Outcome, Sample, ScenarioId};
 
 use super::Observations;
@@ -10,8 +12,6 @@ use crate::finding::Check;
 use crate::mock_log::{join, true_service_us};
 use crate::runner::Runner;
 use crate::server::{NullSpec, ServerSpec};
-use plimsoll_harness::CompletedRun;
-use plimsoll_harness::statistics::{ascending, quantile};
 
 /// Name, weight, header and the expected outcome.
 const MIX: [(&str, u32, &str, Outcome); 5] = [

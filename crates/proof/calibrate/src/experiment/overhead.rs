@@ -1,5 +1,7 @@
 //! T14: the server adds an overhead of 250 us, and a paired comparison finds it.
 
+use plimsoll_harness::CompletedRun;
+use plimsoll_harness::statistics::{mean, quantile_of};
 use plimsoll_measure::{Nanos, Sample, ScenarioId};
 use plimsoll_mock::LogRecord;
 
@@ -9,8 +11,6 @@ use crate::finding::Check;
 use crate::mock_log::{join, true_service_us};
 use crate::runner::Runner;
 use crate::statistics::half_width;
-use plimsoll_harness::CompletedRun;
-use plimsoll_harness::statistics::{mean, quantile_of};
 
 /// The overhead that is planted, in microseconds.
 const PLANTED: f64 = 250.0;

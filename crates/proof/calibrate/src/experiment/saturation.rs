@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use plimsoll_harness::time::sleep;
+
 use super::Observations;
 use crate::error::CalibrateError;
 use crate::finding::Check;
 use crate::runner::Runner;
 use crate::server::{NullSpec, Server, ServerSpec};
 use crate::tool_process::{ToolProcess, ToolResult};
-use plimsoll_harness::time::sleep;
 
 /// The throttled generator runs for two of every ten milliseconds.
 const ON: Duration = Duration::from_millis(2);

@@ -2,12 +2,13 @@
 
 use std::fs;
 
+use plimsoll_harness::statistics::mean;
+
 use super::{NUMBERED, Observations};
 use crate::error::CalibrateError;
 use crate::finding::Check;
 use crate::runner::{Runner, plan};
 use crate::server::{NullSpec, ServerSpec};
-use plimsoll_harness::statistics::mean;
 
 const RATE: f64 = 20_000.0;
 

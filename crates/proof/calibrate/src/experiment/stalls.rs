@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use plimsoll_harness::CompletedRun;
+use plimsoll_harness::time::sleep;
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, StageId};
 use plimsoll_metrics::Metric;
 
@@ -11,8 +13,6 @@ use crate::finding::Check;
 use crate::runner::Runner;
 use crate::server::{NullSpec, Pause, ServerSpec};
 use crate::tool_process::ToolProcess;
-use plimsoll_harness::CompletedRun;
-use plimsoll_harness::time::sleep;
 
 /// A stall in a run at a constant rate.
 #[derive(Clone, Copy)]

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use plimsoll_harness::CompletedRun;
+use plimsoll_harness::statistics::{ascending, quantile};
 use plimsoll_measure::{ErrorClass, Nanos, Outcome, Sample, StageId};
 use plimsoll_metrics::Metric;
 use plimsoll_mock::LogRecord;
@@ -12,8 +14,6 @@ use crate::finding::Check;
 use crate::mock_log::join;
 use crate::runner::Runner;
 use crate::server::{Script, ServerSpec, Step};
-use plimsoll_harness::CompletedRun;
-use plimsoll_harness::statistics::{ascending, quantile};
 
 const STREAM: &str =
     "content: {mode: sized, approx_input_tokens: 16}\nstream: true\nmax_tokens: 4096\n";
@@ -196,7 +196,7 @@ pub(super) fn t12_many_streams(runner: &Runner) -> Result<Observations, Calibrat
     Ok(Observations { checks, notes })
 }
 
-/// How far a figure of a stream is from the server's record, 99th percentile.
+/// The difference of a stream's figure from the server's record, 99th percentile.
 fn shift(
     ran: &CompletedRun,
     log: &[LogRecord],

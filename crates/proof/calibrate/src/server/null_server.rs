@@ -39,9 +39,9 @@ pub(crate) struct NullSpec {
 /// A time in which the server does nothing at all.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Pause {
-    /// How long after its first request it begins.
+    /// Its start, counted from the first request.
     pub(crate) after: Duration,
-    /// How long it lasts.
+    /// Its length.
     pub(crate) length: Duration,
 }
 

@@ -17,7 +17,7 @@ use super::threads::spawn_named;
 /// Behaviour of the server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct PhasedSpec {
-    /// How long the server delays its part of the TLS handshake; `None` for no TLS.
+    /// The delay of the server's part of the TLS handshake; `None` for no TLS.
     pub(crate) handshake: Option<Duration>,
     /// Requests that a connection serves before it is closed.
     pub(crate) requests_per_connection: u64,

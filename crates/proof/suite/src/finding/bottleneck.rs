@@ -1,7 +1,8 @@
 //! The bottleneck, by measured CPU time.
 
-use crate::result::BusyShares;
 use plimsoll_report::format::{or_dash, percent};
+
+use crate::result::BusyShares;
 
 /// A core with more than this share of CPU time is saturated: the scheduler and the kernel take the
 /// rest.
@@ -133,5 +134,28 @@ mod tests {
         // Two cores for the gateway, of which it fills one.
         let two = BusyShares { gateway_cores: Some(2.0), ..of(Some(1.0), Some(0.2), None, false) };
         assert_eq!(bottleneck(&two), Bottleneck::NoCore);
+    }
+
+    #[test]
+    fn sentences_name_the_shares_that_they_rest_on() {
+        let busy = BusyShares {
+            gateway: Some(0.5),
+            generator: Some(0.25),
+            provider: Some(0.125),
+            waited: None,
+            shared: true,
+            gateway_cores: Some(1.0),
+        };
+        let both =
+            "the gateway's core is 50.0% busy, the load's 37.5% with the provider's part of 12.5%";
+        assert!(Bottleneck::Gateway.sentence(&busy).starts_with(both));
+        assert!(Bottleneck::NoCore.sentence(&busy).contains("something waits for a lock"));
+        // A load that waits for its core shares it with others.
+        let waited = BusyShares { waited: Some(0.2), ..busy };
+        assert!(Bottleneck::NoCore.sentence(&waited).contains("waited for its core 20.0% of"));
+        let alone = BusyShares { shared: false, gateway: None, ..busy };
+        let unknown = "the load's core is 25.0% busy; the gateway's CPU use is not known";
+        assert_eq!(Bottleneck::Unknown.sentence(&alone), unknown);
+        assert_eq!(Bottleneck::Load.word(true), "client+provider core");
     }
 }

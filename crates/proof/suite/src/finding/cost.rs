@@ -1,9 +1,10 @@
 //! The cost of a layer, and the relative cost of two endpoints.
 
-use super::Finding;
-use crate::result::MeasurementResult;
 use plimsoll_harness::statistics::{Spread, paired_changes};
 use plimsoll_report::format::{percent, time_us};
+
+use super::Finding;
+use crate::result::MeasurementResult;
 
 /// The throughput that a variant loses to its base, paired by pass, and the CPU time that it adds.
 #[derive(Clone, Copy, Debug, PartialEq)]

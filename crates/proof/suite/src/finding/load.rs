@@ -1,8 +1,9 @@
 //! The effect of more clients on throughput and times.
 
+use plimsoll_report::format::{digits, percent, time_or_dash};
+
 use super::{Finding, bottleneck};
 use crate::result::{Figures, MeasurementResult};
-use plimsoll_report::format::{digits, percent, time_or_dash};
 
 /// Throughput that changes by less than this is flat; or by less than the passes differ.
 const FLAT: f64 = 0.15;

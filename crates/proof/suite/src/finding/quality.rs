@@ -1,8 +1,9 @@
 //! Tails, errors, and the validity of the figures.
 
+use plimsoll_report::format::{count, percent, time, time_or_dash};
+
 use super::Finding;
 use crate::result::{Figures, MeasurementResult};
-use plimsoll_report::format::{count, percent, time, time_or_dash};
 
 fn measured(results: &[MeasurementResult]) -> impl Iterator<Item = (&MeasurementResult, Figures)> {
     let valid = results.iter().filter(|result| !result.is_invalid());

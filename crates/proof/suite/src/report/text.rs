@@ -1,12 +1,12 @@
 //! The report as text: the conclusion, the tables, the findings and bounds, how to repeat it.
 
 use plimsoll_metrics::{Environment, Judgement};
+use plimsoll_report::format::bytes;
+use plimsoll_report::table::{Layout, Table};
 
 use super::{Report, Section, SuiteOutcome};
 use crate::bound::BoundResult;
 use crate::finding::{Finding, Tone};
-use plimsoll_report::format::bytes;
-use plimsoll_report::table::{Layout, Table};
 
 /// Tables have long labels: their column of names is not cut below 20 characters.
 const fn layout(width: usize) -> Layout {

@@ -1,5 +1,9 @@
 //! The baseline suite: cheap endpoints under few and many clients, with layers on and off.
 
+use plimsoll_report::format::count;
+use plimsoll_report::table::Table;
+
+use super::{columns, length, passes};
 use crate::error::SuiteError;
 use crate::finding::{self, Finding};
 use crate::measurement::{Length, Measurement};
@@ -8,10 +12,6 @@ use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
 use crate::target::{Gateway, Provider, SuiteTarget};
-use plimsoll_report::format::count;
-use plimsoll_report::table::Table;
-
-use super::{columns, length, passes};
 
 const ENDPOINTS: [&str; 3] = ["/health/live", "/health", "/metrics"];
 /// The numbers of clients in the sweep.

@@ -1,7 +1,8 @@
 //! Columns that several tables share.
 
-use crate::result::{Figures, MeasurementResult};
 use plimsoll_report::format::{DASH, count, digits, or_dash, percent, time_or_dash, time_us};
+
+use crate::result::{Figures, MeasurementResult};
 
 /// The label with its marker.
 pub(super) fn label(result: &MeasurementResult) -> String {
@@ -51,4 +52,66 @@ pub(super) fn load_busy(result: &MeasurementResult) -> String {
         }),
         percent,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::BusyShares;
+
+    fn result(rates: &[f64]) -> MeasurementResult {
+        let busy = BusyShares {
+            generator: Some(0.4),
+            provider: Some(0.25),
+            gateway: Some(0.993),
+            ..BusyShares::default()
+        };
+        let pass = |rate: &f64| Figures {
+            requests: 600,
+            errors: 700,
+            requests_per_s: Some(*rate),
+            p50_ms: Some(0.456_7),
+            gateway_cpu_us: Some(1.25),
+            busy,
+            ..Figures::default()
+        };
+        let passes = rates.iter().map(pass).collect();
+        MeasurementResult { label: "x".to_owned(), passes, ..MeasurementResult::default() }
+    }
+
+    #[test]
+    fn throughput_has_half_its_range_if_there_are_several_passes() {
+        assert_eq!(throughput(&result(&[])), "-");
+        assert_eq!(throughput(&result(&[21_989.4])), "21,989");
+        // (120 - 80) / 2 of 100.
+        assert_eq!(throughput(&result(&[80.0, 100.0, 120.0])), "100 ±20%");
+    }
+
+    #[test]
+    fn counts_are_sums_and_times_medians() {
+        let two = result(&[1.0, 1.0]);
+        assert_eq!((requests(&two).as_str(), errors(&two).as_str()), ("1,200", "1,400"));
+        assert_eq!((time(&two, |f| f.p50_ms).as_str(), cpu(&two).as_str()), ("457us", "1.25us"));
+        assert_eq!(time(&two, |f| f.p99_ms), "-");
+    }
+
+    #[test]
+    fn the_load_includes_the_provider_only_if_they_share_a_core() {
+        let mut one = result(&[1.0]);
+        assert_eq!((load_busy(&one).as_str(), gateway_busy(&one).as_str()), ("40.0%", "99.3%"));
+        one.passes[0].busy.shared = true;
+        assert_eq!(load_busy(&one), "65.0%");
+    }
+
+    #[test]
+    fn labels_show_what_must_not_be_used() {
+        let mut one = result(&[1.0]);
+        assert_eq!(label(&one), "x");
+        one.passes[0].limited = true;
+        assert_eq!(label(&one), "x [>=]");
+        one.passes[0].invalid = Some("late".to_owned());
+        assert_eq!(label(&one), "x [INVALID]");
+        let failed = MeasurementResult { error: Some("no port".to_owned()), ..result(&[]) };
+        assert_eq!(label(&failed), "x [NOT RUN]");
+    }
 }

@@ -7,6 +7,8 @@ mod llm_layers;
 mod store_ops;
 mod tables;
 
+use plimsoll_report::format::{digits, percent, time};
+
 use crate::bound::{BoundResult, Requirement};
 use crate::error::SuiteError;
 use crate::finding;
@@ -14,8 +16,6 @@ use crate::report::{Report, Section};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
-use plimsoll_report::format::{digits, percent, time};
-
 use gateway_layers::{FullStack, GatewayLayers};
 use llm_layers::LlmLayers;
 

@@ -3,8 +3,11 @@
 
 mod tables;
 
+use plimsoll_measure::Nanos;
 use plimsoll_metrics::{BandLevel, BandResult, Judgement, RunSummary};
+use plimsoll_report::format::{DASH, digits, or_dash, percent, time};
 
+use super::certificate;
 use crate::bound::{BoundResult, Requirement};
 use crate::error::SuiteError;
 use crate::finding::{self, Finding};
@@ -14,11 +17,6 @@ use crate::result::{Figures, MeasurementResult, TimedResponses};
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
 use crate::target::{Gateway, Provider, SuiteTarget};
-use plimsoll_report::format::{DASH, digits, or_dash, percent, time};
-
-use plimsoll_measure::Nanos;
-
-use super::certificate;
 
 /// The profiles of the published policy benchmark: name, requests per second, seconds; and the
 /// seconds with `--quick`, long enough for a p99 of the allowed requests at the highest rate.

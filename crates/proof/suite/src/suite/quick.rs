@@ -1,5 +1,9 @@
 //! The quick suite: a closed loop on `/metrics`, moderate and extreme, side by side.
 
+use plimsoll_report::format::{count, digits, or_dash, time, time_or_dash};
+use plimsoll_report::table::Table;
+
+use super::{columns, length, passes};
 use crate::error::SuiteError;
 use crate::finding;
 use crate::measurement::{Length, Measurement};
@@ -8,10 +12,6 @@ use crate::result::{Figures, MeasurementResult};
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
 use crate::target::Gateway;
-use plimsoll_report::format::{count, digits, or_dash, time, time_or_dash};
-use plimsoll_report::table::Table;
-
-use super::{columns, length, passes};
 
 const PATH: &str = "/metrics";
 

@@ -4,7 +4,10 @@
 mod knee;
 
 use plimsoll_measure::Nanos;
+use plimsoll_report::format::{DASH, digits, or_dash, time_or_dash, time_us};
+use plimsoll_report::table::Table;
 
+use super::{columns, passes};
 use crate::error::SuiteError;
 use crate::finding::{self, Finding};
 use crate::measurement::{Length, Measurement};
@@ -13,10 +16,6 @@ use crate::result::{Figures, MeasurementResult};
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
 use crate::target::{Gateway, Provider, SuiteTarget};
-use plimsoll_report::format::{DASH, digits, or_dash, time_or_dash, time_us};
-use plimsoll_report::table::Table;
-
-use super::{columns, passes};
 use knee::{Objective, knee};
 
 /// A size of chat: name, built-in profile, and the number of clients that find its ceiling.
@@ -117,7 +116,7 @@ fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> Tie
     TierResult { name: tier.name, stream: tier.stream, ceiling, steps }
 }
 
-/// What a rate must keep to be carried.
+/// The bounds that a sustained rate must keep.
 const OBJECTIVE: Objective = Objective { achieved: 0.97, p99_ms: 100.0, errors: 0.001 };
 
 /// Measures each feature on the raw path, with a chat of 550 tokens.

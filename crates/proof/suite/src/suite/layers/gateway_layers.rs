@@ -1,13 +1,12 @@
 //! Layer 1, the gateway: bare, each layer alone, all; and the full stack through an upstream.
 
+use super::super::{length, passes};
+use super::{KEY, TENANT};
 use crate::error::SuiteError;
 use crate::measurement::{Length, Measurement};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
 use crate::target::{Gateway, SuiteTarget};
-
-use super::super::{length, passes};
-use super::{KEY, TENANT};
 
 /// Layer 1, measured.
 #[derive(Default)]

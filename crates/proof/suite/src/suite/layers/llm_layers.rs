@@ -3,21 +3,19 @@
 
 use std::time::Duration;
 
-use plimsoll_measure::Nanos;
-
-use crate::http_get::get;
-use crate::result::{Figures, MeasurementResult};
-use crate::runner::SuiteRunner;
-use plimsoll_harness::time;
-
-use crate::bound::{BoundResult, Requirement};
-use crate::error::SuiteError;
-use crate::measurement::{Length, Measurement};
 use plimsoll_harness::statistics::{Spread, paired_differences};
+use plimsoll_harness::time;
+use plimsoll_measure::Nanos;
 use plimsoll_report::format::{digits, percent, time};
 
 use super::super::{length, passes};
 use super::gateway_layers::{audit, bare_with, with_identity};
+use crate::bound::{BoundResult, Requirement};
+use crate::error::SuiteError;
+use crate::http_get::get;
+use crate::measurement::{Length, Measurement};
+use crate::result::{Figures, MeasurementResult};
+use crate::runner::SuiteRunner;
 
 /// Layer 2, measured.
 #[derive(Default)]

@@ -16,12 +16,12 @@ use plimsoll_harness::ChildProcess;
 use plimsoll_harness::time::poll;
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 use plimsoll_metrics::Distribution;
+use plimsoll_report::format::time;
 use tokio::runtime::Builder;
 
 use crate::bound::{BoundResult, Requirement};
 use crate::options::SuiteOptions;
 use crate::runner::SuiteRunner;
-use plimsoll_report::format::time;
 
 /// The times of one operation.
 #[derive(Clone, Debug)]

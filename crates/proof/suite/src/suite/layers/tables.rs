@@ -1,17 +1,16 @@
 //! The tables of the layers suite.
 
 use plimsoll_measure::Nanos;
-
-use crate::finding;
-use crate::report::Section;
-use crate::result::{Figures, MeasurementResult};
-use crate::suite::columns;
 use plimsoll_report::format::{DASH, count, digits, or_dash, percent, time, time_or_dash, time_us};
 use plimsoll_report::table::Table;
 
 use super::gateway_layers::{FullStack, GatewayLayers};
 use super::llm_layers::{LlmLayers, RequestLog};
 use super::store_ops::StoreOps;
+use crate::finding;
+use crate::report::Section;
+use crate::result::{Figures, MeasurementResult};
+use crate::suite::columns;
 
 /// Metric, result, target: the columns of the published benchmark.
 fn metrics(rows: &[(&str, String, &str)]) -> Table {

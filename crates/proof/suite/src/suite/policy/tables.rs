@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 
 use plimsoll_metrics::{Group, RunSummary};
-
-use crate::report::Section;
-use crate::result::{Figures, TimedResponses};
-use crate::suite::columns;
 use plimsoll_report::format::{DASH, count, digits, or_dash, percent, time, time_or_dash};
 use plimsoll_report::table::Table;
 
 use super::{ColdWarm, PolicyRow};
+use crate::report::Section;
+use crate::result::{Figures, TimedResponses};
+use crate::suite::columns;
 
 /// HTTP success: the share of requests with a well-formed response, a refusal included.
 fn success(group: &Group) -> String {

@@ -1,7 +1,8 @@
 //! The highest rate of a sweep that keeps an objective.
 
-use crate::result::{Figures, MeasurementResult};
 use plimsoll_report::format::digits;
+
+use crate::result::{Figures, MeasurementResult};
 
 /// The bounds of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
