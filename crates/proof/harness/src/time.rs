@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn a_poll_ends_with_the_first_value_or_at_its_limit() {
         let mut asked = 0;
-        let found = poll(Duration::from_secs(60), Duration::ZERO, || {
+        let found = poll(Duration::from_mins(1), Duration::ZERO, || {
             asked += 1;
             (asked == 3).then_some(asked)
         });
