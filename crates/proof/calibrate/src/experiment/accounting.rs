@@ -35,19 +35,19 @@ fn conserved(
     let mock = runner.mock(MODEL)?;
     let profile = format!("{SMALL}stages: '{stages}'\ntimeout: 400ms\ndrain: 200ms\n");
     let (plan, control) = (plan(&mock.url(), &profile, None)?, Control::new());
-    let ran = std::thread::scope(|scope| {
-        let ran = scope.spawn(|| runner.run_plan(plan, &control));
+    let run = std::thread::scope(|scope| {
+        let run = scope.spawn(|| runner.run_plan(plan, &control));
         if let Some(at) = interrupt {
             sleep(at);
             control.interrupt();
         }
-        ran.join().unwrap_or_else(|_| Err(CalibrateError::panicked()))
+        run.join().unwrap_or_else(|_| Err(CalibrateError::panicked()))
     })?;
     let received = mock.finish()?.requests.len();
     let end = interrupt.map_or_else(|| "to the end".to_owned(), |at| format!("cut at {at:?}"));
-    let sent = ran.samples.iter().filter(|s| s.outcome != Outcome::NeverSent).count();
-    let accounting = ran.accounting();
-    let balanced = accounting.balanced() && accounting.scheduled == ran.samples.len() as u64;
+    let sent = run.samples.iter().filter(|s| s.outcome != Outcome::NeverSent).count();
+    let accounting = run.accounting();
+    let balanced = accounting.balanced() && accounting.scheduled == run.samples.len() as u64;
     Ok([
         Check::exact(
             format!("{stages} {end}: requests sent, of those that the server received"),

@@ -22,17 +22,17 @@ const WARM_UP_REQUESTS: u64 = 20;
 
 /// Times of arrival at the server, in seconds since the measured stage began, in the order of the
 /// schedule.
-fn arrivals(ran: &CompletedRun, mut received: Vec<ReceivedRequest>) -> Vec<f64> {
+fn arrivals(run: &CompletedRun, mut received: Vec<ReceivedRequest>) -> Vec<f64> {
     received.retain(|received| received.seq >= WARM_UP_REQUESTS);
     received.sort_unstable_by_key(|received| received.seq);
-    let origin = ran.stage_began(1);
+    let origin = run.stage_began(1);
     received.iter().map(|received| (received.at as f64 - origin as f64) / 1e9).collect()
 }
 
 fn run(runner: &Runner, profile: &str) -> Result<Vec<f64>, CalibrateError> {
     let server = runner.serve(ServerSpec::Null(NullSpec { log: true, ..NullSpec::default() }))?;
-    let ran = runner.run(&server.url(), &format!("{NUMBERED}{profile}"))?;
-    Ok(arrivals(&ran, server.finish()?.received))
+    let run = runner.run(&server.url(), &format!("{NUMBERED}{profile}"))?;
+    Ok(arrivals(&run, server.finish()?.received))
 }
 
 /// T6: constant rates up to the highest of this host.
@@ -111,8 +111,8 @@ pub(super) fn t7_poisson(runner: &Runner) -> Result<Observations, CalibrateError
         let server =
             runner.serve(ServerSpec::Null(NullSpec { log: true, ..NullSpec::default() }))?;
         let profile = format!("{NUMBERED}{profile}workers: 2\n");
-        let ran = runner.run_shard(&server.url(), &profile, shard)?;
-        shards.extend(arrivals(&ran, server.finish()?.received));
+        let run = runner.run_shard(&server.url(), &profile, shard)?;
+        shards.extend(arrivals(&run, server.finish()?.received));
     }
     checks.extend(poisson_checks("2 shards", &ascending(shards), seconds));
     checks.extend(virtual_poisson()?);
@@ -212,9 +212,9 @@ fn trace(runner: &Runner) -> Result<Vec<Check>, CalibrateError> {
         "{SMALL}stages: 'trace:{TRACE_S}s'\ntrace: {{file: {}, format: azure, time_scale: 2}}\n",
         file.display()
     );
-    let ran = runner.run(&mock.url(), &profile)?;
+    let run = runner.run(&mock.url(), &profile)?;
     let log = mock.finish()?.requests;
-    let origin = ran.stage_began(0);
+    let origin = run.stage_began(0);
     let times: Vec<f64> =
         ascending(log.iter().map(|r| (r.arrived as f64 - origin as f64) / 1e9).collect());
     let late = |(time, row): (&f64, u32)| (time - row_s(row)).abs() * 1e6;

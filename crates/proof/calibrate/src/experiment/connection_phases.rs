@@ -41,11 +41,11 @@ const PROFILE: &str = "protocol: http\nhttp: {path: /}\nstages: '@100:1s'\ntls: 
 fn handshakes(runner: &Runner) -> Result<Vec<Check>, CalibrateError> {
     let spec = PhasedSpec { handshake: Some(HANDSHAKE), requests_per_connection: PER_CONNECTION };
     let server = runner.serve(ServerSpec::Phased(spec))?;
-    let ran = runner.run(&format!("https://{}", server.addr()), PROFILE)?;
+    let run = runner.run(&format!("https://{}", server.addr()), PROFILE)?;
     let log = server.finish()?.phased;
-    let tls = phase_ms(&ran, |sample| sample.connect.tls);
+    let tls = phase_ms(&run, |sample| sample.connect.tls);
     let truth: Vec<f64> = log.handshakes.iter().map(|&nanos| nanos as f64 / 1e6).collect();
-    let tcp = phase_ms(&ran, |sample| sample.connect.tcp);
+    let tcp = phase_ms(&run, |sample| sample.connect.tcp);
     let mut checks = vec![
         Check::within(
             "TLS handshake p50",
@@ -57,35 +57,35 @@ fn handshakes(runner: &Runner) -> Result<Vec<Check>, CalibrateError> {
         Check::within("TLS handshake mean", "ms", mean(&tls), mean(&truth), 0.2),
         Check::at_most("TCP connect p50, under a slow TLS", "ms", quantile_of(&tcp, 0.5), 0.2),
     ];
-    checks.extend(counted("TLS", &ran, &log));
+    checks.extend(counted("TLS", &run, &log));
     Ok(checks)
 }
 
 fn plain(runner: &Runner) -> Result<Vec<Check>, CalibrateError> {
     let spec = PhasedSpec { handshake: None, requests_per_connection: PER_CONNECTION };
     let server = runner.serve(ServerSpec::Phased(spec))?;
-    let ran = runner.run(&format!("http://{}", server.addr()), PROFILE)?;
-    let tcp = phase_ms(&ran, |sample| sample.connect.tcp);
+    let run = runner.run(&format!("http://{}", server.addr()), PROFILE)?;
+    let tcp = phase_ms(&run, |sample| sample.connect.tcp);
     let unexpected =
-        ran.samples.iter().filter(|s| s.connect.tls.is_some() || s.connect.dns.is_some());
+        run.samples.iter().filter(|s| s.connect.tls.is_some() || s.connect.dns.is_some());
     let mut checks = vec![
         Check::at_most("TCP connect p50", "ms", quantile_of(&tcp, 0.5), 0.2),
         Check::exact("TLS or DNS where there is none", unexpected.count(), 0),
     ];
-    checks.extend(counted("plain", &ran, &server.finish()?.phased));
+    checks.extend(counted("plain", &run, &server.finish()?.phased));
     Ok(checks)
 }
 
 fn phase_ms(
-    ran: &CompletedRun,
+    run: &CompletedRun,
     phase: impl Fn(&plimsoll_measure::Sample) -> Option<Nanos>,
 ) -> Vec<f64> {
-    ran.samples.iter().filter_map(phase).map(Nanos::as_millis_f64).collect()
+    run.samples.iter().filter_map(phase).map(Nanos::as_millis_f64).collect()
 }
 
 /// Our counts of connections against the server's.
-fn counted(name: &str, ran: &CompletedRun, log: &PhasedLog) -> [Check; 3] {
-    let counters = *ran.total().counters();
+fn counted(name: &str, run: &CompletedRun, log: &PhasedLog) -> [Check; 3] {
+    let counters = *run.total().counters();
     let count = |what: &str, ours: u64, theirs: u64| {
         Check::within(format!("{name}: {what}"), "", ours as f64, theirs as f64, 0.0)
     };

@@ -87,9 +87,9 @@ fn median(figures: &[ToolFigures]) -> ToolFigures {
 
 fn plimsoll(runner: &Runner, server: &Server) -> Result<ToolFigures, CalibrateError> {
     let profile = format!("protocol: http\nhttp: {{path: /}}\nstages: '{CONNECTIONS}:1s'\n");
-    let ran = runner.run(&server.url(), &profile)?;
-    let per_second = ran.accounting().completed as f64;
-    Ok(ToolFigures { per_second, p50_us: ran.quantile_us(Metric::ServiceTime, 0.5) })
+    let run = runner.run(&server.url(), &profile)?;
+    let per_second = run.accounting().completed as f64;
+    Ok(ToolFigures { per_second, p50_us: run.quantile_us(Metric::ServiceTime, 0.5) })
 }
 
 fn wrk(runner: &Runner, server: &Server) -> Result<ToolFigures, CalibrateError> {

@@ -31,13 +31,13 @@ pub(super) fn t2_constant_delays(runner: &Runner) -> Result<Observations, Calibr
     let scenarios: String = delays.iter().map(scenario).collect();
     let stage = runner.usual_or_full("w@400:1s,@400:2s", "w@400:1s,@400:30s");
     let mock = runner.mock("")?;
-    let ran =
+    let run =
         runner.run(&mock.url(), &format!("{SMALL}stages: '{stage}'\nscenarios:\n{scenarios}"))?;
     let log = mock.finish()?.requests;
     let mut checks = Vec::new();
     for (delay, index) in delays.iter().zip(0..) {
-        let truth = truth_of(&ran, &log, index);
-        let stats = ran
+        let truth = truth_of(&run, &log, index);
+        let stats = run
             .result
             .snapshot
             .total(|key| key.scenario == ScenarioId(index) && key.stage == MEASURED);
@@ -52,8 +52,8 @@ pub(super) fn t2_constant_delays(runner: &Runner) -> Result<Observations, Calibr
     Ok(checks.into())
 }
 
-fn truth_of(ran: &CompletedRun, log: &[LogRecord], scenario: u16) -> Vec<f64> {
-    let pairs = join(ran, log);
+fn truth_of(run: &CompletedRun, log: &[LogRecord], scenario: u16) -> Vec<f64> {
+    let pairs = join(run, log);
     let is_measured =
         |sample: &Sample| sample.scenario == ScenarioId(scenario) && sample.stage == MEASURED;
     let measured = pairs.iter().filter(|(sample, _)| is_measured(sample));
@@ -82,10 +82,10 @@ pub(super) fn t3_distributions(runner: &Runner) -> Result<Observations, Calibrat
     let mut checks = Vec::new();
     for (name, distribution) in DISTRIBUTIONS {
         let mock = runner.mock(&format!("ttft: {{{distribution}}}"))?;
-        let ran = runner.run(&mock.url(), &format!("{SMALL}stages: '@1000:{seconds}s'"))?;
+        let run = runner.run(&mock.url(), &format!("{SMALL}stages: '@1000:{seconds}s'"))?;
         let log = mock.finish()?.requests;
         let truth = ascending(log.iter().filter_map(true_service_us).collect());
-        let total = ran.total();
+        let total = run.total();
         for (q, label) in [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9")] {
             let measured = reported(total.distribution(Metric::ServiceTime), q);
             checks.push(between_neighbours(&format!("{name} {label}"), measured, &truth, q));

@@ -30,15 +30,15 @@ pub(super) fn t10_error_mix(runner: &Runner) -> Result<Observations, CalibrateEr
     let scenarios: String = MIX.iter().map(scenario).collect();
     let stage = runner.usual_or_full("@500:3s", "@500:20s");
     let mock = runner.mock("ttft: 5ms")?;
-    let ran = runner.run(
+    let run = runner.run(
         &mock.url(),
         &format!(
             "content: {{mode: sized, approx_input_tokens: 16}}\nmax_tokens: 4\nstream: true\ntimeout: 500ms\nstages: '{stage}'\nscenarios:\n{scenarios}"
         ),
     )?;
     let log = mock.finish()?.requests;
-    let mut checks = classes(&ran);
-    let pairs = join(&ran, &log);
+    let mut checks = classes(&run);
+    let pairs = join(&run, &log);
     // Resets and time-outs cost connections, and opening a new one is not part of the server's
     // time.
     let counts = |sample: &Sample| sample.scenario == ScenarioId(0) && sample.reused;
@@ -56,9 +56,9 @@ pub(super) fn t10_error_mix(runner: &Runner) -> Result<Observations, CalibrateEr
 }
 
 /// The outcomes of each scenario, which must all be the expected one.
-fn classes(ran: &CompletedRun) -> Vec<Check> {
+fn classes(run: &CompletedRun) -> Vec<Check> {
     let mut found: BTreeMap<(usize, bool), usize> = BTreeMap::new();
-    for sample in &ran.samples {
+    for sample in &run.samples {
         let scenario = sample.scenario.index();
         let expected = MIX.get(scenario).is_some_and(|(.., outcome)| sample.outcome == *outcome);
         *found.entry((scenario, expected)).or_default() += 1;
@@ -76,8 +76,8 @@ fn refused_connections(runner: &Runner) -> Result<Check, CalibrateError> {
     let ended = runner.serve(ServerSpec::Null(NullSpec::default()))?;
     let url = ended.url();
     ended.finish()?;
-    let ran = runner.run(&url, "protocol: http\nhttp: {path: /}\nstages: '@100:300ms'\n")?;
+    let run = runner.run(&url, "protocol: http\nhttp: {path: /}\nstages: '@100:300ms'\n")?;
     let refused = Outcome::Failed(ErrorClass::ConnectRefused);
-    let count = ran.samples.iter().filter(|sample| sample.outcome == refused).count();
+    let count = run.samples.iter().filter(|sample| sample.outcome == refused).count();
     Ok(Check::exact("connections refused", count, 30))
 }

@@ -15,14 +15,14 @@ pub(super) fn t13_steady_state(runner: &Runner) -> Result<Observations, Calibrat
     let mut checks = Vec::new();
     for (name, delay) in [("constant", "10ms"), ("exponential", "{exponential: {mean: 10ms}}")] {
         let mock = runner.mock(&format!("ttft: {delay}"))?;
-        let ran = runner.run(&mock.url(), &format!("{SMALL}stages: '{USERS}:{seconds}s'\n"))?;
-        let summary = ran.summary()?;
+        let run = runner.run(&mock.url(), &format!("{SMALL}stages: '{USERS}:{seconds}s'\n"))?;
+        let summary = run.summary()?;
         let littles_law = summary.health.littles_law.first();
         let error = littles_law.map_or(f64::NAN, plimsoll_metrics::LittlesLaw::error) * 100.0;
         checks.push(Check::at_most(format!("{name}: |N - X R| / N, as reported"), "%", error, 2.0));
         // Without the product's own check: N is known, X is what the server counted.
         let served = mock.finish()?.requests.len() as f64;
-        let in_flight = served / f64::from(seconds) * ran.mean_us(Metric::ResponseTime) / 1e6;
+        let in_flight = served / f64::from(seconds) * run.mean_us(Metric::ResponseTime) / 1e6;
         checks.push(Check::within(
             format!("{name}: X R by the server's count"),
             "",

@@ -58,10 +58,10 @@ pub(super) fn t14_planted_overhead(runner: &Runner) -> Result<Observations, Cali
     for repeat in 0..repeats {
         let mock = runner.mock("")?;
         let profile = format!("{SMALL}stages: '@600:1s'\nseed: {repeat}\n{SERIES}");
-        let ran = runner.run(&mock.url(), &profile)?;
+        let run = runner.run(&mock.url(), &profile)?;
         let log = mock.finish()?.requests;
-        planted.push(difference(&ran, &log, OVERHEAD));
-        none.push(difference(&ran, &log, AGAIN));
+        planted.push(difference(&run, &log, OVERHEAD));
+        none.push(difference(&run, &log, AGAIN));
     }
     let found = |of: &[Difference]| mean(&of.iter().map(|d| d.us).collect::<Vec<_>>());
     let count = |of: &[Difference], covers: fn(&Difference) -> bool| {
@@ -94,8 +94,8 @@ pub(super) fn t14_planted_overhead(runner: &Runner) -> Result<Observations, Cali
 }
 
 /// The difference of medians to the direct series, as its mean over the slices with an interval.
-fn difference(ran: &CompletedRun, log: &[LogRecord], series: ScenarioId) -> Difference {
-    let mut pairs = join(ran, log);
+fn difference(run: &CompletedRun, log: &[LogRecord], series: ScenarioId) -> Difference {
+    let mut pairs = join(run, log);
     pairs.sort_unstable_by_key(|(sample, _)| sample.timeline.intended);
     let slice = pairs.len().div_ceil(SLICES).max(1);
     let of = |time: Time| -> Vec<f64> {

@@ -72,10 +72,10 @@ impl Stall {
         self.length.as_secs_f64() - self.run.as_secs_f64() / 100.0
     }
 
-    fn checks(&self, how: &str, ran: &CompletedRun) -> [Check; 3] {
+    fn checks(&self, how: &str, run: &CompletedRun) -> [Check; 3] {
         let what = |figure: &str| format!("{} {how}, {figure}", self.name);
         let (p99, mean) = (self.p99_s() * 1e3, self.mean_s() * 1e3);
-        let stats = ran.result.snapshot.total(|key| key.stage == MEASURED);
+        let stats = run.result.snapshot.total(|key| key.stage == MEASURED);
         let times = stats.distribution(Metric::ResponseTime);
         let ms = |time: Option<Nanos>| time.map_or(f64::NAN, Nanos::as_millis_f64);
         let measured_p99 = ms(times.and_then(|times| times.nearest_rank(0.99)));
@@ -115,7 +115,7 @@ pub(super) fn t4_stalled_target(runner: &Runner) -> Result<Observations, Calibra
     }
     let stall = Stall::new("in the middle", 0.4, FULL);
     match by_suspending(runner, &stall) {
-        Ok(ran) => checks.extend(stall.checks("by suspending the process, 1 s in 10 s", &ran)),
+        Ok(run) => checks.extend(stall.checks("by suspending the process, 1 s in 10 s", &run)),
         Err(CalibrateError::Missing(why)) => notes.push(format!("suspending its process: {why}")),
         Err(error) => return Err(error),
     }
@@ -134,14 +134,14 @@ fn by_suspending(runner: &Runner, stall: &Stall) -> Result<CompletedRun, Calibra
     let process = server.process().ok_or_else(|| {
         CalibrateError::Missing("the reference server has no separate process".to_owned())
     })?;
-    let (run, url) = (stall.stages(), server.url());
+    let (profile, url) = (stall.stages(), server.url());
     std::thread::scope(|scope| {
-        let ran = scope.spawn(|| runner.run(&url, &run));
+        let run = scope.spawn(|| runner.run(&url, &profile));
         sleep(WARM_UP + stall.after());
         process.suspend()?;
         sleep(stall.length);
         process.resume()?;
-        ran.join().unwrap_or_else(|_| Err(CalibrateError::panicked()))
+        run.join().unwrap_or_else(|_| Err(CalibrateError::panicked()))
     })
 }
 

@@ -124,33 +124,35 @@ pub(super) fn t11_known_stream(runner: &Runner) -> Result<Observations, Calibrat
     };
     // Five streams that start apart, so that no two of their writes are due together; before that
     // as many open their connections.
-    let ran = run(known(), "w@7:700ms,w@0..0.001:1300ms,@7:700ms")?;
-    let mut checks = known_times(&ran);
+    let completed = run(known(), "w@7:700ms,w@0..0.001:1300ms,@7:700ms")?;
+    let mut checks = known_times(&completed);
     for case in stream_cases() {
-        let ran = run(case.script, "@20:200ms")?;
-        let correct =
-            ran.samples.iter().filter(|s| s.outcome == case.outcome && s.events == case.events);
+        let completed = run(case.script, "@20:200ms")?;
+        let correct = completed
+            .samples
+            .iter()
+            .filter(|s| s.outcome == case.outcome && s.events == case.events);
         checks.push(Check::exact(
             format!("{}: streams with the right outcome", case.name),
             correct.count(),
             4,
         ));
         if case.name == "comments" {
-            let ttft = ran.quantile_us(Metric::Ttft, 0.5) / 1e3;
+            let ttft = completed.quantile_us(Metric::Ttft, 0.5) / 1e3;
             checks.push(Check::within("comments are no token: TTFT", "ms", ttft, 62.0, 0.2));
         }
     }
     Ok(checks.into())
 }
 
-fn known_times(ran: &CompletedRun) -> Vec<Check> {
-    let stats = ran.result.snapshot.total(|key| key.stage == MEASURED);
+fn known_times(completed: &CompletedRun) -> Vec<Check> {
+    let stats = completed.result.snapshot.total(|key| key.stage == MEASURED);
     let ms = |metric, q| {
         let value = stats.distribution(metric).and_then(|d| d.nearest_rank(q));
         value.map_or(f64::NAN, Nanos::as_millis_f64)
     };
     let count = |is: fn(&Sample) -> bool| {
-        ran.samples.iter().filter(|sample| sample.stage == MEASURED && is(sample)).count()
+        completed.samples.iter().filter(|sample| sample.stage == MEASURED && is(sample)).count()
     };
     vec![
         Check::within("TTFB", "ms", ms(Metric::Ttfb, 0.5), 20.0, 0.2),
@@ -176,10 +178,10 @@ pub(super) fn t12_many_streams(runner: &Runner) -> Result<Observations, Calibrat
         let mock = runner.mock("ttft: 100ms, gap: 100ms")?;
         let profile = format!("{STREAM}max_tokens: 20\nstages: '{stages}'\n")
             .replace("max_tokens: 4096\n", "");
-        let ran = runner.run(&mock.url(), &profile)?;
+        let completed = runner.run(&mock.url(), &profile)?;
         let log = mock.finish()?.requests;
-        let found = [shift(&ran, &log, first_us), shift(&ran, &log, gaps_us)];
-        let limited = !ran.summary()?.validity.is_valid();
+        let found = [shift(&completed, &log, first_us), shift(&completed, &log, gaps_us)];
+        let limited = !completed.summary()?.validity.is_valid();
         if limited {
             notes.push(format!(
                 "{streams} at once: the run says that the load generator was the limit"
@@ -198,11 +200,11 @@ pub(super) fn t12_many_streams(runner: &Runner) -> Result<Observations, Calibrat
 
 /// The difference of a stream's figure from the server's record, 99th percentile.
 fn shift(
-    ran: &CompletedRun,
+    completed: &CompletedRun,
     log: &[LogRecord],
     error: impl Fn(&Sample, &LogRecord) -> Option<f64>,
 ) -> f64 {
-    let pairs = join(ran, log).into_iter();
+    let pairs = join(completed, log).into_iter();
     quantile(&ascending(pairs.filter_map(|(sample, record)| error(sample, record)).collect()), 0.99)
 }
 
