@@ -22,7 +22,6 @@ mod secrets;
 mod session;
 mod signal;
 mod sleep;
-mod utc;
 
 use std::process::ExitCode;
 

@@ -9,8 +9,7 @@ use plimsoll_engine::{Control, Progress};
 use plimsoll_measure::Nanos;
 
 use crate::console;
-
-pub(crate) use figures::{rate, time};
+pub(crate) use figures::time;
 
 /// Time between two lines where there is no terminal.
 const BETWEEN_LINES: Nanos = Nanos::from_secs(5);

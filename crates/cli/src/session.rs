@@ -8,6 +8,7 @@ use plimsoll_engine::{
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{CalibrationQuote, InstrumentHealth, RunMetadata, RunSummary, Threshold};
 use plimsoll_profile::Plan;
+use plimsoll_report::format::utc_compact;
 use plimsoll_report::text;
 use plimsoll_schedule::Load;
 
@@ -20,7 +21,6 @@ use crate::report_notes;
 use crate::run_dir::{self, RowFile, RunDir, RunDirOptions};
 use crate::secrets::Secrets;
 use crate::signal;
-use crate::utc;
 
 /// How a run is carried out, besides its plan.
 pub(crate) struct RunOptions {
@@ -109,7 +109,7 @@ impl Session {
     /// The folder with the plan in it, which shows that it can be written to.
     fn make_folder(&self, keep: &RunDirOptions, run: &Run, facts: &RunMetadata) -> Result<RunDir> {
         let run_dir =
-            RunDir::create(keep, &utc::stamp(facts.run.started_unix_ns), &facts.run.name)?;
+            RunDir::create(keep, &utc_compact(facts.run.started_unix_ns), &facts.run.name)?;
         run_dir::store_plan(&run_dir, run, facts)?;
         if let Some(warning) = run_dir.warning() {
             self.screen.warn(&warning);
@@ -200,9 +200,9 @@ fn open(run_dir: &RunDir, run: &Run, facts: &RunMetadata) -> Result<Option<Box<d
 /// What the last calibration on this host found. A record that cannot be read is as good as none.
 pub(crate) fn last_calibration() -> Option<CalibrationQuote> {
     let record = Record::load().ok().flatten()?;
-    let (passed, failed) = record.tally();
+    let (passed, failed) = record.counts();
     Some(CalibrationQuote {
-        when: utc::stamp(record.taken_unix_s.saturating_mul(1_000_000_000)),
+        when: utc_compact(record.taken_unix_s.saturating_mul(1_000_000_000)),
         passed,
         failed,
         floor_us: record.floor.map(|floor| floor.response_time_p50_us),

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
-use plimsoll_calibrate::{Bench, Effort, Finding, Record, TESTS, Test, calibrate, serve};
+use plimsoll_calibrate::{
+    EXPERIMENTS, Effort, Experiment, Finding, Record, Runner, calibrate, serve,
+};
 
 use crate::console;
 use crate::exit::Exit;
@@ -27,7 +29,7 @@ Exit code: 0 if all passed, else 3.";
 pub(crate) struct Flags {
     /// Only these tests, like T4,T6
     #[arg(long, value_name = "TESTS", value_delimiter = ',', value_parser = test)]
-    only: Vec<Test>,
+    only: Vec<Experiment>,
     /// Longer runs, and more of them
     #[arg(long)]
     full: bool,
@@ -56,26 +58,26 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     }
     let exe = env::current_exe().context("cannot find this binary")?;
     let effort = Effort { full: flags.full, soak_minutes: flags.minutes };
-    let bench = Bench::new(Some(exe), effort)?;
+    let runner = Runner::new(Some(exe), effort)?;
     let mut told = Ok(());
     let mut tell = |finding: &Finding| {
         if !flags.json && told.is_ok() {
             told = console::print_line(&finding.to_string());
         }
     };
-    let record = calibrate(&bench, &flags.tests(), env!("CARGO_PKG_VERSION"), &mut tell);
+    let record = calibrate(&runner, &flags.tests(), env!("CARGO_PKG_VERSION"), &mut tell);
     told?;
     flags.keep(&record)?;
     Ok(if record.passed() { Exit::Pass } else { Exit::Invalid })
 }
 
 impl Flags {
-    fn tests(&self) -> Vec<Test> {
-        let wanted = |test: &Test| match self.only.as_slice() {
+    fn tests(&self) -> Vec<Experiment> {
+        let wanted = |test: &Experiment| match self.only.as_slice() {
             [] => self.full || !test.is_on_request(),
             only => only.iter().any(|one| one.id == test.id),
         };
-        TESTS.into_iter().filter(wanted).collect()
+        EXPERIMENTS.into_iter().filter(wanted).collect()
     }
 
     /// A part of the tests proves a part: it is kept only where the user says.
@@ -97,6 +99,6 @@ impl Flags {
     }
 }
 
-fn test(name: &str) -> Result<Test, String> {
-    Test::named(name).ok_or_else(|| "write the name of a test, T1 to T21".to_owned())
+fn test(name: &str) -> Result<Experiment, String> {
+    Experiment::named(name).ok_or_else(|| "write the name of a test, T1 to T21".to_owned())
 }

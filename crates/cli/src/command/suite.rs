@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand, ValueHint};
 use plimsoll_engine::Control;
 use plimsoll_measure::Nanos;
+use plimsoll_report::format::utc_compact;
 use plimsoll_suite::{
     ExternalTarget, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome, become_child,
 };
@@ -20,7 +21,6 @@ use crate::flags::ProgressFlags;
 use crate::run_dir::{RunDir, RunDirOptions};
 use crate::session::last_calibration;
 use crate::signal;
-use crate::utc;
 
 const AFTER: &str = "\
 Examples:
@@ -28,7 +28,7 @@ Examples:
   plimsoll suite baseline --baseline runs/20261121T040000Z-suite-baseline/suite.json
   plimsoll suite policy --target https://gateway.example --key \"$KEY\"
 
-Without --target a suite starts the reference gateway and a mock provider as processes of their own, on cores of their own where there are two. Results are kept in a run_dir below --out: suite.json, report.txt, and the whole summary of each measurement in cells/. What each suite measures: docs/guides/suites.md.
+Without --target a suite starts the reference gateway and a mock provider as processes of their own, on cores of their own where there are two. Results are kept in a run_dir below --out: suite.json, report.txt, and the whole summary of each measurement in measurements/. What each suite measures: docs/guides/suites.md.
 
 Exit codes: 0 pass, 1 a bound is broken, 2 wrong usage, 3 a measurement is invalid or could not be made, 130 interrupted.";
 
@@ -146,7 +146,7 @@ pub(crate) fn run(which: &Which) -> Result<Exit> {
         Suite::Baseline => Variables::read(|name| env::var(name).ok())?,
         _ => Variables::default(),
     };
-    let started = utc::stamp(unix_nanos());
+    let started = utc_compact(unix_nanos());
     let keep = RunDirOptions { out: flags.out.clone(), rows: false };
     let run_dir = RunDir::create(&keep, &started, &format!("suite-{}", suite.name()))?;
     let options = flags.options(&variables, &run_dir, fd_limit, started)?;

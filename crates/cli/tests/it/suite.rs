@@ -38,13 +38,13 @@ fn a_target_is_loaded_and_the_report_has_the_columns_of_its_seed() {
         "extreme, 8 connections",
         "Reference: RustyGW",
         "21,989",
-        "To do it again",
+        "To repeat it",
     ] {
         assert!(ran.stdout.contains(part), "{part} is not in:\n{}", ran.stdout);
     }
     assert_eq!(ran.stdout.contains("DEBUG BUILD"), cfg!(debug_assertions));
     let (folder, json) = result(&fixture);
-    let cells = json["cells"].as_array().unwrap();
+    let cells = json["measurements"].as_array().unwrap();
     assert_eq!(cells.len(), 2);
     // What the mock counted is what the cells did: two loads, and their warm-ups.
     let measured: u64 =
@@ -67,7 +67,7 @@ fn our_own_gateway_and_provider_are_started_and_gone_afterwards() {
         assert!(ran.stdout.contains(part), "{part} is not in:\n{}", ran.stdout);
     }
     let (_, json) = result(&fixture);
-    for cell in json["cells"].as_array().unwrap() {
+    for cell in json["measurements"].as_array().unwrap() {
         assert_eq!(cell["passes"][0]["errors"], 0, "{cell}");
         assert!(cell["passes"][0]["gateway_cpu_us"].as_f64().is_some(), "{cell}");
     }
@@ -85,7 +85,7 @@ fn a_result_is_held_against_an_earlier_one() {
     let path = old.path().join("suite.json");
     // As if it had been a hundred times as fast then.
     let mut json: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    let rate = &mut json["cells"][0]["passes"][0]["requests_per_s"];
+    let rate = &mut json["measurements"][0]["passes"][0]["requests_per_s"];
     *rate = (rate.as_f64().unwrap() * 100.0).into();
     fs::write(&path, json.to_string()).unwrap();
     let path = path.to_string_lossy();
@@ -111,8 +111,8 @@ fn ctrl_c_ends_it_with_what_was_measured() {
     let ran = Finished::from(child.wait_with_output().unwrap()).expect(130);
     assert!(ran.stdout.contains("INTERRUPTED"), "{}", ran.stdout);
     let (_, json) = result(&fixture);
-    assert_eq!(json["cells"][0]["passes"].as_array().unwrap().len(), 1);
-    assert_eq!(json["cells"][1]["passes"].as_array().unwrap().len(), 0);
+    assert_eq!(json["measurements"][0]["passes"].as_array().unwrap().len(), 1);
+    assert_eq!(json["measurements"][1]["passes"].as_array().unwrap().len(), 0);
 }
 
 #[test]

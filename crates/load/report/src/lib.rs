@@ -3,16 +3,19 @@
 //! - [`text`]: for people
 //! - [`json`], [`csv`], [`prometheus`]: for machines, all from the one catalog of metrics
 //! - [`row`]: the lines of `results.jsonl`, written during the run
+//! - [`mod@format`] and [`table`]: numbers, dates and tables, the same wherever they are printed
 //! - [`rebuild`]: a summary from those lines, if the run left none
 //!
 //! Nothing here knows how the load was generated.
 
 mod csv;
 mod error;
+pub mod format;
 mod json;
 mod prometheus;
 mod rebuild;
 pub mod row;
+pub mod table;
 mod text;
 
 pub use csv::csv;

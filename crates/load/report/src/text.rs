@@ -7,7 +7,6 @@ mod breakdown;
 mod color;
 mod environment;
 mod errors;
-mod format;
 mod header;
 mod headline;
 mod health;
@@ -15,13 +14,13 @@ mod intervals;
 mod load;
 mod policy;
 mod processes;
-mod table;
 mod thresholds;
 mod times;
 mod validity;
 
 use plimsoll_metrics::{Group, RunSummary};
 
+use crate::{format, table};
 use color::Color;
 
 /// How the text is laid out.
@@ -144,6 +143,13 @@ impl Page {
         for (index, line) in lines.iter().enumerate() {
             let indent = if index == 0 { lead.to_owned() } else { " ".repeat(width) };
             self.line(&format!("{indent}{line}"));
+        }
+    }
+
+    /// A table.
+    fn table(&mut self, table: &table::Table) {
+        for line in table.lines(&table::Layout::new(self.style.width)) {
+            self.line(&line);
         }
     }
 

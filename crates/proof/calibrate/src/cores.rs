@@ -1,7 +1,6 @@
 //! Which core does what: the generator and the reference server must not share one.
 
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::unistd::Pid;
+use plimsoll_harness::affinity::{allowed_cpus, pin_current_thread};
 
 use crate::error::CalibrateError;
 
@@ -15,19 +14,33 @@ pub(crate) struct Cores {
 impl Cores {
     /// The first two cores that this process may use; `None` where there is only one.
     pub(crate) fn choose() -> Option<Self> {
-        let allowed = sched_getaffinity(Pid::from_raw(0)).ok()?;
-        let mut cores = (0..CpuSet::count()).filter(|&core| allowed.is_set(core).unwrap_or(false));
-        Some(Self { generator: cores.next()?, server: cores.next()? })
+        Self::first_two(&allowed_cpus())
+    }
+
+    fn first_two(allowed: &[usize]) -> Option<Self> {
+        let [generator, server] = *allowed.first_chunk()?;
+        Some(Self { generator, server })
     }
 }
 
-/// Keeps the calling thread, and the threads and processes that it starts from now on, on one core.
-///
-/// # Errors
-/// Where the system refuses.
+/// Restricts the calling thread, and everything that it starts from now on, to one core.
 pub(crate) fn stay_on(core: usize) -> Result<(), CalibrateError> {
-    let mut set = CpuSet::new();
-    set.set(core)
-        .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set))
-        .map_err(CalibrateError::errno("cannot stay on one core"))
+    pin_current_thread(&[core]).map_err(CalibrateError::errno("cannot stay on one core"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generator_and_server_have_a_core_each_or_none_is_assigned() {
+        for (allowed, cores) in [
+            (&[][..], None),
+            (&[3], None),
+            (&[3, 5], Some(Cores { generator: 3, server: 5 })),
+            (&[0, 1, 2], Some(Cores { generator: 0, server: 1 })),
+        ] {
+            assert_eq!(Cores::first_two(allowed), cores, "{allowed:?}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! What keeps a calibration test from being carried out.
+//! Why an experiment could not be carried out.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use plimsoll_mock::MockError;
 use plimsoll_profile::Problems;
 use plimsoll_workload::WorkloadError;
 
-/// Why a test could not be carried out. It is then reported as not run, never as passed.
+/// Why an experiment could not be carried out. It is then reported as not run, never as passed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CalibrateError {
@@ -17,14 +17,14 @@ pub enum CalibrateError {
     /// processes, descriptors or ports.
     #[error("the reference server: {0}")]
     Server(#[source] io::Error),
-    /// The reference server answered with something else than its log. It may have been killed for
+    /// The reference server sent something other than its log. It may have been killed for
     /// lack of memory.
     #[error("the reference server's record cannot be read: {0}")]
     Truth(#[from] serde_json::Error),
     /// The mock provider could not be started.
     #[error(transparent)]
     Mock(#[from] MockError),
-    /// A test's own profile is refused: a fault of this tool.
+    /// The profile of an experiment is refused: a bug in this tool.
     #[error("a profile of the calibration itself is refused: {0}")]
     Profile(#[from] Problems),
     /// The engine could not carry out the load.
@@ -36,15 +36,15 @@ pub enum CalibrateError {
     /// A trace could not be read.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// The system refused something that a test needs.
+    /// The system refused something that an experiment needs.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The action.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The test needs something that is not at hand; the text says what, and how to have it.
+    /// The experiment needs something that is missing; the text says what, and how to get it.
     #[error("{0}")]
     Missing(String),
     /// The record cannot be kept or read. Choose another file with `--record`.
@@ -52,13 +52,13 @@ pub enum CalibrateError {
     Record {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl CalibrateError {
-    /// A thread of ours ended where it must not.
+    /// A thread of ours panicked.
     pub(crate) fn panicked() -> Self {
         Self::Missing("a thread of the calibration panicked: report it".to_owned())
     }

@@ -1,36 +1,20 @@
-//! What a test found: figures, each with its truth and its bound.
+//! The result of an experiment: figures, each with its bound.
 
 use std::fmt;
 
+use plimsoll_harness::Bound;
 use serde::{Deserialize, Serialize};
-
-/// What a figure is compared with.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Bound {
-    /// It must not differ from the truth by more than the tolerance.
-    Within {
-        /// The true value.
-        truth: f64,
-        /// The largest difference.
-        tolerance: f64,
-    },
-    /// It must not be larger.
-    AtMost(f64),
-    /// It must not be smaller.
-    AtLeast(f64),
-}
 
 /// One measured figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Check {
-    /// What was measured.
+    /// Name of the figure.
     pub what: String,
     /// Its value.
     pub measured: f64,
     /// Unit of the value and the bound; empty for counts and shares.
     pub unit: String,
-    /// The pass line.
+    /// Its bound.
     pub bound: Bound,
 }
 
@@ -62,29 +46,14 @@ impl Check {
         Self { what: what.into(), measured, unit: unit.to_owned(), bound: Bound::AtLeast(bound) }
     }
 
-    /// Something that must be so.
-    pub fn holds(what: impl Into<String>, so: bool) -> Self {
-        Self::exact(what, usize::from(so), 1)
+    /// A condition that must be true.
+    pub fn holds(what: impl Into<String>, is_true: bool) -> Self {
+        Self::exact(what, usize::from(is_true), 1)
     }
 
-    /// Is the bound kept? A figure that is not a number keeps none.
+    /// Whether the bound is kept.
     pub fn passes(&self) -> bool {
-        match self.bound {
-            Bound::Within { truth, tolerance } => (self.measured - truth).abs() <= tolerance,
-            Bound::AtMost(bound) => self.measured <= bound,
-            Bound::AtLeast(bound) => self.measured >= bound,
-        }
-    }
-
-    /// How much of the bound is used up: above 1 it is broken. Tells which figure to show of many.
-    fn strain(&self) -> f64 {
-        let (part, whole) = match self.bound {
-            Bound::Within { truth, tolerance } => ((self.measured - truth).abs(), tolerance),
-            Bound::AtMost(bound) => (self.measured, bound),
-            Bound::AtLeast(bound) => (bound, self.measured),
-        };
-        let broken = if self.passes() { 0.0 } else { 1e9 };
-        if whole > 0.0 { part / whole + broken } else { broken }
+        self.bound.holds(self.measured)
     }
 }
 
@@ -102,6 +71,7 @@ impl fmt::Display for Check {
                 write!(f, " for {}, error {error}{gap}{unit}", Short(*truth))?;
                 write!(f, " (at most {}{gap}{unit})", Short(*tolerance))
             }
+            Bound::Below(bound) => write!(f, " (below {}{gap}{unit})", Short(*bound)),
             Bound::AtMost(bound) => write!(f, " (at most {}{gap}{unit})", Short(*bound)),
             Bound::AtLeast(bound) => write!(f, " (at least {}{gap}{unit})", Short(*bound)),
         }
@@ -125,55 +95,57 @@ impl fmt::Display for Short {
     }
 }
 
-/// What became of a test.
+/// The outcome of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", content = "why", rename_all = "snake_case")]
-pub enum TestResult {
+pub enum ExperimentResult {
     /// Every bound was kept.
     Pass,
     /// A bound was broken.
     Fail,
-    /// It could not be carried out: nothing is known, and nothing is proved.
+    /// It could not be carried out, and proves nothing; the text says why.
     NotRun(String),
-    /// It is not a test of a user's host; the text says where it is carried out.
+    /// It is not meant for a user's host; the text says where it is carried out.
     Elsewhere(String),
 }
 
-/// What a test found.
+/// An experiment's outcome and figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// `T1` to `T21`.
-    pub test: String,
-    /// What it is about.
+    #[serde(rename = "test")]
+    pub experiment: String,
+    /// Its subject.
     pub title: String,
-    /// What became of it.
+    /// Its outcome.
     #[serde(alias = "verdict")]
-    pub result: TestResult,
+    pub result: ExperimentResult,
     /// The figures.
     pub checks: Vec<Check>,
-    /// What else the reader must know: parts that could not be carried out here, say.
+    /// Further facts, such as parts that could not be carried out here.
     pub notes: Vec<String>,
-    /// How long it took, in seconds.
+    /// Its length, in seconds.
     pub seconds: f64,
 }
 
 impl Finding {
-    /// The figure that is nearest to its bound, or broke it most.
+    /// The figure that is nearest to its bound, or breaks it most.
     pub fn worst(&self) -> Option<&Check> {
-        self.checks.iter().max_by(|a, b| a.strain().total_cmp(&b.strain()))
+        let usage = |check: &Check| check.bound.usage(check.measured);
+        self.checks.iter().max_by(|a, b| usage(a).total_cmp(&usage(b)))
     }
 }
 
-/// The line of a test; below it, indented, every broken bound and every note.
+/// The line of an experiment; below it, indented, every broken bound and every note.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (word, why) = match &self.result {
-            TestResult::Pass => ("pass", None),
-            TestResult::Fail => ("FAIL", None),
-            TestResult::NotRun(why) => ("not run", Some(why)),
-            TestResult::Elsewhere(why) => ("elsewhere", Some(why)),
+            ExperimentResult::Pass => ("pass", None),
+            ExperimentResult::Fail => ("FAIL", None),
+            ExperimentResult::NotRun(why) => ("not run", Some(why)),
+            ExperimentResult::Elsewhere(why) => ("elsewhere", Some(why)),
         };
-        write!(f, "{:4} {word:9} {:22}", self.test, self.title)?;
+        write!(f, "{:4} {word:9} {:22}", self.experiment, self.title)?;
         match (why, self.worst()) {
             (Some(why), _) => write!(f, " {why}")?,
             (None, Some(worst)) => write!(f, " {worst}")?,
@@ -192,7 +164,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Further broken bounds that are told one by one; all of them are in the record.
+/// Further broken bounds that are printed; all of them are in the record.
 const MOST_BROKEN: usize = 8;
 
 #[cfg(test)]
@@ -217,9 +189,9 @@ mod tests {
     #[test]
     fn the_line_shows_the_figure_nearest_to_its_bound_and_every_broken_one() {
         let finding = Finding {
-            test: "T4".to_owned(),
+            experiment: "T4".to_owned(),
             title: "known stall".to_owned(),
-            result: TestResult::Fail,
+            result: ExperimentResult::Fail,
             checks: vec![
                 Check::within("p99", "ms", 899.3, 900.0, 9.0),
                 Check::within("mean", "ms", 62.0, 50.0, 1.0),
@@ -233,5 +205,43 @@ mod tests {
             "T4   FAIL      known stall            mean 62 ms for 50, error 12 ms (at most 1 ms); 1 of 3 figures in bounds\n               \
              count 999 (must be 1000)\n               note: the host was busy"
         );
+    }
+
+    #[test]
+    fn numbers_have_four_digits() {
+        for (number, text) in [
+            (0.0, "0"),
+            (1_000.0, "1000"),
+            (1_234.56, "1235"),
+            (123.456, "123.5"),
+            (12.345_6, "12.35"),
+            (0.123_45, "0.123"),
+            (0.012_345, "0.0123"),
+            (-1.5, "-1.500"),
+        ] {
+            assert_eq!(Short(number).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_broken_bound_outranks_every_kept_one() {
+        let finding = |checks| Finding {
+            experiment: "T0".to_owned(),
+            title: "x".to_owned(),
+            result: ExperimentResult::Fail,
+            checks,
+            notes: Vec::new(),
+            seconds: 0.0,
+        };
+        let nearly = Check::at_most("nearly", "us", 4.99, 5.0);
+        for broken in [
+            Check::exact("count", 999, 1_000),
+            Check::at_least("too small", "", 0.0, 1.0),
+            Check::at_most("not a number", "us", f64::NAN, 5.0),
+        ] {
+            let name = broken.what.clone();
+            assert_eq!(finding(vec![nearly.clone(), broken]).worst().unwrap().what, name);
+        }
+        assert_eq!(finding(Vec::new()).worst(), None);
     }
 }

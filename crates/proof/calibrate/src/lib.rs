@@ -1,45 +1,48 @@
-//! Proves the instrument on this machine.
+//! Proves the accuracy of the load generator on this machine.
 //!
 //! ```text
-//! calibrate(bench, tests) -- each Test --> Finding { checks: measured, truth, bound } --> Record
+//! calibrate(runner, experiments)
+//!   -- each Experiment --> Finding { checks: measured figure and its bound } --> Record
 //!
-//! Bench: reference servers (own processes, own core) + the engine, as a run uses it
+//! Runner: reference servers (separate processes, another core) and the engine, as a run uses it
 //! ```
 //!
-//! Expected values come from the servers' own records or from closed forms, never from the product's code. A test
-//! that could not be carried out is reported as such; skipping is never passing.
+//! Expected values come from the servers' own records or from closed forms, never from the
+//! product's code. An experiment that could not be carried out is reported as such; skipping is
+//! never passing. Users know the experiments as tests T1 to T21.
 
-mod bench;
-mod child;
 mod cores;
 mod error;
+mod experiment;
 mod finding;
-mod ran;
+mod mock_log;
+mod precise_wait;
 mod record;
+mod runner;
 mod server;
 mod statistics;
-mod test;
-mod wait;
+mod tool_process;
 
 use plimsoll_measure::{Moment, MonotonicClock};
 
-pub use bench::{Bench, Effort};
 pub use error::CalibrateError;
-pub use finding::{Bound, Check, Finding, TestResult};
+pub use experiment::{EXPERIMENTS, Experiment};
+pub use finding::{Check, ExperimentResult, Finding};
+pub use plimsoll_harness::Bound;
 pub use record::{Floor, Host, Record, SCHEMA};
-pub use test::{TESTS, Test};
+pub use runner::{Effort, Runner};
 
-/// Carries tests out one after another; `observe` is told of each as it ends.
+/// Carries experiments out one after another; `observe` receives each finding as it is made.
 pub fn calibrate(
-    bench: &Bench,
-    tests: &[Test],
+    runner: &Runner,
+    experiments: &[Experiment],
     tool_version: &str,
     observe: &mut dyn FnMut(&Finding),
 ) -> Record {
     let taken = MonotonicClock::start().unix_nanos(Moment::EPOCH);
     let mut findings = Vec::new();
-    for test in tests {
-        let finding = test.run(bench);
+    for experiment in experiments {
+        let finding = experiment.run(runner);
         observe(&finding);
         findings.push(finding);
     }
@@ -48,18 +51,18 @@ pub fn calibrate(
         tool_version: tool_version.to_owned(),
         taken_unix_s: taken / 1_000_000_000,
         host: Host::read(),
-        separate_cores: bench.separate_cores(),
+        separate_cores: runner.separate_cores(),
         debug_build: cfg!(debug_assertions),
-        floor: bench.floor(),
+        floor: runner.floor(),
         findings,
     }
 }
 
-/// Serves as a reference server, as the calibration that started this process wants it: orders on standard input,
-/// the truth on standard output.
+/// Serves as a reference server for the calibration that started this process: its assignment
+/// comes on standard input, what it recorded goes to standard output.
 ///
 /// # Errors
-/// Where the orders make no sense, or the server cannot start.
+/// Where the assignment cannot be read, or the server cannot start.
 pub fn serve() -> Result<(), CalibrateError> {
     server::serve()
 }

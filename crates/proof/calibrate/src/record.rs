@@ -1,4 +1,4 @@
-//! The calibration record: what was proved on this host, for later runs to quote.
+//! The calibration record: what was proved on this host. Later runs quote it.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::CalibrateError;
-use crate::finding::{Finding, TestResult};
+use crate::finding::{ExperimentResult, Finding};
 
 /// Version of the record's layout.
 pub const SCHEMA: &str = "plimsoll.calibration/1";
@@ -51,7 +51,7 @@ pub struct Floor {
     pub highest_rate: f64,
 }
 
-/// What was proved, when and where.
+/// The findings of a calibration, when and where they were made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// [`SCHEMA`].
@@ -62,18 +62,19 @@ pub struct Record {
     pub taken_unix_s: u64,
     /// Where.
     pub host: Host,
-    /// Had the generator and the reference server a core each?
+    /// Whether the generator and the reference server had a core each.
     pub separate_cores: bool,
     /// A debug build is slower, and what it proves does not hold for a release build.
     pub debug_build: bool,
-    /// The instrument's own limits, where T1 was carried out.
+    /// The instrument's own limits, if T1 was carried out.
     pub floor: Option<Floor>,
-    /// Every test that was asked for.
+    /// Every experiment that was asked for.
     pub findings: Vec<Finding>,
 }
 
 impl Record {
-    /// `$XDG_STATE_HOME/plimsoll/calibration.json`, else below `~/.local/state`; `None` without a home.
+    /// `$XDG_STATE_HOME/plimsoll/calibration.json`, else below `~/.local/state`; `None` without a
+    /// home directory.
     pub fn default_path() -> Option<PathBuf> {
         let set =
             |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -81,8 +82,8 @@ impl Record {
         Some(state.join("plimsoll/calibration.json"))
     }
 
-    /// The record at the usual place; `None` where this host was never calibrated, or the record was made on another
-    /// one or by another version of the layout.
+    /// The record at the usual place; `None` if this host was never calibrated, or the record was
+    /// made on another host or has another layout.
     ///
     /// # Errors
     /// A record that is there and cannot be read.
@@ -124,32 +125,35 @@ impl Record {
             .map_err(refuse)
     }
 
-    /// Did every test that is meant for a host pass? A test that could not be carried out did not.
+    /// Whether every experiment that is meant for a host passed. One that could not be carried out
+    /// did not.
     pub fn passed(&self) -> bool {
-        let ran = self.findings.iter().any(|finding| finding.result == TestResult::Pass);
-        let bad =
-            |finding: &Finding| matches!(finding.result, TestResult::Fail | TestResult::NotRun(_));
-        ran && !self.findings.iter().any(bad)
+        let any_passed =
+            self.findings.iter().any(|finding| finding.result == ExperimentResult::Pass);
+        let bad = |finding: &Finding| {
+            matches!(finding.result, ExperimentResult::Fail | ExperimentResult::NotRun(_))
+        };
+        any_passed && !self.findings.iter().any(bad)
     }
 
-    /// Tests that kept their bounds, and tests that broke one or could not be carried out.
-    pub fn tally(&self) -> (u32, u32) {
+    /// The number of experiments that passed, and of those that failed or could not be carried out.
+    pub fn counts(&self) -> (u32, u32) {
         self.findings.iter().fold((0, 0), |(kept, broken), finding| match finding.result {
-            TestResult::Pass => (kept + 1, broken),
-            TestResult::Fail | TestResult::NotRun(_) => (kept, broken + 1),
-            TestResult::Elsewhere(_) => (kept, broken),
+            ExperimentResult::Pass => (kept + 1, broken),
+            ExperimentResult::Fail | ExperimentResult::NotRun(_) => (kept, broken + 1),
+            ExperimentResult::Elsewhere(_) => (kept, broken),
         })
     }
 
     /// One line for the reports of later runs.
     pub fn quote(&self) -> String {
-        let named = |wanted: fn(&TestResult) -> bool| {
+        let named = |wanted: fn(&ExperimentResult) -> bool| {
             let tests = self.findings.iter().filter(|finding| wanted(&finding.result));
-            tests.map(|finding| finding.test.as_str()).collect::<Vec<_>>()
+            tests.map(|finding| finding.experiment.as_str()).collect::<Vec<_>>()
         };
-        let passed = named(|result| *result == TestResult::Pass).len();
-        let failed = named(|result| *result == TestResult::Fail);
-        let not_run = named(|result| matches!(result, TestResult::NotRun(_)));
+        let passed = named(|result| *result == ExperimentResult::Pass).len();
+        let failed = named(|result| *result == ExperimentResult::Fail);
+        let not_run = named(|result| matches!(result, ExperimentResult::NotRun(_)));
         let list = |word: &str, tests: &[&str]| match tests {
             [] => String::new(),
             tests => format!(", {word} {}", tests.join(" ")),

@@ -1,120 +1,125 @@
-//! Reference servers: they know the truth, and share no code with the client.
+//! Reference servers: they record the truth, and share no code with the client.
 //!
-//! Each is started from a [`ServerSpec`], in a process of its own where the tool's binary is at hand (so that it can
-//! be stopped by a signal, and its CPU time is not the generator's), else in this one.
+//! Each is started from a [`ServerSpec`]: in a separate process if the tool's binary is known (then
+//! it can be suspended by a signal, and its CPU time is not the generator's), else in this one.
 
-mod note;
-mod phases;
-mod process;
-mod scripted;
-mod zero;
+mod null_server;
+mod phased_server;
+mod rx_timestamp;
+mod scripted_server;
+mod server_process;
+mod threads;
 
-use std::io;
 use std::net::SocketAddr;
 
 use plimsoll_mock::{LogRecord, Mock, MockConfig};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use phases::{Exchanged, PhasesSpec};
-pub(crate) use process::{Process, send, serve};
-pub(crate) use scripted::{Script, Step};
-pub(crate) use zero::{Pause, Received, ZeroSpec};
+pub(crate) use null_server::{NullSpec, Pause, ReceivedRequest};
+pub(crate) use phased_server::{PhasedLog, PhasedSpec};
+pub(crate) use scripted_server::{Script, Step};
+pub(crate) use server_process::{ServerProcess, serve};
 
 use crate::error::CalibrateError;
 
-/// What a reference server shall do.
+/// Behaviour of a reference server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ServerSpec {
     /// The mock provider, by its configuration.
     Mock(Box<MockConfig>),
     /// Answers at once, and notes when the kernel received each request.
-    Zero(ZeroSpec),
-    /// Plays a scripted stream, byte by byte.
+    Null(NullSpec),
+    /// Plays a scripted stream, write by write.
     Scripted(Script),
     /// Takes its time for the TLS handshake, and closes connections after a number of requests.
-    Phases(PhasesSpec),
+    Phased(PhasedSpec),
 }
 
-/// What a reference server did.
+/// The records of a reference server.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Truth {
+pub(crate) struct GroundTruth {
     /// Of the mock.
     pub(crate) requests: Vec<LogRecord>,
-    /// Of the zero server.
-    pub(crate) received: Vec<Received>,
-    /// Of the server with phases.
-    pub(crate) exchanged: Exchanged,
+    /// Of the null server.
+    pub(crate) received: Vec<ReceivedRequest>,
+    /// Of the phased server.
+    pub(crate) phased: PhasedLog,
 }
 
 /// A reference server in this process.
 #[derive(Debug)]
-pub(crate) enum Running {
+pub(crate) enum RunningServer {
     Mock(Mock),
-    Zero(zero::Zero),
-    Scripted(scripted::Scripted),
-    Phases(phases::Phases),
+    Null(null_server::NullServer),
+    Scripted(scripted_server::ScriptedServer),
+    Phased(phased_server::PhasedServer),
 }
 
 impl ServerSpec {
     /// Starts it on a free port of the loopback interface.
-    pub(crate) fn start(self) -> Result<Running, CalibrateError> {
+    pub(crate) fn start(self) -> Result<RunningServer, CalibrateError> {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         Ok(match self {
-            Self::Mock(config) => Running::Mock(Mock::spawn(&config, any)?),
-            Self::Zero(spec) => {
-                Running::Zero(zero::Zero::start(any, spec).map_err(CalibrateError::Server)?)
-            }
-            Self::Scripted(script) => Running::Scripted(
-                scripted::Scripted::start(any, script).map_err(CalibrateError::Server)?,
+            Self::Mock(config) => RunningServer::Mock(Mock::spawn(&config, any)?),
+            Self::Null(spec) => RunningServer::Null(
+                null_server::NullServer::start(any, spec).map_err(CalibrateError::Server)?,
             ),
-            Self::Phases(spec) => {
-                Running::Phases(phases::Phases::start(any, spec).map_err(CalibrateError::Server)?)
-            }
+            Self::Scripted(script) => RunningServer::Scripted(
+                scripted_server::ScriptedServer::start(any, script)
+                    .map_err(CalibrateError::Server)?,
+            ),
+            Self::Phased(spec) => RunningServer::Phased(
+                phased_server::PhasedServer::start(any, spec).map_err(CalibrateError::Server)?,
+            ),
         })
     }
 }
 
-impl Running {
+impl RunningServer {
     /// Where it listens.
     pub(crate) const fn addr(&self) -> SocketAddr {
         match self {
-            Self::Mock(mock) => mock.addr(),
-            Self::Zero(zero) => zero.addr(),
-            Self::Scripted(scripted) => scripted.addr(),
-            Self::Phases(phases) => phases.addr(),
+            Self::Mock(server) => server.addr(),
+            Self::Null(server) => server.addr(),
+            Self::Scripted(server) => server.addr(),
+            Self::Phased(server) => server.addr(),
         }
     }
 
-    /// Ends it, and tells what it did.
-    pub(crate) fn finish(self) -> Truth {
+    /// Ends it, and returns its records.
+    pub(crate) fn finish(self) -> GroundTruth {
         match self {
             Self::Mock(mut mock) => {
                 mock.shutdown();
-                Truth { requests: mock.take_log(), ..Truth::default() }
+                GroundTruth { requests: mock.take_log(), ..GroundTruth::default() }
             }
-            Self::Zero(zero) => Truth { received: zero.finish(), ..Truth::default() },
-            Self::Scripted(_) => Truth::default(),
-            Self::Phases(phases) => Truth { exchanged: phases.finish(), ..Truth::default() },
+            Self::Null(server) => {
+                GroundTruth { received: server.finish(), ..GroundTruth::default() }
+            }
+            Self::Scripted(_) => GroundTruth::default(),
+            Self::Phased(server) => {
+                GroundTruth { phased: server.finish(), ..GroundTruth::default() }
+            }
         }
     }
 }
 
-/// A server that a test uses.
+/// A reference server of an experiment.
 #[derive(Debug)]
 pub(crate) enum Server {
     /// In this process.
-    Here(Running),
-    /// In a process of its own.
-    Process(Process),
+    InProcess(RunningServer),
+    /// In a separate process.
+    Separate(ServerProcess),
 }
 
 impl Server {
     /// Where it listens.
     pub(crate) const fn addr(&self) -> SocketAddr {
         match self {
-            Self::Here(running) => running.addr(),
-            Self::Process(process) => process.addr(),
+            Self::InProcess(server) => server.addr(),
+            Self::Separate(process) => process.addr(),
         }
     }
 
@@ -123,27 +128,19 @@ impl Server {
         format!("http://{}", self.addr())
     }
 
-    /// The process that can be stopped, if it has one of its own.
-    pub(crate) const fn process(&self) -> Option<&Process> {
+    /// Its process, which can be suspended; `None` in this process.
+    pub(crate) const fn process(&self) -> Option<&ServerProcess> {
         match self {
-            Self::Here(_) => None,
-            Self::Process(process) => Some(process),
+            Self::InProcess(_) => None,
+            Self::Separate(process) => Some(process),
         }
     }
 
-    /// Ends it, and tells what it did.
-    pub(crate) fn finish(self) -> Result<Truth, CalibrateError> {
+    /// Ends it, and returns its records.
+    pub(crate) fn finish(self) -> Result<GroundTruth, CalibrateError> {
         match self {
-            Self::Here(running) => Ok(running.finish()),
-            Self::Process(process) => process.finish(),
+            Self::InProcess(server) => Ok(server.finish()),
+            Self::Separate(process) => process.finish(),
         }
     }
-}
-
-/// Starts a named thread.
-fn thread<T: Send + 'static>(
-    name: &str,
-    body: impl FnOnce() -> T + Send + 'static,
-) -> io::Result<std::thread::JoinHandle<T>> {
-    std::thread::Builder::new().name(name.to_owned()).spawn(body)
 }

@@ -1,32 +1,7 @@
-//! The statistics that tests compare with: closed forms and textbook estimators, apart from the product's own.
+//! Closed forms and textbook estimators that only the calibration compares with; see also
+//! [`plimsoll_harness::statistics`].
 
-/// The value of nearest rank in ascending values: the smallest that a share `q` does not exceed.
-/// Not a number without values.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a rank lies between 0 and the number of values"
-)]
-pub(crate) fn quantile(ascending: &[f64], q: f64) -> f64 {
-    let rank = (q * ascending.len() as f64 - 1e-9).ceil().max(1.0) as usize;
-    ascending.get(rank - 1).copied().unwrap_or(f64::NAN)
-}
-
-/// The values in ascending order.
-pub(crate) fn ascending(mut values: Vec<f64>) -> Vec<f64> {
-    values.sort_unstable_by(f64::total_cmp);
-    values
-}
-
-/// The value of nearest rank in values of any order.
-pub(crate) fn quantile_of(values: &[f64], q: f64) -> f64 {
-    quantile(&ascending(values.to_vec()), q)
-}
-
-/// Arithmetic mean; not a number without values.
-pub(crate) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
+use plimsoll_harness::statistics::mean;
 
 /// Unbiased sample variance.
 pub(crate) fn variance(values: &[f64]) -> f64 {
@@ -34,9 +9,9 @@ pub(crate) fn variance(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0)
 }
 
-/// Probability that a sample as far from its supposed distribution as this one, or farther, comes about by chance:
-/// the Kolmogorov-Smirnov test of one sample, with M. A. Stephens' correction for its size ("EDF statistics for
-/// goodness of fit", 1974).
+/// Probability that a sample as far from its supposed distribution as this one, or farther, comes
+/// about by chance: the Kolmogorov-Smirnov test of one sample, with M. A. Stephens' correction for
+/// its size ("EDF statistics for goodness of fit", 1974).
 pub(crate) fn kolmogorov_smirnov(ascending: &[f64], distribution: impl Fn(f64) -> f64) -> f64 {
     let n = ascending.len() as f64;
     let distance = ascending.iter().enumerate().fold(0.0_f64, |most, (rank, &value)| {
@@ -60,12 +35,14 @@ fn kolmogorov_tail(x: f64) -> f64 {
     (1..=100).map(term).sum::<f64>().clamp(0.0, 1.0)
 }
 
-/// Variance over mean of the counts in windows of equal length: 1 for a Poisson process, 0 for an even one.
+/// Variance over mean of the counts in windows of equal length: 1 for a Poisson process, 0 for an
+/// even one.
 pub(crate) fn dispersion(times: &[f64], length: f64, windows: usize) -> f64 {
-    variance(&counts(times, length, windows)) / mean(&counts(times, length, windows))
+    let counts = counts(times, length, windows);
+    variance(&counts) / mean(&counts)
 }
 
-/// How many of the times lie in each of `windows` equal parts of `0..length`.
+/// The number of times in each of `windows` equal parts of `0..length`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -82,8 +59,8 @@ pub(crate) fn counts(times: &[f64], length: f64, windows: usize) -> Vec<f64> {
     counts
 }
 
-/// Half the width of the confidence interval of a mean from independent, about normal values, at the level of
-/// `t`, the quantile of Student's distribution.
+/// Half the width of the confidence interval of a mean from independent, about normal values, at
+/// the level of `t`, the quantile of Student's distribution.
 pub(crate) fn half_width(values: &[f64], t: f64) -> f64 {
     t * (variance(values) / values.len() as f64).sqrt()
 }
@@ -91,26 +68,11 @@ pub(crate) fn half_width(values: &[f64], t: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_harness::statistics::ascending;
     use plimsoll_measure::Seed;
 
     fn close(found: f64, expected: f64, tolerance: f64) {
         assert!((found - expected).abs() <= tolerance, "{found} and not {expected}");
-    }
-
-    #[test]
-    fn quantiles_are_of_nearest_rank() {
-        let values: Vec<f64> = (1..=1_000).map(f64::from).collect();
-        for (q, value) in [
-            (0.0, 1.0),
-            (0.5, 500.0),
-            (0.99, 990.0),
-            (0.999, 999.0),
-            (0.9991, 1_000.0),
-            (1.0, 1_000.0),
-        ] {
-            close(quantile(&values, q), value, 0.0);
-        }
-        assert!(quantile(&[], 0.5).is_nan());
     }
 
     #[test]
@@ -132,8 +94,8 @@ mod tests {
 
     #[test]
     fn exponential_gaps_pass_and_even_ones_do_not() {
-        let mut draw = Seed(4).rng("gaps", 0);
-        let gaps = ascending((0..5_000).map(|_| draw.exponential()).collect());
+        let mut rng = Seed(4).rng("gaps", 0);
+        let gaps = ascending((0..5_000).map(|_| rng.exponential()).collect());
         assert!(kolmogorov_smirnov(&gaps, |x| -(-x).exp_m1()) > 0.01);
         // A tenth too slow is found out.
         assert!(kolmogorov_smirnov(&gaps, |x| -(-x * 1.1).exp_m1()) < 1e-4);
@@ -142,15 +104,24 @@ mod tests {
 
     #[test]
     fn dispersion_is_one_for_poisson_and_zero_for_even_arrivals() {
-        let mut draw = Seed(9).rng("arrivals", 0);
+        let mut rng = Seed(9).rng("arrivals", 0);
         let poisson: Vec<f64> = (0..40_000)
             .scan(0.0, |at, _| {
-                *at += draw.exponential() / 4_000.0;
+                *at += rng.exponential() / 4_000.0;
                 Some(*at)
             })
             .collect();
         close(dispersion(&poisson, 9.0, 9_000), 1.0, 0.05);
         let even: Vec<f64> = (0..4_000).map(|n| (f64::from(n) + 0.5) / 4_000.0).collect();
         close(dispersion(&even, 1.0, 100), 0.0, 1e-9);
+    }
+
+    #[test]
+    fn times_are_counted_in_the_window_in_which_they_lie() {
+        // Four windows of half a second: [0, 0.5), [0.5, 1), [1, 1.5), [1.5, 2); 2.0 lies in none.
+        let times = [0.0, 0.49, 0.5, 1.7, 1.9, 2.0];
+        assert_eq!(counts(&times, 2.0, 4), [2.0, 1.0, 0.0, 2.0]);
+        // Their mean is 5/4, their variance (0.5625 + 0.0625 + 1.5625 + 0.5625) / 3 = 11/12.
+        close(dispersion(&times, 2.0, 4), 11.0 / 15.0, 1e-12);
     }
 }

@@ -1,9 +1,8 @@
 //! Which core does what: client and gateway must not share one where there are two.
 
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::unistd::Pid;
+use plimsoll_harness::affinity::{allowed_cpus, pin_current_thread};
 
-/// Who runs where. Empty lists mean: wherever the kernel likes.
+/// The cores of each part of a measurement. Without any, the kernel chooses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cores {
     /// The load's.
@@ -15,14 +14,13 @@ pub struct Cores {
 }
 
 impl Cores {
-    /// Deals the cores that this process may use.
-    pub fn deal() -> Self {
-        let Ok(allowed) = sched_getaffinity(Pid::from_raw(0)) else { return Self::default() };
-        let is_allowed = |&core: &usize| allowed.is_set(core).unwrap_or(false);
-        Self::of(&(0..CpuSet::count()).filter(is_allowed).collect::<Vec<_>>())
+    /// Assigns the cores that this process may use.
+    pub fn assign() -> Self {
+        Self::of(&allowed_cpus())
     }
 
-    /// One core for the gateway, one for the provider where there are three, and the rest for the load.
+    /// One core for the gateway, one for the provider if there are three, and the rest for the
+    /// load.
     fn of(allowed: &[usize]) -> Self {
         match *allowed {
             [] | [_] => Self::default(),
@@ -36,13 +34,13 @@ impl Cores {
         }
     }
 
-    /// Do load and provider share a core?
+    /// Whether load and provider share a core.
     pub fn shared(&self) -> bool {
         self.provider.is_some_and(|core| self.generator.contains(&core))
     }
 
-    /// For the report.
-    pub fn words(&self) -> String {
+    /// The assignment as the report shows it.
+    pub fn text(&self) -> String {
         let list = |cores: &[usize]| {
             let cores: Vec<_> = cores.iter().map(ToString::to_string).collect();
             cores.join(", ")
@@ -58,35 +56,29 @@ impl Cores {
     }
 }
 
-/// Keeps the calling thread, and what it starts from now on, on some cores until dropped.
+/// Restricts the calling thread, and everything that it starts, to some cores until dropped.
 #[derive(Debug)]
-pub(crate) struct Pinned(Option<CpuSet>);
+pub(crate) struct Pinned {
+    /// The cores that the thread had before; `None` if it was not pinned.
+    before: Option<Vec<usize>>,
+}
 
 impl Pinned {
-    /// Where the system refuses, the thread stays as free as it was.
+    /// Without cores, or if the system refuses, the thread keeps those that it has.
     pub(crate) fn to(cores: &[usize]) -> Self {
-        let this = Pid::from_raw(0);
-        let before = sched_getaffinity(this).ok().filter(|_| !cores.is_empty());
-        Self(before.filter(|_| stay_on(cores).is_ok()))
+        let before = allowed_cpus();
+        let is_pinned = !cores.is_empty() && pin_current_thread(cores).is_ok();
+        Self { before: is_pinned.then_some(before) }
     }
 }
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        if let Some(before) = &self.0 {
-            // A thread that cannot be freed again goes on where it is.
-            let _ = sched_setaffinity(Pid::from_raw(0), before);
+        if let Some(before) = &self.before {
+            // If the system refuses, the thread stays where it is.
+            let _ = pin_current_thread(before);
         }
     }
-}
-
-/// Keeps the calling thread, and the threads and processes that it starts from now on, on some cores.
-pub(crate) fn stay_on(cores: &[usize]) -> nix::Result<()> {
-    let mut set = CpuSet::new();
-    for &core in cores {
-        set.set(core)?;
-    }
-    sched_setaffinity(Pid::from_raw(0), &set)
 }
 
 #[cfg(test)]
@@ -106,5 +98,32 @@ mod tests {
             assert_eq!(cores, Cores { generator, gateway, provider }, "{allowed:?}");
             assert_eq!(cores.shared(), shared, "{allowed:?}");
         }
+    }
+
+    #[test]
+    fn the_report_names_each_core() {
+        for (allowed, text) in [
+            (&[7][..], "one core for all: load, gateway and provider take turns"),
+            (
+                &[0, 1],
+                "gateway on core 1, load on core 0, provider on core 0 (shared with the load)",
+            ),
+            (&[0, 1, 2, 3], "gateway on core 1, load on core 0, 3, provider on core 2"),
+        ] {
+            assert_eq!(Cores::of(allowed).text(), text);
+        }
+    }
+
+    #[test]
+    fn a_pinned_thread_gets_its_cores_back() {
+        let before = allowed_cpus();
+        let first = before[0];
+        {
+            let _pinned = Pinned::to(&[first]);
+            assert_eq!(allowed_cpus(), [first]);
+        }
+        assert_eq!(allowed_cpus(), before);
+        let _free = Pinned::to(&[]);
+        assert_eq!(allowed_cpus(), before);
     }
 }

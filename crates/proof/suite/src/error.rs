@@ -1,4 +1,4 @@
-//! What keeps a suite, or one measurement of it, from being carried out.
+//! Why a suite, or one measurement of it, could not be carried out.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,26 +7,26 @@ use plimsoll_engine::EngineError;
 use plimsoll_metrics::MetricsError;
 use plimsoll_profile::Problems;
 
-/// Why there is no result. What the target does wrong is never one of these: that is data.
+/// Why there is no result. Failures of the target are never among these: they are data.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SuiteError {
-    /// A process of ours could not be started. Look at the cause: often a limit on processes, or a binary that
-    /// was replaced meanwhile.
+    /// A child process could not be started. Look at the cause: often a limit on processes, or a
+    /// binary that was replaced meanwhile.
     #[error("cannot start {what}: {source}")]
     Start {
         /// Which process.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A process of ours ended, or did not say in time where it listens, or does not answer there. What it
-    /// wrote to stderr is quoted; a port that is taken is the usual cause (`--port`).
+    /// A child process ended, did not print its address in time, or does not answer there. Its last
+    /// lines on stderr are quoted; a port that is taken is the usual cause (`--port`).
     #[error("{what} is not ready: {why}")]
     NotReady {
         /// Which process.
         what: String,
-        /// What was waited for, and what the process said.
+        /// The condition that was not met, and the process's last lines.
         why: String,
     },
     /// The address under test cannot be loaded. Correct `--target`.
@@ -34,15 +34,16 @@ pub enum SuiteError {
     Target {
         /// The address.
         url: String,
-        /// What is wrong with it.
+        /// The problem with it.
         why: String,
     },
-    /// The earlier result cannot be compared with. Give the `suite.json` of a run of the same suite.
+    /// The earlier result cannot be compared with. Give the `suite.json` of a run of the same
+    /// suite.
     #[error("cannot compare with {path}: {why}")]
     Baseline {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         why: String,
     },
     /// A file of the suite cannot be written. Choose another folder with `--out`.
@@ -50,13 +51,13 @@ pub enum SuiteError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A result could not be put into JSON: a fault of this tool.
+    /// A result could not be written as JSON: a bug in this tool.
     #[error("cannot write the result: {0}")]
     Json(#[from] serde_json::Error),
-    /// The load of a cell is refused, often because of the target's address or a header.
+    /// The load of a measurement is refused, often because of the target's address or a header.
     #[error(transparent)]
     Profile(#[from] Problems),
     /// The engine could not carry out the load.

@@ -1,33 +1,33 @@
-//! Sentences that follow from the data by rule. Where the data do not carry one, it is not said.
+//! Sentences that follow from the figures by rule. Without sufficient figures there is none.
 
+mod bottleneck;
 mod cost;
-mod limiter;
 mod load;
 mod quality;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use bottleneck::bottleneck;
 pub(crate) use cost::{cost, relative};
-pub(crate) use limiter::limiter;
 pub(crate) use load::{degradation, saturation};
 pub(crate) use quality::{errors, invalid, littles_law, sub_millisecond, tails};
 
-/// What a finding means for the reader.
+/// The importance of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tone {
-    /// As it should be.
+    /// As expected.
     Good,
-    /// Worth knowing.
+    /// For information.
     Note,
-    /// Something to look into, or a bound on what the figures say.
+    /// To look into, or a limit to what the figures show.
     Warning,
 }
 
-/// A sentence that follows from the data.
+/// A sentence that follows from the figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What it means.
+    /// Its importance.
     pub tone: Tone,
     /// The sentence, with its numbers.
     pub text: String,
@@ -48,11 +48,11 @@ impl Finding {
 }
 
 #[cfg(test)]
-mod make {
-    use crate::cell::{Busy, Figures, MeasurementResult};
+mod fixtures {
+    use crate::result::{BusyShares, Figures, MeasurementResult};
 
-    /// A cell of one pass.
-    pub(crate) fn cell(label: &str, clients: u32, figures: Figures) -> MeasurementResult {
+    /// A result of one pass.
+    pub(crate) fn result(label: &str, clients: u32, figures: Figures) -> MeasurementResult {
         MeasurementResult {
             label: label.to_owned(),
             clients: Some(clients),
@@ -72,8 +72,8 @@ mod make {
         }
     }
 
-    pub(crate) fn busy(gateway: f64, generator: f64) -> Busy {
-        Busy {
+    pub(crate) fn busy(gateway: f64, generator: f64) -> BusyShares {
+        BusyShares {
             gateway: Some(gateway),
             generator: Some(generator),
             provider: Some(0.0),

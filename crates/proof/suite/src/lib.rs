@@ -1,45 +1,42 @@
 //! Suites: whole measurements of a gateway with one command, from its start to the findings.
 //!
 //! ```text
-//! SuiteOptions --> Suite::run --> Bench: children on cores of their own, cells = jobs x passes, interleaved
-//!                            |
-//!                            v
-//!                          Report: tables, findings, bounds, sizing, references --> text, suite.json
+//! SuiteOptions --> Suite::run --> SuiteRunner: gateway and provider on other cores,
+//!                                   |          measurements x passes, interleaved
+//!                                   v
+//!                                 Report: tables, findings, bounds, sizing --> text, suite.json
 //! ```
 //!
-//! - [`SuiteOptions`]: what the user asked for
-//! - [`Suite`]: the suites; each is a file that lists its cells and says what follows from them
+//! - [`SuiteOptions`]: the user's choices
+//! - [`Suite`]: the suites; each is a file that lists its measurements and concludes from them
 //! - [`Report`]: the result
-//! - [`become_child`]: what `plimsoll suite child` does, so that no process outlives the suite
+//! - [`become_child`]: the body of `plimsoll suite child`, so that no process outlives the suite
 //!
-//! The load itself is `plimsoll-engine`'s, the numbers are `plimsoll-metrics`'. A sentence in a report is made by a
-//! rule in `finding`, from figures alone.
+//! The load itself is `plimsoll-engine`'s, the numbers are `plimsoll-metrics`'. Every sentence in a
+//! report is made by a rule in `finding`, from figures alone.
 
-mod bench;
-mod cell;
+mod baseline_diff;
+mod bound;
 mod child;
 mod cores;
 mod error;
 mod finding;
-mod gate;
-mod job;
-mod order;
-mod regress;
+mod http_get;
+mod measurement;
+mod options;
 mod report;
+mod result;
+mod runner;
 mod sizing;
-mod statistics;
-mod subject;
 mod suite;
-mod table;
-mod words;
+mod target;
 
-pub use cell::{Busy, Figures, MeasurementResult};
+pub use bound::BoundResult;
 pub use child::become_child;
 pub use cores::Cores;
 pub use error::SuiteError;
 pub use finding::{Finding, Tone};
-pub use gate::Gate;
-pub use order::{ExternalTarget, SuiteOptions};
+pub use options::{ExternalTarget, SuiteOptions};
 pub use report::{Report, SCHEMA, Section, SuiteOutcome};
+pub use result::{BusyShares, Figures, MeasurementResult};
 pub use suite::Suite;
-pub use table::Table;

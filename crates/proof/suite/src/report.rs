@@ -1,18 +1,21 @@
-//! The result of a suite: what `suite.json` holds, and the text that a person reads.
+//! The report of a suite: the contents of `suite.json`, and the text for people.
 
 mod text;
 
 use plimsoll_metrics::{Environment, Judgement};
+use plimsoll_report::table::Table;
 use serde::{Deserialize, Serialize};
 
-use crate::bench::Bench;
-use crate::cell::MeasurementResult;
+use crate::bound::BoundResult;
 use crate::finding::{self, Finding};
-use crate::gate::Gate;
-use crate::table::Table;
+use crate::result::MeasurementResult;
+use crate::runner::SuiteRunner;
 
 /// Version of the layout of `suite.json`.
-pub const SCHEMA: &str = "plimsoll.suite/1";
+pub const SCHEMA: &str = "plimsoll.suite/2";
+
+/// Older layouts, of which the keys are still read.
+pub(crate) const OLDER_SCHEMAS: [&str; 1] = ["plimsoll.suite/1"];
 
 /// A table under its title.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +24,7 @@ pub struct Section {
     pub title: String,
     /// The table; it may be empty.
     pub table: Table,
-    /// What a reader must know of it.
+    /// Notes below the table.
     pub notes: Vec<String>,
 }
 
@@ -36,7 +39,7 @@ impl Section {
     }
 }
 
-/// What a suite came to.
+/// The outcome of a suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SuiteOutcome {
@@ -46,11 +49,11 @@ pub enum SuiteOutcome {
     Fail,
     /// A measurement is invalid or missing, or a bound could not be judged.
     Invalid,
-    /// The user ended it.
+    /// The user ended it early.
     Interrupted,
 }
 
-/// The result of a suite.
+/// The report of a suite.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "facts of a run, independent of each other")]
 pub struct Report {
@@ -58,85 +61,88 @@ pub struct Report {
     pub schema: String,
     /// Name of the suite.
     pub suite: String,
-    /// What it measures, in a line.
+    /// Its subject, in a line.
     pub title: String,
     /// Wall-clock time of the start, `YYYYMMDDThhmmssZ`.
     pub started: String,
     /// The command line.
     pub command: String,
-    /// Were the measurements short?
+    /// Whether the measurements were short.
     pub quick: bool,
-    /// Is the binary a debug build, whose figures are worth nothing?
+    /// Whether the binary is a debug build, whose figures must not be used.
     pub debug_build: bool,
-    /// Did the user end it early?
+    /// Whether the user ended it early.
     pub interrupted: bool,
-    /// What was under test, and where it ran.
-    pub subject: Vec<(String, String)>,
+    /// The gateway under test, and where everything ran.
+    #[serde(alias = "subject")]
+    pub setup: Vec<(String, String)>,
     /// The machine.
     pub environment: Environment,
     /// Every measurement.
-    pub cells: Vec<MeasurementResult>,
+    #[serde(alias = "cells")]
+    pub measurements: Vec<MeasurementResult>,
     /// The tables.
     pub sections: Vec<Section>,
-    /// What follows from the data.
+    /// Sentences that follow from the figures.
     pub findings: Vec<Finding>,
-    /// Bounds and what became of them.
-    pub gates: Vec<Gate>,
-    /// Instances for rates.
+    /// The judged bounds.
+    #[serde(alias = "gates")]
+    pub bounds: Vec<BoundResult>,
+    /// The number of instances for some rates.
     pub sizing: Option<Section>,
-    /// Figures of others, on other hardware.
+    /// Published figures of other gateways, on other hardware.
     pub references: Vec<Section>,
-    /// What was left out, and why.
+    /// Parts that were left out, and why.
     pub skipped: Vec<String>,
 }
 
 impl Report {
-    /// A report about what a bench has measured so far.
-    pub(crate) fn begin(suite: &str, title: &str, bench: &Bench<'_>) -> Self {
-        let order = bench.order;
+    /// A report about everything that was measured so far.
+    pub(crate) fn begin(suite: &str, title: &str, runner: &SuiteRunner<'_>) -> Self {
+        let options = runner.options;
         Self {
             schema: SCHEMA.to_owned(),
             suite: suite.to_owned(),
             title: title.to_owned(),
-            started: order.started.clone(),
-            command: order.command.clone(),
-            quick: order.quick,
+            started: options.started.clone(),
+            command: options.command.clone(),
+            quick: options.quick,
             debug_build: cfg!(debug_assertions),
-            interrupted: bench.is_over(),
-            subject: subject(bench),
-            environment: order.environment.clone(),
-            cells: bench.cells.clone(),
+            interrupted: runner.is_interrupted(),
+            setup: setup(runner),
+            environment: options.environment.clone(),
+            measurements: runner.results.clone(),
             sections: Vec::new(),
             findings: Vec::new(),
-            gates: Vec::new(),
+            bounds: Vec::new(),
             sizing: None,
             references: Vec::new(),
-            skipped: bench.skipped.clone(),
+            skipped: runner.skipped.clone(),
         }
     }
 
-    /// Adds the findings that every suite has: errors, tails, Little's law, and what is not to be used.
+    /// Adds the findings that every suite has: errors, tails, Little's law, invalid measurements.
     pub(crate) fn conclude(mut self) -> Self {
-        self.findings.extend(finding::errors(&self.cells));
-        self.findings.extend(finding::tails(&self.cells));
-        self.findings.extend(finding::littles_law(&self.cells));
-        self.findings.extend(finding::invalid(&self.cells));
+        self.findings.extend(finding::errors(&self.measurements));
+        self.findings.extend(finding::tails(&self.measurements));
+        self.findings.extend(finding::littles_law(&self.measurements));
+        self.findings.extend(finding::invalid(&self.measurements));
         self
     }
 
-    /// What it comes to. Invalid is looked at before the bounds, as for a single run.
+    /// The outcome. Validity comes before the bounds, as for a single run.
     pub fn outcome(&self, allow_invalid: bool) -> SuiteOutcome {
-        let deciding = || self.gates.iter().filter(|gate| gate.decides);
-        let measured = self.cells.iter().any(|cell| !cell.passes.is_empty());
+        let deciding = || self.bounds.iter().filter(|bound| bound.decides);
+        let measured = self.measurements.iter().any(|result| !result.passes.is_empty());
         if self.interrupted {
             SuiteOutcome::Interrupted
         } else if !measured
-            || (!allow_invalid && self.cells.iter().any(MeasurementResult::is_invalid))
+            || (!allow_invalid && self.measurements.iter().any(MeasurementResult::is_invalid))
         {
             SuiteOutcome::Invalid
-        } else if deciding().any(|gate| gate.judgement == Judgement::Fail) {
+        } else if deciding().any(|bound| bound.judgement == Judgement::Fail) {
             SuiteOutcome::Fail
-        } else if deciding().any(|gate| matches!(gate.judgement, Judgement::Inconclusive(_)))
+        } else if deciding().any(|bound| matches!(bound.judgement, Judgement::Inconclusive(_)))
             && !allow_invalid
         {
             SuiteOutcome::Invalid
@@ -145,34 +151,34 @@ impl Report {
         }
     }
 
-    /// The report as a person reads it, broken at `width` columns.
+    /// The report as text, wrapped at `width` columns.
     pub fn text(&self, width: usize) -> String {
         text::render(self, width)
     }
 }
 
-fn subject(bench: &Bench<'_>) -> Vec<(String, String)> {
+fn setup(runner: &SuiteRunner<'_>) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     let mut line = |name: &str, value: String| lines.push((name.to_owned(), value));
-    let ours = || {
+    let reference = || {
         let version = env!("CARGO_PKG_VERSION");
-        format!("the reference gateway of plimsoll {version}, one worker, in a process of its own")
+        format!("the reference gateway of plimsoll {version}, one worker, in a separate process")
     };
-    let target = bench.order.target.as_ref();
-    line("under test", target.map_or_else(ours, |target| target.url.clone()));
-    if let Some(build) = &bench.version {
+    let target = runner.options.target.as_ref();
+    line("under test", target.map_or_else(reference, |target| target.url.clone()));
+    if let Some(build) = &runner.version {
         line("build", build.clone());
     }
-    let placement = if bench.order.target.is_some() {
+    let placement = if runner.options.target.is_some() {
         "load on all cores of this machine; where the target runs is not known here".to_owned()
     } else {
         format!(
             "all on this machine over loopback, plain TCP unless a row says otherwise; {}",
-            bench.cores.words()
+            runner.cores.text()
         )
     };
     line("placement", placement);
-    for (index, command) in bench.commands.iter().enumerate() {
+    for (index, command) in runner.commands.iter().enumerate() {
         line(&format!("gateway {}", index + 1), command.clone());
     }
     lines
@@ -181,11 +187,11 @@ fn subject(bench: &Bench<'_>) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cell::Figures;
-    use crate::gate::Bound;
-    use crate::words::millis;
+    use crate::bound::Requirement;
+    use crate::result::Figures;
+    use plimsoll_report::format::time;
 
-    fn report(cells: Vec<MeasurementResult>, gates: Vec<Gate>) -> Report {
+    fn report(results: Vec<MeasurementResult>, bounds: Vec<BoundResult>) -> Report {
         Report {
             schema: SCHEMA.to_owned(),
             suite: "x".to_owned(),
@@ -195,19 +201,19 @@ mod tests {
             quick: false,
             debug_build: false,
             interrupted: false,
-            subject: Vec::new(),
+            setup: Vec::new(),
             environment: Environment::default(),
-            cells,
+            measurements: results,
             sections: Vec::new(),
             findings: Vec::new(),
-            gates,
+            bounds,
             sizing: None,
             references: Vec::new(),
             skipped: Vec::new(),
         }
     }
 
-    fn cell(invalid: bool) -> MeasurementResult {
+    fn result(invalid: bool) -> MeasurementResult {
         let invalid = invalid.then(|| "late".to_owned());
         MeasurementResult {
             passes: vec![Figures { invalid, ..Figures::default() }],
@@ -217,33 +223,33 @@ mod tests {
 
     #[test]
     fn the_outcome_is_that_of_a_single_run() {
-        let bound = Bound::below(1.0, millis);
-        let gate = |value| Gate::value("g", value, bound);
-        for (cells, gates, expected, allowed) in [
-            (vec![cell(false)], vec![], SuiteOutcome::Pass, SuiteOutcome::Pass),
+        let requirement = Requirement::below(1.0, time);
+        let bound = |value| BoundResult::value("b", value, requirement);
+        for (results, bounds, expected, allowed) in [
+            (vec![result(false)], vec![], SuiteOutcome::Pass, SuiteOutcome::Pass),
             (vec![], vec![], SuiteOutcome::Invalid, SuiteOutcome::Invalid),
-            (vec![cell(false)], vec![gate(Some(0.5))], SuiteOutcome::Pass, SuiteOutcome::Pass),
-            (vec![cell(false)], vec![gate(Some(2.0))], SuiteOutcome::Fail, SuiteOutcome::Fail),
+            (vec![result(false)], vec![bound(Some(0.5))], SuiteOutcome::Pass, SuiteOutcome::Pass),
+            (vec![result(false)], vec![bound(Some(2.0))], SuiteOutcome::Fail, SuiteOutcome::Fail),
             (
-                vec![cell(false)],
-                vec![gate(Some(2.0)).target()],
+                vec![result(false)],
+                vec![bound(Some(2.0)).into_goal()],
                 SuiteOutcome::Pass,
                 SuiteOutcome::Pass,
             ),
-            (vec![cell(false)], vec![gate(None)], SuiteOutcome::Invalid, SuiteOutcome::Pass),
-            (vec![cell(true)], vec![gate(Some(2.0))], SuiteOutcome::Invalid, SuiteOutcome::Fail),
+            (vec![result(false)], vec![bound(None)], SuiteOutcome::Invalid, SuiteOutcome::Pass),
+            (vec![result(true)], vec![bound(Some(2.0))], SuiteOutcome::Invalid, SuiteOutcome::Fail),
         ] {
-            let report = report(cells, gates);
+            let report = report(results, bounds);
             assert_eq!(report.outcome(false), expected, "{report:?}");
             assert_eq!(report.outcome(true), allowed, "{report:?}");
         }
-        let ended = Report { interrupted: true, ..report(vec![cell(true)], vec![]) };
+        let ended = Report { interrupted: true, ..report(vec![result(true)], vec![]) };
         assert_eq!(ended.outcome(false), SuiteOutcome::Interrupted);
     }
 
     #[test]
     fn a_debug_build_is_said_first_and_a_report_reads_back() {
-        let report = Report { debug_build: true, ..report(vec![cell(false)], vec![]) };
+        let report = Report { debug_build: true, ..report(vec![result(false)], vec![]) };
         assert!(report.text(100).lines().nth(1).unwrap().contains("DEBUG BUILD"));
         let json = serde_json::to_string(&report).unwrap();
         assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);

@@ -1,22 +1,22 @@
-//! Instances for a rate, from the measured capacity.
+//! The number of instances for a rate, from the measured capacity.
 
-use crate::table::Table;
-use crate::words::{bytes, rate, whole};
+use plimsoll_report::format::{DASH, bytes, count, digits, or_dash};
+use plimsoll_report::table::Table;
 
-/// Share of an instance's capacity that is planned with: above, queues grow fast and a lost instance cannot be made
-/// up for.
+/// Share of an instance's capacity that is planned with. Above it queues grow fast, and the others
+/// cannot replace a lost instance.
 const HEADROOM: f64 = 0.7;
-/// Rates that everybody asks for.
+/// Rates that are always shown.
 const USUAL: [f64; 4] = [1_000.0, 10_000.0, 50_000.0, 100_000.0];
 
-/// What one instance was seen to carry.
+/// The measured capacity of one instance.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Capacity {
-    /// Of what.
+    /// The service and its load.
     pub(crate) what: String,
     /// Requests per second of one instance on this machine.
     pub(crate) per_s: f64,
-    /// Cores that it used.
+    /// CPU use, in cores.
     pub(crate) cores: Option<f64>,
     /// Largest memory of the process, in bytes.
     pub(crate) memory: Option<u64>,
@@ -33,29 +33,29 @@ pub(crate) fn instances(wanted: f64, per_s: f64) -> Option<u64> {
     (exact.is_finite() && exact < 1e15).then(|| (exact.ceil() as u64).max(1))
 }
 
-/// The sizing table, and what it rests on.
+/// The sizing table, and its assumptions.
 pub(crate) fn table(capacities: &[Capacity], wanted: Option<f64>) -> (Table, Vec<String>) {
     let mut rates: Vec<f64> = USUAL.into_iter().chain(wanted).collect();
     rates.sort_by(f64::total_cmp);
     rates.dedup();
-    let names = rates.iter().map(|wanted| format!("for {}/s", rate(Some(*wanted))));
+    let names = rates.iter().map(|wanted| format!("for {}/s", digits(*wanted)));
     let head = ["service", "measured/s", "cores", "memory"].map(str::to_owned);
     let mut table = Table::new(head.into_iter().chain(names));
     for capacity in capacities {
         let counts = rates.iter().map(|wanted| {
-            instances(*wanted, capacity.per_s).map_or_else(crate::words::dash, whole)
+            instances(*wanted, capacity.per_s).map_or_else(|| DASH.to_owned(), count)
         });
         let fixed = [
             capacity.what.clone(),
-            rate(Some(capacity.per_s)),
-            crate::words::plain(capacity.cores),
-            bytes(capacity.memory),
+            digits(capacity.per_s),
+            or_dash(capacity.cores, digits),
+            or_dash(capacity.memory, |size| bytes(size as f64)),
         ];
         table.row(fixed.into_iter().chain(counts));
     }
     let notes = vec![
         format!(
-            "instances = rate / (measured x {HEADROOM}), rounded up; add one where the loss of an instance must not be felt"
+            "instances = rate / (measured x {HEADROOM}), rounded up; add one to tolerate the loss of an instance"
         ),
         "an extrapolation from one instance on the machine named above: it assumes that instances do not slow each other down, which was not measured, and payloads like these".to_owned(),
     ];
@@ -65,6 +65,7 @@ pub(crate) fn table(capacities: &[Capacity], wanted: Option<f64>) -> (Table, Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_report::table::Layout;
 
     #[test]
     fn instances_have_headroom_and_are_at_least_one() {
@@ -73,7 +74,7 @@ mod tests {
             // 70,000 of one instance's 70,000 (70 % of 100,000) fit exactly, one more does not.
             (70_000.0, 100_000.0, Some(1)),
             (70_001.0, 100_000.0, Some(2)),
-            // The seed: more than 70,000/s needs several instances of 68,000/s.
+            // More than 70,000/s needs several instances of 68,000/s.
             (70_000.0, 68_000.0, Some(2)),
             (100_000.0, 961.0, Some(149)),
             (1.0, 0.0, None),
@@ -87,7 +88,7 @@ mod tests {
         let capacity =
             Capacity { what: "x".to_owned(), per_s: 1_000.0, cores: Some(1.0), memory: None };
         let (table, _) = table(&[capacity], Some(2_500.0));
-        let text = table.text(200);
+        let text = table.text(&Layout::new(200));
         let head = text.lines().next().unwrap();
         assert!(head.contains("for 1,000/s  for 2,500/s"), "{head}");
         assert!(text.lines().any(|line| line.contains("2  ") && line.ends_with("143")), "{text}");

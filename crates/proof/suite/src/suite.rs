@@ -13,26 +13,26 @@ use std::path::Path;
 use plimsoll_engine::{Control, Run};
 use plimsoll_measure::Nanos;
 
-use crate::bench::Bench;
+use crate::baseline_diff;
 use crate::error::SuiteError;
-use crate::job::{Job, Length};
-use crate::order::SuiteOptions;
-use crate::regress;
+use crate::measurement::{Length, Measurement};
+use crate::options::SuiteOptions;
 use crate::report::Report;
-use crate::subject::Subject;
+use crate::runner::SuiteRunner;
+use crate::target::SuiteTarget;
 
 /// A suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suite {
     /// The cheap endpoints of a gateway, under few and many clients.
     Baseline,
-    /// A layered gateway: every layer's cost, the full stack, cache, streams, log, stores.
+    /// A layered gateway: each layer's cost, the full stack, cache, streams, log, stores.
     Layers,
     /// A policy gateway: rising rates, cold and warm, every policy decision checked.
     Policy,
     /// Two runs of one endpoint, moderate and extreme.
     Quick,
-    /// Three sizes of chat, streamed and not, up to the knee; each feature as a delta.
+    /// Three sizes of chat, streamed and not, up to the knee; the cost of each feature.
     Tiers,
 }
 
@@ -48,72 +48,128 @@ impl Suite {
         }
     }
 
-    /// Carries it out. `tell` is told what goes on; `control` ends it early, and what was measured is reported.
+    /// Carries it out. `observe` receives messages about the progress. `control` ends it early;
+    /// what was measured until then is reported.
     ///
     /// # Errors
-    /// Where nothing could be measured at all. What keeps one cell from being measured is in the report.
+    /// If nothing could be measured at all. The report says why single measurements failed.
     pub fn run(
         self,
-        order: &SuiteOptions,
+        options: &SuiteOptions,
         control: &Control,
-        tell: &mut dyn FnMut(&str),
+        observe: &mut dyn FnMut(&str),
     ) -> Result<Report, SuiteError> {
-        // First: a wrong file must not come to light after minutes of load.
-        let old = order.baseline.as_deref().map(|path| regress::read(path, self.name()));
+        // First: a wrong file must be reported before minutes of load.
+        let old = options.baseline.as_deref().map(|path| baseline_diff::read(path, self.name()));
         let old = old.transpose()?;
-        let mut bench = Bench::new(order, control, tell);
-        if let Some(subject) = bench.target() {
-            check(&subject)?;
+        let mut runner = SuiteRunner::new(options, control, observe);
+        if let Some(target) = runner.target() {
+            probe(&target)?;
         }
         let mut report = match self {
-            Self::Baseline => baseline::run(&mut bench),
-            Self::Layers => layers::run(&mut bench),
-            Self::Policy => policy::run(&mut bench),
-            Self::Quick => quick::run(&mut bench),
-            Self::Tiers => tiers::run(&mut bench),
+            Self::Baseline => baseline::run(&mut runner),
+            Self::Layers => layers::run(&mut runner),
+            Self::Policy => policy::run(&mut runner),
+            Self::Quick => quick::run(&mut runner),
+            Self::Tiers => tiers::run(&mut runner),
         }?;
-        forget_rows(&order.folder);
+        remove_rows(&options.folder);
         if let Some(old) = &old {
-            let (section, gates) = regress::compare(old, &report);
+            let (section, bounds) = baseline_diff::compare(old, &report);
             report.sections.push(section);
-            report.gates.extend(gates);
+            report.bounds.extend(bounds);
         }
         Ok(report)
     }
 }
 
-/// Removes the rows that gateways have logged: they were counted, and are gigabytes.
-fn forget_rows(folder: &Path) {
+/// Removes the request logs of gateways: they were counted, and are gigabytes.
+fn remove_rows(folder: &Path) {
     let files = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     for file in files.map(|file| file.path()) {
         if file.extension().is_some_and(|extension| extension == "jsonl") {
-            // What cannot be removed only takes room.
+            // A file that cannot be removed only takes space.
             let _ = std::fs::remove_file(&file);
         }
     }
 }
 
-/// Is there anybody at the user's target? One request, counted nowhere.
-fn check(subject: &Subject) -> Result<(), SuiteError> {
+/// Sends one request to the user's target, which is not counted.
+fn probe(target: &SuiteTarget) -> Result<(), SuiteError> {
     let short = Length::new(Nanos::ZERO, Nanos::from_secs(1));
-    let plan = Job::get("probe", subject, "/health").clients(1, short).plan(0)?;
-    let found = Run::prepare(plan)?.probe()?;
-    let fatal = found.findings.into_iter().find(|finding| finding.fatal);
+    let plan = Measurement::get("probe", target, "/health").clients(1, short).plan(0)?;
+    let probed = Run::prepare(plan)?.probe()?;
+    let fatal = probed.findings.into_iter().find(|finding| finding.fatal);
     fatal.map_or(Ok(()), |finding| {
-        let (url, why) = (subject.base.clone(), finding.message);
+        let (url, why) = (target.base.clone(), finding.message);
         Err(SuiteError::Target { url, why })
     })
 }
 
-/// The length of a suite's measurements: the user's, or a second with `--quick`, or the suite's own.
-fn length(order: &SuiteOptions, usual: u64) -> Length {
-    let own = if order.quick { Nanos::from_millis(1_000) } else { Nanos::from_secs(usual) };
-    let measured = order.duration.unwrap_or(own);
-    let warmup = if order.quick { Nanos::from_millis(300) } else { Nanos::from_secs(2) };
+/// The length of a suite's measurements: the user's, or a second with `--quick`, or `usual`
+/// seconds.
+fn length(options: &SuiteOptions, usual: u64) -> Length {
+    let own = if options.quick { Nanos::from_millis(1_000) } else { Nanos::from_secs(usual) };
+    let measured = options.duration.unwrap_or(own);
+    let warmup = if options.quick { Nanos::from_millis(300) } else { Nanos::from_secs(2) };
     Length::new(warmup, measured)
 }
 
-/// Passes of each measurement, unless the user says otherwise.
-const fn passes(order: &SuiteOptions, usual: u32, quick: u32) -> u32 {
-    if order.quick { quick } else { usual }
+/// The number of passes, unless the user sets one.
+const fn passes(options: &SuiteOptions, usual: u32, quick: u32) -> u32 {
+    if options.quick { quick } else { usual }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_metrics::Environment;
+
+    fn options(quick: bool, duration: Option<Nanos>) -> SuiteOptions {
+        SuiteOptions {
+            exe: "plimsoll".into(),
+            target: None,
+            quick,
+            duration,
+            clients: None,
+            passes: None,
+            port: None,
+            folder: ".".into(),
+            environment: Environment::default(),
+            calibration: None,
+            baseline: None,
+            size_for: None,
+            command: String::new(),
+            started: String::new(),
+        }
+    }
+
+    #[test]
+    fn the_users_duration_wins_over_quick_and_quick_over_the_suites_own() {
+        for (quick, duration, warmup, measured) in [
+            (false, None, 2_000, 30_000),
+            (true, None, 300, 1_000),
+            (true, Some(7_000), 300, 7_000),
+            (false, Some(7_000), 2_000, 7_000),
+        ] {
+            let options = options(quick, duration.map(Nanos::from_millis));
+            let expected = Length::new(Nanos::from_millis(warmup), Nanos::from_millis(measured));
+            assert_eq!(length(&options, 30), expected, "{quick} {duration:?}");
+        }
+        assert_eq!(passes(&options(false, None), 3, 2), 3);
+        assert_eq!(passes(&options(true, None), 3, 2), 2);
+    }
+
+    #[test]
+    fn only_request_logs_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["audit.jsonl", "suite.json", "process-1.log"] {
+            std::fs::write(folder.path().join(name), "x").unwrap();
+        }
+        remove_rows(folder.path());
+        let left = std::fs::read_dir(folder.path()).unwrap();
+        let mut left: Vec<_> = left.map(|file| file.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["process-1.log", "suite.json"]);
+    }
 }

@@ -1,37 +1,26 @@
 //! Several endpoints side by side.
 
-use plimsoll_measure::Nanos;
 use plimsoll_metrics::{DistributionSummary, Metric, RunSummary};
-
-use crate::progress::{rate, time};
+use plimsoll_report::format::{self, or_dash, time_or_dash};
+use plimsoll_report::table::{Layout, Table};
 
 const COLUMNS: [&str; 7] = ["done/s", "completed", "p50", "p90", "p99", "max", "URL"];
+/// The URLs, the longest, come last. They are never cut.
+const LAYOUT: Layout = Layout { indent: 0, names: COLUMNS.len() - 1, ..Layout::new(usize::MAX) };
 
 /// A row for each endpoint; the times are response times.
 pub(super) fn side_by_side<'a>(runs: impl Iterator<Item = (&'a String, &'a RunSummary)>) -> String {
-    let mut rows = vec![COLUMNS.map(str::to_owned)];
-    rows.extend(runs.map(|(url, summary)| row(url, summary)));
-    let width =
-        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; COLUMNS.len()] = std::array::from_fn(width);
-    let lines: Vec<_> = rows.iter().map(|row| line(row, &widths)).collect();
-    format!("\nSide by side (response times)\n{}", lines.concat())
-}
-
-/// Numbers to the right; the last column, the longest, stays ragged.
-fn line([numbers @ .., url]: &[String; COLUMNS.len()], widths: &[usize]) -> String {
-    let numbers: Vec<_> =
-        numbers.iter().zip(widths).map(|(number, width)| format!("{number:>width$}  ")).collect();
-    format!("{}{url}\n", numbers.concat())
+    let mut table = Table::new(COLUMNS);
+    runs.for_each(|(url, summary)| table.row(row(url, summary)));
+    format!("\nSide by side (response times)\n{}", table.text(&LAYOUT))
 }
 
 fn row(url: &str, summary: &RunSummary) -> [String; COLUMNS.len()] {
     let total = &summary.results.total;
     let times = total.distribution(Metric::ResponseTime);
-    let figure =
-        |of: fn(&DistributionSummary) -> Option<f64>| times.and_then(of).map_or_else(dash, millis);
+    let figure = |of: fn(&DistributionSummary) -> Option<f64>| time_or_dash(times.and_then(of));
     [
-        total.rates.throughput_per_s.map_or_else(dash, rate),
+        or_dash(total.rates.throughput_per_s, format::digits),
         format!("{} of {}", total.counters.completed, total.counters.scheduled),
         figure(|times| times.p50),
         figure(|times| times.p90),
@@ -39,12 +28,4 @@ fn row(url: &str, summary: &RunSummary) -> [String; COLUMNS.len()] {
         figure(|times| Some(times.max)),
         url.to_owned(),
     ]
-}
-
-fn dash() -> String {
-    "-".to_owned()
-}
-
-fn millis(millis: f64) -> String {
-    time(Nanos::from_secs_f64(millis / 1e3))
 }

@@ -33,7 +33,7 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
         }
     }
     table.row(row("all".to_owned(), &summary.results.accounting()));
-    table.write(page);
+    page.table(&table);
 }
 
 fn row(label: String, a: &Accounting) -> Vec<String> {

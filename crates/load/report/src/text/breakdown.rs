@@ -26,7 +26,7 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     for cell in summary.results.cells.iter().filter(|cell| !cell.warmup) {
         table.row(row(cell, summary.metadata.targets.len() > 1));
     }
-    table.write(page);
+    page.table(&table);
 }
 
 /// Whether at least two of stages, scenarios and targets have more than one member. Otherwise the

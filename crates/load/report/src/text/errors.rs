@@ -10,7 +10,7 @@ use super::{Page, format};
 pub(super) fn write(page: &mut Page, total: &Group) {
     if !total.errors.is_empty() {
         page.heading("Errors");
-        table(total).write(page);
+        page.table(&table(total));
     }
     if !total.statuses.is_empty() {
         let pairs =

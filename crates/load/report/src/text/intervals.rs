@@ -33,7 +33,7 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary, groups: &[Labelled<'_
         cells.extend(columns.iter().map(|(_, metric, q)| cell(group, *metric, &QUANTILES[*q])));
         table.row(cells);
     }
-    table.write(page);
+    page.table(&table);
     page.note(NOTE);
 }
 

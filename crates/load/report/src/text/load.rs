@@ -27,7 +27,7 @@ pub(super) fn write(page: &mut Page, title: &str, groups: &[Labelled<'_>], stage
     for (label, group) in groups {
         table.row(row(label, group, stages));
     }
-    table.write(page);
+    page.table(&table);
 }
 
 fn row(label: &str, group: &Group, stages: &[StageInfo]) -> Vec<String> {

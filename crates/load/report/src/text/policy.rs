@@ -24,7 +24,7 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
             table
         };
         page.line("");
-        rates("by stage", &stages, |group| group.stage.as_deref()).write(page);
+        page.table(&rates("by stage", &stages, |group| group.stage.as_deref()));
     }
 }
 
@@ -74,7 +74,7 @@ fn matrix(page: &mut Page, summary: &RunSummary) {
             table.row(cells);
         }
     }
-    table.write(page);
+    page.table(&table);
 }
 
 fn shares(label: &str, group: &Group) -> Vec<String> {

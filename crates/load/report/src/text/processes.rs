@@ -14,7 +14,7 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     for process in &summary.processes {
         table.row(row(process));
     }
-    table.write(page);
+    page.table(&table);
 }
 
 fn row(process: &ProcessUse) -> Vec<String> {

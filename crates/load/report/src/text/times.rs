@@ -27,7 +27,7 @@ pub(super) fn write(page: &mut Page, groups: &[Labelled<'_>]) {
         block(&mut table, label, group);
     }
     page.line("");
-    table.write(page);
+    page.table(&table);
 }
 
 fn headings() -> Vec<&'static str> {

@@ -1,29 +1,30 @@
-//! What a layer costs, and what one endpoint costs beside another.
+//! The cost of a layer, and the relative cost of two endpoints.
+
+use plimsoll_harness::statistics::{Spread, paired_changes};
+use plimsoll_report::format::{percent, time_us};
 
 use super::Finding;
-use crate::cell::{Figures, MeasurementResult};
-use crate::statistics::Spread;
-use crate::words::{micros, percent};
+use crate::result::MeasurementResult;
 
-/// What a variant takes from the throughput of its base, pass by pass, and what it adds to the CPU time.
+/// The throughput that a variant loses to its base, paired by pass, and the CPU time that it adds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cost {
     /// `1 - variant / base`, paired by pass.
     pub(crate) throughput: Spread,
-    /// CPU microseconds per request, variant minus base; `None` where the CPU is not ours to see.
+    /// CPU microseconds per request, variant minus base; `None` if that is not measured.
     pub(crate) cpu_us: Option<f64>,
-    /// Is zero within the range of the passes, or the range of the base wider than the difference?
+    /// Whether zero is within the range of the passes, or the range of the base is wider than the
+    /// difference.
     pub(crate) noise: bool,
 }
 
-/// The cost of a variant; `None` where one of the two was not measured.
+/// The cost of a variant; `None` if one of the two was not measured.
 pub(crate) fn cost(base: &MeasurementResult, variant: &MeasurementResult) -> Option<Cost> {
-    let valid = |f: &Figures| f.requests_per_s.filter(|_| f.invalid.is_none());
-    let pairs = base.passes.iter().zip(&variant.passes);
-    let drops = pairs.filter_map(|(base, variant)| Some(1.0 - valid(variant)? / valid(base)?));
+    let rates = |result: &MeasurementResult| result.valid_figures(|f| f.requests_per_s);
+    let drops = paired_changes(&rates(base), &rates(variant)).into_iter().map(|change| -change);
     let throughput = Spread::of(&drops.collect::<Vec<_>>())?;
     let noise_of_base = base.spread(|f| f.requests_per_s)?.relative();
-    let cpu = |cell: &MeasurementResult| cell.figures()?.gateway_cpu_us;
+    let cpu = |result: &MeasurementResult| result.figures()?.gateway_cpu_us;
     let cpu_us = cpu(variant).zip(cpu(base)).map(|(variant, base)| variant - base);
     let noise = throughput.spans_zero() || throughput.median.abs() <= noise_of_base;
     Some(Cost { throughput, cpu_us, noise })
@@ -31,52 +32,54 @@ pub(crate) fn cost(base: &MeasurementResult, variant: &MeasurementResult) -> Opt
 
 impl Cost {
     /// The Cost column.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let Spread { low, median, high, count } = self.throughput;
-        let share = |value| percent(Some(value));
-        let range =
-            if count > 1 { format!(" ({} .. {})", share(low), share(high)) } else { String::new() };
-        format!("{}{range}", share(median))
+        let range = if count > 1 {
+            format!(" ({} .. {})", percent(low), percent(high))
+        } else {
+            String::new()
+        };
+        format!("{}{range}", percent(median))
     }
 
     /// The sentence.
     pub(crate) fn finding(&self, what: &str) -> Finding {
-        let cpu = self.cpu_us.map(|cpu| format!(", {} of CPU time per request", micros(Some(cpu))));
+        let cpu = self.cpu_us.map(|cpu| format!(", {} of CPU time per request", time_us(cpu)));
         let cpu = cpu.unwrap_or_default();
         if self.noise {
-            let words = self.words();
             return Finding::note(format!(
-                "{what}: no difference in throughput beyond noise ({words}){cpu}"
+                "{what}: no difference in throughput beyond noise ({}){cpu}",
+                self.text()
             ));
         }
         if self.throughput.median > 0.0 {
-            return Finding::note(format!("{what} costs {} of throughput{cpu}", self.words()));
+            return Finding::note(format!("{what} costs {} of throughput{cpu}", self.text()));
         }
-        let gain = percent(Some(-self.throughput.median));
+        let gain = percent(-self.throughput.median);
         Finding::note(format!(
-            "{what}: {gain} more throughput than without it, which no layer can give: the passes differ by more than it costs{cpu}"
+            "{what}: {gain} more throughput than without it, which is impossible: the passes differ by more than it costs{cpu}"
         ))
     }
 }
 
-/// What one endpoint costs beside a cheaper one.
+/// The cost of an endpoint relative to a cheaper one.
 pub(crate) fn relative(
     what: &str,
     cheap: &MeasurementResult,
-    dear: &MeasurementResult,
+    expensive: &MeasurementResult,
 ) -> Option<Finding> {
-    let (cheap_figures, dear_figures) = (cheap.figures()?, dear.figures()?);
-    if cheap.is_invalid() || dear.is_invalid() {
+    let (cheap_figures, expensive_figures) = (cheap.figures()?, expensive.figures()?);
+    if cheap.is_invalid() || expensive.is_invalid() {
         return None;
     }
-    let rates = cheap_figures.requests_per_s? / dear_figures.requests_per_s?;
-    let times = cheap_figures.gateway_cpu_us.zip(dear_figures.gateway_cpu_us);
+    let rates = cheap_figures.requests_per_s? / expensive_figures.requests_per_s?;
+    let times = cheap_figures.gateway_cpu_us.zip(expensive_figures.gateway_cpu_us);
     Some(Finding::note(match times {
-        Some((cheap, dear)) => format!(
+        Some((cheap, expensive)) => format!(
             "{what}: {:.2} times the CPU time of the gateway per request ({} against {}), and {rates:.2} times fewer requests/s",
-            dear / cheap,
-            micros(Some(dear)),
-            micros(Some(cheap))
+            expensive / cheap,
+            time_us(expensive),
+            time_us(cheap)
         ),
         None => format!("{what}: {rates:.2} times fewer requests/s"),
     }))
@@ -84,13 +87,14 @@ pub(crate) fn relative(
 
 #[cfg(test)]
 mod tests {
-    use super::super::make::{cell, figures};
+    use super::super::fixtures::{figures, result};
     use super::*;
+    use crate::result::Figures;
 
     fn passes(rates: &[f64]) -> MeasurementResult {
-        let mut cell = cell("x", 1, figures(1.0, 1.0));
-        cell.passes = rates.iter().map(|rate| figures(*rate, 1.0)).collect();
-        cell
+        let mut result = result("x", 1, figures(1.0, 1.0));
+        result.passes = rates.iter().map(|rate| figures(*rate, 1.0)).collect();
+        result
     }
 
     #[test]
@@ -102,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_within_the_noise_is_called_so() {
+    fn a_difference_within_the_noise_is_called_noise() {
         for (base, variant, noise) in [
             ([100.0, 101.0, 100.0], [92.0, 92.0, 91.0], false),
             ([100.0, 101.0, 100.0], [101.0, 99.0, 100.0], true),
@@ -117,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_passes_are_no_pair() {
+    fn invalid_passes_are_not_paired() {
         let mut variant = passes(&[50.0, 90.0]);
         variant.passes[0].invalid = Some("late".to_owned());
         let found = cost(&passes(&[100.0, 100.0]), &variant).unwrap();
@@ -129,7 +133,7 @@ mod tests {
     fn an_endpoint_is_compared_by_cpu_time_where_it_is_known() {
         let with = |rate, cpu| {
             let figures = Figures { gateway_cpu_us: cpu, ..figures(rate, 1.0) };
-            cell("x", 1, figures)
+            result("x", 1, figures)
         };
         let text = relative("m", &with(68_000.0, Some(10.0)), &with(34_000.0, Some(20.0)));
         assert!(text.unwrap().text.contains("2.00 times the CPU time"));

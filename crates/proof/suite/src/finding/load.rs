@@ -1,26 +1,28 @@
-//! What more clients do to throughput and times.
+//! The effect of more clients on throughput and times.
 
-use super::{Finding, limiter};
-use crate::cell::{Figures, MeasurementResult};
-use crate::words::{millis, percent, rate};
+use plimsoll_report::format::{digits, percent, time_or_dash};
 
-/// Throughput that changes by less than this is flat, unless the passes differ by more among themselves.
+use super::{Finding, bottleneck};
+use crate::result::{Figures, MeasurementResult};
+
+/// Throughput that changes by less than this is flat; or by less than the passes differ.
 const FLAT: f64 = 0.15;
-/// Concurrency must rise this many times before flatness says anything.
+/// Concurrency must grow by this factor before flatness means saturation.
 const RISE: f64 = 4.0;
-/// The p99 may grow this many times as fast as the number of clients and still be called graceful.
+/// The p99 may grow by this factor times the number of clients and still be called graceful.
 const GRACE: f64 = 2.0;
 
-/// The ends of a sweep: the cell with the fewest and the one with the most clients.
+/// The ends of a sweep: the results with the fewest and with the most clients.
 fn ends(sweep: &[MeasurementResult]) -> Option<(&MeasurementResult, &MeasurementResult, f64)> {
-    let clients = |cell: &&MeasurementResult| cell.clients.unwrap_or(0);
-    let measured = || sweep.iter().filter(|cell| !cell.passes.is_empty() && !cell.is_invalid());
+    let clients = |result: &&MeasurementResult| result.clients.unwrap_or(0);
+    let measured =
+        || sweep.iter().filter(|result| !result.passes.is_empty() && !result.is_invalid());
     let (few, many) = (measured().min_by_key(clients)?, measured().max_by_key(clients)?);
     let times = f64::from(clients(&many)) / f64::from(clients(&few).max(1));
     (times > 1.0).then_some((few, many, times))
 }
 
-/// Is throughput flat while clients are many times as many, and who is saturated?
+/// Whether throughput is flat although there are many more clients, and the bottleneck.
 pub(crate) fn saturation(what: &str, sweep: &[MeasurementResult]) -> Option<Finding> {
     let (few, many, times) = ends(sweep)?;
     if times < RISE {
@@ -31,74 +33,73 @@ pub(crate) fn saturation(what: &str, sweep: &[MeasurementResult]) -> Option<Find
     let noise = low.relative().max(high.relative());
     let rates = format!(
         "{what}: {}/s with {} clients and {}/s with {} ({times:.0} times as many)",
-        rate(Some(low.median)),
+        digits(low.median),
         few.clients?,
-        rate(Some(high.median)),
+        digits(high.median),
         many.clients?
     );
     let busy = many.figures()?.busy;
-    let who = limiter(&busy).sentence(&busy);
+    let limit = bottleneck(&busy).sentence(&busy);
     Some(if change.abs() <= FLAT.max(noise) {
-        Finding::note(format!("{rates}: throughput is flat, so something is saturated; {who}"))
+        Finding::note(format!("{rates}: throughput is flat, so something is saturated; {limit}"))
     } else if change > 0.0 {
         Finding::note(format!(
             "{rates}: throughput still rises by {}, so {} clients do not saturate it",
-            percent(Some(change)),
+            percent(change),
             few.clients?
         ))
     } else {
         Finding::warning(format!(
-            "{rates}: throughput falls by {} under contention; {who}",
-            percent(Some(-change))
+            "{rates}: throughput falls by {} under contention; {limit}",
+            percent(-change)
         ))
     })
 }
 
-/// Do times grow no faster than the number of clients, without errors?
+/// Whether times grow no faster than the number of clients, without errors.
 pub(crate) fn degradation(what: &str, sweep: &[MeasurementResult]) -> Option<Finding> {
     let (few, many, times) = ends(sweep)?;
     let (before, after) = (few.figures()?, many.figures()?);
     let of = |figures: &Figures| figures.p99_ms;
     let growth = of(&after)? / of(&before)?;
     let errors = before.errors + after.errors;
-    let seen = format!(
+    let text = format!(
         "{what}: p99 {} with {} clients and {} with {}: {growth:.1} times as long with {times:.0} times as many",
-        millis(of(&before)),
+        time_or_dash(of(&before)),
         few.clients?,
-        millis(of(&after)),
+        time_or_dash(of(&after)),
         many.clients?
     );
     Some(if errors > 0 {
-        Finding::warning(format!("{seen}, and {errors} errors"))
+        Finding::warning(format!("{text}, and {errors} errors"))
     } else if growth > times * GRACE {
-        Finding::warning(format!("{seen}; no errors, but the tail grows faster than the load"))
+        Finding::warning(format!("{text}; no errors, but the tail grows faster than the load"))
     } else {
-        Finding::good(format!("{seen}; no errors: it degrades gracefully"))
+        Finding::good(format!("{text}; no errors: it degrades gracefully"))
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::Tone;
-    use super::super::make::{busy, cell, figures};
+    use super::super::fixtures::{busy, figures, result};
     use super::*;
 
     fn sweep(few: (f64, f64), many: (f64, f64)) -> [MeasurementResult; 2] {
         let with = |(rate, p99)| Figures { busy: busy(0.99, 0.4), ..figures(rate, p99) };
-        [cell("a", 32, with(few)), cell("b", 256, with(many))]
+        [result("a", 32, with(few)), result("b", 256, with(many))]
     }
 
-    /// The seed's own figures say that it is saturated, and who must be measured.
     #[test]
     fn flat_throughput_is_saturation_and_the_busy_core_is_named() {
         for (few, many, part) in [
             (
                 68_010.0,
                 67_934.0,
-                "flat, so something is saturated; the gateway's core is 99.0 % busy",
+                "flat, so something is saturated; the gateway's core is 99.0% busy",
             ),
-            (30_000.0, 60_000.0, "still rises by 100 %"),
-            (60_000.0, 30_000.0, "falls by 50.0 % under contention"),
+            (30_000.0, 60_000.0, "still rises by 100%"),
+            (60_000.0, 30_000.0, "falls by 50.0% under contention"),
         ] {
             let finding = saturation("x", &sweep((few, 1.0), (many, 8.0))).unwrap();
             assert!(finding.text.contains(part), "{}", finding.text);
@@ -130,12 +131,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_not_said() {
+    fn without_figures_there_is_no_finding() {
         let [few, mut many] = sweep((1.0, 1.0), (1.0, 1.0));
         many.passes[0].invalid = Some("late".to_owned());
         assert_eq!(saturation("x", &[few.clone(), many]), None);
         let refused = Figures { p99_ms: None, ..figures(1.0, 1.0) };
-        assert_eq!(degradation("x", &[few, cell("b", 256, refused)]), None);
+        assert_eq!(degradation("x", &[few, result("b", 256, refused)]), None);
         assert_eq!(saturation("x", &[]), None);
     }
 }

@@ -1,14 +1,19 @@
-//! The report as text: what it is and whether to believe it, the tables, what follows, how to do it again.
+//! The report as text: the conclusion, the tables, the findings and bounds, how to repeat it.
 
 use plimsoll_metrics::{Environment, Judgement};
+use plimsoll_report::format::bytes;
+use plimsoll_report::table::{Layout, Table};
 
 use super::{Report, Section, SuiteOutcome};
+use crate::bound::BoundResult;
 use crate::finding::{Finding, Tone};
-use crate::gate::Gate;
-use crate::table::Table;
-use crate::words::bytes;
 
-/// So many commands of gateways are shown.
+/// Tables have long labels: their column of names is not cut below 20 characters.
+const fn layout(width: usize) -> Layout {
+    Layout { narrowest: 20, ..Layout::new(width) }
+}
+
+/// The number of gateway commands that are shown.
 const GATEWAYS: usize = 2;
 
 pub(super) fn render(report: &Report, width: usize) -> String {
@@ -25,7 +30,7 @@ pub(super) fn render(report: &Report, width: usize) -> String {
         page.section(section);
     }
     page.findings(&report.findings);
-    page.gates(&report.gates);
+    page.bounds(&report.bounds);
     if let Some(sizing) = &report.sizing {
         page.section(sizing);
     }
@@ -33,37 +38,35 @@ pub(super) fn render(report: &Report, width: usize) -> String {
         page.section(reference);
     }
     page.bullets("Left out", &report.skipped);
-    page.heading("To do it again");
+    page.heading("To repeat it");
     page.line(&format!("  {}", report.command));
     page.out
 }
 
 fn conclusion(page: &mut Page, report: &Report) {
-    let invalid = report.cells.iter().filter(|cell| cell.is_invalid()).count();
+    let invalid = report.measurements.iter().filter(|result| result.is_invalid()).count();
     let words = match report.outcome(false) {
         SuiteOutcome::Pass => {
-            "PASS: every measurement is valid, and every bound that decides is kept".to_owned()
+            "PASS: every measurement is valid, and every deciding bound is kept".to_owned()
         }
-        SuiteOutcome::Fail => "FAIL: a bound is broken, see Bounds".to_owned(),
+        SuiteOutcome::Fail => "FAIL: a deciding bound is broken, see Bounds".to_owned(),
         SuiteOutcome::Invalid if invalid > 0 => {
             format!(
                 "INVALID: {invalid} of {} measurements must not be used, see Findings",
-                report.cells.len()
+                report.measurements.len()
             )
         }
-        SuiteOutcome::Invalid => {
-            "INCONCLUSIVE: a bound that decides could not be judged".to_owned()
-        }
-        SuiteOutcome::Interrupted => "INTERRUPTED: what was measured until then".to_owned(),
+        SuiteOutcome::Invalid => "INCONCLUSIVE: a deciding bound could not be judged".to_owned(),
+        SuiteOutcome::Interrupted => "INTERRUPTED: the measurements until then".to_owned(),
     };
     page.line(&words);
     if report.quick {
         page.line("--quick: measurements of about a second each; the figures are rough");
     }
-    page.line("[>=] the load's own core was (partly) the limit: the throughput is a lower bound; [INVALID] do not use");
+    page.line("[>=] the load's own core was (partly) the bottleneck: the throughput is a lower bound; [INVALID] do not use");
 }
 
-/// The machine and what is under test.
+/// The machine and the gateway under test.
 fn environment(report: &Report) -> Vec<(String, String)> {
     let e: &Environment = &report.environment;
     let known = |name: &str, value: Option<String>| value.map(|value| (name.to_owned(), value));
@@ -72,12 +75,12 @@ fn environment(report: &Report) -> Vec<(String, String)> {
         let quota = e.cpu_quota.map(|quota| format!(", quota {quota:.2}")).unwrap_or_default();
         format!("{model}, {count} logical CPUs{quota}")
     });
-    let steal = e.steal_share.map(|share| format!("{:.1} %", share * 100.0));
+    let steal = e.steal_share.map(|share| format!("{:.1}%", share * 100.0));
     let load = e.load_average.map(|(one, five, _)| format!("{one:.2} (1 min), {five:.2} (5 min)"));
     let tool = format!("plimsoll {}", env!("CARGO_PKG_VERSION"));
     let build = e.versions.get("build").map(|build| format!("{tool} ({build} build)"));
     let (gateways, mut lines): (Vec<_>, Vec<_>) =
-        report.subject.iter().cloned().partition(|(name, _)| name.starts_with("gateway"));
+        report.setup.iter().cloned().partition(|(name, _)| name.starts_with("gateway"));
     let more = gateways.len().saturating_sub(GATEWAYS);
     lines.extend(gateways.into_iter().take(GATEWAYS));
     if more > 0 {
@@ -85,7 +88,7 @@ fn environment(report: &Report) -> Vec<(String, String)> {
     }
     let machine = [
         known("CPU", cores),
-        known("memory", e.memory_bytes.map(|size| bytes(Some(size)))),
+        known("memory", e.memory_bytes.map(|size| bytes(size as f64))),
         known("OS", e.kernel.clone()),
         known("load average", load),
         known("steal", steal),
@@ -112,7 +115,7 @@ impl Page {
         self.line(title);
     }
 
-    /// A paragraph behind a lead, its further lines indented as far.
+    /// A paragraph after a lead; its further lines are indented as far.
     fn hang(&mut self, lead: &str, text: &str) {
         let indent = " ".repeat(lead.chars().count());
         let mut line = lead.to_owned();
@@ -152,7 +155,7 @@ impl Page {
     fn section(&mut self, section: &Section) {
         self.heading(&section.title);
         if !section.table.rows.is_empty() {
-            let text = section.table.text(self.width);
+            let text = section.table.text(&layout(self.width));
             self.out.push_str(&text);
         }
         for note in &section.notes {
@@ -175,20 +178,20 @@ impl Page {
         }
     }
 
-    fn gates(&mut self, gates: &[Gate]) {
-        if gates.is_empty() {
+    fn bounds(&mut self, bounds: &[BoundResult]) {
+        if bounds.is_empty() {
             return;
         }
         let mut table = Table::new(["Bounds", "Result", "Target", "Status"]);
         let mut notes = Vec::new();
-        for gate in gates {
-            table.row([&*gate.what, &*gate.measured, &*gate.bound, gate.word()]);
-            if let Judgement::Inconclusive(why) = &gate.judgement {
-                notes.push(format!("{}: {why}", gate.what));
+        for bound in bounds {
+            table.row([&*bound.what, &*bound.measured, &*bound.bound, bound.status()]);
+            if let Judgement::Inconclusive(why) = &bound.judgement {
+                notes.push(format!("{}: {why}", bound.what));
             }
         }
-        self.heading("Bounds (PASS and FAIL decide the exit code; met and missed are targets)");
-        let text = table.text(self.width);
+        self.heading("Bounds (PASS and FAIL decide the exit code; met and missed are goals)");
+        let text = table.text(&layout(self.width));
         self.out.push_str(&text);
         for note in notes {
             self.hang("  ", &note);

@@ -1,4 +1,4 @@
-//! A certificate for a gateway of ours, for as long as a suite lasts.
+//! A temporary certificate for the reference gateway.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,8 @@ use std::path::Path;
 
 use crate::error::SuiteError;
 
-/// Makes a self-signed certificate for the loopback address in a folder, and gives the gateway's setting for it.
+/// Makes a self-signed certificate for the loopback address in a folder, and returns the gateway's
+/// setting for it.
 pub(super) fn make(folder: &Path) -> Result<String, SuiteError> {
     let names = ["localhost", "127.0.0.1"].map(str::to_owned);
     let path = folder.join("tls-cert.pem");
@@ -17,7 +18,7 @@ pub(super) fn make(folder: &Path) -> Result<String, SuiteError> {
     fs::write(&path, made.cert.pem())
         .and_then(|()| fs::write(&key, made.signing_key.serialize_pem()))
         .map_err(cannot)?;
-    // JSON is YAML, and quotes whatever is in a path.
+    // JSON is YAML, and escapes any path.
     let paths = serde_json::json!({"cert": path, "key": key});
     Ok(format!("tls={paths}"))
 }

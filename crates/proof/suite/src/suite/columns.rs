@@ -1,49 +1,117 @@
-//! Columns that several tables have.
+//! Columns that several tables share.
 
-use crate::cell::{Figures, MeasurementResult};
-use crate::words::{dash, micros, millis, percent, rate, whole};
+use plimsoll_report::format::{DASH, count, digits, or_dash, percent, time_or_dash, time_us};
 
-/// A label with its mark.
-pub(super) fn label(cell: &MeasurementResult) -> String {
-    format!("{}{}", cell.label, cell.mark())
+use crate::result::{Figures, MeasurementResult};
+
+/// The label with its marker.
+pub(super) fn label(result: &MeasurementResult) -> String {
+    format!("{}{}", result.label, result.marker())
 }
 
 /// Throughput, with half its range over the passes.
-pub(super) fn throughput(cell: &MeasurementResult) -> String {
-    let Some(spread) = cell.spread(|figures| figures.requests_per_s) else { return dash() };
-    let median = rate(Some(spread.median));
-    if spread.count > 1 { format!("{median} ±{:.0} %", spread.relative() * 100.0) } else { median }
+pub(super) fn throughput(result: &MeasurementResult) -> String {
+    let Some(spread) = result.spread(|figures| figures.requests_per_s) else {
+        return DASH.to_owned();
+    };
+    let median = digits(spread.median);
+    if spread.count > 1 { format!("{median} ±{:.0}%", spread.relative() * 100.0) } else { median }
 }
 
-/// A time of a cell.
-pub(super) fn time(cell: &MeasurementResult, of: fn(&Figures) -> Option<f64>) -> String {
-    millis(cell.figures().as_ref().and_then(of))
+/// A time.
+pub(super) fn time(result: &MeasurementResult, of: fn(&Figures) -> Option<f64>) -> String {
+    time_or_dash(result.figures().as_ref().and_then(of))
 }
 
-/// Errors of a cell.
-pub(super) fn errors(cell: &MeasurementResult) -> String {
-    cell.figures().map_or_else(dash, |figures| whole(figures.errors))
+/// The number of errors.
+pub(super) fn errors(result: &MeasurementResult) -> String {
+    result.figures().map_or_else(|| DASH.to_owned(), |figures| count(figures.errors))
 }
 
-/// Requests of a cell.
-pub(super) fn requests(cell: &MeasurementResult) -> String {
-    cell.figures().map_or_else(dash, |figures| whole(figures.requests))
+/// The number of requests.
+pub(super) fn requests(result: &MeasurementResult) -> String {
+    result.figures().map_or_else(|| DASH.to_owned(), |figures| count(figures.requests))
 }
 
 /// CPU time of the gateway per request.
-pub(super) fn cpu(cell: &MeasurementResult) -> String {
-    micros(cell.figures().and_then(|figures| figures.gateway_cpu_us))
+pub(super) fn cpu(result: &MeasurementResult) -> String {
+    or_dash(result.figures().and_then(|figures| figures.gateway_cpu_us), time_us)
 }
 
-/// How busy the gateway's core was.
-pub(super) fn gateway_busy(cell: &MeasurementResult) -> String {
-    percent(cell.figures().and_then(|figures| figures.busy.gateway))
+/// CPU use of the gateway's core.
+pub(super) fn gateway_busy(result: &MeasurementResult) -> String {
+    or_dash(result.figures().and_then(|figures| figures.busy.gateway), percent)
 }
 
-/// How busy the load's core was, with the provider's part where they share it.
-pub(super) fn load_busy(cell: &MeasurementResult) -> String {
-    percent(cell.figures().and_then(|figures| {
-        let provider = figures.busy.provider.filter(|_| figures.busy.shared).unwrap_or(0.0);
-        Some(figures.busy.generator? + provider)
-    }))
+/// CPU use of the load's core, including the provider's if they share it.
+pub(super) fn load_busy(result: &MeasurementResult) -> String {
+    or_dash(
+        result.figures().and_then(|figures| {
+            let provider = figures.busy.provider.filter(|_| figures.busy.shared).unwrap_or(0.0);
+            Some(figures.busy.generator? + provider)
+        }),
+        percent,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::BusyShares;
+
+    fn result(rates: &[f64]) -> MeasurementResult {
+        let busy = BusyShares {
+            generator: Some(0.4),
+            provider: Some(0.25),
+            gateway: Some(0.993),
+            ..BusyShares::default()
+        };
+        let pass = |rate: &f64| Figures {
+            requests: 600,
+            errors: 700,
+            requests_per_s: Some(*rate),
+            p50_ms: Some(0.456_7),
+            gateway_cpu_us: Some(1.25),
+            busy,
+            ..Figures::default()
+        };
+        let passes = rates.iter().map(pass).collect();
+        MeasurementResult { label: "x".to_owned(), passes, ..MeasurementResult::default() }
+    }
+
+    #[test]
+    fn throughput_has_half_its_range_if_there_are_several_passes() {
+        assert_eq!(throughput(&result(&[])), "-");
+        assert_eq!(throughput(&result(&[21_989.4])), "21,989");
+        // (120 - 80) / 2 of 100.
+        assert_eq!(throughput(&result(&[80.0, 100.0, 120.0])), "100 ±20%");
+    }
+
+    #[test]
+    fn counts_are_sums_and_times_medians() {
+        let two = result(&[1.0, 1.0]);
+        assert_eq!((requests(&two).as_str(), errors(&two).as_str()), ("1,200", "1,400"));
+        assert_eq!((time(&two, |f| f.p50_ms).as_str(), cpu(&two).as_str()), ("457us", "1.25us"));
+        assert_eq!(time(&two, |f| f.p99_ms), "-");
+    }
+
+    #[test]
+    fn the_load_includes_the_provider_only_if_they_share_a_core() {
+        let mut one = result(&[1.0]);
+        assert_eq!((load_busy(&one).as_str(), gateway_busy(&one).as_str()), ("40.0%", "99.3%"));
+        one.passes[0].busy.shared = true;
+        assert_eq!(load_busy(&one), "65.0%");
+    }
+
+    #[test]
+    fn labels_show_what_must_not_be_used() {
+        let mut one = result(&[1.0]);
+        assert_eq!(label(&one), "x");
+        one.passes[0].limited = true;
+        assert_eq!(label(&one), "x [>=]");
+        one.passes[0].invalid = Some("late".to_owned());
+        assert_eq!(label(&one), "x [INVALID]");
+        let failed = MeasurementResult { error: Some("no port".to_owned()), ..result(&[]) };
+        assert_eq!(label(&failed), "x [NOT RUN]");
+    }
 }

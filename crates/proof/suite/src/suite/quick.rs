@@ -1,77 +1,84 @@
-//! S4: a closed loop on `/metrics`, moderate and extreme, side by side.
+//! The quick suite: a closed loop on `/metrics`, moderate and extreme, side by side.
 
-use crate::bench::Bench;
-use crate::cell::{Figures, MeasurementResult};
-use crate::error::SuiteError;
-use crate::finding;
-use crate::job::{Job, Length};
-use crate::report::{Report, Section};
-use crate::sizing::{self, Capacity};
-use crate::subject::Gateway;
-use crate::table::Table;
-use crate::words::{millis, plain, whole};
+use plimsoll_report::format::{count, digits, or_dash, time, time_or_dash};
+use plimsoll_report::table::Table;
 
 use super::{columns, length, passes};
+use crate::error::SuiteError;
+use crate::finding;
+use crate::measurement::{Length, Measurement};
+use crate::report::{Report, Section};
+use crate::result::{Figures, MeasurementResult};
+use crate::runner::SuiteRunner;
+use crate::sizing::{self, Capacity};
+use crate::target::Gateway;
 
 const PATH: &str = "/metrics";
 
-pub(super) fn run(bench: &mut Bench<'_>) -> Result<Report, SuiteError> {
-    let gateway = match bench.target() {
-        Some(subject) => Gateway::theirs(subject),
-        None => bench.gateway("proxy", &[], None)?,
+pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
+    let gateway = match runner.target() {
+        Some(target) => Gateway::external(target),
+        None => runner.gateway("proxy", &[], None)?,
     };
-    let order = bench.order;
-    let loads = [("moderate", 100, length(order, 30)), ("extreme", 200, length(order, 60))];
-    let jobs = loads.map(|(name, clients, length)| job(bench, &gateway, name, clients, length));
-    let cells = bench.measure(&jobs, passes(order, 1, 3));
-    bench.retire(&gateway);
+    let options = runner.options;
+    let loads = [("moderate", 100, length(options, 30)), ("extreme", 200, length(options, 60))];
+    let measurements =
+        loads.map(|(name, clients, length)| measurement(runner, &gateway, name, clients, length));
+    let results = runner.measure(&measurements, passes(options, 1, 3));
+    runner.record_memory(&gateway);
     let mut report =
-        Report::begin("quick", "a closed loop on /metrics, moderate and extreme", bench);
-    report.sections.push(side_by_side(&cells));
-    report.findings.extend(finding::saturation(PATH, &cells));
-    report.findings.extend(steps(&cells));
-    report.findings.extend(finding::degradation(PATH, &cells));
-    report.findings.extend(cells.iter().filter_map(finding::sub_millisecond));
-    report.sizing = capacity(&cells, bench).map(|capacity| {
-        let (table, notes) = sizing::table(&[capacity], bench.order.size_for);
+        Report::begin("quick", "a closed loop on /metrics, moderate and extreme", runner);
+    report.sections.push(side_by_side(&results));
+    report.findings.extend(finding::saturation(PATH, &results));
+    report.findings.extend(steps(&results));
+    report.findings.extend(finding::degradation(PATH, &results));
+    report.findings.extend(results.iter().filter_map(finding::sub_millisecond));
+    report.sizing = capacity(&results, runner).map(|capacity| {
+        let (table, notes) = sizing::table(&[capacity], runner.options.size_for);
         Section { notes, ..Section::new("Instances of the gateway for a rate", table) }
     });
     report.references.push(reference());
     Ok(report.conclude())
 }
 
-fn job(bench: &Bench<'_>, gateway: &Gateway, name: &str, clients: u32, length: Length) -> Job {
-    let clients = bench.order.clients.map_or(clients, |asked| asked * clients / 100);
+fn measurement(
+    runner: &SuiteRunner<'_>,
+    gateway: &Gateway,
+    name: &str,
+    clients: u32,
+    length: Length,
+) -> Measurement {
+    let clients = runner.options.clients.map_or(clients, |asked| asked * clients / 100);
     let label = format!("{name}, {clients} connections");
-    Job::get(&label, &gateway.subject, PATH).clients(clients, length)
+    Measurement::get(&label, &gateway.target, PATH).clients(clients, length)
 }
 
-fn side_by_side(cells: &[MeasurementResult]) -> Section {
+fn side_by_side(results: &[MeasurementResult]) -> Section {
     let heads =
         ["Load", "RPS", "Avg", "p99", "Max", "MB/s", "Total", "Errors", "gateway CPU", "load CPU"];
     let mut table = Table::new(heads);
-    for cell in cells {
-        let figure = |of: fn(&Figures) -> Option<f64>| cell.figures().as_ref().and_then(of);
+    for result in results {
+        let figure = |of: fn(&Figures) -> Option<f64>| result.figures().as_ref().and_then(of);
         table.row([
-            columns::label(cell),
-            columns::throughput(cell),
-            millis(figure(|f| f.mean_ms)),
-            millis(figure(|f| f.p99_ms)),
-            millis(figure(|f| f.max_ms)),
-            plain(figure(|f| f.megabytes_per_s)),
-            columns::requests(cell),
-            columns::errors(cell),
-            columns::gateway_busy(cell),
-            columns::load_busy(cell),
+            columns::label(result),
+            columns::throughput(result),
+            time_or_dash(figure(|f| f.mean_ms)),
+            time_or_dash(figure(|f| f.p99_ms)),
+            time_or_dash(figure(|f| f.max_ms)),
+            or_dash(figure(|f| f.megabytes_per_s), digits),
+            columns::requests(result),
+            columns::errors(result),
+            columns::gateway_busy(result),
+            columns::load_busy(result),
         ]);
     }
     Section::new("GET /metrics, as many requests as the connections carry", table)
         .note("times are response times of completed requests; MB are 10^6 bytes, heads included; CPU is of one core each")
 }
 
-/// What twice the connections brought, without an adjective that the figures do not carry.
-fn steps(cells: &[MeasurementResult]) -> Option<finding::Finding> {
-    let [few, many] = cells else { return None };
+/// The effect of more connections on throughput and times.
+fn steps(results: &[MeasurementResult]) -> Option<finding::Finding> {
+    let [few, many] = results else { return None };
     if few.is_invalid() || many.is_invalid() {
         return None;
     }
@@ -79,15 +86,15 @@ fn steps(cells: &[MeasurementResult]) -> Option<finding::Finding> {
     let rates = (b.requests_per_s? / a.requests_per_s? - 1.0) * 100.0;
     let times = b.mean_ms? / a.mean_ms?;
     let clients = f64::from(many.clients?) / f64::from(few.clients?);
-    let who = finding::limiter(&b.busy).sentence(&b.busy);
+    let limit = finding::bottleneck(&b.busy).sentence(&b.busy);
     Some(finding::Finding::note(format!(
-        "{clients:.1} times the connections changed throughput by {rates:+.1} % and made the average response {times:.2} times as long; {who}"
+        "{clients:.1} times the connections changed throughput by {rates:+.1}% and made the average response {times:.2} times as long; {limit}"
     )))
 }
 
-fn capacity(cells: &[MeasurementResult], bench: &Bench<'_>) -> Option<Capacity> {
+fn capacity(results: &[MeasurementResult], runner: &SuiteRunner<'_>) -> Option<Capacity> {
     let valid =
-        cells.iter().filter(|cell| !cell.is_invalid()).filter_map(MeasurementResult::figures);
+        results.iter().filter(|result| !result.is_invalid()).filter_map(MeasurementResult::figures);
     let best = valid.max_by(|a, b| {
         a.requests_per_s.unwrap_or(0.0).total_cmp(&b.requests_per_s.unwrap_or(0.0))
     })?;
@@ -95,20 +102,20 @@ fn capacity(cells: &[MeasurementResult], bench: &Bench<'_>) -> Option<Capacity> 
         what: format!("gateway, GET {PATH}"),
         per_s: best.requests_per_s?,
         cores: best.busy.gateway,
-        memory: bench.memory,
+        memory: runner.memory,
     })
 }
 
-/// The seed's figures, 2 loads on its own server.
+/// The figures of the published benchmark.
 fn reference() -> Section {
     let mut table = Table::new(["Load", "RPS", "Avg", "Max", "MB/s", "Total"]);
     for (name, rps, avg, max, mb, total) in [
         ("moderate: 4 threads, 100 connections, 30 s", 21_989, 4.59, 41.64, 71.88, 660_057),
         ("extreme: 8 threads, 200 connections, 60 s", 20_550, 9.90, 65.83, 67.42, 1_234_493),
     ] {
-        let times = [millis(Some(avg)), millis(Some(max)), plain(Some(mb))];
+        let times = [time(avg), time(max), digits(mb)];
         let [avg, max, mb] = times;
-        table.row([name.to_owned(), whole(rps), avg, max, mb, whole(total)]);
+        table.row([name.to_owned(), count(rps), avg, max, mb, count(total)]);
     }
     Section::new("Reference: RustyGW v1.0.1, by wrk, on \"a standard cloud server\" (CPU not given)", table)
         .note("another gateway on other hardware, as its authors published it: not comparable with the rows above; wrk's MB are 2^20 bytes")

@@ -1,24 +1,24 @@
-//! S3: three sizes of chat, streamed and not, at rising rates up to the knee; then each feature as a delta.
+//! The tiers suite: three sizes of chat, streamed and not, at rising rates up to the knee; then the
+//! cost of each feature.
 
 mod knee;
 
 use plimsoll_measure::Nanos;
-
-use crate::bench::Bench;
-use crate::cell::{Figures, MeasurementResult};
-use crate::error::SuiteError;
-use crate::finding::{self, Finding};
-use crate::job::{Job, Length};
-use crate::report::{Report, Section};
-use crate::sizing::{self, Capacity};
-use crate::subject::{Gateway, Provider, Subject};
-use crate::table::Table;
-use crate::words::{dash, micros, millis, rate};
+use plimsoll_report::format::{DASH, digits, or_dash, time_or_dash, time_us};
+use plimsoll_report::table::Table;
 
 use super::{columns, passes};
+use crate::error::SuiteError;
+use crate::finding::{self, Finding};
+use crate::measurement::{Length, Measurement};
+use crate::report::{Report, Section};
+use crate::result::{Figures, MeasurementResult};
+use crate::runner::SuiteRunner;
+use crate::sizing::{self, Capacity};
+use crate::target::{Gateway, Provider, SuiteTarget};
 use knee::{Objective, knee};
 
-/// A tier: name, built-in profile, and how many clients find its ceiling.
+/// A size of chat: name, built-in profile, and the number of clients that find its ceiling.
 struct Tier {
     name: &'static str,
     profile: &'static str,
@@ -35,106 +35,106 @@ const TIERS: [Tier; 6] = [
     Tier { name: "12.5k/64 SSE", profile: "perf-hotpath-stream", clients: 32, stream: true },
 ];
 
-/// Shares of the ceiling that the sweep tries.
+/// The rates of the sweep, as shares of the ceiling.
 const STEPS: [f64; 5] = [0.25, 0.5, 0.7, 0.85, 1.0];
 const STEPS_QUICK: [f64; 4] = [0.3, 0.6, 0.8, 1.0];
-/// The layers that the persona switches on, off: the raw path.
+/// Turns off every layer that the persona turns on: the raw path.
 const RAW: [&str; 5] =
     ["request_id=null", "metrics=null", "tenant=null", "cache=null", "budgets=null"];
 
 /// A tier, measured.
-struct Measured {
+struct TierResult {
     name: &'static str,
     stream: bool,
     ceiling: MeasurementResult,
     steps: Vec<MeasurementResult>,
 }
 
-pub(super) fn run(bench: &mut Bench<'_>) -> Result<Report, SuiteError> {
-    let provider = match bench.target() {
+pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
+    let provider = match runner.target() {
         Some(_) => None,
-        // As many tokens as each tier asks for, at once: what is left is the gateway's work.
-        None => Some(bench.provider(&[])?),
+        // It sends as many tokens as each tier asks for, at once: the rest is the gateway's work.
+        None => Some(runner.provider(&[])?),
     };
-    let gateway = match bench.target() {
-        Some(subject) => Gateway::theirs(subject),
-        None => bench.gateway("llm", &RAW.map(str::to_owned), provider.as_ref())?,
+    let gateway = match runner.target() {
+        Some(target) => Gateway::external(target),
+        None => runner.gateway("llm", &RAW.map(str::to_owned), provider.as_ref())?,
     };
     let mut tiers = Vec::new();
     for tier in &TIERS {
-        if !bench.is_over() {
-            tiers.push(sweep(bench, &gateway.subject, tier));
+        if !runner.is_interrupted() {
+            tiers.push(sweep(runner, &gateway.target, tier));
         }
     }
-    let features = features(bench, provider.as_ref())?;
-    bench.retire(&gateway);
+    let features = features(runner, provider.as_ref())?;
+    runner.record_memory(&gateway);
     let title =
         "three sizes of chat, streamed and not, up to the knee; then each feature as a delta";
-    let mut report = Report::begin("tiers", title, bench);
+    let mut report = Report::begin("tiers", title, runner);
     report.sections.push(overview(&tiers));
     report.sections.extend(tiers.iter().map(steps));
     report.sections.push(deltas(&features));
     report.findings.extend(tiers.iter().filter_map(of_tier));
     report.findings.extend(of_features(&features));
-    report.sizing = sizes(&tiers, bench);
+    report.sizing = sizes(&tiers, runner);
     Ok(report.conclude())
 }
 
-fn length(bench: &Bench<'_>, usual: u64) -> Length {
-    let own = if bench.order.quick { Nanos::from_millis(1_200) } else { Nanos::from_secs(usual) };
-    let warmup = if bench.order.quick { Nanos::from_millis(300) } else { Nanos::from_secs(2) };
-    Length::new(warmup, bench.order.duration.unwrap_or(own))
+fn length(runner: &SuiteRunner<'_>, usual: u64) -> Length {
+    let own =
+        if runner.options.quick { Nanos::from_millis(1_200) } else { Nanos::from_secs(usual) };
+    let warmup = if runner.options.quick { Nanos::from_millis(300) } else { Nanos::from_secs(2) };
+    Length::new(warmup, runner.options.duration.unwrap_or(own))
 }
 
-/// The closed loop finds the ceiling, the open loop what happens on the way there.
-fn sweep(bench: &mut Bench<'_>, subject: &Subject, tier: &Tier) -> Measured {
-    let job = |label: &str| Job::builtin(label, subject, tier.profile, &[]);
-    let clients = bench.order.clients.unwrap_or(tier.clients);
+/// The closed loop finds the ceiling; the open loop measures the rates below it.
+fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> TierResult {
+    let measurement = |label: &str| Measurement::builtin(label, target, tier.profile, &[]);
+    let clients = runner.options.clients.unwrap_or(tier.clients);
     let label = format!("{}, ceiling with {clients} clients", tier.name);
-    let jobs = [job(&label).clients(clients, length(bench, 10))];
-    let ceiling = bench.measure(&jobs, 1).into_iter().next().unwrap_or_default();
+    let measurements = [measurement(&label).clients(clients, length(runner, 10))];
+    let ceiling = runner.measure(&measurements, 1).into_iter().next().unwrap_or_default();
     let highest = ceiling.figures().and_then(|figures| figures.requests_per_s);
-    let shares: &[f64] = if bench.order.quick { &STEPS_QUICK } else { &STEPS };
+    let shares: &[f64] = if runner.options.quick { &STEPS_QUICK } else { &STEPS };
     let mut steps = Vec::new();
     for share in shares {
-        let Some(highest) = highest.filter(|_| !bench.is_over()) else { break };
+        let Some(highest) = highest.filter(|_| !runner.is_interrupted()) else { break };
         let rate = (highest * share).round().max(1.0);
-        // The share and not the rate is the name: labels are the same from run to run.
+        // Named by its share, not its rate: labels must be the same from run to run.
         let label = format!("{}, {:.0} % of the ceiling", tier.name, share * 100.0);
-        let step = job(&label).rate(rate, length(bench, 30));
-        let cells = bench.measure(&[step], 1);
-        let broken = cells
+        let step = measurement(&label).rate(rate, length(runner, 30));
+        let results = runner.measure(&[step], 1);
+        let broken = results
             .first()
             .and_then(MeasurementResult::figures)
-            .is_none_or(|f| !objective(tier.stream).kept(&f));
-        steps.extend(cells);
+            .is_none_or(|f| !OBJECTIVE.kept(&f));
+        steps.extend(results);
         if broken {
             break;
         }
     }
-    Measured { name: tier.name, stream: tier.stream, ceiling, steps }
+    TierResult { name: tier.name, stream: tier.stream, ceiling, steps }
 }
 
-const fn objective(_stream: bool) -> Objective {
-    Objective { achieved: 0.97, p99_ms: 100.0, errors: 0.001 }
-}
+/// The bounds that a sustained rate must keep.
+const OBJECTIVE: Objective = Objective { achieved: 0.97, p99_ms: 100.0, errors: 0.001 };
 
-/// Each feature on the raw path, with a chat of 550 tokens.
+/// Measures each feature on the raw path, with a chat of 550 tokens.
 fn features(
-    bench: &mut Bench<'_>,
+    runner: &mut SuiteRunner<'_>,
     provider: Option<&Provider>,
 ) -> Result<Vec<MeasurementResult>, SuiteError> {
-    if bench.target().is_some() {
-        bench.skip(
+    if runner.target().is_some() {
+        runner.skip(
             "each feature as a delta",
-            "the features of a target are not ours to switch; run the suite with each setting and use --baseline",
+            "the suite cannot switch the features of a target; run it with each setting and use --baseline",
         );
         return Ok(Vec::new());
     }
-    if bench.order.port.is_some() || bench.is_over() {
+    if runner.options.port.is_some() || runner.is_interrupted() {
         return Ok(Vec::new());
     }
-    let audit = serde_json::json!({"path": bench.order.folder.join("audit-tiers.jsonl")});
+    let audit = serde_json::json!({"path": runner.options.folder.join("audit-tiers.jsonl")});
     let audit = format!("audit={audit}");
     let rows: [(&str, &[&str]); 8] = [
         ("raw path", &[]),
@@ -149,23 +149,23 @@ fn features(
     let mut gateways = Vec::new();
     for (name, sets) in rows {
         let sets: Vec<_> = RAW.iter().chain(sets).map(|&set| set.to_owned()).collect();
-        gateways.push((name, bench.gateway("llm", &sets, provider)?));
+        gateways.push((name, runner.gateway("llm", &sets, provider)?));
     }
-    let length = length(bench, 20);
-    let job = |(name, gateway): &(&str, Gateway)| {
-        let job = Job::builtin(
+    let length = length(runner, 20);
+    let measurement = |(name, gateway): &(&str, Gateway)| {
+        let measurement = Measurement::builtin(
             name,
-            &gateway.subject,
+            &gateway.target,
             "perf-550-nonstream",
             &["headers.x-tenant-id=load"],
         );
-        job.clients(64, length)
+        measurement.clients(64, length)
     };
-    let jobs: Vec<_> = gateways.iter().map(job).collect();
-    Ok(bench.measure(&jobs, passes(bench.order, 3, 2)))
+    let measurements: Vec<_> = gateways.iter().map(measurement).collect();
+    Ok(runner.measure(&measurements, passes(runner.options, 3, 2)))
 }
 
-fn overview(tiers: &[Measured]) -> Section {
+fn overview(tiers: &[TierResult]) -> Section {
     let heads = [
         "Tier (in/out tokens)",
         "ceiling/s",
@@ -180,36 +180,36 @@ fn overview(tiers: &[Measured]) -> Section {
     for tier in tiers {
         let busy = tier.ceiling.figures().map(|figures| figures.busy).unwrap_or_default();
         let half = half(tier);
-        let of = |value: fn(&Figures) -> Option<f64>| millis(half.as_ref().and_then(value));
+        let of = |value: fn(&Figures) -> Option<f64>| time_or_dash(half.as_ref().and_then(value));
         table.row([
-            format!("{}{}", tier.name, tier.ceiling.mark()),
+            format!("{}{}", tier.name, tier.ceiling.marker()),
             columns::throughput(&tier.ceiling),
-            knee(&tier.steps, objective(tier.stream)).map_or_else(dash, |knee| knee.words()),
+            knee(&tier.steps, OBJECTIVE).map_or_else(|| DASH.to_owned(), |knee| knee.text()),
             of(|f| f.p50_ms),
             of(|f| f.p99_ms),
-            if tier.stream { of(|f| f.ttft_p50_ms) } else { dash() },
+            if tier.stream { of(|f| f.ttft_p50_ms) } else { DASH.to_owned() },
             columns::cpu(&tier.ceiling),
-            finding::limiter(&busy).word(busy.shared).to_owned(),
+            finding::bottleneck(&busy).word(busy.shared).to_owned(),
         ]);
     }
-    let Objective { achieved, p99_ms, errors } = objective(false);
+    let Objective { achieved, p99_ms, errors } = OBJECTIVE;
     Section::new("Raw path, every tier: what it carries and where it breaks", table)
-        .note("the ceiling is that of a closed loop; the knee is the highest rate of the open sweep that keeps the objective, and a lower bound where none broke it")
+        .note("the ceiling is that of a closed loop; the knee is the highest rate of the open sweep that keeps the objective, a lower bound if no rate broke it")
         .note(format!(
-            "objective: {:.0} % of the planned rate achieved, p99 <= {p99_ms} ms, errors <= {:.1} %",
+            "objective: {:.0}% of the planned rate achieved, p99 <= {p99_ms}ms, errors <= {:.1}%",
             achieved * 100.0,
             errors * 100.0
         ))
 }
 
-/// The step nearest to half of the ceiling.
-fn half(tier: &Measured) -> Option<Figures> {
+/// The figures of the step nearest to half of the ceiling.
+fn half(tier: &TierResult) -> Option<Figures> {
     let ceiling = tier.ceiling.figures()?.requests_per_s?;
-    let distance = |cell: &&MeasurementResult| (cell.rate.unwrap_or(0.0) - ceiling / 2.0).abs();
+    let distance = |result: &&MeasurementResult| (result.rate.unwrap_or(0.0) - ceiling / 2.0).abs();
     tier.steps.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?.figures()
 }
 
-fn steps(tier: &Measured) -> Section {
+fn steps(tier: &TierResult) -> Section {
     let heads = [
         "Step",
         "planned/s",
@@ -225,20 +225,20 @@ fn steps(tier: &Measured) -> Section {
         "load core",
     ];
     let mut table = Table::new(heads);
-    for cell in std::iter::once(&tier.ceiling).chain(&tier.steps) {
+    for result in std::iter::once(&tier.ceiling).chain(&tier.steps) {
         table.row([
-            columns::label(cell),
-            rate(cell.rate),
-            rate(cell.figures().and_then(|figures| figures.requests_per_s)),
-            columns::time(cell, |f| f.p50_ms),
-            columns::time(cell, |f| f.p95_ms),
-            columns::time(cell, |f| f.p99_ms),
-            columns::time(cell, |f| f.max_ms),
-            columns::time(cell, |f| f.ttft_p50_ms),
-            columns::time(cell, |f| f.ttft_p99_ms),
-            columns::errors(cell),
-            columns::gateway_busy(cell),
-            columns::load_busy(cell),
+            columns::label(result),
+            or_dash(result.rate, digits),
+            or_dash(result.figures().and_then(|figures| figures.requests_per_s), digits),
+            columns::time(result, |f| f.p50_ms),
+            columns::time(result, |f| f.p95_ms),
+            columns::time(result, |f| f.p99_ms),
+            columns::time(result, |f| f.max_ms),
+            columns::time(result, |f| f.ttft_p50_ms),
+            columns::time(result, |f| f.ttft_p99_ms),
+            columns::errors(result),
+            columns::gateway_busy(result),
+            columns::load_busy(result),
         ]);
     }
     Section::new(format!("Sweep of {}", tier.name), table)
@@ -257,21 +257,22 @@ fn deltas(features: &[MeasurementResult]) -> Section {
         "load core",
     ];
     let mut table = Table::new(heads);
-    for cell in features {
-        let raw = features.first().filter(|raw| raw.label != cell.label);
-        let cost = raw.and_then(|raw| finding::cost(raw, cell));
+    for result in features {
+        let raw = features.first().filter(|raw| raw.label != result.label);
+        let cost = raw.and_then(|raw| finding::cost(raw, result));
         table.row([
-            columns::label(cell),
-            columns::throughput(cell),
-            cost.map_or_else(dash, |cost| {
-                format!("{}{}", cost.words(), if cost.noise { " noise" } else { "" })
-            }),
-            columns::cpu(cell),
-            cost.map_or_else(dash, |cost| micros(cost.cpu_us)),
-            columns::time(cell, |f| f.p50_ms),
-            columns::time(cell, |f| f.p99_ms),
-            columns::gateway_busy(cell),
-            columns::load_busy(cell),
+            columns::label(result),
+            columns::throughput(result),
+            cost.map_or_else(
+                || DASH.to_owned(),
+                |cost| format!("{}{}", cost.text(), if cost.noise { " noise" } else { "" }),
+            ),
+            columns::cpu(result),
+            or_dash(cost.and_then(|cost| cost.cpu_us), time_us),
+            columns::time(result, |f| f.p50_ms),
+            columns::time(result, |f| f.p99_ms),
+            columns::gateway_busy(result),
+            columns::load_busy(result),
         ]);
     }
     Section::new(
@@ -281,33 +282,37 @@ fn deltas(features: &[MeasurementResult]) -> Section {
     .note("interleaved and paired pass by pass; a positive delta is throughput lost")
 }
 
-fn of_tier(tier: &Measured) -> Option<Finding> {
+fn of_tier(tier: &TierResult) -> Option<Finding> {
     let figures = tier.ceiling.figures().filter(|_| !tier.ceiling.is_invalid())?;
-    let who = finding::limiter(&figures.busy).sentence(&figures.busy);
-    Some(Finding::note(format!("{}: ceiling {}/s; {who}", tier.name, rate(figures.requests_per_s))))
+    let limit = finding::bottleneck(&figures.busy).sentence(&figures.busy);
+    Some(Finding::note(format!(
+        "{}: ceiling {}/s; {limit}",
+        tier.name,
+        or_dash(figures.requests_per_s, digits)
+    )))
 }
 
 fn of_features(features: &[MeasurementResult]) -> Vec<Finding> {
     let Some((raw, others)) = features.split_first() else { return Vec::new() };
-    let of = |cell: &MeasurementResult| Some(finding::cost(raw, cell)?.finding(&cell.label));
+    let of = |result: &MeasurementResult| Some(finding::cost(raw, result)?.finding(&result.label));
     others.iter().filter_map(of).collect()
 }
 
-fn sizes(tiers: &[Measured], bench: &Bench<'_>) -> Option<Section> {
-    let capacity = |tier: &Measured| {
+fn sizes(tiers: &[TierResult], runner: &SuiteRunner<'_>) -> Option<Section> {
+    let capacity = |tier: &TierResult| {
         let figures = tier.ceiling.figures().filter(|_| !tier.ceiling.is_invalid())?;
-        let knee = knee(&tier.steps, objective(tier.stream)).map(|knee| knee.rate);
+        let knee = knee(&tier.steps, OBJECTIVE).map(|knee| knee.rate);
         Some(Capacity {
             what: format!("chat {}", tier.name),
             per_s: knee.or(figures.requests_per_s)?,
             cores: figures.busy.gateway,
-            memory: bench.memory,
+            memory: runner.memory,
         })
     };
     let capacities: Vec<_> = tiers.iter().filter_map(capacity).collect();
     if capacities.is_empty() {
         return None;
     }
-    let (table, notes) = sizing::table(&capacities, bench.order.size_for);
+    let (table, notes) = sizing::table(&capacities, runner.options.size_for);
     Some(Section { notes, ..Section::new("Instances for a rate", table) })
 }

@@ -1,19 +1,18 @@
 //! The tables of the layers suite.
 
 use plimsoll_measure::Nanos;
+use plimsoll_report::format::{DASH, count, digits, or_dash, percent, time, time_or_dash, time_us};
+use plimsoll_report::table::Table;
 
-use crate::cell::{Figures, MeasurementResult};
+use super::gateway_layers::{FullStack, GatewayLayers};
+use super::llm_layers::{LlmLayers, RequestLog};
+use super::store_ops::StoreOps;
 use crate::finding;
 use crate::report::Section;
+use crate::result::{Figures, MeasurementResult};
 use crate::suite::columns;
-use crate::table::Table;
-use crate::words::{dash, micros, millis, percent, rate, whole};
 
-use super::first::{First, Stack};
-use super::second::{Log, Second};
-use super::stores::Stores;
-
-/// Metric, result, target: the seed's columns.
+/// Metric, result, target: the columns of the published benchmark.
 fn metrics(rows: &[(&str, String, &str)]) -> Table {
     let mut table = Table::new(["Metric", "Result", "Target"]);
     for (metric, result, target) in rows {
@@ -22,35 +21,35 @@ fn metrics(rows: &[(&str, String, &str)]) -> Table {
     table
 }
 
-fn figure(cell: Option<&MeasurementResult>, of: fn(&Figures) -> Option<f64>) -> Option<f64> {
-    cell?.figures().as_ref().and_then(of)
+fn figure(result: Option<&MeasurementResult>, of: fn(&Figures) -> Option<f64>) -> Option<f64> {
+    result?.figures().as_ref().and_then(of)
 }
 
-pub(super) fn first(first: &First) -> Vec<Section> {
-    let (bare, all) = (first.alone.first(), first.alone.last());
+pub(super) fn gateway(layers: &GatewayLayers) -> Vec<Section> {
+    let (bare, all) = (layers.alone.first(), layers.alone.last());
     let cost = bare.zip(all).and_then(|(bare, all)| finding::cost(bare, all));
     let rows = [
         (
             "Throughput (bare, no layers)",
-            bare.map_or_else(dash, columns::throughput),
+            bare.map_or_else(|| DASH.to_owned(), columns::throughput),
             ">= 50,000/s",
         ),
         (
             "Throughput (all layers active)",
-            all.map_or_else(dash, columns::throughput),
+            all.map_or_else(|| DASH.to_owned(), columns::throughput),
             ">= 50,000/s",
         ),
-        ("P50 latency, all layers", millis(figure(all, |f| f.p50_ms)), "< 10 ms"),
-        ("P99 latency, all layers", millis(figure(all, |f| f.p99_ms)), "< 50 ms"),
-        ("Layer overhead", cost.map_or_else(dash, |cost| cost.words()), "< 10 %"),
-        ("Error rate", percent(figure(all, |f| f.error_share)), "< 0.01 %"),
+        ("P50 latency, all layers", time_or_dash(figure(all, |f| f.p50_ms)), "< 10ms"),
+        ("P99 latency, all layers", time_or_dash(figure(all, |f| f.p99_ms)), "< 50ms"),
+        ("Layer overhead", or_dash(cost, |cost| cost.text()), "< 10%"),
+        ("Error rate", or_dash(figure(all, |f| f.error_share), percent), "< 0.01%"),
     ];
     let alone = Section::new("Layer 1 - gateway only (GET /, answered by the gateway itself)", metrics(&rows))
-        .note("whether a target is met is judged under Bounds; one worker on one core, so the seed's 50,000/s of 4 vCPU is not its measure");
-    vec![alone, costs(first)]
+        .note("whether a target is met is judged under Bounds; this gateway has one worker on one core, and the published 50,000/s are of 4 vCPU");
+    vec![alone, costs(layers)]
 }
 
-fn costs(first: &First) -> Section {
+fn costs(layers: &GatewayLayers) -> Section {
     let heads = [
         "Layer",
         "RPS",
@@ -64,30 +63,30 @@ fn costs(first: &First) -> Section {
         "noise?",
     ];
     let mut table = Table::new(heads);
-    for group in [&first.alone, &first.chats] {
+    for group in [&layers.alone, &layers.chats] {
         let Some((bare, variants)) = group.split_first() else { continue };
-        for cell in std::iter::once(bare).chain(variants) {
-            let cost = finding::cost(bare, cell).filter(|_| cell.label != bare.label);
+        for result in std::iter::once(bare).chain(variants) {
+            let cost = finding::cost(bare, result).filter(|_| result.label != bare.label);
             let noise = cost.map_or("", |cost| if cost.noise { "within" } else { "beyond" });
             table.row([
-                columns::label(cell),
-                columns::throughput(cell),
-                cost.map_or_else(dash, |cost| cost.words()),
-                columns::cpu(cell),
-                cost.map_or_else(dash, |cost| micros(cost.cpu_us)),
-                columns::time(cell, |f| f.p50_ms),
-                columns::time(cell, |f| f.p99_ms),
-                columns::gateway_busy(cell),
-                columns::load_busy(cell),
+                columns::label(result),
+                columns::throughput(result),
+                or_dash(cost, |cost| cost.text()),
+                columns::cpu(result),
+                or_dash(cost.and_then(|cost| cost.cpu_us), time_us),
+                columns::time(result, |f| f.p50_ms),
+                columns::time(result, |f| f.p99_ms),
+                columns::gateway_busy(result),
+                columns::load_busy(result),
                 noise.to_owned(),
             ]);
         }
     }
     Section::new("What each layer costs: alone on the bare gateway, then all", table)
-        .note("each variant is a process of its own; they take turns, and the cost is paired pass by pass (median, lowest .. highest). CPU per request is the steadier figure where the load's core is the limit")
+        .note("each variant is a separate process; they take turns, and the cost is paired pass by pass (median, lowest .. highest). CPU per request is the steadier figure where the load's core is the limit")
 }
 
-pub(super) fn stack(stack: &Stack) -> Section {
+pub(super) fn stack(stack: &FullStack) -> Section {
     let mut table = Table::new([
         "Metric",
         "Result",
@@ -98,58 +97,58 @@ pub(super) fn stack(stack: &Stack) -> Section {
         "load+upstream core",
         "Bottleneck",
     ]);
-    for cell in &stack.cells {
-        let busy = cell.figures().map(|figures| figures.busy).unwrap_or_default();
+    for result in &stack.results {
+        let busy = result.figures().map(|figures| figures.busy).unwrap_or_default();
         table.row([
-            columns::label(cell),
-            columns::throughput(cell),
-            columns::time(cell, |f| f.p50_ms),
-            columns::time(cell, |f| f.p99_ms),
-            columns::errors(cell),
-            columns::gateway_busy(cell),
-            columns::load_busy(cell),
-            finding::limiter(&busy).word(busy.shared).to_owned(),
+            columns::label(result),
+            columns::throughput(result),
+            columns::time(result, |f| f.p50_ms),
+            columns::time(result, |f| f.p99_ms),
+            columns::errors(result),
+            columns::gateway_busy(result),
+            columns::load_busy(result),
+            finding::bottleneck(&busy).word(busy.shared).to_owned(),
         ]);
     }
     Section::new("Full stack (gateway -> upstream -> response)", table)
-        .note("Bottleneck: whose core was at least 90 % busy by measured CPU time, not who is thought to be slow")
+        .note("Bottleneck: whose core was at least 90 % busy by measured CPU time")
 }
 
-pub(super) fn second(second: &Second) -> Vec<Section> {
-    let hit = second.hit.as_ref();
-    let added = second.added().map_or_else(dash, |added| {
-        format!(
-            "{} ({} .. {})",
-            millis(Some(added.median)),
-            millis(Some(added.low)),
-            millis(Some(added.high))
-        )
-    });
+pub(super) fn llm(layers: &LlmLayers) -> Vec<Section> {
+    let hit = layers.hit.as_ref();
+    let added = layers.added().map_or_else(
+        || DASH.to_owned(),
+        |added| format!("{} ({} .. {})", time(added.median), time(added.low), time(added.high)),
+    );
     let of_live =
-        figure(hit, |f| f.requests_per_s).zip(figure(second.live.as_ref(), |f| f.requests_per_s));
+        figure(hit, |f| f.requests_per_s).zip(figure(layers.live.as_ref(), |f| f.requests_per_s));
     let rows = [
-        ("Cache-hit throughput", hit.map_or_else(dash, columns::throughput), ">= 2,000/s"),
-        ("Cache-hit average", millis(figure(hit, |f| f.mean_ms)), "< 5 ms"),
-        ("Cache-hit P99", millis(figure(hit, |f| f.p99_ms)), "< 20 ms"),
-        ("Cache-hit error rate", percent(figure(hit, |f| f.error_share)), "< 0.01 %"),
+        (
+            "Cache-hit throughput",
+            hit.map_or_else(|| DASH.to_owned(), columns::throughput),
+            ">= 2,000/s",
+        ),
+        ("Cache-hit average", time_or_dash(figure(hit, |f| f.mean_ms)), "< 5ms"),
+        ("Cache-hit P99", time_or_dash(figure(hit, |f| f.p99_ms)), "< 20ms"),
+        ("Cache-hit error rate", or_dash(figure(hit, |f| f.error_share), percent), "< 0.01%"),
         (
             "Cache-hit rate over /health/live of the same gateway",
-            percent(of_live.map(|(hit, live)| hit / live)),
-            ">= 50 %",
+            or_dash(of_live.map(|(hit, live)| hit / live), percent),
+            ">= 50%",
         ),
-        ("Cache miss: added to the provider's average", added, "< 20 ms"),
+        ("Cache miss: added to the provider's average", added, "< 20ms"),
         (
             "Cache miss: CPU of the gateway per request",
-            micros(figure(second.miss.as_ref(), |f| f.gateway_cpu_us)),
+            or_dash(figure(layers.miss.as_ref(), |f| f.gateway_cpu_us), time_us),
             "",
         ),
     ];
     let hits = Section::new("Layer 2 - LLM gateway (tenant, cache and budget check on every request)", metrics(&rows))
         .note("the warm-up asks the question first: every measured answer is a hit. Misses and the provider itself (20 ms to the first token) run in turn at 500/s");
-    vec![hits, streams(second)]
+    vec![hits, streams(layers)]
 }
 
-fn streams(second: &Second) -> Section {
+fn streams(layers: &LlmLayers) -> Section {
     let mut table = Table::new([
         "Streams",
         "finished/s",
@@ -160,71 +159,71 @@ fn streams(second: &Second) -> Section {
         "gw core",
         "load core",
     ]);
-    if let Some(cell) = &second.streams {
+    if let Some(result) = &layers.streams {
         table.row([
-            columns::label(cell),
-            columns::throughput(cell),
-            columns::errors(cell),
-            columns::time(cell, |f| f.ttft_p50_ms),
-            columns::time(cell, |f| f.ttft_p99_ms),
-            columns::time(cell, |f| f.gap_p99_ms),
-            columns::gateway_busy(cell),
-            columns::load_busy(cell),
+            columns::label(result),
+            columns::throughput(result),
+            columns::errors(result),
+            columns::time(result, |f| f.ttft_p50_ms),
+            columns::time(result, |f| f.ttft_p99_ms),
+            columns::time(result, |f| f.gap_p99_ms),
+            columns::gateway_busy(result),
+            columns::load_busy(result),
         ]);
     }
     Section::new("Layer 2 - concurrent SSE streams through the gateway", table)
-        .note("the provider sends a first token after 100 ms and 19 more, one every 200 ms; the seed speaks of 10,000 at once, --quick runs 1,000")
+        .note("the provider sends a first token after 100 ms and 19 more, one every 200 ms; the published benchmark has 10,000 at once, --quick runs 1,000")
 }
 
-pub(super) fn log(log: &Log) -> Section {
+pub(super) fn log(log: &RequestLog) -> Section {
     let rows = [
-        ("Rows (requests) per second", columns::throughput(&log.cell), ">= 50,000/s"),
-        ("Accepted", rate(log.accepted), ""),
-        ("Written", rate(log.written), ""),
-        ("Dropped, and counted", rate(log.dropped), ""),
-        ("Lines in the file after the end", whole(log.lines), "= written"),
+        ("Rows (requests) per second", columns::throughput(&log.result), ">= 50,000/s"),
+        ("Accepted", or_dash(log.accepted, digits), ""),
+        ("Written", or_dash(log.written, digits), ""),
+        ("Dropped, and counted", or_dash(log.dropped, digits), ""),
+        ("Lines in the file after the end", count(log.lines), "= written"),
     ];
-    let busy = log.cell.figures().map(|figures| figures.busy).unwrap_or_default();
-    let who = finding::limiter(&busy).sentence(&busy);
+    let busy = log.result.figures().map(|figures| figures.busy).unwrap_or_default();
+    let limit = finding::bottleneck(&busy).sentence(&busy);
     Section::new("Log writing (asynchronous, in batches, JSON lines)", metrics(&rows)).note(
         format!(
-            "the rate is that of the requests that make the rows, not the writer's limit: {who}"
+            "the rate is that of the requests that make the rows, not the writer's limit: {limit}"
         ),
     )
 }
 
-pub(super) fn stores(stores: &Stores) -> Section {
+pub(super) fn store_ops(ops: &StoreOps) -> Section {
     let mut table = Table::new(["Operation", "Store", "p50", "p99", "Max", "Count"]);
-    for row in &stores.rows {
-        let us = |value: Option<Nanos>| micros(value.map(Nanos::as_micros_f64));
+    for op in &ops.rows {
+        let us = |value: Option<Nanos>| or_dash(value.map(Nanos::as_micros_f64), time_us);
         table.row([
-            row.operation.to_owned(),
-            row.store.to_owned(),
-            us(row.times.quantile(0.5)),
-            us(row.times.quantile(0.99)),
-            us(row.times.max()),
-            whole(row.times.count()),
+            op.operation.to_owned(),
+            op.store.to_owned(),
+            us(op.times.quantile(0.5)),
+            us(op.times.quantile(0.99)),
+            us(op.times.max()),
+            count(op.times.count()),
         ]);
     }
     Section::new("Store operations, one after another (target: each < 1 ms)", table)
         .note("the gateway's own store library, called from this process; Redis on this machine over loopback")
 }
 
-/// The seed's own figures.
+/// The figures of the published benchmark.
 pub(super) fn references() -> Vec<Section> {
     let rows = [
         ("Layer 1: throughput, bare", "46,665/s", "50,000/s"),
         ("Layer 1: throughput, all plugins", "43,011/s", "50,000/s"),
-        ("Layer 1: P50 / P99", "5.25 ms / ~15 ms", "< 10 / < 50 ms"),
-        ("Layer 1: plugin overhead", "< 8 %", "< 10 %"),
+        ("Layer 1: P50 / P99", "5.25ms / ~15ms", "< 10 / < 50ms"),
+        ("Layer 1: plugin overhead", "< 8%", "< 10%"),
         ("Full stack, 200 connections", "961/s", ""),
         ("Full stack + key auth", "848/s", ""),
         ("Full stack, 500 connections", "951/s", ""),
         ("Upstream direct (Python httpbin)", "1,835/s", ""),
         ("Layer 2: cache hit, 30 workers", "599/s", "2,000/s"),
-        ("Layer 2: cache hit, average / P99", "18.43 ms / 61.23 ms", "< 5 / < 20 ms"),
+        ("Layer 2: cache hit, average / P99", "18.43ms / 61.23ms", "< 5 / < 20ms"),
         ("Log writing (estimated)", "50,000+/s", ""),
-        ("Store operations in Redis", "< 1 ms each", "< 1 ms"),
+        ("Store operations in Redis", "< 1 ms each", "< 1ms"),
     ];
     let rows = rows.map(|(metric, result, target)| (metric, result.to_owned(), target));
     vec![

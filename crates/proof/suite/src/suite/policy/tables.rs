@@ -3,25 +3,24 @@
 use std::collections::BTreeSet;
 
 use plimsoll_metrics::{Group, RunSummary};
+use plimsoll_report::format::{DASH, count, digits, or_dash, percent, time, time_or_dash};
+use plimsoll_report::table::Table;
 
-use crate::cell::{Answers, Figures};
+use super::{ColdWarm, PolicyRow};
 use crate::report::Section;
+use crate::result::{Figures, TimedResponses};
 use crate::suite::columns;
-use crate::table::Table;
-use crate::words::{dash, millis, percent, rate, whole};
 
-use super::{Pair, Row};
-
-/// Share of requests with a well-formed answer, a refusal included: what is called HTTP success.
+/// HTTP success: the share of requests with a well-formed response, a refusal included.
 fn success(group: &Group) -> String {
-    percent(group.rates.error_rate.map(|errors| 1.0 - errors))
+    or_dash(group.rates.error_rate.map(|errors| 1.0 - errors), percent)
 }
 
 fn correctness(group: &Group) -> String {
-    percent(group.rates.policy_correctness)
+    or_dash(group.rates.policy_correctness, percent)
 }
 
-pub(super) fn headline(rows: &[&Row]) -> Section {
+pub(super) fn headline(rows: &[&PolicyRow]) -> Section {
     let heads = [
         "RPS",
         "Topology",
@@ -37,19 +36,19 @@ pub(super) fn headline(rows: &[&Row]) -> Section {
     for row in rows {
         let total = row.summary.as_ref().map(|summary| &summary.results.total);
         table.row([
-            format!("{}{}", row.rate, row.cell.mark()),
+            format!("{}{}", row.rate, row.result.marker()),
             row.topology.to_owned(),
             row.mode.to_owned(),
-            columns::throughput(&row.cell),
-            columns::time(&row.cell, |f| f.p50_ms),
-            columns::time(&row.cell, |f| f.p95_ms),
-            columns::time(&row.cell, |f| f.p99_ms),
-            total.map_or_else(dash, success),
-            total.map_or_else(dash, correctness),
+            columns::throughput(&row.result),
+            columns::time(&row.result, |f| f.p50_ms),
+            columns::time(&row.result, |f| f.p95_ms),
+            columns::time(&row.result, |f| f.p99_ms),
+            total.map_or_else(|| DASH.to_owned(), success),
+            total.map_or_else(|| DASH.to_owned(), correctness),
         ]);
     }
     Section::new("By rate, topology and mode (headline: second run, warm)", table)
-        .note("times are response times of all answers, allowed and blocked; arrivals are evenly spaced. HTTP success: a well-formed answer, 200 or 403; policy correctness: the policy decision that the scenario expects, of all answered")
+        .note("times are response times of all responses, allowed and blocked; arrivals are evenly spaced. HTTP success: a well-formed response, 200 or 403; policy correctness: the share of answered requests with the policy decision that the scenario expects")
         .note("too few requests for a percentile: `-` (a p95 needs 200, a p99 1,000)")
 }
 
@@ -72,23 +71,24 @@ pub(super) fn ladder(steps: &[(String, Figures, RunSummary)]) -> Section {
         let total = &part.results.total;
         table.row([
             name.clone(),
-            rate(total.rates.planned_rate_per_s),
-            rate(figures.requests_per_s),
-            millis(figures.p50_ms),
-            millis(figures.p95_ms),
-            millis(figures.p99_ms),
-            millis(figures.max_ms),
-            whole(total.counters.completed),
-            whole(total.counters.blocked),
-            whole(figures.errors),
+            or_dash(total.rates.planned_rate_per_s, digits),
+            or_dash(figures.requests_per_s, digits),
+            time_or_dash(figures.p50_ms),
+            time_or_dash(figures.p95_ms),
+            time_or_dash(figures.p99_ms),
+            time_or_dash(figures.max_ms),
+            count(total.counters.completed),
+            count(total.counters.blocked),
+            count(figures.errors),
             correctness(total),
         ]);
     }
-    Section::new("The ladder: a warm-up of the gateway, rising rates, and down again", table)
-        .note("the steps are arrivals per second, as planned; the seed's own script has them as virtual users")
+    Section::new("The ladder: a warm-up of the gateway, rising rates, and down again", table).note(
+        "the steps are planned arrivals per second; the published script has them as virtual users",
+    )
 }
 
-pub(super) fn cold_and_warm(pairs: &[Pair]) -> Section {
+pub(super) fn cold_and_warm(pairs: &[ColdWarm]) -> Section {
     type Of = fn(&Figures) -> Option<f64>;
     let heads = ["Profile", "First run (cold)", "Second run (warm)", "Factor"];
     let mut table = Table::new(heads);
@@ -100,20 +100,20 @@ pub(super) fn cold_and_warm(pairs: &[Pair]) -> Section {
     ];
     for pair in pairs {
         for (name, of) in figures {
-            let (cold, warm) = (&pair.cold, &pair.warm.cell);
+            let (cold, warm) = (&pair.cold, &pair.warm.result);
             let value =
-                |cell: &crate::cell::MeasurementResult| cell.figures().as_ref().and_then(of);
+                |result: &crate::result::MeasurementResult| result.figures().as_ref().and_then(of);
             let factor = value(cold).zip(value(warm)).map(|(cold, warm)| cold / warm);
             table.row([
                 format!("{}/s {}, {name}", pair.rate, pair.name),
                 columns::time(cold, of),
                 columns::time(warm, of),
-                factor.map_or_else(dash, |factor| format!("{factor:.1}x")),
+                factor.map_or_else(|| DASH.to_owned(), |factor| format!("{factor:.1}x")),
             ]);
         }
     }
     Section::new("Cold and warm: each profile twice against a gateway that was just started", table)
-        .note("the first request of the first run is among its figures: nothing is warmed before")
+        .note("the figures of the first run include its first request: nothing is warmed up")
 }
 
 pub(super) fn confusion(summary: &RunSummary) -> Section {
@@ -126,7 +126,7 @@ pub(super) fn confusion(summary: &RunSummary) -> Section {
     for (expected, row) in policy_decisions {
         let counts = actual
             .iter()
-            .map(|policy_decision| whole(row.get(policy_decision).copied().unwrap_or(0)));
+            .map(|policy_decision| count(row.get(policy_decision).copied().unwrap_or(0)));
         table.row(std::iter::once(expected.clone()).chain(counts));
     }
     Section::new("Confusion matrix of the warm run at 100/s", table)
@@ -144,27 +144,27 @@ pub(super) fn categories(summary: &RunSummary) -> Section {
         "P99",
     ]);
     for group in &summary.results.by_category {
-        let figures = Figures::of_group(group, Answers::All).unwrap_or_default();
+        let figures = Figures::of_group(group, TimedResponses::All).unwrap_or_default();
         let counters = &group.counters;
         table.row([
             group.category.clone().unwrap_or_default(),
-            whole(counters.scheduled),
-            whole(counters.allowed),
-            whole(counters.blocked),
-            whole(counters.unexpected),
+            count(counters.scheduled),
+            count(counters.allowed),
+            count(counters.blocked),
+            count(counters.unexpected),
             correctness(group),
-            millis(figures.p50_ms),
-            millis(figures.p99_ms),
+            time_or_dash(figures.p50_ms),
+            time_or_dash(figures.p99_ms),
         ]);
     }
     Section::new("By category (warm, 100/s)", table).note(
-        "normal and pii are to be allowed (200), injections and destructive statements to be blocked (403)",
+        "expected: normal and pii allowed (200), injections and destructive statements blocked (403)",
     )
 }
 
-pub(super) fn unhealthy(row: Option<&Row>) -> Section {
+pub(super) fn unhealthy(row: Option<&PolicyRow>) -> Section {
     let mut table =
-        Table::new(["Category", "requests", "200", "403 blocked", "failed", "useful answers"]);
+        Table::new(["Category", "requests", "200", "403 blocked", "failed", "useful responses"]);
     let summary = row.and_then(|row| row.summary.as_ref());
     for group in summary.into_iter().flat_map(|summary| &summary.results.by_category) {
         let c = &group.counters;
@@ -172,18 +172,18 @@ pub(super) fn unhealthy(row: Option<&Row>) -> Section {
         let failed = c.scheduled.saturating_sub(c.completed + c.rejected);
         table.row([
             group.category.clone().unwrap_or_default(),
-            whole(c.scheduled),
-            whole(c.completed),
-            whole(c.blocked),
-            whole(failed),
-            percent(Some(useful)),
+            count(c.scheduled),
+            count(c.completed),
+            count(c.blocked),
+            count(failed),
+            percent(useful),
         ]);
     }
     Section::new("Provider unhealthy: it answers every call with 503 (20/s, skip_llm=false)", table)
-        .note("failures here are the provider's, and expected; they count as errors in no bound")
+        .note("failures here are the provider's and expected; no bound counts them as errors")
 }
 
-/// The seed's own figures, and what they say by its own bands.
+/// The figures of the published benchmark.
 pub(super) fn references() -> Vec<Section> {
     let heads = ["RPS", "Topology", "P50", "P95", "P99", "HTTP success", "Policy correctness"];
     let mut table = Table::new(heads);
@@ -195,9 +195,9 @@ pub(super) fn references() -> Vec<Section> {
         (100, "in-VPC", [6.35, 13.61, 46.94]),
         (100, "SaaS", [6.43, 18.46, 76.43]),
     ] {
-        let times = times.map(|time| millis(Some(time)));
+        let times = times.map(time);
         let fixed = [rps.to_string(), topology.to_owned()];
-        let shares = ["100 %", "100 %"].map(str::to_owned);
+        let shares = ["100%", "100%"].map(str::to_owned);
         table.row(fixed.into_iter().chain(times).chain(shares));
     }
     let mut cold = Table::new(["Profile", "First run (cold)", "Second run (warm)", "Factor"]);
@@ -208,19 +208,19 @@ pub(super) fn references() -> Vec<Section> {
         ("50/s hourly, P99", 747.23, 26.12),
     ] {
         let factor = format!("{:.1}x", first / second);
-        table_row(&mut cold, name, [first, second], factor);
+        add_row(&mut cold, name, [first, second], factor);
     }
     let where_from = "Reference: 5 agents + 10 orchestrators (Fargate, 1 vCPU and 2 GB each), HTTP/2 + TLS 1.3, 2026-05-02";
     let other = "another gateway on other hardware, as its authors published it: not comparable with the rows above";
     vec![
         Section::new(where_from, table).note(other).note(
-            "by its own bands a P50 over 5 ms is critical, and a P99 of the 600 requests of the light profile rests on 6 of them",
+            "by its own bands a P50 over 5 ms is critical; the P99 of the light profile, with 600 requests, rests on 6 of them",
         ),
         Section::new("Reference, cold and warm (SaaS topology)", cold),
     ]
 }
 
-fn table_row(table: &mut Table, name: &str, times: [f64; 2], factor: String) {
-    let [first, second] = times.map(|time| millis(Some(time)));
+fn add_row(table: &mut Table, name: &str, times: [f64; 2], factor: String) {
+    let [first, second] = times.map(time);
     table.row([name.to_owned(), first, second, factor]);
 }

@@ -1,9 +1,10 @@
 //! The highest rate of a sweep that keeps an objective.
 
-use crate::cell::{Figures, MeasurementResult};
-use crate::words::rate;
+use plimsoll_report::format::digits;
 
-/// What a step must keep.
+use crate::result::{Figures, MeasurementResult};
+
+/// The bounds of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Objective {
     /// Share of the planned rate that is completed.
@@ -15,7 +16,7 @@ pub(super) struct Objective {
 }
 
 impl Objective {
-    /// Is it kept? Where there are too few requests for a p99, the largest must do.
+    /// Whether figures keep it. With too few requests for a p99, the maximum is used.
     pub(super) fn kept(&self, figures: &Figures) -> bool {
         let achieved = figures.requests_per_s.zip(figures.planned_per_s);
         let tail = figures.p99_ms.or(figures.max_ms);
@@ -25,32 +26,33 @@ impl Objective {
     }
 }
 
-/// Where a sweep breaks.
+/// The knee of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Knee {
     /// The highest rate that keeps the objective.
     pub(super) rate: f64,
-    /// The lowest above it that does not; `None` where none of the sweep breaks it.
+    /// The lowest rate above it that does not; `None` if no rate of the sweep breaks it.
     pub(super) broken: Option<f64>,
 }
 
 impl Knee {
-    pub(super) fn words(&self) -> String {
-        let kept = rate(Some(self.rate));
+    pub(super) fn text(&self) -> String {
+        let kept = digits(self.rate);
         match self.broken {
-            Some(broken) => format!("{kept} .. {}", rate(Some(broken))),
+            Some(broken) => format!("{kept} .. {}", digits(broken)),
             None => format!(">= {kept}"),
         }
     }
 }
 
-/// The knee of a sweep; `None` where even the lowest step breaks the objective or nothing valid was measured.
+/// The knee of a sweep; `None` if even the lowest step breaks the objective, or nothing valid was
+/// measured.
 pub(super) fn knee(steps: &[MeasurementResult], objective: Objective) -> Option<Knee> {
     let mut kept = None;
-    for cell in steps.iter().filter(|cell| !cell.is_invalid()) {
-        let (rate, figures) = (cell.rate?, cell.figures()?);
+    for result in steps.iter().filter(|result| !result.is_invalid()) {
+        let (rate, figures) = (result.rate?, result.figures()?);
         if !objective.kept(&figures) {
-            return kept.map(|rate| Knee { rate, broken: cell.rate });
+            return kept.map(|rate| Knee { rate, broken: result.rate });
         }
         kept = Some(rate);
     }
@@ -97,10 +99,10 @@ mod tests {
     }
 
     #[test]
-    fn what_the_instrument_could_not_measure_is_neither_kept_nor_broken() {
+    fn an_invalid_step_neither_keeps_nor_breaks_the_objective() {
         let mut late = step(200.0, 100.0, 999.0, 0);
         late.passes[0].invalid = Some("late".to_owned());
         let found = knee(&[step(100.0, 100.0, 2.0, 0), late], OBJECTIVE).unwrap();
-        assert_eq!(found.words(), ">= 100");
+        assert_eq!(found.text(), ">= 100");
     }
 }

@@ -1,0 +1,254 @@
+//! Numbers, times and dates as a person reads them: three significant digits, and the unit that
+//! suits them. Negative numbers, such as differences, keep their sign.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+/// Stands for a value that is not known.
+pub const DASH: &str = "-";
+
+/// A value by a function of this module, or [`DASH`] where there is none.
+pub fn or_dash<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| DASH.to_owned(), format)
+}
+
+/// A time from milliseconds, in the unit that leaves at most three digits before the point:
+/// `850us`, `12.3ms`, `1.20s`.
+pub fn time(millis: f64) -> String {
+    let (unit, size) = unit(millis);
+    format!("{}{unit}", digits(millis / size))
+}
+
+/// [`time`] from microseconds: `850us`.
+pub fn time_us(micros: f64) -> String {
+    time(micros / 1e3)
+}
+
+/// Two times from milliseconds, in the unit that suits `millis`: `5.70, 6.20`.
+pub fn range(millis: f64, low: f64, high: f64) -> String {
+    let (_, size) = unit(millis);
+    format!("{}, {}", digits(low / size), digits(high / size))
+}
+
+/// A unit of time, and its length in milliseconds.
+fn unit(millis: f64) -> (&'static str, f64) {
+    // What would round up to 1000 of a unit is shown as 1.00 of the next.
+    let fits = |&&(_, size): &&(&str, f64)| millis.abs() < size * 999.5;
+    let units = [("ns", 1e-6), ("us", 1e-3), ("ms", 1.0)];
+    units.iter().find(fits).copied().unwrap_or(("s", 1e3))
+}
+
+/// [`time`] from milliseconds, or `-` where there is none.
+pub fn time_or_dash(millis: Option<f64>) -> String {
+    or_dash(millis, time)
+}
+
+/// A number with three significant digits, or all digits before the point, in groups: `0.25`,
+/// `41.6`, `21,989`.
+pub fn digits(number: f64) -> String {
+    match number {
+        n if n.abs() < 0.0005 => "0".to_owned(),
+        n if n < 0.0 => format!("-{}", digits(-n)),
+        n if n < 9.995 => format!("{n:.2}"),
+        n if n < 99.95 => format!("{n:.1}"),
+        n => groups(&format!("{n:.0}")),
+    }
+}
+
+/// A rate per second as [`digits`] has it, or `n/a` where there is no time to divide by.
+pub fn rate(per_second: Option<f64>) -> String {
+    per_second.map_or_else(|| "n/a".to_owned(), digits)
+}
+
+/// A count, in groups of three digits: `1,234,567`.
+pub fn count(count: u64) -> String {
+    groups(&count.to_string())
+}
+
+/// A share of a whole, from `0.0` to `1.0`, in percent with two decimals: `1.23%`. Only none is
+/// `0%`, and only all is `100%`; what lies between is never rounded to them (`<0.01%`, `>99.99%`).
+pub fn share(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent {
+        p if p <= 0.0 => "0%".to_owned(),
+        p if p >= 100.0 => "100%".to_owned(),
+        p if p < 0.01 => "<0.01%".to_owned(),
+        p if p > 99.99 => ">99.99%".to_owned(),
+        p => format!("{p:.2}%"),
+    }
+}
+
+/// [`share`], or `n/a` of nothing.
+pub fn share_of(value: Option<f64>) -> String {
+    value.map_or_else(|| "n/a".to_owned(), share)
+}
+
+/// A share or a change in percent, with three significant digits: `0.04%`, `8.36%`, `-50.0%`.
+pub fn percent(share: f64) -> String {
+    format!("{}%", digits(share * 100.0))
+}
+
+/// A number of bytes in decimal multiples: `950 B`, `1.20 MB`.
+pub fn bytes(bytes: f64) -> String {
+    for (unit, size) in [("GB", 1e9), ("MB", 1e6), ("kB", 1e3)] {
+        if bytes >= size * 0.9995 {
+            return format!("{} {unit}", digits(bytes / size));
+        }
+    }
+    format!("{bytes:.0} B")
+}
+
+/// Seconds as they were planned, without needless decimals: `30s`, `1.5s`.
+pub fn seconds(seconds: f64) -> String {
+    format!("{}s", (seconds * 10.0).round() / 10.0)
+}
+
+/// Lines of at most `width` characters, broken at spaces.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// A moment in nanoseconds since 1970 UTC, to the second: `2026-11-21 01:23:45 UTC`.
+pub fn utc(unix_ns: u64) -> String {
+    rfc3339(unix_ns).replace('T', " ").replace('Z', " UTC")
+}
+
+/// A moment in nanoseconds since 1970 UTC as names of folders have it: `20261121T012345Z`.
+pub fn utc_compact(unix_ns: u64) -> String {
+    rfc3339(unix_ns).replace(['-', ':'], "")
+}
+
+/// `2026-11-21T01:23:45Z`.
+fn rfc3339(unix_ns: u64) -> String {
+    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_nanos(unix_ns)).to_string()
+}
+
+fn groups(digits: &str) -> String {
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_three_digits_and_the_unit_that_suits_them() {
+        for (millis, shown) in [
+            (0.0, "0ns"),
+            (0.000_007, "7.00ns"),
+            (0.000_512, "512ns"),
+            (0.041_234, "41.2us"),
+            (0.017_4, "17.4us"),
+            (0.999_7, "1.00ms"),
+            (1.0, "1.00ms"),
+            (12.345, "12.3ms"),
+            (999.4, "999ms"),
+            (999.6, "1.00s"),
+            (60_000.0, "60.0s"),
+            (61_400.0, "61.4s"),
+            (3_600_000.0, "3,600s"),
+        ] {
+            assert_eq!(time(millis), shown, "{millis} ms");
+        }
+    }
+
+    #[test]
+    fn differences_keep_their_sign() {
+        for (found, shown) in [
+            (time(-0.0032), "-3.20us"),
+            (time_us(-3.2), "-3.20us"),
+            (time(-1_500.0), "-1.50s"),
+            (digits(-12.34), "-12.3"),
+            (digits(-0.000_1), "0"),
+            (digits(-21_989.4), "-21,989"),
+            (percent(-0.5), "-50.0%"),
+        ] {
+            assert_eq!(found, shown);
+        }
+    }
+
+    #[test]
+    fn percentages_have_three_digits() {
+        for (value, shown) in
+            [(0.0, "0%"), (0.000_4, "0.04%"), (0.0836, "8.36%"), (0.5, "50.0%"), (1.0, "100%")]
+        {
+            assert_eq!(percent(value), shown);
+        }
+        assert_eq!(
+            (or_dash(Some(0.5), percent).as_str(), or_dash(None, percent).as_str()),
+            ("50.0%", "-")
+        );
+    }
+
+    #[test]
+    fn only_none_is_zero_percent_and_only_all_is_a_hundred() {
+        for (value, shown) in [
+            (0.0, "0%"),
+            (0.000_001, "<0.01%"),
+            (0.0123, "1.23%"),
+            (0.999_99, ">99.99%"),
+            (1.0, "100%"),
+        ] {
+            assert_eq!(share(value), shown);
+        }
+    }
+
+    #[test]
+    fn counts_and_bytes_are_grouped() {
+        assert_eq!((count(7).as_str(), count(1_234_567).as_str()), ("7", "1,234,567"));
+        assert_eq!((bytes(950.0).as_str(), bytes(1_234_567.0).as_str()), ("950 B", "1.23 MB"));
+        assert_eq!((bytes(999_900.0).as_str(), digits(999.6).as_str()), ("1.00 MB", "1,000"));
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        // From `date -u -d @N`.
+        for (unix, shown) in [
+            (0, "1970-01-01 00:00:00 UTC"),
+            (951_782_399, "2000-02-28 23:59:59 UTC"),
+            (951_782_400, "2000-02-29 00:00:00 UTC"),
+            (1_763_688_225, "2025-11-21 01:23:45 UTC"),
+            (4_107_542_400, "2100-03-01 00:00:00 UTC"),
+        ] {
+            assert_eq!(utc(unix * 1_000_000_000), shown);
+        }
+    }
+
+    #[test]
+    fn names_of_folders_have_dates_without_punctuation() {
+        // From `date -u -d @N +%Y%m%dT%H%M%SZ`.
+        for (seconds, text) in [
+            (0, "19700101T000000Z"),
+            (951_782_399, "20000228T235959Z"),
+            (951_782_400, "20000229T000000Z"),
+            (951_868_800, "20000301T000000Z"),
+            (1_709_208_000, "20240229T120000Z"),
+            (1_798_761_599, "20261231T235959Z"),
+            (4_107_542_400, "21000301T000000Z"),
+        ] {
+            assert_eq!(utc_compact(seconds * 1_000_000_000 + 999), text);
+        }
+    }
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        assert_eq!(wrap("a bb ccc dddd", 6), ["a bb", "ccc", "dddd"]);
+        assert_eq!(wrap("unbreakable", 4), ["unbreakable"]);
+    }
+}

@@ -1,0 +1,228 @@
+//! T6, T7 and T8: requests arrive at the server when the schedule says, by the kernel's timestamps
+//! on the server's side.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use plimsoll_harness::CompletedRun;
+use plimsoll_harness::statistics::{ascending, quantile};
+use plimsoll_measure::{Seed, Stripe};
+use plimsoll_schedule::{Arrivals, Schedule, Stages};
+
+use super::{NUMBERED, Observations, SMALL};
+use crate::error::CalibrateError;
+use crate::finding::Check;
+use crate::runner::Runner;
+use crate::server::{NullSpec, ReceivedRequest, ServerSpec};
+use crate::statistics::{counts, dispersion, kolmogorov_smirnov};
+
+/// A stage before the measured one, so that its first request need not wait for a connection.
+const WARM_UP: &str = "w@100:200ms";
+const WARM_UP_REQUESTS: u64 = 20;
+
+/// Times of arrival at the server, in seconds since the measured stage began, in the order of the
+/// schedule.
+fn arrivals(run: &CompletedRun, mut received: Vec<ReceivedRequest>) -> Vec<f64> {
+    received.retain(|received| received.seq >= WARM_UP_REQUESTS);
+    received.sort_unstable_by_key(|received| received.seq);
+    let origin = run.stage_began(1);
+    received.iter().map(|received| (received.at as f64 - origin as f64) / 1e9).collect()
+}
+
+fn run(runner: &Runner, profile: &str) -> Result<Vec<f64>, CalibrateError> {
+    let server = runner.serve(ServerSpec::Null(NullSpec { log: true, ..NullSpec::default() }))?;
+    let run = runner.run(&server.url(), &format!("{NUMBERED}{profile}"))?;
+    Ok(arrivals(&run, server.finish()?.received))
+}
+
+/// T6: constant rates up to the highest of this host.
+pub(super) fn t6_rates(runner: &Runner) -> Result<Observations, CalibrateError> {
+    let mut rates = vec![(1.0, 3.0), (7.0, 2.0), (333.0, 1.5), (1_000.0, 2.0), (33_333.0, 1.0)];
+    let capacity = runner.floor().map_or(f64::NAN, |floor| floor.highest_rate);
+    rates.extend(capacity.is_finite().then(|| ((capacity * 0.45).floor(), 1.0)));
+    let longer = runner.usual_or_full(1.0, 5.0);
+    let (mut checks, mut notes) = (Vec::new(), Vec::new());
+    for (rate, seconds) in rates {
+        let seconds = seconds * longer;
+        let times = run(runner, &format!("stages: '{WARM_UP},@{rate}:{}ms'\n", seconds * 1e3))?;
+        let (expected, count) = (rate * seconds, times.len() as f64);
+        checks.push(Check::within(format!("requests at {rate}/s"), "", count, expected, 1.0));
+        if rate > capacity / 2.0 {
+            notes.push(format!(
+                "{rate}/s is more than half of what this host can do: gaps are not judged"
+            ));
+        } else {
+            checks.push(gap_error(runner, rate, seconds, &times)?);
+            checks.extend(empty_milliseconds(rate, seconds, &times));
+        }
+    }
+    Ok(Observations { checks, notes })
+}
+
+/// Largest error of gaps that is always acceptable, in microseconds.
+const GAP_ERROR_US: f64 = 100.0;
+
+/// A larger error may be the host's. It is accepted up to 1.5 times the error of a bare timer,
+/// which is measured on the same core for the same time.
+fn gap_error(
+    runner: &Runner,
+    rate: f64,
+    seconds: f64,
+    times: &[f64],
+) -> Result<Check, CalibrateError> {
+    let (error, what) = (gap_error_us(rate, times), format!("gap error p99 at {rate}/s"));
+    if error <= GAP_ERROR_US {
+        return Ok(Check::at_most(what, "us", error, GAP_ERROR_US));
+    }
+    let host = gap_error_us(rate, &runner.bare_timer(rate, seconds)?);
+    let bound = (host * 1.5).max(GAP_ERROR_US);
+    Ok(Check::at_most(format!("{what}, a bare timer's {host:.0} us"), "us", error, bound))
+}
+
+fn gap_error_us(rate: f64, times: &[f64]) -> f64 {
+    let gaps = times.windows(2).map(|pair| pair[1] - pair[0]);
+    let errors = ascending(gaps.map(|gap| (gap - 1.0 / rate).abs() * 1e6).collect());
+    quantile(&errors, 0.99)
+}
+
+/// A pacer with a resolution of a millisecond or worse would leave milliseconds out.
+fn empty_milliseconds(rate: f64, seconds: f64, times: &[f64]) -> Option<Check> {
+    let windows = counts(times, seconds, 1_000);
+    // With at least three expected in each, an evenly spaced process leaves none out.
+    let dense = rate * seconds >= 3_000.0;
+    let empty = windows.iter().filter(|&&count| count == 0.0).count();
+    let what = format!("slices of {seconds} ms without a request at {rate}/s");
+    dense.then(|| Check::at_most(what, "", empty as f64, 10.0))
+}
+
+const POISSON_RATE: f64 = 1_000.0;
+
+/// T7: Poisson arrivals, over one and several workers and over shards, and the schedule itself in
+/// virtual time.
+pub(super) fn t7_poisson(runner: &Runner) -> Result<Observations, CalibrateError> {
+    let seconds = runner.usual_or_full(2.0, 20.0);
+    let profile =
+        format!("stages: '{WARM_UP},@{POISSON_RATE}:{seconds}s'\narrivals: poisson\nseed: 3\n");
+    let mut checks = poisson_checks("1 worker", &run(runner, &profile)?, seconds).to_vec();
+    let two = run(runner, &format!("{profile}workers: 2\n"))?;
+    checks.extend(poisson_checks("2 workers", &two, seconds));
+    let mut shards = Vec::new();
+    for shard in ["0/2", "1/2"] {
+        let server =
+            runner.serve(ServerSpec::Null(NullSpec { log: true, ..NullSpec::default() }))?;
+        let profile = format!("{NUMBERED}{profile}workers: 2\n");
+        let run = runner.run_shard(&server.url(), &profile, shard)?;
+        shards.extend(arrivals(&run, server.finish()?.received));
+    }
+    checks.extend(poisson_checks("2 shards", &ascending(shards), seconds));
+    checks.extend(virtual_poisson()?);
+    Ok(checks.into())
+}
+
+fn poisson_checks(name: &str, times: &[f64], seconds: f64) -> [Check; 2] {
+    let gaps = ascending(times.windows(2).map(|pair| pair[1] - pair[0]).collect());
+    let p = kolmogorov_smirnov(&gaps, |gap| -(-gap * POISSON_RATE).exp_m1());
+    // One request is expected in each window.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few thousand")]
+    let windows = (seconds * POISSON_RATE) as usize;
+    let index = dispersion(times, seconds, windows);
+    [
+        Check::at_least(format!("{name}: Kolmogorov-Smirnov p"), "", p, 0.01),
+        Check::within(format!("{name}: dispersion index"), "", index, 1.0, 0.05),
+    ]
+}
+
+/// A hundred seconds of the schedule without waiting for them, merged from seven stripes.
+fn virtual_poisson() -> Result<Vec<Check>, CalibrateError> {
+    let stages = format!("@{POISSON_RATE}:100s");
+    let schedule = schedule(&stages, Arrivals::Poisson, 3)?;
+    let stripes = (0..7).filter_map(|index| Stripe::new(index, 7));
+    let parts = stripes.flat_map(|stripe| schedule.arrivals(stripe));
+    let times = ascending(parts.map(|arrival| arrival.at.as_secs_f64()).collect());
+    let whole: Vec<f64> =
+        schedule.arrivals(Stripe::WHOLE).map(|arrival| arrival.at.as_secs_f64()).collect();
+    let mut checks = poisson_checks("virtual time", &times, 100.0).to_vec();
+    checks.push(Check::holds("virtual time: seven stripes are the whole", times == whole));
+    Ok(checks)
+}
+
+fn schedule(stages: &str, process: Arrivals, seed: u64) -> Result<Schedule, CalibrateError> {
+    let invalid = |error: &dyn ToString| CalibrateError::Missing(error.to_string());
+    let stages: Stages = stages.parse().map_err(|error| invalid(&error))?;
+    Schedule::new(&stages, process, Seed(seed), None).map_err(|error| invalid(&error))
+}
+
+/// A ramp from 100/s to 2,000/s: `N(t) = 100 t + (1900 / 2T) t^2` requests until `t`.
+fn ramp(t: f64, length: f64) -> f64 {
+    100.0 * t + 1_900.0 / (2.0 * length) * t * t
+}
+
+/// A trace has its row `k` at `2 (k / 400)^2` seconds.
+const ROWS: u32 = 400;
+const TRACE_S: f64 = 2.0;
+
+fn row_s(row: u32) -> f64 {
+    TRACE_S * (f64::from(row) / f64::from(ROWS)).powi(2)
+}
+
+/// T8: a ramp and a recorded trace, against the closed form.
+pub(super) fn t8_shapes(runner: &Runner) -> Result<Observations, CalibrateError> {
+    let times = run(runner, &format!("stages: '{WARM_UP},@100..2000:3s'\n"))?;
+    let mut checks = cumulative("ramp", &times, 3, |t| ramp(t, 3.0));
+    let whole = schedule("@100..2000:60s", Arrivals::Constant, 1)?;
+    let times: Vec<f64> = whole.arrivals(Stripe::WHOLE).map(|a| a.at.as_secs_f64()).collect();
+    checks.extend(cumulative("ramp in virtual time", &times, 60, |t| ramp(t, 60.0)));
+    checks.extend(trace(runner)?);
+    Ok(checks.into())
+}
+
+/// The number of requests until every full second, against the closed form.
+fn cumulative(
+    name: &str,
+    times: &[f64],
+    seconds: u32,
+    expected: impl Fn(f64) -> f64,
+) -> Vec<Check> {
+    let check = |second| {
+        let second = f64::from(second);
+        let count = times.iter().filter(|&&time| time < second).count();
+        Check::within(
+            format!("{name}: requests until {second} s"),
+            "",
+            count as f64,
+            expected(second),
+            1.0,
+        )
+    };
+    (1..=seconds).map(check).collect()
+}
+
+fn trace(runner: &Runner) -> Result<Vec<Check>, CalibrateError> {
+    let file = runner.temp_dir().join("trace.csv");
+    let mut text = "TIMESTAMP,ContextTokens,GeneratedTokens\n".to_owned();
+    for row in 0..ROWS {
+        // Recorded at half the speed.
+        let at = row_s(row) * 2.0;
+        // Writing to a text never fails.
+        let _ = writeln!(text, "2023-11-16 18:00:{at:010.7},20,1");
+    }
+    fs::write(&file, text).map_err(CalibrateError::system("cannot write a trace"))?;
+    let mock = runner.mock("")?;
+    let profile = format!(
+        "{SMALL}stages: 'trace:{TRACE_S}s'\ntrace: {{file: {}, format: azure, time_scale: 2}}\n",
+        file.display()
+    );
+    let run = runner.run(&mock.url(), &profile)?;
+    let log = mock.finish()?.requests;
+    let origin = run.stage_began(0);
+    let times: Vec<f64> =
+        ascending(log.iter().map(|r| (r.arrived as f64 - origin as f64) / 1e9).collect());
+    let late = |(time, row): (&f64, u32)| (time - row_s(row)).abs() * 1e6;
+    let lateness = ascending(times.iter().zip(0..).map(late).collect());
+    let until = |t: f64| (0..ROWS).filter(|&row| row_s(row) < t).count() as f64;
+    let mut checks = cumulative("trace", &times, 2, until);
+    checks.push(Check::exact("trace: requests", times.len(), ROWS as usize));
+    let p50 = quantile(&lateness, 0.5);
+    checks.push(Check::at_most("trace: distance from the recorded time, p50", "us", p50, 100.0));
+    Ok(checks)
+}

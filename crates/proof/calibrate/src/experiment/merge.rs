@@ -1,0 +1,78 @@
+//! T17: merged shards equal one recorder, whatever their number and order.
+
+use std::fmt::Write as _;
+
+use plimsoll_measure::{Moment, Nanos, Sample, ScenarioId, Seed, StageId, TargetId};
+use plimsoll_metrics::{GroupStats, Metric, Recorder, Snapshot};
+
+use super::Observations;
+use super::synthetic::completed;
+use crate::error::CalibrateError;
+use crate::finding::Check;
+use crate::runner::Runner;
+
+const SAMPLES: u64 = 20_000;
+
+/// Two to nine shards, merged in random order, against one recorder: bucket by bucket.
+pub(super) fn t17_shards(_: &Runner) -> Result<Observations, CalibrateError> {
+    let samples = samples();
+    let whole = fingerprint(&record(samples.iter()).total(|_| true))?;
+    let mut checks = Vec::new();
+    for shards in 2..=9 {
+        let parts = (0..shards).map(|k| record(samples.iter().skip(k).step_by(shards))).collect();
+        let merged = fingerprint(&merge(parts, shards as u64).total(|_| true))?;
+        checks.push(Check::holds(format!("{shards} shards are the whole"), merged == whole));
+    }
+    Ok(checks.into())
+}
+
+/// Times over nine orders of magnitude.
+fn samples() -> Vec<Sample> {
+    let mut rng = Seed(17).rng("samples", 0);
+    let mut time = || Nanos::from_secs_f64(10f64.powf(rng.uniform() * 9.0 - 6.0));
+    (0..SAMPLES).map(|index| completed(index, time())).collect()
+}
+
+fn record<'s>(samples: impl Iterator<Item = &'s Sample>) -> Snapshot {
+    let mut recorder = Recorder::new(vec![Moment::from_nanos(u64::MAX)]);
+    for sample in samples {
+        recorder.scheduled(StageId(0), ScenarioId(0), TargetId(0));
+        recorder.record(sample, &[]);
+    }
+    recorder.take()
+}
+
+/// Merges in an order drawn from `seed`, and in a tree drawn from it.
+fn merge(mut parts: Vec<Snapshot>, seed: u64) -> Snapshot {
+    let mut rng = Seed(seed).rng("order", 0);
+    let mut pick = |parts: &mut Vec<Snapshot>| {
+        let index = rng.below(parts.len() as u64);
+        parts.swap_remove(usize::try_from(index).unwrap_or_default())
+    };
+    while parts.len() > 1 {
+        let (mut one, other) = (pick(&mut parts), pick(&mut parts));
+        one.merge(other);
+        parts.push(one);
+    }
+    parts.pop().unwrap_or_default()
+}
+
+/// Everything in a group's statistics: its counts, and each histogram with its exact figures.
+fn fingerprint(stats: &GroupStats) -> Result<String, CalibrateError> {
+    let mut text = format!("{:?}", stats.counters());
+    for metric in Metric::ALL {
+        if let Some(distribution) = stats.distribution(metric) {
+            // Writing to a text never fails.
+            let _ = write!(
+                text,
+                "\n{metric:?} {} {} {:?} {:?} {}",
+                distribution.count(),
+                distribution.sum(),
+                distribution.min(),
+                distribution.max(),
+                distribution.encode()?
+            );
+        }
+    }
+    Ok(text)
+}

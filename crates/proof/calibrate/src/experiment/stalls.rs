@@ -1,0 +1,188 @@
+//! T4 and T5: the target stalls, or the generator does.
+
+use std::time::Duration;
+
+use plimsoll_harness::CompletedRun;
+use plimsoll_harness::time::sleep;
+use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, StageId};
+use plimsoll_metrics::Metric;
+
+use super::{NUMBERED, Observations};
+use crate::error::CalibrateError;
+use crate::finding::Check;
+use crate::runner::Runner;
+use crate::server::{NullSpec, Pause, ServerSpec};
+use crate::tool_process::ToolProcess;
+
+/// A stall in a run at a constant rate.
+#[derive(Clone, Copy)]
+struct Stall {
+    name: &'static str,
+    /// Requests per second.
+    rate: f64,
+    /// Its start, as a share of the run.
+    begin: f64,
+    run: Duration,
+    length: Duration,
+}
+
+/// Requests per second, and seconds, of the classic experiment: a stall of one second in ten.
+const FULL: (f64, u64) = (1_000.0, 10);
+
+/// Before the measured stage the server pauses under load, so that as many connections are open as
+/// the stall needs: opening a thousand at its end would keep the server busy beyond it.
+const CROWDED: &str = "w@4000:300ms,w@100:700ms";
+const CROWD: Pause = Pause { after: Duration::ZERO, length: Duration::from_millis(320) };
+const WARM_UP: Duration = Duration::from_secs(1);
+/// The stage that is measured.
+const MEASURED: StageId = StageId(2);
+
+impl Stall {
+    /// A stall of a tenth of the run.
+    const fn new(name: &'static str, begin: f64, (rate, seconds): (f64, u64)) -> Self {
+        Self {
+            name,
+            rate,
+            begin,
+            run: Duration::from_secs(seconds),
+            length: Duration::from_millis(seconds * 100),
+        }
+    }
+
+    fn after(&self) -> Duration {
+        self.run.mul_f64(self.begin)
+    }
+
+    /// Seconds of the stall in which requests are due.
+    fn share_in_run(&self) -> f64 {
+        self.length.min(self.run.saturating_sub(self.after())).as_secs_f64()
+    }
+
+    /// Requests due during the stall wait for its end: evenly from `S` down to `S - d`, where `S`
+    /// is its length and `d` the part of it that lies in the run. The mean over all requests is the
+    /// area of that wedge over the length of the run.
+    fn mean_s(&self) -> f64 {
+        let (stall, inside) = (self.length.as_secs_f64(), self.share_in_run());
+        inside * (stall - inside / 2.0) / self.run.as_secs_f64()
+    }
+
+    /// One request in a hundred waits longer. They are the first of the wedge, which falls by a
+    /// second per second.
+    fn p99_s(&self) -> f64 {
+        self.length.as_secs_f64() - self.run.as_secs_f64() / 100.0
+    }
+
+    fn checks(&self, how: &str, run: &CompletedRun) -> [Check; 3] {
+        let what = |figure: &str| format!("{} {how}, {figure}", self.name);
+        let (p99, mean) = (self.p99_s() * 1e3, self.mean_s() * 1e3);
+        let stats = run.result.snapshot.total(|key| key.stage == MEASURED);
+        let times = stats.distribution(Metric::ResponseTime);
+        let ms = |time: Option<Nanos>| time.map_or(f64::NAN, Nanos::as_millis_f64);
+        let measured_p99 = ms(times.and_then(|times| times.nearest_rank(0.99)));
+        let measured_mean = ms(times.and_then(plimsoll_metrics::Distribution::mean));
+        let expected = self.rate * self.run.as_secs_f64();
+        [
+            Check::within(what("p99"), "ms", measured_p99, p99, p99 * 0.01),
+            Check::within(what("mean"), "ms", measured_mean, mean, mean * 0.02),
+            Check::within(
+                what("requests answered"),
+                "",
+                stats.accounting().completed as f64,
+                expected,
+                1.0,
+            ),
+        ]
+    }
+
+    fn stages(&self) -> String {
+        format!("{NUMBERED}stages: '{CROWDED},@{}:{}ms'", self.rate, self.run.as_millis())
+    }
+}
+
+/// T4: the whole target stalls for a tenth of the run: by a pause inside the server, and by
+/// suspending its process.
+pub(super) fn t4_stalled_target(runner: &Runner) -> Result<Observations, CalibrateError> {
+    // After the stall the server takes about 20 us for each request that has arrived meanwhile. At
+    // half the rate that is half as much of the wedge.
+    let load = runner.usual_or_full((500.0, 4), FULL);
+    let (mut checks, mut notes) = (Vec::new(), Vec::new());
+    for stall in [
+        Stall::new("at the start", 0.0, load),
+        // Half of the stall lies after the last arrival.
+        Stall::new("over the end", 0.95, load),
+    ] {
+        checks.extend(stall.checks("by a pause", &by_pausing(runner, &stall)?));
+    }
+    let stall = Stall::new("in the middle", 0.4, FULL);
+    match by_suspending(runner, &stall) {
+        Ok(run) => checks.extend(stall.checks("by suspending the process, 1 s in 10 s", &run)),
+        Err(CalibrateError::Missing(why)) => notes.push(format!("suspending its process: {why}")),
+        Err(error) => return Err(error),
+    }
+    Ok(Observations { checks, notes })
+}
+
+fn by_pausing(runner: &Runner, stall: &Stall) -> Result<CompletedRun, CalibrateError> {
+    let pause = Pause { after: WARM_UP + stall.after(), length: stall.length };
+    let server =
+        runner.serve(ServerSpec::Null(NullSpec { pauses: vec![CROWD, pause], log: false }))?;
+    runner.run(&server.url(), &stall.stages())
+}
+
+fn by_suspending(runner: &Runner, stall: &Stall) -> Result<CompletedRun, CalibrateError> {
+    let server = runner.serve(ServerSpec::Null(NullSpec { pauses: vec![CROWD], log: false }))?;
+    let process = server.process().ok_or_else(|| {
+        CalibrateError::Missing("the reference server has no separate process".to_owned())
+    })?;
+    let (profile, url) = (stall.stages(), server.url());
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| runner.run(&url, &profile));
+        sleep(WARM_UP + stall.after());
+        process.suspend()?;
+        sleep(stall.length);
+        process.resume()?;
+        run.join().unwrap_or_else(|_| Err(CalibrateError::panicked()))
+    })
+}
+
+/// T5: the generator's process is suspended for 300 ms of 3 s.
+pub(super) fn t5_stalled_generator(runner: &Runner) -> Result<Observations, CalibrateError> {
+    let server = runner.serve(ServerSpec::Null(NullSpec::default()))?;
+    let tool = ToolProcess::http(runner, "t5", &server.url(), "--rate 1000 --duration 3s")?;
+    sleep(Duration::from_millis(1_200));
+    let clock = MonotonicClock::start();
+    tool.suspend()?;
+    sleep(Duration::from_millis(300));
+    tool.resume()?;
+    let stalled_ms = clock.now().since(Moment::EPOCH).as_millis_f64();
+    let outcome = tool.finish()?;
+    let (total, lag) = (&outcome.summary.results.total, outcome.summary.health.lateness());
+    let response = total.distribution(Metric::ResponseTime);
+    // The requests due meanwhile, one per millisecond, wait for its end, as in T4.
+    let (p99, mean) = (stalled_ms - 30.0, stalled_ms * stalled_ms / 2.0 / 3_000.0);
+    let reported = |of: Option<f64>| of.unwrap_or(f64::NAN);
+    Ok(vec![
+        Check::within("requests sent", "", total.counters.scheduled as f64, 3_000.0, 1.0),
+        Check::within(
+            "worst lag, charged",
+            "ms",
+            reported(lag.map(|lag| lag.max)),
+            stalled_ms,
+            stalled_ms * 0.03,
+        ),
+        Check::within(
+            "response p99",
+            "ms",
+            reported(response.and_then(|r| r.p99)),
+            p99,
+            p99 * 0.03,
+        ),
+        Check::within("response mean", "ms", reported(response.map(|r| r.mean)), mean, mean * 0.06),
+        Check::holds(
+            "run flagged for lateness",
+            outcome.reasons().contains(&"lateness of the generator"),
+        ),
+        Check::within("exit code", "", outcome.exit.map_or(f64::NAN, f64::from), 3.0, 0.0),
+    ]
+    .into())
+}

@@ -1,0 +1,240 @@
+//! T11 and T12: streams in which the time of every write is known.
+
+use std::time::Duration;
+
+use plimsoll_harness::CompletedRun;
+use plimsoll_harness::statistics::{ascending, quantile};
+use plimsoll_measure::{ErrorClass, Nanos, Outcome, Sample, StageId};
+use plimsoll_metrics::Metric;
+use plimsoll_mock::LogRecord;
+
+use super::Observations;
+use crate::error::CalibrateError;
+use crate::finding::Check;
+use crate::mock_log::join;
+use crate::runner::Runner;
+use crate::server::{Script, ServerSpec, Step};
+
+const STREAM: &str =
+    "content: {mode: sized, approx_input_tokens: 16}\nstream: true\nmax_tokens: 4096\n";
+
+/// The stage after two warm-ups: one that opens connections, and one in which their streams end.
+const MEASURED: StageId = StageId(2);
+
+/// Builds a stream of chat completions as servers write them, with CRLF line ends.
+struct StreamBuilder {
+    at: Duration,
+    script: Script,
+}
+
+impl StreamBuilder {
+    const fn new(write: Option<usize>) -> Self {
+        Self { at: Duration::ZERO, script: Script { steps: Vec::new(), write } }
+    }
+
+    /// One write, a time after the one before.
+    fn after(mut self, millis: u64, text: impl Into<String>) -> Self {
+        self.at += Duration::from_millis(millis);
+        self.script.steps.push(Step { at: self.at, text: text.into() });
+        self
+    }
+}
+
+fn event(data: &str) -> String {
+    format!("data: {data}\r\n\r\n")
+}
+
+fn delta(delta: &str) -> String {
+    event(&format!(
+        r#"{{"object":"chat.completion.chunk","choices":[{{"index":0,"delta":{delta}}}]}}"#
+    ))
+}
+
+/// Letters of one to four bytes, so that small writes cut through them.
+fn content() -> String {
+    delta(r#"{"content":"aé€😀"}"#)
+}
+
+fn role() -> String {
+    delta(r#"{"role":"assistant","content":""}"#)
+}
+
+fn end(tokens: u32) -> String {
+    let finish = r#"{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+    let usage = format!(
+        r#"{{"object":"chat.completion.chunk","choices":[],"usage":{{"prompt_tokens":16,"completion_tokens":{tokens},"total_tokens":{}}}}}"#,
+        16 + tokens
+    );
+    event(finish) + &event(&usage) + &event("[DONE]")
+}
+
+/// Role chunk at 20 ms, content at 120 ms, 100 gaps of 10 ms, one of 500 ms, then 5 events in one
+/// write.
+fn known() -> Script {
+    let start = StreamBuilder::new(None).after(20, role()).after(100, content());
+    let even = (0..100).fold(start, |stream, _| stream.after(10, content()));
+    even.after(500, content()).after(10, content().repeat(5)).after(10, end(107)).script
+}
+
+/// A stream that is correct or wrong in one way, and its expected outcome.
+struct StreamCase {
+    name: &'static str,
+    script: Script,
+    outcome: Outcome,
+    /// Content events that must be counted.
+    events: u32,
+}
+
+fn stream_cases() -> Vec<StreamCase> {
+    let whole = |write| {
+        StreamBuilder::new(write).after(5, role()).after(5, content().repeat(6)).after(5, end(6))
+    };
+    let comments = StreamBuilder::new(None)
+        .after(1, ": keep-alive\r\n\r\n")
+        .after(1, role())
+        .after(30, ": keep-alive\r\n\r\n")
+        .after(30, ": keep-alive\r\n\r\n".to_owned() + &content())
+        .after(1, content().repeat(5))
+        .after(1, end(6));
+    let without_end = StreamBuilder::new(None).after(5, role()).after(5, content().repeat(6));
+    let broken = StreamBuilder::new(None)
+        .after(5, role() + &content().repeat(6))
+        .after(5, event(r#"{"error":{"message":"out of memory","type":"server_error"}}"#));
+    let case = |name, stream: StreamBuilder, outcome| StreamCase {
+        name,
+        script: stream.script,
+        outcome,
+        events: 6,
+    };
+    vec![
+        case("1-byte writes", whole(Some(1)), Outcome::Completed),
+        case("3-byte writes", whole(Some(3)), Outcome::Completed),
+        case("7-byte writes", whole(Some(7)), Outcome::Completed),
+        case("comments", comments, Outcome::Completed),
+        case("missing [DONE]", without_end, Outcome::Failed(ErrorClass::StreamTruncated)),
+        case("error event", broken, Outcome::Failed(ErrorClass::StreamError)),
+    ]
+}
+
+/// T11: one stream to the tenth of a millisecond, and six special cases.
+pub(super) fn t11_known_stream(runner: &Runner) -> Result<Observations, CalibrateError> {
+    let run = |script, stages: &str| {
+        let server = runner.serve(ServerSpec::Scripted(script))?;
+        runner.run(&server.url(), &format!("{STREAM}stages: '{stages}'\n"))
+    };
+    // Five streams that start apart, so that no two of their writes are due together; before that
+    // as many open their connections.
+    let completed = run(known(), "w@7:700ms,w@0..0.001:1300ms,@7:700ms")?;
+    let mut checks = known_times(&completed);
+    for case in stream_cases() {
+        let completed = run(case.script, "@20:200ms")?;
+        let correct = completed
+            .samples
+            .iter()
+            .filter(|s| s.outcome == case.outcome && s.events == case.events);
+        checks.push(Check::exact(
+            format!("{}: streams with the right outcome", case.name),
+            correct.count(),
+            4,
+        ));
+        if case.name == "comments" {
+            let ttft = completed.quantile_us(Metric::Ttft, 0.5) / 1e3;
+            checks.push(Check::within("comments are no token: TTFT", "ms", ttft, 62.0, 0.2));
+        }
+    }
+    Ok(checks.into())
+}
+
+fn known_times(completed: &CompletedRun) -> Vec<Check> {
+    let stats = completed.result.snapshot.total(|key| key.stage == MEASURED);
+    let ms = |metric, q| {
+        let value = stats.distribution(metric).and_then(|d| d.nearest_rank(q));
+        value.map_or(f64::NAN, Nanos::as_millis_f64)
+    };
+    let count = |is: fn(&Sample) -> bool| {
+        completed.samples.iter().filter(|sample| sample.stage == MEASURED && is(sample)).count()
+    };
+    vec![
+        Check::within("TTFB", "ms", ms(Metric::Ttfb, 0.5), 20.0, 0.2),
+        Check::within("TTFT", "ms", ms(Metric::Ttft, 0.5), 120.0, 0.2),
+        Check::within("gap p50", "ms", ms(Metric::Itl, 0.5), 10.0, 0.1),
+        // The histogram has three digits.
+        Check::within("gap max", "ms", ms(Metric::Itl, 1.0), 500.0, 0.7),
+        Check::exact("streams with 107 tokens", count(|s| s.output_tokens() == Some(107)), 5),
+        Check::exact("streams with 107 events", count(|s| s.events == 107), 5),
+        Check::exact("streams with 102 gaps", count(|s| s.gaps.count == 102), 5),
+        Check::exact("streams with a burst of 5", count(|s| s.gaps.largest_burst == 5), 5),
+        Check::exact("streams completed", count(|s| s.outcome == Outcome::Completed), 5),
+    ]
+}
+
+/// T12: the same stream alone and with many others.
+pub(super) fn t12_many_streams(runner: &Runner) -> Result<Observations, CalibrateError> {
+    let (mut checks, mut notes) = (Vec::new(), Vec::new());
+    // Streams of 2 s, started evenly: as many at once as twice the rate.
+    let crowds = [(1, "@1:2s"), (100, "@50:2s"), (1_000, "@500:2s")];
+    let crowd = crowds.into_iter().chain(runner.usual_or_full(None, Some((5_000, "@2500:2s"))));
+    for (streams, stages) in crowd {
+        let mock = runner.mock("ttft: 100ms, gap: 100ms")?;
+        let profile = format!("{STREAM}max_tokens: 20\nstages: '{stages}'\n")
+            .replace("max_tokens: 4096\n", "");
+        let completed = runner.run(&mock.url(), &profile)?;
+        let log = mock.finish()?.requests;
+        let found = [shift(&completed, &log, first_us), shift(&completed, &log, gaps_us)];
+        let limited = !completed.summary()?.validity.is_valid();
+        if limited {
+            notes.push(format!(
+                "{streams} at once: the run says that the load generator was the limit"
+            ));
+            checks
+                .push(Check::holds(format!("{streams} at once: limited, and it says so"), limited));
+        } else {
+            let check = |(what, p99)| {
+                Check::at_most(format!("{streams} at once: {what} shifted, p99"), "us", p99, 200.0)
+            };
+            checks.extend(["TTFT", "longest gap"].into_iter().zip(found).map(check));
+        }
+    }
+    Ok(Observations { checks, notes })
+}
+
+/// The difference of a stream's figure from the server's record, 99th percentile.
+fn shift(
+    completed: &CompletedRun,
+    log: &[LogRecord],
+    error: impl Fn(&Sample, &LogRecord) -> Option<f64>,
+) -> f64 {
+    let pairs = join(completed, log).into_iter();
+    quantile(&ascending(pairs.filter_map(|(sample, record)| error(sample, record)).collect()), 0.99)
+}
+
+fn contents(record: &LogRecord) -> impl DoubleEndedIterator<Item = u64> {
+    record.chunks.iter().filter(|chunk| chunk.tokens > 0).map(|chunk| chunk.written)
+}
+
+fn first_us(sample: &Sample, record: &LogRecord) -> Option<f64> {
+    let truth = contents(record).next()?.checked_sub(record.arrived)?;
+    Some((sample.timeline.ttft()?.as_micros_f64() - truth as f64 / 1e3).abs())
+}
+
+/// The longest gap of each stream: on the wire, and as it was measured.
+fn gaps_us(sample: &Sample, record: &LogRecord) -> Option<f64> {
+    let times: Vec<u64> = contents(record).collect();
+    let truth = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max()?;
+    Some((sample.gaps.max.as_micros_f64() - Nanos::new(truth).as_micros_f64()).abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_known_stream_is_as_documented() {
+        let script = known();
+        let at: Vec<u128> = script.steps.iter().map(|step| step.at.as_millis()).collect();
+        assert_eq!((at[0], at[1], at[101], at[102], at[103]), (20, 120, 1_120, 1_620, 1_630));
+        let events =
+            script.steps.iter().map(|step| step.text.matches("aé€😀").count()).sum::<usize>();
+        assert_eq!((events, script.steps.len()), (107, 105));
+    }
+}

@@ -1,0 +1,29 @@
+//! The mock provider's own record of requests, joined with ours.
+
+use std::collections::HashMap;
+
+use plimsoll_harness::CompletedRun;
+use plimsoll_measure::Sample;
+use plimsoll_mock::LogRecord;
+
+/// Each LLM request's sample with the mock's record of the same request.
+pub(crate) fn join<'r, 'l>(
+    run: &'r CompletedRun,
+    log: &'l [LogRecord],
+) -> Vec<(&'r Sample, &'l LogRecord)> {
+    let by_id: HashMap<&str, &LogRecord> =
+        log.iter().filter_map(|record| Some((record.request_id.as_deref()?, record))).collect();
+    let id = |sample: &Sample| {
+        let conversation = plimsoll_workload::conversation_id(run.seed, sample.conversation);
+        format!("{}-{}", conversation.as_str(), sample.turn)
+    };
+    let pair = |sample| Some((sample, *by_id.get(id(sample).as_str())?));
+    run.samples.iter().filter_map(pair).collect()
+}
+
+/// The time that the mock took for a request, in microseconds: from its arrival, by the kernel's
+/// timestamp, to the return of the `write` of the last byte of the response.
+pub(crate) fn true_service_us(record: &LogRecord) -> Option<f64> {
+    let last = record.chunks.last()?.written;
+    Some(last.checked_sub(record.arrived)? as f64 / 1e3)
+}

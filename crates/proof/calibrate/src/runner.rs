@@ -1,0 +1,213 @@
+//! The means of experiments: reference servers, and runs of the engine.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::thread;
+
+use plimsoll_engine::Control;
+use plimsoll_harness::{CompletedRun, Observer, RunOptions, execute};
+use plimsoll_mock::MockConfig;
+use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
+
+use crate::cores::{Cores, stay_on};
+use crate::error::CalibrateError;
+use crate::precise_wait::bare_timer_wakeups;
+use crate::record::Floor;
+use crate::server::{Server, ServerProcess, ServerSpec};
+
+/// The thoroughness of a calibration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effort {
+    /// Longer runs, and more of them.
+    pub full: bool,
+    /// Length of the soak (T18), in minutes; 0 leaves it out.
+    pub soak_minutes: u32,
+}
+
+/// Starts reference servers and carries out runs.
+#[derive(Debug)]
+pub struct Runner {
+    /// The tool's own binary, for separate processes.
+    exe: Option<PathBuf>,
+    cores: Option<Cores>,
+    effort: Effort,
+    temp_dir: tempfile::TempDir,
+    floor: OnceLock<Floor>,
+}
+
+impl Runner {
+    /// A runner. With `exe`, the `plimsoll` binary, each reference server is a process on another
+    /// core. Without it, they are threads of this process, and experiments that need a process
+    /// cannot be carried out.
+    ///
+    /// # Errors
+    /// Where no temporary folder can be made.
+    pub fn new(exe: Option<PathBuf>, effort: Effort) -> Result<Self, CalibrateError> {
+        let temp_dir =
+            tempfile::tempdir().map_err(CalibrateError::system("no temporary folder"))?;
+        let cores = exe.as_ref().and_then(|_| Cores::choose());
+        Ok(Self { exe, cores, effort, temp_dir, floor: OnceLock::new() })
+    }
+
+    /// Whether the generator and the reference server have a core each.
+    pub const fn separate_cores(&self) -> bool {
+        self.cores.is_some()
+    }
+
+    pub(crate) const fn effort(&self) -> Effort {
+        self.effort
+    }
+
+    /// The first in a usual calibration, the second in a thorough one.
+    pub(crate) fn usual_or_full<T>(&self, usual: T, full: T) -> T {
+        if self.effort.full { full } else { usual }
+    }
+
+    /// When a thread that does nothing else wakes on the generator's core, with `rate` deadlines
+    /// per second, in seconds since the first.
+    pub(crate) fn bare_timer(&self, rate: f64, seconds: f64) -> Result<Vec<f64>, CalibrateError> {
+        self.on_generator_core(|| bare_timer_wakeups(rate, seconds))
+    }
+
+    /// A folder for temporary files.
+    pub(crate) fn temp_dir(&self) -> &Path {
+        self.temp_dir.path()
+    }
+
+    /// The instrument's own limits, once T1 has found them.
+    pub(crate) fn floor(&self) -> Option<Floor> {
+        self.floor.get().copied()
+    }
+
+    /// Only the first call has an effect.
+    pub(crate) fn set_floor(&self, floor: Floor) {
+        self.floor.get_or_init(|| floor);
+    }
+
+    /// The tool's own binary.
+    pub(crate) fn exe(&self) -> Result<&Path, CalibrateError> {
+        self.exe.as_deref().ok_or_else(|| {
+            CalibrateError::Missing(
+                "needs the `plimsoll` binary: run `plimsoll calibrate`".to_owned(),
+            )
+        })
+    }
+
+    /// Starts a reference server.
+    pub(crate) fn serve(&self, spec: ServerSpec) -> Result<Server, CalibrateError> {
+        match &self.exe {
+            None => spec.start().map(Server::InProcess),
+            Some(exe) => {
+                let core = self.cores.map(|cores| cores.server);
+                ServerProcess::start(exe, spec, core).map(Server::Separate)
+            }
+        }
+    }
+
+    /// Starts the mock provider, with a model of the given settings.
+    pub(crate) fn mock(&self, model: &str) -> Result<Server, CalibrateError> {
+        // Alone on its core it may spin to keep its own times.
+        let spin = if self.separate_cores() { "100us" } else { "0" };
+        let text = format!("{{log: memory, seed: 7, spin: {spin}, other_models: {{{model}}}}}");
+        self.serve(ServerSpec::Mock(Box::new(MockConfig::from_yaml(&text)?)))
+    }
+
+    /// Carries out a run against a target. One worker, unless the profile says otherwise.
+    pub(crate) fn run(&self, target: &str, profile: &str) -> Result<CompletedRun, CalibrateError> {
+        self.run_plan(plan(target, profile, None)?, &Control::new())
+    }
+
+    /// Carries out part `k/n` of a run.
+    pub(crate) fn run_shard(
+        &self,
+        target: &str,
+        profile: &str,
+        shard: &str,
+    ) -> Result<CompletedRun, CalibrateError> {
+        self.run_plan(plan(target, profile, Some(shard))?, &Control::new())
+    }
+
+    /// Carries out a plan, which `control` can interrupt.
+    pub(crate) fn run_plan(
+        &self,
+        plan: Plan,
+        control: &Control,
+    ) -> Result<CompletedRun, CalibrateError> {
+        // Several workers need several cores. The server's timestamps are the kernel's, and do not
+        // suffer.
+        let core = self.generator_core().filter(|_| plan.limits.workers == Some(1));
+        let options = RunOptions { keep_samples: true, ..RunOptions::default() };
+        on_core(core, || Ok(execute(plan, options, control, &mut |_| {})?))
+    }
+
+    /// Carries out a plan on the generator's core without keeping its samples; `observe` sees its
+    /// progress.
+    pub(crate) fn run_without_samples(
+        &self,
+        plan: Plan,
+        observe: Observer<'_>,
+    ) -> Result<CompletedRun, CalibrateError> {
+        let run = || execute(plan, RunOptions::default(), &Control::new(), observe);
+        self.on_generator_core(|| Ok(run()?))
+    }
+
+    /// Runs a closure on the generator's core; threads and processes that it starts stay there.
+    pub(crate) fn on_generator_core<T: Send>(
+        &self,
+        work: impl FnOnce() -> Result<T, CalibrateError> + Send,
+    ) -> Result<T, CalibrateError> {
+        on_core(self.generator_core(), work)
+    }
+
+    fn generator_core(&self) -> Option<usize> {
+        self.cores.map(|cores| cores.generator)
+    }
+}
+
+/// Runs a closure in a thread that stays on a core, as all threads and processes that it starts.
+fn on_core<T: Send>(
+    core: Option<usize>,
+    work: impl FnOnce() -> Result<T, CalibrateError> + Send,
+) -> Result<T, CalibrateError> {
+    let body = move || {
+        core.map_or(Ok(()), stay_on)?;
+        work()
+    };
+    thread::scope(|scope| scope.spawn(body).join())
+        .unwrap_or_else(|_| Err(CalibrateError::panicked()))
+}
+
+/// The plan of an experiment. One worker, unless the profile says otherwise.
+pub(crate) fn plan(
+    target: &str,
+    profile: &str,
+    shard: Option<&str>,
+) -> Result<Plan, CalibrateError> {
+    let workers = if profile.contains("workers:") { "" } else { "workers: 1\n" };
+    let text = format!("target: {target}\nmodel: mock\nkey: test\n{workers}{profile}\n");
+    let profile = Profile::new("calibration".as_ref(), text.into_bytes());
+    let overrides = Overrides { shard: shard.map(str::to_owned), ..Overrides::default() };
+    Ok(load(&profile, &Environment::default(), &overrides, Purpose::Run)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_have_one_worker_unless_the_profile_says_otherwise() {
+        let workers = |profile: &str| {
+            let text = format!("protocol: http\nhttp: {{path: /}}\nstages: '1:1s'\n{profile}");
+            plan("http://127.0.0.1:1", &text, None).unwrap().limits.workers
+        };
+        assert_eq!((workers(""), workers("workers: 2\n")), (Some(1), Some(2)));
+    }
+
+    #[test]
+    fn what_panics_on_a_core_is_an_error() {
+        let work = || -> Result<(), CalibrateError> { std::panic::panic_any(0) };
+        let error = on_core(None, work).unwrap_err().to_string();
+        assert!(error.contains("panicked"), "{error}");
+        assert_eq!(on_core(None, || Ok(7)).unwrap(), 7);
+    }
+}

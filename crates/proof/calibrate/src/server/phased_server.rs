@@ -1,0 +1,160 @@
+//! A server whose TLS handshake takes a known time, and whose connections serve a known number of
+//! requests.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use plimsoll_harness::time::sleep;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls_pki_types::PrivateKeyDer;
+use serde::{Deserialize, Serialize};
+
+use super::rx_timestamp;
+use super::threads::spawn_named;
+
+/// Behaviour of the server.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct PhasedSpec {
+    /// The delay of the server's part of the TLS handshake; `None` for no TLS.
+    pub(crate) handshake: Option<Duration>,
+    /// Requests that a connection serves before it is closed.
+    pub(crate) requests_per_connection: u64,
+}
+
+/// The records of the server.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct PhasedLog {
+    /// Connections accepted.
+    pub(crate) connections: u64,
+    /// Requests answered.
+    pub(crate) requests: u64,
+    /// From the arrival of each client's hello to that of its last handshake message, by the
+    /// kernel's timestamps, in nanoseconds.
+    pub(crate) handshakes: Vec<u64>,
+}
+
+type SharedLog = Arc<Mutex<PhasedLog>>;
+
+/// The running server. Its threads end with their connections, and the process.
+#[derive(Debug)]
+pub(crate) struct PhasedServer {
+    addr: SocketAddr,
+    log: SharedLog,
+}
+
+/// The state that all connections share.
+#[derive(Clone)]
+struct ServerState {
+    spec: PhasedSpec,
+    tls: Arc<ServerConfig>,
+    log: SharedLog,
+}
+
+impl PhasedServer {
+    pub(crate) fn start(addr: SocketAddr, spec: PhasedSpec) -> io::Result<Self> {
+        let listener = TcpListener::bind(addr)?;
+        rx_timestamp::enable(&listener)?;
+        let addr = listener.local_addr()?;
+        let log = SharedLog::default();
+        let state = ServerState { spec, tls: Arc::new(tls()?), log: Arc::clone(&log) };
+        spawn_named("phased", move || accept(&listener, &state))?;
+        Ok(Self { addr, log })
+    }
+
+    pub(crate) const fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    pub(crate) fn finish(self) -> PhasedLog {
+        self.log.lock().map(|log| log.clone()).unwrap_or_default()
+    }
+}
+
+/// A self-signed certificate for the loopback address.
+fn tls() -> io::Result<ServerConfig> {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]);
+    let made = made.map_err(io::Error::other)?;
+    let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .with_no_client_auth();
+    config.with_single_cert(vec![made.cert.der().clone()], key).map_err(io::Error::other)
+}
+
+fn accept(listener: &TcpListener, state: &ServerState) {
+    for stream in listener.incoming().map_while(Result::ok) {
+        state.count(|log| log.connections += 1);
+        let state = state.clone();
+        // An error closes the connection, and the client sees it.
+        let _ = spawn_named("connection", move || state.serve(stream));
+    }
+}
+
+impl ServerState {
+    fn count(&self, change: impl FnOnce(&mut PhasedLog)) {
+        if let Ok(mut log) = self.log.lock() {
+            change(&mut log);
+        }
+    }
+
+    fn serve(&self, mut stream: TcpStream) -> io::Result<()> {
+        stream.set_nodelay(true)?;
+        match self.spec.handshake {
+            None => self.respond(&mut stream),
+            Some(delay) => self.respond(&mut self.handshake(stream, delay)?),
+        }
+    }
+
+    fn handshake(
+        &self,
+        mut stream: TcpStream,
+        delay: Duration,
+    ) -> io::Result<StreamOwned<ServerConnection, TcpStream>> {
+        let mut tls = ServerConnection::new(Arc::clone(&self.tls)).map_err(io::Error::other)?;
+        let hello = rx_timestamp::wait_for_bytes(&stream)?;
+        sleep(delay);
+        while tls.wants_read() && !tls.wants_write() {
+            tls.read_tls(&mut stream)?;
+            tls.process_new_packets().map_err(io::Error::other)?;
+        }
+        while tls.wants_write() {
+            tls.write_tls(&mut stream)?;
+        }
+        // The client's last handshake message comes together with its first request.
+        let took = rx_timestamp::wait_for_bytes(&stream)?.saturating_sub(hello);
+        self.count(|log| log.handshakes.push(took));
+        Ok(StreamOwned::new(tls, stream))
+    }
+
+    fn respond(&self, stream: &mut (impl io::Read + io::Write)) -> io::Result<()> {
+        for left in (0..self.spec.requests_per_connection).rev() {
+            if !read_head(stream)? {
+                return Ok(());
+            }
+            let connection = if left == 0 { "close" } else { "keep-alive" };
+            self.count(|log| log.requests += 1);
+            write!(
+                stream,
+                "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: {connection}\r\n\r\nok"
+            )?;
+            stream.flush()?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a request without a body; false if the client closed the connection.
+fn read_head(stream: &mut impl io::Read) -> io::Result<bool> {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        if stream.read(&mut byte)? == 0 {
+            return Ok(false);
+        }
+        head.push(byte[0]);
+    }
+    Ok(true)
+}

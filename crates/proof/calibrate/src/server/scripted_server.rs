@@ -1,0 +1,107 @@
+//! A server that answers every request with one scripted stream, write by write.
+
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use plimsoll_measure::{Clock as _, MonotonicClock, Nanos};
+use serde::{Deserialize, Serialize};
+
+use super::rx_timestamp;
+use super::threads::spawn_named;
+use crate::precise_wait;
+
+const HEAD: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+
+/// One piece of the body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Step {
+    /// When it is due, from the request's arrival.
+    pub(crate) at: Duration,
+    /// Its bytes, before HTTP's chunk framing.
+    pub(crate) text: String,
+}
+
+/// A stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Script {
+    /// Its pieces, in order. The head leaves with the first.
+    pub(crate) steps: Vec<Step>,
+    /// The most bytes of one write: small ones cut through UTF-8 and line ends.
+    pub(crate) write: Option<usize>,
+}
+
+/// The running server. Its threads end with their connections, and the process.
+#[derive(Debug)]
+pub(crate) struct ScriptedServer {
+    addr: SocketAddr,
+}
+
+impl ScriptedServer {
+    pub(crate) fn start(addr: SocketAddr, script: Script) -> io::Result<Self> {
+        let listener = TcpListener::bind(addr)?;
+        rx_timestamp::enable(&listener)?;
+        let addr = listener.local_addr()?;
+        spawn_named("scripted", move || accept(&listener, &script))?;
+        Ok(Self { addr })
+    }
+
+    pub(crate) const fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+}
+
+fn accept(listener: &TcpListener, script: &Script) {
+    for stream in listener.incoming().map_while(Result::ok) {
+        let script = script.clone();
+        // An error closes the connection, and the client sees it.
+        let _ = spawn_named("stream", move || serve(&stream, &script));
+    }
+}
+
+fn serve(stream: &TcpStream, script: &Script) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let clock = MonotonicClock::start();
+    let mut reader = BufReader::new(stream);
+    loop {
+        // The reader is empty between requests: our client does not pipeline.
+        let arrived = rx_timestamp::wait_for_bytes(stream)?;
+        if !read_request(&mut reader)? {
+            return Ok(());
+        }
+        let origin = clock.now() - Nanos::new(rx_timestamp::now().saturating_sub(arrived));
+        let mut head = HEAD.to_owned();
+        for step in &script.steps {
+            let chunk = format!("{:x}\r\n{}\r\n", step.text.len(), step.text);
+            let bytes = std::mem::take(&mut head) + &chunk;
+            precise_wait::wait_until(&clock, origin + Nanos::from(step.at));
+            write(stream, bytes.as_bytes(), script.write)?;
+        }
+        write(stream, b"0\r\n\r\n", script.write)?;
+    }
+}
+
+fn write(mut stream: &TcpStream, bytes: &[u8], most: Option<usize>) -> io::Result<()> {
+    bytes.chunks(most.unwrap_or(bytes.len()).max(1)).try_for_each(|part| stream.write_all(part))
+}
+
+/// Reads a request; false if the client closed the connection.
+fn read_request(reader: &mut BufReader<&TcpStream>) -> io::Result<bool> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 {
+            return Ok(false);
+        }
+        let line = line.trim_end().to_ascii_lowercase();
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().map_err(io::Error::other)?;
+        }
+        if line.is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).map(|()| true)
+}

@@ -1,0 +1,133 @@
+//! A reference server in a separate process, which is this tool's binary under another command.
+
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::mpsc::Receiver;
+
+use plimsoll_harness::ChildProcess;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::{GroundTruth, ServerSpec};
+use crate::cores;
+use crate::error::CalibrateError;
+
+/// The first line that the child reads.
+#[derive(Debug, Serialize, Deserialize)]
+struct Assignment {
+    spec: ServerSpec,
+    /// The core to stay on.
+    core: Option<usize>,
+}
+
+/// The child. It ends when its standard input is closed.
+#[derive(Debug)]
+pub(crate) struct ServerProcess {
+    addr: SocketAddr,
+    child: ChildProcess,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+}
+
+impl ServerProcess {
+    /// Starts `exe calibrate --serve`, and waits until it listens.
+    pub(crate) fn start(
+        exe: &Path,
+        spec: ServerSpec,
+        core: Option<usize>,
+    ) -> Result<Self, CalibrateError> {
+        let assignment = serde_json::to_string(&Assignment { spec, core })?;
+        let mut command = Command::new(exe);
+        command.args(["calibrate", "--serve"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = ChildProcess::spawn(&mut command).map_err(CalibrateError::Server)?;
+        let mut stdin = child.stdin().ok_or_else(gone)?;
+        let lines = child.lines().ok_or_else(gone)?;
+        writeln!(stdin, "{assignment}").map_err(CalibrateError::Server)?;
+        let addr = receive(&lines)?;
+        Ok(Self { addr, child, stdin: Some(stdin), lines })
+    }
+
+    pub(crate) const fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Suspends the whole process, whatever it is doing.
+    pub(crate) fn suspend(&self) -> Result<(), CalibrateError> {
+        self.child.suspend().map_err(CalibrateError::Server)
+    }
+
+    /// Lets it continue.
+    pub(crate) fn resume(&self) -> Result<(), CalibrateError> {
+        self.child.resume().map_err(CalibrateError::Server)
+    }
+
+    /// Ends the server, and reads its records.
+    pub(crate) fn finish(mut self) -> Result<GroundTruth, CalibrateError> {
+        drop(self.stdin.take());
+        let truth = receive(&self.lines)?;
+        self.child.wait().map_err(CalibrateError::Server)?;
+        Ok(truth)
+    }
+}
+
+/// The next line of the child, which is JSON.
+fn receive<T: DeserializeOwned>(lines: &Receiver<String>) -> Result<T, CalibrateError> {
+    let line = lines.recv().map_err(|_| gone())?;
+    Ok(serde_json::from_str(&line)?)
+}
+
+/// The child ended before it sent what was expected.
+fn gone() -> CalibrateError {
+    CalibrateError::Server(io::ErrorKind::BrokenPipe.into())
+}
+
+/// The child's side: reads its assignment from standard input, serves until that is closed, and
+/// writes its address and its records to standard output, a line of JSON each.
+///
+/// # Errors
+/// Where the assignment cannot be read, or the server cannot start.
+pub(crate) fn serve() -> Result<(), CalibrateError> {
+    let mut line = String::new();
+    io::stdin().read_line(&mut line).map_err(CalibrateError::Server)?;
+    let Assignment { spec, core } = serde_json::from_str(&line)?;
+    core.map_or(Ok(()), cores::stay_on)?;
+    let server = spec.start()?;
+    send(&server.addr())?;
+    // Any further line ends the server, as the end of input does.
+    let _ = io::stdin().read_line(&mut line);
+    send(&server.finish())
+}
+
+fn send(value: &impl Serialize) -> Result<(), CalibrateError> {
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{}", serde_json::to_string(value)?)
+        .and_then(|()| stdout.flush())
+        .map_err(CalibrateError::Server)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_child_that_ends_too_early_is_an_error_and_so_is_what_is_no_json() {
+        let (sender, lines) = channel();
+        sender.send("\"127.0.0.1:80\"".to_owned()).unwrap();
+        sender.send("panicked".to_owned()).unwrap();
+        drop(sender);
+        let addr: SocketAddr = receive(&lines).unwrap();
+        assert_eq!(addr.port(), 80);
+        assert!(matches!(receive::<SocketAddr>(&lines), Err(CalibrateError::Truth(_))));
+        assert!(matches!(receive::<SocketAddr>(&lines), Err(CalibrateError::Server(_))));
+    }
+
+    #[test]
+    fn what_cannot_be_started_is_an_error() {
+        let spec = ServerSpec::Null(super::super::NullSpec::default());
+        let error = ServerProcess::start(Path::new("/no/such/binary"), spec, None).unwrap_err();
+        assert!(error.to_string().starts_with("the reference server:"), "{error}");
+    }
+}

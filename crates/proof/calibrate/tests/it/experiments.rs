@@ -1,0 +1,54 @@
+//! The experiments that are fast and hold on a crowded machine.
+//!
+//! Reference servers are threads of this process here and share its cores, so figures of time are
+//! given several times their bound; counts are exact everywhere. The bounds themselves are for
+//! `plimsoll calibrate`.
+
+use plimsoll_calibrate::ExperimentResult;
+
+use crate::support::{assert_kept, run};
+
+#[test]
+fn merged_shards_are_one_recorder() {
+    let finding = run("T17");
+    assert_eq!((&finding.result, finding.checks.len()), (&ExperimentResult::Pass, 8));
+}
+
+#[test]
+fn every_request_is_accounted_for_whatever_the_end() {
+    assert_kept(&run("T9"), 1.0);
+}
+
+#[test]
+fn every_error_has_its_class() {
+    // The percentiles of success are times.
+    assert_kept(&run("T10"), 200.0);
+}
+
+#[test]
+fn streams_are_read_as_they_were_written() {
+    assert_kept(&run("T11"), 50.0);
+}
+
+#[test]
+fn littles_law_holds() {
+    assert_kept(&run("T13"), 3.0);
+}
+
+#[test]
+fn connections_are_counted_as_the_server_counts_them() {
+    let finding = run("T16");
+    assert_kept(&finding, 100.0);
+    assert!(finding.notes.iter().any(|note| note.contains("not exhausted here")), "{finding}");
+}
+
+#[test]
+fn a_test_that_cannot_be_carried_out_does_not_pass() {
+    for test in ["T5", "T15"] {
+        let finding = run(test);
+        assert!(matches!(finding.result, ExperimentResult::NotRun(_)), "{finding}");
+    }
+    for test in ["T19", "T21"] {
+        assert!(matches!(run(test).result, ExperimentResult::Elsewhere(_)));
+    }
+}

@@ -1,0 +1,79 @@
+//! The calibration record: stored, read back, and whether it counts as passed.
+
+use plimsoll_calibrate::{Experiment, ExperimentResult, Record, SCHEMA, calibrate};
+
+use crate::support::{exclusive, runner};
+
+#[test]
+fn the_record_is_kept_for_later_runs_on_this_host_only() {
+    let _exclusive = exclusive();
+    let runner = runner();
+    let mut observed = Vec::new();
+    let experiments = ["T17", "T19"].map(|id| Experiment::named(id).unwrap());
+    let record = calibrate(&runner, &experiments, "0.0.0", &mut |finding| {
+        observed.push(finding.experiment.clone());
+    });
+    assert_eq!((observed, record.passed()), (vec!["T17".to_owned(), "T19".to_owned()], true));
+    assert!(record.quote().starts_with("1 tests passed"), "{}", record.quote());
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state/calibration.json");
+    assert_eq!(Record::load_from(&path).unwrap(), None, "never calibrated");
+    record.store(&path).unwrap();
+    assert_eq!(Record::load_from(&path).unwrap().as_ref(), Some(&record));
+
+    for (why, text) in [
+        (
+            "another host",
+            std::fs::read_to_string(&path).unwrap().replace(&record.host.kernel, "1.0"),
+        ),
+        (
+            "another layout",
+            std::fs::read_to_string(&path).unwrap().replace(SCHEMA, "plimsoll.calibration/9"),
+        ),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        assert_eq!(Record::load_from(&path).unwrap(), None, "{why}");
+        record.store(&path).unwrap();
+    }
+    std::fs::write(&path, "{").unwrap();
+    assert!(Record::load_from(&path).is_err());
+}
+
+#[test]
+fn a_calibration_with_nothing_run_or_something_not_run_does_not_pass() {
+    let _exclusive = exclusive();
+    let runner = runner();
+    for ids in [vec![], vec!["T19"], vec!["T17", "T5"]] {
+        let experiments: Vec<_> = ids.into_iter().filter_map(Experiment::named).collect();
+        assert!(
+            !calibrate(&runner, &experiments, "0.0.0", &mut |_| {}).passed(),
+            "{experiments:?}"
+        );
+    }
+}
+
+#[test]
+fn a_record_of_version_0_1_0_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("calibration.json");
+    let host = serde_json::to_value(plimsoll_calibrate::Host::read()).unwrap();
+    let record = serde_json::json!({
+        "schema": "plimsoll.calibration/1", "tool_version": "0.1.0", "taken_unix_s": 1,
+        "host": host, "separate_cores": true, "debug_build": false,
+        "floor": {"response_time_p50_us": 20.0, "response_time_p99_us": 40.0, "highest_rate": 9e4},
+        "findings": [{
+            "test": "T1", "title": "floor of this host", "verdict": {"state": "pass"},
+            "checks": [{"what": "x", "measured": 1.0, "unit": "us", "bound": {"at_most": 5.0}}],
+            "notes": [], "seconds": 2.0,
+        }],
+    });
+    std::fs::write(&path, record.to_string()).unwrap();
+    let record = Record::load_from(&path).unwrap().unwrap();
+    assert_eq!(record.findings[0].result, ExperimentResult::Pass);
+    assert_eq!(record.counts(), (1, 0));
+    assert_eq!(
+        record.quote(),
+        "1 tests passed; floor p50 20 us, at most 90000 requests/s per worker"
+    );
+}

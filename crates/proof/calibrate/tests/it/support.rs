@@ -1,0 +1,39 @@
+//! Experiments in this process, and their figures against widened bounds.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use plimsoll_calibrate::{Bound, Check, Effort, Experiment, Finding, Runner};
+
+/// One experiment at a time: they measure time.
+pub(crate) fn exclusive() -> MutexGuard<'static, ()> {
+    static EXCLUSIVE: Mutex<()> = Mutex::new(());
+    EXCLUSIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A runner without processes.
+pub(crate) fn runner() -> Runner {
+    Runner::new(None, Effort::default()).unwrap()
+}
+
+pub(crate) fn run(experiment: &str) -> Finding {
+    let _exclusive = exclusive();
+    Experiment::named(experiment).unwrap().run(&runner())
+}
+
+/// Whether a figure keeps its bound, widened by a factor. Exact figures stay exact.
+fn keeps(check: &Check, slack: f64) -> bool {
+    match check.bound {
+        Bound::Within { truth, tolerance } => (check.measured - truth).abs() <= tolerance * slack,
+        Bound::Below(bound) => check.measured < bound * slack,
+        Bound::AtMost(bound) => check.measured <= bound * slack,
+        Bound::AtLeast(bound) => check.measured >= bound / slack,
+    }
+}
+
+#[track_caller]
+pub(crate) fn assert_kept(finding: &Finding, slack: f64) {
+    assert!(!finding.checks.is_empty(), "{finding}");
+    for check in &finding.checks {
+        assert!(keeps(check, slack), "{}: {check}", finding.experiment);
+    }
+}

@@ -1,0 +1,155 @@
+//! Statistics of few values. They are computed apart from `plimsoll-metrics`, which is what the
+//! calibration tests.
+
+/// The value of nearest rank in ascending values: the smallest that a share `q` does not exceed.
+/// Not a number without values.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rank lies between 0 and the number of values"
+)]
+pub fn quantile(ascending: &[f64], q: f64) -> f64 {
+    let rank = (q * ascending.len() as f64 - 1e-9).ceil().max(1.0) as usize;
+    ascending.get(rank - 1).copied().unwrap_or(f64::NAN)
+}
+
+/// The values in ascending order.
+pub fn ascending(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    values
+}
+
+/// [`quantile`] of values in any order.
+pub fn quantile_of(values: &[f64], q: f64) -> f64 {
+    quantile(&ascending(values.to_vec()), q)
+}
+
+/// The middle value, or the mean of the two in the middle; `None` without values or where one is
+/// not a number.
+pub fn median(values: &[f64]) -> Option<f64> {
+    if values.iter().any(|value| value.is_nan()) {
+        return None;
+    }
+    let values = ascending(values.to_vec());
+    let upper = *values.get(values.len() / 2)?;
+    let lower = *values.get((values.len() - 1) / 2)?;
+    Some(f64::midpoint(lower, upper))
+}
+
+/// Arithmetic mean; not a number without values.
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The differences `second - first` of pairs that were measured in turn. A pair that lacks a value
+/// is left out, and so is what one series has more than the other.
+pub fn paired_differences(first: &[Option<f64>], second: &[Option<f64>]) -> Vec<f64> {
+    first.iter().zip(second).filter_map(|(first, second)| Some((*second)? - (*first)?)).collect()
+}
+
+/// The same as shares of the first value, `second / first - 1`.
+pub fn paired_changes(first: &[Option<f64>], second: &[Option<f64>]) -> Vec<f64> {
+    first
+        .iter()
+        .zip(second)
+        .filter_map(|(first, second)| Some((*second)? / (*first)? - 1.0))
+        .collect()
+}
+
+/// Median and extremes of a few values: of three passes nothing more can be said.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// Smallest.
+    pub low: f64,
+    /// Median.
+    pub median: f64,
+    /// Largest.
+    pub high: f64,
+    /// Number of values.
+    pub count: usize,
+}
+
+impl Spread {
+    /// Of some values; `None` as for [`median`].
+    pub fn of(values: &[f64]) -> Option<Self> {
+        Some(Self {
+            low: values.iter().copied().reduce(f64::min)?,
+            median: median(values)?,
+            high: values.iter().copied().reduce(f64::max)?,
+            count: values.len(),
+        })
+    }
+
+    /// Half the range over the median.
+    pub fn relative(&self) -> f64 {
+        (self.high - self.low) / 2.0 / self.median
+    }
+
+    /// Whether zero lies within the range.
+    pub fn spans_zero(&self) -> bool {
+        self.low <= 0.0 && self.high >= 0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_of_nearest_rank() {
+        let values: Vec<f64> = (1..=1_000).map(f64::from).collect();
+        for (q, value) in [
+            (0.0, 1.0),
+            (0.5, 500.0),
+            (0.99, 990.0),
+            (0.999, 999.0),
+            (0.9991, 1_000.0),
+            (1.0, 1_000.0),
+        ] {
+            assert!((quantile(&values, q) - value).abs() < 1e-12, "{q}");
+        }
+        assert!(quantile(&[], 0.5).is_nan());
+        // Of an even number the lower one in the middle, unlike the median.
+        assert_eq!(quantile_of(&[9.0, 1.0, 3.0, 5.0], 0.5).to_bits(), 3.0_f64.to_bits());
+    }
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        for (values, expected) in [
+            (&[][..], None),
+            (&[4.0], Some(4.0)),
+            (&[4.0, 1.0], Some(2.5)),
+            (&[9.0, 1.0, 3.0], Some(3.0)),
+            (&[9.0, f64::NAN], None),
+        ] {
+            assert_eq!(median(values), expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_mean_is_the_sum_over_the_count() {
+        assert!((mean(&[2.0, 4.0, 9.0]) - 5.0).abs() < 1e-12);
+        assert!(mean(&[]).is_nan());
+    }
+
+    #[test]
+    fn pairs_are_compared_with_each_other_alone() {
+        let first = [Some(100.0), None, Some(200.0), Some(50.0)];
+        let second = [Some(90.0), Some(1.0), Some(180.0), None, Some(7.0)];
+        assert_eq!(paired_differences(&first, &second), [-10.0, -20.0]);
+        let changes = paired_changes(&first, &second);
+        assert_eq!(changes.len(), 2);
+        assert!(changes.iter().all(|change| (change + 0.1).abs() < 1e-12), "{changes:?}");
+    }
+
+    #[test]
+    fn a_spread_has_extremes_around_its_median() {
+        let spread = Spread::of(&[110.0, 100.0, 80.0]).unwrap();
+        assert_eq!((spread.low, spread.median, spread.high), (80.0, 100.0, 110.0));
+        assert_eq!(spread.count, 3);
+        assert!((spread.relative() - 0.15).abs() < 1e-12);
+        assert!(!spread.spans_zero());
+        assert!(Spread::of(&[-1.0, 2.0]).unwrap().spans_zero());
+        assert_eq!(Spread::of(&[]), None);
+    }
+}

@@ -1,0 +1,189 @@
+//! The difference to an earlier result: a drop of throughput over 20 % on the same hardware fails.
+
+use std::fs;
+use std::path::Path;
+
+use plimsoll_metrics::{Environment, Judgement};
+use plimsoll_report::format::{DASH, digits, or_dash, percent};
+use plimsoll_report::table::Table;
+
+use crate::bound::{BoundResult, Requirement};
+use crate::error::SuiteError;
+use crate::report::{OLDER_SCHEMAS, Report, SCHEMA, Section};
+
+/// The largest drop of throughput that is not a regression.
+const DROP: f64 = 0.2;
+
+/// Reads an earlier result.
+///
+/// # Errors
+/// If there is none, or one of an unknown layout or another suite.
+pub(crate) fn read(path: &Path, suite: &str) -> Result<Report, SuiteError> {
+    let unusable = |why: String| SuiteError::Baseline { path: path.to_owned(), why };
+    let bytes = fs::read(path).map_err(|error| unusable(error.to_string()))?;
+    let old: Report =
+        serde_json::from_slice(&bytes).map_err(|error| unusable(error.to_string()))?;
+    let known = old.schema == SCHEMA || OLDER_SCHEMAS.contains(&old.schema.as_str());
+    if !known || old.suite != suite {
+        let found = format!("it is the result of `{}` in layout {}", old.suite, old.schema);
+        return Err(unusable(format!("{found}, not of `{suite}` in {SCHEMA}")));
+    }
+    Ok(old)
+}
+
+/// Compares each measurement with its predecessor: a table, and a bound for each.
+pub(crate) fn compare(old: &Report, new: &Report) -> (Section, Vec<BoundResult>) {
+    let other = difference(old, new);
+    let mut table = Table::new(["Measurement", "before/s", "now/s", "change"]);
+    let mut bounds = Vec::new();
+    for result in &new.measurements {
+        let Some(before) = old.measurements.iter().find(|before| before.label == result.label)
+        else {
+            continue;
+        };
+        let of = |figures: Option<crate::result::Figures>| figures.and_then(|f| f.requests_per_s);
+        let (then, now) = (of(before.figures()), of(result.figures()));
+        // In the open model the throughput is that of the plan.
+        if result.rate.is_some() {
+            continue;
+        }
+        let drop = then.zip(now).map(|(then, now)| 1.0 - now / then);
+        table.row([
+            result.label.clone(),
+            or_dash(then, digits),
+            or_dash(now, digits),
+            or_dash(drop.map(|drop| -drop), percent),
+        ]);
+        let what = format!("drop since {}: {}", old.started, result.label);
+        let mut bound = BoundResult::value(&what, drop, Requirement::at_most(DROP, percent));
+        let is_invalid = before.is_invalid() || result.is_invalid();
+        if let Some(why) =
+            other.clone().or_else(|| is_invalid.then(|| "a measurement is invalid".to_owned()))
+        {
+            bound.judgement = Judgement::Inconclusive(why);
+        }
+        bounds.push(bound);
+    }
+    let section = Section::new(format!("Against {} ({})", old.started, old.command), table).note(
+        "a drop over 20 % on the same hardware fails; what to do is in docs/guides/suites.md",
+    );
+    (section, bounds)
+}
+
+/// Why two results cannot be compared; `None` if they can.
+fn difference(old: &Report, new: &Report) -> Option<String> {
+    let hardware =
+        |e: &Environment| (e.cpu_model.clone(), e.cpu_count, e.cpu_quota.map(f64::to_bits));
+    let (before, now) = (hardware(&old.environment), hardware(&new.environment));
+    if before != now {
+        let text = |(model, count, _): (Option<String>, Option<u32>, Option<u64>)| {
+            let count = count.map_or_else(|| DASH.to_owned(), |count| count.to_string());
+            format!("{} x {}", count, model.unwrap_or_else(|| DASH.to_owned()))
+        };
+        let (before, now) = (text(before), text(now));
+        return Some(format!("other hardware: {before} then, {now} now"));
+    }
+    let builds = (old.debug_build, new.debug_build);
+    (builds.0 != builds.1).then(|| "one of the two is a debug build".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::{Figures, MeasurementResult};
+
+    fn report(rate: f64, cpu: &str) -> Report {
+        let figures = Figures { requests_per_s: Some(rate), ..Figures::default() };
+        let result = MeasurementResult {
+            label: "live".to_owned(),
+            passes: vec![figures],
+            ..MeasurementResult::default()
+        };
+        let json = serde_json::json!({
+            "schema": SCHEMA, "suite": "baseline", "title": "", "started": "S", "command": "c",
+            "quick": false, "debug_build": false, "interrupted": false, "setup": [],
+            "environment": {"cpu_model": cpu, "cpu_count": 2},
+            "measurements": [result], "sections": [], "findings": [], "bounds": [], "sizing": null,
+            "references": [], "skipped": [],
+        });
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn a_drop_over_a_fifth_on_the_same_hardware_fails() {
+        for (now, cpu, word) in [
+            (100.0, "a", "PASS"),
+            (80.5, "a", "PASS"),
+            (79.0, "a", "FAIL"),
+            (150.0, "a", "PASS"),
+            (10.0, "b", "inconclusive"),
+        ] {
+            let (section, bounds) = compare(&report(100.0, "a"), &report(now, cpu));
+            assert_eq!(bounds.len(), 1);
+            assert_eq!(bounds[0].status(), word, "{now} on {cpu}: {:?}", bounds[0]);
+            assert_eq!(section.table.rows.len(), 1);
+        }
+    }
+
+    #[test]
+    fn an_invalid_measurement_is_inconclusive() {
+        let mut now = report(10.0, "a");
+        now.measurements[0].passes[0].invalid = Some("late".to_owned());
+        assert_eq!(compare(&report(100.0, "a"), &now).1[0].status(), "inconclusive");
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("suite.json");
+        assert!(read(&path, "baseline").is_err());
+        fs::write(&path, serde_json::to_vec(&report(1.0, "a")).unwrap()).unwrap();
+        assert!(read(&path, "baseline").is_ok());
+        let error = read(&path, "quick").unwrap_err().to_string();
+        assert!(error.contains("the result of `baseline`"), "{error}");
+    }
+
+    #[test]
+    fn a_file_of_version_0_1_0_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("suite.json");
+        let mut old = serde_json::to_value(report(100.0, "a")).unwrap();
+        let fields = old.as_object_mut().unwrap();
+        fields.insert("schema".to_owned(), "plimsoll.suite/1".into());
+        for (new, old) in [("measurements", "cells"), ("bounds", "gates"), ("setup", "subject")] {
+            let value = fields.remove(new).unwrap();
+            fields.insert(old.to_owned(), value);
+        }
+        let cell = fields["cells"][0].as_object_mut().unwrap();
+        for (new, old) in [("error", "fault"), ("errors_expected", "errors_wanted")] {
+            let value = cell.remove(new).unwrap();
+            cell.insert(old.to_owned(), value);
+        }
+        cell.insert("fault".to_owned(), "no port".into());
+        fs::write(&path, old.to_string()).unwrap();
+        let read_back = read(&path, "baseline").unwrap();
+        assert_eq!(read_back.measurements[0].error.as_deref(), Some("no port"));
+        assert_eq!(compare(&read_back, &report(70.0, "a")).1[0].status(), "FAIL");
+
+        fs::write(&path, old.to_string().replace("suite/1", "suite/9")).unwrap();
+        let error = read(&path, "baseline").unwrap_err().to_string();
+        assert!(error.contains("plimsoll.suite/9"), "{error}");
+    }
+
+    #[test]
+    fn only_measurements_of_the_closed_model_that_both_have_are_compared() {
+        let mut now = report(50.0, "a");
+        now.measurements[0].rate = Some(100.0);
+        assert!(compare(&report(100.0, "a"), &now).1.is_empty(), "its rate is planned");
+        now.measurements[0].rate = None;
+        now.measurements[0].label = "new".to_owned();
+        assert!(compare(&report(100.0, "a"), &now).1.is_empty(), "it has no predecessor");
+    }
+
+    #[test]
+    fn a_debug_build_is_not_compared_with_another_build() {
+        let mut now = report(50.0, "a");
+        now.debug_build = true;
+        assert_eq!(compare(&report(100.0, "a"), &now).1[0].status(), "inconclusive");
+    }
+}

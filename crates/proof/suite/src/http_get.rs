@@ -1,0 +1,51 @@
+//! Single requests to a child process, before or after the load, never during a measurement.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::TcpStream;
+use std::net::ToSocketAddrs as _;
+use std::time::Duration;
+
+/// A response. Status 0 stands for bytes that are not HTTP.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct HttpResponse {
+    pub(crate) status: u16,
+    pub(crate) body: String,
+}
+
+/// Gets `http://ADDRESS/PATH`, by HTTP/1.0, so that the body ends with the connection.
+pub(crate) fn get(address: &str, path: &str, timeout: Duration) -> io::Result<HttpResponse> {
+    let addresses = address.to_socket_addrs()?.next();
+    let address = addresses.ok_or_else(|| io::Error::other("the name has no address"))?;
+    let mut stream = TcpStream::connect_timeout(&address, timeout)?;
+    stream.set_read_timeout(Some(timeout))?;
+    stream.write_all(format!("GET {path} HTTP/1.0\r\nhost: {address}\r\n\r\n").as_bytes())?;
+    let mut bytes = Vec::new();
+    match stream.read_to_end(&mut bytes) {
+        // A reset after the response does not matter.
+        Err(error) if bytes.is_empty() => Err(error),
+        _ => Ok(parse(&String::from_utf8_lossy(&bytes))),
+    }
+}
+
+fn parse(text: &str) -> HttpResponse {
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text, ""));
+    let status = head.strip_prefix("HTTP/").and_then(|rest| rest.split(' ').nth(1));
+    let status = status.and_then(|status| status.parse().ok()).unwrap_or(0);
+    HttpResponse { status, body: body.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_response_is_a_status_and_a_body() {
+        for (text, status, body) in [
+            ("HTTP/1.1 200 OK\r\na: b\r\n\r\nhello\r\n\r\n", 200, "hello\r\n\r\n"),
+            ("HTTP/1.0 503 Service Unavailable\r\n\r\n", 503, ""),
+            ("\u{15}\u{3}\u{1}", 0, ""),
+        ] {
+            assert_eq!(parse(text), HttpResponse { status, body: body.to_owned() }, "{text}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! A measurement to be made: its requests, its target and its load.
+
+use std::path::Path;
+
+use plimsoll_measure::Nanos;
+use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
+use serde_json::{Map, Value, json};
+
+use crate::error::SuiteError;
+use crate::target::SuiteTarget;
+
+/// The length of a load: the warm-up, which is recorded separately, and the measured part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Length {
+    pub(crate) warmup: Nanos,
+    pub(crate) measured: Nanos,
+}
+
+impl Length {
+    pub(crate) const fn new(warmup: Nanos, measured: Nanos) -> Self {
+        Self { warmup, measured }
+    }
+
+    /// Stages of one load shape, in the notation of profiles.
+    fn stages(self, shape: &str) -> String {
+        let measured = format!("{shape}:{}", self.measured);
+        match self.warmup {
+            Nanos::ZERO => measured,
+            warmup => format!("w{shape}:{warmup},{measured}"),
+        }
+    }
+}
+
+/// The load: virtual users, or arrivals per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum LoadShape {
+    /// Clients, each of which waits for its response.
+    Clients(u32),
+    /// Requests per second, evenly spaced, independent of the target.
+    Rate(f64),
+}
+
+impl LoadShape {
+    fn notation(self) -> String {
+        match self {
+            Self::Clients(clients) => clients.to_string(),
+            Self::Rate(rate) => format!("@{rate}"),
+        }
+    }
+}
+
+/// A measurement to be made.
+#[derive(Clone, Debug)]
+pub(crate) struct Measurement {
+    /// Its name in the report.
+    pub(crate) label: String,
+    pub(crate) target: SuiteTarget,
+    pub(crate) shape: LoadShape,
+    profile: Map<String, Value>,
+    /// A built-in profile, in place of `profile`.
+    builtin: Option<String>,
+    /// Overrides of the profile, such as the headers of the user's target.
+    overrides: Overrides,
+}
+
+impl Measurement {
+    /// A measurement of a target; `request` are members of a profile.
+    fn new(label: &str, target: &SuiteTarget, request: Value) -> Self {
+        let mut profile = match request {
+            Value::Object(members) => members,
+            _ => Map::new(),
+        };
+        profile.insert("name".to_owned(), "suite".into());
+        profile.insert("target".to_owned(), literal(&target.base).into());
+        profile.entry("timeout").or_insert_with(|| "10s".into());
+        profile.entry("drain").or_insert_with(|| "5s".into());
+        if let Some(key) = &target.key {
+            profile.insert("key".to_owned(), literal(key).into());
+        }
+        let overrides = Overrides {
+            headers: target.headers.clone(),
+            insecure: target.insecure,
+            ..Overrides::default()
+        };
+        let (label, target) = (label.to_owned(), target.clone());
+        Self { label, target, shape: LoadShape::Clients(1), profile, builtin: None, overrides }
+    }
+
+    /// `GET` of a path.
+    pub(crate) fn get(label: &str, target: &SuiteTarget, path: &str) -> Self {
+        let request = json!({"protocol": "http", "http": {"method": "GET", "path": path}});
+        Self::new(label, target, request)
+    }
+
+    /// Chat completions with about `tokens.0` input tokens, and at most `tokens.1` output tokens.
+    pub(crate) fn chat(
+        label: &str,
+        target: &SuiteTarget,
+        stream: bool,
+        tokens: (u32, u32),
+    ) -> Self {
+        let request = json!({
+            "protocol": "openai-chat",
+            "model": target.model,
+            "stream": stream,
+            "content": {"mode": "sized", "approx_input_tokens": tokens.0},
+            "max_tokens": tokens.1,
+            "cache_mode": "bust",
+        });
+        let measurement = Self::new(label, target, request);
+        if target.key.is_some() { measurement } else { measurement.with("key", "any") }
+    }
+
+    /// A built-in profile with another target; `sets` are settings of it, `PATH=VALUE`.
+    pub(crate) fn builtin(label: &str, target: &SuiteTarget, name: &str, sets: &[&str]) -> Self {
+        let mut measurement = Self::new(label, target, json!({}));
+        measurement.builtin = Some(name.to_owned());
+        measurement.overrides.target = Some(target.base.clone());
+        measurement.overrides.key = Some(target.key.clone().unwrap_or_else(|| "any".to_owned()));
+        let models = std::iter::once(format!("model={}", target.model));
+        measurement.overrides.sets = models.chain(sets.iter().map(|&set| set.to_owned())).collect();
+        measurement
+    }
+
+    /// The stages, in the notation of profiles; for a load of several shapes.
+    pub(crate) fn stages(mut self, shape: LoadShape, stages: &str) -> Self {
+        self.shape = shape;
+        self.overrides.stages = self.builtin.as_ref().map(|_| stages.to_owned());
+        self.with("stages", stages)
+    }
+
+    /// A member of the profile.
+    pub(crate) fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.profile.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// A header of every request.
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
+        let headers = self.profile.entry("headers").or_insert_with(|| json!({}));
+        if let Some(headers) = headers.as_object_mut() {
+            headers.insert(name.to_owned(), literal(value).into());
+        }
+        self
+    }
+
+    /// With a number of clients, for a length of time.
+    pub(crate) fn clients(self, clients: u32, length: Length) -> Self {
+        let shape = LoadShape::Clients(clients);
+        self.stages(shape, &length.stages(&shape.notation()))
+    }
+
+    /// With a number of requests per second, for a length of time.
+    pub(crate) fn rate(self, rate: f64, length: Length) -> Self {
+        let shape = LoadShape::Rate(rate);
+        self.stages(shape, &length.stages(&shape.notation()))
+    }
+
+    /// The plan of a pass. Each pass has different prompts, or the second would find the answers of
+    /// the first in a cache; the same pass of several measurements has the same prompts.
+    ///
+    /// # Errors
+    /// If the target's address or a header cannot be used.
+    pub(crate) fn plan(&self, pass: u32) -> Result<Plan, SuiteError> {
+        let own = || {
+            let text = Value::Object(self.profile.clone()).to_string().into_bytes();
+            Ok(Profile::new(Path::new("suite"), text))
+        };
+        let profile = self.builtin.as_deref().map_or_else(own, Profile::open)?;
+        let seed = Some((pass + 1).to_string());
+        let overrides = Overrides { seed, ..self.overrides.clone() };
+        // Environment variables are meant for the user's profiles.
+        Ok(load(&profile, &Environment::default(), &overrides, Purpose::Run)?)
+    }
+}
+
+/// Escapes `$`, which has a meaning in profiles.
+fn literal(text: &str) -> String {
+    text.replace('$', "$$")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target() -> SuiteTarget {
+        let model = "mock-fast".to_owned();
+        SuiteTarget { base: "http://127.0.0.1:1".to_owned(), model, ..SuiteTarget::default() }
+    }
+
+    #[test]
+    fn measurements_are_plans_that_can_be_carried_out() {
+        let length = Length::new(Nanos::from_millis(500), Nanos::from_secs(2));
+        let measurements = [
+            Measurement::get("a", &target(), "/health?x=$y").clients(64, length),
+            Measurement::chat("b", &target(), true, (128, 64)).rate(12.5, length),
+            Measurement::get("c", &target(), "/").header("x-tenant-id", "a$b").clients(1, length),
+        ];
+        let stages: Vec<_> = measurements
+            .iter()
+            .map(|measurement| measurement.plan(0).unwrap().stages.0.len())
+            .collect();
+        assert_eq!(stages, [2, 2, 2]);
+        let builtin =
+            Measurement::builtin("d", &target(), "perf-128-stream", &[]).rate(5.0, length);
+        let plan = builtin.plan(0).unwrap();
+        assert_eq!(plan.stages.0.len(), 2);
+        assert_ne!(plan.seed, builtin.plan(1).unwrap().seed);
+        assert_eq!(plan.targets[0].url.to_string(), "http://127.0.0.1:1");
+    }
+
+    #[test]
+    fn no_warm_up_is_no_stage() {
+        let length = Length::new(Nanos::ZERO, Nanos::from_secs(1));
+        assert_eq!(length.stages("@50"), "@50:1s");
+        let length = Length::new(Nanos::from_millis(250), Nanos::from_secs(1));
+        assert_eq!(length.stages("8"), "w8:250ms,8:1s");
+    }
+}

@@ -1,0 +1,61 @@
+//! The user's choices.
+
+use std::path::PathBuf;
+
+use plimsoll_measure::Nanos;
+use plimsoll_metrics::{CalibrationQuote, Environment};
+
+/// The user's gateway.
+#[derive(Clone, Default)]
+pub struct ExternalTarget {
+    /// Base URL.
+    pub url: String,
+    /// Its key, sent as `Authorization: Bearer`.
+    pub key: Option<String>,
+    /// Headers of every request, `NAME: VALUE`.
+    pub headers: Vec<String>,
+    /// Model asked for in chats.
+    pub model: Option<String>,
+    /// Whether its certificate is accepted without verification.
+    pub insecure: bool,
+}
+
+/// Shows the address alone: key and headers are secrets.
+impl std::fmt::Debug for ExternalTarget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ExternalTarget").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// The user's choices.
+#[derive(Clone, Debug)]
+pub struct SuiteOptions {
+    /// The `plimsoll` binary, which also runs as gateway and provider.
+    pub exe: PathBuf,
+    /// The user's gateway, in place of the reference gateway.
+    pub target: Option<ExternalTarget>,
+    /// Short measurements: the whole suite within two minutes on two cores.
+    pub quick: bool,
+    /// Length of each measurement, in place of the suite's own.
+    pub duration: Option<Nanos>,
+    /// Clients of each measurement, in place of the suite's own.
+    pub clients: Option<u32>,
+    /// Passes of each measurement, in place of the suite's own.
+    pub passes: Option<u32>,
+    /// Port of the reference gateway; `None` for any free one.
+    pub port: Option<u16>,
+    /// Folder for the files of the suite; it exists.
+    pub folder: PathBuf,
+    /// The machine.
+    pub environment: Environment,
+    /// The last calibration on this host.
+    pub calibration: Option<CalibrationQuote>,
+    /// An earlier `suite.json` to compare with.
+    pub baseline: Option<PathBuf>,
+    /// A further rate for which the report sizes the number of instances.
+    pub size_for: Option<f64>,
+    /// The command line, to repeat the suite.
+    pub command: String,
+    /// Wall-clock time of the start, `YYYYMMDDThhmmssZ`.
+    pub started: String,
+}

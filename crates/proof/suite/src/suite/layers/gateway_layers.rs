@@ -1,0 +1,185 @@
+//! Layer 1, the gateway: bare, each layer alone, all; and the full stack through an upstream.
+
+use super::super::{length, passes};
+use super::{KEY, TENANT};
+use crate::error::SuiteError;
+use crate::measurement::{Length, Measurement};
+use crate::result::MeasurementResult;
+use crate::runner::SuiteRunner;
+use crate::target::{Gateway, SuiteTarget};
+
+/// Layer 1, measured.
+#[derive(Default)]
+pub(super) struct GatewayLayers {
+    /// `GET /`, which the gateway answers itself: bare, each layer, all.
+    pub(super) alone: Vec<MeasurementResult>,
+    /// A chat of 128 tokens through the gateway: bare, all layers with the policy.
+    pub(super) chats: Vec<MeasurementResult>,
+}
+
+/// The full stack, measured; the last result is the upstream without the gateway.
+#[derive(Default)]
+pub(super) struct FullStack {
+    pub(super) results: Vec<MeasurementResult>,
+}
+
+/// Turns off every section that the persona turns on.
+const BARE: [&str; 9] = [
+    "request_id=null",
+    "metrics=null",
+    "auth=null",
+    "tenant=null",
+    "rate_limits=[]",
+    "scrub=null",
+    "cache=null",
+    "budgets=null",
+    "routes.0.consumers=[]",
+];
+const FREE_SMOKE: &str = "routes.1.consumers=[]";
+const AUTH: &str =
+    "auth={header: apikey, keys: [{name: load, key: load-test-key, tenant: retail}]}";
+const LIMIT: &str =
+    "rate_limits=[{per: tenant, requests: 1000000000, window: 60s, algorithm: sliding}]";
+const LIMITED: [&str; 2] = ["tenant={header: x-tenant-id}", LIMIT];
+const RESTRICTED: &str = "routes.0.consumers=[load]";
+const POLICY: &str = "policy={}";
+
+/// The settings of the bare gateway, and some more.
+pub(super) fn bare_with(more: &[&str]) -> Vec<String> {
+    BARE.iter().chain([&FREE_SMOKE]).chain(more).map(|&set| set.to_owned()).collect()
+}
+
+/// The setting that writes the request log to a file in the suite's folder.
+pub(super) fn audit(runner: &SuiteRunner<'_>, name: &str) -> String {
+    let path = runner.options.folder.join(name);
+    format!("audit={}", serde_json::json!({"path": path}))
+}
+
+/// The seven layers of the published benchmark: name, and settings of the gateway.
+fn features(runner: &SuiteRunner<'_>) -> Vec<(&'static str, Vec<String>)> {
+    let log = audit(runner, "request-log.jsonl");
+    let all_log = audit(runner, "request-log-all.jsonl");
+    let all =
+        [LIMITED[0], LIMIT, AUTH, RESTRICTED, "metrics={}", "request_id={}", "scrub={}", &all_log];
+    vec![
+        ("bare", bare_with(&[])),
+        ("tenant rate limit", bare_with(&LIMITED)),
+        ("key auth", bare_with(&[AUTH])),
+        ("request log", bare_with(&[&log])),
+        ("Prometheus", bare_with(&["metrics={}"])),
+        ("request id", bare_with(&["request_id={}"])),
+        ("key auth + consumer restriction", bare_with(&[AUTH, RESTRICTED])),
+        ("response PII scrub", bare_with(&["scrub={}"])),
+        ("all seven", bare_with(&all)),
+    ]
+}
+
+pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<GatewayLayers, SuiteError> {
+    let clients = runner.options.clients.unwrap_or(200);
+    if let Some(target) = runner.target() {
+        runner.skip(
+            "bare against all layers, and each layer alone",
+            "the suite cannot switch the layers of a target; it measures the target as it is",
+        );
+        let measurement =
+            get("target as it is", &target, "/").clients(clients, length(runner.options, 30));
+        return Ok(GatewayLayers {
+            alone: runner.measure(&[measurement], passes(runner.options, 3, 2)),
+            chats: vec![],
+        });
+    }
+    let alone = alone(runner, clients)?;
+    Ok(GatewayLayers { alone, chats: chats(runner)? })
+}
+
+/// All variants run at once and take turns: all but the measured one are idle.
+fn alone(runner: &mut SuiteRunner<'_>, clients: u32) -> Result<Vec<MeasurementResult>, SuiteError> {
+    if runner.options.port.is_some() {
+        runner.skip("layer 1", "each variant needs its own port; leave --port out");
+        return Ok(Vec::new());
+    }
+    let mut gateways: Vec<(&str, Gateway)> = Vec::new();
+    for (name, sets) in features(runner) {
+        gateways.push((name, runner.gateway("layers", &sets, None)?));
+    }
+    let length = length(runner.options, 30);
+    let measurements: Vec<_> = gateways
+        .iter()
+        .map(|(name, gateway)| get(name, &gateway.target, "/").clients(clients, length))
+        .collect();
+    let results = runner.measure(&measurements, passes(runner.options, 3, 2));
+    for (_, gateway) in &gateways {
+        runner.record_memory(gateway);
+    }
+    Ok(results)
+}
+
+/// Chats of 128 tokens to the mock: bare, and with every layer and the policy scan.
+fn chats(runner: &mut SuiteRunner<'_>) -> Result<Vec<MeasurementResult>, SuiteError> {
+    if runner.options.port.is_some() || runner.is_interrupted() {
+        return Ok(Vec::new());
+    }
+    let provider = runner.provider(&[])?;
+    let log = audit(runner, "request-log-chat.jsonl");
+    let all = [
+        LIMITED[0],
+        LIMIT,
+        AUTH,
+        "metrics={}",
+        "request_id={}",
+        "scrub={}",
+        POLICY,
+        "budgets={default: 1000000000000}",
+        &log,
+    ];
+    let bare = runner.gateway("layers", &bare_with(&[]), Some(&provider))?;
+    let full = runner.gateway("layers", &bare_with(&all), Some(&provider))?;
+    let length = length(runner.options, 30);
+    let measurement = |name: &str, target: &SuiteTarget| {
+        let measurement = Measurement::chat(name, target, false, (128, 128));
+        with_identity(measurement).clients(64, length)
+    };
+    let measurements = [
+        measurement("chat of 128 tokens, bare", &bare.target),
+        measurement("chat of 128 tokens, all layers and the policy scan", &full.target),
+    ];
+    let results = runner.measure(&measurements, passes(runner.options, 3, 3));
+    runner.record_memory(&full);
+    Ok(results)
+}
+
+/// `GET` with the consumer's key and tenant.
+fn get(label: &str, target: &SuiteTarget, path: &str) -> Measurement {
+    with_identity(Measurement::get(label, target, path))
+}
+
+/// Adds the consumer's key and tenant to every request.
+pub(super) fn with_identity(measurement: Measurement) -> Measurement {
+    measurement.header(KEY.0, KEY.1).header(TENANT.0, TENANT.1)
+}
+
+/// Measures requests through the gateway to an upstream, with and without keys, with few and many
+/// connections, and the upstream itself.
+pub(super) fn stack(runner: &mut SuiteRunner<'_>) -> Result<FullStack, SuiteError> {
+    if runner.target().is_some() {
+        runner.skip("the full stack", "the suite does not load the target's upstream directly");
+        return Ok(FullStack::default());
+    }
+    if runner.options.port.is_some() || runner.is_interrupted() {
+        return Ok(FullStack::default());
+    }
+    let provider = runner.provider(&[])?;
+    let plain = runner.gateway("layers", &bare_with(&["metrics={}"]), Some(&provider))?;
+    let keys = runner.gateway("layers", &bare_with(&["metrics={}", AUTH]), Some(&provider))?;
+    let length: Length = length(runner.options, 30);
+    let measurement = |label: &str, target: &SuiteTarget, path: &str, clients: u32| {
+        get(label, target, path).clients(clients, length)
+    };
+    let measurements = [
+        measurement("gateway -> upstream (200)", &plain.target, "/smoke/health", 200),
+        measurement("gateway -> upstream + key auth (200)", &keys.target, "/smoke/health", 200),
+        measurement("gateway -> upstream (500)", &plain.target, "/smoke/health", 500),
+        measurement("upstream direct, no gateway (200)", &provider.target(), "/health", 200),
+    ];
+    Ok(FullStack { results: runner.measure(&measurements, passes(runner.options, 3, 2)) })
+}

@@ -1,0 +1,206 @@
+//! Store operations one by one, in memory and in Redis: the waits of a single request.
+
+use std::net::{TcpListener, TcpStream};
+use std::num::NonZeroU32;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use bytes::Bytes;
+use plimsoll_gateway_store::{
+    Algorithm, Answer, Backend, Budget, CacheKey, Charge, Limit, LimitKey, Lookup, RedisSettings,
+    Sizes, Store, StoreError,
+};
+use plimsoll_harness::ChildProcess;
+use plimsoll_harness::time::poll;
+use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
+use plimsoll_metrics::Distribution;
+use plimsoll_report::format::time;
+use tokio::runtime::Builder;
+
+use crate::bound::{BoundResult, Requirement};
+use crate::options::SuiteOptions;
+use crate::runner::SuiteRunner;
+
+/// The times of one operation.
+#[derive(Clone, Debug)]
+pub(super) struct StoreOp {
+    pub(super) operation: &'static str,
+    pub(super) store: &'static str,
+    pub(super) times: Distribution,
+}
+
+/// The times of all operations.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StoreOps {
+    pub(super) rows: Vec<StoreOp>,
+}
+
+impl StoreOps {
+    /// The published benchmark's goal of a millisecond, on the p99 of each.
+    pub(super) fn bounds(&self) -> Vec<BoundResult> {
+        let bound = |op: &StoreOp| {
+            let p99 = op.times.quantile(0.99).map(Nanos::as_millis_f64);
+            let what = format!("{}, {}: p99", op.operation, op.store);
+            BoundResult::value(&what, p99, Requirement::below(1.0, time)).into_goal()
+        };
+        self.rows.iter().map(bound).collect()
+    }
+}
+
+/// Time limit until Redis accepts connections.
+const READY: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(10);
+const OPERATIONS: usize = 20_000;
+const WARM_UP: usize = 500;
+
+/// Measures the in-memory store, and Redis if this build and this host have it.
+pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> StoreOps {
+    let mut ops = StoreOps::default();
+    if runner.is_interrupted() {
+        return ops;
+    }
+    let count = if runner.options.quick { OPERATIONS / 4 } else { OPERATIONS };
+    runner.log("store operations, in memory");
+    match measure_store("memory", &Backend::memory(Sizes::default()), count) {
+        Ok(rows) => ops.rows.extend(rows),
+        Err(why) => runner.skip("store operations in memory", &why),
+    }
+    let redis = open_redis(runner.options).and_then(|(_server, backend)| {
+        runner.log("store operations, Redis");
+        measure_store("Redis", &backend, count)
+    });
+    match redis {
+        Ok(rows) => ops.rows.extend(rows),
+        Err(why) => runner.skip("store operations with Redis", &why),
+    }
+    ops
+}
+
+/// Starts a Redis server, and opens a store in it. The only place that needs the Redis client.
+fn open_redis(options: &SuiteOptions) -> Result<(RedisServer, Backend), String> {
+    let server = RedisServer::start(&options.exe, &options.folder)?;
+    let backend = Backend::redis(RedisSettings::new(server.url()));
+    Ok((server, backend.map_err(|error| error.to_string())?))
+}
+
+fn measure_store(
+    store: &'static str,
+    backend: &Backend,
+    count: usize,
+) -> Result<Vec<StoreOp>, String> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    let all = runtime.block_on(async {
+        let attached = backend.attach().await;
+        operations(&attached, count).await
+    });
+    let all = all.map_err(|error| error.to_string())?;
+    // A store that is lost lets everything pass at once: that is fast, and not what is measured.
+    if backend.errors() > 0 {
+        return Err(format!("{} operations had no answer", backend.errors()));
+    }
+    Ok(all.into_iter().map(|(operation, times)| StoreOp { operation, store, times }).collect())
+}
+
+type Timed = (&'static str, Distribution);
+
+async fn operations(store: &Store, count: usize) -> Result<Vec<Timed>, StoreError> {
+    let clock = MonotonicClock::start();
+    let now = || clock.now().as_nanos();
+    let requests = NonZeroU32::MAX;
+    let limit = Limit::new(requests, Duration::from_mins(1), Algorithm::Sliding)?;
+    let budget = Budget::new(u64::from(u32::MAX), Duration::from_hours(24))?;
+    let tenant = LimitKey::new("tenant", "retail");
+    let (answer, session) = (CacheKey([1; 32]), CacheKey([2; 32]));
+    let ttl = Duration::from_mins(10);
+    if let Lookup::Lead(lead) = store.lookup(now(), answer).await {
+        let frames = vec![Bytes::from(vec![b'x'; 1_024])];
+        lead.fill(now(), Answer { status: 200, headers: Vec::new(), frames }, ttl).await;
+    }
+    store.put_value(now(), session, Bytes::from(vec![b'x'; 512]), ttl).await?;
+    let mut all = [const { None }; 4].map(|_: Option<()>| Distribution::default());
+    for round in 0..count + WARM_UP {
+        let began = clock.now();
+        store.check(now(), &[Charge { key: tenant, limit: &limit }]).await?;
+        let checked = clock.now();
+        drop(store.lookup(now(), answer).await);
+        let looked = clock.now();
+        store.budget(now(), tenant, &budget).await?;
+        let budgeted = clock.now();
+        store.value(now(), &session).await?;
+        if round >= WARM_UP {
+            let ends = [began, checked, looked, budgeted, clock.now()];
+            record(&mut all, ends);
+        }
+    }
+    let names =
+        ["rate-limit check (atomic sliding window)", "cache get", "budget get", "session get"];
+    Ok(names.into_iter().zip(all).collect())
+}
+
+fn record(all: &mut [Distribution; 4], ends: [Moment; 5]) {
+    for (times, two) in all.iter_mut().zip(ends.windows(2)) {
+        times.record(two[1].since(two[0]));
+    }
+}
+
+/// A Redis server on the loopback interface. Dropped, it is ended; it holds nothing worth keeping.
+struct RedisServer {
+    process: ChildProcess,
+    port: u16,
+}
+
+impl RedisServer {
+    /// Starts it by way of `suite child`, so that the kernel ends it with the suite.
+    fn start(exe: &Path, folder: &Path) -> Result<Self, String> {
+        let port = free_port().ok_or("no free port for it")?;
+        let mut command = Command::new(exe);
+        command.args(["suite", "child", "--program", "redis-server", "--"]);
+        command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port"]);
+        command.arg(port.to_string()).arg("--dir").arg(folder);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let process = ChildProcess::spawn(command.process_group(0)).map_err(|e| e.to_string())?;
+        let mut redis = Self { process, port };
+        if redis.is_ready() {
+            return Ok(redis);
+        }
+        Err("`redis-server` does not answer; install it to measure with it".to_owned())
+    }
+
+    fn is_ready(&mut self) -> bool {
+        let ready = poll(READY, PAUSE, || {
+            let accepts = TcpStream::connect(("127.0.0.1", self.port)).is_ok();
+            (accepts || self.process.has_ended()).then_some(accepts)
+        });
+        ready == Some(true)
+    }
+
+    fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+}
+
+/// A port that was free a moment ago: Redis cannot choose one itself.
+fn free_port() -> Option<u16> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).ok()?;
+    listener.local_addr().ok().map(|address| address.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_of_the_in_memory_store_is_timed() {
+        let backend = Backend::memory(Sizes::default());
+        let rows = measure_store("memory", &backend, 200).unwrap();
+        assert_eq!(rows.len(), 4);
+        for row in &rows {
+            assert_eq!(row.times.count(), 200, "{}", row.operation);
+            assert!(row.times.mean().unwrap() < Nanos::from_millis(50), "{}", row.operation);
+        }
+        assert_eq!(backend.cache_counts().hits, 700);
+    }
+}
