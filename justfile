@@ -28,18 +28,15 @@ fuzz seconds="60" *targets:
 
 # refresh the stored files that tests compare with; read the difference afterwards
 bless:
-    PLIMSOLL_BLESS=1 cargo test -p plimsoll-metrics reference
-    PLIMSOLL_BLESS=1 cargo test -p plimsoll-report
-    UPDATE_GOLDEN=1 cargo test -p plimsoll-profile
-    MOCK_GOLDEN=write cargo test -p plimsoll-mock
+    UPDATE_GOLDEN=1 cargo test --workspace --all-features
     git diff --stat
 
 # the reference gateway against nginx and Envoy, as ratios
 bench-gateway *args:
-    cargo build --release
+    cargo build --profile dist --features full
     bench/gateway {{args}}
 
 # paced streams, event by event against the mock's log; many streams at once
 bench-streams *args:
-    cargo build --release
+    cargo build --profile dist --features full
     bench/streams {{args}}

@@ -41,7 +41,8 @@ pub(crate) struct Cli {
 /// What can be asked for.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// See it work: mock provider and reference gateway in this process, the realistic mix, a report
+    /// See it work: mock provider and reference gateway in this process, the realistic mix, a
+    /// report
     Demo(demo::Flags),
     /// Run a profile against a target
     Run(run::Flags),

@@ -16,8 +16,8 @@ pub(crate) fn print_line(line: &str) -> io::Result<()> {
     print(&format!("{line}\n"))
 }
 
-/// How reports look on stdout. On a terminal they are as wide as that, if it is narrower than a file, and have
-/// colours, unless `NO_COLOR` forbids them.
+/// How reports look on stdout. On a terminal they are as wide as that, if it is narrower than a
+/// file, and have colours, unless `NO_COLOR` forbids them.
 pub(crate) fn style() -> Style {
     let file = Style::default();
     let stdout = io::stdout();

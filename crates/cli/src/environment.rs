@@ -45,7 +45,8 @@ impl Reading {
     }
 }
 
-/// All that a report says of the machine. Takes some hundredths of a second, in which the hypervisor is watched.
+/// All that a report says of the machine. Takes some hundredths of a second, in which the
+/// hypervisor is watched.
 pub(crate) fn read(fd_limit: Option<FdLimit>) -> Environment {
     Reading::begin(fd_limit).finish()
 }
@@ -105,11 +106,20 @@ fn load_average(text: &str) -> Option<(f64, f64, f64)> {
 }
 
 fn versions() -> BTreeMap<String, String> {
-    let build = if cfg!(debug_assertions) { "debug" } else { "release" };
+    let build = env!("PLIMSOLL_BUILD_PROFILE");
+    let features = [("redis", cfg!(feature = "redis")), ("tokenizer", cfg!(feature = "tokenizer"))];
+    let features: Vec<_> =
+        features.into_iter().filter_map(|(name, on)| on.then_some(name)).collect();
+    let features = if features.is_empty() { "none".to_owned() } else { features.join(" ") };
     let platform = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);
-    [("plimsoll", env!("CARGO_PKG_VERSION")), ("build", build), ("platform", &platform)]
-        .map(|(name, version)| (name.to_owned(), version.to_owned()))
-        .into()
+    [
+        ("plimsoll", env!("CARGO_PKG_VERSION")),
+        ("build", build),
+        ("features", &features),
+        ("platform", &platform),
+    ]
+    .map(|(name, version)| (name.to_owned(), version.to_owned()))
+    .into()
 }
 
 #[cfg(test)]

@@ -35,7 +35,8 @@ impl Exit {
         }
     }
 
-    /// What a run's summary comes to. `allow_invalid` accepts an instrument that was not good enough.
+    /// What a run's summary comes to. `allow_invalid` accepts an instrument that was not good
+    /// enough.
     pub(crate) fn of_run(summary: &RunSummary, allow_invalid: bool) -> Self {
         let judged = |wanted: fn(&Judgement) -> bool| {
             summary.thresholds.iter().any(|threshold| wanted(&threshold.judgement))

@@ -22,7 +22,8 @@ pub(crate) struct ProfileFlags {
     /// Model asked for
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// Wire format of every scenario: openai-chat, openai-responses, openai-embeddings, anthropic-messages, http
+    /// Wire format of every scenario: openai-chat, openai-responses, openai-embeddings,
+    /// anthropic-messages, http
     #[arg(long, value_name = "NAME")]
     protocol: Option<String>,
     /// Load: `10:30s` users, `@50:30s` arrivals/s, `@5..50:30s` a ramp, `w` in front a warm-up

@@ -1,7 +1,8 @@
 //! Plimsoll: the calibrated load-testing instrument for LLM and API gateways.
 //!
-//! This crate is flags, wiring, signals and exit codes. What a profile means is `plimsoll-profile`'s business, the
-//! load is `plimsoll-engine`'s, the numbers are `plimsoll-metrics`' and their looks `plimsoll-report`'s.
+//! This crate is flags, wiring, signals and exit codes. What a profile means is
+//! `plimsoll-profile`'s business, the load is `plimsoll-engine`'s, the numbers are
+//! `plimsoll-metrics`' and their looks `plimsoll-report`'s.
 //!
 //! ```text
 //! command::Cli -> command::* -> session (run_dir, probe, load, summary) -> exit

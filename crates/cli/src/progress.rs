@@ -1,4 +1,5 @@
-//! How a run looks while it goes on: a bar on a terminal, a line every few seconds elsewhere, or nothing.
+//! How a run looks while it goes on: a bar on a terminal, a line every few seconds elsewhere, or
+//! nothing.
 
 mod figures;
 
@@ -57,8 +58,8 @@ impl Screen {
 
     /// Tells that the run ends early.
     ///
-    /// The terminal has just written `^C` behind the bar, so that nobody knows where the cursor is: the bar is left
-    /// standing, and goes on below.
+    /// The terminal has just written `^C` behind the bar, so that nobody knows where the cursor is:
+    /// the bar is left standing, and goes on below.
     pub(crate) fn interrupt(&self, message: &str) {
         let Self::Bar(bar) = self else { return self.tell(message) };
         bar.set_draw_target(ProgressDrawTarget::hidden());

@@ -1,4 +1,5 @@
-//! Flags that had another name in an earlier version: the old name still works, and a note names the new one.
+//! Flags that had another name in an earlier version: the old name still works, and a note names
+//! the new one.
 
 use std::ffi::OsString;
 

@@ -13,7 +13,7 @@ const MESSAGE: usize = 200;
 
 /// What is known before the load.
 pub(crate) fn before(plan: &Plan) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes = plan.notes.clone();
     if cfg!(debug_assertions) {
         notes.push(
             "DEBUG BUILD: the generator is many times slower than it should be; build with --release".to_owned(),

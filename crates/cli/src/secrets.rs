@@ -1,4 +1,5 @@
-//! Keeps credentials out of what others wrote: a target's error message may quote the key that it refuses.
+//! Keeps credentials out of what others wrote: a target's error message may quote the key that it
+//! refuses.
 
 use plimsoll_profile::{HeaderValue, Plan, REDACTED, Secret, is_sensitive};
 

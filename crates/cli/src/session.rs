@@ -159,7 +159,8 @@ impl Session {
     }
 }
 
-/// What keeps a plan from being prepared is in the plan; only threads and timers are the machine's business.
+/// What keeps a plan from being prepared is in the plan; only threads and timers are the machine's
+/// business.
 fn plan_error(error: EngineError) -> anyhow::Error {
     match error {
         EngineError::Thread(_) | EngineError::Worker(_) | EngineError::WorkerPanicked => {

@@ -43,8 +43,8 @@ pub(crate) fn server_signals(
     thread::Builder::new().name("plimsoll-signal".to_owned()).spawn(wait).map(drop)
 }
 
-/// From here on, the first signal calls `first`, and the second ends the process. Until then a signal does what it
-/// does to every process.
+/// From here on, the first signal calls `first`, and the second ends the process. Until then a
+/// signal does what it does to every process.
 pub(crate) fn listen(first: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let guard = runtime.enter();

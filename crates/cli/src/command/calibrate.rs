@@ -39,7 +39,8 @@ pub(crate) struct Flags {
     /// The record as JSON on stdout, in place of the lines
     #[arg(long)]
     json: bool,
-    /// Where the record is kept [default: `plimsoll/calibration.json` in the user's folder for state]
+    /// Where the record is kept [default: `plimsoll/calibration.json` in the user's folder for
+    /// state]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     record: Option<PathBuf>,
     /// Serve as a reference server
@@ -49,8 +50,8 @@ pub(crate) struct Flags {
 
 /// Carries the tests out, and keeps the record of all of them.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
-    // As for every other output: if it cannot be raised, the tests say what is missing. Reference servers need
-    // descriptors as well.
+    // As for every other output: if it cannot be raised, the tests say what is missing. Reference
+    // servers need descriptors as well.
     let _ = FdLimit::raise();
     if flags.serve {
         serve()?;

@@ -102,6 +102,7 @@ fn check_all(profiles: &[String]) -> Result<Exit> {
 /// Resolves the profile, and prepares it as for a run: traces and tokenizers are read.
 fn check(profile: &str) -> Result<()> {
     let plan = resolve(profile, &Overrides::default())?;
+    plan.notes.iter().for_each(|note| console::say(&format!("note: {profile}: {note}")));
     Run::prepare(plan).with_context(|| profile.to_owned())?;
     Ok(())
 }
@@ -142,7 +143,8 @@ fn list() -> Result<()> {
 /// Characters that fit beside the longest name.
 const HEADLINE: usize = 72;
 
-/// What the comment at the top of a profile says: its first sentence, or what of it stands before a colon if it is long.
+/// What the comment at the top of a profile says: its first sentence, or what of it stands before a
+/// colon if it is long.
 fn headline(text: &str) -> String {
     let comment: Vec<_> =
         text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim).collect();

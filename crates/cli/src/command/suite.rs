@@ -36,13 +36,15 @@ Exit codes: 0 pass, 1 a bound is broken, 2 wrong usage, 3 a measurement is inval
 #[derive(Debug, Subcommand)]
 #[command(after_help = AFTER)]
 pub(crate) enum Which {
-    /// Cheap endpoints under few and many clients, keys and limits on and off, chats to a fake provider
+    /// Cheap endpoints under few and many clients, keys and limits on and off, chats to a fake
+    /// provider
     ///
-    /// The variables `AZ_LOAD_DURATION_SECS`, `AZ_LOAD_CONCURRENCY` and `AZ_LOAD_PORT` stand for --duration,
-    /// --concurrency and --port where these are left out.
+    /// The variables `AZ_LOAD_DURATION_SECS`, `AZ_LOAD_CONCURRENCY` and `AZ_LOAD_PORT` stand for
+    /// --duration, --concurrency and --port where these are left out.
     #[command(after_help = AFTER)]
     Baseline(Flags),
-    /// Bare against all layers, each layer's cost, the full stack, cache, streams, request log, stores
+    /// Bare against all layers, each layer's cost, the full stack, cache, streams, request log,
+    /// stores
     #[command(after_help = AFTER)]
     Layers(Flags),
     /// Policy enforcement at rising rates, cold and warm, with every policy decision checked
@@ -51,7 +53,8 @@ pub(crate) enum Which {
     /// A closed loop on /metrics: moderate (100 connections, 30 s) and extreme (200, 60 s)
     #[command(after_help = AFTER)]
     Quick(Flags),
-    /// Three sizes of chat, streamed and not, at rising rates up to the knee; each feature as a delta
+    /// Three sizes of chat, streamed and not, at rising rates up to the knee; each feature as a
+    /// delta
     #[command(after_help = AFTER)]
     Tiers(Flags),
     /// Becomes a process of a suite

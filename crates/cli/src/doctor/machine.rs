@@ -94,7 +94,8 @@ pub(super) fn memory(available: Option<u64>) -> Finding {
 
 pub(super) fn build(debug: bool) -> Finding {
     const ABOUT: &str = "build";
-    let (state, seen) = if debug { (State::Warn, "debug") } else { (State::Ok, "release") };
+    let state = if debug { State::Warn } else { State::Ok };
+    let seen = env!("PLIMSOLL_BUILD_PROFILE");
     Finding::new(state, ABOUT, seen, "cargo build --release: a debug build is many times slower")
 }
 

@@ -30,7 +30,8 @@ pub(super) fn timer() -> Finding {
     shown("timer lateness", &lateness, [Nanos::from_micros(200), Nanos::from_millis(2)], fix)
 }
 
-/// What one reading of the clock costs; a clock source that the processor cannot read by itself costs a system call.
+/// What one reading of the clock costs; a clock source that the processor cannot read by itself
+/// costs a system call.
 pub(super) fn clock(machine: &Environment) -> Finding {
     let clock = MonotonicClock::start();
     for _ in 0..READINGS {

@@ -6,10 +6,12 @@ use super::file;
 
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// The tightest quota on the way from the root to this process's group, in processors; `None` without any.
+/// The tightest quota on the way from the root to this process's group, in processors; `None`
+/// without any.
 pub(super) fn quota() -> Option<f64> {
     let groups = file("/proc/self/cgroup")?;
-    // Inside of a container the path may be that of the host, whose files are not there; the root's are.
+    // Inside of a container the path may be that of the host, whose files are not there; the root's
+    // are.
     let ancestors = group(&groups).map(|group| Path::new(group).ancestors()).into_iter().flatten();
     let unified = ancestors.filter_map(|path| {
         let path = path.strip_prefix("/").unwrap_or(path);

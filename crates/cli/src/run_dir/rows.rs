@@ -14,8 +14,8 @@ use super::{RunDir, file};
 
 /// The file of rows.
 ///
-/// Each batch of samples is one write of whole lines, straight to the file: whatever ends the process, every line but
-/// at most the last is complete.
+/// Each batch of samples is one write of whole lines, straight to the file: whatever ends the
+/// process, every line but at most the last is complete.
 pub(crate) struct RowFile {
     file: File,
     facts: RunMetadata,

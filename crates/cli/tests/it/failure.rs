@@ -1,4 +1,4 @@
-//! Runs that cannot be: each is told with its cause and its mend, and leaves nothing behind.
+//! Runs that cannot be: each is told with its cause and its fix, and leaves nothing behind.
 
 use std::fs;
 use std::process::Command;

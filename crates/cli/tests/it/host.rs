@@ -32,7 +32,7 @@ fn the_doctor_looks_at_everything_and_says_what_to_do() {
     for pair in
         lines.windows(2).filter(|pair| pair[0].starts_with("warn") || pair[0].starts_with("bad"))
     {
-        assert!(pair[1].contains("mend: "), "{pair:?}");
+        assert!(pair[1].contains("fix: "), "{pair:?}");
     }
 }
 

@@ -1,4 +1,5 @@
-//! Expected policy decisions, bands and watched processes, against a gateway whose own log is the truth.
+//! Expected policy decisions, bands and watched processes, against a gateway whose own log is the
+//! truth.
 
 use std::collections::BTreeMap;
 use std::fs;

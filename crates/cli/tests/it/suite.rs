@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use crate::support::{FAST, Finished, Fixture, command};
 
-/// As short as a measurement can be. Whether the instrument was good enough is not what tests are about.
+/// As short as a measurement can be. Whether the instrument was good enough is not what tests are
+/// about.
 const SHORT: [&str; 6] = ["--quick", "--duration", "300ms", "--passes", "1", "--allow-invalid"];
 
 fn suite(fixture: &Fixture, name: &str, args: &[&str]) -> Finished {
@@ -139,7 +140,8 @@ fn wait(mut done: impl FnMut() -> bool) {
     panic!("it does not come to that");
 }
 
-/// Gateways and providers that were started from the folder of this test, which is their working directory.
+/// Gateways and providers that were started from the folder of this test, which is their working
+/// directory.
 fn children(fixture: &Fixture) -> usize {
     let here = fs::canonicalize(fixture.folder.path()).unwrap();
     let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);

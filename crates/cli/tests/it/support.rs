@@ -80,7 +80,8 @@ impl Fixture {
 
     fn run_args(&self, args: &[&str]) -> Vec<String> {
         let target = self.target();
-        // Tests share their machine: whether the instrument was good enough is not what they are about.
+        // Tests share their machine: whether the instrument was good enough is not what they are
+        // about.
         let fixed = ["run", "--target", &target, "--key", "any", "--quiet", "--allow-invalid"];
         fixed.iter().chain(args).map(ToString::to_string).collect()
     }

@@ -32,6 +32,9 @@ mod reservation;
 mod single_flight;
 mod store;
 
+/// Whether this build can use Redis: the feature `redis`.
+pub const HAS_REDIS: bool = cfg!(feature = "redis");
+
 pub use answer::{Answer, CacheKey};
 pub use budget::{Budget, BudgetCounter, BudgetState};
 pub use cache::{Follow, Followed, Lead, Lookup};

@@ -34,7 +34,7 @@ impl ConversationStart {
     }
 }
 
-/// How a conversation ended.
+/// The end of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ConversationEnd {
     /// When its last turn ended.

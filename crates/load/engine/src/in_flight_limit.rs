@@ -19,7 +19,7 @@ impl InFlightLimit {
         Self { permits: Semaphore::new(max.clamp(1, Semaphore::MAX_PERMITS)), overflow }
     }
 
-    /// What happens to an arrival that finds no free permit.
+    /// The policy for an arrival that finds no free permit.
     pub(crate) const fn overflow(&self) -> Overflow {
         self.overflow
     }

@@ -52,10 +52,10 @@ fn expectations(scenarios: &[ScenarioSpec]) -> Vec<Expectation> {
 
 /// The stages as planned, named by their notation; the second of the same name is `NAME#2`.
 fn stages(run: &PreparedRun) -> Vec<StageInfo> {
-    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     let specs = run.plan.stages.0.iter().map(ToString::to_string);
     let name = specs.map(|notation| {
-        let count = seen.entry(notation.clone()).or_default();
+        let count = counts.entry(notation.clone()).or_default();
         *count += 1;
         if *count == 1 { notation } else { format!("{notation}#{count}") }
     });

@@ -13,7 +13,7 @@ use crate::prepared::PreparedRun;
 use crate::progress::Progress;
 use crate::ticker::Interval;
 
-/// How often the monitor checks whether it is time to read what the processes use.
+/// Time between checks whether the processes are due to be read.
 const POLL: Duration = Duration::from_millis(20);
 
 /// Merges what the workers count while the run goes on.
@@ -31,7 +31,7 @@ pub(crate) struct RunMonitor<'r> {
 }
 
 impl<'r> RunMonitor<'r> {
-    /// Nothing seen yet of a run that starts at `origin`.
+    /// A monitor of a run that starts at `origin`.
     pub(crate) fn new(
         run: &'r PreparedRun,
         clock: MonotonicClock,
@@ -110,7 +110,7 @@ impl<'r> RunMonitor<'r> {
     }
 }
 
-/// What several workers counted in the same interval.
+/// The counts of several workers in the same interval.
 fn merged(intervals: Vec<Interval>) -> Snapshot {
     let mut merged = Snapshot::new();
     for interval in intervals {

@@ -24,7 +24,7 @@ struct ResponseMatcher {
     text: Option<Finder<'static>>,
 }
 
-/// How far one response has been matched.
+/// The state of matching one response.
 #[derive(Debug, Default)]
 pub(crate) struct DecisionScan {
     /// By matcher.

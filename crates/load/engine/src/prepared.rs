@@ -44,7 +44,7 @@ impl PreparedRun {
         Ok(Self { plan, schedule, workload, tls, routes })
     }
 
-    /// How turns of a scenario are sent to a target.
+    /// The route of a scenario's turns to a target.
     pub(crate) fn route(&self, scenario: ScenarioId, target: TargetId) -> &Route {
         &self.routes[self.route_index(scenario, target)]
     }

@@ -11,12 +11,12 @@ use crate::sink::{Sink, SinkReport};
 use crate::worker_stats::{ArrivalCounts, Causes};
 use crate::worker_thread::WorkerOutput;
 
-/// Why requests did not complete.
+/// A reason why requests did not complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
     /// Error class, or `status N` of a refusal.
     pub kind: String,
-    /// How often.
+    /// Number of requests.
     pub count: u64,
     /// The message of the first of them; may be empty.
     pub first: String,
@@ -29,13 +29,13 @@ pub struct RunResult {
     pub snapshot: Snapshot,
     /// Names, stages as they were played, targets. The caller adds environment and notes.
     pub metadata: RunMetadata,
-    /// What the instrument measured of itself.
+    /// Measurements of the generator itself.
     pub health: InstrumentHealth,
-    /// What the watched processes used.
+    /// CPU time and memory of the watched processes.
     pub processes: Vec<ProcessUse>,
-    /// Why requests did not complete, the most frequent first.
+    /// Reasons why requests did not complete, the most frequent first.
     pub causes: Vec<Cause>,
-    /// What became of the samples that were to be written.
+    /// Counts of the samples, by what became of them.
     pub sink: SinkReport,
 }
 
@@ -103,7 +103,7 @@ fn finish_stages(metadata: &mut RunMetadata, origin: Moment, workers: &[WorkerOu
     }
 }
 
-/// What the workers measured of themselves.
+/// Measurements of the workers themselves.
 fn health(workers: &[WorkerOutput], instrument: Instrument) -> InstrumentHealth {
     let mut health = InstrumentHealth {
         workers: u32::try_from(workers.len()).ok(),
@@ -132,7 +132,7 @@ fn health(workers: &[WorkerOutput], instrument: Instrument) -> InstrumentHealth 
     health
 }
 
-/// How the workers wait for deadlines, in words.
+/// The way the workers wait for deadlines, in words.
 fn timer(instrument: Instrument) -> String {
     match instrument.spin {
         Nanos::ZERO => "timerfd, nanosecond deadlines, no spinning".to_owned(),

@@ -1,4 +1,4 @@
-//! How the turns of one scenario are sent to one target: encoder, request head, decoder options.
+//! The way of one scenario's turns to one target: encoder, request head, decoder options.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use plimsoll_workload::{HttpSpec, ScenarioSpec};
 use crate::error::EngineError;
 use crate::policy_decision::DecisionClassifier;
 
-/// How the turns of one scenario are sent to one target.
+/// The way of one scenario's turns to one target.
 #[derive(Debug)]
 pub(crate) struct Route {
     pub(crate) encoder: Encoder,

@@ -53,7 +53,7 @@ impl Run {
         self.clock
     }
 
-    /// What is known before the load: names, stages, targets.
+    /// The metadata known before the load: names, stages, targets.
     pub fn metadata(&self) -> RunMetadata {
         metadata::planned(&self.prepared, &self.clock)
     }

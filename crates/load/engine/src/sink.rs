@@ -43,7 +43,8 @@ pub(crate) struct Sink {
     thread: JoinHandle<Option<io::Error>>,
 }
 
-/// What became of the samples of a run. `offered = written + left_out + overflowed`.
+/// Counts of the samples of a run, by what became of them. `offered = written + left_out +
+/// overflowed`.
 #[derive(Debug, Default)]
 pub struct SinkReport {
     /// Samples that there were to write.

@@ -1,5 +1,5 @@
-//! The periodic task of a worker: checks whether the run is interrupted, and sends away what was
-//! counted.
+//! The periodic task of a worker: checks whether the run is interrupted, and sends counts and
+//! rows away.
 
 use std::rc::Rc;
 use std::sync::mpsc::Sender;
@@ -10,12 +10,12 @@ use plimsoll_metrics::Snapshot;
 use crate::control::Control;
 use crate::worker::Worker;
 
-/// How often the worker checks for an interrupt, and sends rows.
+/// Time between checks for an interrupt; rows are sent as often.
 const TICK: Nanos = Nanos::from_millis(50);
 /// Ticks of an interval: one second.
 const TICKS_PER_INTERVAL: u32 = 20;
 
-/// What one worker counted in one interval.
+/// The counts of one worker in one interval.
 #[derive(Debug)]
 pub(crate) struct Interval {
     pub(crate) at: Moment,

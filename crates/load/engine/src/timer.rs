@@ -92,7 +92,7 @@ pub(crate) struct KernelTimer {
     fd: AsyncFd<Descriptor>,
     /// The longest time that the worker spins before a deadline.
     spin: Nanos,
-    /// How long it spins before the deadline that is armed.
+    /// The time that it spins before the deadline that is armed.
     lead: Cell<Nanos>,
     deadlines: Deadlines,
     armed: Cell<Option<Moment>>,
@@ -202,16 +202,29 @@ mod tests {
     fn sleepers_wake_in_the_order_of_their_deadlines_and_never_early() {
         with_timer(|timer, clock| async move {
             let start = clock.now();
-            let woken = RefCell::new(Vec::new());
-            let sleep = async |ms| {
+            let woken: Rc<RefCell<Vec<char>>> = Rc::new(RefCell::new(Vec::new()));
+            // Each in a task of its own: a late worker wakes several at once.
+            let sleepers = [(3, 'a'), (1, 'b'), (2, 'c'), (2, 'd')].map(|(ms, name)| {
                 let at = start + Nanos::from_millis(ms);
-                timer.sleep_until(at).await;
-                assert!(clock.now() >= at);
-                woken.borrow_mut().push(ms);
-            };
-            tokio::join!(sleep(3), sleep(1), sleep(2), sleep(2));
-            assert_eq!(*woken.borrow(), [1, 2, 2, 3]);
+                let (timer, woken) = (Rc::clone(&timer), Rc::clone(&woken));
+                tokio::task::spawn_local(sleep_and_note(timer, at, name, woken))
+            });
+            for sleeper in sleepers {
+                sleeper.await.unwrap();
+            }
+            assert_eq!(*woken.borrow(), ['b', 'c', 'd', 'a']);
         });
+    }
+
+    async fn sleep_and_note(
+        timer: Rc<Timer>,
+        at: Moment,
+        name: char,
+        woken: Rc<RefCell<Vec<char>>>,
+    ) {
+        timer.sleep_until(at).await;
+        assert!(timer.clock().now() >= at);
+        woken.borrow_mut().push(name);
     }
 
     /// A timer with a precision of a millisecond wakes at its ticks. After one tick, a deadline 150

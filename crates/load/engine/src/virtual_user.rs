@@ -11,8 +11,9 @@ use crate::conversation::{ConversationStart, run_conversation};
 use crate::request_timeout::LazyTimeout;
 use crate::worker::Worker;
 
-/// How long a virtual user waits when a request could not even be sent (connection refused, no port
-/// free). Without it, the users of a dead target would fail as fast as the processor lets them.
+/// The time that a virtual user waits when a request could not even be sent (connection refused, no
+/// port free). Without it, the users of a dead target would fail as fast as the processor lets
+/// them.
 const BACKOFF: Nanos = Nanos::from_millis(10);
 
 /// Runs virtual user `number`: in each of its windows one conversation after another, in HTTP/1.1

@@ -23,7 +23,7 @@ use crate::sink::RowBatcher;
 use crate::timer::Timer;
 use crate::worker_stats::WorkerStats;
 
-/// What belongs to one worker.
+/// Everything that belongs to one worker.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) run: Arc<PreparedRun>,
@@ -138,7 +138,7 @@ impl Worker {
         self.arrivals.borrow_mut().next()
     }
 
-    /// What this worker counts.
+    /// The counters of this worker.
     pub(crate) fn stats(&self) -> RefMut<'_, WorkerStats> {
         self.stats.borrow_mut()
     }
@@ -175,12 +175,12 @@ impl Worker {
             .then(Vec::new)
     }
 
-    /// Hands the rows so far to the writer, without waiting for it.
+    /// Sends the rows so far to the writer, without waiting for it.
     pub(crate) fn send_rows(&self) {
         self.rows.borrow_mut().send();
     }
 
-    /// Hands the rows so far to the writer, and from now on waits where it is slow: there is no
+    /// Sends the rows so far to the writer, and from now on waits where it is slow: there is no
     /// load to delay any more.
     pub(crate) fn flush_rows(&self) {
         self.rows.borrow_mut().flush();

@@ -1,4 +1,4 @@
-//! What one worker counts while the run goes on.
+//! The counters of one worker.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,17 @@ use plimsoll_transport::ResponseHead;
 
 use crate::in_flight::{InFlightIntegral, StageInFlight};
 
-/// Why requests did not complete: how often, and the message of the first of them.
+/// Reasons why requests did not complete, each with its count and the message of the first request.
 pub(crate) type Causes = BTreeMap<String, (u64, String)>;
 
-/// How many arrivals of the open model were planned, and how many of them were released within
-/// their stage.
+/// Numbers of arrivals of the open model: planned, and released within their stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ArrivalCounts {
     pub(crate) planned: u64,
     pub(crate) in_time: u64,
 }
 
-/// The counters of one worker.
+/// Counts of one worker, over the run or since the last snapshot.
 #[derive(Debug)]
 pub(crate) struct WorkerStats {
     recorder: Recorder,
@@ -80,12 +79,12 @@ impl WorkerStats {
         }
     }
 
-    /// What was counted since the last call.
+    /// Counts since the last call.
     pub(crate) fn take_snapshot(&mut self) -> Snapshot {
         self.recorder.take()
     }
 
-    /// Why requests did not complete, over the whole run.
+    /// Reasons why requests did not complete, over the whole run.
     pub(crate) fn take_causes(&mut self) -> Causes {
         std::mem::take(&mut self.causes)
     }
@@ -117,7 +116,7 @@ impl WorkerStats {
         self.arrivals
     }
 
-    /// How late arrivals were released.
+    /// Delays of the released arrivals, as far as the pacer caused them.
     pub(crate) fn take_pacing_lag(&mut self) -> Distribution {
         std::mem::take(&mut self.pacing_lag)
     }

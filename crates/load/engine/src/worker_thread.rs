@@ -26,12 +26,12 @@ use crate::worker_stats::{ArrivalCounts, Causes};
 
 /// Longest time that responses are awaited after an interrupt.
 const INTERRUPTED_DRAIN: Nanos = Nanos::from_secs(2);
-/// How often a worker checks whether all responses are in.
+/// Time between checks whether all responses are in.
 const DRAIN_POLL: Nanos = Nanos::from_millis(2);
-/// How often a worker checks whether its end has moved, while there is load.
+/// Time between checks whether the end has moved, while there is load.
 const END_POLL: Nanos = Nanos::from_millis(50);
 
-/// What all workers of a run have in common.
+/// The context that all workers of a run share.
 #[derive(Clone, Debug)]
 pub(crate) struct RunContext {
     pub(crate) run: Arc<PreparedRun>,
@@ -42,7 +42,7 @@ pub(crate) struct RunContext {
     pub(crate) ready: Arc<Barrier>,
 }
 
-/// What one worker is to do.
+/// The part of one worker in the run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WorkerAssignment {
     /// Its number.
@@ -56,7 +56,7 @@ pub(crate) struct WorkerAssignment {
 /// The result of one worker.
 #[derive(Debug)]
 pub(crate) struct WorkerOutput {
-    /// What was counted after the last interval.
+    /// Counts since the last interval.
     pub(crate) snapshot: Snapshot,
     pub(crate) causes: Causes,
     pub(crate) in_flight: Vec<StageInFlight>,
@@ -160,8 +160,8 @@ async fn wait_for_end(worker: &Worker, control: &Control) {
     }
 }
 
-/// Accounts for what was never sent, and collects what the worker counted. All of its tasks are
-/// gone; the load was over at `load_end`.
+/// Accounts for what was never sent, and collects the worker's counts. All of its tasks are gone;
+/// the load was over at `load_end`.
 pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
     account_for_rest(worker, worker.end.get());
     worker.flush_rows();

@@ -24,7 +24,7 @@ const LEAD: Nanos = Nanos::from_millis(20);
 pub(crate) struct WorkerThreads {
     context: RunContext,
     pub(crate) threads: Vec<JoinHandle<Result<WorkerOutput, EngineError>>>,
-    /// What the workers counted, second by second.
+    /// The counts of the workers, second by second.
     pub(crate) intervals: Receiver<Interval>,
 }
 

@@ -1,6 +1,7 @@
 //! Compares a text with a stored ("golden") file. For tests only.
 //!
-//! `UPDATE_GOLDEN=1 cargo test` stores what the tests produce instead; read the difference before you commit it.
+//! `UPDATE_GOLDEN=1 cargo test` stores what the tests produce instead; read the difference before
+//! you commit it.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +18,8 @@ pub const UPDATE: &str = "UPDATE_GOLDEN";
 pub fn check(path: impl AsRef<Path>, actual: &str) {
     let path = path.as_ref();
     if std::env::var_os(UPDATE).is_some() {
-        let stored = path.parent().map_or(Ok(()), fs::create_dir_all).and(fs::write(path, actual));
+        let stored =
+            path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, actual));
         return stored.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
     let stored = fs::read_to_string(path)

@@ -1,4 +1,5 @@
-//! What the gateway of the demonstration adds to a request: the same request past it and through it, in turn.
+//! What the gateway of the demonstration adds to a request: the same request past it and through
+//! it, in turn.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -11,8 +12,8 @@ use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
 /// Pairs of windows. The first window is a warm-up of both ways, and not looked at.
 const PAIRS: usize = 5;
 
-/// One client, which asks for short answers that the provider gives at once: what is left is the way there and back.
-/// The cache is missed, as each prompt is a new one.
+/// One client, which asks for short answers that the provider gives at once: what is left is the
+/// way there and back. The cache is missed, as each prompt is a new one.
 const PROFILE: &str = "
 name: added
 model: mock-fast

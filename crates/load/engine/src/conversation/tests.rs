@@ -49,15 +49,15 @@ fn a_turn_is_intended_when_the_think_time_after_the_one_before_is_over() {
 fn each_turn_carries_the_replies_to_the_ones_before() {
     let harness = three_turns(ScriptedTarget::always(respond_after(20)));
     converse(&harness, 10_000);
-    let seen = harness.simulation.target.seen();
+    let requests = harness.simulation.target.requests();
     let count = |text: &str| -> Vec<usize> {
-        seen.iter().map(|request| request.body.matches(text).count()).collect()
+        requests.iter().map(|request| request.body.matches(text).count()).collect()
     };
     assert_eq!(count(r#""role":"user""#), [1, 2, 3]);
     assert_eq!(count(r#""role":"assistant","content":"fine""#), [0, 1, 2]);
     let seed = harness.worker.run.plan.seed;
     let id = conversation_id(seed, ConversationKey::iteration(0, 0));
-    let ids: Vec<_> = seen.iter().map(|request| request.id.clone()).collect();
+    let ids: Vec<_> = requests.iter().map(|request| request.id.clone()).collect();
     assert_eq!(ids, [0, 1, 2].map(|turn| format!("{}-{turn}", id.as_str())));
 }
 
@@ -128,7 +128,7 @@ fn a_user_who_thinks_holds_no_permit() {
     let profile = format!("{THREE_TURNS}stages: '@20:100ms'\nmax_in_flight: 1\n");
     let run = simulate(&profile, ScriptedTarget::always(respond_after(20)));
     // Arrivals at 0 and 50; their turns alternate.
-    let sent: Vec<_> = run.seen.iter().map(|request| request.at).collect();
+    let sent: Vec<_> = run.requests.iter().map(|request| request.at).collect();
     assert_eq!(sent[..2], [0, 50].map(at));
     // The second turn of the first is intended at 120, after the stage's end at 100: it is not
     // started.

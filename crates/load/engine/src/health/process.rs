@@ -16,7 +16,7 @@ pub struct WatchedProcess {
     pub pid: u32,
 }
 
-/// What a process has used up to now.
+/// CPU time and memory of a process up to now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessStat {
     /// CPU time of all its threads, those that have ended included: user and system.
@@ -61,7 +61,7 @@ pub(crate) struct Processes {
     watched: Vec<WatchedProcess>,
     /// When they are to be read, the last one first.
     due: Vec<Moment>,
-    /// When they were read, and what each had used.
+    /// The moments of the readings, and the use of each process up to then.
     readings: Vec<(Moment, Vec<Option<ProcessStat>>)>,
 }
 
@@ -92,7 +92,7 @@ impl Processes {
         self.readings.push((now, readings));
     }
 
-    /// What each used in the whole run, and in each stage where there are several.
+    /// The use of each process in the whole run, and in each stage where there are several.
     pub(crate) fn finish(
         mut self,
         now: Moment,
@@ -118,8 +118,8 @@ impl Processes {
         used
     }
 
-    /// What one used between two readings. If it ended meanwhile, up to the last reading that found
-    /// it.
+    /// The use of one process between two readings. If it ended meanwhile, up to the last reading
+    /// that found it.
     fn between(
         &self,
         process: usize,

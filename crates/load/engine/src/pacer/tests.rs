@@ -18,7 +18,7 @@ fn arrivals_are_sent_exactly_when_they_are_intended() {
     let expected = [0, 10, 20, 30, 40].map(|start| (start, Some(start), Some(start + 25)));
     assert_eq!(times(&run.samples), expected);
     assert_eq!(
-        run.seen.iter().map(|request| request.at).collect::<Vec<_>>(),
+        run.requests.iter().map(|request| request.at).collect::<Vec<_>>(),
         [0, 10, 20, 30, 40].map(at)
     );
     assert_eq!(run.output.arrivals, ArrivalCounts { planned: 5, in_time: 5 });
@@ -74,7 +74,7 @@ fn arrivals_beyond_the_limit_are_dropped_where_the_plan_says_so() {
     let run = simulate(&profile, target);
     // The request of 0 occupies the permit until 25: 10 and 20 are dropped. So it goes on from 30,
     // 60 and 90.
-    let sent: Vec<_> = run.seen.iter().map(|request| request.at).collect();
+    let sent: Vec<_> = run.requests.iter().map(|request| request.at).collect();
     assert_eq!(sent, [0, 30, 60, 90].map(at));
     let never: Vec<_> =
         run.samples.iter().filter(|sample| sample.outcome == Outcome::NeverSent).copied().collect();
@@ -91,7 +91,7 @@ fn a_late_pacer_sends_all_that_is_due_at_once_and_charges_itself() {
         harness.worker.timer.sleep_until(at(1_000)).await;
         let pacer = tokio::task::spawn_local(run_pacer(Rc::clone(worker)));
         // More than a burst; the pacer lets other tasks run in between.
-        while harness.simulation.target.seen().len() < 101 {
+        while harness.simulation.target.requests().len() < 101 {
             yield_now().await;
         }
         assert_eq!(harness.simulation.now(), at(1_000));
@@ -137,5 +137,5 @@ fn each_arrival_has_its_number_as_its_key() {
     let keys: Vec<_> = run.samples.iter().map(|sample| sample.conversation).collect();
     assert_eq!(keys, [0, 1, 2].map(ConversationKey::arrival));
     // A refused connection is no reason to slow down.
-    assert_eq!(run.seen.iter().map(|request| request.at).collect::<Vec<_>>(), [10, 20].map(at));
+    assert_eq!(run.requests.iter().map(|request| request.at).collect::<Vec<_>>(), [10, 20].map(at));
 }

@@ -10,7 +10,7 @@ use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
 use tokio::task::LocalSet;
 
 use super::executor::run_simulated;
-use super::script::{ScriptedTarget, SeenRequest};
+use super::script::{ReceivedRequest, ScriptedTarget};
 use super::world::Simulation;
 use crate::clock::WorkerClock;
 use crate::control::Control;
@@ -59,7 +59,7 @@ pub(crate) struct Harness {
 pub(crate) struct Simulated {
     /// In the order of their intended starts.
     pub(crate) samples: Vec<Sample>,
-    pub(crate) seen: Vec<SeenRequest>,
+    pub(crate) requests: Vec<ReceivedRequest>,
     pub(crate) output: WorkerOutput,
     /// When the run was over.
     pub(crate) end: Moment,
@@ -94,7 +94,7 @@ impl Harness {
     pub(crate) fn finish(self, end: Moment) -> Simulated {
         drop(self.tasks);
         let output = collect(&self.worker, end);
-        let seen = self.simulation.target.seen();
+        let requests = self.simulation.target.requests();
         // With the worker ends its sending side, and with that the writer.
         let worker = Rc::try_unwrap(self.worker).expect("every task is gone");
         drop(worker);
@@ -102,7 +102,7 @@ impl Harness {
         let mut samples = self.rows.0.lock().unwrap().clone();
         assert_eq!(report.written, samples.len() as u64);
         samples.sort_by_key(|sample| sample.timeline.intended);
-        Simulated { samples, seen, output, end }
+        Simulated { samples, requests, output, end }
     }
 }
 

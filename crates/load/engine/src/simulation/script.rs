@@ -1,4 +1,4 @@
-//! What a simulated target does, and what it has seen.
+//! The script of a simulated target, and the log of its requests.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use plimsoll_measure::{Moment, Nanos};
 /// A response of a chat in one piece.
 pub(crate) const CHAT_BODY: &str = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"fine"},"finish_reason":"stop"}],"usage":{"prompt_tokens":8,"completion_tokens":1}}"#;
 
-/// What the target does with one request.
+/// The reaction of the target to one request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Reply {
     /// Refuses the connection.
@@ -28,9 +28,9 @@ pub(crate) const fn respond_after(ms: u64) -> Reply {
     Reply::Respond { after: Nanos::from_millis(ms), status: 200 }
 }
 
-/// A request as the target saw it.
+/// A request as the target received it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SeenRequest {
+pub(crate) struct ReceivedRequest {
     pub(crate) at: Moment,
     /// Connections are numbered from 1.
     pub(crate) connection: u32,
@@ -47,7 +47,7 @@ pub(crate) struct ScriptedTarget {
     /// Time to open a connection.
     pub(crate) connect_time: Nanos,
     connections: Cell<u32>,
-    seen: RefCell<Vec<SeenRequest>>,
+    requests: RefCell<Vec<ReceivedRequest>>,
 }
 
 impl ScriptedTarget {
@@ -63,11 +63,11 @@ impl ScriptedTarget {
             otherwise,
             connect_time: Nanos::ZERO,
             connections: Cell::new(0),
-            seen: RefCell::default(),
+            requests: RefCell::default(),
         }
     }
 
-    /// What happens to the next request.
+    /// The reply to the next request.
     pub(super) fn next_reply(&self) -> Reply {
         self.script.borrow_mut().pop_front().unwrap_or(self.otherwise)
     }
@@ -78,12 +78,12 @@ impl ScriptedTarget {
         self.connections.get()
     }
 
-    pub(super) fn note(&self, request: SeenRequest) {
-        self.seen.borrow_mut().push(request);
+    pub(super) fn log(&self, request: ReceivedRequest) {
+        self.requests.borrow_mut().push(request);
     }
 
     /// The requests so far.
-    pub(crate) fn seen(&self) -> Vec<SeenRequest> {
-        self.seen.borrow().clone()
+    pub(crate) fn requests(&self) -> Vec<ReceivedRequest> {
+        self.requests.borrow().clone()
     }
 }

@@ -10,7 +10,7 @@ use plimsoll_transport::{
     Connector, Failure, ReadBuffers, Request, ResponseHandler, ResponseHead, RxClock, RxTime,
 };
 
-use super::script::{CHAT_BODY, Reply, SeenRequest};
+use super::script::{CHAT_BODY, ReceivedRequest, Reply};
 use super::world::{Simulated, sleep_until};
 
 /// Idle connections to the scripted target.
@@ -29,7 +29,7 @@ pub(crate) struct ScriptedConnect {
 pub(crate) struct ScriptedConnection {
     number: u32,
     used: bool,
-    /// What happens to the next request.
+    /// The reply to the next request.
     reply: Reply,
 }
 
@@ -84,7 +84,7 @@ impl ScriptedConnection {
         let clock = rx_clock.clock();
         let simulation = clock.simulation().expect("the worker's clock shows virtual time");
         let start = clock.now();
-        simulation.target.note(SeenRequest {
+        simulation.target.log(ReceivedRequest {
             at: start,
             connection: self.number,
             id: request.id.unwrap_or_default().to_owned(),

@@ -1,4 +1,4 @@
-//! The channel from the workers to the writer, and what became of the samples.
+//! The channel from the workers to the writer, and the counts of samples on it.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::SyncSender;
@@ -19,7 +19,7 @@ pub(super) struct RowChannel {
     pub(super) seed: Seed,
 }
 
-/// What became of the samples of a run.
+/// Counts of the samples of a run, by what became of them.
 #[derive(Debug, Default)]
 pub(super) struct RowCounters {
     pub(super) offered: AtomicU64,

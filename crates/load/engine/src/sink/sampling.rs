@@ -23,7 +23,7 @@ const UNEXPECTED_EXEMPT: u32 = 6;
 /// with an unexpected end ([`Sample::is_unexpected`]) is kept with 64 times the rate of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SamplingRate {
-    /// How often the rate was halved.
+    /// The rate is one in two to the power of this.
     halvings: u32,
 }
 
@@ -43,9 +43,9 @@ impl SamplingRate {
         1 << self.halvings
     }
 
-    /// How many turns a written turn stands for: the inverse of the probability that one like it is
-    /// kept. Sums with these weights are unbiased estimates over all turns (Horvitz and Thompson,
-    /// 1952).
+    /// The number of turns that a written turn stands for: the inverse of the probability that one
+    /// like it is kept. Sums with these weights are unbiased estimates over all turns (Horvitz and
+    /// Thompson, 1952).
     pub fn weight(self, sample: &Sample) -> u32 {
         1 << self.halvings_for(sample)
     }

@@ -1,10 +1,10 @@
-//! What has been measured of a turn: its sample, and the gaps between its content events.
+//! The measurement of a turn: its sample, and the gaps between its content events.
 
 use plimsoll_measure::{LATE_READ, Moment, Nanos, Sample};
 use plimsoll_protocol::DeltaKind;
 use plimsoll_transport::RxTime;
 
-/// What has been measured of a turn.
+/// The measurement of a turn so far.
 #[derive(Debug)]
 pub(super) struct TurnMeasurement {
     pub(super) sample: Sample,

@@ -7,8 +7,8 @@ use crate::simulation::script::{Reply, ScriptedTarget, respond_after};
 
 fn sent(run: &Simulated) -> Vec<(u64, u32)> {
     let millis =
-        |request: &crate::simulation::script::SeenRequest| request.at.as_nanos() / 1_000_000;
-    run.seen.iter().map(|request| (millis(request), request.connection)).collect()
+        |request: &crate::simulation::script::ReceivedRequest| request.at.as_nanos() / 1_000_000;
+    run.requests.iter().map(|request| (millis(request), request.connection)).collect()
 }
 
 #[test]

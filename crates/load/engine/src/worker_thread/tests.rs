@@ -45,8 +45,8 @@ fn the_rest_of_the_schedule_is_accounted_for_when_a_backlog_outlasts_the_run() {
     let run = simulate(&profile, ScriptedTarget::always(respond_after(99)));
     // One at a time, sent at 0, 99, ... 1980. The run is over at 2000: 20 have completed, and the
     // one of 1980 is in flight.
-    assert_eq!((run.end, run.seen.len()), (at(2_000), 21));
-    assert_eq!(run.seen[20].at, at(1_980));
+    assert_eq!((run.end, run.requests.len()), (at(2_000), 21));
+    assert_eq!(run.requests[20].at, at(1_980));
     let counts = [Outcome::Completed, Outcome::InFlight, Outcome::NeverSent];
     assert_eq!(counts.map(|outcome| count(&run, outcome)), [20, 1, 29]);
     // The target is late, not the generator.
@@ -82,7 +82,7 @@ fn an_interrupt_ends_the_run_at_the_next_tick() {
     let run = harness.finish(end);
     // Ticks come every 50 ms. The arrivals of 0, 20, ... 740 were sent, and none after the tick.
     assert_eq!(run.output.end, at(750));
-    let sent: Vec<_> = run.seen.iter().map(|request| request.at).collect();
+    let sent: Vec<_> = run.requests.iter().map(|request| request.at).collect();
     assert_eq!(sent, (0..38).map(|n| at(20 * n)).collect::<Vec<_>>());
     assert_eq!((run.samples.len(), count(&run, Outcome::Completed)), (38, 38));
     // While there is load, a worker checks every 50 ms whether its end has moved; its check at 750

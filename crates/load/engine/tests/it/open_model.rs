@@ -55,7 +55,7 @@ fn shards_and_workers_carry_exactly_the_whole_schedule() {
     );
 }
 
-/// The most requests that the mock had in hand at once. Each took 100 ms at least; the mock may
+/// The most requests that the mock processed at once. Each took 100 ms at least; the mock may
 /// note its end late.
 fn most_at_once(log: &[LogRecord]) -> i64 {
     let mut changes: Vec<(u64, i64)> = log
@@ -71,8 +71,8 @@ fn most_at_once(log: &[LogRecord]) -> i64 {
     at_once.max().unwrap_or_default()
 }
 
-/// The time that the mock had requests in hand, over the time that it could have had `places` of
-/// them.
+/// The time that the mock processed requests, over the time that it could have processed `places`
+/// of them.
 fn busy_share(log: &[LogRecord], places: f64) -> f64 {
     let busy: u64 = log.iter().map(|record| record.finished - record.received).sum();
     let first = log.iter().map(|record| record.received).min().unwrap();

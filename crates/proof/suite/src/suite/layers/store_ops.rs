@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use plimsoll_gateway_store::{
-    Algorithm, Answer, Backend, Budget, CacheKey, Charge, Limit, LimitKey, Lookup, RedisSettings,
-    Sizes, Store, StoreError,
+    Algorithm, Answer, Backend, Budget, CacheKey, Charge, HAS_REDIS, Limit, LimitKey, Lookup,
+    RedisSettings, Sizes, Store, StoreError,
 };
 use plimsoll_harness::ChildProcess;
 use plimsoll_harness::time::poll;
@@ -80,6 +80,11 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> StoreOps {
 
 /// Starts a Redis server, and opens a store in it. The only place that needs the Redis client.
 fn open_redis(options: &SuiteOptions) -> Result<(RedisServer, Backend), String> {
+    if !HAS_REDIS {
+        let why =
+            "this build has no Redis client; build with `cargo build --release --features redis`";
+        return Err(why.to_owned());
+    }
     let server = RedisServer::start(&options.exe, &options.folder)?;
     let backend = Backend::redis(RedisSettings::new(server.url()));
     Ok((server, backend.map_err(|error| error.to_string())?))

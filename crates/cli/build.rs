@@ -1,0 +1,13 @@
+//! Tells the program which build profile it was built with, for its reports.
+
+use std::path::Path;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    // Cargo's PROFILE is only ever debug or release; the folder has the profile's own name:
+    // target/PROFILE/build/PACKAGE-HASH/out.
+    let out = std::env::var("OUT_DIR").unwrap_or_default();
+    let folder = Path::new(&out).ancestors().nth(3).and_then(Path::file_name);
+    let name = folder.and_then(|name| name.to_str()).unwrap_or("unknown");
+    println!("cargo::rustc-env=PLIMSOLL_BUILD_PROFILE={name}");
+}
