@@ -11,8 +11,6 @@ mod embeddings;
 mod http;
 mod invalid_scenarios;
 mod mix;
-#[cfg(not(feature = "tokenizer"))]
-mod no_tokenizer;
 mod public_traces;
 mod schema;
 mod sizes;
@@ -20,3 +18,5 @@ mod support;
 #[cfg(feature = "tokenizer")]
 mod tokenizer;
 mod trace;
+#[cfg(not(feature = "tokenizer"))]
+mod without_tokenizer;
