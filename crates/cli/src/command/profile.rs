@@ -102,7 +102,7 @@ fn check_all(profiles: &[String]) -> Result<Exit> {
 /// Resolves the profile, and prepares it as for a run: traces and tokenizers are read.
 fn check(profile: &str) -> Result<()> {
     let plan = resolve(profile, &Overrides::default())?;
-    plan.notes.iter().for_each(|note| console::say(&format!("note: {profile}: {note}")));
+    plan.notes.iter().for_each(|note| console::say(&format!("note: {note}")));
     Run::prepare(plan).with_context(|| profile.to_owned())?;
     Ok(())
 }

@@ -27,7 +27,7 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
 
 fn invalid(page: &mut Page, reasons: &[Reason]) {
     let word = page.color(Color::Bad, "INVALID");
-    page.line(&format!("{word}: DO NOT USE THESE NUMBERS. Plimsoll did not keep up:"));
+    page.line(&format!("{word}: DO NOT USE THESE NUMBERS:"));
     list(page, reasons);
 }
 
