@@ -1,4 +1,4 @@
-//! The commands, one file each.
+//! The command line, and one file per command.
 
 pub(crate) mod calibrate;
 pub(crate) mod completions;
@@ -14,58 +14,57 @@ pub(crate) mod suite;
 
 use clap::{Parser, Subcommand};
 
-const ABOUT: &str = "A calibrated load-testing instrument for LLM and API gateways";
+const SUBJECT: &str = "Load testing for LLM and API gateways, with a check of its own accuracy";
 
 const AFTER: &str = "\
 Start here:
-  plimsoll demo                    a mock provider, a gateway, realistic load and a report, in 15 seconds
-  plimsoll http http://HOST/path   load for any endpoint
+  plimsoll demo                    mock provider, gateway, load and report in 15 seconds
+  plimsoll http http://HOST/path   load on any endpoint
   plimsoll run realistic --target https://gateway.example --key KEY --model NAME
 
 Exit codes:
     0  pass
     1  a threshold failed
-    2  wrong usage or a bad profile
+    2  wrong usage or an invalid profile or configuration
     3  the run is invalid or inconclusive, or could not be carried out
   130  interrupted (the report is still written)";
 
 /// The command line.
 #[derive(Debug, Parser)]
-#[command(name = "plimsoll", version, about = ABOUT, after_help = AFTER)]
+#[command(name = "plimsoll", version, about = SUBJECT, after_help = AFTER)]
 #[command(arg_required_else_help = true, subcommand_required = true, max_term_width = 110)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// What can be asked for.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// See it work: mock provider and reference gateway in this process, the realistic mix, a
-    /// report
+    /// Try it without a target: mock provider, reference gateway, load and report in 15 seconds
     Demo(demo::Flags),
     /// Run a profile against a target
     Run(run::Flags),
-    /// Load any HTTP endpoint, several one after another
+    /// Load any HTTP endpoint without a profile, or compare several
     Http(http::Flags),
-    /// Serve as a mock LLM provider
+    /// Start a mock LLM provider
     Mock(mock::Flags),
-    /// Serve as the reference gateway
+    /// Start the reference gateway
     Gateway(gateway::Flags),
-    /// Measure a gateway with one command: baseline, layers, policy, quick, tiers
+    /// Measure a gateway with a predefined series of loads
     #[command(subcommand)]
-    Suite(suite::Which),
-    /// Check, show, write and list profiles
+    Suite(suite::SuiteCommand),
+    /// Check, show, create and list profiles
     #[command(subcommand)]
-    Profile(profile::What),
-    /// Show a stored run again, also one that was killed
+    Profile(profile::ProfileCommand),
+    /// Print the report of a stored run, also of one that was killed
     Report(report::Flags),
-    /// What on this host would bend a measurement, and the fix
+    /// Check this host for anything that would distort a measurement
     #[command(after_help = doctor::AFTER)]
     Doctor,
-    /// Prove the instrument on this machine, in about two minutes
+    /// Check the accuracy of Plimsoll on this machine, in about two minutes
     Calibrate(calibrate::Flags),
-    /// Completions for a shell
+    /// Print completions for a shell
     Completions(completions::Flags),
 }
 
