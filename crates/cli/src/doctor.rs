@@ -1,5 +1,5 @@
-//! Checks of this host for anything that would distort a measurement: findings, each with a severity
-//! and a fix.
+//! Checks of this host for anything that would distort a measurement. Each check gives a finding
+//! with a severity and a fix.
 
 mod finding;
 mod limits;

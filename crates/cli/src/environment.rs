@@ -19,7 +19,7 @@ pub(crate) use cpu::count as processor_count;
 /// The shortest time over which stolen CPU time is measured.
 const STEAL_INTERVAL: Nanos = Nanos::from_millis(50);
 
-/// A scan of the machine. The CPU time that the hypervisor steals takes time to measure, so the scan
+/// A scan of the machine. Measuring the CPU time that the hypervisor steals takes time, so the scan
 /// has a start and an end.
 pub(crate) struct EnvironmentScan {
     environment: Environment,

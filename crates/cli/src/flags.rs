@@ -1,11 +1,14 @@
 //! Flags that several commands share.
 
-use std::path::PathBuf;
+use std::fs;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use plimsoll_engine::{ProcessStat, WatchedProcess};
 use plimsoll_profile::Overrides;
 
+use crate::exit::UsageError;
 use crate::run_dir::RunDirOptions;
 use crate::session::RunOptions;
 
@@ -135,6 +138,28 @@ pub(crate) struct ProgressFlags {
     /// Do not show progress on stderr
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// Parses a rate: a number above 0.
+pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
+    rate.ok_or_else(|| "write a number of requests per second above 0".to_owned())
+}
+
+/// Parses an address to listen on. Host names are resolved.
+pub(crate) fn parse_listen_address(text: &str) -> Result<SocketAddr, String> {
+    let found = text
+        .to_socket_addrs()
+        .map_err(|error| format!("{error}; write HOST:PORT, like 127.0.0.1:9000"));
+    found?.next().ok_or_else(|| "this host name has no IP address".to_owned())
+}
+
+/// Reads the file of `--config`.
+pub(crate) fn read_config(path: &Path) -> Result<String, UsageError> {
+    fs::read_to_string(path).map_err(|error| {
+        let path = path.display();
+        UsageError(format!("cannot read {path}: {error}; name a readable YAML file with --config"))
+    })
 }
 
 impl OutputFlags {

@@ -1,4 +1,4 @@
-//! Progress of a run on stderr: a bar on a terminal, a line every few seconds elsewhere, or nothing.
+//! Progress of a run on stderr: a bar on a terminal, else a line every few seconds, or nothing.
 
 mod figures;
 

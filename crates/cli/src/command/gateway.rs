@@ -1,6 +1,5 @@
 //! `plimsoll gateway`: runs the reference gateway as a server.
 
-use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -13,6 +12,7 @@ use plimsoll_gateway_server::{Gateway, GatewayError, PRESETS, Preset, Spec};
 use crate::console;
 use crate::exit::{Exit, UsageError};
 use crate::fd_limit::FdLimit;
+use crate::flags::{parse_listen_address, read_config};
 use crate::signal::{self, ServerSignal};
 
 const AFTER: &str = "\
@@ -35,7 +35,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "NAME", default_value = "llm", value_parser = PossibleValuesParser::new(PRESETS.map(|preset| preset.name)))]
     preset: String,
     /// Address to listen on; port 0 takes a free one [default: the configuration's]
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", value_parser = parse_listen_address)]
     listen: Option<SocketAddr>,
     /// Address of every upstream [default: the configuration's]
     #[arg(long, value_name = "HOST:PORT")]
@@ -103,9 +103,7 @@ impl Flags {
             None => Preset::named(&self.preset)
                 .map(|preset| preset.text.to_owned())
                 .context("the preset is unknown"),
-            Some(path) => fs::read_to_string(path).map_err(|error| {
-                UsageError(format!("cannot read {}: {error}", path.display())).into()
-            }),
+            Some(path) => Ok(read_config(path)?),
         }
     }
 

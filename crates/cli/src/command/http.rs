@@ -11,7 +11,7 @@ use plimsoll_measure::Nanos;
 
 use crate::console;
 use crate::exit::Exit;
-use crate::flags::{ProgressFlags, RunFlags, TlsFlags};
+use crate::flags::{ProgressFlags, RunFlags, TlsFlags, parse_rate};
 use crate::run_dir::RunDirOptions;
 use crate::session::Session;
 
@@ -54,16 +54,16 @@ pub(crate) struct Flags {
 #[command(next_help_heading = "Load")]
 pub(crate) struct Load {
     /// Number of connections [default: 64]
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     connections: Option<u32>,
     /// Use HTTP/2 with this many concurrent streams per connection [default: HTTP/1.1; 10 streams if
     /// no number is given]
     #[arg(long, value_name = "STREAMS", num_args = 0..=1, default_missing_value = "10")]
     http2: Option<u32>,
     /// Requests per second [default: as many as the connections carry]
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", value_parser = parse_rate, allow_negative_numbers = true)]
     rate: Option<f64>,
-    /// Spacing of the requests of --rate
+    /// Gaps between the requests of --rate: equal (constant) or random (poisson)
     #[arg(long, value_enum, default_value_t = Arrivals::Constant)]
     arrivals: Arrivals,
     /// Duration of the load
@@ -79,9 +79,7 @@ pub(crate) struct Load {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Arrivals {
-    /// Equal gaps
     Constant,
-    /// Random gaps, as of independent users
     Poisson,
 }
 

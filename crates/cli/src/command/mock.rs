@@ -1,7 +1,6 @@
 //! `plimsoll mock`: runs the mock LLM provider as a server.
 
-use std::fs;
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc;
 
@@ -12,8 +11,9 @@ use plimsoll_mock::{
 };
 
 use crate::console;
-use crate::exit::{Exit, UsageError};
+use crate::exit::Exit;
 use crate::fd_limit::FdLimit;
+use crate::flags::{parse_listen_address, read_config};
 use crate::signal;
 
 const AFTER: &str = "\
@@ -32,17 +32,17 @@ const MODELS: &str = include_str!("mock/models.yaml");
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
     /// Address to listen on; port 0 takes a free one
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9000", value_parser = resolve)]
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9000", value_parser = parse_listen_address)]
     listen: SocketAddr,
     /// Configuration file, YAML or JSON: models, latencies, faults [default: built in]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
-    /// Time to first token of every model: a duration or a distribution [default: the
-    /// configuration's]
+    /// Time to first token of every model: a duration like `40ms`, or a distribution
+    /// [default: the configuration's]
     #[arg(long, value_name = "TIME", value_parser = parse_distribution)]
     ttft: Option<Distribution<HumanDuration>>,
-    /// Time between tokens of every model: a duration or a distribution [default: the
-    /// configuration's]
+    /// Time between tokens of every model: a duration like `40ms`, or a distribution
+    /// [default: the configuration's]
     #[arg(long, value_name = "TIME", value_parser = parse_distribution)]
     gap: Option<Distribution<HumanDuration>>,
     /// Output tokens of every response, as far as the request allows [default: the
@@ -90,9 +90,7 @@ impl Flags {
         let mut config = match &self.config {
             None => default_config()?,
             Some(path) => {
-                let text = fs::read_to_string(path).map_err(|error| {
-                    UsageError(format!("cannot read {}: {error}", path.display()))
-                })?;
+                let text = read_config(path)?;
                 MockConfig::from_yaml(&text).with_context(|| path.display().to_string())?
             }
         };
@@ -115,11 +113,6 @@ impl Flags {
             model.output = OutputLength::Sampled(Distribution::Constant(tokens))
         });
     }
-}
-
-fn resolve(text: &str) -> Result<SocketAddr, String> {
-    let found = text.to_socket_addrs().map_err(|error| error.to_string());
-    found?.next().ok_or_else(|| "this host name has no IP address".to_owned())
 }
 
 /// Parses a duration or a distribution of durations, as in the configuration.

@@ -4,7 +4,7 @@ use std::env;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand, ValueHint};
 use plimsoll_engine::Control;
 use plimsoll_measure::Nanos;
@@ -17,7 +17,7 @@ use crate::console;
 use crate::environment;
 use crate::exit::{Exit, UsageError};
 use crate::fd_limit::FdLimit;
-use crate::flags::ProgressFlags;
+use crate::flags::{ProgressFlags, parse_rate};
 use crate::run_dir::{RunDir, RunDirOptions};
 use crate::session::last_calibration;
 use crate::signal;
@@ -106,7 +106,7 @@ pub(crate) struct Flags {
     #[arg(help_heading = "Output")]
     baseline: Option<PathBuf>,
     /// Also compute the number of instances for this many requests per second
-    #[arg(long, value_name = "RATE", help_heading = "Output")]
+    #[arg(long, value_name = "RATE", value_parser = parse_rate, help_heading = "Output")]
     size_for: Option<f64>,
     /// Folder in which each suite creates its own, named by time and name
     #[arg(long, value_name = "DIR", default_value = "runs", value_hint = ValueHint::DirPath)]
@@ -208,11 +208,6 @@ impl Flags {
         fd_limit: Option<FdLimit>,
         started: String,
     ) -> Result<SuiteOptions> {
-        if self.size_for.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
-            bail!(UsageError(
-                "--size-for: write a number of requests per second above 0".to_owned()
-            ));
-        }
         Ok(SuiteOptions {
             exe: env::current_exe().context("cannot find this binary")?,
             target: self.target.as_deref().map(|url| self.target(url)),

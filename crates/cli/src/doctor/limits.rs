@@ -12,8 +12,8 @@ pub(super) fn fd_limit(limit: Option<FdLimit>) -> Finding {
     Finding::new(at_least(now, 10_000, 1_024), SUBJECT, format!("{now}{raised}"), fix)
 }
 
-/// The range of local ports: every connection to one address takes a port, and keeps it for a minute
-/// after its end.
+/// The range of local ports. Every connection to one address takes a port, and keeps it for a
+/// minute after its end.
 pub(super) fn ports(range: Option<(u16, u16)>) -> Finding {
     const SUBJECT: &str = "local ports";
     let Some((first, last)) = range else { return Finding::unknown(SUBJECT) };
@@ -40,7 +40,12 @@ pub(super) fn backlog(connections: Option<u64>) -> Finding {
     const SUBJECT: &str = "accept backlog";
     let Some(connections) = connections else { return Finding::unknown(SUBJECT) };
     let fix = "sysctl -w net.core.somaxconn=4096, if the target runs on this host";
-    Finding::new(at_least(connections, 1_024, 0), SUBJECT, connections.to_string(), fix)
+    Finding::new(
+        at_least(connections, 1_024, 0),
+        SUBJECT,
+        format!("{connections} connections"),
+        fix,
+    )
 }
 
 #[cfg(test)]

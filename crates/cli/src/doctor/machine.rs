@@ -49,7 +49,7 @@ pub(super) fn governor(governor: Option<&str>) -> Finding {
     const SUBJECT: &str = "frequency governor";
     let fix = "cpupower frequency-set -g performance";
     match governor {
-        None => Finding::new(Severity::Ok, SUBJECT, "not set by this system", fix),
+        None => Finding::new(Severity::Ok, SUBJECT, "none, as in most virtual machines", fix),
         Some("performance") => Finding::new(Severity::Ok, SUBJECT, "performance", fix),
         Some(other) => Finding::new(Severity::Warn, SUBJECT, other, fix),
     }

@@ -14,8 +14,8 @@ use super::{RunDir, file};
 
 /// The file of rows.
 ///
-/// Each batch of samples is one unbuffered write of whole lines: even if the process is killed, every
-/// line except possibly the last is complete.
+/// Each batch of samples is one unbuffered write of whole lines. Even if the process is killed,
+/// every line except possibly the last is complete.
 pub(crate) struct RowFile {
     file: File,
     metadata: RunMetadata,
