@@ -1,4 +1,4 @@
-//! The machine that the load comes from, read from the kernel.
+//! The properties of this machine that reports show, read from the kernel.
 
 mod cgroup;
 mod cpu;

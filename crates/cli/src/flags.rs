@@ -131,7 +131,7 @@ fn watched_process(text: &str) -> Result<WatchedProcess, String> {
     Ok(WatchedProcess { name: name.to_owned(), pid })
 }
 
-/// Flags for progress.
+/// The flag for progress.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct ProgressFlags {

@@ -59,7 +59,7 @@ impl Session {
         Self { status, control: Control::new(), fd_limit, handles_signals: false }
     }
 
-    /// The place for messages to the user.
+    /// The output for messages to the user.
     pub(crate) const fn status(&self) -> &StatusOutput {
         &self.status
     }

@@ -132,11 +132,11 @@ fn greeting(gateway: &Gateway, spec: &Spec) -> String {
     let scheme = if spec.tls.is_some() { "https" } else { "http" };
     let (layers, faults) = (spec.layers(), spec.faults());
     let layers = if layers.is_empty() { "no layers".to_owned() } else { layers.join(", ") };
-    let planted = if faults.is_empty() {
+    let injected = if faults.is_empty() {
         String::new()
     } else {
-        format!("PLANTED FAULTS: {}\n", faults.join(", "))
+        format!("INJECTED FAULTS: {}\n", faults.join(", "))
     };
     let (addr, name) = (gateway.addr(), &spec.name);
-    format!("listening on {scheme}://{addr} (Ctrl-C ends it)\n{name}: {layers}\n{planted}")
+    format!("listening on {scheme}://{addr} (Ctrl-C ends it)\n{name}: {layers}\n{injected}")
 }

@@ -56,8 +56,8 @@ pub(crate) struct Load {
     /// Number of connections [default: 64]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     connections: Option<u32>,
-    /// Use HTTP/2 with this many concurrent streams per connection [default: HTTP/1.1; 10 streams if
-    /// no number is given]
+    /// Use HTTP/2 with this many concurrent streams per connection [default: HTTP/1.1; 10 streams
+    /// if no number is given]
     #[arg(long, value_name = "STREAMS", num_args = 0..=1, default_missing_value = "10")]
     http2: Option<u32>,
     /// Requests per second [default: as many as the connections carry]

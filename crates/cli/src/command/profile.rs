@@ -148,8 +148,8 @@ fn list() -> Result<()> {
 /// The most characters of a description, so that it fits beside the longest name.
 const MAX_HEADLINE: usize = 72;
 
-/// The first sentence of the comment at the top of a profile; if it is too long, only the part before
-/// its first colon.
+/// The first sentence of the comment at the top of a profile; if it is too long, only the part
+/// before its first colon.
 fn headline(text: &str) -> String {
     let comment: Vec<_> =
         text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim).collect();

@@ -36,25 +36,25 @@ Exit codes: 0 pass, 1 a bound is broken, 2 wrong usage, 3 a measurement is inval
 #[derive(Debug, Subcommand)]
 #[command(after_help = AFTER)]
 pub(crate) enum SuiteCommand {
-    /// Measure cheap endpoints with few and many clients, keys and rate limits on and off, and chats
-    /// with a mock provider
+    /// Measure cheap endpoints with few and many clients, keys and rate limits on and off, and
+    /// chats with a mock provider
     ///
     /// The variables `AZ_LOAD_DURATION_SECS`, `AZ_LOAD_CONCURRENCY` and `AZ_LOAD_PORT` are the
     /// defaults of --duration, --concurrency and --port.
     #[command(after_help = AFTER)]
     Baseline(Flags),
-    /// Measure the cost of each gateway layer and of all together, of cache, streams, request log and
-    /// stores
+    /// Measure the cost of each gateway layer and of all together, of cache, streams, request log
+    /// and stores
     #[command(after_help = AFTER)]
     Layers(Flags),
     /// Measure policy enforcement at rising rates, cold and warm, and check every policy decision
     #[command(after_help = AFTER)]
     Policy(Flags),
-    /// Measure GET /metrics under closed-model load: 100 connections for 30 s, then 200 for 60 s
+    /// Measure GET /metrics under closed-model load: 100 connections for 30s, then 200 for 60s
     #[command(after_help = AFTER)]
     Quick(Flags),
-    /// Measure chats of three sizes, streamed and not, at rising rates up to the knee, and the cost of
-    /// each feature
+    /// Measure chats of three sizes, streamed and not, at rising rates up to the knee, and the cost
+    /// of each feature
     #[command(after_help = AFTER)]
     Tiers(Flags),
     /// Run as a child process of a suite

@@ -185,11 +185,11 @@ fn invalid_expectations_are_errors_before_the_load() {
     let (fixture, gateway) = (Fixture::with(FAST), PolicyServer::spawn(&[], ReplyStyle::Status));
     for (set, part) in [
         ("expect=maybe", "expect"),
-        ("policy_decision={block: {}}", "asks for nothing"),
+        ("policy_decision={block: {}}", "every response would match"),
         ("bands={block_rate: ['>=10%']}", "no second bound"),
         ("bands={nonsense: ['>=10%|5%']}", "unknown metric"),
-        ("labels={stage: x}", "own"),
-        ("labels={a-b: x}", "no name for a label"),
+        ("labels={stage: x}", "a label that Plimsoll sets"),
+        ("labels={a-b: x}", "not a valid Prometheus label"),
     ] {
         let output = run(&fixture, &gateway, &["policy", "--set", set]).expect(2);
         assert!(output.stderr.contains(part), "{set}: {}", output.stderr);

@@ -13,8 +13,8 @@ use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
 /// Pairs of windows, after a first pair as a warm-up that is not counted.
 const PAIRS: usize = 5;
 
-/// One client whose short requests the provider answers at once, so that only the time on the way is
-/// left. Every prompt is new, so the cache never hits.
+/// One client whose short requests the provider answers at once, so that only the time on the way
+/// is left. Every prompt is new, so the cache never hits.
 const PROFILE: &str = "
 name: added
 model: mock-fast

@@ -1,4 +1,5 @@
-//! The plan of `plimsoll http`. The flags become a profile first, so that all checks are in one place.
+//! The plan of `plimsoll http`. The flags become a profile first, so that all checks are in one
+//! place.
 
 use std::fs;
 use std::path::Path;
