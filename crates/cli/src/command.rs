@@ -97,10 +97,12 @@ mod tests {
                 in_list = line.starts_with("* ");
             }
             let code = indented && !in_list;
-            if code != in_fence {
-                text.push_str(if code { "\n```text\n" } else { "```\n" });
-                in_fence = code;
-            }
+            text.push_str(match (in_fence, code) {
+                (false, true) => "\n```text\n",
+                (true, false) => "```\n",
+                _ => "",
+            });
+            in_fence = code;
             text.push_str(if code { &line[2..] } else { line });
             text.push('\n');
         }

@@ -176,3 +176,31 @@ impl RunFlags {
         RunOptions { output, probe: !self.no_probe, allow_invalid: self.allow_invalid, watch }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_a_number_above_zero() {
+        assert_eq!(parse_rate("2.5"), Ok(2.5));
+        for text in ["0", "-5", "many", "inf", "NaN", ""] {
+            assert!(parse_rate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_listen_address_is_a_host_and_a_port() {
+        assert_eq!(parse_listen_address("127.0.0.1:0"), Ok(SocketAddr::from(([127, 0, 0, 1], 0))));
+        assert!(parse_listen_address("127.0.0.1").unwrap_err().contains("write HOST:PORT"));
+    }
+
+    #[test]
+    fn a_watched_process_has_a_name_and_exists() {
+        let own = std::process::id();
+        assert_eq!(watched_process(&format!("me={own}")).unwrap().name, "me");
+        for (text, part) in [("me", "NAME=PID"), ("me=x", "not a process ID"), ("=1", "empty")] {
+            assert!(watched_process(text).unwrap_err().contains(part), "{text}");
+        }
+    }
+}

@@ -32,7 +32,9 @@ use command::{Cli, Command};
 
 fn main() -> ExitCode {
     let (args, notes) = renamed_flags::replace(std::env::args_os());
-    notes.iter().for_each(|note| console::eprint_line(note));
+    for note in &notes {
+        console::eprint_line(note);
+    }
     let command = match Cli::try_parse_from(args) {
         Ok(cli) => cli.command,
         Err(error) => return exit::from_parse_error(&error),

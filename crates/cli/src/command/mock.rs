@@ -110,7 +110,7 @@ impl Flags {
         self.ttft.iter().for_each(|ttft| model.ttft = ttft.clone());
         self.gap.iter().for_each(|gap| model.gap = gap.clone());
         self.tokens.iter().for_each(|&tokens| {
-            model.output = OutputLength::Sampled(Distribution::Constant(tokens))
+            model.output = OutputLength::Sampled(Distribution::Constant(tokens));
         });
     }
 }

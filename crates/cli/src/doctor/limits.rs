@@ -22,7 +22,7 @@ pub(super) fn ports(range: Option<(u16, u16)>) -> Finding {
     Finding::new(at_least(count, 28_000, 4_000), SUBJECT, format!("{count} ({first}-{last})"), fix)
 }
 
-/// Whether a port in the state TIME_WAIT can be used again.
+/// Whether a port in the state `TIME_WAIT` can be used again.
 pub(super) fn time_wait(reuse: Option<u64>) -> Finding {
     const SUBJECT: &str = "TIME_WAIT reuse";
     let fix = "sysctl -w net.ipv4.tcp_tw_reuse=1, if targets close connections often";
