@@ -1,4 +1,4 @@
-//! The commands, one file each.
+//! The command line, and one file per command.
 
 pub(crate) mod calibrate;
 pub(crate) mod completions;
@@ -14,18 +14,18 @@ pub(crate) mod suite;
 
 use clap::{Parser, Subcommand};
 
-const ABOUT: &str = "A calibrated load-testing instrument for LLM and API gateways";
+const ABOUT: &str = "Load testing for LLM and API gateways, with a check of its own accuracy";
 
 const AFTER: &str = "\
 Start here:
-  plimsoll demo                    a mock provider, a gateway, realistic load and a report, in 15 seconds
-  plimsoll http http://HOST/path   load for any endpoint
+  plimsoll demo                    mock provider, gateway, load and report in 15 seconds
+  plimsoll http http://HOST/path   load on any endpoint
   plimsoll run realistic --target https://gateway.example --key KEY --model NAME
 
 Exit codes:
     0  pass
     1  a threshold failed
-    2  wrong usage or a bad profile
+    2  wrong usage or an invalid profile or configuration
     3  the run is invalid or inconclusive, or could not be carried out
   130  interrupted (the report is still written)";
 
@@ -38,34 +38,33 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What can be asked for.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// See it work: mock provider and reference gateway in this process, the realistic mix, a
-    /// report
+    /// Try it without a target: mock provider, reference gateway, load and report in 15 seconds
     Demo(demo::Flags),
     /// Run a profile against a target
     Run(run::Flags),
-    /// Load any HTTP endpoint, several one after another
+    /// Load any HTTP endpoint without a profile, or compare several
     Http(http::Flags),
-    /// Serve as a mock LLM provider
+    /// Start a mock LLM provider
     Mock(mock::Flags),
-    /// Serve as the reference gateway
+    /// Start the reference gateway
     Gateway(gateway::Flags),
-    /// Measure a gateway with one command: baseline, layers, policy, quick, tiers
+    /// Measure a gateway with a predefined series of loads
     #[command(subcommand)]
-    Suite(suite::Which),
-    /// Check, show, write and list profiles
+    Suite(suite::SuiteCommand),
+    /// Check, show, create and list profiles
     #[command(subcommand)]
-    Profile(profile::What),
-    /// Show a stored run again, also one that was killed
+    Profile(profile::ProfileCommand),
+    /// Print the report of a stored run, also of one that was killed
     Report(report::Flags),
-    /// What on this host would bend a measurement, and the fix
+    /// Check this host for anything that would distort a measurement
     #[command(after_help = doctor::AFTER)]
     Doctor,
-    /// Prove the instrument on this machine, in about two minutes
+    /// Check the accuracy of Plimsoll on this machine, in about two minutes
     Calibrate(calibrate::Flags),
-    /// Completions for a shell
+    /// Print completions for a shell
     Completions(completions::Flags),
 }
 
@@ -74,17 +73,46 @@ mod tests {
     use clap::CommandFactory as _;
     use clap_markdown::{MarkdownOptions, help_markdown_command_custom};
 
-    /// `docs/reference/cli.md` is what the parser itself says.
+    /// `docs/reference/cli.md` is generated from the parser.
     #[test]
-    fn the_reference_page_is_that_of_the_parser() {
+    fn the_reference_page_is_up_to_date() {
         let options = MarkdownOptions::new()
             .title("Command line".to_owned())
             .show_footer(false)
             .show_table_of_contents(true);
-        // As wide as it likes: the page is not a terminal.
+        // No wrapping: the page is not a terminal.
         let command = super::Cli::command().max_term_width(0);
         let page = help_markdown_command_custom(&command, &options);
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.md");
-        plimsoll_golden::check(path, &page);
+        plimsoll_golden::check(path, &fence_examples(&page));
+    }
+
+    /// Turns runs of indented lines outside of option lists into fenced code blocks. Markdown would
+    /// show them as running text.
+    fn fence_examples(page: &str) -> String {
+        let (mut text, mut in_list, mut in_fence) = (String::new(), false, false);
+        for line in page.lines() {
+            let indented = line.starts_with("  ");
+            if !indented && !line.is_empty() {
+                in_list = line.starts_with("* ");
+            }
+            let code = indented && !in_list;
+            text.push_str(match (in_fence, code) {
+                (false, true) => "\n```text\n",
+                (true, false) => "```\n",
+                _ => "",
+            });
+            in_fence = code;
+            text.push_str(if code { &line[2..] } else { line });
+            text.push('\n');
+        }
+        text
+    }
+
+    #[test]
+    fn indented_lines_become_code_blocks_except_in_option_lists() {
+        let page = "Examples:\n  one\n    two\n\nText.\n\n* `--flag`\n\n  Default: 1\n\n## Next\n";
+        let fenced = "Examples:\n\n```text\none\n  two\n```\n\nText.\n\n* `--flag`\n\n  Default: 1\n\n## Next\n";
+        assert_eq!(fence_examples(page), fenced);
     }
 }

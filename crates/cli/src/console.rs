@@ -1,14 +1,14 @@
-//! What the user sees: results on stdout, all else on stderr.
+//! Output to the user: results on stdout, everything else on stderr.
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
 use plimsoll_report::Style;
 use terminal_size::{Width, terminal_size_of};
 
-/// Writes results to stdout as they are. A reader that went away (`| head`) is not an error.
+/// Writes results to stdout unchanged. A closed pipe (`| head`) is not an error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    forgive(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+    ignore_broken_pipe(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
 /// Writes a line of results to stdout.
@@ -16,8 +16,8 @@ pub(crate) fn print_line(line: &str) -> io::Result<()> {
     print(&format!("{line}\n"))
 }
 
-/// How reports look on stdout. On a terminal they are as wide as that, if it is narrower than a
-/// file, and have colours, unless `NO_COLOR` forbids them.
+/// The style of reports on stdout. On a terminal: no wider than the terminal, and in colour unless
+/// `NO_COLOR` is set. Elsewhere: as in a file.
 pub(crate) fn style() -> Style {
     let file = Style::default();
     let stdout = io::stdout();
@@ -29,19 +29,20 @@ pub(crate) fn style() -> Style {
     Style { width: file.width.min(columns), color: !colourless }
 }
 
-/// Tells something on stderr. If nobody listens there, nobody can be told.
-pub(crate) fn say(message: &str) {
+/// Writes a line to stderr. Errors are ignored: there is nowhere left to report them.
+pub(crate) fn eprint_line(message: &str) {
     let _ = writeln!(io::stderr().lock(), "{message}");
 }
 
-/// Tells what went wrong, each line with its mark, so that it is found in a log.
-pub(crate) fn complain(mark: &str, message: &str) {
+/// Writes a message to stderr. Each line starts with a label such as `error`, so that logs can be
+/// searched for it.
+pub(crate) fn eprint_labelled(label: &str, message: &str) {
     for line in message.lines() {
-        say(&format!("{mark}: {line}"));
+        eprint_line(&format!("{label}: {line}"));
     }
 }
 
-fn forgive(result: io::Result<()>) -> io::Result<()> {
+fn ignore_broken_pipe(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => other,

@@ -1,4 +1,5 @@
-//! What on this host would bend a measurement: findings, each with its state and its fix.
+//! Checks of this host for anything that would distort a measurement. Each check gives a finding
+//! with a severity and a fix.
 
 mod finding;
 mod limits;
@@ -10,10 +11,10 @@ use plimsoll_metrics::Environment;
 use crate::environment;
 use crate::fd_limit::FdLimit;
 
-pub(crate) use finding::{Finding, State};
+pub(crate) use finding::{Finding, Severity};
 
-/// Looks at everything. Takes about half a second.
-pub(crate) fn examine(fd_limit: Option<FdLimit>) -> Vec<Finding> {
+/// Makes every check. Takes about half a second.
+pub(crate) fn check_host(fd_limit: Option<FdLimit>) -> Vec<Finding> {
     let machine = environment::read(fd_limit);
     let mut findings = limits_of(&machine, fd_limit);
     findings.extend(machine_of(&machine));

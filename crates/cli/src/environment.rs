@@ -1,4 +1,4 @@
-//! The machine that the load comes from, read from the kernel.
+//! The properties of this machine that reports show, read from the kernel.
 
 mod cgroup;
 mod cpu;
@@ -12,46 +12,46 @@ use plimsoll_metrics::Environment;
 
 use crate::fd_limit::FdLimit;
 use crate::sleep::sleep;
-use steal::Ticks;
+use steal::CpuTicks;
 
-pub(crate) use cpu::count as processors;
+pub(crate) use cpu::count as processor_count;
 
-/// How long the hypervisor is watched before a run, at least.
-const WATCH: Nanos = Nanos::from_millis(50);
+/// The shortest time over which stolen CPU time is measured.
+const STEAL_INTERVAL: Nanos = Nanos::from_millis(50);
 
-/// A machine that has been looked at, but for what the hypervisor takes, which needs time to see.
-pub(crate) struct Reading {
+/// A scan of the machine. Measuring the CPU time that the hypervisor steals takes time, so the scan
+/// has a start and an end.
+pub(crate) struct EnvironmentScan {
     environment: Environment,
-    before: Option<Ticks>,
+    before: Option<CpuTicks>,
     clock: MonotonicClock,
 }
 
-impl Reading {
-    /// Looks at the machine.
-    pub(crate) fn begin(fd_limit: Option<FdLimit>) -> Self {
-        let (before, clock) = (Ticks::read(), MonotonicClock::start());
-        Self { environment: look(fd_limit), before, clock }
+impl EnvironmentScan {
+    /// Reads everything but the stolen CPU time, which is measured from now on.
+    pub(crate) fn start(fd_limit: Option<FdLimit>) -> Self {
+        let (before, clock) = (CpuTicks::read(), MonotonicClock::start());
+        Self { environment: read_files(fd_limit), before, clock }
     }
 
-    /// What is known at once.
+    /// The environment without the stolen CPU time.
     pub(crate) fn so_far(&self) -> Environment {
         self.environment.clone()
     }
 
-    /// All of it; waits if the hypervisor was not watched for long enough since the beginning.
+    /// The whole environment. Waits until the stolen CPU time was measured for long enough.
     pub(crate) fn finish(self) -> Environment {
-        sleep(WATCH.saturating_sub(self.clock.now().since(Moment::EPOCH)));
-        Environment { steal_share: Ticks::share_since(self.before), ..self.environment }
+        sleep(STEAL_INTERVAL.saturating_sub(self.clock.now().since(Moment::EPOCH)));
+        Environment { steal_share: CpuTicks::share_since(self.before), ..self.environment }
     }
 }
 
-/// All that a report says of the machine. Takes some hundredths of a second, in which the
-/// hypervisor is watched.
+/// The environment as reports show it. Takes 50 ms, over which stolen CPU time is measured.
 pub(crate) fn read(fd_limit: Option<FdLimit>) -> Environment {
-    Reading::begin(fd_limit).finish()
+    EnvironmentScan::start(fd_limit).finish()
 }
 
-fn look(fd_limit: Option<FdLimit>) -> Environment {
+fn read_files(fd_limit: Option<FdLimit>) -> Environment {
     Environment {
         cpu_model: file("/proc/cpuinfo").and_then(|text| cpu::model(&text)),
         cpu_count: file("/sys/devices/system/cpu/online").and_then(|text| cpu::count(&text)),
@@ -69,12 +69,12 @@ fn look(fd_limit: Option<FdLimit>) -> Environment {
     }
 }
 
-/// The content of a file of the kernel, without the line's end.
+/// The content of a kernel file, without the line end.
 pub(crate) fn file(path: &str) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned())
 }
 
-/// A number in a file of the kernel.
+/// A number in a kernel file.
 pub(crate) fn number(path: &str) -> Option<u64> {
     file(path)?.parse().ok()
 }
@@ -106,7 +106,6 @@ fn load_average(text: &str) -> Option<(f64, f64, f64)> {
 }
 
 fn versions() -> BTreeMap<String, String> {
-    let build = env!("PLIMSOLL_BUILD_PROFILE");
     let features = [("redis", cfg!(feature = "redis")), ("tokenizer", cfg!(feature = "tokenizer"))];
     let features: Vec<_> =
         features.into_iter().filter_map(|(name, on)| on.then_some(name)).collect();
@@ -114,7 +113,7 @@ fn versions() -> BTreeMap<String, String> {
     let platform = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);
     [
         ("plimsoll", env!("CARGO_PKG_VERSION")),
-        ("build", build),
+        ("build", env!("PLIMSOLL_BUILD_PROFILE")),
         ("features", &features),
         ("platform", &platform),
     ]
@@ -127,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_the_kernel_are_read_as_it_writes_them() {
+    fn kernel_files_are_parsed() {
         assert_eq!(pair("32768\t60999"), Some((32_768, 60_999)));
         assert_eq!(pair("1"), None);
         assert_eq!(load_average("0.25 1.50 12.00 3/123 4567"), Some((0.25, 1.5, 12.0)));

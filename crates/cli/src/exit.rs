@@ -1,4 +1,4 @@
-//! How the process ends: the same codes everywhere.
+//! Exit codes, the same for every command.
 
 use std::process::ExitCode;
 
@@ -8,23 +8,23 @@ use plimsoll_profile::Problems;
 
 use crate::console;
 
-/// What became of what was asked for.
+/// The outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Done, and every threshold was kept.
+    /// Done, and every threshold passed.
     Pass,
-    /// A threshold was broken.
+    /// A threshold failed.
     Fail,
     /// Wrong usage, or a bad profile.
     Usage,
     /// The run is invalid or inconclusive, or could not be carried out.
     Invalid,
-    /// The user ended it.
+    /// The user interrupted it.
     Interrupted,
 }
 
 impl Exit {
-    /// The code; 130 is 128 and the number of SIGINT, as shells have it.
+    /// The exit code. 130 is 128 plus the number of SIGINT, as in shells.
     pub(crate) const fn number(self) -> u8 {
         match self {
             Self::Pass => 0,
@@ -35,11 +35,11 @@ impl Exit {
         }
     }
 
-    /// What a run's summary comes to. `allow_invalid` accepts an instrument that was not good
-    /// enough.
+    /// The outcome of a run. With `allow_invalid`, an invalid run can still pass or fail by its
+    /// thresholds.
     pub(crate) fn of_run(summary: &RunSummary, allow_invalid: bool) -> Self {
-        let judged = |wanted: fn(&Judgement) -> bool| {
-            summary.thresholds.iter().any(|threshold| wanted(&threshold.judgement))
+        let any_threshold = |wanted: fn(&Judgement) -> bool| {
+            summary.thresholds.iter().any(|result| wanted(&result.judgement))
         };
         if summary.metadata.run.ended == RunEnd::Interrupted {
             return Self::Interrupted;
@@ -47,29 +47,29 @@ impl Exit {
         if !(summary.validity.is_valid() || allow_invalid) {
             return Self::Invalid;
         }
-        let stands = |wanted: fn(&BandLevel) -> bool| {
-            summary.bands.iter().any(|standing| wanted(&standing.level))
+        let any_band = |wanted: fn(&BandLevel) -> bool| {
+            summary.bands.iter().any(|result| wanted(&result.level))
         };
-        if judged(|judgement| matches!(judgement, Judgement::Fail))
-            || stands(|level| matches!(level, BandLevel::Critical))
+        if any_threshold(|judgement| matches!(judgement, Judgement::Fail))
+            || any_band(|level| matches!(level, BandLevel::Critical))
         {
             return Self::Fail;
         }
-        // No data is never a pass, also where no threshold asks for any.
-        // An expected refusal is data, too.
+        // A run without data never passes, even without thresholds. A request that was refused as
+        // expected is data.
         let counters = &summary.results.total.counters;
-        let nothing = counters.completed == 0 && counters.as_expected == 0;
-        if nothing
-            || judged(|judgement| matches!(judgement, Judgement::Inconclusive(_)))
-            || stands(|level| matches!(level, BandLevel::Inconclusive(_)))
+        let no_data = counters.completed == 0 && counters.as_expected == 0;
+        if no_data
+            || any_threshold(|judgement| matches!(judgement, Judgement::Inconclusive(_)))
+            || any_band(|level| matches!(level, BandLevel::Inconclusive(_)))
         {
             return Self::Invalid;
         }
         Self::Pass
     }
 
-    /// The worse of two, where several runs are one command.
-    pub(crate) fn and(self, other: Self) -> Self {
+    /// The worse of two outcomes, where one command makes several runs.
+    pub(crate) fn worst(self, other: Self) -> Self {
         let rank = |exit| match exit {
             Self::Pass => 0,
             Self::Fail => 1,
@@ -81,44 +81,45 @@ impl Exit {
     }
 }
 
-/// What was asked for makes no sense: the cause and the fix.
+/// Wrong usage: the text says the cause and the fix.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct Usage(pub(crate) String);
+pub(crate) struct UsageError(pub(crate) String);
 
-/// Tells what went wrong, and gives the code.
-pub(crate) fn code(done: anyhow::Result<Exit>) -> ExitCode {
-    let exit = done.unwrap_or_else(|error| {
-        console::complain("error", &told(&error));
-        of_error(&error)
+/// Prints the error, if there is one, and returns the exit code.
+pub(crate) fn code(result: anyhow::Result<Exit>) -> ExitCode {
+    let exit = result.unwrap_or_else(|error| {
+        console::eprint_labelled("error", &error_chain(&error));
+        exit_for(&error)
     });
     ExitCode::from(exit.number())
 }
 
-/// The error and its causes; a cause that the error itself quotes is not told twice.
-pub(crate) fn told(error: &anyhow::Error) -> String {
-    error.chain().fold(String::new(), |told, cause| match cause.to_string() {
-        cause if told.is_empty() => cause,
-        cause if told.contains(&cause) => told,
-        cause => format!("{told}: {cause}"),
+/// The error and its causes. A cause that the text already contains is not repeated.
+pub(crate) fn error_chain(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |text, cause| match cause.to_string() {
+        cause if text.is_empty() => cause,
+        cause if text.contains(&cause) => text,
+        cause => format!("{text}: {cause}"),
     })
 }
 
-fn of_error(error: &anyhow::Error) -> Exit {
-    let of_mock = error.downcast_ref::<MockError>();
-    let bad_mock = matches!(of_mock, Some(MockError::Syntax(_) | MockError::Config(_)));
-    if error.is::<Problems>() || error.is::<Usage>() || bad_mock {
+fn exit_for(error: &anyhow::Error) -> Exit {
+    let mock_error = error.downcast_ref::<MockError>();
+    let bad_mock_config = matches!(mock_error, Some(MockError::Syntax(_) | MockError::Config(_)));
+    if error.is::<Problems>() || error.is::<UsageError>() || bad_mock_config {
         Exit::Usage
     } else {
         Exit::Invalid
     }
 }
 
-/// The answer of the command line's parser: help and versions go to stdout, complaints to stderr.
-pub(crate) fn from_parse_error(answer: &clap::Error) -> ExitCode {
-    // As for every other output: if nobody listens, nobody can be told.
-    let _ = answer.print();
-    ExitCode::from(if answer.use_stderr() { Exit::Usage } else { Exit::Pass }.number())
+/// Prints what the parser of the command line returned, help and versions to stdout, usage errors
+/// to stderr, and returns the exit code.
+pub(crate) fn from_parse_error(error: &clap::Error) -> ExitCode {
+    // There is nowhere left to report a write error.
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { Exit::Usage } else { Exit::Pass }.number())
 }
 
 #[cfg(test)]
@@ -126,35 +127,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_several_runs_the_worst_counts() {
+    fn the_worst_of_several_outcomes_counts() {
         for (one, other, both) in [
             (Exit::Pass, Exit::Pass, Exit::Pass),
             (Exit::Pass, Exit::Fail, Exit::Fail),
             (Exit::Invalid, Exit::Fail, Exit::Invalid),
             (Exit::Interrupted, Exit::Pass, Exit::Interrupted),
         ] {
-            assert_eq!((one.and(other), other.and(one)), (both, both), "{one:?} and {other:?}");
+            assert_eq!((one.worst(other), other.worst(one)), (both, both), "{one:?} and {other:?}");
         }
     }
 
     #[test]
-    fn causes_are_told_once() {
+    fn each_cause_is_printed_once() {
         let error = anyhow::anyhow!("no room").context("cannot write x").context("no report");
-        assert_eq!(told(&error), "no report: cannot write x: no room");
+        assert_eq!(error_chain(&error), "no report: cannot write x: no room");
         let error = anyhow::anyhow!("no room").context("cannot write x: no room; make some");
-        assert_eq!(told(&error), "cannot write x: no room; make some");
+        assert_eq!(error_chain(&error), "cannot write x: no room; make some");
     }
 
     #[test]
-    fn errors_of_the_user_are_told_from_those_of_the_world() {
-        let world = std::io::Error::from(std::io::ErrorKind::StorageFull);
+    fn usage_errors_and_other_errors_have_different_exit_codes() {
+        let disk_full = std::io::Error::from(std::io::ErrorKind::StorageFull);
         for (error, exit) in [
-            (Usage("no".to_owned()).into(), Exit::Usage),
+            (UsageError("no".to_owned()).into(), Exit::Usage),
             (Problems::default().into(), Exit::Usage),
             (MockError::Syntax("no".to_owned()).into(), Exit::Usage),
-            (anyhow::Error::from(world).context("cannot write"), Exit::Invalid),
+            (anyhow::Error::from(disk_full).context("cannot write"), Exit::Invalid),
         ] {
-            assert_eq!(of_error(&error), exit, "{error:?}");
+            assert_eq!(exit_for(&error), exit, "{error:?}");
         }
     }
 }

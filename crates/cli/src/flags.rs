@@ -1,70 +1,75 @@
-//! Flags that several commands have.
+//! Flags that several commands share.
 
-use std::path::PathBuf;
+use std::fs;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use plimsoll_engine::{ProcessStat, WatchedProcess};
 use plimsoll_profile::Overrides;
 
+use crate::exit::UsageError;
 use crate::run_dir::RunDirOptions;
 use crate::session::RunOptions;
 
-/// What changes a profile.
+/// Flags that override settings of a profile.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "What is sent")]
+#[command(next_help_heading = "Profile settings")]
 pub(crate) struct ProfileFlags {
-    /// Base URL of the target
+    /// Base URL of the target, like `https://gateway.example` [default: the profile's]
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     target: Option<String>,
-    /// Key of the target, never shown; `PLIMSOLL_KEY` keeps it out of the process list, too
+    /// API key for the target; never shown. The variable `PLIMSOLL_KEY` also keeps it out of the
+    /// process list
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// Model asked for
+    /// Model to request [default: the profile's]
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// Wire format of every scenario: openai-chat, openai-responses, openai-embeddings,
-    /// anthropic-messages, http
+    /// Protocol of every scenario: openai-chat, openai-responses, openai-embeddings,
+    /// anthropic-messages, http [default: the profile's]
     #[arg(long, value_name = "NAME")]
     protocol: Option<String>,
-    /// Load: `10:30s` users, `@50:30s` arrivals/s, `@5..50:30s` a ramp, `w` in front a warm-up
+    /// Load [default: the profile's]: `10:30s` is 10 virtual users for 30 s, `@50:30s` 50 arrivals
+    /// per second, `@5..50:30s` a ramp; `w` in front makes it a warm-up, commas separate stages
     #[arg(long, value_name = "STAGES")]
     stages: Option<String>,
-    /// Header of every request (repeatable)
+    /// Add a header to every request (repeatable)
     #[arg(long = "header", short = 'H', value_name = "'NAME: VALUE'")]
     headers: Vec<String>,
-    /// Any key of the profile, like `scenarios.simple.weight=3` (repeatable)
+    /// Set any key of the profile, like `scenarios.simple.weight=3` (repeatable)
     #[arg(long = "set", value_name = "PATH=VALUE")]
     sets: Vec<String>,
-    /// Seed of every random draw
+    /// Seed of all random numbers, a whole number [default: the profile's]
     #[arg(long, value_name = "N")]
     seed: Option<String>,
-    /// Part K (from 0) of N equal parts of the load, for several processes
+    /// Send part K (counted from 0) of N equal parts of the load, to divide it among processes
     #[arg(long, value_name = "K/N")]
     shard: Option<String>,
-    /// Name of the run
+    /// Name of the run [default: the profile's]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     #[command(flatten)]
-    tls: Tls,
+    tls: TlsFlags,
 }
 
-/// How an https target is verified.
+/// Flags for TLS connections to the target.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "What is sent")]
-pub(crate) struct Tls {
-    /// Trust these roots in place of the system's (PEM)
+#[command(next_help_heading = "TLS")]
+pub(crate) struct TlsFlags {
+    /// Trust the root certificates in this PEM file instead of the system's
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) ca_file: Option<String>,
-    /// Do not verify the target's certificate; every report says so
+    /// Do not verify the target's certificate; the report says so
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Make every TLS handshake a full one
+    /// Do not resume TLS sessions: every handshake is a full one
     #[arg(long)]
     pub(crate) no_resumption: bool,
 }
 
 impl ProfileFlags {
-    /// As the profile takes them.
+    /// The overrides, as `plimsoll_profile::load` takes them.
     pub(crate) fn overrides(&self) -> Overrides {
         // The name comes first, so that an explicit `--set name=...` wins.
         let name = self.name.iter().map(|name| format!("name={name}"));
@@ -85,66 +90,117 @@ impl ProfileFlags {
     }
 }
 
-/// What is kept of a run.
+/// Flags for the files of a run.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "What comes out")]
+#[command(next_help_heading = "Output")]
 pub(crate) struct OutputFlags {
-    /// Folder in which the run gets its own, named by time and name
+    /// Folder in which each run creates its own, named by time and name
     #[arg(long, value_name = "DIR", default_value = "runs", value_hint = ValueHint::DirPath)]
     out: PathBuf,
-    /// No results.jsonl, the file with a line for each request
+    /// Do not write results.jsonl, which has one line per request
     #[arg(long)]
     no_jsonl: bool,
 }
 
-/// How strict and how talkative a run is.
+/// Flags for the probe, the exit code and watched processes.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "What comes out")]
+#[command(next_help_heading = "Output")]
 pub(crate) struct RunFlags {
-    /// Send no probe request before the load
+    /// Do not send probe requests before the load
     #[arg(long)]
     no_probe: bool,
-    /// Do not fail (exit 3) because the instrument was not good enough; the report still says so
+    /// Do not exit with code 3 when the run is invalid (Plimsoll did not keep up); the report still
+    /// says so
     #[arg(long)]
     allow_invalid: bool,
-    /// Tell how much CPU and memory a process uses, like `gateway=4711` (repeatable)
-    #[arg(long, value_name = "NAME=PID", value_parser = watched)]
+    /// Report the CPU and memory use of a process on this host, like `gateway=4711` (repeatable)
+    #[arg(long, value_name = "NAME=PID", value_parser = watched_process)]
     watch: Vec<WatchedProcess>,
 }
 
-fn watched(text: &str) -> Result<WatchedProcess, String> {
+fn watched_process(text: &str) -> Result<WatchedProcess, String> {
     let fix = "write NAME=PID, like gateway=4711";
     let (name, pid) = text.split_once('=').ok_or(fix)?;
-    let pid = pid.parse().map_err(|_| fix)?;
+    let pid = pid.parse().map_err(|_| format!("`{pid}` is not a process ID; {fix}"))?;
     if name.is_empty() {
-        return Err(fix.to_owned());
+        return Err(format!("the name is empty; {fix}"));
     }
     if ProcessStat::of(pid).is_none() {
-        return Err(format!("there is no process {pid}"));
+        return Err(format!("no process has the ID {pid}; find it with `pgrep -a NAME`"));
     }
     Ok(WatchedProcess { name: name.to_owned(), pid })
 }
 
-/// No progress.
+/// The flag for progress.
 #[derive(Args, Clone, Copy, Debug)]
-#[command(next_help_heading = "What comes out")]
+#[command(next_help_heading = "Output")]
 pub(crate) struct ProgressFlags {
-    /// Show no progress on stderr
+    /// Do not show progress on stderr
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
 
+/// Parses a rate: a number above 0.
+pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
+    rate.ok_or_else(|| "write a number of requests per second above 0".to_owned())
+}
+
+/// Parses an address to listen on. Host names are resolved.
+pub(crate) fn parse_listen_address(text: &str) -> Result<SocketAddr, String> {
+    let found = text
+        .to_socket_addrs()
+        .map_err(|error| format!("{error}; write HOST:PORT, like 127.0.0.1:9000"));
+    found?.next().ok_or_else(|| "this host name has no IP address".to_owned())
+}
+
+/// Reads the file of `--config`.
+pub(crate) fn read_config(path: &Path) -> Result<String, UsageError> {
+    fs::read_to_string(path).map_err(|error| {
+        let path = path.display();
+        UsageError(format!("cannot read {path}: {error}; name a readable YAML file with --config"))
+    })
+}
+
 impl OutputFlags {
-    /// As the session takes it.
-    pub(crate) fn keep(&self) -> RunDirOptions {
+    /// The options of the run's folder.
+    pub(crate) fn options(&self) -> RunDirOptions {
         RunDirOptions { out: self.out.clone(), rows: !self.no_jsonl }
     }
 }
 
 impl RunFlags {
-    /// How a run is carried out of which this is kept.
-    pub(crate) fn options(&self, keep: Option<RunDirOptions>) -> RunOptions {
+    /// The options of a run that writes its files as `output` says, or none.
+    pub(crate) fn options(&self, output: Option<RunDirOptions>) -> RunOptions {
         let watch = self.watch.clone();
-        RunOptions { keep, probe: !self.no_probe, allow_invalid: self.allow_invalid, watch }
+        RunOptions { output, probe: !self.no_probe, allow_invalid: self.allow_invalid, watch }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_a_number_above_zero() {
+        assert_eq!(parse_rate("2.5"), Ok(2.5));
+        for text in ["0", "-5", "many", "inf", "NaN", ""] {
+            assert!(parse_rate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_listen_address_is_a_host_and_a_port() {
+        assert_eq!(parse_listen_address("127.0.0.1:0"), Ok(SocketAddr::from(([127, 0, 0, 1], 0))));
+        assert!(parse_listen_address("127.0.0.1").unwrap_err().contains("write HOST:PORT"));
+    }
+
+    #[test]
+    fn a_watched_process_has_a_name_and_exists() {
+        let own = std::process::id();
+        assert_eq!(watched_process(&format!("me={own}")).unwrap().name, "me");
+        for (text, part) in [("me", "NAME=PID"), ("me=x", "not a process ID"), ("=1", "empty")] {
+            assert!(watched_process(text).unwrap_err().contains(part), "{text}");
+        }
     }
 }

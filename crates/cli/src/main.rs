@@ -1,8 +1,8 @@
 //! Plimsoll: the calibrated load-testing instrument for LLM and API gateways.
 //!
-//! This crate is flags, wiring, signals and exit codes. What a profile means is
-//! `plimsoll-profile`'s business, the load is `plimsoll-engine`'s, the numbers are
-//! `plimsoll-metrics`' and their looks `plimsoll-report`'s.
+//! This crate holds flags, wiring, signals and exit codes. `plimsoll-profile` defines profiles,
+//! `plimsoll-engine` makes the load, `plimsoll-metrics` computes the numbers, and `plimsoll-report`
+//! formats them.
 //!
 //! ```text
 //! command::Cli -> command::* -> session (run_dir, probe, load, summary) -> exit
@@ -32,10 +32,12 @@ use command::{Cli, Command};
 
 fn main() -> ExitCode {
     let (args, notes) = renamed_flags::replace(std::env::args_os());
-    notes.iter().for_each(|note| console::say(note));
+    for note in &notes {
+        console::eprint_line(note);
+    }
     let command = match Cli::try_parse_from(args) {
         Ok(cli) => cli.command,
-        Err(answer) => return exit::from_parse_error(&answer),
+        Err(error) => return exit::from_parse_error(&error),
     };
     exit::code(match &command {
         Command::Demo(flags) => command::demo::run(flags),
@@ -43,8 +45,8 @@ fn main() -> ExitCode {
         Command::Http(flags) => command::http::run(flags),
         Command::Mock(flags) => command::mock::run(flags),
         Command::Gateway(flags) => command::gateway::run(flags),
-        Command::Suite(which) => command::suite::run(which),
-        Command::Profile(what) => command::profile::run(what),
+        Command::Suite(command) => command::suite::run(command),
+        Command::Profile(command) => command::profile::run(command),
         Command::Report(flags) => command::report::run(flags),
         Command::Doctor => command::doctor::run(),
         Command::Calibrate(flags) => command::calibrate::run(flags),

@@ -7,9 +7,9 @@ use std::ffi::OsString;
 const RENAMED: [(&str, &str, &str); 3] =
     [("", "--vk", "--key"), ("gateway", "--persona", "--preset"), ("mock", "--addr", "--listen")];
 
-/// The command line with every old name replaced, and a note for each name that was.
+/// The command line with every old name replaced, and a note for each replaced name.
 ///
-/// Arguments behind `--` belong to somebody else and stay as they are.
+/// Arguments after `--` belong to another program and stay as they are.
 pub(crate) fn replace(args: impl IntoIterator<Item = OsString>) -> (Vec<OsString>, Vec<String>) {
     let mut args: Vec<_> = args.into_iter().collect();
     let mut notes = Vec::new();
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn old_names_of_flags_are_replaced_and_noted_once() {
+    fn old_flag_names_are_replaced_with_one_note_each() {
         for (line, new, noted) in [
             ("p run x --vk k", "p run x --key k", "--vk is now called --key"),
             ("p run x --vk=k --vk=k", "p run x --key=k --key=k", "--vk is now called --key"),
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else_stays_as_it_is() {
+    fn other_arguments_stay_unchanged() {
         for line in ["p", "p run x --key k", "p run --addr a:1", "p suite child -- gateway --vk k"]
         {
             assert_eq!(replaced(line), (line.to_owned(), vec![]));

@@ -1,4 +1,4 @@
-//! What a reader of the report must know besides the numbers.
+//! The notes of a report: facts besides the numbers that a reader must know.
 
 use plimsoll_engine::{Cause, ProbeFinding, ProbeReport};
 use plimsoll_measure::Stripe;
@@ -6,65 +6,73 @@ use plimsoll_profile::{Plan, Scheme};
 
 use crate::secrets::Secrets;
 
-/// Causes of failure that are told; the counts of all are in the tables.
-const CAUSES: usize = 5;
-/// Characters of a target's message that are told.
-const MESSAGE: usize = 200;
+/// The most causes of failure that get a note; the tables count all of them.
+const MAX_CAUSES: usize = 5;
+/// The most characters of a target's message.
+const MAX_MESSAGE: usize = 200;
 
-/// What is known before the load.
-pub(crate) fn before(plan: &Plan) -> Vec<String> {
+/// The notes that are known before the load.
+pub(crate) fn before_load(plan: &Plan) -> Vec<String> {
     let mut notes = plan.notes.clone();
     if cfg!(debug_assertions) {
         notes.push(
-            "DEBUG BUILD: the generator is many times slower than it should be; build with --release".to_owned(),
+            "DEBUG BUILD: Plimsoll is many times slower than a release build; use `cargo build --release`".to_owned(),
         );
     }
     let tls = plan.targets.iter().any(|target| target.url.scheme() == Scheme::Https);
     if tls && plan.tls.insecure {
-        notes.push("TLS VERIFICATION IS OFF (--insecure): the target may be anybody".to_owned());
+        notes
+            .push("TLS VERIFICATION IS OFF (--insecure): the target may be an impostor".to_owned());
     }
     if plan.shard != Stripe::WHOLE {
         let (index, count) = (plan.shard.index(), plan.shard.count());
-        notes
-            .push(format!("this is shard {index} of {count} (counted from 0), not the whole load"));
+        notes.push(format!(
+            "this is shard {index}/{count} (the first is 0/{count}), not the whole load"
+        ));
     }
     notes
 }
 
-/// How the probe went.
-pub(crate) fn of_probe(probe: Option<&ProbeReport>, plan: &Plan, secrets: &Secrets) -> Vec<String> {
+/// The notes about the probe.
+pub(crate) fn for_probe(
+    probe: Option<&ProbeReport>,
+    plan: &Plan,
+    secrets: &Secrets,
+) -> Vec<String> {
     let Some(probe) = probe else {
         return vec!["no probe request was sent before the load (--no-probe)".to_owned()];
     };
     let s = if probe.requests == 1 { "" } else { "s" };
     let sent = format!("{} probe request{s} before the load, not counted", probe.requests);
-    let told = |finding| format!("probe of {}", of_finding(finding, plan, secrets));
-    std::iter::once(sent).chain(probe.findings.iter().map(told)).collect()
+    let finding = |finding| format!("probe of {}", describe_finding(finding, plan, secrets));
+    std::iter::once(sent).chain(probe.findings.iter().map(finding)).collect()
 }
 
-/// What the probe found: where, and what to do. One scenario need not be told from others.
-pub(crate) fn of_finding(finding: &ProbeFinding, plan: &Plan, secrets: &Secrets) -> String {
-    let said = secrets.hide(&finding.message);
+/// A finding of the probe: the target, the cause and the fix. The scenario is named where there are
+/// several.
+pub(crate) fn describe_finding(finding: &ProbeFinding, plan: &Plan, secrets: &Secrets) -> String {
+    let message = secrets.redact(&finding.message);
     match plan.scenarios.len() {
-        1 => format!("{}: {said}", finding.target),
-        _ => format!("{} (scenario {}): {said}", finding.target, finding.scenario),
+        1 => format!("{}: {message}", finding.target),
+        _ => format!("{} (scenario {}): {message}", finding.target, finding.scenario),
     }
 }
 
-/// Why requests did not complete, in the words of the first of each kind.
-pub(crate) fn of_causes(causes: &[Cause], secrets: &Secrets) -> Vec<String> {
-    let told = causes.iter().filter(|cause| !cause.first.is_empty()).take(CAUSES);
-    told.map(|cause| {
-        let first = shorten(&secrets.hide(&cause.first));
-        format!("{} x {}; the first said: {first}", cause.count, cause.kind)
-    })
-    .collect()
+/// Why requests did not complete: for each kind, the count and the first message.
+pub(crate) fn for_failures(causes: &[Cause], secrets: &Secrets) -> Vec<String> {
+    let shown = causes.iter().filter(|cause| !cause.first.is_empty()).take(MAX_CAUSES);
+    shown
+        .map(|cause| {
+            let first = shorten(&secrets.redact(&cause.first));
+            format!("{} x {}; the first message: {first}", cause.count, cause.kind)
+        })
+        .collect()
 }
 
-/// One line of bounded length.
+/// The message on one line, cut after [`MAX_MESSAGE`] characters.
 fn shorten(message: &str) -> String {
     let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MESSAGE) {
+    match line.char_indices().nth(MAX_MESSAGE) {
         Some((end, _)) => format!("{}...", &line[..end]),
         None => line,
     }
@@ -80,21 +88,21 @@ mod tests {
     }
 
     #[test]
-    fn the_first_message_of_each_kind_is_told_on_one_line_without_keys() {
+    fn each_kind_of_failure_shows_its_first_message_on_one_line_without_keys() {
         let cause = |kind: &str, first: &str| Cause {
             kind: kind.to_owned(),
             count: 3,
             first: first.to_owned(),
         };
         let causes = [cause("status 401", "bad\nkey sk-1234"), cause("reset", "")];
-        let notes = of_causes(&causes, &secrets());
-        assert_eq!(notes, ["3 x status 401; the first said: bad key <redacted>"]);
+        let notes = for_failures(&causes, &secrets());
+        assert_eq!(notes, ["3 x status 401; the first message: bad key <redacted>"]);
     }
 
     #[test]
     fn long_messages_are_cut_between_characters() {
         let note = shorten(&"é".repeat(300));
-        assert_eq!(note.chars().count(), MESSAGE + 3);
+        assert_eq!(note.chars().count(), MAX_MESSAGE + 3);
     }
 
     fn plan(name: &str) -> Plan {
@@ -104,8 +112,8 @@ mod tests {
     }
 
     #[test]
-    fn the_probe_is_always_mentioned() {
-        assert!(of_probe(None, &plan("minimal"), &secrets())[0].contains("--no-probe"));
+    fn every_report_has_a_note_about_the_probe() {
+        assert!(for_probe(None, &plan("minimal"), &secrets())[0].contains("--no-probe"));
         let finding = ProbeFinding {
             target: "a:1".to_owned(),
             scenario: "s".to_owned(),
@@ -113,12 +121,12 @@ mod tests {
             fatal: false,
         };
         let probe = ProbeReport { requests: 1, findings: vec![finding] };
-        for (profile, told) in [
+        for (profile, note) in [
             ("minimal", "probe of a:1: 429 (<redacted>)"),
             ("realistic", "probe of a:1 (scenario s): 429 (<redacted>)"),
         ] {
-            let notes = of_probe(Some(&probe), &plan(profile), &secrets());
-            assert_eq!(notes, ["1 probe request before the load, not counted", told]);
+            let notes = for_probe(Some(&probe), &plan(profile), &secrets());
+            assert_eq!(notes, ["1 probe request before the load, not counted", note]);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Keeps credentials out of what others wrote: a target's error message may quote the key that it
+//! Removes credentials from texts of the target: an error message may quote the key that it
 //! refuses.
 
 use plimsoll_profile::{HeaderValue, Plan, REDACTED, Secret, is_sensitive};
 
-/// Shorter texts hide nothing, and would tear holes into innocent messages.
+/// Shorter values are no credentials, and replacing them would garble other words.
 const SHORTEST: usize = 4;
 
 /// The credentials of a plan.
@@ -29,20 +29,20 @@ impl Secrets {
         targets.chain(scenarios).collect()
     }
 
-    /// The text, with every credential in it replaced.
-    pub(crate) fn hide(&self, text: &str) -> String {
+    /// The text, with every credential replaced.
+    pub(crate) fn redact(&self, text: &str) -> String {
         self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), REDACTED))
     }
 }
 
 impl<'a> FromIterator<&'a str> for Secrets {
-    /// Of `Bearer KEY`, the key alone is a secret too.
+    /// In `Bearer KEY`, the key alone is a secret too.
     fn from_iter<I: IntoIterator<Item = &'a str>>(values: I) -> Self {
         let parts =
             |value: &'a str| [value].into_iter().chain(value.split_whitespace().next_back());
         let mut all: Vec<_> = values.into_iter().flat_map(parts).map(str::to_owned).collect();
         all.retain(|secret| secret.len() >= SHORTEST);
-        // The longest first: what is left of it must not be half a key.
+        // The longest first, so that a shorter one does not leave half a key behind.
         all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         all.dedup();
         Self(all)
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_are_hidden_wherever_they_stand() {
+    fn credentials_are_redacted_anywhere_in_a_text() {
         let secrets: Secrets = ["sk-1234", "Bearer abcdef", "x", ""].into_iter().collect();
         for (text, shown) in [
             ("wrong key sk-1234!", "wrong key <redacted>!"),
@@ -62,7 +62,7 @@ mod tests {
             ("token abcdef, again abcdef", "token <redacted>, again <redacted>"),
             ("an x is no secret", "an x is no secret"),
         ] {
-            assert_eq!(secrets.hide(text), shown);
+            assert_eq!(secrets.redact(text), shown);
         }
     }
 }

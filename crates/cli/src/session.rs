@@ -13,164 +13,170 @@ use plimsoll_report::text;
 use plimsoll_schedule::Load;
 
 use crate::console;
-use crate::environment;
-use crate::exit::{Exit, Usage};
+use crate::environment::EnvironmentScan;
+use crate::exit::{Exit, UsageError};
 use crate::fd_limit::FdLimit;
-use crate::progress::{Live, Screen};
+use crate::progress::{ProgressView, StatusOutput};
 use crate::report_notes;
 use crate::run_dir::{self, RowFile, RunDir, RunDirOptions};
 use crate::secrets::Secrets;
 use crate::signal;
 
-/// How a run is carried out, besides its plan.
+/// The options of a run, besides its plan.
 pub(crate) struct RunOptions {
-    /// What is kept of it; `None` for nothing.
-    pub(crate) keep: Option<RunDirOptions>,
-    /// Is the target tried before the load?
+    /// The files to write; `None` for none.
+    pub(crate) output: Option<RunDirOptions>,
+    /// Whether probe requests are sent before the load.
     pub(crate) probe: bool,
-    /// Does the exit code accept an instrument that was not good enough?
+    /// Whether the exit code ignores that the run is invalid.
     pub(crate) allow_invalid: bool,
-    /// Processes whose use of the machine is told.
+    /// Processes whose CPU and memory use is reported.
     pub(crate) watch: Vec<WatchedProcess>,
 }
 
-/// What several runs of one process share: the terminal, the signals, the limits.
+/// The state that several runs of one process share: the terminal, the signals, the limits.
 pub(crate) struct Session {
-    screen: Screen,
+    status: StatusOutput,
     control: Control,
     fd_limit: Option<FdLimit>,
-    listening: bool,
+    handles_signals: bool,
 }
 
-/// A run that was carried out.
-pub(crate) struct Finished {
+/// A run that ended.
+pub(crate) struct FinishedRun {
     pub(crate) summary: RunSummary,
     pub(crate) exit: Exit,
 }
 
 impl Session {
-    /// Prepares the process: raises its limits, and finds out what the terminal can show.
+    /// Raises the limits of the process, and finds out what the terminal can show.
     pub(crate) fn open(quiet: bool) -> Self {
-        let screen = Screen::of_stderr(quiet);
+        let status = StatusOutput::for_stderr(quiet);
         let fd_limit = FdLimit::raise();
-        if let Some(told) = fd_limit.and_then(FdLimit::told) {
-            screen.tell(&told);
+        if let Some(message) = fd_limit.and_then(FdLimit::raised_message) {
+            status.info(&message);
         }
-        Self { screen, control: Control::new(), fd_limit, listening: false }
+        Self { status, control: Control::new(), fd_limit, handles_signals: false }
     }
 
-    /// Where to tell the user something.
-    pub(crate) const fn screen(&self) -> &Screen {
-        &self.screen
+    /// The output for messages to the user.
+    pub(crate) const fn status(&self) -> &StatusOutput {
+        &self.status
     }
 
-    /// What ends runs early when the user asks for it.
+    /// Ends runs early when the user interrupts them.
     pub(crate) const fn control(&self) -> &Control {
         &self.control
     }
 
-    /// Carries a plan out, and keeps and shows what came of it.
+    /// Runs a plan, prints the report and writes the files.
     ///
     /// # Errors
-    /// Where there could be no run; what the target did is in the summary.
-    pub(crate) fn carry_out(&mut self, plan: Plan, options: &RunOptions) -> Result<Finished> {
-        // First, as what the hypervisor takes is watched until the load begins.
-        let machine = environment::Reading::begin(self.fd_limit);
+    /// The run could not be carried out. Errors of the target are in the summary instead.
+    pub(crate) fn run_plan(&mut self, plan: Plan, options: &RunOptions) -> Result<FinishedRun> {
+        // First: the CPU time that the hypervisor steals is observed until the load begins.
+        let machine = EnvironmentScan::start(self.fd_limit);
         let secrets = Secrets::of(&plan);
         let (thresholds, bands) =
             (run_dir::thresholds(&plan.thresholds)?, run_dir::bands(&plan.bands)?);
         let mut run = Run::prepare(plan).map_err(plan_error)?;
         run.watch(options.watch.clone());
-        self.warn_of(run.plan());
-        let mut facts = run.metadata();
-        facts.environment = machine.so_far();
-        facts.notes = report_notes::before(run.plan());
-        let run_dir = options.keep.as_ref().map(|keep| self.make_folder(keep, &run, &facts));
+        self.warn_about_fd_limit(run.plan());
+        let mut metadata = run.metadata();
+        metadata.environment = machine.so_far();
+        metadata.notes = report_notes::before_load(run.plan());
+        let output = options.output.as_ref();
+        let run_dir = output.map(|output| self.create_run_dir(output, &run, &metadata));
         let run_dir = run_dir.transpose()?;
         let probed = options.probe.then(|| probe(&run, &secrets)).transpose();
         let probed = probed.inspect_err(|_| run_dir.iter().for_each(RunDir::discard))?;
-        facts.notes.extend(report_notes::of_probe(probed.as_ref(), run.plan(), &secrets));
-        facts.environment = machine.finish();
-        let sink =
-            run_dir.as_ref().map(|run_dir| open(run_dir, &run, &facts)).transpose()?.flatten();
-        let result = self.load(run, sink)?;
-        let summary = sum_up(result, facts, &thresholds, &secrets)?.with_bands(&bands);
-        self.conclude(summary, run_dir.as_ref(), options.allow_invalid)
+        metadata.notes.extend(report_notes::for_probe(probed.as_ref(), run.plan(), &secrets));
+        metadata.environment = machine.finish();
+        let sink = run_dir.as_ref().map(|run_dir| create_sink(run_dir, &run, &metadata));
+        let result = self.load(run, sink.transpose()?.flatten())?;
+        let summary = summarize(result, metadata, &thresholds, &secrets)?.with_bands(&bands);
+        self.report(summary, run_dir.as_ref(), options.allow_invalid)
     }
 
-    fn warn_of(&self, plan: &Plan) {
+    fn warn_about_fd_limit(&self, plan: &Plan) {
         let connections = connections(plan);
         let warning = self.fd_limit.and_then(|fd_limit| fd_limit.warning(connections));
         if let Some(warning) = warning {
-            self.screen.warn(&warning);
+            self.status.warn(&warning);
         }
     }
 
-    /// The folder with the plan in it, which shows that it can be written to.
-    fn make_folder(&self, keep: &RunDirOptions, run: &Run, facts: &RunMetadata) -> Result<RunDir> {
-        let run_dir =
-            RunDir::create(keep, &utc_compact(facts.run.started_unix_ns), &facts.run.name)?;
-        run_dir::store_plan(&run_dir, run, facts)?;
-        if let Some(warning) = run_dir.warning() {
-            self.screen.warn(&warning);
+    /// Creates the folder and writes the plan: a folder that cannot be written is found before any
+    /// request.
+    fn create_run_dir(
+        &self,
+        output: &RunDirOptions,
+        run: &Run,
+        metadata: &RunMetadata,
+    ) -> Result<RunDir> {
+        let started = utc_compact(metadata.run.started_unix_ns);
+        let run_dir = RunDir::create(output, &started, &metadata.run.name)?;
+        run_dir::store_plan(&run_dir, run, metadata)?;
+        if let Some(warning) = run_dir.low_disk_warning() {
+            self.status.warn(&warning);
         }
         Ok(run_dir)
     }
 
-    /// The load itself, which Ctrl-C ends early.
+    /// Runs the load, which Ctrl-C ends early.
     fn load(&mut self, run: Run, sink: Option<Box<dyn SampleSink>>) -> Result<RunResult> {
-        self.listen()?;
+        self.handle_signals()?;
         let stages = run.metadata().stages;
-        let length = stages.iter().map(|stage| stage.duration_s).sum();
+        let duration = Nanos::from_secs_f64(stages.iter().map(|stage| stage.duration_s).sum());
         let names = stages.into_iter().map(|stage| stage.name).collect();
-        let length = Nanos::from_secs_f64(length);
-        let mut live = Live::begin(&self.screen, &self.control, names, length);
-        Ok(run.start(sink, &self.control, &mut |progress| live.show(progress))?)
+        let mut view = ProgressView::begin(&self.status, &self.control, names, duration);
+        Ok(run.start(sink, &self.control, &mut |progress| view.show(progress))?)
     }
 
-    fn listen(&mut self) -> Result<()> {
-        if !std::mem::replace(&mut self.listening, true) {
-            let (control, screen) = (self.control.clone(), self.screen.clone());
-            signal::listen(move || {
+    fn handle_signals(&mut self) -> Result<()> {
+        if !std::mem::replace(&mut self.handles_signals, true) {
+            let (control, status) = (self.control.clone(), self.status.clone());
+            signal::on_interrupt(move || {
                 control.interrupt();
-                screen.interrupt("finishing; press Ctrl-C again to stop at once");
+                status.interrupted(
+                    "ending the load and writing the report; press Ctrl-C again to stop at once",
+                );
             })?;
         }
         Ok(())
     }
 
-    /// Shows the report before it is written: a full disk must not take it away.
-    fn conclude(
+    /// Prints the report before it writes the files: a full disk must not lose it.
+    fn report(
         &self,
         summary: RunSummary,
         run_dir: Option<&RunDir>,
         allow_invalid: bool,
-    ) -> Result<Finished> {
+    ) -> Result<FinishedRun> {
         console::print(&text(&summary, console::style()))?;
         if let Some(run_dir) = run_dir {
             run_dir.write_summary(&summary)?;
             console::print_line(&format!("\nfiles: {}", run_dir.path().display()))?;
         }
         if summary.results.total.counters.completed == 0 {
-            self.screen.warn("no request was completed outside of warm-up");
+            self.status.warn("no request was completed outside of warm-up");
         }
         let exit = Exit::of_run(&summary, allow_invalid);
-        Ok(Finished { summary, exit })
+        Ok(FinishedRun { summary, exit })
     }
 }
 
-/// What keeps a plan from being prepared is in the plan; only threads and timers are the machine's
-/// business.
+/// A plan that cannot be prepared is wrong usage. Threads and timers are the system's.
 fn plan_error(error: EngineError) -> anyhow::Error {
     match error {
         EngineError::Thread(_) | EngineError::Worker(_) | EngineError::WorkerPanicked => {
             error.into()
         }
-        error => Usage(error.to_string()).into(),
+        error => UsageError(error.to_string()).into(),
     }
 }
 
-/// Connections that a plan needs at once, as far as it says so: one for each virtual user.
+/// Connections that a plan needs at once, as far as the plan tells: one for each virtual user.
 fn connections(plan: &Plan) -> u64 {
     let of_stage = |load: &Load| match *load {
         Load::Closed { from, to } => plan.shard.share(from.max(to).into()),
@@ -179,26 +185,35 @@ fn connections(plan: &Plan) -> u64 {
     plan.stages.0.iter().map(|stage| of_stage(&stage.load)).max().unwrap_or(0)
 }
 
-/// Tries the target. A finding that would make the load pointless is an error.
+/// Sends the probe requests. A finding that would make the load pointless is an error.
 fn probe(run: &Run, secrets: &Secrets) -> Result<ProbeReport> {
     let report = run.probe()?;
     let fatal = report.findings.iter().filter(|finding| finding.fatal);
     let fatal: Vec<_> =
-        fatal.map(|finding| report_notes::of_finding(finding, run.plan(), secrets)).collect();
+        fatal.map(|finding| report_notes::describe_finding(finding, run.plan(), secrets)).collect();
     if !fatal.is_empty() {
-        bail!("{}\nno load was sent; --no-probe sends it all the same", fatal.join("\n"));
+        bail!(
+            "{}\nno load was sent, because the probe failed; --no-probe sends the load anyway",
+            fatal.join("\n")
+        );
     }
     Ok(report)
 }
 
-/// Writes the plan anew, with what the probe found, and makes the file of rows.
-fn open(run_dir: &RunDir, run: &Run, facts: &RunMetadata) -> Result<Option<Box<dyn SampleSink>>> {
-    run_dir::store_plan(run_dir, run, facts)?;
-    let file = run_dir.wants_rows().then(|| RowFile::create(run_dir, facts.clone())).transpose()?;
-    Ok(file.map(|file| Box::new(file) as Box<dyn SampleSink>))
+/// Writes the plan again, now with what the probe found, and creates the file of rows.
+fn create_sink(
+    run_dir: &RunDir,
+    run: &Run,
+    metadata: &RunMetadata,
+) -> Result<Option<Box<dyn SampleSink>>> {
+    run_dir::store_plan(run_dir, run, metadata)?;
+    if !run_dir.keeps_rows() {
+        return Ok(None);
+    }
+    Ok(Some(Box::new(RowFile::create(run_dir, metadata.clone())?)))
 }
 
-/// What the last calibration on this host found. A record that cannot be read is as good as none.
+/// The result of the last calibration on this host; `None` also where its record cannot be read.
 pub(crate) fn last_calibration() -> Option<CalibrationQuote> {
     let record = Record::load().ok().flatten()?;
     let (passed, failed) = record.counts();
@@ -211,19 +226,19 @@ pub(crate) fn last_calibration() -> Option<CalibrationQuote> {
     })
 }
 
-fn sum_up(
+fn summarize(
     result: RunResult,
     planned: RunMetadata,
     thresholds: &[Threshold],
     secrets: &Secrets,
 ) -> Result<RunSummary> {
-    let mut facts = result.metadata;
-    facts.environment = planned.environment;
-    facts.notes = planned.notes;
-    let cut = result.sink.error.map(|error| format!("results.jsonl is cut short: {error}"));
-    facts.notes.extend(cut);
-    facts.notes.extend(report_notes::of_causes(&result.causes, secrets));
+    let mut metadata = result.metadata;
+    metadata.environment = planned.environment;
+    metadata.notes = planned.notes;
+    let truncated = result.sink.error.map(|error| format!("results.jsonl is incomplete: {error}"));
+    metadata.notes.extend(truncated);
+    metadata.notes.extend(report_notes::for_failures(&result.causes, secrets));
     let health = InstrumentHealth { calibration: last_calibration(), ..result.health };
-    let summary = RunSummary::build(facts, health, &result.snapshot, thresholds)?;
+    let summary = RunSummary::build(metadata, health, &result.snapshot, thresholds)?;
     Ok(RunSummary { processes: result.processes, ..summary })
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first ends in good order, the second at once.
+//! Ctrl-C and SIGTERM: the first ends the command in an orderly way, the second at once.
 
 use std::io;
 use std::thread;
@@ -8,18 +8,19 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::Exit;
 
-/// What a signal asks of a server.
+/// A signal to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServerSignal {
     /// SIGHUP: read the configuration again.
     Reload,
-    /// Ctrl-C or SIGTERM: end in good order.
+    /// Ctrl-C or SIGTERM: shut down.
     Stop,
 }
 
-/// From here on, `take` gets every signal; the second one to stop ends the process at once.
-pub(crate) fn server_signals(
-    mut take: impl FnMut(ServerSignal) + Send + 'static,
+/// From here on, `handle` receives every signal. The second signal to stop ends the process at
+/// once.
+pub(crate) fn on_server_signal(
+    mut handle: impl FnMut(ServerSignal) + Send + 'static,
 ) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let guard = runtime.enter();
@@ -31,21 +32,21 @@ pub(crate) fn server_signals(
         runtime.block_on(async {
             loop {
                 tokio::select! {
-                    () = either(&mut interrupt, &mut terminate) => break,
-                    _ = hang_up.recv() => take(ServerSignal::Reload),
+                    () = interrupt_or_terminate(&mut interrupt, &mut terminate) => break,
+                    _ = hang_up.recv() => handle(ServerSignal::Reload),
                 }
             }
-            take(ServerSignal::Stop);
-            either(&mut interrupt, &mut terminate).await;
+            handle(ServerSignal::Stop);
+            interrupt_or_terminate(&mut interrupt, &mut terminate).await;
         });
-        stop_at_once();
+        exit_now();
     };
     thread::Builder::new().name("plimsoll-signal".to_owned()).spawn(wait).map(drop)
 }
 
-/// From here on, the first signal calls `first`, and the second ends the process. Until then a
-/// signal does what it does to every process.
-pub(crate) fn listen(first: impl FnOnce() + Send + 'static) -> io::Result<()> {
+/// From here on, the first Ctrl-C or SIGTERM calls `first`, and the second ends the process at
+/// once.
+pub(crate) fn on_interrupt(first: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let guard = runtime.enter();
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -53,23 +54,23 @@ pub(crate) fn listen(first: impl FnOnce() + Send + 'static) -> io::Result<()> {
     drop(guard);
     let wait = move || {
         runtime.block_on(async {
-            either(&mut interrupt, &mut terminate).await;
+            interrupt_or_terminate(&mut interrupt, &mut terminate).await;
             first();
-            either(&mut interrupt, &mut terminate).await;
+            interrupt_or_terminate(&mut interrupt, &mut terminate).await;
         });
-        stop_at_once();
+        exit_now();
     };
     thread::Builder::new().name("plimsoll-signal".to_owned()).spawn(wait).map(drop)
 }
 
-async fn either(interrupt: &mut Signal, terminate: &mut Signal) {
+async fn interrupt_or_terminate(interrupt: &mut Signal, terminate: &mut Signal) {
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
     }
 }
 
-#[expect(clippy::exit, reason = "the user asked twice: nothing may hold the process up")]
-fn stop_at_once() {
+#[expect(clippy::exit, reason = "the user asked twice: the process must end now")]
+fn exit_now() {
     std::process::exit(Exit::Interrupted.number().into())
 }

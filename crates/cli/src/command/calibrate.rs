@@ -1,4 +1,4 @@
-//! `plimsoll calibrate`: the instrument proves its own accuracy on this machine.
+//! `plimsoll calibrate`: checks the accuracy of Plimsoll on this machine.
 
 use std::env;
 use std::path::PathBuf;
@@ -19,39 +19,39 @@ Examples:
   plimsoll calibrate --only T4,T6
   plimsoll calibrate --only T18 --minutes 10
 
-Each line is a test against a reference server that knows the truth: the figure nearest to its bound, its error and the bound. `not run` says what kept a test from being carried out, which is no pass; `elsewhere` is a test that is not meant for this host. The record is kept for later runs to quote. Leave the machine alone meanwhile: what is measured is this host as it is.
+Each test puts load on a reference server that knows the true figures, and compares. A line shows the test, its result, and the figure nearest to its bound. `not run` names the reason why a test could not run, which is not a pass; `elsewhere` marks a test that is not meant for this host. Reports of later runs quote the stored record. Run nothing else on the machine meanwhile: other load changes the result.
 
-Exit code: 0 if all passed, else 3.";
+Exit codes: 0 if all tests passed, else 3.";
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 #[expect(clippy::struct_excessive_bools, reason = "flags, as they are typed")]
 pub(crate) struct Flags {
-    /// Only these tests, like T4,T6
-    #[arg(long, value_name = "TESTS", value_delimiter = ',', value_parser = test)]
+    /// Run only these tests, like T4,T6 [default: all but T18]
+    #[arg(long, value_name = "TESTS", value_delimiter = ',', value_parser = parse_test)]
     only: Vec<Experiment>,
-    /// Longer runs, and more of them
+    /// Run longer tests and more of them, T18 included
     #[arg(long)]
     full: bool,
-    /// Length of the soak (T18), in minutes; it is carried out with --full, or by name
+    /// Duration of the soak test (T18) in minutes; T18 runs with --full or --only T18
     #[arg(long, value_name = "N", default_value_t = 10)]
     minutes: u32,
-    /// The record as JSON on stdout, in place of the lines
+    /// Print the record as JSON instead of the lines
     #[arg(long)]
     json: bool,
-    /// Where the record is kept [default: `plimsoll/calibration.json` in the user's folder for
-    /// state]
+    /// File for the record [default: `plimsoll/calibration.json` in `$XDG_STATE_HOME` or
+    /// `~/.local/state`; none with --only]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     record: Option<PathBuf>,
-    /// Serve as a reference server
+    /// Run as a reference server
     #[arg(long, hide = true)]
     serve: bool,
 }
 
-/// Carries the tests out, and keeps the record of all of them.
+/// Runs the tests and stores the record.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
-    // As for every other output: if it cannot be raised, the tests say what is missing. Reference
-    // servers need descriptors as well.
+    // If the limit cannot be raised, the tests report what is missing. Reference servers need
+    // descriptors, too.
     let _ = FdLimit::raise();
     if flags.serve {
         serve()?;
@@ -60,15 +60,15 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let exe = env::current_exe().context("cannot find this binary")?;
     let effort = Effort { full: flags.full, soak_minutes: flags.minutes };
     let runner = Runner::new(Some(exe), effort)?;
-    let mut told = Ok(());
-    let mut tell = |finding: &Finding| {
-        if !flags.json && told.is_ok() {
-            told = console::print_line(&finding.to_string());
+    let mut printed = Ok(());
+    let mut print = |finding: &Finding| {
+        if !flags.json && printed.is_ok() {
+            printed = console::print_line(&finding.to_string());
         }
     };
-    let record = calibrate(&runner, &flags.tests(), env!("CARGO_PKG_VERSION"), &mut tell);
-    told?;
-    flags.keep(&record)?;
+    let record = calibrate(&runner, &flags.tests(), env!("CARGO_PKG_VERSION"), &mut print);
+    printed?;
+    flags.store(&record)?;
     Ok(if record.passed() { Exit::Pass } else { Exit::Invalid })
 }
 
@@ -81,10 +81,11 @@ impl Flags {
         EXPERIMENTS.into_iter().filter(wanted).collect()
     }
 
-    /// A part of the tests proves a part: it is kept only where the user says.
-    fn keep(&self, record: &Record) -> Result<()> {
-        let usual = || if self.only.is_empty() { Record::default_path() } else { None };
-        let path = self.record.clone().or_else(usual);
+    /// Stores and prints the record. With `--only` it is stored only in the file of `--record`: a
+    /// part of the tests must not replace the record of all.
+    fn store(&self, record: &Record) -> Result<()> {
+        let default = || if self.only.is_empty() { Record::default_path() } else { None };
+        let path = self.record.clone().or_else(default);
         if let Some(path) = &path {
             record.store(path)?;
         }
@@ -94,12 +95,13 @@ impl Flags {
             console::print_line(&record.quote())?;
         }
         if let Some(path) = path {
-            console::say(&format!("record: {}", path.display()));
+            console::eprint_line(&format!("record: {}", path.display()));
         }
         Ok(())
     }
 }
 
-fn test(name: &str) -> Result<Experiment, String> {
-    Experiment::named(name).ok_or_else(|| "write the name of a test, T1 to T21".to_owned())
+fn parse_test(name: &str) -> Result<Experiment, String> {
+    Experiment::named(name)
+        .ok_or_else(|| "write names of tests from T1 to T21, separated by commas".to_owned())
 }

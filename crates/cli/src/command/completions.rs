@@ -1,4 +1,4 @@
-//! `plimsoll completions`: what a shell needs to complete the command line.
+//! `plimsoll completions`: prints the completion script of a shell.
 
 use anyhow::Result;
 use clap::{Args, CommandFactory as _};
@@ -17,7 +17,7 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
-    /// The shell
+    /// Shell to print completions for
     shell: Shell,
 }
 

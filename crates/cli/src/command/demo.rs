@@ -1,4 +1,4 @@
-//! `plimsoll demo`: the first thing a new user runs. It needs nothing but this program.
+//! `plimsoll demo`: a first look that needs nothing but this program.
 
 mod overhead;
 
@@ -17,15 +17,15 @@ use crate::flags::{OutputFlags, ProgressFlags};
 use crate::session::{RunOptions, Session};
 
 const AFTER: &str = "\
-Takes about 15 seconds. The mock provider, the reference gateway and the load share this machine's cores, so the numbers show what a report looks like; they say nothing about any real target.";
+Takes about 15 seconds. A mock provider and the reference gateway start in this process, the built-in profile `realistic` runs through both, and the report is printed. All of them share this machine's cores: the numbers show what a report looks like, and say nothing about a real target.";
 
 const PROFILE: &str = "realistic";
 
-/// Short enough for a first look, and long enough for a 99th percentile.
+/// Short enough for a first look, long enough for a 99th percentile.
 const STAGES: &str = "w20:2s,60:8s";
 
-/// People who think for seconds between turns would not get far in eight.
-const SETS: [&str; 3] =
+/// Think times of seconds would leave few turns in eight seconds.
+const SETTINGS: [&str; 3] =
     ["name=demo", "scenarios.medium.think_time=200ms", "scenarios.complex.think_time=300ms"];
 
 #[derive(Args, Debug)]
@@ -34,33 +34,35 @@ pub(crate) struct Flags {
     #[command(flatten)]
     output: OutputFlags,
     #[command(flatten)]
-    talk: ProgressFlags,
+    progress: ProgressFlags,
 }
 
-/// Runs the demonstration.
+/// Runs the demo.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
-    let mut session = Session::open(flags.talk.quiet);
+    let mut session = Session::open(flags.progress.quiet);
     let free_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let mock = Mock::spawn(&mock::everyday()?, free_port)
-        .context("the mock provider of the demonstration did not start")?;
+    let mock = Mock::spawn(&mock::default_config()?, free_port)
+        .context("the mock provider of the demo did not start")?;
     let gateway = gateway(mock.addr())?;
-    session.screen().tell(&format!(
-        "a mock LLM provider listens on http://{}, the reference gateway before it on http://{}",
+    session.status().info(&format!(
+        "a mock LLM provider listens on http://{}, the reference gateway in front of it on http://{}",
         mock.addr(),
         gateway.addr()
     ));
-    session.screen().tell(&format!("the profile `{PROFILE}` now runs through both: {STAGES}"));
+    session
+        .status()
+        .info(&format!("the profile `{PROFILE}` runs through both, with the stages {STAGES}"));
     let plan = plan(gateway.addr())?;
-    // A demonstration is no measurement: a busy machine is told of, and no reason to fail.
+    // The demo is not a measurement: on a busy machine the report says so, but the demo passes.
     let options = RunOptions {
-        keep: Some(flags.output.keep()),
+        output: Some(flags.output.options()),
         probe: true,
         allow_invalid: true,
         watch: Vec::new(),
     };
-    let exit = session.carry_out(plan, &options)?.exit;
+    let exit = session.run_plan(plan, &options)?.exit;
     if exit != Exit::Interrupted {
-        session.screen().tell("and now single requests, through the gateway and past it in turn");
+        session.status().info("now single requests, in turn to the gateway and to the provider");
         let overhead = overhead::measure(mock.addr(), gateway.addr(), session.control())?;
         console::print(&overhead.map_or_else(String::new, |overhead| overhead.text()))?;
     }
@@ -68,24 +70,24 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     Ok(exit)
 }
 
-/// The reference gateway, as an LLM gateway with its layers on.
+/// The reference gateway as an LLM gateway, with its layers on.
 fn gateway(provider: SocketAddr) -> Result<Gateway> {
-    let persona = Preset::named("llm").context("the persona of the demonstration is unknown")?;
-    let mut spec = Spec::from_yaml(persona.text)?;
+    let preset = Preset::named("llm").context("the preset of the demo is missing")?;
+    let mut spec = Spec::from_yaml(preset.text)?;
     spec.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     for upstream in spec.upstreams.values_mut() {
         upstream.addresses = vec![provider.to_string()];
     }
-    Gateway::spawn(&spec).context("the gateway of the demonstration did not start")
+    Gateway::spawn(&spec).context("the gateway of the demo did not start")
 }
 
 const NEXT: &str = "
-Next, your own target:
+Next:
   plimsoll run realistic --target https://gateway.example --key KEY --model NAME
-  plimsoll suite baseline --quick
-                             what the reference gateway can do on this machine
-  plimsoll doctor            what on this host would bend a measurement
-  plimsoll profile init      a profile of your own to start from
+                                    load on your own target
+  plimsoll suite baseline --quick   how fast the reference gateway is on this machine
+  plimsoll doctor                   check this host for anything that would distort a measurement
+  plimsoll profile init             create a profile of your own
 ";
 
 fn plan(addr: SocketAddr) -> Result<Plan> {
@@ -93,10 +95,10 @@ fn plan(addr: SocketAddr) -> Result<Plan> {
         target: Some(format!("http://{addr}")),
         key: Some("demo-key".to_owned()),
         stages: Some(STAGES.to_owned()),
-        sets: SETS.map(str::to_owned).into(),
+        sets: SETTINGS.map(str::to_owned).into(),
         ..Overrides::default()
     };
-    // Variables are meant for real targets.
+    // Environment variables are meant for real targets.
     let environment = Environment::default();
     Ok(load(&Profile::open(PROFILE)?, &environment, &overrides, Purpose::Run)?)
 }

@@ -1,28 +1,28 @@
-//! `plimsoll doctor`: is this host fit to measure from?
+//! `plimsoll doctor`: checks whether this host is fit to measure from.
 
 use anyhow::Result;
 
 use crate::console;
-use crate::doctor::{Finding, State, examine};
+use crate::doctor::{Finding, Severity, check_host};
 use crate::exit::Exit;
 use crate::fd_limit::FdLimit;
 
 pub(crate) const AFTER: &str = "\
-Each line is `ok`, `warn` (may bend a measurement) or `bad` (will). The limit on open files is raised by every command itself, as far as the hard limit allows.
+Each line starts with `ok`, `warn` (may distort a measurement) or `bad` (will distort it), and a fix follows where one is needed. Takes about a second. Every command raises its own limit on open files up to the hard limit.
 
-Exit code: 3 if anything is bad, else 0.";
+Exit codes: 0, or 3 if any line is `bad`.";
 
-/// Prints what was found.
+/// Prints the findings.
 pub(crate) fn run() -> Result<Exit> {
-    let findings = examine(FdLimit::raise());
+    let findings = check_host(FdLimit::raise());
     let lines: Vec<_> = findings.iter().map(line).collect();
     console::print(&lines.concat())?;
-    let worst = findings.iter().map(|finding| finding.state).max();
-    Ok(if worst == Some(State::Bad) { Exit::Invalid } else { Exit::Pass })
+    let worst = findings.iter().map(|finding| finding.severity).max();
+    Ok(if worst == Some(Severity::Bad) { Exit::Invalid } else { Exit::Pass })
 }
 
 fn line(finding: &Finding) -> String {
-    let Finding { state, about, seen, fix } = finding;
+    let Finding { severity, subject, value, fix } = finding;
     let fix = if fix.is_empty() { String::new() } else { format!("      {:20} fix: {fix}\n", "") };
-    format!("{:4}  {about:20} {seen}\n{fix}", state.word())
+    format!("{:4}  {subject:20} {value}\n{fix}", severity.word())
 }

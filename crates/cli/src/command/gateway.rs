@@ -1,6 +1,5 @@
-//! `plimsoll gateway`: the reference gateway as a server.
+//! `plimsoll gateway`: runs the reference gateway as a server.
 
-use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -11,8 +10,9 @@ use clap::{Args, ValueHint};
 use plimsoll_gateway_server::{Gateway, GatewayError, PRESETS, Preset, Spec};
 
 use crate::console;
-use crate::exit::{Exit, Usage};
+use crate::exit::{Exit, UsageError};
 use crate::fd_limit::FdLimit;
+use crate::flags::{parse_listen_address, read_config};
 use crate::signal::{self, ServerSignal};
 
 const AFTER: &str = "\
@@ -23,62 +23,63 @@ Examples:
   plimsoll gateway --preset proxy --print > gateway.yaml
   curl http://127.0.0.1:3050/admin/build
 
-Presets are ready-made configurations with the interface and the port of gateways that people measure. A section of the configuration that is present is a layer that is switched on; /admin/build and the metric gateway_layer_enabled say which. SIGHUP and POST /admin/reload read the file again; one that is wrong changes nothing.";
+Presets are ready-made configurations with the interface and the port of common kinds of gateways. Each section of the configuration switches a layer on; /admin/build and the metric gateway_layer_enabled list the layers that are on. SIGHUP and POST /admin/reload read the file again; an invalid file changes nothing. Ctrl-C stops the gateway.";
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
-    /// Configuration, YAML
+    /// Configuration file, YAML
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "preset")]
     config: Option<PathBuf>,
     /// Ready-made configuration
-    #[arg(long, value_name = "NAME", default_value = "llm", value_parser = PossibleValuesParser::new(PRESETS.map(|persona| persona.name)))]
+    #[arg(long, value_name = "NAME", default_value = "llm", value_parser = PossibleValuesParser::new(PRESETS.map(|preset| preset.name)))]
     preset: String,
-    /// Where to listen instead; port 0 takes a free one
-    #[arg(long, value_name = "HOST:PORT")]
+    /// Address to listen on; port 0 takes a free one [default: the configuration's]
+    #[arg(long, value_name = "HOST:PORT", value_parser = parse_listen_address)]
     listen: Option<SocketAddr>,
-    /// Address of every upstream instead of the configured ones
+    /// Address of every upstream [default: the configuration's]
     #[arg(long, value_name = "HOST:PORT")]
     upstream: Option<String>,
-    /// Threads that serve
+    /// Number of worker threads [default: the configuration's]
     #[arg(long, value_name = "N")]
     workers: Option<u16>,
-    /// A setting on top, like `server.body_bytes=2MiB`; `null` switches a section off
+    /// Set any key of the configuration, like `server.body_bytes=2MiB`; `null` switches a section
+    /// off (repeatable)
     #[arg(long = "set", value_name = "PATH=VALUE")]
     settings: Vec<String>,
-    /// Print the configuration that would be used, as it is written, and stop
+    /// Print the configuration file or preset as it is, without the other flags, and exit
     #[arg(long)]
     print: bool,
 }
 
-/// Serves until a signal comes.
+/// Runs the gateway until a signal stops it.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let text = flags.text()?;
-    let spec = flags.spec(&text).map_err(usage)?;
-    spec.check().map_err(usage)?;
+    let spec = flags.spec(&text).map_err(usage_error)?;
+    spec.check().map_err(usage_error)?;
     if flags.print {
         console::print(&text)?;
         return Ok(Exit::Pass);
     }
-    if let Some(told) = FdLimit::raise().and_then(FdLimit::told) {
-        console::say(&told);
+    if let Some(message) = FdLimit::raise().and_then(FdLimit::raised_message) {
+        console::eprint_line(&message);
     }
     let started = match &flags.config {
         Some(file) if flags.is_plain() => Gateway::spawn_from(&spec, file),
         _ => Gateway::spawn(&spec),
     };
-    let mut gateway = started.map_err(usage)?;
-    let (tell, server_signals) = mpsc::channel();
+    let mut gateway = started.map_err(usage_error)?;
+    let (sender, signals) = mpsc::channel();
     // The receiver is gone only when the process ends anyway.
-    signal::server_signals(move |options| {
-        let _ = tell.send(options);
+    signal::on_server_signal(move |signal| {
+        let _ = sender.send(signal);
     })?;
     console::print(&greeting(&gateway, &spec))?;
     // The sender lives as long as the thread that waits for signals.
-    while let Ok(ServerSignal::Reload) = server_signals.recv() {
+    while let Ok(ServerSignal::Reload) = signals.recv() {
         match gateway.reload() {
-            Ok(()) => console::say("the configuration was read again and is in force"),
-            Err(error) => console::say(&format!("{error}\nthe old configuration stays in force")),
+            Ok(()) => console::eprint_line("reloaded the configuration"),
+            Err(error) => console::eprint_line(&format!("{error}\nkept the old configuration")),
         }
     }
     gateway.shutdown();
@@ -86,10 +87,12 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     Ok(Exit::Pass)
 }
 
-/// A wrong configuration is wrong usage; what the system refuses is not.
-fn usage(error: GatewayError) -> anyhow::Error {
+/// An invalid configuration is wrong usage; an error of the system is not.
+fn usage_error(error: GatewayError) -> anyhow::Error {
     match error {
-        GatewayError::Syntax(_) | GatewayError::Config(_) => Usage(error.to_string()).into(),
+        GatewayError::Syntax(_) | GatewayError::Config(_) => UsageError(error.to_string()).into(),
+        // A build without the Redis client can use no Redis store at all.
+        GatewayError::Store(cause) if !cfg!(feature = "redis") => UsageError(cause).into(),
         error => error.into(),
     }
 }
@@ -98,14 +101,13 @@ impl Flags {
     fn text(&self) -> Result<String> {
         match &self.config {
             None => Preset::named(&self.preset)
-                .map(|persona| persona.text.to_owned())
+                .map(|preset| preset.text.to_owned())
                 .context("the preset is unknown"),
-            Some(path) => fs::read_to_string(path)
-                .map_err(|error| Usage(format!("cannot read {}: {error}", path.display())).into()),
+            Some(path) => Ok(read_config(path)?),
         }
     }
 
-    /// Is the file all there is, so that it can be read again?
+    /// Whether the file is the whole configuration, so that the gateway can read it again.
     fn is_plain(&self) -> bool {
         self.settings.is_empty()
             && self.listen.is_none()
@@ -130,11 +132,11 @@ fn greeting(gateway: &Gateway, spec: &Spec) -> String {
     let scheme = if spec.tls.is_some() { "https" } else { "http" };
     let (layers, faults) = (spec.layers(), spec.faults());
     let layers = if layers.is_empty() { "no layers".to_owned() } else { layers.join(", ") };
-    let planted = if faults.is_empty() {
+    let injected = if faults.is_empty() {
         String::new()
     } else {
-        format!("PLANTED FAULTS: {}\n", faults.join(", "))
+        format!("INJECTED FAULTS: {}\n", faults.join(", "))
     };
     let (addr, name) = (gateway.addr(), &spec.name);
-    format!("listening on {scheme}://{addr} (Ctrl-C ends it)\n{name}: {layers}\n{planted}")
+    format!("listening on {scheme}://{addr} (Ctrl-C ends it)\n{name}: {layers}\n{injected}")
 }

@@ -1,6 +1,6 @@
-//! `plimsoll http`: load for any endpoint, without a profile.
+//! `plimsoll http`: load on any HTTP endpoint, without a profile.
 
-mod intent;
+mod plan;
 mod table;
 
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use plimsoll_measure::Nanos;
 
 use crate::console;
 use crate::exit::Exit;
-use crate::flags::{ProgressFlags, RunFlags, Tls};
+use crate::flags::{ProgressFlags, RunFlags, TlsFlags, parse_rate};
 use crate::run_dir::RunDirOptions;
 use crate::session::Session;
 
@@ -20,16 +20,18 @@ Examples:
   plimsoll http http://127.0.0.1:8080/health -c 128 -d 30s
   plimsoll http https://api.example/v1/items --rate 5000 --arrivals poisson
   plimsoll http http://127.0.0.1:8080/echo --body @request.json -H 'accept: */*'
-  plimsoll http http://127.0.0.1:8080/ http://127.0.0.1:8081/    one by one, and compared
+  plimsoll http http://127.0.0.1:8080/ http://127.0.0.1:8081/    one after the other, compared
 
-With -c alone each connection sends its next request when the answer is there (closed model). With --rate requests start when the schedule says, whatever the target does (open model); -c is then the most under way at once.
+Without --rate each connection sends its next request as soon as the response has arrived (closed model). With --rate requests start on schedule, however slow the target is (open model); -c then limits the requests in flight.
 
-`{{uuid}}`, `{{seq}}` and `{{random N}}` in the URL's path, in headers and in the body are replaced in each request.";
+`{{uuid}}`, `{{seq}}` and `{{random N}}` in the URL's path, in headers and in the body are replaced in each request.
+
+Durations are a number and a unit, like 500ms, 30s or 1m30s.";
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
-    /// What to load, one after another
+    /// URLs to load, one after another
     #[arg(required = true, value_name = "URL", value_hint = ValueHint::Url)]
     urls: Vec<String>,
     #[command(flatten)]
@@ -37,82 +39,82 @@ pub(crate) struct Flags {
     #[command(flatten)]
     request: Request,
     #[command(flatten)]
-    tls: Tls,
-    /// Keep the files of each run in a folder of its own below this one
-    #[arg(long, value_name = "DIR", help_heading = "What comes out", value_hint = ValueHint::DirPath)]
+    tls: TlsFlags,
+    /// Write the files of each run to a new folder in this one [default: no files]
+    #[arg(long, value_name = "DIR", help_heading = "Output", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
     #[command(flatten)]
-    manners: RunFlags,
+    run: RunFlags,
     #[command(flatten)]
-    talk: ProgressFlags,
+    progress: ProgressFlags,
 }
 
-/// How much.
+/// The load.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Load")]
 pub(crate) struct Load {
-    /// Connections [default: 64]
-    #[arg(short, long, value_name = "N")]
+    /// Number of connections [default: 64]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     connections: Option<u32>,
-    /// Speak HTTP/2, with so many requests at once on each connection
+    /// Use HTTP/2 with this many concurrent streams per connection [default: HTTP/1.1; 10 streams
+    /// if no number is given]
     #[arg(long, value_name = "STREAMS", num_args = 0..=1, default_missing_value = "10")]
     http2: Option<u32>,
-    /// Requests per second, in place of as many as the connections carry
-    #[arg(short, long, value_name = "N")]
+    /// Requests per second [default: as many as the connections carry]
+    #[arg(short, long, value_name = "N", value_parser = parse_rate, allow_negative_numbers = true)]
     rate: Option<f64>,
-    /// How --rate spaces requests
-    #[arg(long, value_enum, default_value_t = Spacing::Constant)]
-    arrivals: Spacing,
-    /// How long
+    /// Gaps between the requests of --rate: equal (constant) or random (poisson)
+    #[arg(long, value_enum, default_value_t = Arrivals::Constant)]
+    arrivals: Arrivals,
+    /// Duration of the load
     #[arg(short, long, value_name = "TIME", default_value = "10s")]
     duration: Nanos,
-    /// Before that, the same load, not counted; 0 for none
+    /// Duration of the warm-up before it, which is not counted; 0 for none
     #[arg(long, value_name = "TIME", default_value = "2s")]
     warmup: Nanos,
-    /// Seed of every random draw
+    /// Seed of all random numbers, a whole number [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Spacing {
+enum Arrivals {
     Constant,
     Poisson,
 }
 
-/// What is sent.
+/// The request.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "What is sent")]
+#[command(next_help_heading = "Request")]
 pub(crate) struct Request {
-    /// Method [default: GET, or POST with a body]
+    /// HTTP method [default: GET, or POST with --body]
     #[arg(short, long, value_name = "NAME")]
     method: Option<String>,
-    /// Body, or `@FILE` for the content of a file
+    /// Request body, or `@FILE` for the content of a file [default: none]
     #[arg(short, long, value_name = "TEXT")]
     body: Option<String>,
-    /// Header of every request (repeatable)
+    /// Add a header to every request (repeatable)
     #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'")]
     headers: Vec<String>,
-    /// Time limit of a request
+    /// Timeout of a request
     #[arg(long, value_name = "TIME", default_value = "30s")]
     timeout: Nanos,
 }
 
-/// Loads the endpoints one after another, and compares them.
+/// Loads the endpoints one after another and compares them.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
-    // All of them first: a mistake in the last must not come to light after the first has run.
-    let plans =
-        flags.urls.iter().map(|url| intent::plan(flags, url)).collect::<Result<Vec<_>>>()?;
-    let mut session = Session::open(flags.talk.quiet);
-    let keep = flags.out.clone().map(|out| RunDirOptions { out, rows: true });
-    let options = flags.manners.options(keep);
+    // All plans first: a mistake in the last URL must show before the first load.
+    let plans = flags.urls.iter().map(|url| plan::build(flags, url)).collect::<Result<Vec<_>>>()?;
+    let mut session = Session::open(flags.progress.quiet);
+    let output = flags.out.clone().map(|out| RunDirOptions { out, rows: true });
+    let options = flags.run.options(output);
     let (mut exit, mut summaries) = (Exit::Pass, Vec::new());
     for plan in plans {
         if exit == Exit::Interrupted {
             break;
         }
-        let finished = session.carry_out(plan, &options)?;
-        exit = exit.and(finished.exit);
+        let finished = session.run_plan(plan, &options)?;
+        exit = exit.worst(finished.exit);
         summaries.push(finished.summary);
     }
     if flags.urls.len() > 1 {

@@ -1,7 +1,6 @@
-//! `plimsoll mock`: the mock LLM provider as a server.
+//! `plimsoll mock`: runs the mock LLM provider as a server.
 
-use std::fs;
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc;
 
@@ -12,8 +11,9 @@ use plimsoll_mock::{
 };
 
 use crate::console;
-use crate::exit::{Exit, Usage};
+use crate::exit::Exit;
 use crate::fd_limit::FdLimit;
+use crate::flags::{parse_listen_address, read_config};
 use crate::signal;
 
 const AFTER: &str = "\
@@ -23,72 +23,74 @@ Examples:
   plimsoll mock --ttft '{lognormal: {median: 300ms, p95: 900ms}}' --log truth.jsonl
   curl http://127.0.0.1:9000/v1/models
 
-It speaks OpenAI's chat completions, responses and embeddings and Anthropic's messages, streamed and not. Without --config every model answers like a quick real one, and `mock-fast` at once. Live counters are at /metrics. A request header overrides a setting for that request: `x-mock-ttft: 50ms`, `x-mock-status: 503`.";
+The mock serves OpenAI's chat completions, responses and embeddings and Anthropic's messages, streamed and not streamed. Without --config the model `mock-fast` responds at once, and every other model like a fast real one. Counters are at /metrics. Request headers override settings for one request: `x-mock-ttft: 50ms`, `x-mock-status: 503`. Ctrl-C stops the mock and prints what it served.";
 
-/// How the mock behaves unless it is told otherwise.
+/// The default configuration.
 const MODELS: &str = include_str!("mock/models.yaml");
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
-    /// Where to listen; port 0 takes a free one
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9000", value_parser = resolve)]
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9000", value_parser = parse_listen_address)]
     listen: SocketAddr,
-    /// Configuration, YAML or JSON: models, latencies, faults
+    /// Configuration file, YAML or JSON: models, latencies, faults [default: built in]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
-    /// Time to the first token of every model: a length of time, or a distribution
-    #[arg(long, value_name = "TIME", value_parser = times)]
+    /// Time to first token of every model: a duration like `40ms`, or a distribution
+    /// [default: the configuration's]
+    #[arg(long, value_name = "TIME", value_parser = parse_distribution)]
     ttft: Option<Distribution<HumanDuration>>,
-    /// Time between tokens of every model: a length of time, or a distribution
-    #[arg(long, value_name = "TIME", value_parser = times)]
+    /// Time between tokens of every model: a duration like `40ms`, or a distribution
+    /// [default: the configuration's]
+    #[arg(long, value_name = "TIME", value_parser = parse_distribution)]
     gap: Option<Distribution<HumanDuration>>,
-    /// OutputLength tokens of every answer, where the request allows as many
+    /// Output tokens of every response, as far as the request allows [default: the
+    /// configuration's]
     #[arg(long, value_name = "N")]
     tokens: Option<u32>,
-    /// Seed of every draw
+    /// Seed of all random numbers, a whole number [default: the configuration's]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// File for the ground truth: a line for each request, with what was done when
+    /// Write a log with one JSON line per request, with the time of every step [default: none]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     log: Option<PathBuf>,
-    /// Threads that serve
+    /// Number of worker threads [default: the configuration's]
     #[arg(long, value_name = "N")]
     workers: Option<u16>,
 }
 
-/// Serves until a signal comes.
+/// Runs the mock until a signal stops it.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let config = flags.config()?;
-    if let Some(told) = FdLimit::raise().and_then(FdLimit::told) {
-        console::say(&told);
+    if let Some(message) = FdLimit::raise().and_then(FdLimit::raised_message) {
+        console::eprint_line(&message);
     }
     let mut mock = Mock::spawn(&config, flags.listen)?;
     let (stop, stopped) = mpsc::channel();
     // The receiver is gone only when the process ends anyway.
-    signal::listen(move || {
+    signal::on_interrupt(move || {
         let _ = stop.send(());
     })?;
     console::print(&greeting(mock.addr()))?;
     // The sender lives as long as the thread that waits for signals.
     let _ = stopped.recv();
     mock.shutdown();
-    console::print(&account(&mock.stats()))?;
+    console::print(&served(&mock.stats()))?;
     Ok(Exit::Pass)
 }
 
-/// The mock of `plimsoll demo`, and of `plimsoll mock` without a configuration.
-pub(crate) fn everyday() -> Result<MockConfig> {
+/// The configuration of `plimsoll demo`, and of `plimsoll mock` without `--config`.
+pub(crate) fn default_config() -> Result<MockConfig> {
     Ok(MockConfig::from_yaml(MODELS)?)
 }
 
 impl Flags {
     fn config(&self) -> Result<MockConfig> {
         let mut config = match &self.config {
-            None => everyday()?,
+            None => default_config()?,
             Some(path) => {
-                let text = fs::read_to_string(path)
-                    .map_err(|error| Usage(format!("cannot read {}: {error}", path.display())))?;
+                let text = read_config(path)?;
                 MockConfig::from_yaml(&text).with_context(|| path.display().to_string())?
             }
         };
@@ -96,7 +98,7 @@ impl Flags {
             .models
             .values_mut()
             .chain([&mut config.other_models])
-            .for_each(|model| self.shape(model));
+            .for_each(|model| self.apply_to(model));
         config.seed = self.seed.unwrap_or(config.seed);
         config.workers = self.workers.unwrap_or(config.workers);
         config.log = self.log.clone().map_or(config.log, LogTarget::File);
@@ -104,25 +106,20 @@ impl Flags {
         Ok(config)
     }
 
-    fn shape(&self, model: &mut ModelSpec) {
+    fn apply_to(&self, model: &mut ModelSpec) {
         self.ttft.iter().for_each(|ttft| model.ttft = ttft.clone());
         self.gap.iter().for_each(|gap| model.gap = gap.clone());
         self.tokens.iter().for_each(|&tokens| {
-            model.output = OutputLength::Sampled(Distribution::Constant(tokens))
+            model.output = OutputLength::Sampled(Distribution::Constant(tokens));
         });
     }
 }
 
-fn resolve(text: &str) -> Result<SocketAddr, String> {
-    let found = text.to_socket_addrs().map_err(|error| error.to_string());
-    found?.next().ok_or_else(|| "the name has no address".to_owned())
-}
-
-/// A law as the configuration writes it.
-fn times(text: &str) -> Result<Distribution<HumanDuration>, String> {
+/// Parses a duration or a distribution of durations, as in the configuration.
+fn parse_distribution(text: &str) -> Result<Distribution<HumanDuration>, String> {
     let config = MockConfig::from_yaml(&format!("other_models:\n  ttft: {text}"));
     config.map(|config| config.other_models.ttft).map_err(|_| {
-        "write a length of time, like `40ms`, or a distribution, like `{lognormal: {median: 40ms, p95: 90ms}}`"
+        "write a duration, like `40ms`, or a distribution, like `{lognormal: {median: 40ms, p95: 90ms}}`"
             .to_owned()
     })
 }
@@ -136,13 +133,13 @@ fn greeting(addr: SocketAddr) -> String {
     )
 }
 
-/// What was served.
-fn account(stats: &Stats) -> String {
+/// The text about what the mock served.
+fn served(stats: &Stats) -> String {
     let statuses: Vec<_> =
         stats.by_status.iter().map(|(status, count)| format!("{status} x {count}")).collect();
     let statuses = if statuses.is_empty() { "none".to_owned() } else { statuses.join(", ") };
     let mut text = format!(
-        "{} requests: {} answered, {} broken off, {} given up by the client, {} cut short at the end\n\
+        "{} requests: {} answered, {} aborted by an injected fault, {} aborted by the client, {} cut off by the shutdown\n\
          statuses: {statuses}\n\
          {} tokens in, {} tokens out, {} streams, {} connections\n",
         stats.requests,
@@ -156,8 +153,10 @@ fn account(stats: &Stats) -> String {
         stats.connections
     );
     if stats.log_lost > 0 {
-        let lost =
-            format!("{} records of the log are lost: the disk did not keep up\n", stats.log_lost);
+        let lost = format!(
+            "{} lines of the log are lost, because the disk did not keep up\n",
+            stats.log_lost
+        );
         text.push_str(&lost);
     }
     text
@@ -168,20 +167,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_a_length_or_a_distribution() {
-        assert_eq!(times("40ms"), Ok(Distribution::Constant(HumanDuration::from_millis(40))));
+    fn a_time_is_a_duration_or_a_distribution() {
+        assert_eq!(
+            parse_distribution("40ms"),
+            Ok(Distribution::Constant(HumanDuration::from_millis(40)))
+        );
         let uniform = Distribution::Uniform {
             min: HumanDuration::from_millis(1),
             max: HumanDuration::from_millis(2),
         };
-        assert_eq!(times("{uniform: {min: 1ms, max: 2ms}}"), Ok(uniform));
+        assert_eq!(parse_distribution("{uniform: {min: 1ms, max: 2ms}}"), Ok(uniform));
         for text in ["", "40", "fast", "{uniform: {min: 2ms, max: 1ms}}", "1ms\n  gap: 2ms\n- x"] {
-            assert!(times(text).is_err(), "{text}");
+            assert!(parse_distribution(text).is_err(), "{text}");
         }
     }
 
     #[test]
-    fn flags_shape_every_model() {
+    fn flags_apply_to_every_model() {
         let flags = Flags {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             config: None,
@@ -192,7 +194,7 @@ mod tests {
             log: None,
             workers: None,
         };
-        let (config, default) = (flags.config().unwrap(), everyday().unwrap());
+        let (config, default) = (flags.config().unwrap(), default_config().unwrap());
         assert_eq!((config.seed, config.workers), (9, default.workers));
         for model in config.models.values().chain([&config.other_models]) {
             assert_eq!(model.ttft, Distribution::Constant(HumanDuration::from_millis(7)));

@@ -1,4 +1,4 @@
-//! `plimsoll profile`: check, show, write and list profiles.
+//! `plimsoll profile`: checks, shows, creates and lists profiles.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
@@ -12,42 +12,44 @@ use plimsoll_profile::{
 };
 
 use crate::console;
-use crate::exit::{Exit, Usage, told};
+use crate::exit::{Exit, UsageError, error_chain};
 use crate::flags::ProfileFlags;
 
 const AFTER_CHECK: &str = "\
-A key that is still a placeholder is accepted here. Exit code 2 if anything is wrong.";
+A placeholder as the key is accepted here, but not by `plimsoll run`.
+
+Exit codes: 0 if every profile is valid, else 2.";
 
 const AFTER_SHOW: &str = "\
 Example:
   plimsoll profile show realistic --stages 100:60s
 
-Prints the plan that `plimsoll run` would carry out with the same flags: every default visible, credentials hidden.";
+Prints the plan that `plimsoll run` would run with the same flags, with every default and without credentials.";
 
 const AFTER_INIT: &str = "\
 Examples:
-  plimsoll profile init                          plimsoll.yaml, from the profile `minimal`
+  plimsoll profile init                          creates plimsoll.yaml from `minimal`
   plimsoll profile init --kind realistic my.yaml";
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum What {
-    /// Check profiles; all problems are told at once
+pub(crate) enum ProfileCommand {
+    /// Check profiles and print all problems at once
     #[command(after_help = AFTER_CHECK)]
     Check {
-        /// Files, or names of built-in profiles
+        /// Profile files, or names of built-in profiles
         #[arg(required = true, value_hint = ValueHint::FilePath)]
         profiles: Vec<String>,
     },
-    /// Print the plan that a profile and flags come to
+    /// Print the plan that results from a profile and flags
     #[command(after_help = AFTER_SHOW)]
-    Show(Box<Show>),
-    /// Write a profile to start from
+    Show(Box<ShowFlags>),
+    /// Create a profile from a built-in one
     #[command(after_help = AFTER_INIT)]
     Init {
-        /// The built-in profile to copy
+        /// Built-in profile to copy (`plimsoll profile list`)
         #[arg(long, value_name = "NAME", default_value = "minimal")]
         kind: String,
-        /// Where to
+        /// File to create; an existing one is not overwritten
         #[arg(default_value = "plimsoll.yaml", value_hint = ValueHint::FilePath)]
         file: PathBuf,
     },
@@ -58,25 +60,25 @@ pub(crate) enum What {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct Show {
-    /// A file, or the name of a built-in profile
+pub(crate) struct ShowFlags {
+    /// Profile file, or name of a built-in profile
     #[arg(value_hint = ValueHint::FilePath)]
     profile: String,
     #[command(flatten)]
-    intent: ProfileFlags,
+    settings: ProfileFlags,
 }
 
-/// Does what is asked.
-pub(crate) fn run(what: &What) -> Result<Exit> {
-    match what {
-        What::Check { profiles } => return check_all(profiles),
-        What::Show(show) => {
-            let overrides = show.intent.overrides();
-            console::print(&resolve(&show.profile, &overrides)?.show())?;
+/// Runs the subcommand.
+pub(crate) fn run(command: &ProfileCommand) -> Result<Exit> {
+    match command {
+        ProfileCommand::Check { profiles } => return check_all(profiles),
+        ProfileCommand::Show(flags) => {
+            let overrides = flags.settings.overrides();
+            console::print(&resolve(&flags.profile, &overrides)?.show())?;
         }
-        What::Init { kind, file } => init(kind, file)?,
-        What::Schema => console::print_line(&serde_json::to_string_pretty(&schema())?)?,
-        What::List => list()?,
+        ProfileCommand::Init { kind, file } => init(kind, file)?,
+        ProfileCommand::Schema => console::print_line(&serde_json::to_string_pretty(&schema())?)?,
+        ProfileCommand::List => list()?,
     }
     Ok(Exit::Pass)
 }
@@ -91,7 +93,7 @@ fn check_all(profiles: &[String]) -> Result<Exit> {
         match check(profile) {
             Ok(()) => console::print_line(&format!("{profile}: ok"))?,
             Err(error) => {
-                console::complain("error", &told(&error));
+                console::eprint_labelled("error", &error_chain(&error));
                 exit = Exit::Usage;
             }
         }
@@ -99,10 +101,10 @@ fn check_all(profiles: &[String]) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Resolves the profile, and prepares it as for a run: traces and tokenizers are read.
+/// Resolves the profile and prepares it as for a run, so that traces and tokenizers are read.
 fn check(profile: &str) -> Result<()> {
     let plan = resolve(profile, &Overrides::default())?;
-    plan.notes.iter().for_each(|note| console::say(&format!("note: {note}")));
+    plan.notes.iter().for_each(|note| console::eprint_line(&format!("note: {note}")));
     Run::prepare(plan).with_context(|| profile.to_owned())?;
     Ok(())
 }
@@ -110,22 +112,25 @@ fn check(profile: &str) -> Result<()> {
 fn init(kind: &str, path: &Path) -> Result<()> {
     let text = builtin(kind).ok_or_else(|| {
         let names: Vec<_> = builtin_names().collect();
-        Usage(format!("there is no built-in profile `{kind}`; choose one of {}", names.join(", ")))
+        UsageError(format!(
+            "no built-in profile is named `{kind}`; choose one of {}",
+            names.join(", ")
+        ))
     })?;
     let written = File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
     match written {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             let cause =
-                format!("{} exists already; name another file, or remove it", path.display());
-            return Err(Usage(cause).into());
+                format!("{} exists already; name another file, or remove this one", path.display());
+            return Err(UsageError(cause).into());
         }
-        done => done.with_context(|| {
+        result => result.with_context(|| {
             format!("cannot write {}; name a file in a folder that exists", path.display())
         })?,
     }
     let path = path.display();
     console::print_line(&format!(
-        "{path} written. Set its target, key and model, then:\n  plimsoll profile check {path}\n  plimsoll run {path}"
+        "created {path}. Set its target, key and model, then:\n  plimsoll profile check {path}\n  plimsoll run {path}"
     ))?;
     Ok(())
 }
@@ -140,17 +145,17 @@ fn list() -> Result<()> {
     Ok(())
 }
 
-/// Characters that fit beside the longest name.
-const HEADLINE: usize = 72;
+/// The most characters of a description, so that it fits beside the longest name.
+const MAX_HEADLINE: usize = 72;
 
-/// What the comment at the top of a profile says: its first sentence, or what of it stands before a
-/// colon if it is long.
+/// The first sentence of the comment at the top of a profile; if it is too long, only the part
+/// before its first colon.
 fn headline(text: &str) -> String {
     let comment: Vec<_> =
         text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim).collect();
     let comment = comment.join(" ");
     let sentence = comment.split(". ").next().unwrap_or_default().trim_end_matches('.');
-    let long = sentence.chars().count() > HEADLINE;
+    let long = sentence.chars().count() > MAX_HEADLINE;
     let short = sentence.split(": ").next().filter(|_| long);
     short.unwrap_or(sentence).to_owned()
 }
@@ -160,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_headline_describes_a_profile() {
+    fn the_headline_is_the_first_sentence_of_the_comment() {
         for (text, sentence) in [
             ("# One two\n# three. Four.\nname: x\n# no", "One two three"),
             ("# One: two. Three\n", "One: two"),

@@ -1,4 +1,4 @@
-//! `plimsoll report`: a stored run, shown again.
+//! `plimsoll report`: prints the report of a stored run.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, ErrorKind};
@@ -10,17 +10,17 @@ use plimsoll_metrics::RunSummary;
 use plimsoll_report::{csv, json, prometheus, read_json, rebuild, text};
 
 use crate::console;
-use crate::exit::{Exit, Usage};
+use crate::exit::{Exit, UsageError};
 use crate::run_dir::{StoredPlan, file};
 
 const AFTER: &str = "\
 Examples:
   plimsoll report runs/20260102T030405Z-realistic
-  plimsoll report runs/20260102T030405Z-realistic --format csv > cells.csv
+  plimsoll report runs/20260102T030405Z-realistic --format csv > run.csv
 
-A run that was killed has no summary.json: it is then summed up from plan.json and results.jsonl, as far as the rows go, and called invalid.
+A run that was killed has no summary.json. Its report is then computed from plan.json and results.jsonl, as far as the rows go, and is marked invalid.
 
-Exit code: 0 if the run could be shown, whatever it says.";
+Exit code: 0 if the report could be printed, whatever its result.";
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
@@ -28,7 +28,7 @@ pub(crate) struct Flags {
     /// Folder of the run
     #[arg(value_hint = ValueHint::DirPath)]
     run: PathBuf,
-    /// How to show it
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
@@ -41,35 +41,35 @@ enum Format {
     Prometheus,
 }
 
-/// Shows the run.
+/// Prints the report.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let summary = read(&flags.run)?;
-    let shown = match flags.format {
+    let report = match flags.format {
         Format::Text => text(&summary, console::style()),
         Format::Json => json(&summary)?,
         Format::Csv => csv(&summary)?,
         Format::Prometheus => prometheus(&summary),
     };
-    console::print(&shown)?;
+    console::print(&report)?;
     Ok(Exit::Pass)
 }
 
-/// The summary, or what can be made of the rows.
+/// The stored summary, or one computed from the rows.
 fn read(run: &Path) -> Result<RunSummary> {
     let path = run.join(file::SUMMARY);
     match fs::read(&path) {
         Ok(bytes) => read_json(&bytes).with_context(|| path.display().to_string()),
-        Err(error) if error.kind() == ErrorKind::NotFound => sum_up_rows(run),
+        Err(error) if error.kind() == ErrorKind::NotFound => summarize_rows(run),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
 }
 
-fn sum_up_rows(run: &Path) -> Result<RunSummary> {
+fn summarize_rows(run: &Path) -> Result<RunSummary> {
     let (plan, rows) = (run.join(file::PLAN), run.join(file::ROWS));
     let Ok(bytes) = fs::read(&plan) else {
-        let what = "is not the folder of a run: it has neither summary.json nor plan.json";
-        return Err(Usage(format!(
-            "{} {what}; give the folder that `plimsoll run` printed",
+        let cause = "is not the folder of a run: it has neither summary.json nor plan.json";
+        return Err(UsageError(format!(
+            "{} {cause}; give the folder that `plimsoll run` printed after `files:`",
             run.display()
         ))
         .into());
@@ -77,10 +77,13 @@ fn sum_up_rows(run: &Path) -> Result<RunSummary> {
     let stored = StoredPlan::parse(&bytes).with_context(|| plan.display().to_string())?;
     let thresholds = stored.thresholds()?;
     let file = fs::File::open(&rows).with_context(|| {
-        format!("the run left no summary, and its rows cannot be read either ({})", rows.display())
+        format!(
+            "the run has no summary.json, and its rows cannot be read either ({})",
+            rows.display()
+        )
     })?;
-    // A disk that fails in the middle ends the rows, as a kill does.
+    // A read error ends the rows early, as a killed run does.
     let lines = BufReader::new(file).split(b'\n').map_while(Result::ok);
     let bands = stored.bands()?;
-    Ok(rebuild(lines, stored.facts, &thresholds)?.with_bands(&bands))
+    Ok(rebuild(lines, stored.metadata, &thresholds)?.with_bands(&bands))
 }

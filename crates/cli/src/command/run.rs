@@ -1,4 +1,4 @@
-//! `plimsoll run`: a profile against a target.
+//! `plimsoll run`: runs a profile against a target.
 
 use anyhow::Result;
 use clap::{Args, ValueHint};
@@ -15,32 +15,32 @@ Examples:
   plimsoll run realistic --stages @5..50:2m --set 'thresholds.ttft=[\"p(95)<500ms\"]'
   plimsoll run big.yaml --shard 0/2 & plimsoll run big.yaml --shard 1/2
 
-Any key of the profile can also be given as a variable: PLIMSOLL_TARGET, PLIMSOLL_TLS__CA_FILE. Flags win over variables, and variables over the file. `plimsoll profile show PROFILE` prints what comes of it.
+Environment variables set any key of the profile, like PLIMSOLL_TARGET or PLIMSOLL_TLS__CA_FILE (`__` for the dot). Flags override variables, and variables override the file. `plimsoll profile show PROFILE` prints the result.
 
-The run's folder holds plan.json, results.jsonl, summary.json, report.txt, report.csv and metrics.prom. Ctrl-C ends the load and still writes the report; a second one stops at once.";
+The run's folder contains plan.json, results.jsonl, summary.json, report.txt, report.csv and metrics.prom. Ctrl-C ends the load and still writes the report; a second Ctrl-C stops at once.";
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
-    /// A file, or the name of a built-in profile (`plimsoll profile list`)
+    /// Profile file, or name of a built-in profile (`plimsoll profile list`)
     #[arg(value_hint = ValueHint::FilePath)]
     profile: String,
     #[command(flatten)]
-    intent: ProfileFlags,
+    settings: ProfileFlags,
     #[command(flatten)]
     output: OutputFlags,
     #[command(flatten)]
-    manners: RunFlags,
+    run: RunFlags,
     #[command(flatten)]
-    talk: ProgressFlags,
+    progress: ProgressFlags,
 }
 
 /// Runs the profile.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let profile = Profile::open(&flags.profile)?;
-    let overrides = flags.intent.overrides();
+    let overrides = flags.settings.overrides();
     let plan = load(&profile, &Environment::from_process(), &overrides, Purpose::Run)?;
-    let mut session = Session::open(flags.talk.quiet);
-    let options = flags.manners.options(Some(flags.output.keep()));
-    Ok(session.carry_out(plan, &options)?.exit)
+    let mut session = Session::open(flags.progress.quiet);
+    let options = flags.run.options(Some(flags.output.options()));
+    Ok(session.run_plan(plan, &options)?.exit)
 }

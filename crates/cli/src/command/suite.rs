@@ -1,10 +1,10 @@
-//! `plimsoll suite`: a whole measurement of a gateway with one command.
+//! `plimsoll suite`: measures a gateway with a predefined series of loads.
 
 use std::env;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand, ValueHint};
 use plimsoll_engine::Control;
 use plimsoll_measure::Nanos;
@@ -15,9 +15,9 @@ use plimsoll_suite::{
 
 use crate::console;
 use crate::environment;
-use crate::exit::{Exit, Usage};
+use crate::exit::{Exit, UsageError};
 use crate::fd_limit::FdLimit;
-use crate::flags::ProgressFlags;
+use crate::flags::{ProgressFlags, parse_rate};
 use crate::run_dir::{RunDir, RunDirOptions};
 use crate::session::last_calibration;
 use crate::signal;
@@ -25,159 +25,164 @@ use crate::signal;
 const AFTER: &str = "\
 Examples:
   plimsoll suite quick --quick
-  plimsoll suite baseline --baseline runs/20261121T040000Z-suite-baseline/suite.json
+  plimsoll suite baseline --baseline runs/20260102T030405Z-suite-baseline/suite.json
   plimsoll suite policy --target https://gateway.example --key \"$KEY\"
 
-Without --target a suite starts the reference gateway and a mock provider as processes of their own, on cores of their own where there are two. Results are kept in a run_dir below --out: suite.json, report.txt, and the whole summary of each measurement in measurements/. What each suite measures: docs/guides/suites.md.
+Without --target a suite starts the reference gateway and a mock provider as separate processes, on separate CPU cores if there are at least two. It creates a folder in --out with suite.json, report.txt, and the summary of each measurement in measurements/. docs/guides/suites.md says what each suite measures.
 
 Exit codes: 0 pass, 1 a bound is broken, 2 wrong usage, 3 a measurement is invalid or could not be made, 130 interrupted.";
 
 /// The suites.
 #[derive(Debug, Subcommand)]
 #[command(after_help = AFTER)]
-pub(crate) enum Which {
-    /// Cheap endpoints under few and many clients, keys and limits on and off, chats to a fake
-    /// provider
+pub(crate) enum SuiteCommand {
+    /// Measure cheap endpoints with few and many clients, keys and rate limits on and off, and
+    /// chats with a mock provider
     ///
-    /// The variables `AZ_LOAD_DURATION_SECS`, `AZ_LOAD_CONCURRENCY` and `AZ_LOAD_PORT` stand for
-    /// --duration, --concurrency and --port where these are left out.
+    /// The variables `AZ_LOAD_DURATION_SECS`, `AZ_LOAD_CONCURRENCY` and `AZ_LOAD_PORT` are the
+    /// defaults of --duration, --concurrency and --port.
     #[command(after_help = AFTER)]
     Baseline(Flags),
-    /// Bare against all layers, each layer's cost, the full stack, cache, streams, request log,
-    /// stores
+    /// Measure the cost of each gateway layer and of all together, of cache, streams, request log
+    /// and stores
     #[command(after_help = AFTER)]
     Layers(Flags),
-    /// Policy enforcement at rising rates, cold and warm, with every policy decision checked
+    /// Measure policy enforcement at rising rates, cold and warm, and check every policy decision
     #[command(after_help = AFTER)]
     Policy(Flags),
-    /// A closed loop on /metrics: moderate (100 connections, 30 s) and extreme (200, 60 s)
+    /// Measure GET /metrics under closed-model load: 100 connections for 30s, then 200 for 60s
     #[command(after_help = AFTER)]
     Quick(Flags),
-    /// Three sizes of chat, streamed and not, at rising rates up to the knee; each feature as a
-    /// delta
+    /// Measure chats of three sizes, streamed and not, at rising rates up to the knee, and the cost
+    /// of each feature
     #[command(after_help = AFTER)]
     Tiers(Flags),
-    /// Becomes a process of a suite
+    /// Run as a child process of a suite
     #[command(hide = true)]
     Child(ChildFlags),
 }
 
-/// What all suites have in common.
+/// The flags of all suites.
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "flags, as they are typed")]
 pub(crate) struct Flags {
-    /// A gateway of yours, in place of the reference gateway
-    #[arg(long, value_name = "URL", value_hint = ValueHint::Url, help_heading = "What is measured")]
+    /// URL of your gateway [default: the reference gateway is started]
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url, help_heading = "Target")]
     target: Option<String>,
-    /// Key of the target, never shown; `PLIMSOLL_KEY` keeps it out of the process list, too
-    #[arg(long, value_name = "KEY", help_heading = "What is measured", requires = "target")]
+    /// API key for the target; never shown. The variable `PLIMSOLL_KEY` also keeps it out of the
+    /// process list
+    #[arg(long, value_name = "KEY", help_heading = "Target", requires = "target")]
     key: Option<String>,
-    /// Header of every request to the target (repeatable)
+    /// Add a header to every request to the target (repeatable)
     #[arg(long = "header", short = 'H', value_name = "'NAME: VALUE'", requires = "target")]
-    #[arg(help_heading = "What is measured")]
+    #[arg(help_heading = "Target")]
     headers: Vec<String>,
-    /// Model that chats ask the target for
-    #[arg(long, value_name = "NAME", help_heading = "What is measured", requires = "target")]
+    /// Model to request from the target
+    #[arg(long, value_name = "NAME", help_heading = "Target", requires = "target")]
     model: Option<String>,
     /// Do not verify the target's certificate
-    #[arg(long, help_heading = "What is measured", requires = "target")]
+    #[arg(long, help_heading = "Target", requires = "target")]
     insecure: bool,
-    /// Port of the reference gateway [default: any free one]
-    #[arg(long, value_name = "N", help_heading = "What is measured", conflicts_with = "target")]
+    /// Port of the reference gateway [default: a free one]
+    #[arg(long, value_name = "N", help_heading = "Target", conflicts_with = "target")]
     port: Option<u16>,
-    /// Short measurements: the whole suite within two minutes
+    /// Make short measurements: the whole suite takes at most two minutes
     #[arg(long, help_heading = "Load")]
     quick: bool,
-    /// Length of each measurement [default: the suite's own]
-    #[arg(long, short, value_name = "TIME", value_parser = seconds, help_heading = "Load")]
+    /// Duration of each measurement, like 30s; a bare number is in seconds [default: the suite's]
+    #[arg(long, short, value_name = "TIME", value_parser = parse_duration, help_heading = "Load")]
     duration: Option<Nanos>,
-    /// Clients of each measurement [default: the suite's own]
+    /// Number of clients of each measurement [default: the suite's]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     #[arg(help_heading = "Load")]
     concurrency: Option<u32>,
-    /// Passes of each measurement, of which the median is shown [default: the suite's own]
+    /// Number of times each measurement is repeated; the median is shown [default: the suite's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     #[arg(help_heading = "Load")]
     passes: Option<u32>,
-    /// An earlier suite.json: a drop of throughput over 20 % on the same hardware fails
+    /// Earlier suite.json to compare with: fail if throughput dropped by more than 20 % on the same
+    /// hardware
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    #[arg(help_heading = "What comes out")]
+    #[arg(help_heading = "Output")]
     baseline: Option<PathBuf>,
-    /// Count instances for this many requests per second, beside the usual rates
-    #[arg(long, value_name = "RATE", help_heading = "What comes out")]
+    /// Also compute the number of instances for this many requests per second
+    #[arg(long, value_name = "RATE", value_parser = parse_rate, help_heading = "Output")]
     size_for: Option<f64>,
-    /// Folder in which the suite gets its own, named by time and name
+    /// Folder in which each suite creates its own, named by time and name
     #[arg(long, value_name = "DIR", default_value = "runs", value_hint = ValueHint::DirPath)]
-    #[arg(help_heading = "What comes out")]
+    #[arg(help_heading = "Output")]
     out: PathBuf,
-    /// Do not fail (exit 3) because the instrument was not good enough; the report still says so
-    #[arg(long, help_heading = "What comes out")]
+    /// Do not exit with code 3 when a measurement is invalid (Plimsoll did not keep up); the report
+    /// still says so
+    #[arg(long, help_heading = "Output")]
     allow_invalid: bool,
     #[command(flatten)]
-    talk: ProgressFlags,
+    progress: ProgressFlags,
 }
 
-/// A process of a suite.
+/// The flags of a child process of a suite.
 #[derive(Args, Debug)]
 pub(crate) struct ChildFlags {
-    /// Core that it stays on
+    /// CPU core to run on
     #[arg(long)]
     core: Option<usize>,
-    /// A program in place of this one
+    /// Program to run instead of this one
     #[arg(long)]
     program: Option<PathBuf>,
-    /// What it is
+    /// Arguments of the program
     #[arg(last = true)]
     args: Vec<String>,
 }
 
-/// Carries a suite out, and keeps and shows what came of it.
-pub(crate) fn run(which: &Which) -> Result<Exit> {
-    let (suite, flags) = match which {
-        Which::Baseline(flags) => (Suite::Baseline, flags),
-        Which::Layers(flags) => (Suite::Layers, flags),
-        Which::Policy(flags) => (Suite::Policy, flags),
-        Which::Quick(flags) => (Suite::Quick, flags),
-        Which::Tiers(flags) => (Suite::Tiers, flags),
-        Which::Child(flags) => {
+/// Runs a suite, prints the report and writes the files.
+pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
+    let (suite, flags) = match command {
+        SuiteCommand::Baseline(flags) => (Suite::Baseline, flags),
+        SuiteCommand::Layers(flags) => (Suite::Layers, flags),
+        SuiteCommand::Policy(flags) => (Suite::Policy, flags),
+        SuiteCommand::Quick(flags) => (Suite::Quick, flags),
+        SuiteCommand::Tiers(flags) => (Suite::Tiers, flags),
+        SuiteCommand::Child(flags) => {
             let program = flags.program.as_deref();
             return Err(become_child(flags.core, program, &flags.args).into());
         }
     };
     let fd_limit = FdLimit::raise();
     let variables = match suite {
-        Suite::Baseline => Variables::read(|name| env::var(name).ok())?,
-        _ => Variables::default(),
+        Suite::Baseline => EnvDefaults::read(|name| env::var(name).ok())?,
+        _ => EnvDefaults::default(),
     };
     let started = utc_compact(unix_nanos());
-    let keep = RunDirOptions { out: flags.out.clone(), rows: false };
-    let run_dir = RunDir::create(&keep, &started, &format!("suite-{}", suite.name()))?;
+    let output = RunDirOptions { out: flags.out.clone(), rows: false };
+    let run_dir = RunDir::create(&output, &started, &format!("suite-{}", suite.name()))?;
     let options = flags.options(&variables, &run_dir, fd_limit, started)?;
     let control = Control::new();
     let interrupt = control.clone();
-    signal::listen(move || {
+    signal::on_interrupt(move || {
         interrupt.interrupt();
-        console::say("finishing the measurement at hand; press Ctrl-C again to stop at once");
+        console::eprint_line(
+            "ending the current measurement and writing the report; press Ctrl-C again to stop at once",
+        );
     })?;
     if cfg!(debug_assertions) {
-        console::complain(
+        console::eprint_labelled(
             "warning",
-            "DEBUG BUILD: every figure is many times too slow; build with --release",
+            "DEBUG BUILD: Plimsoll is many times slower than a release build; use `cargo build --release`",
         );
     }
-    let quiet = flags.talk.quiet;
-    let mut tell = |message: &str| {
+    let quiet = flags.progress.quiet;
+    let mut show_progress = |message: &str| {
         if !quiet {
-            console::say(message);
+            console::eprint_line(message);
         }
     };
-    let report = suite.run(&options, &control, &mut tell);
-    let report = report.inspect_err(|_| run_dir.discard()).map_err(usage)?;
-    conclude(&report, &run_dir, flags.allow_invalid)
+    let report = suite.run(&options, &control, &mut show_progress);
+    let report = report.inspect_err(|_| run_dir.discard()).map_err(suite_error)?;
+    print_and_store(&report, &run_dir, flags.allow_invalid)
 }
 
-/// Shows the report before it is written: a full disk must not take it away.
-fn conclude(report: &Report, run_dir: &RunDir, allow_invalid: bool) -> Result<Exit> {
+/// Prints the report before it writes the files: a full disk must not lose it.
+fn print_and_store(report: &Report, run_dir: &RunDir, allow_invalid: bool) -> Result<Exit> {
     console::print(&report.text(console::style().width.max(WIDTH)))?;
     let mut json = serde_json::to_vec_pretty(report)?;
     json.push(b'\n');
@@ -192,20 +197,17 @@ fn conclude(report: &Report, run_dir: &RunDir, allow_invalid: bool) -> Result<Ex
     })
 }
 
-/// Columns of the tables, which have more of them than a single run's.
+/// Width of the report in characters: its tables are wider than those of a single run.
 const WIDTH: usize = 140;
 
 impl Flags {
     fn options(
         &self,
-        variables: &Variables,
+        variables: &EnvDefaults,
         run_dir: &RunDir,
         fd_limit: Option<FdLimit>,
         started: String,
     ) -> Result<SuiteOptions> {
-        if self.size_for.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
-            bail!(Usage("--size-for: give a number of requests per second above 0".to_owned()));
-        }
         Ok(SuiteOptions {
             exe: env::current_exe().context("cannot find this binary")?,
             target: self.target.as_deref().map(|url| self.target(url)),
@@ -213,14 +215,14 @@ impl Flags {
             duration: self.duration.or(variables.duration),
             clients: self.concurrency.or(variables.clients),
             passes: self.passes,
-            // A target of the user's has its own.
+            // The user's gateway has a port of its own.
             port: self.port.or_else(|| variables.port.filter(|_| self.target.is_none())),
             folder: std::path::absolute(run_dir.path())?,
             environment: environment::read(fd_limit),
             calibration: last_calibration(),
             baseline: self.baseline.clone(),
             size_for: self.size_for,
-            command: command(env::args()),
+            command: shown_command(env::args()),
             started,
         })
     }
@@ -236,63 +238,67 @@ impl Flags {
     }
 }
 
-/// The variables of the baseline seed's own harness.
+/// The environment variables that are defaults of flags of `suite baseline`.
 #[derive(Debug, Default, PartialEq)]
-struct Variables {
+struct EnvDefaults {
     duration: Option<Nanos>,
     clients: Option<u32>,
     port: Option<u16>,
 }
 
-impl Variables {
-    fn read(of: impl Fn(&str) -> Option<String>) -> Result<Self> {
+impl EnvDefaults {
+    fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
         Ok(Self {
-            duration: parse("AZ_LOAD_DURATION_SECS", &of, |text| seconds(text).ok())?,
-            clients: parse("AZ_LOAD_CONCURRENCY", &of, |text| {
+            duration: parse_variable("AZ_LOAD_DURATION_SECS", &variable, |text| {
+                parse_duration(text).ok()
+            })?,
+            clients: parse_variable("AZ_LOAD_CONCURRENCY", &variable, |text| {
                 text.parse().ok().filter(|&clients| clients > 0)
             })?,
-            port: parse("AZ_LOAD_PORT", &of, |text| text.parse().ok())?,
+            port: parse_variable("AZ_LOAD_PORT", &variable, |text| text.parse().ok())?,
         })
     }
 }
 
-fn parse<T>(
+fn parse_variable<T>(
     name: &str,
-    of: impl Fn(&str) -> Option<String>,
+    variable: impl Fn(&str) -> Option<String>,
     read: impl Fn(&str) -> Option<T>,
 ) -> Result<Option<T>> {
-    let Some(text) = of(name).filter(|text| !text.is_empty()) else { return Ok(None) };
+    let Some(text) = variable(name).filter(|text| !text.is_empty()) else { return Ok(None) };
     let value = read(text.trim());
-    let refuse = || {
-        Usage(format!("the variable {name} is `{text}`: write a whole number above 0, or unset it"))
+    let error = || {
+        UsageError(format!(
+            "the variable {name} is `{text}`: write a whole number above 0, or unset it"
+        ))
     };
-    Ok(Some(value.ok_or_else(refuse)?))
+    Ok(Some(value.ok_or_else(error)?))
 }
 
-/// A length of time; a number alone is of seconds.
-fn seconds(text: &str) -> Result<Nanos, String> {
+/// Parses a duration. A bare number is in seconds.
+fn parse_duration(text: &str) -> Result<Nanos, String> {
     let with_unit = if text.parse::<f64>().is_ok() { format!("{text}s") } else { text.to_owned() };
-    let length: Nanos = with_unit.parse().map_err(|error| format!("{error}"))?;
-    if length < Nanos::from_millis(100) {
-        return Err("write at least 100ms".to_owned());
+    let duration: Nanos = with_unit.parse().map_err(|error| format!("{error}"))?;
+    if duration < Nanos::from_millis(100) {
+        return Err("is too short; write at least 100ms".to_owned());
     }
-    Ok(length)
+    Ok(duration)
 }
 
-/// The command line to repeat, without the values of keys and headers.
-fn command(args: impl Iterator<Item = String>) -> String {
+/// The command line as reports show it, without the values of keys and headers.
+fn shown_command(args: impl Iterator<Item = String>) -> String {
     let mut words = vec!["plimsoll".to_owned()];
-    let mut secret = false;
+    let mut is_secret = false;
     for arg in args.skip(1) {
         let flag = arg.split('=').next().unwrap_or_default();
         let hides = ["--key", "--vk", "--header", "-H"].contains(&flag);
-        words.push(match (secret, hides && arg.contains('=')) {
+        words.push(match (is_secret, hides && arg.contains('=')) {
             (true, _) => "...".to_owned(),
             (false, true) => format!("{flag}=..."),
             (false, false) if arg.contains(char::is_whitespace) => format!("'{arg}'"),
             (false, false) => arg.clone(),
         });
-        secret = hides && !arg.contains('=');
+        is_secret = hides && !arg.contains('=');
     }
     words.join(" ")
 }
@@ -303,10 +309,12 @@ fn unix_nanos() -> u64 {
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Some of what keeps a suite from being carried out is what was asked for.
-fn usage(error: SuiteError) -> anyhow::Error {
+/// An invalid profile or baseline is wrong usage; other errors are not.
+fn suite_error(error: SuiteError) -> anyhow::Error {
     match error {
-        SuiteError::Profile(_) | SuiteError::Baseline { .. } => Usage(error.to_string()).into(),
+        SuiteError::Profile(_) | SuiteError::Baseline { .. } => {
+            UsageError(error.to_string()).into()
+        }
         error => error.into(),
     }
 }
@@ -316,20 +324,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_stand_for_flags_and_wrong_ones_are_refused() {
+    fn variables_are_defaults_of_flags_and_invalid_ones_are_refused() {
         let of = |pairs: &'static [(&str, &str)]| {
-            Variables::read(move |name| {
+            EnvDefaults::read(move |name| {
                 let found = pairs.iter().find(|(known, _)| *known == name);
                 found.map(|(_, value)| (*value).to_owned())
             })
         };
-        assert_eq!(of(&[]).unwrap(), Variables::default());
+        assert_eq!(of(&[]).unwrap(), EnvDefaults::default());
         let all = &[
             ("AZ_LOAD_DURATION_SECS", "30"),
             ("AZ_LOAD_CONCURRENCY", "128"),
             ("AZ_LOAD_PORT", "18800"),
         ];
-        let expected = Variables {
+        let expected = EnvDefaults {
             duration: Some(Nanos::from_secs(30)),
             clients: Some(128),
             port: Some(18_800),
@@ -340,21 +348,21 @@ mod tests {
             &[("AZ_LOAD_CONCURRENCY", "many")],
             &[("AZ_LOAD_PORT", "99999")],
         ] {
-            assert!(of(wrong).unwrap_err().is::<Usage>(), "{wrong:?}");
+            assert!(of(wrong).unwrap_err().is::<UsageError>(), "{wrong:?}");
         }
     }
 
     #[test]
-    fn a_number_alone_is_of_seconds() {
-        for (text, length) in
+    fn a_bare_number_is_in_seconds() {
+        for (text, millis) in
             [("30", Some(30_000)), ("1.5s", Some(1_500)), ("0", None), ("x", None)]
         {
-            assert_eq!(seconds(text).ok(), length.map(Nanos::from_millis), "{text}");
+            assert_eq!(parse_duration(text).ok(), millis.map(Nanos::from_millis), "{text}");
         }
     }
 
     #[test]
-    fn the_command_to_repeat_has_no_secrets_in_it() {
+    fn the_shown_command_contains_no_secrets() {
         let args = [
             "x/plimsoll",
             "suite",
@@ -367,7 +375,7 @@ mod tests {
             "--out",
             "a b",
         ];
-        let text = command(args.map(str::to_owned).into_iter());
+        let text = shown_command(args.map(str::to_owned).into_iter());
         assert_eq!(text, "plimsoll suite quick --vk ... -H ... --vk=... --out 'a b'");
     }
 }

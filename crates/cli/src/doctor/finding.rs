@@ -1,18 +1,18 @@
-//! One thing that was looked at.
+//! A finding: the result of one check, with a severity and a fix.
 
-/// How good it is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum State {
-    /// As it should be.
+pub(crate) enum Severity {
+    /// No effect on measurements.
     Ok,
-    /// May bend a measurement, or could not be found out.
+    /// May distort a measurement, or is unknown.
     Warn,
-    /// Will bend a measurement, or prevent it.
+    /// Will distort a measurement, or prevent it.
     Bad,
 }
 
-impl State {
-    /// The word in front of the line.
+impl Severity {
+    /// The word at the start of the line.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -22,52 +22,55 @@ impl State {
     }
 }
 
-/// What was looked at, what was seen, and what to do about it.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
-    pub(crate) state: State,
-    pub(crate) about: &'static str,
-    pub(crate) seen: String,
-    /// Empty where nothing is to be done.
+    pub(crate) severity: Severity,
+    /// The setting or property that was checked.
+    pub(crate) subject: &'static str,
+    /// Its value.
+    pub(crate) value: String,
+    /// The remedy; empty where none is needed.
     pub(crate) fix: &'static str,
 }
 
 impl Finding {
-    /// With the fix told only where there is something to fix.
+    /// A finding. The fix is left out where the severity is `Ok`.
     pub(super) fn new(
-        state: State,
-        about: &'static str,
-        seen: impl Into<String>,
+        severity: Severity,
+        subject: &'static str,
+        value: impl Into<String>,
         fix: &'static str,
     ) -> Self {
-        let fix = if state == State::Ok { "" } else { fix };
-        Self { state, about, seen: seen.into(), fix }
+        let fix = if severity == Severity::Ok { "" } else { fix };
+        Self { severity, subject, value: value.into(), fix }
     }
 
-    /// What could not be found out is neither good nor bad.
-    pub(super) fn unknown(about: &'static str) -> Self {
-        Self::new(State::Warn, about, "unknown", "the kernel does not tell, or this is not Linux")
+    /// A finding whose value the system does not report: a warning.
+    pub(super) fn unknown(subject: &'static str) -> Self {
+        let fix = "check it yourself: this kernel or container does not report it";
+        Self::new(Severity::Warn, subject, "unknown", fix)
     }
 }
 
-/// The state of a number that should be large.
-pub(super) fn at_least<T: PartialOrd + Copy>(value: T, good: T, bearable: T) -> State {
+/// The severity of a number that should be large.
+pub(super) fn at_least<T: PartialOrd + Copy>(value: T, good: T, acceptable: T) -> Severity {
     if value >= good {
-        State::Ok
-    } else if value >= bearable {
-        State::Warn
+        Severity::Ok
+    } else if value >= acceptable {
+        Severity::Warn
     } else {
-        State::Bad
+        Severity::Bad
     }
 }
 
-/// The state of a number that should be small.
-pub(super) fn at_most<T: PartialOrd + Copy>(value: T, good: T, bearable: T) -> State {
+/// The severity of a number that should be small.
+pub(super) fn at_most<T: PartialOrd + Copy>(value: T, good: T, acceptable: T) -> Severity {
     if value <= good {
-        State::Ok
-    } else if value <= bearable {
-        State::Warn
+        Severity::Ok
+    } else if value <= acceptable {
+        Severity::Warn
     } else {
-        State::Bad
+        Severity::Bad
     }
 }

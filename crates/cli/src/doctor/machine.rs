@@ -1,102 +1,97 @@
-//! The machine and what else it does.
+//! Checks of the machine and of its other load.
 
 use plimsoll_metrics::Environment;
 
-use super::finding::{Finding, State, at_least, at_most};
+use super::finding::{Finding, Severity, at_least, at_most};
 
+/// The version of the kernel; never a problem.
 pub(super) fn kernel(version: Option<&str>) -> Finding {
-    const ABOUT: &str = "kernel";
+    const SUBJECT: &str = "kernel";
     version.map_or_else(
-        || Finding::unknown(ABOUT),
-        |version| Finding::new(State::Ok, ABOUT, version, ""),
+        || Finding::unknown(SUBJECT),
+        |version| Finding::new(Severity::Ok, SUBJECT, version, ""),
     )
 }
 
-/// The model, and how many of the machine's processors this process may use.
+/// The number of processors that this process may use.
 pub(super) fn processors(machine: &Environment) -> Finding {
-    const ABOUT: &str = "processors";
-    let Some(count) = machine.cpu_count else { return Finding::unknown(ABOUT) };
+    const SUBJECT: &str = "processors";
+    let Some(count) = machine.cpu_count else { return Finding::unknown(SUBJECT) };
     let model = machine.cpu_model.as_deref().unwrap_or("unknown model");
     let affinity = machine.cpu_affinity.as_deref().unwrap_or("unknown");
-    let seen = format!("{count} x {model}, allowed: {affinity}");
-    let fix = "one processor must serve the load, the kernel and all else; give it a second one";
-    Finding::new(at_least(usable(machine), 2, 1), ABOUT, seen, fix)
+    let value = format!("{count} x {model}; this process may use {affinity}");
+    let fix = "load, kernel and other programs share one processor; allow a second one";
+    Finding::new(at_least(usable(machine), 2, 1), SUBJECT, value, fix)
 }
 
 fn usable(machine: &Environment) -> u32 {
-    let allowed = machine.cpu_affinity.as_deref().and_then(crate::environment::processors);
+    let allowed = machine.cpu_affinity.as_deref().and_then(crate::environment::processor_count);
     allowed.or(machine.cpu_count).unwrap_or(1)
 }
 
-/// A group that has used up its quota stands still until the next period.
+/// The CPU quota: a control group that has used it up is paused until the next period.
 pub(super) fn quota(machine: &Environment) -> Finding {
-    const ABOUT: &str = "processor quota";
+    const SUBJECT: &str = "processor quota";
     let Some(quota) = machine.cpu_quota else {
-        return Finding::new(State::Ok, ABOUT, "none", "");
+        return Finding::new(Severity::Ok, SUBJECT, "none", "");
     };
-    let state = if quota >= f64::from(usable(machine)) {
-        State::Ok
+    let severity = if quota >= f64::from(usable(machine)) {
+        Severity::Ok
     } else {
         at_least(quota, f64::INFINITY, 1.0)
     };
-    let fix = "throttling shows as latency: pin to whole processors (cpuset) in place of a quota";
-    Finding::new(state, ABOUT, format!("{quota:.2} processors"), fix)
+    let fix = "pauses show up as latency; assign whole processors (cpuset) instead of a quota";
+    Finding::new(severity, SUBJECT, format!("{quota:.2} processors"), fix)
 }
 
-/// A processor that sleeps or slows down answers late.
+/// The frequency governor: a processor that slows down or sleeps reacts late.
 pub(super) fn governor(governor: Option<&str>) -> Finding {
-    const ABOUT: &str = "frequency governor";
+    const SUBJECT: &str = "frequency governor";
     let fix = "cpupower frequency-set -g performance";
     match governor {
-        None => Finding::new(State::Ok, ABOUT, "not in this system's hands", fix),
-        Some("performance") => Finding::new(State::Ok, ABOUT, "performance", fix),
-        Some(other) => Finding::new(State::Warn, ABOUT, other, fix),
+        None => Finding::new(Severity::Ok, SUBJECT, "none, as in most virtual machines", fix),
+        Some("performance") => Finding::new(Severity::Ok, SUBJECT, "performance", fix),
+        Some(other) => Finding::new(Severity::Warn, SUBJECT, other, fix),
     }
 }
 
-/// Work of others, over the last minute.
+/// The load of other programs over the last minute.
 pub(super) fn load(machine: &Environment) -> Finding {
-    const ABOUT: &str = "load average";
+    const SUBJECT: &str = "load average";
     let (Some((minute, five, fifteen)), Some(count)) = (machine.load_average, machine.cpu_count)
     else {
-        return Finding::unknown(ABOUT);
+        return Finding::unknown(SUBJECT);
     };
-    let state = if minute <= f64::from(count) / 2.0 { State::Ok } else { State::Warn };
-    let seen = format!("{minute} {five} {fifteen} on {count} processors");
-    Finding::new(
-        state,
-        ABOUT,
-        seen,
-        "other programs want the processors: wait for them, or stop them",
-    )
+    let severity = if minute <= f64::from(count) / 2.0 { Severity::Ok } else { Severity::Warn };
+    let value = format!("{minute} {five} {fifteen} (1, 5, 15 minutes) on {count} processors");
+    let fix = "other programs use the processors: wait until they end, or stop them";
+    Finding::new(severity, SUBJECT, value, fix)
 }
 
-/// Work of others, on the same physical machine.
+/// The CPU time that the hypervisor gives to other virtual machines.
 pub(super) fn steal(share: Option<f64>) -> Finding {
-    const ABOUT: &str = "steal";
-    let Some(share) = share else { return Finding::unknown(ABOUT) };
-    let fix =
-        "the hypervisor gives processor time to others: use another host, or dedicated processors";
-    Finding::new(at_most(share, 0.01, 0.10), ABOUT, format!("{:.1} %", share * 100.0), fix)
+    const SUBJECT: &str = "CPU steal";
+    let Some(share) = share else { return Finding::unknown(SUBJECT) };
+    let fix = "other virtual machines take CPU time: use another host, or dedicated processors";
+    let value = format!("{:.1} % of CPU time", share * 100.0);
+    Finding::new(at_most(share, 0.01, 0.10), SUBJECT, value, fix)
 }
 
+/// The memory that is free or can be freed.
 pub(super) fn memory(available: Option<u64>) -> Finding {
-    const ABOUT: &str = "memory available";
-    let Some(bytes) = available else { return Finding::unknown(ABOUT) };
-    let seen = format!("{} MiB", bytes >> 20);
-    Finding::new(
-        at_least(bytes >> 20, 1_024, 256),
-        ABOUT,
-        seen,
-        "free some: swapping shows as latency",
-    )
+    const SUBJECT: &str = "memory available";
+    let Some(bytes) = available else { return Finding::unknown(SUBJECT) };
+    let mib = bytes >> 20;
+    let fix = "free at least 1024 MiB: swapping shows up as latency";
+    Finding::new(at_least(mib, 1_024, 256), SUBJECT, format!("{mib} MiB"), fix)
 }
 
+/// Whether this is an optimised build.
 pub(super) fn build(debug: bool) -> Finding {
-    const ABOUT: &str = "build";
-    let state = if debug { State::Warn } else { State::Ok };
-    let seen = env!("PLIMSOLL_BUILD_PROFILE");
-    Finding::new(state, ABOUT, seen, "cargo build --release: a debug build is many times slower")
+    const SUBJECT: &str = "build";
+    let severity = if debug { Severity::Warn } else { Severity::Ok };
+    let fix = "`cargo build --release`: a debug build is many times slower";
+    Finding::new(severity, SUBJECT, env!("PLIMSOLL_BUILD_PROFILE"), fix)
 }
 
 #[cfg(test)]
@@ -115,30 +110,30 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_has_three_states() {
+    fn machines_have_three_severities() {
         let pinned = with(|m| m.cpu_affinity = Some("2".to_owned()));
-        for (finding, state) in [
-            (processors(&with(|_| {})), State::Ok),
-            (processors(&pinned), State::Warn),
-            (processors(&Environment::default()), State::Warn),
-            (quota(&with(|_| {})), State::Ok),
-            (quota(&with(|m| m.cpu_quota = Some(4.0))), State::Ok),
-            (quota(&with(|m| m.cpu_quota = Some(1.5))), State::Warn),
-            (quota(&with(|m| m.cpu_quota = Some(0.5))), State::Bad),
-            (governor(None), State::Ok),
-            (governor(Some("performance")), State::Ok),
-            (governor(Some("powersave")), State::Warn),
-            (load(&with(|_| {})), State::Ok),
-            (load(&with(|m| m.load_average = Some((3.9, 0.0, 0.0)))), State::Warn),
-            (steal(Some(0.0)), State::Ok),
-            (steal(Some(0.05)), State::Warn),
-            (steal(Some(0.2)), State::Bad),
-            (memory(Some(8 << 30)), State::Ok),
-            (memory(Some(512 << 20)), State::Warn),
-            (memory(Some(64 << 20)), State::Bad),
-            (build(true), State::Warn),
+        for (finding, severity) in [
+            (processors(&with(|_| {})), Severity::Ok),
+            (processors(&pinned), Severity::Warn),
+            (processors(&Environment::default()), Severity::Warn),
+            (quota(&with(|_| {})), Severity::Ok),
+            (quota(&with(|m| m.cpu_quota = Some(4.0))), Severity::Ok),
+            (quota(&with(|m| m.cpu_quota = Some(1.5))), Severity::Warn),
+            (quota(&with(|m| m.cpu_quota = Some(0.5))), Severity::Bad),
+            (governor(None), Severity::Ok),
+            (governor(Some("performance")), Severity::Ok),
+            (governor(Some("powersave")), Severity::Warn),
+            (load(&with(|_| {})), Severity::Ok),
+            (load(&with(|m| m.load_average = Some((3.9, 0.0, 0.0)))), Severity::Warn),
+            (steal(Some(0.0)), Severity::Ok),
+            (steal(Some(0.05)), Severity::Warn),
+            (steal(Some(0.2)), Severity::Bad),
+            (memory(Some(8 << 30)), Severity::Ok),
+            (memory(Some(512 << 20)), Severity::Warn),
+            (memory(Some(64 << 20)), Severity::Bad),
+            (build(true), Severity::Warn),
         ] {
-            assert_eq!(finding.state, state, "{finding:?}");
+            assert_eq!(finding.severity, severity, "{finding:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How much processor time the control group allows.
+//! The CPU quota of this process's control group.
 
 use std::path::Path;
 
@@ -6,12 +6,11 @@ use super::file;
 
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// The tightest quota on the way from the root to this process's group, in processors; `None`
-/// without any.
+/// The smallest quota between the root and this process's group, in processors; `None` without any.
 pub(super) fn quota() -> Option<f64> {
     let groups = file("/proc/self/cgroup")?;
-    // Inside of a container the path may be that of the host, whose files are not there; the root's
-    // are.
+    // Inside a container the path may be that of the host. Its files are missing then, but those of
+    // the root are there.
     let ancestors = group(&groups).map(|group| Path::new(group).ancestors()).into_iter().flatten();
     let unified = ancestors.filter_map(|path| {
         let path = path.strip_prefix("/").unwrap_or(path);
@@ -31,10 +30,10 @@ fn unified(text: &str) -> Option<f64> {
     ratio(quota.parse().ok()?, period.parse().ok()?)
 }
 
-/// The two files of version 1; a quota of -1 is none.
+/// The two files of version 1; a quota of -1 means none.
 fn legacy() -> Option<f64> {
-    let of = |name| file(&format!("{ROOT}/cpu/cpu.cfs_{name}_us"))?.parse().ok();
-    ratio(of("quota")?, of("period")?)
+    let read = |name| file(&format!("{ROOT}/cpu/cpu.cfs_{name}_us"))?.parse().ok();
+    ratio(read("quota")?, read("period")?)
 }
 
 fn ratio(quota: f64, period: f64) -> Option<f64> {

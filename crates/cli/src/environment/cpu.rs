@@ -1,12 +1,12 @@
-//! The processors, as `/proc` and `/sys` describe them.
+//! The processors, read from `/proc` and `/sys`.
 
-/// The model of the first processor (`/proc/cpuinfo`); not every architecture names one.
+/// The model of the first processor in `/proc/cpuinfo`. Some architectures name none.
 pub(super) fn model(cpuinfo: &str) -> Option<String> {
     let line = cpuinfo.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-/// How many processors a list like `0-3,8` names.
+/// The number of processors in a list like `0-3,8`.
 pub(crate) fn count(list: &str) -> Option<u32> {
     list.split(',').try_fold(0_u32, |sum, range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_model_is_the_first_processors() {
+    fn the_model_is_that_of_the_first_processor() {
         let text =
             "processor\t: 0\nmodel\t\t: 85\nmodel name\t: Some CPU @ 2.50GHz\nmodel name\t: other";
         assert_eq!(model(text).as_deref(), Some("Some CPU @ 2.50GHz"));

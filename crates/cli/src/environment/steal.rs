@@ -1,21 +1,21 @@
-//! Processor time that the hypervisor gave to others.
+//! Steal: CPU time that the hypervisor gave to other virtual machines.
 
 use super::file;
 
-/// Clock ticks of all processors since the start of the machine (`/proc/stat`, proc(5)).
+/// CPU time of all processors since boot, in clock ticks (`/proc/stat`, proc(5)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ticks {
+pub(crate) struct CpuTicks {
     stolen: u64,
     all: u64,
 }
 
-impl Ticks {
+impl CpuTicks {
     /// Reads the counters.
     pub(crate) fn read() -> Option<Self> {
         Self::parse(&file("/proc/stat")?)
     }
 
-    /// The share of time stolen since an earlier reading; `None` if no tick has passed.
+    /// The share of time stolen since the earlier ticks; `None` if no tick has passed.
     pub(crate) fn share_since(before: Option<Self>) -> Option<f64> {
         Self::read()?.share(before?)
     }
@@ -38,12 +38,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_share_is_that_of_the_time_between() {
-        let before = Ticks::parse("cpu  10 0 10 80 0 0 0 0 5 5\ncpu0 1 2 3\n").unwrap();
-        let after = Ticks::parse("cpu  40 0 20 130 0 0 0 10 7 7\n").unwrap();
+    fn the_share_counts_only_the_time_between_two_readings() {
+        let before = CpuTicks::parse("cpu  10 0 10 80 0 0 0 0 5 5\ncpu0 1 2 3\n").unwrap();
+        let after = CpuTicks::parse("cpu  40 0 20 130 0 0 0 10 7 7\n").unwrap();
         assert_eq!((before.all, after.all), (100, 200));
         assert_eq!(after.share(before), Some(0.1));
         assert_eq!(before.share(before), None);
-        assert_eq!(Ticks::parse("cpu  1 2 3\n"), None);
+        assert_eq!(CpuTicks::parse("cpu  1 2 3\n"), None);
     }
 }

@@ -1,11 +1,11 @@
-//! The figures of the last second, short enough for one line.
+//! The figures of the last second, on one line.
 
 use plimsoll_engine::Progress;
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{Metric, Rates};
 use plimsoll_report::format::{self, digits, or_dash};
 
-/// The line: throughput, requests in flight, response times, what did not complete.
+/// The line: throughput, requests in flight, response times, failed and rejected requests.
 pub(super) fn line(progress: &Progress<'_>) -> String {
     let rates = Rates::of(progress.interval.counters(), progress.interval_length.as_secs_f64());
     let times = progress.interval.distribution(Metric::ResponseTime);
@@ -28,14 +28,14 @@ pub(super) fn line(progress: &Progress<'_>) -> String {
     )
 }
 
-/// A length of time with three significant digits.
-pub(crate) fn time(length: Nanos) -> String {
-    format::time(length.as_millis_f64())
+/// A duration with three significant digits.
+pub(crate) fn time(duration: Nanos) -> String {
+    format::time(duration.as_millis_f64())
 }
 
-/// Minutes and seconds, rounded up, so that zero means over.
-pub(super) fn clock(length: Nanos) -> String {
-    let seconds = length.as_u64().div_ceil(1_000_000_000);
+/// Minutes and seconds, rounded up, so that 0:00 means the end.
+pub(super) fn clock(duration: Nanos) -> String {
+    let seconds = duration.as_u64().div_ceil(1_000_000_000);
     match seconds / 3_600 {
         0 => format!("{}:{:02}", seconds / 60, seconds % 60),
         hours => format!("{hours}:{:02}:{:02}", seconds / 60 % 60, seconds % 60),
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_rounded_up() {
+    fn the_time_left_is_rounded_up() {
         for (millis, text) in [(0, "0:00"), (1, "0:01"), (59_001, "1:00"), (3_600_000, "1:00:00")] {
             assert_eq!(clock(Nanos::from_millis(millis)), text, "{millis} ms");
         }

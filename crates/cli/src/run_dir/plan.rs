@@ -1,4 +1,4 @@
-//! `plan.json`: what was to be done, and all that a summary needs besides the rows.
+//! `plan.json`: the plan of a run, and all that a summary needs besides the rows.
 
 use std::collections::BTreeMap;
 
@@ -16,36 +16,37 @@ const SCHEMA: &str = "plimsoll.plan/1";
 #[derive(Serialize)]
 struct NewPlan<'a> {
     schema: &'static str,
-    /// Shards of one run have the same.
+    /// The same for all shards of one run.
     schedule_fingerprint: String,
     plan: &'a Plan,
-    facts: &'a RunMetadata,
+    metadata: &'a RunMetadata,
 }
 
-/// Writes the plan of a run that is about to begin. The plan itself shows no credentials.
-pub(crate) fn store_plan(run_dir: &RunDir, run: &Run, facts: &RunMetadata) -> Result<()> {
+/// Writes the plan of a run that is about to begin. It contains no credentials.
+pub(crate) fn store_plan(run_dir: &RunDir, run: &Run, metadata: &RunMetadata) -> Result<()> {
     let plan = NewPlan {
         schema: SCHEMA,
         schedule_fingerprint: format!("{:016x}", run.schedule_fingerprint()),
         plan: run.plan(),
-        facts,
+        metadata,
     };
     let mut text = serde_json::to_vec_pretty(&plan)?;
     text.push(b'\n');
     run_dir.write(file::PLAN, &text)
 }
 
-/// What of a stored plan is needed to sum the run up again.
+/// The part of a stored plan that is needed to compute the summary again.
 #[derive(Debug, Deserialize)]
 pub(crate) struct StoredPlan {
     schema: String,
-    plan: StoredIntent,
+    plan: StoredBounds,
     /// Names, stages, targets, the machine.
-    pub(crate) facts: RunMetadata,
+    #[serde(alias = "facts")]
+    pub(crate) metadata: RunMetadata,
 }
 
 #[derive(Debug, Deserialize)]
-struct StoredIntent {
+struct StoredBounds {
     thresholds: BTreeMap<String, Vec<String>>,
     #[serde(default)]
     bands: BTreeMap<String, Vec<String>>,
@@ -55,10 +56,10 @@ impl StoredPlan {
     /// Reads `plan.json`.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
         let plan: Self = serde_json::from_slice(bytes)
-            .context("this is not a plan that this version can read")?;
+            .context("this is not a plan.json that this version of plimsoll can read")?;
         anyhow::ensure!(
             plan.schema == SCHEMA,
-            "the plan's layout is `{}`, and this version reads `{SCHEMA}`: use the version of plimsoll that wrote it",
+            "its schema is `{}`, but this version reads `{SCHEMA}`; use the version of plimsoll that wrote it",
             plan.schema
         );
         Ok(plan)
@@ -75,18 +76,31 @@ impl StoredPlan {
     }
 }
 
-/// Reads thresholds as a plan writes them.
+/// Parses the thresholds of a plan.
 pub(crate) fn thresholds(written: &BTreeMap<String, Vec<String>>) -> Result<Vec<Threshold>> {
-    each(written).map(|(metric, bound)| Ok(Threshold::parse(metric, bound)?)).collect()
+    pairs(written).map(|(metric, bound)| Ok(Threshold::parse(metric, bound)?)).collect()
 }
 
-/// Reads bands as a plan writes them.
+/// Parses the bands of a plan.
 pub(crate) fn bands(written: &BTreeMap<String, Vec<String>>) -> Result<Vec<Band>> {
-    each(written).map(|(metric, bounds)| Ok(Band::parse(metric, bounds)?)).collect()
+    pairs(written).map(|(metric, bounds)| Ok(Band::parse(metric, bounds)?)).collect()
 }
 
-fn each(written: &BTreeMap<String, Vec<String>>) -> impl Iterator<Item = (&str, &str)> {
+fn pairs(written: &BTreeMap<String, Vec<String>>) -> impl Iterator<Item = (&str, &str)> {
     written
         .iter()
         .flat_map(|(metric, bounds)| bounds.iter().map(move |bound| (&**metric, &**bound)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_of_version_0_1_0_is_read() {
+        let path = "../load/report/tests/fixtures/run-0.1.0/plan.json";
+        let stored = StoredPlan::parse(&std::fs::read(path).unwrap()).unwrap();
+        assert_eq!(stored.metadata.run.tool_version, "0.1.0");
+        assert!(stored.thresholds().is_ok() && stored.bands().is_ok());
+    }
 }

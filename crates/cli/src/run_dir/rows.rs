@@ -1,4 +1,4 @@
-//! `results.jsonl`, written while the run goes on.
+//! `results.jsonl`, written during the run.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -14,33 +14,33 @@ use super::{RunDir, file};
 
 /// The file of rows.
 ///
-/// Each batch of samples is one write of whole lines, straight to the file: whatever ends the
-/// process, every line but at most the last is complete.
+/// Each batch of samples is one unbuffered write of whole lines. Even if the process is killed,
+/// every line except possibly the last is complete.
 pub(crate) struct RowFile {
     file: File,
-    facts: RunMetadata,
-    names: Names,
+    metadata: RunMetadata,
+    names: RowNameCache,
     lines: Vec<u8>,
 }
 
 impl RowFile {
-    /// Makes the file: before the load, so that an error is known before the load.
-    pub(crate) fn create(run_dir: &RunDir, facts: RunMetadata) -> Result<Self> {
+    /// Creates the file before the load, so that an error shows before any request.
+    pub(crate) fn create(run_dir: &RunDir, metadata: RunMetadata) -> Result<Self> {
         let path = run_dir.path().join(file::ROWS);
         let file =
             File::create_new(&path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self { file, facts, names: Names::default(), lines: Vec::new() })
+        Ok(Self { file, metadata, names: RowNameCache::default(), lines: Vec::new() })
     }
 
     fn add(&mut self, sample: &Sample, events: Option<&[Moment]>, weight: u32) {
-        let Self { facts, names, lines, .. } = self;
-        let conversation = conversation_id(Seed(facts.run.seed), sample.conversation);
+        let Self { metadata, names, lines, .. } = self;
+        let conversation = conversation_id(Seed(metadata.run.seed), sample.conversation);
         let request = request_id(conversation, sample.turn);
         let row = RowContext {
             conversation: conversation.as_str(),
             request_id: request.as_str(),
-            names: names.of(sample, facts),
-            epoch_unix_ns: facts.run.started_unix_ns,
+            names: names.of(sample, metadata),
+            epoch_unix_ns: metadata.run.started_unix_ns,
             weight,
             events,
         };
@@ -58,23 +58,23 @@ impl SampleSink for RowFile {
     }
 }
 
-/// What a row says of stage, scenario and target: made once for each combination.
+/// The names of stage, scenario and target in a row, built once for each combination.
 #[derive(Default)]
-struct Names {
+struct RowNameCache {
     known: Vec<((StageId, ScenarioId, TargetId), RowNames)>,
-    /// Where the last row's are.
+    /// Index of the last row's names.
     last: usize,
 }
 
-impl Names {
-    fn of(&mut self, sample: &Sample, facts: &RunMetadata) -> &RowNames {
+impl RowNameCache {
+    fn of(&mut self, sample: &Sample, metadata: &RunMetadata) -> &RowNames {
         let key = (sample.stage, sample.scenario, sample.target);
         if self.known.get(self.last).is_none_or(|known| known.0 != key) {
             self.last = match self.known.binary_search_by_key(&key, |known| known.0) {
-                Ok(place) => place,
-                Err(place) => {
-                    self.known.insert(place, (key, names(sample, facts)));
-                    place
+                Ok(index) => index,
+                Err(index) => {
+                    self.known.insert(index, (key, names(sample, metadata)));
+                    index
                 }
             };
         }
@@ -82,12 +82,12 @@ impl Names {
     }
 }
 
-fn names(sample: &Sample, facts: &RunMetadata) -> RowNames {
+fn names(sample: &Sample, metadata: &RunMetadata) -> RowNames {
     let scenario = sample.scenario.index();
     RowNames::new(
-        facts.scenarios.get(scenario).map_or("", String::as_str),
-        facts.expectations.get(scenario).and_then(|expected| expected.category.as_deref()),
-        facts.targets.get(sample.target.index()).map_or("", |target| &target.name),
-        facts.stages.get(sample.stage.index()).map_or("", |stage| &stage.name),
+        metadata.scenarios.get(scenario).map_or("", String::as_str),
+        metadata.expectations.get(scenario).and_then(|expected| expected.category.as_deref()),
+        metadata.targets.get(sample.target.index()).map_or("", |target| &target.name),
+        metadata.stages.get(sample.stage.index()).map_or("", |stage| &stage.name),
     )
 }

@@ -3,18 +3,18 @@
 use crate::support::{FAST, Fixture};
 
 #[test]
-fn the_demonstration_needs_nothing_and_passes() {
+fn the_demo_runs_without_any_set_up_and_passes() {
     let fixture = Fixture::with(FAST);
-    let ran = fixture.plimsoll(&["demo"]).expect(0);
-    assert!(ran.stdout.contains("plimsoll run realistic --target"), "{}", ran.stdout);
-    assert!(ran.stderr.contains("a mock LLM provider listens on"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("the reference gateway before it"), "{}", ran.stderr);
-    assert!(ran.stdout.contains("What the gateway adds: with one client"), "{}", ran.stdout);
+    let output = fixture.plimsoll(&["demo"]).expect(0);
+    assert!(output.stdout.contains("plimsoll run realistic --target"), "{}", output.stdout);
+    assert!(output.stderr.contains("a mock LLM provider listens on"), "{}", output.stderr);
+    assert!(output.stderr.contains("the reference gateway in front of it"), "{}", output.stderr);
+    assert!(output.stdout.contains("What the gateway adds: with one client"), "{}", output.stdout);
     let summary = fixture.summary();
     assert_eq!(summary.metadata.scenarios, ["simple", "medium", "complex"]);
     let accounting = summary.results.accounting();
     assert!(accounting.balanced() && accounting.completed > 200, "{accounting}");
     assert_eq!(accounting.completed, accounting.scheduled);
-    // It brings a provider of its own.
+    // It starts its own provider.
     assert_eq!(fixture.mock.stats().requests, 0);
 }

@@ -1,4 +1,4 @@
-//! How soon the load begins.
+//! The time until the first request.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -7,10 +7,10 @@ use std::process::Stdio;
 
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 
-use crate::support::{command, rest};
+use crate::support::{command, pause};
 
 /// A profile of a hundred scenarios.
-fn many() -> String {
+fn profile_with_many_scenarios() -> String {
     let scenario = |n| {
         format!("  - {{name: s{n}, content: {{mode: sized, approx_input_tokens: {}}}}}\n", 100 + n)
     };
@@ -19,30 +19,30 @@ fn many() -> String {
 }
 
 #[test]
-fn the_first_request_is_not_long_in_coming() {
+fn the_first_request_is_sent_within_a_second() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("many.yaml"), many()).unwrap();
+    fs::write(folder.path().join("many.yaml"), profile_with_many_scenarios()).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let target = format!("http://{}", listener.local_addr().unwrap());
     let args = ["run", "many.yaml", "--target", &target, "--key", "any", "--quiet", "--no-probe"];
     let clock = MonotonicClock::start();
-    let passed = || clock.now().since(Moment::EPOCH);
+    let elapsed = || clock.now().since(Moment::EPOCH);
     let mut child = command(folder.path(), &args).stdout(Stdio::null()).spawn().unwrap();
     let connected = loop {
         match listener.accept() {
             Err(error)
-                if error.kind() == ErrorKind::WouldBlock && passed() < Nanos::from_secs(20) =>
+                if error.kind() == ErrorKind::WouldBlock && elapsed() < Nanos::from_secs(20) =>
             {
-                rest();
+                pause();
             }
             accepted => break accepted,
         }
     };
-    let took = passed();
+    let took = elapsed();
     child.kill().unwrap();
     child.wait().unwrap();
     connected.unwrap();
-    // A release build takes 80 ms, of which 50 are for watching the hypervisor.
+    // A release build takes 80 ms, 50 of them to measure the CPU time that the hypervisor steals.
     assert!(took < Nanos::from_secs(1), "{took}");
 }

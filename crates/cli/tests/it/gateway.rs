@@ -1,4 +1,4 @@
-//! `plimsoll gateway`: a server until it is told to stop.
+//! `plimsoll gateway`: it serves until a signal stops it.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::support::{FAST, Fixture, command, rest};
+use crate::support::{FAST, Fixture, command, pause};
 
 /// A running gateway, killed when the test is over.
 struct Gateway {
@@ -36,9 +36,9 @@ impl Gateway {
     fn get(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response
     }
 
     fn signal(&self, signal: Signal) {
@@ -54,7 +54,7 @@ impl Drop for Gateway {
 }
 
 #[test]
-fn it_serves_a_persona_until_a_signal() {
+fn it_serves_a_preset_until_a_signal_stops_it() {
     let fixture = Fixture::with(FAST);
     let upstream = fixture.mock.addr().to_string();
     let args = ["--preset", "llm", "--listen", "127.0.0.1:0", "--upstream", &upstream];
@@ -63,19 +63,19 @@ fn it_serves_a_persona_until_a_signal() {
     let run = ["run", "minimal", "--target", &target, "--key", "any", "-q", "--stages", "2:300ms"];
     fixture.plimsoll(&run).expect(0);
     let completed = fixture.summary().results.accounting().completed;
-    // The probe, too, went through.
+    // The probe went through the gateway, too.
     assert_eq!(fixture.mock.stats().requests, completed + 1);
     let build = gateway.get("/admin/build");
     assert!(build.contains("\"budgets\"") && build.contains("\"faults\":[]"), "{build}");
     gateway.signal(Signal::SIGTERM);
     assert_eq!(gateway.child.wait().unwrap().code(), Some(0));
-    let mut said = String::new();
-    gateway.stdout.read_to_string(&mut said).unwrap();
-    assert!(said.contains(&format!("{} requests served", completed + 2)), "{said}");
+    let mut output = String::new();
+    gateway.stdout.read_to_string(&mut output).unwrap();
+    assert!(output.contains(&format!("{} requests served", completed + 2)), "{output}");
 }
 
 #[test]
-fn a_configuration_is_read_again_on_sighup_and_a_wrong_one_changes_nothing() {
+fn sighup_reloads_the_configuration_and_an_invalid_one_changes_nothing() {
     let fixture = Fixture::with(FAST);
     let file = fixture.folder.path().join("g.yaml");
     let write = |route: &str| {
@@ -92,22 +92,22 @@ fn a_configuration_is_read_again_on_sighup_and_a_wrong_one_changes_nothing() {
     let there = |path: &str| gateway.get(path).starts_with("HTTP/1.1 200");
     assert!(
         (0..1_000).any(|_| {
-            rest();
+            pause();
             there("/new")
         }),
-        "it was not read again"
+        "it was not reloaded"
     );
     assert!(!there("/old"));
     fs::write(&file, "listen: nowhere\n").unwrap();
     gateway.signal(Signal::SIGHUP);
-    (0..20).for_each(|_| rest());
-    assert!(there("/new"), "the old configuration stays in force");
+    (0..20).for_each(|_| pause());
+    assert!(there("/new"), "it did not keep the old configuration");
 }
 
 #[test]
-fn mistakes_are_told_with_their_mend() {
+fn wrong_usage_prints_the_cause_and_the_fix() {
     let fixture = Fixture::with(FAST);
-    let taken = fixture.mock.addr().to_string();
+    let used = fixture.mock.addr().to_string();
     fs::write(fixture.folder.path().join("bad.yaml"), "name: x\nrate_limit: []\n").unwrap();
     fs::write(fixture.folder.path().join("odd.yaml"), "budgets: {}\nworkers: 0\n").unwrap();
     for (args, code, parts) in [
@@ -117,11 +117,11 @@ fn mistakes_are_told_with_their_mend() {
         (&["gateway", "--preset", "nobody"], 2, &["baseline", "policy"]),
         (&["gateway", "--set", "rate_limits.9=1"], 2, &["rate_limits.9"]),
         (&["gateway", "--set", "cache"], 2, &["PATH=VALUE"]),
-        (&["gateway", "--listen", &taken], 3, &["cannot listen on", "free port"]),
+        (&["gateway", "--listen", &used], 3, &["cannot listen on", "free port"]),
     ] {
-        let ran = fixture.plimsoll(args).expect(code);
+        let output = fixture.plimsoll(args).expect(code);
         for part in parts {
-            assert!(ran.stderr.contains(part), "{args:?}: {}", ran.stderr);
+            assert!(output.stderr.contains(part), "{args:?}: {}", output.stderr);
         }
     }
     let printed = fixture.plimsoll(&["gateway", "--preset", "proxy", "--print"]).expect(0);

@@ -3,13 +3,13 @@
 use crate::support::{FAST, Fixture};
 
 #[test]
-fn the_doctor_looks_at_everything_and_says_what_to_do() {
+fn the_doctor_checks_everything_and_prints_fixes() {
     let fixture = Fixture::with(FAST);
-    let ran = fixture.plimsoll(&["doctor"]);
-    let bad = ran.stdout.lines().any(|line| line.starts_with("bad"));
-    // The host may be unfit; the code must say so, and only then.
-    let ran = ran.expect(if bad { 3 } else { 0 });
-    for about in [
+    let output = fixture.plimsoll(&["doctor"]);
+    let bad = output.stdout.lines().any(|line| line.starts_with("bad"));
+    // This host may be unfit. The exit code is 3 exactly then.
+    let output = output.expect(if bad { 3 } else { 0 });
+    for subject in [
         "open files",
         "local ports",
         "TIME_WAIT",
@@ -26,9 +26,9 @@ fn the_doctor_looks_at_everything_and_says_what_to_do() {
         "loopback",
         "build",
     ] {
-        assert!(ran.stdout.contains(about), "{about} in:\n{}", ran.stdout);
+        assert!(output.stdout.contains(subject), "{subject} in:\n{}", output.stdout);
     }
-    let lines: Vec<_> = ran.stdout.lines().collect();
+    let lines: Vec<_> = output.stdout.lines().collect();
     for pair in
         lines.windows(2).filter(|pair| pair[0].starts_with("warn") || pair[0].starts_with("bad"))
     {
@@ -37,7 +37,7 @@ fn the_doctor_looks_at_everything_and_says_what_to_do() {
 }
 
 #[test]
-fn completions_know_the_commands() {
+fn completion_scripts_contain_the_commands() {
     let fixture = Fixture::with(FAST);
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = fixture.plimsoll(&["completions", shell]).expect(0).stdout;

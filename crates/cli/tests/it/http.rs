@@ -1,4 +1,4 @@
-//! `plimsoll http`: one line for any endpoint.
+//! `plimsoll http`: load on any endpoint.
 
 use std::fs;
 
@@ -10,18 +10,18 @@ fn endpoints_are_loaded_one_after_another_and_compared() {
     let (slow, fast) =
         (format!("{}/", fixture.target()), format!("{}/health?x=1", fixture.target()));
     let args = ["http", &slow, &fast, "-c", "4", "-d", "400ms", "--warmup", "100ms", "-q"];
-    let ran = fixture.plimsoll(&args).expect(0);
-    let table = ran.stdout.split("Side by side").nth(1).unwrap();
+    let output = fixture.plimsoll(&args).expect(0);
+    let table = output.stdout.split("Side by side").nth(1).unwrap();
     let rows: Vec<_> = table.lines().skip(2).collect();
     assert_eq!(rows.len(), 2, "{table}");
     assert!(rows[0].ends_with(&slow) && rows[1].ends_with(&fast), "{table}");
     assert!(fixture.mock.stats().requests > 10);
-    // Nothing is kept unless it is asked for.
+    // No files without --out.
     assert_eq!(fs::read_dir(fixture.folder.path()).unwrap().count(), 0);
 }
 
 #[test]
-fn a_rate_is_an_open_load_of_which_files_can_be_kept() {
+fn a_rate_is_an_open_load_and_out_writes_its_files() {
     let fixture = Fixture::with(FAST);
     let url = fixture.target();
     let args = ["http", &url, "--rate", "50", "-d", "1s", "--warmup", "0", "--out", "runs", "-q"];
@@ -35,7 +35,7 @@ fn a_rate_is_an_open_load_of_which_files_can_be_kept() {
 }
 
 #[test]
-fn a_body_may_be_any_text_and_variables_do_not_matter() {
+fn a_body_is_sent_unchanged_and_environment_variables_are_ignored() {
     let fixture = Fixture::with("log: memory");
     fs::write(
         fixture.folder.path().join("body.json"),
@@ -52,32 +52,34 @@ fn a_body_may_be_any_text_and_variables_do_not_matter() {
 }
 
 #[test]
-fn a_refused_endpoint_is_data_and_an_absent_one_is_not() {
+fn a_missing_path_is_loaded_and_reported_but_a_dead_target_is_not() {
     let fixture = Fixture::with(FAST);
     let load = ["-c", "1", "-d", "200ms", "--warmup", "0", "-q"];
     let url = format!("{}/no/such/path", fixture.target());
-    let ran = fixture.plimsoll(&[&["http", &url, "--out", "runs"], &load[..]].concat()).expect(3);
-    assert!(ran.stderr.contains("no request was completed"), "{}", ran.stderr);
+    let output =
+        fixture.plimsoll(&[&["http", &url, "--out", "runs"], &load[..]].concat()).expect(3);
+    assert!(output.stderr.contains("no request was completed"), "{}", output.stderr);
     let total = summary(&fixture.only_run()).results.total;
     assert!(total.counters.rejected > 0 && total.statuses.contains_key(&404));
-    let ran = fixture.plimsoll(&[&["http", "http://127.0.0.1:1/"], &load[..]].concat()).expect(3);
-    assert!(ran.stderr.contains("nothing listens there"), "{}", ran.stderr);
+    let output =
+        fixture.plimsoll(&[&["http", "http://127.0.0.1:1/"], &load[..]].concat()).expect(3);
+    assert!(output.stderr.contains("nothing listens there"), "{}", output.stderr);
 }
 
 #[test]
-fn mistakes_are_told_as_those_of_the_command_line() {
+fn wrong_usage_names_the_flag() {
     let fixture = Fixture::with(FAST);
     for (args, part) in [
         (&["http"][..], "<URL>..."),
         (&["http", "127.0.0.1:1"], "command line: target"),
         (&["http", "http://a", "-d", "10"], "is not a length of time"),
-        (&["http", "http://a", "-c", "0"], "stages"),
+        (&["http", "http://a", "-c", "0"], "--connections"),
         (&["http", "http://a", "-r", "-5"], "-5"),
         (&["http", "http://a", "-H", "nocolon"], "flag --header"),
         (&["http", "http://a", "-b", "@absent"], "cannot read absent"),
         (&["http", "http://a", "--method", "G E T"], "method"),
     ] {
-        let ran = fixture.plimsoll(args).expect(2);
-        assert!(ran.stderr.contains(part), "{args:?}: {}", ran.stderr);
+        let output = fixture.plimsoll(args).expect(2);
+        assert!(output.stderr.contains(part), "{args:?}: {}", output.stderr);
     }
 }

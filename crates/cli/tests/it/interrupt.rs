@@ -1,4 +1,4 @@
-//! Signals, gentle and not.
+//! Runs that a signal ends.
 
 use std::fs;
 use std::process::Child;
@@ -8,25 +8,25 @@ use nix::unistd::Pid;
 use plimsoll_metrics::{RunEnd, Validity};
 use plimsoll_report::{parse_row, read_json};
 
-use crate::support::{FAST, Finished, Fixture};
+use crate::support::{FAST, Fixture, ProcessOutput};
 
 fn send(child: &Child, signal: Signal) {
     kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
 }
 
-fn end(child: Child) -> Finished {
+fn end(child: Child) -> ProcessOutput {
     child.wait_with_output().unwrap().into()
 }
 
 #[test]
-fn the_first_signal_ends_the_run_in_good_order() {
+fn the_first_signal_ends_the_load_and_writes_all_files() {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let fixture = Fixture::with("other_models: {ttft: 5ms}");
         let child = fixture.start(&["minimal", "--stages", "4:60s"]);
         fixture.wait_for_requests(40);
         send(&child, signal);
-        let ran = end(child).expect(130);
-        assert!(ran.stdout.contains("Accounting"), "{}", ran.stdout);
+        let output = end(child).expect(130);
+        assert!(output.stdout.contains("Accounting"), "{}", output.stdout);
         let summary = fixture.summary();
         assert_eq!(summary.metadata.run.ended, RunEnd::Interrupted);
         assert!(
@@ -41,21 +41,21 @@ fn the_first_signal_ends_the_run_in_good_order() {
 
 #[test]
 fn the_second_signal_ends_the_process_at_once() {
-    // Answers do not come: the gentle end would wait for them.
+    // Responses never come, so an orderly end would wait for them.
     let fixture = Fixture::with("other_models: {ttft: 10m}");
     let mut child = fixture.start(&["minimal", "--stages", "4:60s", "--no-probe"]);
     fixture.wait_for_requests(4);
-    // Signals that come before the first was looked at are one signal to the kernel.
+    // Two signals count as one if the second comes before the process has handled the first.
     while child.try_wait().unwrap().is_none() {
         send(&child, Signal::SIGINT);
-        crate::support::rest();
+        crate::support::pause();
     }
     end(child).expect(130);
     assert!(!fixture.only_run().join("summary.json").exists());
 }
 
 #[test]
-fn a_killed_run_leaves_whole_lines_of_which_a_report_is_made() {
+fn a_killed_run_leaves_whole_rows_for_a_report() {
     let fixture = Fixture::with(FAST);
     let mut child = fixture.start(&["minimal", "--stages", "8:60s"]);
     fixture.wait_for_requests(2_000);

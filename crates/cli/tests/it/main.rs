@@ -1,4 +1,4 @@
-//! The binary from outside: exit codes, files, messages, signals.
+//! Tests of the binary: exit codes, files, messages, signals.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
 
 mod demo;

@@ -1,4 +1,4 @@
-//! `plimsoll mock`: a server until it is told to stop.
+//! `plimsoll mock`: it serves until a signal stops it.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 use crate::support::{FAST, Fixture, command};
 
 #[test]
-fn it_serves_until_a_signal_and_then_accounts_for_what_it_did() {
+fn it_serves_until_a_signal_and_then_prints_what_it_served() {
     let fixture = Fixture::with(FAST);
     let args = [
         "mock",
@@ -38,29 +38,29 @@ fn it_serves_until_a_signal_and_then_accounts_for_what_it_did() {
     let requests = fixture.summary().results.accounting().completed + 1;
     kill(Pid::from_raw(mock.id().try_into().unwrap()), Signal::SIGINT).unwrap();
     assert_eq!(mock.wait().unwrap().code(), Some(0));
-    let mut rest = String::new();
-    stdout.read_to_string(&mut rest).unwrap();
-    assert!(rest.contains(&format!("{requests} requests: {requests} answered")), "{rest}");
-    assert!(rest.contains(&format!("200 x {requests}")), "{rest}");
+    let mut output = String::new();
+    stdout.read_to_string(&mut output).unwrap();
+    assert!(output.contains(&format!("{requests} requests: {requests} answered")), "{output}");
+    assert!(output.contains(&format!("200 x {requests}")), "{output}");
     let log = fs::read_to_string(fixture.folder.path().join("truth.jsonl")).unwrap();
     assert_eq!(log.lines().count() as u64, requests);
 }
 
 #[test]
-fn mistakes_are_told_with_their_mend() {
+fn wrong_usage_prints_the_cause_and_the_fix() {
     let fixture = Fixture::with(FAST);
-    let taken = fixture.mock.addr().to_string();
+    let used = fixture.mock.addr().to_string();
     fs::write(fixture.folder.path().join("bad.yaml"), "models: {m: {tfft: 1ms}}").unwrap();
     for (args, code, part) in [
-        (&["mock", "--ttft", "soon"][..], 2, "write a length of time"),
+        (&["mock", "--ttft", "soon"][..], 2, "write a duration"),
         (&["mock", "--listen", "nowhere"], 2, "nowhere"),
         (&["mock", "--config", "absent.yaml"], 2, "cannot read absent.yaml"),
         (&["mock", "--config", "bad.yaml"], 2, "tfft"),
         (&["mock", "--workers", "0"], 2, "workers"),
-        (&["mock", "--listen", &taken], 3, "choose a free port"),
+        (&["mock", "--listen", &used], 3, "choose a free port"),
         (&["mock", "--listen", "127.0.0.1:0", "--log", "no/such/folder"], 3, "writable folder"),
     ] {
-        let ran = fixture.plimsoll(args).expect(code);
-        assert!(ran.stderr.contains(part), "{args:?}: {}", ran.stderr);
+        let output = fixture.plimsoll(args).expect(code);
+        assert!(output.stderr.contains(part), "{args:?}: {}", output.stderr);
     }
 }

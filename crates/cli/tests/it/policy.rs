@@ -1,5 +1,5 @@
-//! Expected policy decisions, bands and watched processes, against a gateway whose own log is the
-//! truth.
+//! Expected policy decisions, bands and watched processes, compared with the log of a policy
+//! gateway.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,10 +10,10 @@ use plimsoll_report::{parse_row, read_json};
 use plimsoll_workload::{Content, ExpectedDecision};
 
 use crate::policy_server::{PolicyServer, ReplyStyle};
-use crate::support::{FAST, Finished, Fixture};
+use crate::support::{FAST, Fixture, ProcessOutput};
 
-/// What gives the bad queries of the profile away.
-const WORDS: [&str; 9] = [
+/// Words of the profile's bad queries.
+const BLOCKED_WORDS: [&str; 9] = [
     "UNION SELECT",
     "'1'='1'",
     "SLEEP(",
@@ -25,27 +25,27 @@ const WORDS: [&str; 9] = [
     "GRANT ALL",
 ];
 
-/// Category, expected and actual policy decision.
-type Matrix = BTreeMap<(String, String, String), u64>;
+/// The number of requests by category, expected and actual policy decision.
+type DecisionMatrix = BTreeMap<(String, String, String), u64>;
 
-fn run(fixture: &Fixture, gate: &PolicyServer, args: &[&str]) -> Finished {
-    let target = format!("http://{}", gate.addr);
+fn run(fixture: &Fixture, gateway: &PolicyServer, args: &[&str]) -> ProcessOutput {
+    let target = format!("http://{}", gateway.addr);
     let fixed = ["run", "--target", &target, "--no-probe", "--quiet", "--allow-invalid"];
     fixture.plimsoll(&[&fixed, args].concat())
 }
 
-/// The matrix of the gateway's log; each query belongs to the scenario that says it.
-fn truth(name: &str, gate: &PolicyServer) -> Matrix {
+/// The matrix of the gateway's log. The text of a query identifies its scenario.
+fn truth(name: &str, gateway: &PolicyServer) -> DecisionMatrix {
     let profile = Profile::open(name).unwrap();
     let plan =
         load(&profile, &Environment::default(), &Overrides::default(), Purpose::Check).unwrap();
-    let mut matrix = Matrix::new();
-    for (body, blocked) in gate.log() {
-        let says = |content: &Content| match content {
+    let mut matrix = DecisionMatrix::new();
+    for (body, blocked) in gateway.log() {
+        let contains = |content: &Content| match content {
             Content::Pool { prompts } => body.contains(prompts[0].as_str()),
             _ => false,
         };
-        let of: Vec<_> = plan.scenarios.iter().filter(|s| says(&s.content)).collect();
+        let of: Vec<_> = plan.scenarios.iter().filter(|s| contains(&s.content)).collect();
         assert_eq!(of.len(), 1, "{body}");
         let expected =
             if of[0].expect == Some(ExpectedDecision::Block) { "block" } else { "allow" };
@@ -56,8 +56,8 @@ fn truth(name: &str, gate: &PolicyServer) -> Matrix {
     matrix
 }
 
-fn measured(summary: &RunSummary) -> Matrix {
-    let mut matrix = Matrix::new();
+fn measured(summary: &RunSummary) -> DecisionMatrix {
+    let mut matrix = DecisionMatrix::new();
     for group in &summary.results.by_category {
         for (expected, row) in &group.policy_decisions {
             for (actual, count) in row {
@@ -69,7 +69,7 @@ fn measured(summary: &RunSummary) -> Matrix {
     matrix
 }
 
-/// What does not depend on the speed of the machine.
+/// Bounds that do not depend on the speed of the machine.
 const BOUNDS: [&str; 4] = [
     "--set",
     "thresholds={policy_correctness: ['rate==1'], unexpected: ['==0'], error_rate: ['==0'], 'policy_correctness{category:pii}': ['==100%']}",
@@ -78,15 +78,15 @@ const BOUNDS: [&str; 4] = [
 ];
 
 #[test]
-fn a_gateway_that_decides_rightly_passes_with_the_matrix_of_its_own_log() {
+fn a_correct_gateway_passes_and_the_report_matches_its_log() {
     for (name, categories) in [("policy", 4), ("policy-llm", 5)] {
-        let (fixture, gate) =
-            (Fixture::with(FAST), PolicyServer::spawn(&WORDS, ReplyStyle::Status));
+        let (fixture, gateway) =
+            (Fixture::with(FAST), PolicyServer::spawn(&BLOCKED_WORDS, ReplyStyle::Status));
         let pid = format!("gate={}", std::process::id());
         let stages = ["--stages", "@400:1s", "--watch", &pid, "--set", "labels.client=ci"];
-        let ran = run(&fixture, &gate, &[&[name], &stages[..], &BOUNDS].concat()).expect(0);
+        let output = run(&fixture, &gateway, &[&[name], &stages[..], &BOUNDS].concat()).expect(0);
         let summary = fixture.summary();
-        let (seen, truth) = (measured(&summary), truth(name, &gate));
+        let (seen, truth) = (measured(&summary), truth(name, &gateway));
         assert_eq!(seen, truth);
         assert_eq!(
             truth.keys().map(|key| &key.0).collect::<std::collections::BTreeSet<_>>().len(),
@@ -94,17 +94,17 @@ fn a_gateway_that_decides_rightly_passes_with_the_matrix_of_its_own_log() {
         );
         let blocked: u64 = truth.iter().filter(|(key, _)| key.2 == "block").map(|(_, n)| n).sum();
         let counters = &summary.results.total.counters;
-        // Refusals stay refusals, and are no surprise.
+        // Blocked requests count as rejected, and not as unexpected.
         assert_eq!(
             (counters.rejected, counters.blocked, counters.unexpected),
             (blocked, blocked, 0)
         );
-        assert!(summary.bands.iter().all(|standing| standing.level == BandLevel::Target));
+        assert!(summary.bands.iter().all(|result| result.level == BandLevel::Target));
         assert_eq!(summary.interpretation, ["Healthy: no warning sign."]);
         for part in
             ["\nPolicy\n", "Policy correctness 100%", "sql_injection", "Processes", "TARGET"]
         {
-            assert!(ran.stdout.contains(part), "{part} in:\n{}", ran.stdout);
+            assert!(output.stdout.contains(part), "{part} in:\n{}", output.stdout);
         }
         let processes: Vec<_> = summary.processes.iter().map(|p| p.name.as_str()).collect();
         assert_eq!(processes, ["gate", "plimsoll"]);
@@ -117,50 +117,53 @@ fn a_gateway_that_decides_rightly_passes_with_the_matrix_of_its_own_log() {
 }
 
 #[test]
-fn a_policy_that_is_off_fails_its_thresholds_and_is_critical() {
-    let (fixture, gate) = (Fixture::with(FAST), PolicyServer::spawn(&[], ReplyStyle::Status));
-    let ran =
-        run(&fixture, &gate, &[&["policy", "--stages", "@200:1s"], &BOUNDS[..]].concat()).expect(1);
+fn an_inactive_policy_fails_the_thresholds_and_is_critical() {
+    let (fixture, gateway) = (Fixture::with(FAST), PolicyServer::spawn(&[], ReplyStyle::Status));
+    let output =
+        run(&fixture, &gateway, &[&["policy", "--stages", "@200:1s"], &BOUNDS[..]].concat())
+            .expect(1);
     let summary = fixture.summary();
-    assert_eq!(measured(&summary), truth("policy", &gate));
+    assert_eq!(measured(&summary), truth("policy", &gateway));
     let failed: Vec<_> = summary
         .thresholds
         .iter()
         .filter(|threshold| threshold.judgement == Judgement::Fail)
         .map(|threshold| threshold.metric.as_str())
         .collect();
-    // What is about personal data is let through as it should be.
+    // Queries about personal data are allowed, as expected.
     assert_eq!(failed, ["policy_correctness", "unexpected"]);
     assert_eq!(summary.results.total.counters.failed + summary.results.total.counters.rejected, 0);
-    assert!(ran.stdout.contains("the policy may be inactive"), "{}", ran.stdout);
+    assert!(output.stdout.contains("the policy may be inactive"), "{}", output.stdout);
 
     // A critical band alone fails the run, too; a degraded one does not.
     let critical = ["--set", "thresholds={}", "--set", "bands={block_rate: ['rate>=10%|>0']}"];
-    run(&fixture, &gate, &[&["policy", "--stages", "@200:500ms"], &critical[..]].concat())
+    run(&fixture, &gateway, &[&["policy", "--stages", "@200:500ms"], &critical[..]].concat())
         .expect(1);
     let degraded = ["--set", "thresholds={}", "--set", "bands={block_rate: ['rate>0|>=0']}"];
-    run(&fixture, &gate, &[&["policy", "--stages", "@200:500ms"], &degraded[..]].concat())
+    run(&fixture, &gateway, &[&["policy", "--stages", "@200:500ms"], &degraded[..]].concat())
         .expect(0);
     // Too few requests are no success.
     let stages = ["policy", "--stages", "@20:500ms"];
-    run(&fixture, &gate, &[&stages, &degraded[..]].concat()).expect(3);
+    run(&fixture, &gateway, &[&stages, &degraded[..]].concat()).expect(3);
 }
 
 #[test]
-fn verdicts_are_read_from_the_body_where_the_profile_says_so_and_survive_a_rebuild() {
-    let (fixture, gate) = (Fixture::with(FAST), PolicyServer::spawn(&WORDS, ReplyStyle::Body));
-    let sign = "policy_decision={block: {status: [200, 403], body_contains: '\"blocked\":true'}}";
-    let args = [&["policy", "--stages", "@200:1s", "--set", sign], &BOUNDS[..]].concat();
-    run(&fixture, &gate, &args).expect(0);
-    let (folder, summary, truth) = (fixture.only_run(), fixture.summary(), truth("policy", &gate));
+fn decisions_are_read_from_the_body_and_survive_a_rebuild_of_the_report() {
+    let (fixture, gateway) =
+        (Fixture::with(FAST), PolicyServer::spawn(&BLOCKED_WORDS, ReplyStyle::Body));
+    let rule = "policy_decision={block: {status: [200, 403], body_contains: '\"blocked\":true'}}";
+    let args = [&["policy", "--stages", "@200:1s", "--set", rule], &BOUNDS[..]].concat();
+    run(&fixture, &gateway, &args).expect(0);
+    let (folder, summary, truth) =
+        (fixture.only_run(), fixture.summary(), truth("policy", &gateway));
     assert_eq!(measured(&summary), truth);
-    // Blocked with a 200: no refusal by its status.
+    // Blocked with status 200: not rejected.
     assert_eq!(summary.results.total.counters.rejected, 0);
     assert!(summary.results.total.counters.blocked > 0);
 
     let rows = fs::read(folder.join("results.jsonl")).unwrap();
     let lines = rows.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    let mut by_rows = Matrix::new();
+    let mut by_rows = DecisionMatrix::new();
     for row in lines.map(|line| parse_row(line).unwrap()) {
         let words =
             [row.expected.unwrap().name(), row.policy_decision.unwrap().name()].map(str::to_owned);
@@ -178,22 +181,22 @@ fn verdicts_are_read_from_the_body_where_the_profile_says_so_and_survive_a_rebui
 }
 
 #[test]
-fn what_is_wrong_with_expectations_is_said_before_the_load() {
-    let (fixture, gate) = (Fixture::with(FAST), PolicyServer::spawn(&[], ReplyStyle::Status));
-    for (set, says) in [
+fn invalid_expectations_are_errors_before_the_load() {
+    let (fixture, gateway) = (Fixture::with(FAST), PolicyServer::spawn(&[], ReplyStyle::Status));
+    for (set, part) in [
         ("expect=maybe", "expect"),
-        ("policy_decision={block: {}}", "asks for nothing"),
+        ("policy_decision={block: {}}", "every response would match"),
         ("bands={block_rate: ['>=10%']}", "no second bound"),
         ("bands={nonsense: ['>=10%|5%']}", "unknown metric"),
-        ("labels={stage: x}", "own"),
-        ("labels={a-b: x}", "no name for a label"),
+        ("labels={stage: x}", "a label that Plimsoll sets"),
+        ("labels={a-b: x}", "not a valid Prometheus label"),
     ] {
-        let ran = run(&fixture, &gate, &["policy", "--set", set]).expect(2);
-        assert!(ran.stderr.contains(says), "{set}: {}", ran.stderr);
+        let output = run(&fixture, &gateway, &["policy", "--set", set]).expect(2);
+        assert!(output.stderr.contains(part), "{set}: {}", output.stderr);
     }
-    for (watch, says) in [("gate", "NAME=PID"), ("gate=4294967295", "no process")] {
-        let ran = run(&fixture, &gate, &["policy", "--watch", watch]).expect(2);
-        assert!(ran.stderr.contains(says), "{watch}: {}", ran.stderr);
+    for (watch, part) in [("gate", "NAME=PID"), ("gate=4294967295", "no process")] {
+        let output = run(&fixture, &gateway, &["policy", "--watch", watch]).expect(2);
+        assert!(output.stderr.contains(part), "{watch}: {}", output.stderr);
     }
-    assert!(gate.log().is_empty());
+    assert!(gateway.log().is_empty());
 }

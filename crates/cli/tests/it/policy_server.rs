@@ -1,16 +1,17 @@
-//! A tiny policy gateway: it blocks what holds one of its words, and remembers every decision.
+//! A tiny policy gateway. It blocks every body that contains one of its words, and logs each
+//! decision.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// How it tells its decision.
+/// The form of its decisions.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum ReplyStyle {
-    /// By 200 and 403.
+    /// Status 200 or 403.
     Status,
-    /// By a member of the body, always with 200.
+    /// Status 200 and a member of the body.
     Body,
 }
 
@@ -20,16 +21,16 @@ pub(crate) struct PolicyServer {
 }
 
 impl PolicyServer {
-    pub(crate) fn spawn(words: &'static [&'static str], manner: ReplyStyle) -> Self {
+    pub(crate) fn spawn(words: &'static [&'static str], style: ReplyStyle) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
         let log = Arc::default();
         let shared = Arc::clone(&log);
-        // Ends with the process: nothing waits for it.
+        // The thread ends with the process.
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let log = Arc::clone(&shared);
-                thread::spawn(move || serve(stream, words, manner, &log));
+                thread::spawn(move || serve(stream, words, style, &log));
             }
         });
         Self { addr, log }
@@ -41,7 +42,7 @@ impl PolicyServer {
     }
 }
 
-fn serve(stream: TcpStream, words: &[&str], manner: ReplyStyle, log: &Mutex<Vec<(String, bool)>>) {
+fn serve(stream: TcpStream, words: &[&str], style: ReplyStyle, log: &Mutex<Vec<(String, bool)>>) {
     stream.set_nodelay(true).unwrap();
     let mut writer = stream.try_clone().unwrap();
     let mut reader = BufReader::new(stream);
@@ -49,13 +50,13 @@ fn serve(stream: TcpStream, words: &[&str], manner: ReplyStyle, log: &Mutex<Vec<
         let blocked = words.iter().any(|word| body.contains(word));
         log.lock().unwrap().push((body, blocked));
         let status =
-            if blocked && manner == ReplyStyle::Status { "403 Forbidden" } else { "200 OK" };
-        let answer = format!("{{\"success\":{},\"blocked\":{blocked}}}", !blocked);
-        let length = answer.len();
+            if blocked && style == ReplyStyle::Status { "403 Forbidden" } else { "200 OK" };
+        let response = format!("{{\"success\":{},\"blocked\":{blocked}}}", !blocked);
+        let length = response.len();
         let head = format!(
             "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
         );
-        if writer.write_all((head + &answer).as_bytes()).is_err() {
+        if writer.write_all((head + &response).as_bytes()).is_err() {
             return;
         }
     }

@@ -5,7 +5,7 @@ use std::fs;
 use crate::support::{FAST, Fixture};
 
 #[test]
-fn every_problem_of_every_file_is_told_in_one_go() {
+fn all_problems_of_all_files_are_printed_at_once() {
     let fixture = Fixture::with(FAST);
     let write = |name: &str, text: &str| fs::write(fixture.folder.path().join(name), text).unwrap();
     write(
@@ -17,11 +17,11 @@ fn every_problem_of_every_file_is_told_in_one_go() {
         "target: http://127.0.0.1:9000\nmodel: m\nstags: 1:1s\ncontent: {mode: pool, prompts: []}\n",
     );
     write("worse.yaml", "{");
-    let ran = fixture
+    let output = fixture
         .plimsoll(&["profile", "check", "good.yaml", "bad.yaml", "worse.yaml", "absent"])
         .expect(2);
-    assert_eq!(ran.stdout, "good.yaml: ok\n");
-    let lines: Vec<_> = ran.stderr.lines().collect();
+    assert_eq!(output.stdout, "good.yaml: ok\n");
+    let lines: Vec<_> = output.stderr.lines().collect();
     let starts = |line: &&&str, start: &str| line.starts_with(start);
     for (start, count) in
         [("error: bad.yaml: ", 3), ("error: worse.yaml: ", 1), ("error: absent: ", 1)]
@@ -30,21 +30,21 @@ fn every_problem_of_every_file_is_told_in_one_go() {
             lines.iter().filter(|line| starts(line, start)).count(),
             count,
             "{start}\n{}",
-            ran.stderr
+            output.stderr
         );
     }
-    assert!(ran.stderr.contains("did you mean `stages`"), "{}", ran.stderr);
+    assert!(output.stderr.contains("did you mean `stages`"), "{}", output.stderr);
 }
 
 #[test]
-fn names_that_are_nearly_right_are_suggested() {
+fn a_misspelled_profile_name_gets_a_suggestion() {
     let fixture = Fixture::with(FAST);
-    let ran = fixture.plimsoll(&["run", "realstic"]).expect(2);
-    assert!(ran.stderr.contains("did you mean `realistic`"), "{}", ran.stderr);
+    let output = fixture.plimsoll(&["run", "realstic"]).expect(2);
+    assert!(output.stderr.contains("did you mean `realistic`"), "{}", output.stderr);
 }
 
 #[test]
-fn every_listed_profile_checks_and_shows() {
+fn every_listed_profile_is_valid_and_can_be_shown() {
     let fixture = Fixture::with(FAST);
     let list = fixture.plimsoll(&["profile", "list"]).expect(0).stdout;
     let names: Vec<_> = list.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
@@ -57,7 +57,7 @@ fn every_listed_profile_checks_and_shows() {
 }
 
 #[test]
-fn a_written_profile_runs_when_its_key_is_set_and_is_never_overwritten() {
+fn a_created_profile_runs_once_its_key_is_set_and_is_never_overwritten() {
     let fixture = Fixture::with(FAST);
     fixture.plimsoll(&["profile", "init", "--kind", "minimal", "mine.yaml"]).expect(0);
     fixture.plimsoll(&["profile", "check", "mine.yaml"]).expect(0);
@@ -73,7 +73,7 @@ fn a_written_profile_runs_when_its_key_is_set_and_is_never_overwritten() {
 }
 
 #[test]
-fn the_schema_is_json() {
+fn the_schema_is_valid_json() {
     let fixture = Fixture::with(FAST);
     let schema = fixture.plimsoll(&["profile", "schema"]).expect(0).stdout;
     let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();

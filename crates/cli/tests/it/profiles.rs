@@ -1,13 +1,13 @@
-//! Every profile that comes with the tool, run for a moment: the numbers of both sides agree.
+//! Every built-in profile, run for a second: the numbers of Plimsoll and of the mock agree.
 
 use crate::support::Fixture;
 
-/// The profiles ask for up to 900 tokens.
+/// Short responses: the profiles request up to 900 tokens.
 const QUICK: &str = "other_models: {ttft: 2ms, gap: 100us, output_cap: 40}";
 
 fn try_profile(name: &str, args: &[&str]) {
     let fixture = Fixture::with(QUICK);
-    // The profiles' own bounds want more data than a moment gives.
+    // The profiles' own thresholds need more data than a second gives.
     let bound = "thresholds={success_rate: ['value>0.99']}";
     fixture.run(&[&[name, "--set", bound], args].concat()).expect(0);
     let summary = fixture.summary();
@@ -19,7 +19,7 @@ fn try_profile(name: &str, args: &[&str]) {
     assert_eq!(fixture.mock.stats().requests, sent + probes(&notes), "{accounting}\n{notes}");
 }
 
-/// How many probe requests the notes tell of.
+/// The number of probe requests in the notes.
 fn probes(notes: &str) -> u64 {
     let line = notes.lines().find(|line| line.contains("before the load, not counted")).unwrap();
     line.split(' ').next().unwrap().parse().unwrap()
@@ -34,9 +34,9 @@ macro_rules! profiles {
     )+
 
         #[test]
-        fn no_profile_is_forgotten() {
+        fn every_built_in_profile_has_a_test() {
             let tried = [$($name),+];
-            // Those for policy gateways are tried against one, in `policy.rs`.
+            // Those for policy gateways are tested in `policy.rs`.
             let names = plimsoll_profile::builtin_names().filter(|name| !name.starts_with("policy"));
             assert_eq!(names.collect::<Vec<_>>(), tried);
         }

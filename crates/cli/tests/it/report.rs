@@ -1,11 +1,11 @@
-//! `plimsoll report`: a stored run, shown again.
+//! `plimsoll report`: the report of a stored run.
 
 use std::fs;
 
 use crate::support::{FAST, Fixture};
 
 #[test]
-fn every_form_is_the_one_that_the_run_wrote() {
+fn every_format_prints_the_file_that_the_run_wrote() {
     let fixture = Fixture::with(FAST);
     fixture.run(&["minimal", "--stages", "2:300ms"]).expect(0);
     let run = fixture.only_run();
@@ -23,7 +23,7 @@ fn every_form_is_the_one_that_the_run_wrote() {
 }
 
 #[test]
-fn what_is_no_run_is_told_so() {
+fn a_folder_that_is_not_a_readable_run_is_an_error() {
     let fixture = Fixture::with(FAST);
     let write = |path: &str, text: &str| {
         let path = fixture.folder.path().join(path);
@@ -40,7 +40,7 @@ fn what_is_no_run_is_told_so() {
         ("later", 3, "plimsoll.summary/99"),
         ("planless", 3, "planless/plan.json"),
     ] {
-        let ran = fixture.plimsoll(&["report", folder]).expect(code);
-        assert!(ran.stderr.contains(part), "{folder}: {}", ran.stderr);
+        let output = fixture.plimsoll(&["report", folder]).expect(code);
+        assert!(output.stderr.contains(part), "{folder}: {}", output.stderr);
     }
 }

@@ -1,4 +1,4 @@
-//! `plimsoll run`: what it writes and how it ends.
+//! `plimsoll run`: its files and exit codes.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,10 +12,11 @@ const FILES: [&str; 6] =
     ["metrics.prom", "plan.json", "report.csv", "report.txt", "results.jsonl", "summary.json"];
 
 #[test]
-fn a_run_that_keeps_its_thresholds_passes_and_leaves_every_file() {
+fn a_run_within_its_thresholds_passes_and_writes_every_file() {
     let fixture = Fixture::with("other_models: {ttft: 5ms, gap: 1ms, output: 4}");
     let bound = "thresholds={success_rate: ['value>0.99'], completed: ['count>10']}";
-    let ran = fixture.run(&["minimal", "--stages", "w2:300ms,4:700ms", "--set", bound]).expect(0);
+    let output =
+        fixture.run(&["minimal", "--stages", "w2:300ms,4:700ms", "--set", bound]).expect(0);
 
     let run = fixture.only_run();
     let mut files: Vec<_> = fs::read_dir(&run)
@@ -29,9 +30,9 @@ fn a_run_that_keeps_its_thresholds_passes_and_leaves_every_file() {
         name.len() == "20260102T030405Z-minimal".len() && name.ends_with("Z-minimal"),
         "{name}"
     );
-    assert!(ran.stdout.contains(&format!("runs/{name}")), "{}", ran.stdout);
-    // What is on the terminal is what is in the file.
-    assert!(ran.stdout.starts_with(&fs::read_to_string(run.join("report.txt")).unwrap()));
+    assert!(output.stdout.contains(&format!("runs/{name}")), "{}", output.stdout);
+    // Stdout and report.txt have the same text.
+    assert!(output.stdout.starts_with(&fs::read_to_string(run.join("report.txt")).unwrap()));
 
     let summary = summary(&run);
     let accounting = summary.results.accounting();
@@ -48,7 +49,7 @@ fn a_run_that_keeps_its_thresholds_passes_and_leaves_every_file() {
 }
 
 #[test]
-fn there_is_one_row_for_each_request_with_the_ids_that_the_target_saw() {
+fn each_request_has_one_row_with_the_id_that_the_target_received() {
     let fixture = Fixture::with("log: memory");
     fixture.run(&["minimal", "--stages", "@100:500ms", "--set", "turns=2"]).expect(0);
     let text = fs::read(fixture.only_run().join("results.jsonl")).unwrap();
@@ -68,16 +69,16 @@ fn there_is_one_row_for_each_request_with_the_ids_that_the_target_saw() {
     let sent: HashSet<_> = rows.iter().map(|row| row.request_id.clone()).collect();
     assert_eq!(sent.len(), rows.len());
     assert_eq!(sent.difference(&seen).count(), 0);
-    // What the target saw besides is the probe.
+    // The target received one more request: the probe.
     assert_eq!(seen.len(), sent.len() + 1);
 }
 
 #[test]
-fn a_broken_threshold_fails_and_one_without_data_is_inconclusive() {
+fn a_failed_threshold_exits_with_1_and_one_without_data_with_3() {
     let fixture = Fixture::with(FAST);
     for (threshold, code) in [
         ("thresholds={response_time: ['p(50)<1ns']}", 1),
-        // The profile streams nothing, so that there is no time to a first token.
+        // The profile does not stream, so there is no time to first token.
         ("thresholds={ttft: ['p(50)<1h']}", 3),
         ("thresholds={response_time: ['p(50)<1h']}", 0),
     ] {
@@ -86,7 +87,7 @@ fn a_broken_threshold_fails_and_one_without_data_is_inconclusive() {
 }
 
 #[test]
-fn shards_together_are_the_whole_schedule() {
+fn shards_together_make_up_the_whole_schedule() {
     let fixture = Fixture::with(FAST);
     for shard in ["0/2", "1/2"] {
         fixture
@@ -114,7 +115,7 @@ fn shards_together_are_the_whole_schedule() {
 }
 
 #[test]
-fn variables_change_the_profile_and_flags_win_over_them() {
+fn variables_override_the_profile_and_flags_override_variables() {
     let fixture = Fixture::with("api_key: right");
     let target = fixture.target();
     let run = |key: &str, args: &[&str]| {
@@ -136,7 +137,7 @@ fn variables_change_the_profile_and_flags_win_over_them() {
 }
 
 #[test]
-fn progress_is_told_in_lines_unless_quiet_is_wanted() {
+fn progress_is_printed_in_lines_except_with_quiet() {
     let fixture = Fixture::with(FAST);
     let target = fixture.target();
     let args = ["run", "minimal", "--target", &target, "--key", "any", "--stages", "2:1500ms"];

@@ -1,4 +1,4 @@
-//! Credentials are in no file and in no message, whoever writes it.
+//! No file and no message contains credentials.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -6,23 +6,23 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::thread;
 
-use crate::support::{FAST, Finished, Fixture};
+use crate::support::{FAST, Fixture, ProcessOutput};
 
 const KEY: &str = "sk-verysecretkey";
 const COOKIE: &str = "session=verysecretcookie";
 
-fn assert_hidden(ran: &Finished, folder: &Path) {
-    let hidden = |text: &str, place: &str| {
+fn assert_no_credentials(output: &ProcessOutput, folder: &Path) {
+    let assert_without_secrets = |text: &str, origin: &str| {
         for secret in [KEY, "verysecretcookie"] {
-            assert!(!text.contains(secret), "{secret} in {place}:\n{text}");
+            assert!(!text.contains(secret), "{secret} in {origin}:\n{text}");
         }
     };
-    hidden(&ran.stdout, "stdout");
-    hidden(&ran.stderr, "stderr");
+    assert_without_secrets(&output.stdout, "stdout");
+    assert_without_secrets(&output.stderr, "stderr");
     for run in fs::read_dir(folder.join("runs")).into_iter().flatten() {
         for file in fs::read_dir(run.unwrap().path()).unwrap() {
             let file = file.unwrap().path();
-            hidden(
+            assert_without_secrets(
                 &String::from_utf8_lossy(&fs::read(&file).unwrap()),
                 &file.display().to_string(),
             );
@@ -31,10 +31,10 @@ fn assert_hidden(ran: &Finished, folder: &Path) {
 }
 
 #[test]
-fn no_file_of_a_run_holds_a_credential() {
+fn no_file_of_a_run_contains_a_credential() {
     let fixture = Fixture::with(FAST);
     let target = fixture.target();
-    let ran = fixture.plimsoll(&[
+    let output = fixture.plimsoll(&[
         "run",
         "minimal",
         "--target",
@@ -46,24 +46,24 @@ fn no_file_of_a_run_holds_a_credential() {
         "--stages",
         "2:300ms",
     ]);
-    assert_hidden(&ran.expect(0), fixture.folder.path());
+    assert_no_credentials(&output.expect(0), fixture.folder.path());
     assert_eq!(fixture.runs().len(), 1);
 }
 
 #[test]
-fn a_plan_is_shown_without_credentials_and_bad_flags_are_not_quoted() {
+fn shown_plans_and_error_messages_contain_no_credentials() {
     let fixture = Fixture::with(FAST);
     let shown = fixture.plimsoll(&["profile", "show", "minimal", "--key", KEY]).expect(0);
     assert!(shown.stdout.contains("<redacted>"), "{}", shown.stdout);
-    assert_hidden(&shown, fixture.folder.path());
+    assert_no_credentials(&shown, fixture.folder.path());
     let refused =
         fixture.plimsoll(&["run", "minimal", "--key", &format!("{KEY}\n"), "--header", COOKIE]);
-    assert_hidden(&refused.expect(2), fixture.folder.path());
+    assert_no_credentials(&refused.expect(2), fixture.folder.path());
     let url = format!("http://me:{KEY}@127.0.0.1:1/");
-    assert_hidden(&fixture.plimsoll(&["http", &url]).expect(2), fixture.folder.path());
+    assert_no_credentials(&fixture.plimsoll(&["http", &url]).expect(2), fixture.folder.path());
 }
 
-/// A target that refuses every key and quotes it, as some do.
+/// A target that refuses every key and quotes it in its error message.
 fn quoting_target() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -98,7 +98,7 @@ fn refuse(stream: TcpStream) {
 }
 
 #[test]
-fn a_target_that_quotes_the_key_is_quoted_without_it() {
+fn error_messages_of_a_target_are_shown_without_the_key() {
     let fixture = Fixture::with(FAST);
     let target = quoting_target();
     let args =
@@ -109,8 +109,8 @@ fn a_target_that_quotes_the_key_is_quoted_without_it() {
         "{}",
         probed.stderr
     );
-    assert_hidden(&probed, fixture.folder.path());
+    assert_no_credentials(&probed, fixture.folder.path());
     let loaded = fixture.plimsoll(&[&args[..], &["--no-probe"]].concat()).expect(3);
     assert!(loaded.stdout.contains("Incorrect key"), "{}", loaded.stdout);
-    assert_hidden(&loaded, fixture.folder.path());
+    assert_no_credentials(&loaded, fixture.folder.path());
 }

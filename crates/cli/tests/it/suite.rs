@@ -1,4 +1,4 @@
-//! `plimsoll suite`: whole measurements, here of seconds.
+//! `plimsoll suite`: whole suites, with measurements as short as possible.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,13 +8,12 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::support::{FAST, Finished, Fixture, command};
+use crate::support::{FAST, Fixture, ProcessOutput, command};
 
-/// As short as a measurement can be. Whether the instrument was good enough is not what tests are
-/// about.
+/// Measurements as short as possible. Their validity is not tested: tests share the machine.
 const SHORT: [&str; 6] = ["--quick", "--duration", "300ms", "--passes", "1", "--allow-invalid"];
 
-fn suite(fixture: &Fixture, name: &str, args: &[&str]) -> Finished {
+fn suite(fixture: &Fixture, name: &str, args: &[&str]) -> ProcessOutput {
     fixture.plimsoll(&[&["suite", name], &SHORT[..], args].concat())
 }
 
@@ -25,9 +24,9 @@ fn result(fixture: &Fixture) -> (PathBuf, Value) {
 }
 
 #[test]
-fn a_target_is_loaded_and_the_report_has_the_columns_of_its_seed() {
+fn a_target_is_loaded_and_the_report_has_all_columns() {
     let fixture = Fixture::with(FAST);
-    let ran = suite(&fixture, "quick", &["--target", &fixture.target(), "-c", "4"]).expect(0);
+    let output = suite(&fixture, "quick", &["--target", &fixture.target(), "-c", "4"]).expect(0);
     for part in [
         "Load",
         "RPS",
@@ -41,63 +40,65 @@ fn a_target_is_loaded_and_the_report_has_the_columns_of_its_seed() {
         "21,989",
         "To repeat it",
     ] {
-        assert!(ran.stdout.contains(part), "{part} is not in:\n{}", ran.stdout);
+        assert!(output.stdout.contains(part), "{part} is not in:\n{}", output.stdout);
     }
-    assert_eq!(ran.stdout.contains("DEBUG BUILD"), cfg!(debug_assertions));
+    assert_eq!(output.stdout.contains("DEBUG BUILD"), cfg!(debug_assertions));
     let (folder, json) = result(&fixture);
-    let cells = json["measurements"].as_array().unwrap();
-    assert_eq!(cells.len(), 2);
-    // What the mock counted is what the cells did: two loads, and their warm-ups.
-    let measured: u64 =
-        cells.iter().map(|cell| cell["passes"][0]["requests"].as_u64().unwrap()).sum();
+    let measurements = json["measurements"].as_array().unwrap();
+    assert_eq!(measurements.len(), 2);
+    // The mock counted at least the requests of the two measurements, and their warm-ups.
+    let measured: u64 = measurements
+        .iter()
+        .map(|measurement| measurement["passes"][0]["requests"].as_u64().unwrap())
+        .sum();
     assert!(measured > 10 && fixture.mock.stats().requests >= measured);
-    for cell in cells {
-        let file = cell["files"][0].as_str().unwrap();
+    for measurement in measurements {
+        let file = measurement["files"][0].as_str().unwrap();
         assert!(folder.join(file).exists(), "{file}");
-        assert_eq!(cell["passes"][0]["errors"], 0);
+        assert_eq!(measurement["passes"][0]["errors"], 0);
     }
 }
 
 #[test]
-fn our_own_gateway_and_provider_are_started_and_gone_afterwards() {
+fn the_reference_gateway_and_provider_are_started_and_stopped() {
     let fixture = Fixture::with(FAST);
-    let ran = suite(&fixture, "baseline", &["-c", "4"]).expect(0);
+    let output = suite(&fixture, "baseline", &["-c", "4"]).expect(0);
     for part in
         ["GET /health/live, 4 clients", "keys and rate limits", "SSE stream", "WebSocket load:"]
     {
-        assert!(ran.stdout.contains(part), "{part} is not in:\n{}", ran.stdout);
+        assert!(output.stdout.contains(part), "{part} is not in:\n{}", output.stdout);
     }
     let (_, json) = result(&fixture);
-    for cell in json["measurements"].as_array().unwrap() {
-        assert_eq!(cell["passes"][0]["errors"], 0, "{cell}");
-        assert!(cell["passes"][0]["gateway_cpu_us"].as_f64().is_some(), "{cell}");
+    for measurement in json["measurements"].as_array().unwrap() {
+        assert_eq!(measurement["passes"][0]["errors"], 0, "{measurement}");
+        assert!(measurement["passes"][0]["gateway_cpu_us"].as_f64().is_some(), "{measurement}");
     }
-    // The mock of the test is another one: nobody asked it anything.
+    // The suite started its own mock: that of the test received no request.
     assert_eq!(fixture.mock.stats().requests, 0);
     assert_eq!(children(&fixture), 0);
 }
 
 #[test]
-fn a_result_is_held_against_an_earlier_one() {
+fn a_result_is_compared_with_an_earlier_one() {
     let fixture = Fixture::with(FAST);
     let target = fixture.target();
     suite(&fixture, "quick", &["--target", &target, "-c", "4", "--out", "old"]).expect(0);
     let old = fs::read_dir(fixture.folder.path().join("old")).unwrap().next().unwrap().unwrap();
     let path = old.path().join("suite.json");
-    // As if it had been a hundred times as fast then.
+    // Pretend that the earlier result was a hundred times as fast.
     let mut json: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let rate = &mut json["measurements"][0]["passes"][0]["requests_per_s"];
     *rate = (rate.as_f64().unwrap() * 100.0).into();
     fs::write(&path, json.to_string()).unwrap();
     let path = path.to_string_lossy();
-    let ran = suite(&fixture, "quick", &["--target", &target, "-c", "4", "--baseline", &path]);
-    assert!(ran.expect(1).stdout.contains("FAIL"));
-    let ran = suite(&fixture, "baseline", &["--target", &target, "--baseline", &path]).expect(2);
-    assert!(ran.stderr.contains("the result of `quick`"), "{}", ran.stderr);
+    let output = suite(&fixture, "quick", &["--target", &target, "-c", "4", "--baseline", &path]);
+    assert!(output.expect(1).stdout.contains("FAIL"));
+    let output = suite(&fixture, "baseline", &["--target", &target, "--baseline", &path]).expect(2);
+    assert!(output.stderr.contains("the result of `quick`"), "{}", output.stderr);
 }
 
 #[test]
-fn ctrl_c_ends_it_with_what_was_measured() {
+fn ctrl_c_ends_a_suite_and_reports_what_was_measured() {
     let fixture = Fixture::with(FAST);
     let target = fixture.target();
     let args = ["suite", "quick", "--target", &target, "-d", "20s", "-c", "4"];
@@ -109,15 +110,15 @@ fn ctrl_c_ends_it_with_what_was_measured() {
     fixture.wait_for_requests(100);
     std::thread::park_timeout(Duration::from_millis(2_500));
     kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
-    let ran = Finished::from(child.wait_with_output().unwrap()).expect(130);
-    assert!(ran.stdout.contains("INTERRUPTED"), "{}", ran.stdout);
+    let output = ProcessOutput::from(child.wait_with_output().unwrap()).expect(130);
+    assert!(output.stdout.contains("INTERRUPTED"), "{}", output.stdout);
     let (_, json) = result(&fixture);
     assert_eq!(json["measurements"][0]["passes"].as_array().unwrap().len(), 1);
     assert_eq!(json["measurements"][1]["passes"].as_array().unwrap().len(), 0);
 }
 
 #[test]
-fn children_do_not_outlive_a_suite_that_is_killed() {
+fn child_processes_end_when_the_suite_is_killed() {
     let fixture = Fixture::with(FAST);
     let mut child = command(fixture.folder.path(), &["suite", "quick", "-d", "20s", "-q"])
         .stdout(std::process::Stdio::null())
@@ -137,11 +138,10 @@ fn wait(mut done: impl FnMut() -> bool) {
         }
         std::thread::park_timeout(Duration::from_millis(20));
     }
-    panic!("it does not come to that");
+    panic!("the condition was not met in time");
 }
 
-/// Gateways and providers that were started from the folder of this test, which is their working
-/// directory.
+/// The number of gateways and providers whose working directory is the folder of this test.
 fn children(fixture: &Fixture) -> usize {
     let here = fs::canonicalize(fixture.folder.path()).unwrap();
     let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
@@ -156,7 +156,7 @@ fn children(fixture: &Fixture) -> usize {
 }
 
 #[test]
-fn what_cannot_be_measured_is_told_before_any_load() {
+fn wrong_usage_and_a_dead_target_are_errors_before_any_load() {
     let fixture = Fixture::with(FAST);
     for (args, code, part) in [
         (&["--target", "nonsense"][..], 2, "has no scheme"),
@@ -165,12 +165,13 @@ fn what_cannot_be_measured_is_told_before_any_load() {
         (&["--key", "x"], 2, "--target"),
         (&["--concurrency", "0"], 2, "concurrency"),
     ] {
-        let ran = fixture.plimsoll(&[&["suite", "quick", "--quick"], args].concat()).expect(code);
-        let told = format!("{}{}", ran.stdout, ran.stderr);
-        assert!(told.contains(part), "{args:?}: {told}");
+        let output =
+            fixture.plimsoll(&[&["suite", "quick", "--quick"], args].concat()).expect(code);
+        let output = format!("{}{}", output.stdout, output.stderr);
+        assert!(output.contains(part), "{args:?}: {output}");
     }
     let mut command = command(fixture.folder.path(), &["suite", "baseline", "--quick"]);
     command.env("AZ_LOAD_CONCURRENCY", "many");
-    let ran = Finished::from(command.output().unwrap()).expect(2);
-    assert!(ran.stderr.contains("AZ_LOAD_CONCURRENCY"), "{}", ran.stderr);
+    let output = ProcessOutput::from(command.output().unwrap()).expect(2);
+    assert!(output.stderr.contains("AZ_LOAD_CONCURRENCY"), "{}", output.stderr);
 }

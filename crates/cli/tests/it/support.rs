@@ -1,4 +1,4 @@
-//! A place to try the binary in: a folder of its own, and a mock to load.
+//! Helpers: a temporary folder to run the binary in, and a mock to load.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use plimsoll_mock::{Mock, MockConfig};
 use plimsoll_report::read_json;
 use tempfile::TempDir;
 
-/// A mock that answers at once.
+/// Configuration of a mock that responds at once.
 pub(crate) const FAST: &str = "{}";
 
 pub(crate) struct Fixture {
@@ -19,15 +19,15 @@ pub(crate) struct Fixture {
     pub(crate) mock: Mock,
 }
 
-/// How the binary ended.
-pub(crate) struct Finished {
+/// The exit code and output of the binary.
+pub(crate) struct ProcessOutput {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Finished {
-    /// Complains with all that was said unless the code is the expected one.
+impl ProcessOutput {
+    /// Panics with the output unless the exit code is the expected one.
     pub(crate) fn expect(self, code: i32) -> Self {
         let Self { code: ended, stdout, stderr } = &self;
         assert_eq!(*ended, Some(code), "stdout:\n{stdout}\nstderr:\n{stderr}");
@@ -35,7 +35,7 @@ impl Finished {
     }
 }
 
-impl From<Output> for Finished {
+impl From<Output> for ProcessOutput {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code(),
@@ -46,7 +46,7 @@ impl From<Output> for Finished {
 }
 
 impl Fixture {
-    /// With a mock of this configuration (YAML).
+    /// A folder, and a mock with this configuration (YAML).
     pub(crate) fn with(config: &str) -> Self {
         let config = MockConfig::from_yaml(config).unwrap();
         let mock = Mock::spawn(&config, SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
@@ -58,16 +58,16 @@ impl Fixture {
     }
 
     /// Runs the binary to its end.
-    pub(crate) fn plimsoll(&self, args: &[&str]) -> Finished {
+    pub(crate) fn plimsoll(&self, args: &[&str]) -> ProcessOutput {
         command(self.folder.path(), args).output().unwrap().into()
     }
 
-    /// `plimsoll run` against the mock, quietly.
-    pub(crate) fn run(&self, args: &[&str]) -> Finished {
+    /// Runs `plimsoll run --quiet` against the mock.
+    pub(crate) fn run(&self, args: &[&str]) -> ProcessOutput {
         self.plimsoll(&self.run_args(args).iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// The same, left to itself.
+    /// Starts the same without waiting for its end.
     pub(crate) fn start(&self, args: &[&str]) -> Child {
         let args = self.run_args(args);
         let args: Vec<_> = args.iter().map(String::as_str).collect();
@@ -80,24 +80,23 @@ impl Fixture {
 
     fn run_args(&self, args: &[&str]) -> Vec<String> {
         let target = self.target();
-        // Tests share their machine: whether the instrument was good enough is not what they are
-        // about.
+        // Tests share the machine, so their runs may be invalid.
         let fixed = ["run", "--target", &target, "--key", "any", "--quiet", "--allow-invalid"];
         fixed.iter().chain(args).map(ToString::to_string).collect()
     }
 
-    /// Waits until the mock has seen this many requests.
+    /// Waits until the mock has received this many requests.
     pub(crate) fn wait_for_requests(&self, count: u64) {
         for _ in 0..2_000 {
             if self.mock.stats().requests >= count {
                 return;
             }
-            rest();
+            pause();
         }
-        panic!("the load does not come: {:?}", self.mock.stats());
+        panic!("too few requests arrived: {:?}", self.mock.stats());
     }
 
-    /// The folders of runs, in the order of their names.
+    /// The folders of the runs, sorted by name.
     pub(crate) fn runs(&self) -> Vec<PathBuf> {
         let runs = fs::read_dir(self.folder.path().join("runs"));
         let mut all: Vec<_> =
@@ -123,7 +122,7 @@ pub(crate) fn summary(run: &Path) -> RunSummary {
     read_json(&fs::read(run.join("summary.json")).unwrap()).unwrap()
 }
 
-/// The binary, in a folder, without the variables that would change profiles.
+/// The binary, run in a folder, without the variables that override profiles.
 pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
     command.current_dir(folder).args(args);
@@ -134,6 +133,6 @@ pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test waits for another process")]
-pub(crate) fn rest() {
+pub(crate) fn pause() {
     std::thread::sleep(Duration::from_millis(5));
 }

@@ -1,26 +1,26 @@
-//! The command line itself.
+//! The command line: help, versions, wrong flags, renamed flags, missing features.
 
 use std::process::Stdio;
 
 use crate::support::{FAST, Fixture, command};
 
 #[test]
-fn help_and_version_are_results_and_mistakes_are_not() {
+fn help_goes_to_stdout_and_usage_errors_go_to_stderr() {
     let fixture = Fixture::with(FAST);
     for args in [&["--help"][..], &["help", "run"], &["run", "--help"], &["-V"]] {
-        let ran = fixture.plimsoll(args).expect(0);
-        assert!(!ran.stdout.is_empty() && ran.stderr.is_empty(), "{args:?}");
+        let output = fixture.plimsoll(args).expect(0);
+        assert!(!output.stdout.is_empty() && output.stderr.is_empty(), "{args:?}");
     }
     for args in [&[][..], &["rum"], &["run"], &["run", "x", "--nonsense"], &["profile"]] {
-        let ran = fixture.plimsoll(args).expect(2);
-        assert!(ran.stdout.is_empty() && !ran.stderr.is_empty(), "{args:?}");
+        let output = fixture.plimsoll(args).expect(2);
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{args:?}");
     }
     let version = fixture.plimsoll(&["--version"]).expect(0).stdout;
     assert_eq!(version, format!("plimsoll {}\n", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
-fn a_flag_that_makes_no_sense_is_told_by_its_name() {
+fn an_invalid_value_is_an_error_that_names_the_flag() {
     let fixture = Fixture::with(FAST);
     for (args, part) in [
         (&["--header", "nocolon"][..], "flag --header: headers: has no colon"),
@@ -35,14 +35,14 @@ fn a_flag_that_makes_no_sense_is_told_by_its_name() {
         (&["--name", "a/b"], "name"),
         (&["--set", "target=ftp://x"], "target"),
     ] {
-        let ran = fixture.run(&[&["minimal"], args].concat()).expect(2);
-        assert!(ran.stderr.contains(part), "{args:?}: {}", ran.stderr);
+        let output = fixture.run(&[&["minimal"], args].concat()).expect(2);
+        assert!(output.stderr.contains(part), "{args:?}: {}", output.stderr);
     }
     assert_eq!(fixture.runs().len(), 0);
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let fixture = Fixture::with(FAST);
     for args in [&["profile", "schema"][..], &["profile", "list"], &["completions", "bash"]] {
         let mut command = command(fixture.folder.path(), args);
@@ -55,16 +55,49 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn flags_of_earlier_versions_still_work_and_name_the_new_ones() {
+fn old_flag_names_still_work_and_a_note_names_the_new_ones() {
     let fixture = Fixture::with(FAST);
     let target = fixture.target();
     let old = ["run", "minimal", "--target", &target, "--vk", "any", "--stages", "1:200ms"];
-    let finished = fixture.plimsoll(&old).expect(0);
-    assert!(finished.stderr.contains("note: --vk is now called --key"), "{}", finished.stderr);
+    let output = fixture.plimsoll(&old).expect(0);
+    assert!(output.stderr.contains("note: --vk is now called --key"), "{}", output.stderr);
     let new = old.map(|arg| if arg == "--vk" { "--key" } else { arg });
-    let finished = fixture.plimsoll(&new).expect(0);
-    assert!(!finished.stderr.contains("note: --vk"), "{}", finished.stderr);
+    let output = fixture.plimsoll(&new).expect(0);
+    assert!(!output.stderr.contains("note: --vk"), "{}", output.stderr);
     let printed = fixture.plimsoll(&["gateway", "--persona", "proxy", "--print"]).expect(0);
     let same = fixture.plimsoll(&["gateway", "--preset", "proxy", "--print"]).expect(0);
     assert_eq!(printed.stdout, same.stdout);
+}
+
+#[cfg(not(feature = "redis"))]
+#[test]
+fn without_redis_a_redis_store_is_wrong_usage_and_the_error_names_the_build_command() {
+    let fixture = Fixture::with(FAST);
+    let store = "store.redis=redis://127.0.0.1:6379";
+    let args = ["gateway", "--preset", "llm", "--listen", "127.0.0.1:0", "--set", store];
+    let output = fixture.plimsoll(&args).expect(2);
+    for part in ["no Redis client", "redis://127.0.0.1:6379", "cargo build", "--features redis"] {
+        assert!(output.stderr.contains(part), "{part} in:\n{}", output.stderr);
+    }
+    assert_eq!(output.stdout, "");
+}
+
+#[cfg(not(feature = "tokenizer"))]
+#[test]
+fn without_tokenizer_a_tokenizer_file_is_wrong_usage_and_the_error_names_the_build_command() {
+    let fixture = Fixture::with(FAST);
+    let write = |name: &str, text: &str| {
+        std::fs::write(fixture.folder.path().join(name), text).unwrap();
+    };
+    write("some.json", "{}");
+    write(
+        "tokens.yaml",
+        "model: m\nstages: 1:1s\ncontent: {mode: sized, approx_input_tokens: 100}\ntokenizer: some.json\n",
+    );
+    let output = fixture.run(&["tokens.yaml"]).expect(2);
+    for part in ["some.json", "cannot read tokenizer files", "cargo build", "--features tokenizer"]
+    {
+        assert!(output.stderr.contains(part), "{part} in:\n{}", output.stderr);
+    }
+    assert_eq!((fixture.mock.stats().requests, fixture.runs().len()), (0, 0));
 }

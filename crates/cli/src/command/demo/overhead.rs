@@ -1,19 +1,20 @@
-//! What the gateway of the demonstration adds to a request: the same request past it and through
-//! it, in turn.
+//! The time that the demo's gateway adds to a request: the same request in turn directly to the
+//! provider and through the gateway.
 
 use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::Result;
 use plimsoll_engine::{Control, Run};
+use plimsoll_harness::statistics::{Spread, median};
 use plimsoll_metrics::{Metric, RunSummary};
 use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
 
-/// Pairs of windows. The first window is a warm-up of both ways, and not looked at.
+/// Pairs of windows, after a first pair as a warm-up that is not counted.
 const PAIRS: usize = 5;
 
-/// One client, which asks for short answers that the provider gives at once: what is left is the
-/// way there and back. The cache is missed, as each prompt is a new one.
+/// One client whose short requests the provider answers at once, so that only the time on the way
+/// is left. Every prompt is new, so the cache never hits.
 const PROFILE: &str = "
 name: added
 model: mock-fast
@@ -23,16 +24,16 @@ max_tokens: 16
 cache_mode: bust
 ";
 
-/// What was found.
+/// The measured times.
 #[derive(Debug, PartialEq)]
 pub(super) struct Overhead {
-    /// Median service time past the gateway, in microseconds: the median over the windows.
+    /// Service time without the gateway, in microseconds: the median of the windows' medians.
     direct: f64,
-    /// Differences of the medians of each pair, in microseconds, sorted.
-    differences: Vec<f64>,
+    /// Difference of the medians of each pair, in microseconds.
+    added: Spread,
 }
 
-/// Measures pairs of windows; `None` when the user ended it, or nothing was answered.
+/// Measures pairs of windows. `None` if the user interrupts, or no request completes.
 pub(super) fn measure(
     provider: SocketAddr,
     gateway: SocketAddr,
@@ -47,7 +48,7 @@ pub(super) fn measure(
             }
         }
     }
-    Ok(Some(Overhead::of(&direct[1..], &through[1..])))
+    Ok(Overhead::of(&direct[1..], &through[1..]))
 }
 
 /// The median service time of one window, in microseconds.
@@ -72,34 +73,25 @@ fn plan(addr: SocketAddr) -> Result<Plan> {
 }
 
 impl Overhead {
-    fn of(direct: &[f64], through: &[f64]) -> Self {
-        let mut differences: Vec<_> =
+    fn of(direct: &[f64], through: &[f64]) -> Option<Self> {
+        let differences: Vec<_> =
             direct.iter().zip(through).map(|(direct, through)| through - direct).collect();
-        differences.sort_by(f64::total_cmp);
-        let mut direct = direct.to_vec();
-        direct.sort_by(f64::total_cmp);
-        Self { direct: middle(&direct), differences }
+        Some(Self { direct: median(direct)?, added: Spread::of(&differences)? })
     }
 
     /// A sentence that claims no more than the windows show.
     pub(super) fn text(&self) -> String {
-        let (low, high) = (self.differences.first(), self.differences.last());
-        let (low, high) = (low.copied().unwrap_or(0.0), high.copied().unwrap_or(0.0));
-        let added = if low > 0.0 {
-            format!("adds {:.0} us to the {:.0} us", middle(&self.differences), self.direct)
+        let Self { direct, added: Spread { low, median, high, count } } = self;
+        let added = if *low > 0.0 {
+            format!("adds {median:.0} us to the {direct:.0} us")
         } else {
-            format!("adds nothing that can be told from noise to the {:.0} us", self.direct)
+            format!("adds no time that can be told from noise to the {direct:.0} us")
         };
         format!(
             "\nWhat the gateway adds: with one client, it {added} that the provider alone takes \
-             (medians; {} windows of each in turn, differences from {low:.0} to {high:.0} us).\n",
-            self.differences.len(),
+             (medians of {count} windows each, in turn; the differences are {low:.0} to {high:.0} us).\n",
         )
     }
-}
-
-fn middle(sorted: &[f64]) -> f64 {
-    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
 #[cfg(test)]
@@ -107,12 +99,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_claim_is_no_stronger_than_the_windows() {
-        let clear = Overhead::of(&[100.0, 104.0, 90.0], &[150.0, 150.0, 150.0]);
-        assert_eq!(clear, Overhead { direct: 100.0, differences: vec![46.0, 50.0, 60.0] });
+    fn the_sentence_claims_no_more_than_the_windows_show() {
+        let clear = Overhead::of(&[100.0, 104.0, 90.0], &[150.0, 150.0, 150.0]).unwrap();
+        let added = Spread { low: 46.0, median: 50.0, high: 60.0, count: 3 };
+        assert_eq!(clear, Overhead { direct: 100.0, added });
         let text = clear.text();
         assert!(text.contains("adds 50 us to the 100 us") && text.contains("46 to 60"), "{text}");
-        let noise = Overhead::of(&[100.0, 120.0, 90.0], &[110.0, 110.0, 110.0]).text();
-        assert!(noise.contains("nothing that can be told from noise"), "{noise}");
+        let noise = Overhead::of(&[100.0, 120.0, 90.0], &[110.0, 110.0, 110.0]).unwrap().text();
+        assert!(noise.contains("no time that can be told from noise"), "{noise}");
     }
 }

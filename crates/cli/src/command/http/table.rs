@@ -1,14 +1,14 @@
-//! Several endpoints side by side.
+//! The comparison of several endpoints.
 
 use plimsoll_metrics::{DistributionSummary, Metric, RunSummary};
 use plimsoll_report::format::{self, or_dash, time_or_dash};
 use plimsoll_report::table::{Layout, Table};
 
 const COLUMNS: [&str; 7] = ["done/s", "completed", "p50", "p90", "p99", "max", "URL"];
-/// The URLs, the longest, come last. They are never cut.
+/// URLs are the longest column: they come last, and are never truncated.
 const LAYOUT: Layout = Layout { indent: 0, names: COLUMNS.len() - 1, ..Layout::new(usize::MAX) };
 
-/// A row for each endpoint; the times are response times.
+/// One row for each endpoint; the times are response times.
 pub(super) fn side_by_side<'a>(runs: impl Iterator<Item = (&'a String, &'a RunSummary)>) -> String {
     let mut table = Table::new(COLUMNS);
     runs.for_each(|(url, summary)| table.row(row(url, summary)));

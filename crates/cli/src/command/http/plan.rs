@@ -1,4 +1,5 @@
-//! From flags to a plan, by way of a profile: what a profile may say is checked in one place only.
+//! The plan of `plimsoll http`. The flags become a profile first, so that all checks are in one
+//! place.
 
 use std::fs;
 use std::path::Path;
@@ -8,13 +9,13 @@ use plimsoll_measure::Nanos;
 use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
 use serde_json::{Map, Value, json};
 
-use super::{Flags, Load, Request, Spacing};
-use crate::exit::Usage;
+use super::{Arrivals, Flags, Load, Request};
+use crate::exit::UsageError;
 
 const CONNECTIONS: u32 = 64;
 
-/// The plan for one URL.
-pub(super) fn plan(flags: &Flags, url: &str) -> Result<Plan> {
+/// Builds the plan for one URL.
+pub(super) fn build(flags: &Flags, url: &str) -> Result<Plan> {
     let profile =
         Profile::new(Path::new("command line"), profile(flags, url)?.to_string().into_bytes());
     let overrides = Overrides {
@@ -25,7 +26,7 @@ pub(super) fn plan(flags: &Flags, url: &str) -> Result<Plan> {
         headers: flags.request.headers.clone(),
         ..Overrides::default()
     };
-    // Variables are meant for profiles: PLIMSOLL_TARGET must not win over the URL.
+    // Environment variables are meant for profiles: PLIMSOLL_TARGET must not override the URL.
     Ok(load(&profile, &Environment::default(), &overrides, Purpose::Run)?)
 }
 
@@ -43,34 +44,34 @@ fn profile(flags: &Flags, url: &str) -> Result<Value> {
         set("http_version", "http2".into());
         set("streams_per_connection", streams.into());
     }
-    let spacing = match flags.load.arrivals {
-        Spacing::Constant => "constant",
-        Spacing::Poisson => "poisson",
+    let arrivals = match flags.load.arrivals {
+        Arrivals::Constant => "constant",
+        Arrivals::Poisson => "poisson",
     };
-    set("arrivals", spacing.into());
-    if let (Some(_), Some(most)) = (flags.load.rate, flags.load.connections) {
-        set("max_in_flight", most.into());
+    set("arrivals", arrivals.into());
+    if let (Some(_), Some(limit)) = (flags.load.rate, flags.load.connections) {
+        set("max_in_flight", limit.into());
     }
     Ok(Value::Object(profile))
 }
 
-/// The target, and what is asked of it: path and query.
+/// Splits a URL into the target (scheme, host and port) and the rest (path, query and fragment).
 fn split(url: &str) -> (&str, &str) {
     let host = url.find("://").map_or(0, |scheme| scheme + "://".len());
     let end = url[host..].find(['/', '?', '#']).map_or(url.len(), |end| host + end);
     url.split_at(end)
 }
 
-/// The name of the run: the host and the port, as far as they can be part of a folder's name.
+/// The name of the run: host and port, with only the characters that suit a folder name.
 fn name(base: &str) -> String {
     let host = base.split_once("://").map_or(base, |(_, host)| host);
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
-    // Credentials do not belong there; the target as a whole is refused for them.
+    let safe = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
+    // The name must not contain credentials. The profile's check refuses a target that has them.
     let host = host.rsplit('@').next().unwrap_or(host);
-    format!("http-{}", host.chars().map(plain).collect::<String>())
+    format!("http-{}", host.chars().map(safe).collect::<String>())
 }
 
-/// A text as it is: in profiles `$` has a meaning, on the command line it has none.
+/// Escapes `$`, which is special in profiles but not on the command line.
 fn literal(text: &str) -> Value {
     text.replace('$', "$$").into()
 }
@@ -92,12 +93,14 @@ fn request(request: &Request, path: &str) -> Result<Value> {
         Some(body) => match body.strip_prefix('@') {
             None => body.clone(),
             Some(file) => fs::read_to_string(file).map_err(|error| {
-                Usage(format!("--body: cannot read {file}: {error}; give a file of UTF-8 text"))
+                UsageError(format!(
+                    "--body: cannot read {file}: {error}; name a file of UTF-8 text"
+                ))
             })?,
         },
     };
-    let usual = if request.body.is_some() { "POST" } else { "GET" };
-    let method = request.method.as_deref().unwrap_or(usual);
+    let default = if request.body.is_some() { "POST" } else { "GET" };
+    let method = request.method.as_deref().unwrap_or(default);
     // A fragment is never sent.
     let path = path.split('#').next().unwrap_or_default();
     let path = if path.starts_with('?') { format!("/{path}") } else { path.to_owned() };
@@ -113,7 +116,7 @@ mod tests {
             connections,
             http2: None,
             rate,
-            arrivals: Spacing::Constant,
+            arrivals: Arrivals::Constant,
             duration: Nanos::from_secs(30),
             warmup: Nanos::from_millis(warmup),
             seed: None,
@@ -121,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_is_a_target_and_what_is_asked_of_it() {
+    fn a_url_is_split_into_target_and_path() {
         for (url, parts) in [
             ("http://a", ("http://a", "")),
             ("https://a:1/b/c?d=e#f", ("https://a:1", "/b/c?d=e#f")),
@@ -135,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_load_is_written_in_the_notation_of_stages() {
+    fn the_load_is_written_as_stages() {
         for (load, text) in [
             (load(None, None, 0), "64:30s"),
             (load(Some(8), None, 1_500), "w8:1.5s,8:30s"),
@@ -146,18 +149,19 @@ mod tests {
     }
 
     #[test]
-    fn names_can_be_part_of_a_folders_name_and_hold_no_password() {
+    fn run_names_suit_folder_names_and_contain_no_password() {
         assert_eq!(name("https://a.example:8443"), "http-a.example-8443");
         assert_eq!(name("http://me:secret@a"), "http-a");
     }
 
     #[test]
-    fn a_method_is_the_users_or_the_usual_one() {
+    fn the_default_method_depends_on_the_body() {
         let of = |method: Option<&str>, body: Option<&str>| {
             let headers = Vec::new();
             let timeout = Nanos::from_secs(1);
-            let own = |text: &str| text.to_owned();
-            let flags = Request { method: method.map(own), body: body.map(own), headers, timeout };
+            let owned = |text: &str| text.to_owned();
+            let flags =
+                Request { method: method.map(owned), body: body.map(owned), headers, timeout };
             request(&flags, "?a=$b#c").unwrap()
         };
         assert_eq!(of(None, None), json!({"method": "GET", "path": "/?a=$$b", "body": ""}));
