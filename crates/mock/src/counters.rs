@@ -44,7 +44,7 @@ impl ModelCounters {
         }
     }
 
-    /// The statuses that were sent, each with its number of responses.
+    /// The statuses that were sent, each with the number of its responses.
     pub(crate) fn statuses(&self) -> impl Iterator<Item = (u16, u64)> {
         STATUSES.zip(self.statuses.iter().map(Counter::get)).filter(|(_, count)| *count > 0)
     }
@@ -58,6 +58,7 @@ pub(crate) struct Counters {
     pub(crate) models: Vec<ModelCounters>,
     pub(crate) requests: Counter,
     pub(crate) in_flight: Counter,
+    /// Requests in flight to the LLM API paths.
     pub(crate) api_in_flight: Counter,
     by_end: [Counter; RequestEnd::ALL.len()],
     pub(crate) connections: Counter,
@@ -123,7 +124,7 @@ pub struct Stats {
     pub in_flight: u64,
     /// Requests whose response was written to its last byte; error responses are included.
     pub completed: u64,
-    /// Requests that the mock aborted on purpose: cut, reset, hang.
+    /// Requests that the mock aborted on purpose, by the faults cut, reset and hang.
     pub aborted: u64,
     /// Requests whose client disconnected first.
     pub client_gone: u64,

@@ -23,7 +23,7 @@ enum Destination {
     File(FileLog),
 }
 
-/// The log of a mock.
+/// The log of a running mock.
 #[derive(Debug)]
 pub(crate) struct Log {
     destination: Destination,
@@ -73,7 +73,7 @@ impl Log {
         .unwrap_or_default()
     }
 
-    /// Records lost: the log was full, or the file could not be written.
+    /// The number of records lost: the log was full, or the file could not be written.
     pub(crate) fn lost(&self) -> u64 {
         let unwritten = match &self.destination {
             Destination::File(file) => file.failed(),

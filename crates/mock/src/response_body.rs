@@ -1,4 +1,4 @@
-//! The response bodies: full, truncated and streaming.
+//! The response bodies that hyper sends: full, truncated and streaming.
 
 use std::pin::Pin;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use crate::worker::Worker;
 #[error("the connection was aborted")]
 pub(crate) struct Aborted;
 
-/// What the service returns to hyper.
+/// The service's result for hyper.
 pub(crate) type ServiceResult = Result<Response<ResponseBody>, Aborted>;
 
 /// A response body.
@@ -27,7 +27,7 @@ pub(crate) type ServiceResult = Result<Response<ResponseBody>, Aborted>;
 pub(crate) enum ResponseBody {
     /// The whole body at once.
     Full(Option<Bytes>),
-    /// The first part of a body that was announced as longer.
+    /// The first part of a body whose `content-length` is longer.
     Truncated(TruncatedBody),
     /// A stream of events.
     Streaming(Box<StreamingBody>),
@@ -83,7 +83,8 @@ pub(crate) struct TruncatedBody {
     part: Option<Bytes>,
     announced: u64,
     reset: bool,
-    mark: u64,
+    /// See [`ConnectionTimes::poll_written`].
+    flush_mark: u64,
 }
 
 impl TruncatedBody {
@@ -95,15 +96,15 @@ impl TruncatedBody {
         announced: u64,
         reset: bool,
     ) -> Self {
-        Self { times, exchange: Some(exchange), part: Some(part), announced, reset, mark: 0 }
+        Self { times, exchange: Some(exchange), part: Some(part), announced, reset, flush_mark: 0 }
     }
 
     fn poll(&mut self, cx: &Context<'_>) -> PolledFrame {
         if let Some(part) = self.part.take() {
-            self.mark = self.times.mark();
+            self.flush_mark = self.times.flush_mark();
             return Poll::Ready(Some(Ok(Frame::data(part))));
         }
-        ready!(self.times.poll_written(cx, self.mark));
+        ready!(self.times.poll_written(cx, self.flush_mark));
         if let Some(exchange) = &mut self.exchange {
             exchange.chunk_written(self.times.last_write());
         }
@@ -123,9 +124,10 @@ pub(crate) struct StreamingBody {
     alarm: Alarm,
     /// `None` after the last chunk has been handed over.
     exchange: Option<Exchange>,
+    /// When the request was complete. All due times count from here.
     start: u64,
-    /// The mark of the last chunk, until that has been written.
-    mark: Option<u64>,
+    /// The flush mark of the last chunk, until that has been written.
+    flush_mark: Option<u64>,
 }
 
 impl StreamingBody {
@@ -137,7 +139,7 @@ impl StreamingBody {
     ) -> Self {
         let alarm = Alarm::new(worker.timer());
         let start = exchange.complete_at();
-        Self { worker, times, plan, alarm, exchange: Some(exchange), start, mark: None }
+        Self { worker, times, plan, alarm, exchange: Some(exchange), start, flush_mark: None }
     }
 
     fn poll(&mut self, cx: &Context<'_>) -> PolledFrame {
@@ -157,9 +159,9 @@ impl StreamingBody {
     /// Waits until the previous chunk has been written. Otherwise hyper would join chunks when the
     /// mock is late or the client is slow, and the log could not tell when each was written.
     fn poll_written(&mut self, cx: &Context<'_>) -> Poll<()> {
-        if let Some(mark) = self.mark {
+        if let Some(mark) = self.flush_mark {
             ready!(self.times.poll_written(cx, mark));
-            self.mark = None;
+            self.flush_mark = None;
             if let Some(exchange) = &mut self.exchange {
                 exchange.chunk_written(self.times.last_write());
             }
@@ -181,7 +183,7 @@ impl StreamingBody {
         if self.plan.due().is_none() {
             self.times.complete_when_written(exchange);
         } else {
-            self.mark = Some(self.times.mark());
+            self.flush_mark = Some(self.times.flush_mark());
             self.exchange = Some(exchange);
         }
         Poll::Ready((!out.is_empty()).then(|| Ok(Frame::data(out.into()))))
@@ -191,8 +193,8 @@ impl StreamingBody {
 /// If a stream ends early, its last chunk may still have been written.
 impl Drop for StreamingBody {
     fn drop(&mut self) {
-        if let (Some(mark), Some(exchange)) = (self.mark, &mut self.exchange)
-            && self.times.mark() > mark
+        if let (Some(mark), Some(exchange)) = (self.flush_mark, &mut self.exchange)
+            && self.times.flush_mark() > mark
         {
             exchange.chunk_written(self.times.last_write());
         }

@@ -5,8 +5,10 @@
 
 use crate::hash::fnv1a;
 
+/// The odd number nearest to 2^64 divided by the golden ratio: the step of `SplitMix64`.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
+/// Mixes the bits of a number: the output function of `SplitMix64`.
 const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -90,10 +92,10 @@ mod tests {
     }
 
     #[test]
-    fn units_of_consecutive_requests_are_uniform() {
-        let unit = |n| RequestRng::new(9, None, n).fork(Purpose::Gap).uniform();
-        let mean = (0..100_000).map(unit).sum::<f64>() / 1e5;
-        let square = (0..100_000).map(|n| unit(n).powi(2)).sum::<f64>() / 1e5;
+    fn numbers_of_consecutive_requests_are_uniform() {
+        let uniform = |n| RequestRng::new(9, None, n).fork(Purpose::Gap).uniform();
+        let mean = (0..100_000).map(uniform).sum::<f64>() / 1e5;
+        let square = (0..100_000).map(|n| uniform(n).powi(2)).sum::<f64>() / 1e5;
         assert!((mean - 0.5).abs() < 0.004, "{mean}");
         assert!((square - 1.0 / 3.0).abs() < 0.004, "{square}");
     }

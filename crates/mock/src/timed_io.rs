@@ -1,4 +1,4 @@
-//! Socket I/O with a time stamp on each read and write.
+//! Socket I/O with a timestamp on each read and write.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice};
@@ -77,14 +77,15 @@ impl ConnectionTimes {
         self.last_write.get()
     }
 
-    /// A mark for the bytes that are handed over now; see [`ConnectionTimes::poll_written`].
-    pub(crate) const fn mark(&self) -> u64 {
+    /// The flush mark of the bytes that are handed over now; see [`ConnectionTimes::poll_written`].
+    pub(crate) const fn flush_mark(&self) -> u64 {
         self.flushes.get()
     }
 
-    /// Ready when all bytes up to the mark have been written.
-    pub(crate) fn poll_written(&self, cx: &Context<'_>, mark: u64) -> Poll<()> {
-        if self.flushes.get() > mark {
+    /// Ready when the bytes that were handed over at [`ConnectionTimes::flush_mark`] have been
+    /// written: when hyper has flushed since.
+    pub(crate) fn poll_written(&self, cx: &Context<'_>, flush_mark: u64) -> Poll<()> {
+        if self.flushes.get() > flush_mark {
             return Poll::Ready(());
         }
         *self.waiting.borrow_mut() = Some(cx.waker().clone());

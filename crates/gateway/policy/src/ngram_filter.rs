@@ -3,7 +3,8 @@
 //!
 //! It makes two passes of independent table lookups; in an automaton every step waits for the one
 //! before it:
-//! 1. the byte classes of the text: most rules that need a digit, an `@` or a parenthesis end here;
+//! 1. the byte classes of the text: most rules that need a digit, an `@` or a parenthesis are ruled
+//!    out here;
 //! 2. windows of four bytes, compared with the first four bytes of the words that the remaining
 //!    rules need.
 //!
@@ -22,6 +23,7 @@ const BUCKETS: usize = u64::BITS as usize;
 
 /// The number of symbols that bytes are mapped to: 26 letters and some groups of other bytes.
 const SYMBOLS: usize = 32;
+/// The symbol of all bytes without a symbol of their group.
 const OTHER: u8 = 31;
 
 /// The number of bytes per step of the second pass.
@@ -30,6 +32,7 @@ const STEP: usize = 4;
 /// A byte that no word has, to pad the end of the text.
 const PADDING: u8 = b' ';
 
+/// The symbol of each byte.
 static SYMBOL: [u8; 256] = symbols();
 
 const fn symbols() -> [u8; 256] {
@@ -67,14 +70,16 @@ pub(crate) struct NgramFilter {
     digit_rules: Vec<(usize, RuleBitSet)>,
     /// The rules that need one of a list of words.
     word_rules: RuleBitSet,
-    /// Byte classes that may stand for such a word, because some words of the list contain them.
+    /// Byte classes that stand for the words that contain them. Such words are not in the buckets:
+    /// their rules remain possible in every text that has one of the classes.
     word_classes: Vec<(ByteClasses, RuleBitSet)>,
     /// The rules whose literals this filter checks completely, so that no automaton is needed.
     exact_rules: RuleBitSet,
     /// The rules of each bucket and their words.
     buckets: Vec<Bucket>,
-    /// For the first two and the last two bytes of a window: the buckets with such a word.
+    /// The buckets with a word whose first and second byte are this pair.
     head_pairs: PairTable,
+    /// The buckets with a word whose third and fourth byte are this pair.
     tail_pairs: PairTable,
 }
 
@@ -122,7 +127,7 @@ impl NgramFilter {
         for list in spec.lists().filter(|list| !list.is_empty()) {
             if let Some(classes) = ByteClasses::of_each(list) {
                 insert(&mut self.class_rules, classes, at);
-                exact &= list.iter().all(|literal| literal.len() == 1 && !is_digit(literal));
+                exact &= list.iter().all(|literal| literal.len() == 1 && !is_digits(literal));
             } else {
                 exact &= words.is_none();
                 words = words.or(Some(list));
@@ -273,7 +278,8 @@ struct WordSearch<'s> {
     wanted: u64,
     /// The buckets of which a word was found.
     found: u64,
-    /// How many more windows may look like a word and be none, before the search gives up.
+    /// How many more windows may pass the pair tables without a word there, before the search gives
+    /// up.
     misses_left: usize,
 }
 
@@ -297,7 +303,7 @@ impl<'s> WordSearch<'s> {
     }
 }
 
-fn is_digit(literal: &str) -> bool {
+fn is_digits(literal: &str) -> bool {
     literal.bytes().all(|byte| byte.is_ascii_digit())
 }
 

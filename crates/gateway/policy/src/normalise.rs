@@ -67,7 +67,7 @@ fn is_encoded(text: &str) -> bool {
     !text.is_ascii()
         || text.bytes().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace())
         || text.contains("/*")
-        || escapes::present(text)
+        || escapes::has_escapes(text)
 }
 
 #[cfg(test)]

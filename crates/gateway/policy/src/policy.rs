@@ -14,10 +14,11 @@ use crate::rule::Rule;
 use crate::rule_bitset::RuleBitSet;
 use crate::spec::RuleSpec;
 
-/// The stages of every scan, in this order, as named in the contract's `static_checks`.
+/// The stages of every scan, in this order, as the response of the policy endpoint names them in
+/// `static_checks`.
 const CHECKS: [&str; 4] = ["normalise", "literals", "patterns", "validators"];
 
-/// Compiled rules.
+/// A set of compiled rules.
 ///
 /// Scanning takes `&self` and may run on several threads at once. With a clone per thread they do
 /// not share the patterns' scratch memory.
@@ -31,7 +32,8 @@ pub struct Policy {
     any_input: RuleBitSet,
     /// The rules that the scrubber of streams applies.
     stream_rules: RuleBitSet,
-    names: Vec<&'static str>,
+    category_names: Vec<&'static str>,
+    /// The index of a rule, and a text that evades it.
     evasions: Vec<(usize, String)>,
 }
 
@@ -67,7 +69,7 @@ impl Policy {
             categories,
             any_input: select(&|rule| rule.context == Context::Any),
             stream_rules: select(&|rule| rule.stream && rule.category == Category::Pii),
-            names: Category::ALL.into_iter().filter(is_used).map(Category::name).collect(),
+            category_names: Category::ALL.into_iter().filter(is_used).map(Category::name).collect(),
             evasions: evasions
                 .flat_map(|(at, spec)| spec.evasion.iter().map(move |text| (at, text.clone())))
                 .collect(),
@@ -101,7 +103,7 @@ impl Policy {
 
     /// The categories and stages that a scan evaluates.
     pub fn evaluated(&self) -> EvaluatedChecks<'_> {
-        EvaluatedChecks { policies: &self.names, checks: &CHECKS }
+        EvaluatedChecks { policies: &self.category_names, checks: &CHECKS }
     }
 
     /// The ids of all rules with their categories, in the order of evaluation.

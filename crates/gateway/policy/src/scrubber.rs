@@ -6,6 +6,7 @@
 //! word, and everything before them is released at once. So each frame of an SSE stream leaves with
 //! the chunk that completes it.
 //!
+//! The bytes between two such ends are a segment, and the last one is open until its end is seen.
 //! Where a segment ends depends only on the bytes, never on the chunks, and so does the output.
 
 mod redactor;
@@ -19,7 +20,8 @@ use crate::policy::Policy;
 use redactor::Redactor;
 use segmenter::{Segmenter, Step};
 
-/// The number of bytes before a segment in which rules look for the name of its value.
+/// The number of bytes before a segment in which rules look for the name of its value, such as
+/// `ssn`.
 const CONTEXT: usize = 64;
 
 /// Redacts personal data in a stream of bytes, such as the body of a response.
@@ -66,7 +68,7 @@ impl Scrubber {
             let step = self.segmenter.step(*byte);
             self.apply(step, at, &mut window);
         }
-        let open = window.start_of_open(self.segmenter.open_length());
+        let open = window.open_start(self.segmenter.open_length());
         let released = window.release(open);
         self.keep(window, open);
         released
@@ -148,7 +150,7 @@ impl<'c> Window<'c> {
     }
 
     /// The start of the open segment, which has this length.
-    fn start_of_open(&self, length: usize) -> usize {
+    fn open_start(&self, length: usize) -> usize {
         self.length() - length.min(self.length())
     }
 

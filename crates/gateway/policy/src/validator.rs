@@ -54,6 +54,7 @@ const VALIDATORS: [Validator; 26] = [
     whole("hex_text", sql::hex_text),
 ];
 
+/// A validator that judges the matched range as a whole.
 const fn whole(
     name: &'static str,
     check: fn(&str, Range<usize>) -> Option<Range<usize>>,
@@ -61,6 +62,7 @@ const fn whole(
     Validator { name, check, exhaustive: false }
 }
 
+/// A validator that looks for a valid part in the matched range.
 const fn part(
     name: &'static str,
     check: fn(&str, Range<usize>) -> Option<Range<usize>>,

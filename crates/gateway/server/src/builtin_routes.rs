@@ -6,23 +6,23 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 use serde_json::json;
 
-use crate::body::Body;
 use crate::clock;
 use crate::config::Config;
 use crate::error_response::{ErrorFormat, ErrorResponse};
 use crate::request_context::RoutedRequest;
 use crate::respond::{HandlerResult, expect_method, json as json_response, respond};
+use crate::response_body::ResponseBody;
 use crate::router::{FixedResponse, Handler};
 use crate::state::GatewayState;
 
-/// Media type of the text exposition format.
-const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// Media type of the Prometheus text format.
+const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 pub(crate) async fn serve(
     routed: RoutedRequest,
     handler: &Handler,
     format: ErrorFormat,
-) -> Response<Body> {
+) -> Response<ResponseBody> {
     let result = handle(&routed, handler).await;
     respond(routed.context, result, format)
 }
@@ -50,28 +50,28 @@ async fn handle(routed: &RoutedRequest, handler: &Handler) -> HandlerResult {
 }
 
 /// `GET /health/live`.
-pub(crate) fn live() -> Response<Body> {
-    with_type(Body::text("{\"alive\":true}"), "application/json")
+pub(crate) fn live() -> Response<ResponseBody> {
+    with_media_type(ResponseBody::text("{\"alive\":true}"), "application/json")
 }
 
-/// A configured response.
-pub(crate) fn fixed(fixed: &FixedResponse) -> Response<Body> {
-    let mut response = Response::new(Body::Full(fixed.body.clone()));
+/// A response that the configuration spells out.
+pub(crate) fn fixed(fixed: &FixedResponse) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::Full(fixed.body.clone()));
     *response.status_mut() = fixed.status;
     response.headers_mut().insert(CONTENT_TYPE, fixed.content_type.clone());
     response
 }
 
-fn with_type(body: Body, media_type: &'static str) -> Response<Body> {
+fn with_media_type(body: ResponseBody, media_type: &'static str) -> Response<ResponseBody> {
     let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     response
 }
 
-/// Plain text where errors are plain text.
-fn health(config: &Config) -> Response<Body> {
+/// The health of the process itself: plain text if the configured error format is plain text.
+fn health(config: &Config) -> Response<ResponseBody> {
     if config.error_format == ErrorFormat::Plain {
-        return with_type(Body::text("OK"), "text/plain; charset=utf-8");
+        return with_media_type(ResponseBody::text("OK"), "text/plain; charset=utf-8");
     }
     let body =
         json!({"status": "ok", "service": config.name, "version": env!("CARGO_PKG_VERSION")});
@@ -79,7 +79,7 @@ fn health(config: &Config) -> Response<Body> {
 }
 
 /// Ready when every upstream has a server that is available.
-fn ready(config: &Config) -> Response<Body> {
+fn ready(config: &Config) -> Response<ResponseBody> {
     let now = clock::now();
     let unavailable = config
         .upstreams
@@ -92,7 +92,7 @@ fn ready(config: &Config) -> Response<Body> {
     json_response(status, body.to_string())
 }
 
-fn metrics(state: &GatewayState, config: &Config) -> Response<Body> {
+fn metrics(state: &GatewayState, config: &Config) -> Response<ResponseBody> {
     let now = clock::now();
     for upstream in &config.upstreams {
         for endpoint in &upstream.endpoints {
@@ -101,10 +101,10 @@ fn metrics(state: &GatewayState, config: &Config) -> Response<Body> {
         }
     }
     state.update_gauges();
-    with_type(Body::Full(state.metrics.text().into()), EXPOSITION)
+    with_media_type(ResponseBody::Full(state.metrics.text().into()), PROMETHEUS_TEXT)
 }
 
-fn build(state: &GatewayState, config: &Config) -> Response<Body> {
+fn build(state: &GatewayState, config: &Config) -> Response<ResponseBody> {
     let body = json!({
         "service": config.name,
         "version": env!("CARGO_PKG_VERSION"),
@@ -119,7 +119,8 @@ fn build(state: &GatewayState, config: &Config) -> Response<Body> {
     json_response(StatusCode::OK, body.to_string())
 }
 
-/// Puts the configuration's file in force, or responds with its problems and keeps the old one.
+/// Reloads the configuration file. If the file is invalid, the response lists its problems, and the
+/// old configuration stays in force.
 fn reload(state: &Arc<GatewayState>) -> HandlerResult {
     let config = state.reload().map_err(|error| {
         ErrorResponse::bad_request(format!("{error}; the old configuration stays in force"))

@@ -18,8 +18,8 @@ use tokio::sync::watch;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-use crate::body::Body;
 use crate::dispatch;
+use crate::response_body::ResponseBody;
 use crate::smuggling::{ConnectionFlags, InspectedStream};
 use crate::spec::ServerSpec;
 use crate::worker::Worker;
@@ -131,7 +131,7 @@ async fn serve_http1<S, H>(
     mut stop: watch::Receiver<bool>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    H: HttpService<Incoming, ResBody = Body, Error = Infallible>,
+    H: HttpService<Incoming, ResBody = ResponseBody, Error = Infallible>,
 {
     let head = usize::try_from(server.header_bytes.0).unwrap_or(usize::MAX);
     let mut builder = http1::Builder::new();
@@ -160,7 +160,7 @@ async fn serve_http2<S, H>(
     mut stop: watch::Receiver<bool>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    H: HttpService<Incoming, ResBody = Body, Error = Infallible>,
+    H: HttpService<Incoming, ResBody = ResponseBody, Error = Infallible>,
     H::Future: 'static,
 {
     let mut builder = http2::Builder::new(LocalExecutor);

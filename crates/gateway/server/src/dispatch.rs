@@ -10,7 +10,6 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{HeaderName, HeaderValue, TRANSFER_ENCODING, USER_AGENT};
 use hyper::{Method, Request, Response};
 
-use crate::body::Body;
 use crate::builtin_routes;
 use crate::config::Config;
 use crate::error_response::{ErrorFormat, ErrorResponse};
@@ -21,6 +20,7 @@ use crate::proxy;
 use crate::rate_limit::{self, Caller};
 use crate::request_context::{RequestContext, RoutedRequest};
 use crate::respond::{Header, respond_error, with_headers};
+use crate::response_body::ResponseBody;
 use crate::router::{Handler, Route};
 use crate::smuggling::{ConnectionFlags, has_dot_segments};
 use crate::worker::Worker;
@@ -31,7 +31,7 @@ pub(crate) async fn serve(
     request: Request<Incoming>,
     client: SocketAddr,
     flags: &ConnectionFlags,
-) -> Response<Body> {
+) -> Response<ResponseBody> {
     let config = worker.config();
     worker.metrics().count_served();
     let found = config.router.find(request.uri().path());
@@ -54,7 +54,7 @@ pub(crate) async fn serve(
 }
 
 /// Static responses, for routes to which no layer applies.
-fn fast_path(route: &Route, method: &Method) -> Option<Response<Body>> {
+fn fast_path(route: &Route, method: &Method) -> Option<Response<ResponseBody>> {
     match &route.handler {
         Handler::Live if matches!(*method, Method::GET | Method::HEAD) => {
             Some(builtin_routes::live())
@@ -165,7 +165,7 @@ fn check_framing(
     Ok(())
 }
 
-async fn handle(routed: RoutedRequest, format: ErrorFormat) -> Response<Body> {
+async fn handle(routed: RoutedRequest, format: ErrorFormat) -> Response<ResponseBody> {
     let route = Arc::clone(&routed.context.route);
     let faults = routed.context.config.faults;
     if faults.delay.nanos() > 0 {

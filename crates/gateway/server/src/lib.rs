@@ -12,7 +12,6 @@
 //! ```
 
 mod auth;
-mod body;
 mod body_filter;
 mod budget;
 mod builtin_routes;
@@ -42,6 +41,7 @@ mod request_body;
 mod request_context;
 mod request_log;
 mod respond;
+mod response_body;
 mod rng;
 mod router;
 mod scrub;

@@ -14,10 +14,10 @@ mod usage;
 use hyper::Response;
 use plimsoll_gateway_dialect::{Dialect, Endpoint};
 
-use crate::body::Body;
 use crate::error_response::ErrorFormat;
 use crate::request_context::RoutedRequest;
 use crate::respond::respond_error;
+use crate::response_body::ResponseBody;
 use crate::router::Proxy;
 
 pub(crate) use parse_cache::ParseCache;
@@ -36,7 +36,7 @@ pub(crate) async fn serve(
     routed: RoutedRequest,
     proxy: &Proxy,
     format: ErrorFormat,
-) -> Response<Body> {
+) -> Response<ResponseBody> {
     let RoutedRequest { request, mut context, .. } = routed;
     let (parts, body) = request.into_parts();
     match parse::parse(&mut context, &parts, body, proxy).await {

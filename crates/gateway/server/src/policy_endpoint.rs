@@ -11,7 +11,6 @@ use plimsoll_gateway_policy::InputKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::body::Body;
 use crate::clock;
 use crate::error_response::ErrorResponse;
 use crate::llm::{LlmRequest, send_upstream};
@@ -19,6 +18,7 @@ use crate::policy::{PolicyLayer, PolicyViolation};
 use crate::request_body;
 use crate::request_context::{RequestContext, RoutedRequest};
 use crate::respond::{HandlerResult, expect_json, expect_method, json as json_response, respond};
+use crate::response_body::ResponseBody;
 use crate::router::Proxy;
 
 /// The known request types: queries go to a database, prompts to a model.
@@ -46,7 +46,7 @@ struct PolicyRequest {
 }
 
 /// Serves a request.
-pub(crate) async fn serve(routed: RoutedRequest) -> Response<Body> {
+pub(crate) async fn serve(routed: RoutedRequest) -> Response<ResponseBody> {
     let started = clock::now();
     let RoutedRequest { request, mut context, .. } = routed;
     let result = handle(&mut context, request, started).await;
@@ -190,13 +190,13 @@ impl PolicyResponses<'_> {
         })
     }
 
-    fn passed(&self, data: &Value) -> Response<Body> {
+    fn passed(&self, data: &Value) -> Response<ResponseBody> {
         let body =
             json!({"success": true, "data": data, "blocked": false, "policy_info": self.info()});
         json_response(StatusCode::OK, body.to_string())
     }
 
-    fn blocked(&self, reason: &str) -> Response<Body> {
+    fn blocked(&self, reason: &str) -> Response<ResponseBody> {
         let body = json!({
             "success": false, "blocked": true, "block_reason": reason, "policy_info": self.info(),
         });

@@ -3,12 +3,12 @@
 use hyper::Response;
 use hyper::header::CONTENT_LENGTH;
 
-use crate::body::Body;
 use crate::error_response::ErrorFormat;
 use crate::forward::{self, UpstreamResponse};
 use crate::request_body;
 use crate::request_context::{RequestContext, RoutedRequest};
 use crate::respond::{respond, respond_error};
+use crate::response_body::ResponseBody;
 use crate::router::Proxy;
 use crate::scrub::ScrubText;
 use crate::upstream::Upstream;
@@ -19,7 +19,7 @@ pub(crate) async fn serve(
     mut routed: RoutedRequest,
     proxy: &Proxy,
     format: ErrorFormat,
-) -> Response<Body> {
+) -> Response<ResponseBody> {
     if proxy.websocket && websocket::is_requested(routed.request.headers()) {
         let result = Box::pin(websocket::serve(&mut routed, proxy)).await;
         return respond(routed.context, result, format);
@@ -41,7 +41,7 @@ fn relay(
     mut context: RequestContext,
     upstream_response: UpstreamResponse,
     upstream: &Upstream,
-) -> Response<Body> {
+) -> Response<ResponseBody> {
     let (mut parts, mut body) = upstream_response.into_proxy_body(&context, upstream);
     if let Some(policy) = &context.config.scrub
         && let Some(filter) = ScrubText::for_response(policy, &parts.headers)
@@ -53,5 +53,5 @@ fn relay(
     }
     context.status = parts.status;
     body.set_context(context);
-    Response::from_parts(parts, Body::Proxy(Box::new(body)))
+    Response::from_parts(parts, ResponseBody::Proxy(Box::new(body)))
 }

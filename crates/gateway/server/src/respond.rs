@@ -5,18 +5,21 @@ use hyper::body::Body as _;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Method, Response, StatusCode};
 
-use crate::body::Body;
 use crate::error_response::{ErrorFormat, ErrorResponse};
 use crate::request_context::RequestContext;
+use crate::response_body::ResponseBody;
 
 /// The response of a handler, or the error to respond with.
-pub(crate) type HandlerResult = Result<Response<Body>, ErrorResponse>;
+pub(crate) type HandlerResult = Result<Response<ResponseBody>, ErrorResponse>;
 
 /// A header to add to a response.
 pub(crate) type Header = (HeaderName, HeaderValue);
 
 /// Adds headers to a response.
-pub(crate) fn with_headers(mut response: Response<Body>, headers: Vec<Header>) -> Response<Body> {
+pub(crate) fn with_headers(
+    mut response: Response<ResponseBody>,
+    headers: Vec<Header>,
+) -> Response<ResponseBody> {
     for (name, value) in headers {
         response.headers_mut().insert(name, value);
     }
@@ -24,7 +27,7 @@ pub(crate) fn with_headers(mut response: Response<Body>, headers: Vec<Header>) -
 }
 
 /// Finishes the context with a response that is complete in memory.
-pub(crate) fn finish(context: &mut RequestContext, response: &Response<Body>) {
+pub(crate) fn finish(context: &mut RequestContext, response: &Response<ResponseBody>) {
     context.status = response.status();
     context.bytes_sent = response.body().size_hint().exact().unwrap_or(0);
     context.finish(true);
@@ -35,7 +38,7 @@ pub(crate) fn respond(
     mut context: RequestContext,
     result: HandlerResult,
     format: ErrorFormat,
-) -> Response<Body> {
+) -> Response<ResponseBody> {
     match result {
         Ok(response) => {
             finish(&mut context, &response);
@@ -50,7 +53,7 @@ pub(crate) fn respond_error(
     mut context: RequestContext,
     error: ErrorResponse,
     format: ErrorFormat,
-) -> Response<Body> {
+) -> Response<ResponseBody> {
     context.worker.metrics().count_error(error.kind);
     let response = error_response(error, format);
     let id = context.config.request_id.clone().zip(context.request_id.clone());
@@ -58,9 +61,9 @@ pub(crate) fn respond_error(
     with_headers(response, id.into_iter().collect())
 }
 
-fn error_response(error: ErrorResponse, format: ErrorFormat) -> Response<Body> {
+fn error_response(error: ErrorResponse, format: ErrorFormat) -> Response<ResponseBody> {
     let (body, media_type) = error.body(format);
-    let mut response = Response::new(Body::Full(Bytes::from(body)));
+    let mut response = Response::new(ResponseBody::Full(Bytes::from(body)));
     *response.status_mut() = error.status_in(format);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     response.headers_mut().extend(error.headers);
@@ -68,8 +71,8 @@ fn error_response(error: ErrorResponse, format: ErrorFormat) -> Response<Body> {
 }
 
 /// A response with JSON.
-pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response<Body> {
-    let mut response = Response::new(Body::Full(body.into()));
+pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::Full(body.into()));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response

@@ -1,4 +1,4 @@
-//! The state that all workers share.
+//! The state that all workers share: configuration, metrics, store, request log, TLS.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(crate) struct GatewayState {
     pub(crate) backend: Backend,
     pub(crate) request_log: RequestLog,
     pub(crate) tls: Option<TlsAcceptor>,
-    /// Makes the request ids of this process differ from another's.
+    /// Mixed into request ids, so that two gateway processes make different ones.
     pub(crate) salt: u64,
     /// Notifies the first worker of a new configuration.
     pub(crate) reloaded: watch::Sender<()>,
@@ -52,7 +52,7 @@ impl GatewayState {
         })
     }
 
-    /// Reads the configuration's file again and puts it in force; an invalid one changes nothing.
+    /// Reads the configuration file again and applies it. An invalid file changes nothing.
     pub(crate) fn reload(&self) -> Result<Arc<Config>, GatewayError> {
         let Source::File(path) = &self.source else {
             return Err(GatewayError::Config(vec![

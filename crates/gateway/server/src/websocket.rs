@@ -10,7 +10,6 @@ use tokio::io::copy_bidirectional;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-use crate::body::Body;
 use crate::clock;
 use crate::error_response::ErrorResponse;
 use crate::forward::{NO_SERVER, SLOW_UPSTREAM, upstream_uri};
@@ -18,6 +17,7 @@ use crate::headers::prepare_request;
 use crate::request_body::RequestBody;
 use crate::request_context::RoutedRequest;
 use crate::respond::HandlerResult;
+use crate::response_body::ResponseBody;
 use crate::router::Proxy;
 use crate::upstream::InFlightGuard;
 
@@ -65,5 +65,5 @@ pub(crate) async fn serve(routed: &mut RoutedRequest, proxy: &Proxy) -> HandlerR
     });
     let (mut parts, _) = response.into_parts();
     parts.extensions.clear();
-    Ok(Response::from_parts(parts, Body::EMPTY))
+    Ok(Response::from_parts(parts, ResponseBody::EMPTY))
 }

@@ -4,8 +4,8 @@
 
 use divan::{Bencher, black_box};
 use plimsoll_gateway_store::{
-    Algorithm, Answer, Backend, Budget, CacheKey, Charge, Grant, Limit, LimitKey, Limiter, Lookup,
-    Sizes, Store,
+    Algorithm, Backend, Budget, CacheKey, CachedResponse, Charge, Grant, Limit, LimitKey, Limiter,
+    Lookup, Sizes, Store,
 };
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -37,7 +37,7 @@ fn check_one(bencher: Bencher<'_, '_>, name: &str) {
     });
 }
 
-/// Global, tenant and key, as in the layered persona.
+/// Global, tenant and key, as in the layered preset.
 #[divan::bench]
 fn check_three(bencher: Bencher<'_, '_>) {
     let Some(limit) = limit(u32::MAX, Algorithm::Sliding) else { return };
@@ -84,7 +84,7 @@ fn cache_hit(bencher: Bencher<'_, '_>) {
     for key in 0..=255 {
         runtime.block_on(async {
             if let Lookup::Lead(lead) = store.lookup(0, CacheKey([key; 32])).await {
-                lead.fill(0, Answer::default(), Duration::from_mins(1)).await;
+                lead.fill(0, CachedResponse::default(), Duration::from_mins(1)).await;
             }
         });
     }

@@ -4,7 +4,7 @@
 //! redis://127.0.0.1:6379` Writes keys that begin with `latency:`; they end by themselves.
 
 use plimsoll_gateway_store::{
-    Algorithm, Answer, Backend, Budget, CacheKey, Charge, Grant, Limit, LimitKey, Lookup,
+    Algorithm, Backend, Budget, CacheKey, CachedResponse, Charge, Grant, Limit, LimitKey, Lookup,
     RedisSettings, Store,
 };
 use std::error::Error;
@@ -67,7 +67,7 @@ async fn cache(store: &Store) -> Outcome {
     let key = CacheKey([7; 32]);
     if let Lookup::Lead(lead) = store.lookup(0, key).await {
         let frames = vec![vec![b'x'; 2_048].into()];
-        lead.fill(0, Answer { status: 200, headers: Vec::new(), frames }, MINUTE).await;
+        lead.fill(0, CachedResponse { status: 200, headers: Vec::new(), frames }, MINUTE).await;
     }
     measured("cache get, 2 KiB", async || match store.lookup(0, key).await {
         Lookup::Hit(_) => Ok(()),

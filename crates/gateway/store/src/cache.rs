@@ -1,22 +1,22 @@
-//! Cached answers with single flight: the public side of `single_flight`.
+//! Cached responses with single flight: the public side of `single_flight`.
 
 use crate::single_flight::{Completion, FollowerWait, Join, LeaderGuard};
-use crate::{Answer, CacheKey, Store};
+use crate::{CacheKey, CachedResponse, Store};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The result of a lookup.
 #[derive(Debug)]
 pub enum Lookup {
-    /// The cached answer.
-    Hit(Arc<Answer>),
+    /// The cached response.
+    Hit(Arc<CachedResponse>),
     /// Fetch it; others may be waiting.
     Lead(Lead),
     /// Somebody is fetching it.
     Follow(Follow),
 }
 
-/// The duty to fetch an answer. Dropped before [`fill`](Self::fill) or [`alone`](Self::alone),
+/// The duty to fetch a response. Dropped before [`fill`](Self::fill) or [`alone`](Self::alone),
 /// because the fetch failed or was cancelled, it passes to one of those who wait.
 #[derive(Debug)]
 #[must_use]
@@ -25,7 +25,7 @@ pub struct Lead {
     store: Store,
 }
 
-/// A wait for an answer that another request fetches. It can be dropped at any time.
+/// A wait for a response that another request fetches. It can be dropped at any time.
 #[derive(Debug)]
 #[must_use]
 pub struct Follow {
@@ -36,27 +36,27 @@ pub struct Follow {
 /// How a wait ended.
 #[derive(Debug)]
 pub enum Followed {
-    /// The leader's answer.
-    Answer(Arc<Answer>),
+    /// The leader's response.
+    Response(Arc<CachedResponse>),
     /// The leader failed: fetch it, for the others too.
     Lead(Lead),
-    /// The answer cannot be shared: fetch it for yourself.
+    /// The response cannot be shared: fetch it for yourself.
     Alone,
 }
 
 impl Lead {
-    /// Keeps the answer for `ttl` and gives it to all who wait. `now` as in [`Store::check`].
-    pub async fn fill(self, now: u64, answer: Answer, ttl: Duration) {
-        let answer = Arc::new(answer);
+    /// Keeps the response for `ttl` and gives it to all who wait. `now` as in [`Store::check`].
+    pub async fn fill(self, now: u64, response: CachedResponse, ttl: Duration) {
+        let response = Arc::new(response);
         match &self.store {
-            Store::Memory(store) => store.keep(now, self.guard.key(), Arc::clone(&answer), ttl),
-            Store::Redis(store) => Box::pin(store.keep(&self.guard.key(), &answer, ttl)).await,
+            Store::Memory(store) => store.keep(now, self.guard.key(), Arc::clone(&response), ttl),
+            Store::Redis(store) => Box::pin(store.keep(&self.guard.key(), &response, ttl)).await,
         }
         // Stored before the fetch ends: see `SingleFlight::join`.
-        self.guard.complete(Some(answer));
+        self.guard.complete(Some(response));
     }
 
-    /// The answer cannot be kept (an error, too large, not to be stored): all who wait fetch for
+    /// The response cannot be kept (an error, too large, not to be stored): all who wait fetch for
     /// themselves.
     pub fn alone(self) {
         self.guard.complete(None);
@@ -64,7 +64,7 @@ impl Lead {
 }
 
 impl Follow {
-    /// Waits until the leader has the answer, or has failed. There is no time limit here: the
+    /// Waits until the leader has the response, or has failed. There is no time limit here: the
     /// caller has one.
     ///
     /// # Cancel safety
@@ -72,7 +72,7 @@ impl Follow {
     /// chosen.
     pub async fn wait(self) -> Followed {
         match self.wait.completion().await {
-            Completion::Answer(answer) => Followed::Answer(answer),
+            Completion::Response(response) => Followed::Response(response),
             Completion::Lead(guard) => Followed::Lead(Lead { guard, store: self.store }),
             Completion::Alone => Followed::Alone,
         }
@@ -80,15 +80,15 @@ impl Follow {
 }
 
 impl Store {
-    /// Finds an answer, or takes part in fetching it. A loss of Redis is a miss. Single flight is
-    /// per process: several gateways with one Redis fetch an answer once each at most.
+    /// Finds a response, or takes part in fetching it. A loss of Redis is a miss. Single flight is
+    /// per process: several gateways with one Redis fetch a response once each at most.
     pub async fn lookup(&self, now: u64, key: CacheKey) -> Lookup {
         match self {
             Self::Memory(memory) => {
-                if let Some(answer) = memory.cached(now, &key) {
-                    return Lookup::Hit(answer);
+                if let Some(response) = memory.cached(now, &key) {
+                    return Lookup::Hit(response);
                 }
-                let look = || memory.answers.find(&key, now);
+                let look = || memory.responses.find(&key, now);
                 lookup_of(self, memory.single_flight.join(key, look))
             }
             Self::Redis(redis) => Box::pin(lookup_in_redis(self, redis, key)).await,
@@ -101,16 +101,16 @@ async fn lookup_in_redis(store: &Store, redis: &crate::RedisStore, key: CacheKey
     let before = single_flight.ended(&key);
     let found = redis.cached(&key).await;
     redis.backend().counters().looked_up(found.is_some());
-    if let Some(answer) = found {
-        return Lookup::Hit(answer);
+    if let Some(response) = found {
+        return Lookup::Hit(response);
     }
     match single_flight.join(key, || None) {
         // A fetch ended since Redis was asked: it may have been this one.
         Join::Lead(guard) if single_flight.ended(&key) != before => {
             match redis.cached(&key).await {
-                Some(answer) => {
-                    guard.complete(Some(Arc::clone(&answer)));
-                    Lookup::Hit(answer)
+                Some(response) => {
+                    guard.complete(Some(Arc::clone(&response)));
+                    Lookup::Hit(response)
                 }
                 None => lookup_of(store, Join::Lead(guard)),
             }
@@ -123,6 +123,6 @@ fn lookup_of(store: &Store, join: Join) -> Lookup {
     match join {
         Join::Lead(guard) => Lookup::Lead(Lead { guard, store: store.clone() }),
         Join::Follow(wait) => Lookup::Follow(Follow { wait, store: store.clone() }),
-        Join::Ready(answer) => Lookup::Hit(answer),
+        Join::Ready(response) => Lookup::Hit(response),
     }
 }

@@ -1,4 +1,4 @@
-//! What gateways share and remember: rate limits, budgets, cached answers, in memory or in Redis.
+//! What gateways share and remember: rate limits, budgets, cached responses, in memory or in Redis.
 //!
 //! - The algorithms are pure, with time as an argument: [`RateCounter`] and its four kinds,
 //!   [`BudgetCounter`].
@@ -10,11 +10,11 @@
 //! The rule for several limits at once: either all are charged or none is, and requests that are
 //! refused are charged nowhere.
 
-mod answer;
 mod bounded_map;
 mod budget;
 mod budget_table;
 mod cache;
+mod cached_response;
 mod error;
 mod limit;
 mod limit_key;
@@ -35,9 +35,9 @@ mod store;
 /// Whether this build can use Redis: the feature `redis`.
 pub const HAS_REDIS: bool = cfg!(feature = "redis");
 
-pub use answer::{Answer, CacheKey};
 pub use budget::{Budget, BudgetCounter, BudgetState};
 pub use cache::{Follow, Followed, Lead, Lookup};
+pub use cached_response::{CacheKey, CachedResponse};
 pub use error::StoreError;
 pub use limit::{Algorithm, Charge, Decision, Limit, MAX_CHARGES};
 pub use limit_key::LimitKey;

@@ -3,7 +3,9 @@
 use crate::budget_table::BudgetTable;
 use crate::lru_cache::ByteLru;
 use crate::single_flight::SingleFlight;
-use crate::{Answer, Budget, BudgetState, CacheCounts, CacheKey, Charge, Decision, Limiter};
+use crate::{
+    Budget, BudgetState, CacheCounts, CacheKey, CachedResponse, Charge, Decision, Limiter,
+};
 use crate::{LimitKey, StoreError};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -18,7 +20,7 @@ pub struct Sizes {
     pub keys: usize,
     /// Tenants with budgets in use at once; about 150 bytes each.
     pub tenants: usize,
-    /// Bytes of cached answers.
+    /// Bytes of cached responses.
     pub cache_bytes: usize,
     /// Bytes of small values (sessions).
     pub value_bytes: usize,
@@ -35,7 +37,7 @@ impl Default for Sizes {
 pub struct MemoryStore {
     limiter: Limiter,
     pub(crate) budgets: BudgetTable,
-    pub(crate) answers: ByteLru<Arc<Answer>>,
+    pub(crate) responses: ByteLru<Arc<CachedResponse>>,
     values: ByteLru<Bytes>,
     pub(crate) single_flight: Arc<SingleFlight>,
 }
@@ -46,7 +48,7 @@ impl MemoryStore {
         Self {
             limiter: Limiter::new(sizes.keys),
             budgets: BudgetTable::new(sizes.tenants),
-            answers: ByteLru::new(sizes.cache_bytes),
+            responses: ByteLru::new(sizes.cache_bytes),
             values: ByteLru::new(sizes.value_bytes),
             single_flight: SingleFlight::new(),
         }
@@ -70,26 +72,32 @@ impl MemoryStore {
         self.budgets.state(now, key, budget)
     }
 
-    /// A cached answer, if there is one that is not too old; counted as hit or miss.
-    pub fn cached(&self, now: u64, key: &CacheKey) -> Option<Arc<Answer>> {
-        let found = self.answers.find(key, now);
-        self.answers.counters.looked_up(found.is_some());
+    /// A cached response, if there is one that is not too old; counted as hit or miss.
+    pub fn cached(&self, now: u64, key: &CacheKey) -> Option<Arc<CachedResponse>> {
+        let found = self.responses.find(key, now);
+        self.responses.counters.looked_up(found.is_some());
         found
     }
 
-    /// Bytes of cached answers and their number.
+    /// Bytes of cached responses and their number.
     pub fn cache_held(&self) -> (usize, usize) {
-        self.answers.held()
+        self.responses.held()
     }
 
-    /// Counts of the cache of answers.
+    /// Counts of the response cache.
     pub fn cache_counts(&self) -> CacheCounts {
-        self.answers.counters.counts()
+        self.responses.counters.counts()
     }
 
-    pub(crate) fn keep(&self, now: u64, key: CacheKey, answer: Arc<Answer>, ttl: Duration) {
-        let weight = answer.weight();
-        self.answers.keep(key, answer, weight, after(now, ttl));
+    pub(crate) fn keep(
+        &self,
+        now: u64,
+        key: CacheKey,
+        response: Arc<CachedResponse>,
+        ttl: Duration,
+    ) {
+        let weight = response.weight();
+        self.responses.keep(key, response, weight, after(now, ttl));
     }
 
     /// A small value, if there is one that is not too old.

@@ -10,8 +10,8 @@
 mod reconnecting;
 
 use crate::{
-    Answer, Budget, BudgetState, CacheCounts, CacheKey, Charge, Decision, FailureMode, LimitKey,
-    RedisSettings, StoreError,
+    Budget, BudgetState, CacheCounts, CacheKey, CachedResponse, Charge, Decision, FailureMode,
+    LimitKey, RedisSettings, StoreError,
 };
 use crate::{lru_cache::CacheCounters, single_flight::SingleFlight};
 use ::redis::{Cmd, IntoConnectionInfo as _, RedisResult, Script, ScriptInvocation};
@@ -66,7 +66,7 @@ impl RedisBackend {
         &self.counters
     }
 
-    /// Counts of the cache of answers, as seen by this process. Redis evicts by its own rules: none
+    /// Counts of the response cache, as seen by this process. Redis evicts by its own rules: none
     /// here.
     pub fn cache_counts(&self) -> CacheCounts {
         self.counters.counts()
@@ -232,14 +232,14 @@ impl RedisStore {
         }
     }
 
-    /// An answer that cannot be had is a miss, whatever is chosen for a loss: the upstream has it.
-    pub(crate) async fn cached(&self, key: &CacheKey) -> Option<Arc<Answer>> {
+    /// A response that Redis cannot give is a miss, in either failure mode: the upstream has it.
+    pub(crate) async fn cached(&self, key: &CacheKey) -> Option<Arc<CachedResponse>> {
         let bytes = self.value_at(self.digest_key("answer", key)).await.flatten();
-        bytes.and_then(Answer::decode).map(Arc::new)
+        bytes.and_then(CachedResponse::decode).map(Arc::new)
     }
 
-    pub(crate) async fn keep(&self, key: &CacheKey, answer: &Answer, ttl: Duration) {
-        self.put_at(self.digest_key("answer", key), &answer.encode(), ttl).await;
+    pub(crate) async fn keep(&self, key: &CacheKey, response: &CachedResponse, ttl: Duration) {
+        self.put_at(self.digest_key("answer", key), &response.encode(), ttl).await;
     }
 
     pub(crate) async fn value(&self, key: &CacheKey) -> Result<Option<Bytes>, StoreError> {

@@ -1,11 +1,11 @@
-//! Single flight: of all requests that want the same answer at the same time, one fetches it and
+//! Single flight: of all requests that want the same response at the same time, one fetches it and
 //! the others wait, across worker threads.
 //!
 //! Kept instead of `quick_cache` or `moka`: their waiters take the lead one after another when the
-//! leader gives up, while here a leader that finds an answer uncacheable releases all waiters at
+//! leader gives up, while here a leader that finds a response uncacheable releases all waiters at
 //! once. Redis also needs single flight without a cache behind it.
 
-use crate::{Answer, CacheKey};
+use crate::{CacheKey, CachedResponse};
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -40,30 +40,30 @@ struct Entry {
 /// that reaches a follower which has gone away must pass to the next. `notify_one` promises that.
 #[derive(Debug, Default)]
 struct Fetch {
-    /// Set once at the end: the answer, or `None` if every follower must fetch for itself.
-    outcome: OnceLock<Option<Arc<Answer>>>,
+    /// Set once at the end: the response, or `None` if every follower must fetch for itself.
+    outcome: OnceLock<Option<Arc<CachedResponse>>>,
     wake: Notify,
 }
 
 /// The role that a caller gets.
 #[derive(Debug)]
 pub(crate) enum Join {
-    /// Fetch the answer.
+    /// Fetch the response.
     Lead(LeaderGuard),
     /// Wait for it.
     Follow(FollowerWait),
-    /// The answer has just arrived.
-    Ready(Arc<Answer>),
+    /// The response has just arrived.
+    Ready(Arc<CachedResponse>),
 }
 
 /// How a wait ended.
 #[derive(Debug)]
 pub(crate) enum Completion {
-    /// With the leader's answer.
-    Answer(Arc<Answer>),
+    /// With the leader's response.
+    Response(Arc<CachedResponse>),
     /// The leader failed: fetch now, for the other followers too.
     Lead(LeaderGuard),
-    /// The answer cannot be shared: fetch for yourself.
+    /// The response cannot be shared: fetch for yourself.
     Alone,
 }
 
@@ -85,17 +85,17 @@ impl SingleFlight {
     }
 
     /// Leads or follows. `look` is called once more, under the lock, before a new fetch begins: a
-    /// leader stores its answer before its fetch ends, so no caller that just missed it fetches
+    /// leader stores its response before its fetch ends, so no caller that just missed it fetches
     /// again.
     pub(crate) fn join(
         self: &Arc<Self>,
         key: CacheKey,
-        look: impl FnOnce() -> Option<Arc<Answer>>,
+        look: impl FnOnce() -> Option<Arc<CachedResponse>>,
     ) -> Join {
         let mut shard = self.shard(&key);
         let Some(entry) = shard.fetches.get_mut(&key) else {
-            if let Some(answer) = look() {
-                return Join::Ready(answer);
+            if let Some(response) = look() {
+                return Join::Ready(response);
             }
             let fetch = Arc::<Fetch>::default();
             let entry = Entry { fetch: Arc::clone(&fetch), has_leader: true, followers: 0 };
@@ -143,9 +143,9 @@ impl LeaderGuard {
         self.key
     }
 
-    /// Ends the fetch for all: with the answer, or with `None` if it cannot be shared.
-    pub(crate) fn complete(self, outcome: Option<Arc<Answer>>) {
-        // Set before the entry goes: a caller that finds no entry finds the answer in the cache.
+    /// Ends the fetch for all: with the response, or with `None` if it cannot be shared.
+    pub(crate) fn complete(self, outcome: Option<Arc<CachedResponse>>) {
+        // Set before the entry goes: a caller that finds no entry finds the response in the cache.
         let _ = self.fetch.outcome.set(outcome);
         self.all.shard(&self.key).end(&self.key);
         self.fetch.wake.notify_waiters();
@@ -187,7 +187,7 @@ impl FollowerWait {
             let mut woken = std::pin::pin!(fetch.wake.notified());
             woken.as_mut().enable();
             if let Some(outcome) = fetch.outcome.get() {
-                return outcome.clone().map_or(Completion::Alone, Completion::Answer);
+                return outcome.clone().map_or(Completion::Alone, Completion::Response);
             }
             if let Some(guard) = self.take_over() {
                 return Completion::Lead(guard);

@@ -50,7 +50,7 @@ impl Backend {
         }
     }
 
-    /// Counts of the cache of answers.
+    /// Counts of the response cache.
     pub fn cache_counts(&self) -> CacheCounts {
         match self {
             Self::Memory(store) => store.cache_counts(),

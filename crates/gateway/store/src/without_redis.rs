@@ -5,8 +5,8 @@
 use crate::lru_cache::CacheCounters;
 use crate::single_flight::SingleFlight;
 use crate::{
-    Answer, Budget, BudgetState, CacheCounts, CacheKey, Charge, Decision, LimitKey, RedisSettings,
-    StoreError,
+    Budget, BudgetState, CacheCounts, CacheKey, CachedResponse, Charge, Decision, LimitKey,
+    RedisSettings, StoreError,
 };
 use bytes::Bytes;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl RedisBackend {
         match *self {}
     }
 
-    /// Counts of the cache of answers.
+    /// Counts of the response cache.
     pub fn cache_counts(&self) -> CacheCounts {
         match *self {}
     }
@@ -88,11 +88,11 @@ impl RedisStore {
         match *self {}
     }
 
-    pub(crate) async fn cached(&self, _: &CacheKey) -> Option<Arc<Answer>> {
+    pub(crate) async fn cached(&self, _: &CacheKey) -> Option<Arc<CachedResponse>> {
         match *self {}
     }
 
-    pub(crate) async fn keep(&self, _: &CacheKey, _: &Answer, _: Duration) {
+    pub(crate) async fn keep(&self, _: &CacheKey, _: &CachedResponse, _: Duration) {
         match *self {}
     }
 

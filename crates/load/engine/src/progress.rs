@@ -1,9 +1,9 @@
-//! The state of a run as an observer sees it.
+//! The progress of a run, for an observer such as the terminal display.
 
 use plimsoll_measure::{Nanos, StageId};
 use plimsoll_metrics::GroupStats;
 
-/// The state of a run, once a second.
+/// The progress of a run. An observer gets one about every second.
 #[derive(Debug)]
 pub struct Progress<'a> {
     /// Time since the run's start.

@@ -1,4 +1,4 @@
-//! The result of a run, put together from the results of its workers.
+//! The result of a run, merged from the results of its workers.
 
 use plimsoll_measure::{Moment, Nanos, StageId};
 use plimsoll_metrics::{
@@ -27,7 +27,7 @@ pub struct Cause {
 pub struct RunResult {
     /// Counters and distributions.
     pub snapshot: Snapshot,
-    /// Names, stages as they were played, targets. The caller adds environment and notes.
+    /// Names, stages as they were carried out, targets. The caller adds environment and notes.
     pub metadata: RunMetadata,
     /// Measurements of the generator itself.
     pub health: InstrumentHealth,
@@ -35,7 +35,7 @@ pub struct RunResult {
     pub processes: Vec<ProcessUse>,
     /// Reasons why requests did not complete, the most frequent first.
     pub causes: Vec<Cause>,
-    /// Counts of the samples, by what became of them.
+    /// Counts of the samples: written, left out, lost.
     pub sink: SinkReport,
 }
 
@@ -75,7 +75,7 @@ impl RunResult {
         }
     }
 
-    /// Waits until every sample is written.
+    /// Waits until every sample is written, and adds the counts.
     pub(crate) fn close_sink(&mut self, sink: Option<Sink>) {
         let Some(sink) = sink else { return };
         self.sink = sink.finish();
@@ -87,8 +87,8 @@ impl RunResult {
     }
 }
 
-/// Fills in how the stages were played. Their starts become offsets from the clock's epoch, as the
-/// times of samples are.
+/// Fills in how the stages were carried out. Their starts become offsets from the clock's epoch,
+/// like the times in samples.
 fn finish_stages(metadata: &mut RunMetadata, origin: Moment, workers: &[WorkerOutput]) {
     let end = workers.iter().map(|worker| worker.end).max().unwrap_or(origin);
     let end = end.since(origin).as_secs_f64();

@@ -1,4 +1,4 @@
-//! A run from its plan to its result.
+//! Carries a run out: from its plan to its result.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl Run {
         Ok(Self { prepared, clock, watched: Vec::new() })
     }
 
-    /// Measures what these processes use during the load, and what this one does.
+    /// Measures the CPU time and memory of these processes, and of this one, during the load.
     pub fn watch(&mut self, processes: Vec<WatchedProcess>) {
         self.watched = processes;
     }
@@ -48,7 +48,7 @@ impl Run {
         &self.prepared.plan
     }
 
-    /// The run's clock: the moments in samples are its own.
+    /// The run's clock. The moments in samples are read from it.
     pub const fn clock(&self) -> MonotonicClock {
         self.clock
     }
@@ -58,7 +58,7 @@ impl Run {
         metadata::planned(&self.prepared, &self.clock)
     }
 
-    /// A hash of the schedule; shards with different ones are not parts of one run.
+    /// A hash of the schedule. Shards of one run have the same.
     pub fn schedule_fingerprint(&self) -> u64 {
         self.prepared.schedule.fingerprint()
     }

@@ -84,7 +84,7 @@ impl BatchMeans {
         filter: &dyn Fn(GroupKey) -> bool,
     ) -> Result<ShareVariance, NoIntervalReason> {
         let index = WITH_INTERVALS.iter().position(|known| *known == metric);
-        let index = index.ok_or(NoIntervalReason::NoBatches)?;
+        let index = index.ok_or(NoIntervalReason::UnknownOrder)?;
         let stages = self.stages.values().map(|stage| stage.counts(index, limit, filter));
         let stages: Vec<_> = stages.filter(|counts| LimitCount::sum(counts).all > 0).collect();
         let all: u64 = stages.iter().map(|counts| LimitCount::sum(counts).all).sum();
@@ -95,7 +95,7 @@ impl BatchMeans {
         let variances =
             stages.iter().map(weighted).collect::<Result<Vec<_>, NoIntervalReason>>()?;
         if variances.is_empty() {
-            Err(NoIntervalReason::NoBatches)
+            Err(NoIntervalReason::UnknownOrder)
         } else {
             Ok(ShareVariance::stratified(&variances))
         }

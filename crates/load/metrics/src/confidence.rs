@@ -23,29 +23,29 @@ pub struct Interval {
     pub effective_samples: u64,
 }
 
-/// Why a percentile has no interval.
+/// The reason why a percentile has no interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoIntervalReason {
     /// Too few samples for the percentile itself.
-    Samples,
+    TooFewSamples,
     /// The order in time of the samples is not known.
-    NoBatches,
+    UnknownOrder,
     /// Fewer than [`BATCHES_NEEDED`] batches of a stage.
-    Batches,
+    TooFewBatches,
     /// The interval would reach beyond the smallest or the largest value.
-    Extreme,
+    BeyondExtremes,
 }
 
 impl NoIntervalReason {
-    /// In words.
+    /// The reason in words.
     pub fn words(self) -> String {
         match self {
-            Self::Samples => "too few samples for the percentile".to_owned(),
-            Self::NoBatches => "the order in time of the samples is not known".to_owned(),
-            Self::Batches => format!(
+            Self::TooFewSamples => "too few samples for the percentile".to_owned(),
+            Self::UnknownOrder => "the order in time of the samples is not known".to_owned(),
+            Self::TooFewBatches => format!(
                 "a stage is too short: an interval needs {BATCHES_NEEDED} batches of a second or more"
             ),
-            Self::Extreme => {
+            Self::BeyondExtremes => {
                 "too few independent samples: the interval would reach beyond the extreme values"
                     .to_owned()
             }
@@ -58,11 +58,11 @@ impl NoIntervalReason {
 /// Student's t is 2.4, at 3 it is 3.2.
 pub const BATCHES_NEEDED: u32 = 8;
 
-/// Autocorrelation between batches is corrected for up to here. Beyond it, no two batches of the
-/// run are independent.
+/// The largest autocorrelation between batches that is corrected for. With a larger one, no two
+/// batches of the run are independent.
 const MAX_CORRELATION: f64 = 0.9;
 
-/// The number of values in a batch that do not exceed a limit, and of all its values.
+/// The values of a batch: how many do not exceed a limit, and how many there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LimitCount {
     pub(crate) within: u64,
@@ -87,7 +87,7 @@ impl LimitCount {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShareVariance {
     pub(crate) variance: f64,
-    pub(crate) freedom: f64,
+    pub(crate) degrees_of_freedom: f64,
     pub(crate) batches: u64,
 }
 
@@ -106,16 +106,16 @@ impl ShareVariance {
         let effective = all * all / squares;
         // NaN if there is no value at all.
         if effective.is_nan() || effective < f64::from(BATCHES_NEEDED) {
-            return Err(NoIntervalReason::Batches);
+            return Err(NoIntervalReason::TooFewBatches);
         }
         let share = total.within as f64 / all;
         let residuals: Vec<f64> =
             batches.iter().map(|batch| batch.within as f64 - share * batch.all as f64).collect();
-        let square: f64 = residuals.iter().map(|residual| residual * residual).sum();
+        let sum_of_squares: f64 = residuals.iter().map(|residual| residual * residual).sum();
         let scale = effective / (effective - 1.0) / (all * all);
         Ok(Self {
-            variance: square * scale * correction(&residuals, square),
-            freedom: effective - 1.0,
+            variance: sum_of_squares * scale * correlation_factor(&residuals, sum_of_squares),
+            degrees_of_freedom: effective - 1.0,
             batches: rounded(effective),
         })
     }
@@ -126,12 +126,15 @@ impl ShareVariance {
     pub(crate) fn stratified(stages: &[(f64, Self)]) -> Self {
         let parts = || stages.iter().map(|(weight, share)| weight * weight * share.variance);
         let variance: f64 = parts().sum();
-        let least = stages.iter().map(|(_, share)| share.freedom).fold(f64::INFINITY, f64::min);
-        let squares: f64 =
-            parts().zip(stages).map(|(part, (_, share))| part * part / share.freedom).sum();
+        let least =
+            stages.iter().map(|(_, share)| share.degrees_of_freedom).fold(f64::INFINITY, f64::min);
+        let squares: f64 = parts()
+            .zip(stages)
+            .map(|(part, (_, share))| part * part / share.degrees_of_freedom)
+            .sum();
         Self {
             variance,
-            freedom: if squares > 0.0 { variance * variance / squares } else { least },
+            degrees_of_freedom: if squares > 0.0 { variance * variance / squares } else { least },
             batches: stages.iter().map(|(_, share)| share.batches).sum(),
         }
     }
@@ -149,7 +152,7 @@ impl ShareVariance {
     pub(crate) fn shares(&self, q: f64, count: u64) -> (f64, f64, f64) {
         let binomial = q * (1.0 - q);
         let variance = self.variance.max(binomial / count as f64);
-        let half = student(self.freedom) * variance.sqrt() / binomial;
+        let half = student_t(self.degrees_of_freedom) * variance.sqrt() / binomial;
         let middle = (q / (1.0 - q)).ln();
         (logistic(middle - half), logistic(middle + half), binomial / variance)
     }
@@ -165,10 +168,10 @@ pub(crate) fn interval(
     let count = whole.count();
     let (low, high, effective) = variance.shares(q, count);
     if low * (count as f64) < 1.0 || (1.0 - high) * (count as f64) < 1.0 {
-        return Err(NoIntervalReason::Extreme);
+        return Err(NoIntervalReason::BeyondExtremes);
     }
     let value = |share| {
-        whole.nearest_rank(share).map(Nanos::as_millis_f64).ok_or(NoIntervalReason::Samples)
+        whole.nearest_rank(share).map(Nanos::as_millis_f64).ok_or(NoIntervalReason::TooFewSamples)
     };
     Ok(Interval {
         low: value(low)?,
@@ -181,12 +184,12 @@ pub(crate) fn interval(
 /// The factor by which correlated neighbours raise the variance: `(1 + r) / (1 - r)`, with r the
 /// correlation of one batch with the next; 1 if r is not positive. An estimate of r from k values
 /// is about 1/k too low; so 1/k is added.
-fn correction(residuals: &[f64], square: f64) -> f64 {
+fn correlation_factor(residuals: &[f64], sum_of_squares: f64) -> f64 {
     let neighbours: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
-    if square <= 0.0 {
+    if sum_of_squares <= 0.0 {
         return 1.0;
     }
-    let r = neighbours / square + 1.0 / residuals.len() as f64;
+    let r = neighbours / sum_of_squares + 1.0 / residuals.len() as f64;
     let r = r.clamp(0.0, MAX_CORRELATION);
     (1.0 + r) / (1.0 - r)
 }
@@ -197,7 +200,7 @@ fn logistic(x: f64) -> f64 {
 
 /// The 97.5 % point of Student's t, by the Cornish-Fisher expansion of Abramowitz and Stegun,
 /// 26.7.5. The error is below 0.1 % from 5 degrees of freedom on.
-fn student(freedom: f64) -> f64 {
+fn student_t(degrees_of_freedom: f64) -> f64 {
     const Z: f64 = 1.959_963_984_540_054;
     const TERMS: [&[f64]; 4] = [
         &[1.0 / 4.0, 1.0 / 4.0],
@@ -214,7 +217,7 @@ fn student(freedom: f64) -> f64 {
     // Each term is an odd polynomial in z; its coefficients start with that of z.
     let odd =
         |coefficients: &[f64]| coefficients.iter().rev().fold(0.0, |sum, c| sum * Z * Z + c) * Z;
-    TERMS.iter().rev().fold(0.0, |sum, term| (sum + odd(term)) / freedom) + Z
+    TERMS.iter().rev().fold(0.0, |sum, term| (sum + odd(term)) / degrees_of_freedom) + Z
 }
 
 #[expect(

@@ -9,7 +9,7 @@ use crate::catalog::{Counters, Metric};
 use crate::confusion_matrix::ConfusionMatrix;
 use crate::distribution::Distribution;
 
-/// Identifies a cell: one stage x scenario x target.
+/// The key of a cell: the requests of one stage, one scenario and one target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupKey {
     /// Its stage.
@@ -103,8 +103,8 @@ impl GroupStats {
         self.distributions[metric as usize].as_deref()
     }
 
-    /// Request nanoseconds: the time that requests were in flight while the stage lasted, summed
-    /// up, whichever stage they were scheduled in.
+    /// The time that requests were in flight during the stage, summed over the requests, in
+    /// nanoseconds. Requests scheduled in another stage count here too.
     pub const fn in_flight_time(&self) -> u128 {
         self.in_flight_time
     }

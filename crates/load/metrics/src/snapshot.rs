@@ -1,4 +1,4 @@
-//! Snapshots: mergeable copies of what was counted.
+//! Snapshots: mergeable copies of a recorder's counts and distributions.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -64,13 +64,13 @@ impl Snapshot {
         q: f64,
         filter: &dyn Fn(GroupKey) -> bool,
     ) -> Result<Interval, NoIntervalReason> {
-        let value = whole.quantile(q).ok_or(NoIntervalReason::Samples)?;
+        let value = whole.quantile(q).ok_or(NoIntervalReason::TooFewSamples)?;
         // If many values equal the percentile, the share up to it may be the same in every batch.
         // Then only the share below it shows that they came in a burst.
         let limit = bucket_index(value.as_u64());
-        let upto = self.batches.variance(metric, limit, filter)?;
+        let up_to = self.batches.variance(metric, limit, filter)?;
         let below = self.batches.variance(metric, limit.saturating_sub(1), filter)?;
-        confidence::interval(whole, q, &upto.larger(below))
+        confidence::interval(whole, q, &up_to.larger(below))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The summary of a run: the results, and what is judged of them. `summary.json` holds it, and
+//! The summary of a run: its results, validity, thresholds and bands. `summary.json` holds it, and
 //! every report shows it.
 
 mod evidence;
@@ -55,7 +55,7 @@ pub struct RunSummary {
 }
 
 impl RunSummary {
-    /// Sums up a run: rolls the counts up, judges the instrument, then the thresholds.
+    /// Builds the summary of a run: adds up the counts, judges the instrument, then the thresholds.
     ///
     /// # Errors
     /// [`MetricsError::EncodeHistogram`] if a histogram holds more counts than 63 bits.

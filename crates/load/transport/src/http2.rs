@@ -3,8 +3,8 @@
 //! - [`Session`]: the connection as a state machine without I/O, so that it can be tested and
 //!   fuzzed alone
 //! - [`hpack`]: header compression (RFC 7541), also without I/O
-//! - `Driver`: the task that owns a connection's socket. One read serves all its streams; frames
-//!   queued in one turn of the worker are written at once
+//! - `Driver`: the task that owns a connection's socket. One read serves all its streams. Frames
+//!   that are queued in one turn of the worker's event loop leave in one write
 //! - `Exchange`: the future of one request. It queues frames, and reads what the driver put into
 //!   the stream's inbox
 //!

@@ -22,7 +22,7 @@ pub mod http1;
 pub mod http2;
 mod message;
 pub mod pool;
-mod resolve;
+mod resolver;
 mod rx_timestamp;
 mod socket;
 pub mod tls;

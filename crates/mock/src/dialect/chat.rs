@@ -1,21 +1,21 @@
-//! OpenAI's chat completions: streams and full responses.
+//! Writes OpenAI's chat completions: streams and full responses.
 
 use super::stream_encoder::{Delta, StreamEncoder};
 use super::write::{CREATED, TOOL, WriteExt as _, arguments, put_fragment};
 use crate::model_output::{ContentKind, FinishReason, ModelOutput};
 
-/// Chunks differ only in their delta; the bytes around it are built once.
+/// Writes a stream. Its chunks differ only in their delta; the bytes around it are built once.
 #[derive(Debug, Default)]
 pub(super) struct ChatEncoder {
-    before: Vec<u8>,
-    after: Vec<u8>,
+    before_delta: Vec<u8>,
+    after_delta: Vec<u8>,
 }
 
 impl ChatEncoder {
     fn chunk(&self, out: &mut Vec<u8>, write_delta: impl FnOnce(&mut Vec<u8>)) {
-        out.put(&self.before);
+        out.put(&self.before_delta);
         write_delta(out);
-        out.put(&self.after);
+        out.put(&self.after_delta);
     }
 }
 
@@ -48,11 +48,11 @@ const fn stream_usage(output: &ModelOutput) -> bool {
 
 impl StreamEncoder for ChatEncoder {
     fn start_stream(&mut self, output: &ModelOutput, out: &mut Vec<u8>) {
-        self.before.put("data: ");
-        put_head(output, "chat.completion.chunk", &mut self.before);
-        self.before.put(r#","choices":[{"index":0,"delta":"#);
+        self.before_delta.put("data: ");
+        put_head(output, "chat.completion.chunk", &mut self.before_delta);
+        self.before_delta.put(r#","choices":[{"index":0,"delta":"#);
         let usage = if stream_usage(output) { r#","usage":null"# } else { "" };
-        self.after.put(r#","finish_reason":null}]"#).put(usage).put("}\n\n");
+        self.after_delta.put(r#","finish_reason":null}]"#).put(usage).put("}\n\n");
         self.chunk(out, |out| {
             out.put(r#"{"role":"assistant","content":""}"#);
         });
@@ -88,7 +88,7 @@ impl StreamEncoder for ChatEncoder {
 
     fn end_stream(&mut self, output: &ModelOutput, out: &mut Vec<u8>) {
         let usage = if stream_usage(output) { r#","usage":null"# } else { "" };
-        out.put(&self.before).put(r#"{},"finish_reason":""#).put(finish_reason(output));
+        out.put(&self.before_delta).put(r#"{},"finish_reason":""#).put(finish_reason(output));
         out.put(r#""}]"#).put(usage).put("}\n\n");
         if stream_usage(output) {
             out.put("data: ");
@@ -106,6 +106,7 @@ impl StreamEncoder for ChatEncoder {
     }
 }
 
+/// The body of a response that is not a stream.
 pub(super) fn full_response(output: &ModelOutput) -> Vec<u8> {
     let mut out = Vec::with_capacity(512 + 4 * output.tokens() as usize);
     put_head(output, "chat.completion", &mut out);

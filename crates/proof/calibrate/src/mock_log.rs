@@ -1,4 +1,4 @@
-//! The mock provider's own record of requests, joined with ours.
+//! Joins the mock provider's log of requests with the samples of a run, by request id.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use plimsoll_harness::CompletedRun;
 use plimsoll_measure::Sample;
 use plimsoll_mock::LogRecord;
 
-/// Each LLM request's sample with the mock's record of the same request.
+/// The sample of each LLM request with the mock's record of it.
 pub(crate) fn join<'r, 'l>(
     run: &'r CompletedRun,
     log: &'l [LogRecord],

@@ -16,10 +16,11 @@ use crate::error::SuiteError;
 use crate::http_get::{HttpResponse, get};
 
 /// Time limit until a process answers requests.
-const READY: Duration = Duration::from_secs(5);
+const READY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time limit for a process to end by itself.
-const END: Duration = Duration::from_secs(2);
-const PAUSE: Duration = Duration::from_millis(5);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time between two attempts to reach it.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The command of a child process.
 #[derive(Clone, Debug)]
@@ -28,7 +29,7 @@ pub(crate) struct ChildSpec<'a> {
     pub(crate) what: &'a str,
     /// The `plimsoll` binary.
     pub(crate) exe: &'a Path,
-    /// Its core.
+    /// The core that it is pinned to.
     pub(crate) core: Option<usize>,
     /// Its arguments.
     pub(crate) args: &'a [String],
@@ -36,7 +37,7 @@ pub(crate) struct ChildSpec<'a> {
     pub(crate) log: PathBuf,
 }
 
-/// A process that listens. Dropped, it is ended.
+/// A running server process. Dropping this ends the process.
 #[derive(Debug)]
 pub(crate) struct Child {
     process: ChildProcess,
@@ -74,15 +75,15 @@ impl Child {
     }
 
     fn wait_until_ready(&mut self, lines: Option<Receiver<String>>) -> Result<(), String> {
-        let first = lines.and_then(|lines| lines.recv_timeout(READY).ok());
+        let first = lines.and_then(|lines| lines.recv_timeout(READY_TIMEOUT).ok());
         let first = first.ok_or_else(|| "it did not print its address within 5 s".to_owned())?;
         self.address = address(&first)
             .ok_or_else(|| format!("its first line is `{first}`, without an address"))?;
         let mut why = String::new();
-        let ready = time::poll(READY, PAUSE, || {
-            why = match get(&self.address, "/health", READY) {
-                // A refusal for want of a key shows that it is ready. So does status 0, which is
-                // TLS: this client cannot speak it.
+        let ready = time::poll(READY_TIMEOUT, POLL_INTERVAL, || {
+            why = match get(&self.address, "/health", READY_TIMEOUT) {
+                // A 401 because the key is missing shows that it is ready. So does status 0: the
+                // server speaks TLS, which this client cannot.
                 Ok(HttpResponse { status: ..500, .. }) => return Some(true),
                 Ok(response) => format!("GET /health answers {}", response.status),
                 Err(error) => format!("GET /health: {error}"),
@@ -106,13 +107,14 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         if !self.process.has_ended() {
-            self.process.terminate(END);
+            self.process.terminate(EXIT_TIMEOUT);
         }
     }
 }
 
-/// Turns this process into `ARGS` of the same binary, or of another program. It stays on a core,
-/// and the kernel ends it as soon as the thread that started it is gone, for whatever reason.
+/// Replaces this process by `program`, or by this binary if there is none, with `args`. It is
+/// pinned to `core`, and the kernel ends it as soon as the thread that started it is gone, for
+/// whatever reason.
 ///
 /// # Errors
 /// It returns only if that failed.

@@ -2,15 +2,15 @@
 
 mod bottleneck;
 mod cost;
-mod load;
 mod quality;
+mod scaling;
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use bottleneck::bottleneck;
 pub(crate) use cost::{cost, relative};
-pub(crate) use load::{degradation, saturation};
 pub(crate) use quality::{errors, invalid, littles_law, sub_millisecond, tails};
+pub(crate) use scaling::{degradation, saturation};
 
 /// The importance of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

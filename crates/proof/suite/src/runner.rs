@@ -105,17 +105,17 @@ impl<'a> SuiteRunner<'a> {
         self.start("the mock provider", self.cores.provider, &args).map(Provider::new)
     }
 
-    /// Starts the reference gateway; `sets` are settings beside those of its persona.
+    /// Starts the reference gateway; `sets` are settings beside those of its preset.
     pub(crate) fn gateway(
         &mut self,
-        persona: &str,
+        preset: &str,
         sets: &[String],
         provider: Option<&Provider>,
     ) -> Result<Gateway, SuiteError> {
         let port = self.options.port.unwrap_or(0);
         let listen = format!("127.0.0.1:{port}");
         let mut args: Vec<_> =
-            ["gateway", "--preset", persona, "--listen", &listen].map(str::to_owned).into();
+            ["gateway", "--preset", preset, "--listen", &listen].map(str::to_owned).into();
         if let Some(provider) = provider {
             args.extend(["--upstream".to_owned(), provider.address().to_owned()]);
         }

@@ -2,11 +2,12 @@
 
 use super::*;
 
-/// Masks digits; holds back everything from the last space on until the text goes on or ends.
+/// Masks digits, and holds back the last word until a space or the end of the text follows. Keeps
+/// the held-back text by index.
 #[derive(Default)]
-struct Scrubber(Vec<(u64, String)>);
+struct DigitMask(Vec<(u64, String)>);
 
-impl Scrubber {
+impl DigitMask {
     fn rewrite<'t>(&mut self, event: TextEvent<'t>) -> Cow<'t, str> {
         let index = event.index();
         if !self.0.iter().any(|(own, _)| *own == index) {
@@ -26,14 +27,14 @@ impl Scrubber {
     }
 }
 
-fn scrubbed(dialect: Dialect, stream: &str, chunk: usize) -> String {
-    let mut scrubber = Scrubber::default();
+fn masked(dialect: Dialect, stream: &str, chunk: usize) -> String {
+    let mut mask = DigitMask::default();
     let mut rewriter = StreamRewriter::new(dialect);
     let mut out = Vec::new();
     for bytes in stream.as_bytes().chunks(chunk) {
-        rewriter.feed(bytes, &mut out, |event| scrubber.rewrite(event)).unwrap();
+        rewriter.feed(bytes, &mut out, |event| mask.rewrite(event)).unwrap();
     }
-    rewriter.finish(&mut out, |event| scrubber.rewrite(event)).unwrap();
+    rewriter.finish(&mut out, |event| mask.rewrite(event)).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -53,7 +54,7 @@ fn held_back_text_comes_before_the_end_in_an_event_of_the_same_shape() {
     let source = chat(&["\"\"", "\"call 5\"", "\"55 \\\"no\\\"w\""]) + CHAT_END;
     let expected = chat(&["\"\"", "\"call \"", "\"### \"", "\"\\\"no\\\"w\""]) + CHAT_END;
     for chunk in [usize::MAX, 1, 11] {
-        assert_eq!(scrubbed(Dialect::OpenAi, &source, chunk), expected);
+        assert_eq!(masked(Dialect::OpenAi, &source, chunk), expected);
     }
 }
 
@@ -65,7 +66,7 @@ fn the_last_text_and_the_end_may_share_an_event() {
         )
     };
     let source = chat(&["\"a 1\""]) + &event("2");
-    assert_eq!(scrubbed(Dialect::OpenAi, &source, 5), chat(&["\"a \""]) + &event("##"));
+    assert_eq!(masked(Dialect::OpenAi, &source, 5), chat(&["\"a \""]) + &event("##"));
 }
 
 #[test]
@@ -77,7 +78,7 @@ fn choices_are_rewritten_independently() {
     };
     let source = event("1", "x 2") + "data: [DONE]\n\n";
     let expected = event("", "x ") + &event("#", "") + &event("", "#") + "data: [DONE]\n\n";
-    assert_eq!(scrubbed(Dialect::OpenAi, &source, 3), expected);
+    assert_eq!(masked(Dialect::OpenAi, &source, 3), expected);
 }
 
 fn message(texts: &[&str]) -> String {
@@ -97,7 +98,7 @@ fn a_stream_of_messages_is_rewritten() {
     let source = start.to_owned() + &message(&["card 4", "2, yes"]) + MESSAGE_END;
     let expected = start.to_owned() + &message(&["card ", "##, ", "yes"]) + MESSAGE_END;
     for chunk in [usize::MAX, 1, 11] {
-        assert_eq!(scrubbed(Dialect::Anthropic, &source, chunk), expected);
+        assert_eq!(masked(Dialect::Anthropic, &source, chunk), expected);
     }
 }
 
@@ -121,12 +122,12 @@ fn unchanged_events_pass_byte_for_byte() {
 
 #[test]
 fn a_truncated_stream_releases_the_text_that_was_held_back() {
-    let mut scrubber = Scrubber::default();
+    let mut mask = DigitMask::default();
     let mut rewriter = StreamRewriter::new(Dialect::OpenAi);
     let mut out = Vec::new();
     let source = chat(&["\"a 12\""]) + "data: {\"choices\":[{\"delta\":{\"content\":\"34";
-    rewriter.feed(source.as_bytes(), &mut out, |event| scrubber.rewrite(event)).unwrap();
-    let finished = rewriter.finish(&mut out, |event| scrubber.rewrite(event));
+    rewriter.feed(source.as_bytes(), &mut out, |event| mask.rewrite(event)).unwrap();
+    let finished = rewriter.finish(&mut out, |event| mask.rewrite(event));
     assert_eq!(finished, Err(DialectError::Truncated));
     assert_eq!(String::from_utf8(out).unwrap(), chat(&["\"a \"", "\"##\""]));
 }

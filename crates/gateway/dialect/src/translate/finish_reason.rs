@@ -1,4 +1,4 @@
-//! Translates the reason why a response ended.
+//! Translates between OpenAI's `finish_reason` and Anthropic's `stop_reason`.
 
 /// OpenAI's `finish_reason` for Anthropic's `stop_reason`.
 pub(super) fn to_openai(stop_reason: &str) -> &'static str {

@@ -1,4 +1,4 @@
-//! Translates a stream of chat completion chunks to a stream of messages.
+//! Translates a stream of OpenAI chat completion chunks to a stream of Anthropic message events.
 
 use serde::Serialize;
 
@@ -11,17 +11,18 @@ use crate::usage::Usage;
 use crate::wire::openai::{Chunk, ToolDelta};
 use crate::wire::{anthropic, openai, parse_response, write_json};
 
-/// The state between events.
+/// The state of a translation between events.
 #[derive(Debug)]
 pub(super) struct ToAnthropic {
     usage: Usage,
     started: bool,
-    /// The open content block. Its index is `next_block`.
-    open: Option<OpenBlock>,
-    next_block: u64,
+    /// The open content block.
+    open_block: Option<OpenBlock>,
+    /// The index of the open block, or else of the next one.
+    block_index: u64,
     /// Indices of tool calls whose block has been closed.
     closed_calls: Vec<u64>,
-    reason: Option<&'static str>,
+    stop_reason: Option<&'static str>,
     /// Whether `message_delta`, with stop reason and usage, has been written.
     ended: bool,
 }
@@ -38,10 +39,10 @@ impl ToAnthropic {
         Self {
             usage: Usage { prompt: settings.prompt_tokens, ..Usage::default() },
             started: false,
-            open: None,
-            next_block: 0,
+            open_block: None,
+            block_index: 0,
             closed_calls: Vec::new(),
-            reason: None,
+            stop_reason: None,
             ended: false,
         }
     }
@@ -52,7 +53,7 @@ impl ToAnthropic {
         out: &mut Vec<u8>,
     ) -> Result<Progress, DialectError> {
         if data.trim_ascii() == b"[DONE]" {
-            return self.done(out);
+            return self.message_stop(out);
         }
         let chunk: Chunk<'_> = parse_response(data)?;
         if let Some(error) = &chunk.error {
@@ -62,26 +63,31 @@ impl ToAnthropic {
             return Ok(Progress::Failed);
         }
         if !self.started {
-            self.start(&chunk.id, &chunk.model, out)?;
+            self.message_start(&chunk.id, &chunk.model, out)?;
         }
         // Requests for several choices are not translated.
         for choice in chunk.choices.iter().filter(|choice| choice.index == 0) {
             self.delta(&choice.delta, out)?;
             if let Some(reason) = &choice.finish_reason {
-                self.close(out)?;
-                self.reason = Some(finish_reason::to_anthropic(reason));
+                self.stop_block(out)?;
+                self.stop_reason = Some(finish_reason::to_anthropic(reason));
             }
         }
         if let Some(usage) = chunk.usage {
             self.usage = usage.into();
-            if self.reason.is_some() {
-                self.end(out)?;
+            if self.stop_reason.is_some() {
+                self.message_delta(out)?;
             }
         }
         Ok(Progress::Open)
     }
 
-    fn start(&mut self, id: &str, model: &str, out: &mut Vec<u8>) -> Result<(), DialectError> {
+    fn message_start(
+        &mut self,
+        id: &str,
+        model: &str,
+        out: &mut Vec<u8>,
+    ) -> Result<(), DialectError> {
         self.started = true;
         let usage = self.usage.to_anthropic();
         let message = StartedMessage {
@@ -103,27 +109,27 @@ impl ToAnthropic {
                 self.text(text, out)?;
             }
         }
-        delta.tool_calls.iter().flatten().try_for_each(|call| self.call(call, out))
+        delta.tool_calls.iter().flatten().try_for_each(|call| self.tool_call(call, out))
     }
 
     fn text(&mut self, text: &str, out: &mut Vec<u8>) -> Result<(), DialectError> {
-        if self.open != Some(OpenBlock::Text) {
-            self.open(OpenBlock::Text, &NewBlock::Text { text: "" }, out)?;
+        if self.open_block != Some(OpenBlock::Text) {
+            self.start_block(OpenBlock::Text, &NewBlock::Text { text: "" }, out)?;
         }
         self.write_delta(&Delta::TextDelta { text }, out)
     }
 
-    fn call(&mut self, call: &ToolDelta<'_>, out: &mut Vec<u8>) -> Result<(), DialectError> {
+    fn tool_call(&mut self, call: &ToolDelta<'_>, out: &mut Vec<u8>) -> Result<(), DialectError> {
         if self.closed_calls.contains(&call.index) {
             let problem = "it continues a tool call after another one has started";
             return Err(DialectError::InvalidResponse(problem.to_owned()));
         }
         let function = call.function.as_ref();
-        if self.open != Some(OpenBlock::ToolCall(call.index)) {
+        if self.open_block != Some(OpenBlock::ToolCall(call.index)) {
             let name = function.and_then(|function| function.name.as_deref()).unwrap_or_default();
             let id = call.id.as_deref().unwrap_or_default();
             let block = NewBlock::ToolUse { id, name, input: Empty {} };
-            self.open(OpenBlock::ToolCall(call.index), &block, out)?;
+            self.start_block(OpenBlock::ToolCall(call.index), &block, out)?;
         }
         match function.and_then(|function| function.arguments.as_deref()) {
             Some(partial_json) if !partial_json.is_empty() => {
@@ -133,52 +139,52 @@ impl ToAnthropic {
         }
     }
 
-    fn open(
+    fn start_block(
         &mut self,
-        open: OpenBlock,
+        block: OpenBlock,
         content_block: &NewBlock<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), DialectError> {
-        self.close(out)?;
-        self.open = Some(open);
-        let index = self.next_block;
+        self.stop_block(out)?;
+        self.open_block = Some(block);
+        let index = self.block_index;
         let kind = "content_block_start";
         write(out, kind, &BlockStart { kind, index, content_block })
     }
 
-    fn close(&mut self, out: &mut Vec<u8>) -> Result<(), DialectError> {
-        let Some(open) = self.open.take() else { return Ok(()) };
+    fn stop_block(&mut self, out: &mut Vec<u8>) -> Result<(), DialectError> {
+        let Some(open) = self.open_block.take() else { return Ok(()) };
         if let OpenBlock::ToolCall(index) = open {
             self.closed_calls.push(index);
         }
-        let index = self.next_block;
-        self.next_block += 1;
+        let index = self.block_index;
+        self.block_index += 1;
         write(out, "content_block_stop", &BlockStop { kind: "content_block_stop", index })
     }
 
     fn write_delta(&self, delta: &Delta<'_>, out: &mut Vec<u8>) -> Result<(), DialectError> {
         let kind = "content_block_delta";
-        write(out, kind, &BlockDelta { kind, index: self.next_block, delta })
+        write(out, kind, &BlockDelta { kind, index: self.block_index, delta })
     }
 
-    /// Writes the stop reason and the usage: as soon as the usage arrives, or at the end.
-    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), DialectError> {
+    /// Writes the stop reason and the usage, as soon as the usage arrives or at the end.
+    fn message_delta(&mut self, out: &mut Vec<u8>) -> Result<(), DialectError> {
         if self.ended {
             return Ok(());
         }
         self.ended = true;
         let delta =
-            StopReason { stop_reason: self.reason.unwrap_or("end_turn"), stop_sequence: None };
+            StopReason { stop_reason: self.stop_reason.unwrap_or("end_turn"), stop_sequence: None };
         let kind = "message_delta";
         write(out, kind, &MessageDelta { kind, delta, usage: self.usage.to_anthropic() })
     }
 
-    fn done(&mut self, out: &mut Vec<u8>) -> Result<Progress, DialectError> {
+    fn message_stop(&mut self, out: &mut Vec<u8>) -> Result<Progress, DialectError> {
         if !self.started {
-            self.start("", "", out)?;
+            self.message_start("", "", out)?;
         }
-        self.close(out)?;
-        self.end(out)?;
+        self.stop_block(out)?;
+        self.message_delta(out)?;
         write(out, "message_stop", &MessageStop { kind: "message_stop" })?;
         Ok(Progress::Finished)
     }

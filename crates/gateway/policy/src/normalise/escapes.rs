@@ -27,10 +27,10 @@ const ENTITIES: [(&str, char); 18] = [
 ];
 
 /// Whether one round of decoding would change the text.
-pub(super) fn present(text: &str) -> bool {
-    let plus = plus_is_space(text);
+pub(super) fn has_escapes(text: &str) -> bool {
+    let plus_escapes = plus_is_space(text);
     text.bytes().enumerate().any(|(at, byte)| {
-        plus && byte == b'+'
+        plus_escapes && byte == b'+'
             || matches!(byte, b'%' | b'&' | b'\\') && escape(text, at, false).is_some()
     })
 }
@@ -38,14 +38,14 @@ pub(super) fn present(text: &str) -> bool {
 /// Decodes one layer of escapes; None if there are none.
 pub(super) fn decode(from: &MappedText) -> Option<MappedText> {
     let text = from.text();
-    if !present(text) {
+    if !has_escapes(text) {
         return None;
     }
-    let plus = plus_is_space(text);
+    let plus_escapes = plus_is_space(text);
     let mut decoded = MappedText::with_capacity(text.len());
     let (mut at, mut copied) = (0, 0);
     while let Some(character) = text.get(at..).and_then(|rest| rest.chars().next()) {
-        let Some((characters, length)) = escape(text, at, plus) else {
+        let Some((characters, length)) = escape(text, at, plus_escapes) else {
             at += character.len_utf8();
             continue;
         };
@@ -64,14 +64,14 @@ fn plus_is_space(text: &str) -> bool {
     text.contains('+') && !text.contains(' ')
 }
 
-/// The decoded text of the escape at `at`, and its length.
-fn escape(text: &str, at: usize, plus: bool) -> Option<(String, usize)> {
+/// The decoded text of the escape at `at`, and the length of the escape.
+fn escape(text: &str, at: usize, plus_escapes: bool) -> Option<(String, usize)> {
     let rest = text.get(at..)?;
     match rest.as_bytes().first()? {
         b'%' => percent(rest),
         b'&' => entity(rest).map(|(character, length)| (character.to_string(), length)),
         b'\\' => backslash(rest).map(|(character, length)| (character.to_string(), length)),
-        b'+' if plus => Some((" ".to_owned(), 1)),
+        b'+' if plus_escapes => Some((" ".to_owned(), 1)),
         _ => None,
     }
 }
@@ -148,7 +148,8 @@ fn backslash(rest: &str) -> Option<(char, usize)> {
     }
 }
 
-/// `\new` is more often a folder than a line break.
+/// Whether the letter after the backslash begins a word: `\new` is more often part of a Windows
+/// path than a line break before `ew`.
 fn word_follows(rest: &str) -> bool {
     rest.as_bytes().get(2).is_some_and(u8::is_ascii_lowercase)
 }

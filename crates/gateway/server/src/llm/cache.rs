@@ -8,7 +8,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use plimsoll_gateway_dialect::{DialectError, write_cache_key};
-use plimsoll_gateway_store::{Answer, CacheKey, Followed, Lead, Lookup};
+use plimsoll_gateway_store::{CacheKey, CachedResponse, Followed, Lead, Lookup};
 use ring::digest::{Context, SHA256};
 use tokio::time::timeout;
 
@@ -18,13 +18,13 @@ use super::ready_response::ReadyResponse;
 use super::request::{LlmRequest, dialect_error};
 use super::response::{self, Completion};
 use super::send::send_upstream;
-use crate::body::Body;
 use crate::budget::RequestReservation;
 use crate::clock;
 use crate::error_response::ErrorResponse;
 use crate::forward::SLOW_UPSTREAM;
 use crate::request_context::RequestContext;
 use crate::respond::Header;
+use crate::response_body::ResponseBody;
 use crate::router::Proxy;
 
 /// Serves a request from the cache or the upstream, within the tenant's budget.
@@ -68,7 +68,7 @@ async fn look_up_or_fetch(
         Lookup::Follow(follow) => {
             let followed = timeout(proxy.timeout.0, follow.wait()).await;
             match followed.map_err(|_| ErrorResponse::upstream_timeout(SLOW_UPSTREAM))? {
-                Followed::Answer(answer) => return Ok(hit(context, &answer)),
+                Followed::Response(answer) => return Ok(hit(context, &answer)),
                 Followed::Lead(lead) => Some(lead),
                 Followed::Alone => None,
             }
@@ -137,11 +137,11 @@ fn cache_header(result: &'static str) -> Header {
 }
 
 /// A cached response; a stream keeps its frames. Its reservation is released by the caller.
-fn hit(context: &mut RequestContext, answer: &Answer) -> ReadyResponse {
+fn hit(context: &mut RequestContext, answer: &CachedResponse) -> ReadyResponse {
     record(context, "hit");
     let body = match answer.frames.as_slice() {
-        [whole] => Body::Full(whole.clone()),
-        frames => Body::Frames(frames.iter().cloned().collect()),
+        [whole] => ResponseBody::Full(whole.clone()),
+        frames => ResponseBody::Frames(frames.iter().cloned().collect()),
     };
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or_default();

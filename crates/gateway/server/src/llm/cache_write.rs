@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
-use plimsoll_gateway_store::{Answer, Lead};
+use plimsoll_gateway_store::{CachedResponse, Lead};
 
 use super::usage::{ObservedUsage, poll_or_spawn};
 use crate::body_filter::{BodyFilter, BoxError};
@@ -35,7 +35,8 @@ impl CacheWrite {
                 Bytes::copy_from_slice(value.as_bytes()),
             )
         });
-        let answer = Answer { status: 200, headers: content_type.into_iter().collect(), frames };
+        let answer =
+            CachedResponse { status: 200, headers: content_type.into_iter().collect(), frames };
         let Self { lead, ttl } = self;
         poll_or_spawn(async move { lead.fill(clock::now(), answer, ttl).await });
     }

@@ -15,7 +15,6 @@ use super::cache_write::{CacheFilter, CacheWrite};
 use super::ready_response::ReadyResponse;
 use super::request::{LlmRequest, dialect_error};
 use super::usage::{ObservedUsage, UsageFilter};
-use crate::body::Body;
 use crate::body_filter::{BodyFilter, BoxError};
 use crate::budget::RequestReservation;
 use crate::clock;
@@ -24,6 +23,7 @@ use crate::forward::UpstreamResponse;
 use crate::headers::is_event_stream;
 use crate::proxy_body::ProxyBody;
 use crate::request_context::RequestContext;
+use crate::response_body::ResponseBody;
 use crate::router::Proxy;
 use crate::scrub::{ScrubDeltas, scrub_text};
 
@@ -77,7 +77,7 @@ pub(super) async fn prepare(
     if body.changes_length() {
         parts.headers.remove(CONTENT_LENGTH);
     }
-    Ok(ReadyResponse::new(parts, Body::Proxy(Box::new(body))))
+    Ok(ReadyResponse::new(parts, ResponseBody::Proxy(Box::new(body))))
 }
 
 /// Adds the filters that change a stream.
@@ -121,12 +121,12 @@ async fn prepare_error(
 ) -> Result<ReadyResponse, ErrorResponse> {
     let (mut parts, body) = upstream.collect(&context.worker.pool).await?;
     let Some(translator) = request.translator else {
-        return Ok(ReadyResponse::new(parts, Body::Full(body)));
+        return Ok(ReadyResponse::new(parts, ResponseBody::Full(body)));
     };
     let (status, body) = translator.error(parts.status.as_u16(), &body);
     parts.status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
     set_json_headers(&mut parts);
-    Ok(ReadyResponse::new(parts, Body::Full(Bytes::from(body))))
+    Ok(ReadyResponse::new(parts, ResponseBody::Full(Bytes::from(body))))
 }
 
 /// Replaces the headers that describe the body.
@@ -162,5 +162,5 @@ async fn prepare_whole(
     if let Some(write) = completion.cache_write {
         write.write(parts.headers.get(CONTENT_TYPE), vec![body.clone()]);
     }
-    Ok(ReadyResponse::new(parts, Body::Full(body)))
+    Ok(ReadyResponse::new(parts, ResponseBody::Full(body)))
 }

@@ -14,10 +14,10 @@ use crate::request_body::RequestBody;
 use crate::request_context::RequestContext;
 use crate::router::Proxy;
 
-/// The version of Anthropic's interface for callers that name none.
+/// The `anthropic-version` to send if the caller sends none.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// Sends a request to the upstream.
+/// Sends a request to the upstream, translated if the upstream speaks another dialect.
 pub(crate) async fn send_upstream(
     context: &RequestContext,
     mut parts: Parts,
@@ -42,7 +42,7 @@ pub(crate) async fn send_upstream(
     forward::send(context, proxy, parts, RequestBody::Full(body)).await
 }
 
-/// Moves the credential and the version to where the other dialect has them.
+/// Moves the API key to the header of the upstream's dialect, and adds or removes the API version.
 fn translate_headers(headers: &mut HeaderMap, upstream: Dialect) {
     let api_key = HeaderName::from_static("x-api-key");
     let version = HeaderName::from_static("anthropic-version");

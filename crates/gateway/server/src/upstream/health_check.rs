@@ -1,4 +1,4 @@
-//! Active health checks.
+//! Active health checks: requests at intervals that decide whether a server gets traffic.
 
 use std::sync::{Arc, Weak};
 
@@ -19,7 +19,7 @@ pub(crate) struct HealthTarget {
     pub(crate) spec: HealthSpec,
 }
 
-/// Checks a server periodically, for as long as somebody holds its `owner`.
+/// Checks a server periodically, until `owner` (its upstream) is dropped.
 pub(crate) async fn run_health_checks<T>(target: HealthTarget, owner: Weak<T>) {
     let HealthTarget { endpoint, spec } = target;
     let mut streak = Streak::default();
@@ -40,8 +40,12 @@ struct Streak {
 }
 
 impl Streak {
-    /// Counts a check; returns the new state if it changes.
-    #[expect(clippy::fn_params_excessive_bools, reason = "the result, and the present state")]
+    /// Counts a check. Returns the new health if it changes: after `fall` failures in a row, or
+    /// `rise` successes.
+    #[expect(
+        clippy::fn_params_excessive_bools,
+        reason = "the result of the check and the present health"
+    )]
     fn record(&mut self, success: bool, healthy: bool, spec: &HealthSpec) -> Option<bool> {
         self.length = if self.success == success { self.length.saturating_add(1) } else { 1 };
         self.success = success;

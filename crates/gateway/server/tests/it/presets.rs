@@ -24,17 +24,17 @@ fn provider() -> Provider {
 #[test]
 fn every_preset_shows_its_health_build_and_layers() {
     let provider = provider();
-    for persona in PRESETS {
-        let gateway = start(persona.name, &provider);
+    for preset in PRESETS {
+        let gateway = start(preset.name, &provider);
         assert_eq!(get(gateway.addr(), "/health").status, 200);
         assert_eq!(get(gateway.addr(), "/health/live").text(), "{\"alive\":true}");
         let ready = get(gateway.addr(), "/health/ready").json();
         assert_eq!((&ready["ready"], &ready["checks_failed"]), (&json!(true), &json!([])));
         let build = get(gateway.addr(), "/admin/build").json();
-        assert_eq!((&build["service"], &build["faults"]), (&json!(persona.name), &json!([])));
+        assert_eq!((&build["service"], &build["faults"]), (&json!(preset.name), &json!([])));
         for layer in build["layers"].as_array().unwrap() {
             let sample = format!("gateway_layer_enabled{{layer={layer}}} ");
-            assert_eq!(metric(&gateway, &sample), Some(1.0), "{} {layer}", persona.name);
+            assert_eq!(metric(&gateway, &sample), Some(1.0), "{} {layer}", preset.name);
         }
         let kind = get(gateway.addr(), "/metrics").header("content-type").unwrap().to_owned();
         assert!(kind.starts_with("text/plain; version=0.0.4"), "{kind}");

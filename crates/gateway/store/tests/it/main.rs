@@ -1,4 +1,4 @@
-//! The store through its public interface: limits, budgets and cached answers, in memory and in
+//! The store through its public interface: limits, budgets and cached responses, in memory and in
 //! Redis.
 #![expect(
     clippy::unwrap_used,

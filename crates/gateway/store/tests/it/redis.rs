@@ -111,7 +111,7 @@ fn a_reservation_of_a_dead_gateway_ends_with_its_lease() {
 }
 
 #[test]
-fn answers_single_flight_and_values() {
+fn responses_single_flight_and_values() {
     let server = redis_server::Redis::start();
     let backend = backend(&server);
     support::one_leader(&backend);

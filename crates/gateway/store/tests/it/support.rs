@@ -1,7 +1,8 @@
 //! What must hold for both stores.
 
 use plimsoll_gateway_store::{
-    Answer, Backend, Budget, CacheKey, Followed, Grant, LimitKey, Lookup, Reservation, Store,
+    Backend, Budget, CacheKey, CachedResponse, Followed, Grant, LimitKey, Lookup, Reservation,
+    Store,
 };
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
@@ -16,8 +17,8 @@ pub(crate) fn key(number: u8) -> CacheKey {
     CacheKey([number; 32])
 }
 
-pub(crate) fn answer() -> Answer {
-    Answer {
+pub(crate) fn response() -> CachedResponse {
+    CachedResponse {
         status: 200,
         headers: vec![("content-type".into(), "text/event-stream".into())],
         frames: vec!["data: 1\n\n".into(), "".into(), "data: [DONE]\n\n".into()],
@@ -97,7 +98,7 @@ pub(crate) fn spend_from_threads(backend: &Backend, each: u64) -> u64 {
     state.spent
 }
 
-/// Four runtimes with sixteen tasks each want the same answer.
+/// Four runtimes with sixteen tasks each want the same response.
 pub(crate) fn one_leader(backend: &Backend) {
     for round in 0..20 {
         let leaders = Arc::new(AtomicUsize::new(0));
@@ -116,7 +117,7 @@ pub(crate) fn one_leader(backend: &Backend) {
                             })
                             .collect();
                         for task in tasks {
-                            assert_eq!(*task.await.unwrap(), answer());
+                            assert_eq!(*task.await.unwrap(), response());
                         }
                     });
                 })
@@ -130,18 +131,18 @@ pub(crate) fn one_leader(backend: &Backend) {
     assert_eq!(backend.fetches(), 0);
 }
 
-async fn obtain(store: Store, round: u8, leaders: Arc<AtomicUsize>) -> Arc<Answer> {
+async fn obtain(store: Store, round: u8, leaders: Arc<AtomicUsize>) -> Arc<CachedResponse> {
     match store.lookup(1, key(round)).await {
-        Lookup::Hit(answer) => answer,
+        Lookup::Hit(response) => response,
         Lookup::Follow(follow) => match follow.wait().await {
-            Followed::Answer(answer) => answer,
+            Followed::Response(response) => response,
             other => panic!("{other:?}"),
         },
         Lookup::Lead(lead) => {
             leaders.fetch_add(1, SeqCst);
             tokio::time::sleep(Duration::from_millis(2)).await;
-            lead.fill(1, answer(), Duration::from_mins(1)).await;
-            Arc::new(answer())
+            lead.fill(1, response(), Duration::from_mins(1)).await;
+            Arc::new(response())
         }
     }
 }
@@ -158,13 +159,13 @@ pub(crate) fn succession(backend: &Backend) {
             let led = Arc::clone(&led);
             tasks.push(tokio::spawn(async move {
                 match follow.wait().await {
-                    Followed::Answer(answer) => Some(answer),
+                    Followed::Response(response) => Some(response),
                     Followed::Lead(lead) if led.fetch_add(1, SeqCst) == 0 => {
                         drop(lead);
                         None
                     }
                     Followed::Lead(lead) => {
-                        lead.fill(1, answer(), Duration::from_mins(1)).await;
+                        lead.fill(1, response(), Duration::from_mins(1)).await;
                         None
                     }
                     Followed::Alone => panic!("it can be shared"),
@@ -175,18 +176,18 @@ pub(crate) fn succession(backend: &Backend) {
         // The first in the queue is chosen when the leader goes, and is gone itself by then.
         drop(lead);
         tasks.remove(0).abort();
-        let mut answers = 0;
+        let mut responses = 0;
         for task in tasks {
             let waited = tokio::time::timeout(Duration::from_secs(10), task).await;
             let got = waited.expect("nobody leads any more").unwrap();
-            answers += usize::from(got.is_some_and(|got| *got == answer()));
+            responses += usize::from(got.is_some_and(|got| *got == response()));
         }
-        assert_eq!((led.load(SeqCst), answers), (2, 5));
+        assert_eq!((led.load(SeqCst), responses), (2, 5));
         assert!(matches!(store.lookup(1, key(200)).await, Lookup::Hit(_)));
     });
 }
 
-/// A leader without followers fails; another finds that the answer cannot be shared.
+/// A leader without followers fails; another finds that the response cannot be shared.
 pub(crate) fn alone(backend: &Backend) {
     block_on(async {
         let store = backend.attach().await;

@@ -1,4 +1,4 @@
-//! The pacer in virtual time. All times are milliseconds after the run's start.
+//! Tests of the pacer in virtual time. All times are milliseconds after the run's start.
 
 use std::rc::Rc;
 
@@ -39,7 +39,7 @@ fn a_rising_rate_is_followed_to_the_nanosecond() {
 }
 
 #[test]
-fn a_full_limit_queues_arrivals_and_charges_them_from_their_intended_start() {
+fn at_the_limit_arrivals_wait_and_response_time_counts_from_their_intended_start() {
     let target = ScriptedTarget::always(respond_after(30));
     let run = simulate(&format!("{CHAT}stages: '@100:50ms'\nmax_in_flight: 1\n"), target);
     // One at a time, 30 ms each.
@@ -59,7 +59,7 @@ fn a_full_limit_queues_arrivals_and_charges_them_from_their_intended_start() {
 fn permits_are_granted_in_the_order_of_the_arrivals() {
     let slow_first = ScriptedTarget::script([respond_after(35)], respond_after(20));
     let run = simulate(&format!("{CHAT}stages: '@100:50ms'\nmax_in_flight: 2\n"), slow_first);
-    // Permits are free again at 30 (the second ends), 35 (the first), 50 and 55.
+    // Permits become free at 30 (the second request ends), 35 (the first ends), 50 and 55.
     let expected = [(0, 0, 35), (10, 10, 30), (20, 30, 50), (30, 35, 55), (40, 50, 70)];
     assert_eq!(
         times(&run.samples),
@@ -72,8 +72,8 @@ fn arrivals_beyond_the_limit_are_dropped_where_the_plan_says_so() {
     let target = ScriptedTarget::always(respond_after(25));
     let profile = format!("{CHAT}stages: '@100:100ms'\nmax_in_flight: 1\noverflow: drop\n");
     let run = simulate(&profile, target);
-    // The request of 0 occupies the permit until 25: 10 and 20 are dropped. So it goes on from 30,
-    // 60 and 90.
+    // The request of 0 occupies the permit until 25: 10 and 20 are dropped. The next ones are
+    // sent at 30, 60 and 90.
     let sent: Vec<_> = run.requests.iter().map(|request| request.at).collect();
     assert_eq!(sent, [0, 30, 60, 90].map(at));
     let never: Vec<_> =
@@ -83,21 +83,21 @@ fn arrivals_beyond_the_limit_are_dropped_where_the_plan_says_so() {
 }
 
 #[test]
-fn a_late_pacer_sends_all_that_is_due_at_once_and_charges_itself() {
+fn a_late_pacer_sends_all_that_is_due_at_once_and_reports_its_lag() {
     let target = ScriptedTarget::always(respond_after(5));
     let harness = Harness::new(&format!("{CHAT}stages: '@100:2s'\n"), target);
     let worker = &harness.worker;
     harness.run(async {
         harness.worker.timer.sleep_until(at(1_000)).await;
         let pacer = tokio::task::spawn_local(run_pacer(Rc::clone(worker)));
-        // More than a burst; the pacer lets other tasks run in between.
+        // More arrivals than the pacer releases at once: it lets other tasks run in between.
         while harness.simulation.target.requests().len() < 101 {
             yield_now().await;
         }
         assert_eq!(harness.simulation.now(), at(1_000));
         pacer.abort();
     });
-    // Arrivals 0, 10, ... 1000 ms; those released at 1 s belong to a stage that still lasts.
+    // Arrivals 0, 10, ... 1000 ms; all in time, because their stage lasts until 2 s.
     assert_eq!(worker.stats().arrivals(), ArrivalCounts { planned: 101, in_time: 101 });
     assert_eq!(worker.stats().take_pacing_lag().max(), Some(Nanos::from_secs(1)));
     let run = harness.finish(at(1_000));
@@ -126,7 +126,7 @@ fn an_arrival_that_is_released_after_its_stage_is_not_in_time() {
         harness.worker.timer.sleep_until(at(101)).await;
         pacer.abort();
     });
-    // The eleventh is the first of the second stage, at 100 ms, and on time.
+    // Only the eleventh is in time: it is the first of the second stage, at 100 ms.
     assert_eq!(harness.worker.stats().arrivals(), ArrivalCounts { planned: 11, in_time: 1 });
 }
 

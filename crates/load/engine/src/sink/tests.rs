@@ -1,4 +1,4 @@
-//! The sink against a writer that keeps up, stalls or fails.
+//! Tests of the sink against a writer that keeps up, stalls or fails.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
@@ -42,15 +42,15 @@ fn sample(seq: u64, turn: u16, outcome: Outcome) -> Sample {
 /// Conversation, turn, weight.
 type Row = (u64, u16, u32);
 
-/// A writer that keeps what it is given, and can be held up or broken.
+/// A writer that keeps the rows. It fails while `full` is set, and waits while `gate` is locked.
 #[derive(Clone, Default)]
-struct Device {
+struct FakeWriter {
     rows: Arc<Mutex<Vec<Row>>>,
     full: Arc<AtomicBool>,
     gate: Option<Arc<Mutex<()>>>,
 }
 
-impl SampleSink for Device {
+impl SampleSink for FakeWriter {
     fn write(&mut self, batch: &SampleBatch) -> io::Result<()> {
         let _open = self.gate.as_ref().map(|gate| gate.lock().unwrap());
         if self.full.load(Ordering::Relaxed) {
@@ -64,14 +64,14 @@ impl SampleSink for Device {
     }
 }
 
-impl Device {
+impl FakeWriter {
     fn written(&self) -> Vec<Row> {
         self.rows.lock().unwrap().clone()
     }
 }
 
-fn start(device: &Device) -> (Sink, RowBatcher) {
-    let sink = Sink::start(Box::new(device.clone()), SEED).unwrap();
+fn start(writer: &FakeWriter) -> (Sink, RowBatcher) {
+    let sink = Sink::start(Box::new(writer.clone()), SEED).unwrap();
     let rows = sink.row_batcher();
     (sink, rows)
 }
@@ -86,12 +86,12 @@ fn end(sink: Sink, mut rows: RowBatcher) -> SinkReport {
 
 #[test]
 fn a_writer_that_keeps_up_writes_everything_once_and_in_order() {
-    let device = Device::default();
-    let (sink, mut rows) = start(&device);
+    let writer = FakeWriter::default();
+    let (sink, mut rows) = start(&writer);
     for seq in 0..10_000 {
         rows.offer(&sample(seq, 0, Outcome::Completed), None);
         if seq % 1_000 == 0 {
-            // A tick of the worker, and time for the writer.
+            // Sends the batch, as the worker does at each tick, and waits for the writer.
             rows.send();
             while rows.channel.as_ref().unwrap().counters.waiting.load(Ordering::Relaxed) > 0 {
                 std::thread::yield_now();
@@ -102,15 +102,15 @@ fn a_writer_that_keeps_up_writes_everything_once_and_in_order() {
     assert_eq!((report.offered, report.written, report.left_out), (10_000, 10_000, 0));
     assert_eq!(report.least_share_one_in, 1);
     let expected: Vec<_> = (0..10_000).map(|seq| (seq, 0, 1)).collect();
-    assert_eq!(device.written(), expected);
+    assert_eq!(writer.written(), expected);
 }
 
-/// Three million turns, two in each conversation, against a writer that stalls: without the rule
-/// all but 65,536 would be lost.
+/// Three million turns, two in each conversation, against a writer that stalls: without
+/// the sampling rule all but 65,536 would be lost.
 fn flood(outcome: impl Fn(u64) -> Outcome) -> (SinkReport, Vec<Row>) {
     let gate = Arc::new(Mutex::new(()));
-    let device = Device { gate: Some(Arc::clone(&gate)), ..Device::default() };
-    let (sink, mut rows) = start(&device);
+    let writer = FakeWriter { gate: Some(Arc::clone(&gate)), ..FakeWriter::default() };
+    let (sink, mut rows) = start(&writer);
     let closed = gate.lock().unwrap();
     for seq in 0..1_500_000 {
         for turn in 0..2 {
@@ -119,11 +119,11 @@ fn flood(outcome: impl Fn(u64) -> Outcome) -> (SinkReport, Vec<Row>) {
     }
     drop(closed);
     let report = end(sink, rows);
-    (report, device.written())
+    (report, writer.written())
 }
 
 #[test]
-fn with_a_stalled_writer_rows_are_left_out_by_the_rule_and_none_is_lost() {
+fn with_a_stalled_writer_rows_are_left_out_by_the_sampling_rule_and_none_is_lost() {
     let (report, rows) = flood(|seq| match seq % 1_000 {
         0 => Outcome::Failed(ErrorClass::Reset),
         _ => Outcome::Completed,
@@ -139,7 +139,7 @@ fn with_a_stalled_writer_rows_are_left_out_by_the_rule_and_none_is_lost() {
     let failed: Vec<_> = rows.iter().copied().filter(|row| row.0 % 1_000 == 0).collect();
     assert!(failed.len() > 600, "unexpected ends are exempt: {}", failed.len());
     assert!((sum(&failed) / 3e3 - 1.0).abs() < 0.3, "{}", sum(&failed));
-    // Conversations below the lowest rate are complete, as their ids tell.
+    // The id of a conversation ranks it. Those below the lowest sampling rate are complete.
     let rank = |seq| {
         let id = conversation_id(SEED, ConversationKey::arrival(seq));
         u64::from(u32::from_str_radix(&id.as_str()[..8], 16).unwrap())
@@ -161,8 +161,8 @@ fn unexpected_ends_are_thinned_as_well_when_there_is_nothing_else() {
 
 #[test]
 fn after_the_load_a_flood_waits_for_the_writer() {
-    let device = Device::default();
-    let (sink, mut rows) = start(&device);
+    let writer = FakeWriter::default();
+    let (sink, mut rows) = start(&writer);
     rows.flush();
     (0..300_000).for_each(|seq| rows.offer(&sample(seq, 0, Outcome::NeverSent), None));
     let report = end(sink, rows);
@@ -170,14 +170,14 @@ fn after_the_load_a_flood_waits_for_the_writer() {
 }
 
 #[test]
-fn after_an_error_of_the_device_every_row_is_counted_as_lost() {
-    let device = Device::default();
-    let (sink, mut rows) = start(&device);
+fn after_an_error_of_the_writer_every_row_is_counted_as_lost() {
+    let writer = FakeWriter::default();
+    let (sink, mut rows) = start(&writer);
     (0..512).for_each(|seq| rows.offer(&sample(seq, 0, Outcome::Completed), None));
-    while device.written().len() < 512 {
+    while writer.written().len() < 512 {
         std::thread::yield_now();
     }
-    device.full.store(true, Ordering::Relaxed);
+    writer.full.store(true, Ordering::Relaxed);
     (0..5_000).for_each(|seq| rows.offer(&sample(seq, 0, Outcome::Completed), None));
     let report = end(sink, rows);
     assert_eq!((report.offered, report.written, report.overflowed), (5_512, 512, 5_000));
@@ -185,7 +185,7 @@ fn after_an_error_of_the_device_every_row_is_counted_as_lost() {
 }
 
 #[test]
-fn arrivals_of_events_stay_with_their_turn() {
+fn event_times_stay_with_their_turn() {
     let batch = SampleBatch {
         samples: (0..4).map(|seq| sample(seq, 0, Outcome::Completed)).collect(),
         events: vec![(1, vec![Moment::from_nanos(5)]), (3, vec![])],

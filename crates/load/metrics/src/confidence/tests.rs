@@ -127,6 +127,6 @@ fn students_t_is_that_of_the_tables() {
     for (freedom, expected) in
         [(5.0, 2.571), (7.0, 2.365), (10.0, 2.228), (30.0, 2.042), (1e6, 1.960)]
     {
-        assert!((student(freedom) - expected).abs() < 0.002, "{freedom}: {}", student(freedom));
+        assert!((student_t(freedom) - expected).abs() < 0.002, "{freedom}: {}", student_t(freedom));
     }
 }

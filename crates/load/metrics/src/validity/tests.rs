@@ -1,4 +1,4 @@
-//! Each bound by itself, on an otherwise sound run.
+//! Tests of the validity checks: each bound alone, on an otherwise sound run.
 
 use super::*;
 use crate::health::{CalibrationQuote, LittlesLaw};
@@ -72,49 +72,52 @@ fn judge(
 }
 
 /// The violations of a run.
-fn wrong(case: Case, change: impl FnOnce(&mut InstrumentHealth, &mut Evidence)) -> Vec<String> {
-    let [wrong, _] = judge(case, change);
-    wrong
+fn violations(
+    case: Case,
+    change: impl FnOnce(&mut InstrumentHealth, &mut Evidence),
+) -> Vec<String> {
+    let [violations, _] = judge(case, change);
+    violations
 }
 
 /// The warnings of a run, which must be valid.
-fn warned(case: Case, change: impl FnOnce(&mut InstrumentHealth, &mut Evidence)) -> Vec<String> {
-    let [wrong, warned] = judge(case, change);
-    assert!(wrong.is_empty(), "{wrong:?}");
-    warned
+fn warnings(case: Case, change: impl FnOnce(&mut InstrumentHealth, &mut Evidence)) -> Vec<String> {
+    let [violations, warnings] = judge(case, change);
+    assert!(violations.is_empty(), "{violations:?}");
+    warnings
 }
 
 #[test]
 fn a_sound_run_is_valid_and_so_is_one_of_unknown_health() {
-    assert!(warned(sound(), |_, _| {}).is_empty());
-    assert!(warned(closed(), |_, _| {}).is_empty());
-    assert!(warned(sound(), |health, _| *health = InstrumentHealth::default()).is_empty());
-    assert!(warned(sound(), |_, evidence| evidence.ended = RunEnd::Interrupted).is_empty());
+    assert!(warnings(sound(), |_, _| {}).is_empty());
+    assert!(warnings(closed(), |_, _| {}).is_empty());
+    assert!(warnings(sound(), |health, _| *health = InstrumentHealth::default()).is_empty());
+    assert!(warnings(sound(), |_, evidence| evidence.ended = RunEnd::Interrupted).is_empty());
 }
 
 #[test]
 fn each_broken_bound_is_named() {
     let unbalanced =
         ("8:60s simple".to_owned(), Accounting { scheduled: 1, ..Accounting::default() });
-    let wrong = |change: fn(&mut InstrumentHealth, &mut Evidence)| wrong(sound(), change);
-    assert_eq!(self::wrong(sound(), |_, e| e.unbalanced.push(unbalanced)), ["accounting"]);
-    assert_eq!(wrong(|_, e| e.ended = RunEnd::Unfinished), ["end of the run"]);
-    assert_eq!(wrong(|_, e| e.ended = RunEnd::Aborted), ["end of the run"]);
-    assert_eq!(wrong(|h, _| h.sink_overflowed = Some(1)), ["results.jsonl"]);
-    assert_eq!(wrong(|h, _| h.achieved_arrivals = Some(989)), ["arrivals in time"]);
-    assert_eq!(wrong(|h, _| h.fd_peak = Some(922)), ["file descriptors"]);
-    assert_eq!(wrong(|h, _| h.steal_share = Some(0.06)), ["steal"]);
-    assert_eq!(wrong(|h, _| h.throttled_share = Some(0.02)), ["CPU quota"]);
-    assert_eq!(wrong(|h, _| h.clock_step_ns = Some(4_000_000)), ["clock"]);
+    let violations = |change: fn(&mut InstrumentHealth, &mut Evidence)| violations(sound(), change);
+    assert_eq!(self::violations(sound(), |_, e| e.unbalanced.push(unbalanced)), ["accounting"]);
+    assert_eq!(violations(|_, e| e.ended = RunEnd::Unfinished), ["end of the run"]);
+    assert_eq!(violations(|_, e| e.ended = RunEnd::Aborted), ["end of the run"]);
+    assert_eq!(violations(|h, _| h.sink_overflowed = Some(1)), ["results.jsonl"]);
+    assert_eq!(violations(|h, _| h.achieved_arrivals = Some(989)), ["arrivals in time"]);
+    assert_eq!(violations(|h, _| h.fd_peak = Some(922)), ["file descriptors"]);
+    assert_eq!(violations(|h, _| h.steal_share = Some(0.06)), ["steal"]);
+    assert_eq!(violations(|h, _| h.throttled_share = Some(0.02)), ["CPU quota"]);
+    assert_eq!(violations(|h, _| h.clock_step_ns = Some(4_000_000)), ["clock"]);
     assert_eq!(
-        wrong(|h, _| h.generator_errors.extend([("gen_fd_exhaustion".to_owned(), 3)])),
+        violations(|h, _| h.generator_errors.extend([("gen_fd_exhaustion".to_owned(), 3)])),
         ["gen_fd_exhaustion"]
     );
     let busy_and_late = |h: &mut InstrumentHealth, _: &mut Evidence| {
         h.dispatch_lag_ms = Some(late(2.1));
         h.worker_cpu_shares = vec![0.4, 0.85];
     };
-    assert_eq!(wrong(busy_and_late), ["lateness of the generator", "saturated worker"]);
+    assert_eq!(violations(busy_and_late), ["lateness of the generator", "saturated worker"]);
 }
 
 /// 1,000 requests, with this many rows written, left out and lost.
@@ -135,21 +138,21 @@ fn rows(
 
 #[test]
 fn sampled_rows_give_a_warning_and_unaccounted_rows_a_violation() {
-    assert!(warned(sound(), rows(1_000, 0, 0)).is_empty());
-    assert_eq!(warned(sound(), rows(400, 600, 0)), ["results.jsonl is a sample"]);
-    assert_eq!(wrong(sound(), rows(400, 599, 1)), ["results.jsonl"]);
-    assert_eq!(wrong(sound(), rows(400, 599, 0)), ["accounting of results.jsonl"]);
+    assert!(warnings(sound(), rows(1_000, 0, 0)).is_empty());
+    assert_eq!(warnings(sound(), rows(400, 600, 0)), ["results.jsonl is a sample"]);
+    assert_eq!(violations(sound(), rows(400, 599, 1)), ["results.jsonl"]);
+    assert_eq!(violations(sound(), rows(400, 599, 0)), ["accounting of results.jsonl"]);
     let more_than_planned = |health: &mut InstrumentHealth, evidence: &mut Evidence| {
         rows(1_000, 0, 0)(health, evidence);
         evidence.scheduled = Some(999);
     };
-    assert_eq!(wrong(sound(), more_than_planned), ["accounting of results.jsonl"]);
+    assert_eq!(violations(sound(), more_than_planned), ["accounting of results.jsonl"]);
 }
 
 #[test]
 fn lateness_of_the_open_model_is_compared_with_the_service_time() {
     let late_by = |p99, service| {
-        wrong(sound(), |health, evidence| {
+        violations(sound(), |health, evidence| {
             health.dispatch_lag_ms = Some(late(p99));
             evidence.service_time_p50_ms = service;
         })
@@ -166,7 +169,7 @@ fn waiting_for_the_limit_in_flight_is_not_the_generators_lateness() {
         health.dispatch_lag_ms = Some(late(5_000.0));
         health.pacing_lag_ms = Some(late(0.1));
     };
-    assert!(warned(sound(), queued).is_empty());
+    assert!(warnings(sound(), queued).is_empty());
 }
 
 /// A closed run with `mean` and `p99` ms between requests and `service` ms in the target.
@@ -182,23 +185,23 @@ fn cycle(mean: f64, p99: f64, service: f64) -> impl FnOnce(&mut InstrumentHealth
 #[test]
 fn a_closed_loop_at_full_speed_is_valid_and_warned_of_as_limited_by_the_instrument() {
     // wrk against nginx: 64 connections, 150,000 requests/s, half of the cycle in each.
-    assert_eq!(warned(closed(), cycle(0.21, 1.9, 0.21)), ["limited by the instrument"]);
+    assert_eq!(warnings(closed(), cycle(0.21, 1.9, 0.21)), ["limited by the instrument"]);
     // Not saturated, but woken late each time: 40 % of the cycle.
     let woken = |health: &mut InstrumentHealth, evidence: &mut Evidence| {
         cycle(0.02, 0.1, 0.03)(health, evidence);
         health.worker_cpu_shares = vec![0.3];
     };
-    assert_eq!(warned(closed(), woken), ["limited by the instrument"]);
+    assert_eq!(warnings(closed(), woken), ["limited by the instrument"]);
     // Turns up to 15 ms late are no violation where the target's p99 is 40 ms.
-    assert_eq!(warned(closed(), cycle(4.0, 15.0, 20.0)), ["limited by the instrument"]);
+    assert_eq!(warnings(closed(), cycle(4.0, 15.0, 20.0)), ["limited by the instrument"]);
 }
 
 #[test]
 fn a_closed_loop_whose_cycle_is_mostly_the_generators_is_invalid() {
-    assert_eq!(wrong(closed(), cycle(1.1, 5.0, 0.2)), ["limited by the instrument"]);
-    assert_eq!(wrong(closed(), cycle(21.0, 30.0, 20.0)), ["limited by the instrument"]);
+    assert_eq!(violations(closed(), cycle(1.1, 5.0, 0.2)), ["limited by the instrument"]);
+    assert_eq!(violations(closed(), cycle(21.0, 30.0, 20.0)), ["limited by the instrument"]);
     // Squeezed by a quota: mostly quick, but stopped for 80 ms in every 100.
-    let squeezed = wrong(closed(), cycle(4.0, 80.0, 1.0));
+    let squeezed = violations(closed(), cycle(4.0, 80.0, 1.0));
     assert_eq!(squeezed, ["limited by the instrument", "lateness of the generator"]);
 }
 
@@ -210,18 +213,18 @@ fn a_worker_that_wants_a_core_and_gets_a_fifth_is_invalid_in_either_model() {
             health.worker_wait_shares = vec![wait];
         }
     };
-    assert_eq!(wrong(closed(), squeeze(0.2, 0.78)), ["squeezed worker"]);
-    assert_eq!(wrong(sound(), squeeze(0.2, 0.78)), ["squeezed worker"]);
+    assert_eq!(violations(closed(), squeeze(0.2, 0.78)), ["squeezed worker"]);
+    assert_eq!(violations(sound(), squeeze(0.2, 0.78)), ["squeezed worker"]);
     // Target and generator on one core, each with its half.
-    assert_eq!(warned(closed(), squeeze(0.45, 0.5)), ["limited by the instrument"]);
+    assert_eq!(warnings(closed(), squeeze(0.45, 0.5)), ["limited by the instrument"]);
     // A nearly idle generator on a busy machine.
-    assert!(warned(closed(), squeeze(0.04, 0.44)).is_empty());
+    assert!(warnings(closed(), squeeze(0.04, 0.44)).is_empty());
 }
 
 #[test]
 fn a_saturated_closed_loop_without_kernel_time_stamps_is_invalid() {
     let without_timestamps = |cpu: f64| {
-        wrong(closed(), |health, _| {
+        violations(closed(), |health, _| {
             health.kernel_timestamps = Some(false);
             health.worker_cpu_shares = vec![cpu];
             health.worker_wait_shares = vec![0.1];
@@ -234,7 +237,7 @@ fn a_saturated_closed_loop_without_kernel_time_stamps_is_invalid() {
 #[test]
 fn littles_law_is_judged_on_long_and_complete_stages() {
     let off = |change: fn(&mut Evidence)| {
-        wrong(closed(), |health, evidence| {
+        violations(closed(), |health, evidence| {
             health.littles_law[0].rate_times_time = 7.8;
             change(evidence);
         })
@@ -248,12 +251,12 @@ fn littles_law_is_judged_on_long_and_complete_stages() {
 
 #[test]
 fn limits_that_change_no_figure_yet_are_warnings() {
-    assert_eq!(warned(sound(), |h, _| h.ports_peak = Some(28_000)), ["local ports"]);
+    assert_eq!(warnings(sound(), |h, _| h.ports_peak = Some(28_000)), ["local ports"]);
     let failed = CalibrationQuote { failed: 1, ..CalibrationQuote::default() };
-    assert_eq!(warned(sound(), |h, _| h.calibration = Some(failed)), ["calibration"]);
+    assert_eq!(warnings(sound(), |h, _| h.calibration = Some(failed)), ["calibration"]);
     let stall = Lag { max: 300.0, ..late(0.2) };
     assert_eq!(
-        warned(sound(), |h, _| h.pacing_lag_ms = Some(stall)),
+        warnings(sound(), |h, _| h.pacing_lag_ms = Some(stall)),
         ["the generator stood still"]
     );
     let read = Lag { p50: 6.0, ..late(7.0) };
@@ -261,7 +264,7 @@ fn limits_that_change_no_figure_yet_are_warnings() {
         h.read_lag_ms = Some(read);
         e.gap_p50_ms = Some(10.0);
     };
-    assert_eq!(warned(sound(), late), ["limited by the instrument"]);
+    assert_eq!(warnings(sound(), late), ["limited by the instrument"]);
 }
 
 /// Streams with gaps of 10 ms, of which 10,000 were measured; reads as on an idle machine.
@@ -276,30 +279,30 @@ fn streams(together: u64, late: u64) -> impl FnOnce(&mut InstrumentHealth, &mut 
 
 #[test]
 fn gaps_that_a_busy_generator_loses_limit_the_measurement() {
-    assert!(warned(sound(), streams(0, 0)).is_empty());
-    assert!(warned(sound(), streams(90, 90)).is_empty());
-    assert_eq!(warned(sound(), streams(150, 140)), ["limited by the instrument"]);
+    assert!(warnings(sound(), streams(0, 0)).is_empty());
+    assert!(warnings(sound(), streams(90, 90)).is_empty());
+    assert_eq!(warnings(sound(), streams(150, 140)), ["limited by the instrument"]);
     // Half of the events came late and together, though the median of the worst reads is below half
     // a gap.
-    assert_eq!(warned(sound(), streams(10_000, 9_000)), ["limited by the instrument"]);
+    assert_eq!(warnings(sound(), streams(10_000, 9_000)), ["limited by the instrument"]);
 }
 
 #[test]
 fn a_target_that_sends_several_events_at_once_is_only_described() {
     // As many bursts as gaps, and a few late reads.
-    assert_eq!(warned(sound(), streams(10_000, 90)), ["content events came together"]);
+    assert_eq!(warnings(sound(), streams(10_000, 90)), ["content events came together"]);
     // The whole response in one write: no gap at all.
     let at_once = |health: &mut InstrumentHealth, evidence: &mut Evidence| {
         streams(13_000, 20)(health, evidence);
         (evidence.gaps, evidence.gap_p50_ms) = (0, None);
     };
-    assert_eq!(warned(sound(), at_once), ["content events came together"]);
+    assert_eq!(warnings(sound(), at_once), ["content events came together"]);
     // Without kernel time stamps the cause is not known: no warning.
     let without_timestamps = |health: &mut InstrumentHealth, evidence: &mut Evidence| {
         streams(10_000, 0)(health, evidence);
         health.read_lag_ms = None;
     };
-    assert!(warned(sound(), without_timestamps).is_empty());
+    assert!(warnings(sound(), without_timestamps).is_empty());
 }
 
 #[test]

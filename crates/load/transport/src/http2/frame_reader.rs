@@ -1,7 +1,7 @@
-//! Splits bytes into frames, however they arrive.
+//! Splits the bytes of a connection into HTTP/2 frames, across the boundaries of reads.
 //!
-//! Data is passed on as it arrives, so that it has the time stamps of its reads. Every other frame
-//! is passed on in one piece.
+//! The payload of `DATA` frames is passed on as it arrives, so that every byte keeps the timestamp
+//! of its read. Every other frame is passed on in one piece.
 
 use super::error::{ConnectionError, ErrorCode};
 use super::frame::{self, FrameHeader};
@@ -11,7 +11,7 @@ use super::frame::{self, FrameHeader};
 pub(super) enum FramePart<'a> {
     /// A frame other than `DATA`. Unknown kinds come without their payload.
     Frame(FrameHeader, &'a [u8]),
-    /// A `DATA` frame has begun. The number is that of its padding bytes.
+    /// A `DATA` frame has begun. With the number of its padding bytes.
     DataStart(FrameHeader, usize),
     /// Bytes of a `DATA` frame.
     Data(&'a [u8]),
@@ -30,7 +30,8 @@ enum ReaderState {
     PadLength(FrameHeader),
     /// In data: bytes left, and padding after them.
     Data(FrameHeader, usize, usize),
-    /// In bytes to skip; after data, the header of its frame.
+    /// In padding or an unknown frame: the bytes left to skip. With the header of the `DATA` frame
+    /// that they end, if any.
     Skip(usize, Option<FrameHeader>),
 }
 
@@ -50,13 +51,13 @@ pub(super) struct FrameReader {
     state: ReaderState,
     /// The start of an unfinished header or payload.
     partial: Vec<u8>,
-    /// A payload that arrived in several pieces.
-    whole: Vec<u8>,
+    /// A payload that arrived in several pieces and is complete.
+    assembled: Vec<u8>,
 }
 
 impl FrameReader {
     pub(super) const fn new() -> Self {
-        Self { state: ReaderState::Header, partial: Vec::new(), whole: Vec::new() }
+        Self { state: ReaderState::Header, partial: Vec::new(), assembled: Vec::new() }
     }
 
     /// Removes the next part from `input`; `None` when more bytes are needed.
@@ -165,7 +166,7 @@ impl FrameReader {
             }
             frame::DATA if header.length == 0 => Err(ConnectionError::new(
                 ErrorCode::FRAME_SIZE_ERROR,
-                "padded data has no length of padding",
+                "a padded `DATA` frame has no padding length",
             )),
             frame::DATA => {
                 self.state = ReaderState::PadLength(header);
@@ -197,15 +198,15 @@ impl FrameReader {
             return None;
         }
         self.state = ReaderState::Header;
-        std::mem::swap(&mut self.partial, &mut self.whole);
+        std::mem::swap(&mut self.partial, &mut self.assembled);
         self.partial.clear();
-        Some(&self.whole)
+        Some(&self.assembled)
     }
 }
 
-/// Removes up to `most` bytes from the front.
-fn take<'a>(input: &mut &'a [u8], most: usize) -> &'a [u8] {
-    let (taken, rest) = input.split_at(most.min(input.len()));
+/// Removes up to `max` bytes from the front.
+fn take<'a>(input: &mut &'a [u8], max: usize) -> &'a [u8] {
+    let (taken, rest) = input.split_at(max.min(input.len()));
     *input = rest;
     taken
 }
@@ -215,21 +216,25 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Kinds of entries that no frame has: the padding and the end of a `DATA` frame.
+    const PADDING: u8 = 100;
+    const END: u8 = 101;
+
     fn push(piece: FramePart<'_>, frames: &mut Vec<(u8, u32, Vec<u8>)>) {
         match piece {
             FramePart::Frame(header, payload) => {
                 frames.push((header.kind, header.stream, payload.to_vec()));
             }
             FramePart::DataStart(header, padding) => {
-                frames.push((100, header.stream, vec![u8::try_from(padding % 256).unwrap()]));
+                frames.push((PADDING, header.stream, vec![u8::try_from(padding % 256).unwrap()]));
                 frames.push((0, header.stream, Vec::new()));
             }
             FramePart::Data(data) => frames.last_mut().unwrap().2.extend_from_slice(data),
-            FramePart::DataEnd(header) => frames.push((101, header.stream, Vec::new())),
+            FramePart::DataEnd(header) => frames.push((END, header.stream, Vec::new())),
         }
     }
 
-    /// Frames with their whole payloads. For data, the first entry is its padding.
+    /// The frames with their whole payloads. A `DATA` frame is three entries: padding, data, end.
     fn read<'a>(
         pieces: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<Vec<(u8, u32, Vec<u8>)>, ConnectionError> {
@@ -264,15 +269,15 @@ mod tests {
         let expected = vec![
             (frame::PING, 0, b"12345678".to_vec()),
             (0xee, 3, Vec::new()),
-            (100, 1, vec![0]),
+            (PADDING, 1, vec![0]),
             (0, 1, b"abc".to_vec()),
-            (101, 1, Vec::new()),
-            (100, 1, vec![3]),
+            (END, 1, Vec::new()),
+            (PADDING, 1, vec![3]),
             (0, 1, b"d".to_vec()),
-            (101, 1, Vec::new()),
-            (100, 1, vec![0]),
+            (END, 1, Vec::new()),
+            (PADDING, 1, vec![0]),
             (0, 1, Vec::new()),
-            (101, 1, Vec::new()),
+            (END, 1, Vec::new()),
         ];
         assert_eq!(read([&wire[..]]), Ok(expected.clone()));
         assert_eq!(read(wire.chunks(1)), Ok(expected));

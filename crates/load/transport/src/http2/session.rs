@@ -118,13 +118,13 @@ impl Session {
     pub fn feed(
         &mut self,
         mut bytes: &[u8],
-        on: &mut impl FnMut(StreamKey, Event<'_>),
+        on_event: &mut impl FnMut(StreamKey, Event<'_>),
     ) -> Result<(), ConnectionError> {
         let Self { reader, state } = self;
         loop {
             let processed = match reader.next(&mut bytes) {
                 Ok(None) => return Ok(()),
-                Ok(Some(part)) => state.process(part, on),
+                Ok(Some(part)) => state.process(part, on_event),
                 Err(error) => Err(error),
             };
             if let Err(error) = processed {
@@ -157,9 +157,9 @@ impl Session {
             receive: ReceiveWindow::new(STREAM_WINDOW),
             sent: ends,
             response: ResponsePhase::AwaitingHead,
-            missing: None,
+            body_bytes_left: None,
             unread: 0,
-            to_head: head.is_head(),
+            is_head_request: head.is_head(),
         }))
     }
 
@@ -252,20 +252,20 @@ impl SessionState {
     fn process(
         &mut self,
         part: FramePart<'_>,
-        on: &mut impl FnMut(StreamKey, Event<'_>),
+        on_event: &mut impl FnMut(StreamKey, Event<'_>),
     ) -> Result<(), ConnectionError> {
         match part {
-            FramePart::Frame(head, payload) => self.frame(head, payload, on),
-            FramePart::DataStart(head, padding) => self.begin_data(head, padding, on),
+            FramePart::Frame(head, payload) => self.frame(head, payload, on_event),
+            FramePart::DataStart(head, padding) => self.begin_data(head, padding, on_event),
             FramePart::Data(bytes) => {
-                self.data(bytes, on);
+                self.data(bytes, on_event);
                 Ok(())
             }
             FramePart::DataEnd(head) => {
                 if let Some(key) = self.receiving.take()
                     && head.has(frame::END_STREAM)
                 {
-                    self.end_response(key, on);
+                    self.end_response(key, on_event);
                 }
                 Ok(())
             }
@@ -330,7 +330,7 @@ impl SessionState {
         key: StreamKey,
         code: Option<ErrorCode>,
         error: StreamError,
-        on: &mut impl FnMut(StreamKey, Event<'_>),
+        on_event: &mut impl FnMut(StreamKey, Event<'_>),
     ) {
         let Some(stream) = self.streams.get(key) else { return };
         let (id, over) = (stream.id, stream.response == ResponsePhase::Done);
@@ -343,18 +343,18 @@ impl SessionState {
             self.output.reset(id, code);
         }
         if !over {
-            on(key, Event::Error(error));
+            on_event(key, Event::Error(error));
         }
     }
 
-    fn end_response(&mut self, key: StreamKey, on: &mut impl FnMut(StreamKey, Event<'_>)) {
+    fn end_response(&mut self, key: StreamKey, on_event: &mut impl FnMut(StreamKey, Event<'_>)) {
         let Some(stream) = self.streams.get(key) else { return };
-        if let Some(missing) = stream.missing.filter(|missing| *missing > 0) {
+        if let Some(missing) = stream.body_bytes_left.filter(|missing| *missing > 0) {
             return self.fail_stream(
                 key,
                 Some(ErrorCode::PROTOCOL_ERROR),
                 StreamError::BodyTruncated(missing),
-                on,
+                on_event,
             );
         }
         stream.response = ResponsePhase::Done;
@@ -362,7 +362,7 @@ impl SessionState {
         if sent {
             self.streams.close(id, false);
         }
-        on(key, Event::End);
+        on_event(key, Event::End);
     }
 }
 

@@ -23,12 +23,12 @@ pub(super) struct Stream {
     pub(super) sent: bool,
     /// The progress of the response.
     pub(super) response: ResponsePhase,
-    /// Announced bytes of the body that are still missing.
-    pub(super) missing: Option<u64>,
+    /// Bytes of the body that must still arrive, if its length was announced.
+    pub(super) body_bytes_left: Option<u64>,
     /// Bytes of the body that were received and not yet consumed.
     pub(super) unread: usize,
     /// Whether it is a `HEAD` request, whose response has no body.
-    pub(super) to_head: bool,
+    pub(super) is_head_request: bool,
 }
 
 /// The progress of a response.
@@ -152,9 +152,9 @@ mod tests {
             receive: ReceiveWindow::new(100),
             sent: false,
             response: ResponsePhase::AwaitingHead,
-            missing: None,
+            body_bytes_left: None,
             unread: 0,
-            to_head: false,
+            is_head_request: false,
         }
     }
 

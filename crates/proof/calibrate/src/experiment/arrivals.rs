@@ -18,6 +18,7 @@ use crate::statistics::{counts, dispersion, kolmogorov_smirnov};
 
 /// A stage before the measured one, so that its first request need not wait for a connection.
 const WARM_UP: &str = "w@100:200ms";
+/// The requests of [`WARM_UP`].
 const WARM_UP_REQUESTS: u64 = 20;
 
 /// Times of arrival at the server, in seconds since the measured stage began, in the order of the
@@ -40,10 +41,10 @@ pub(super) fn t6_rates(runner: &Runner) -> Result<Observations, CalibrateError> 
     let mut rates = vec![(1.0, 3.0), (7.0, 2.0), (333.0, 1.5), (1_000.0, 2.0), (33_333.0, 1.0)];
     let capacity = runner.floor().map_or(f64::NAN, |floor| floor.highest_rate);
     rates.extend(capacity.is_finite().then(|| ((capacity * 0.45).floor(), 1.0)));
-    let longer = runner.usual_or_full(1.0, 5.0);
+    let time_factor = runner.usual_or_full(1.0, 5.0);
     let (mut checks, mut notes) = (Vec::new(), Vec::new());
     for (rate, seconds) in rates {
-        let seconds = seconds * longer;
+        let seconds = seconds * time_factor;
         let times = run(runner, &format!("stages: '{WARM_UP},@{rate}:{}ms'\n", seconds * 1e3))?;
         let (expected, count) = (rate * seconds, times.len() as f64);
         checks.push(Check::within(format!("requests at {rate}/s"), "", count, expected, 1.0));
@@ -201,9 +202,9 @@ fn trace(runner: &Runner) -> Result<Vec<Check>, CalibrateError> {
     let file = runner.temp_dir().join("trace.csv");
     let mut text = "TIMESTAMP,ContextTokens,GeneratedTokens\n".to_owned();
     for row in 0..ROWS {
-        // Recorded at half the speed.
+        // The recording is at half the speed; `time_scale` doubles it.
         let at = row_s(row) * 2.0;
-        // Writing to a text never fails.
+        // Writing to a `String` never fails.
         let _ = writeln!(text, "2023-11-16 18:00:{at:010.7},20,1");
     }
     fs::write(&file, text).map_err(CalibrateError::system("cannot write a trace"))?;

@@ -28,8 +28,8 @@ struct StreamBuilder {
 }
 
 impl StreamBuilder {
-    const fn new(write: Option<usize>) -> Self {
-        Self { at: Duration::ZERO, script: Script { steps: Vec::new(), write } }
+    const fn new(max_write: Option<usize>) -> Self {
+        Self { at: Duration::ZERO, script: Script { steps: Vec::new(), max_write } }
     }
 
     /// One write, a time after the one before.

@@ -12,7 +12,7 @@ use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
-/// Asks for timestamps; on a listener, for all its connections.
+/// Turns timestamps on; on a listener, for all its connections.
 pub(super) fn enable(listener: &impl AsFd) -> io::Result<()> {
     Ok(setsockopt(listener, ReceiveTimestampns, &true)?)
 }
@@ -33,7 +33,7 @@ pub(super) fn receive(
     Ok((message.bytes, timestamp.unwrap_or_else(now)))
 }
 
-/// Waits for bytes without taking them, and returns when they arrived.
+/// Waits for bytes without consuming them, and returns the time of their arrival.
 pub(super) fn wait_for_bytes(socket: &impl AsRawFd) -> io::Result<u64> {
     receive(socket, &mut [0], MsgFlags::MSG_PEEK).map(|(_, timestamp)| timestamp)
 }

@@ -23,16 +23,16 @@ pub(crate) struct Step {
     pub(crate) text: String,
 }
 
-/// A stream.
+/// The stream that the server sends.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Script {
-    /// Its pieces, in order. The head leaves with the first.
+    /// Its pieces, in order. The head of the response is sent with the first.
     pub(crate) steps: Vec<Step>,
-    /// The most bytes of one write: small ones cut through UTF-8 and line ends.
-    pub(crate) write: Option<usize>,
+    /// The largest write, in bytes. Small writes split UTF-8 characters and line ends.
+    pub(crate) max_write: Option<usize>,
 }
 
-/// The running server. Its threads end with their connections, and the process.
+/// The running server. Its threads end with their connections or with the process.
 #[derive(Debug)]
 pub(crate) struct ScriptedServer {
     addr: SocketAddr,
@@ -76,14 +76,16 @@ fn serve(stream: &TcpStream, script: &Script) -> io::Result<()> {
             let chunk = format!("{:x}\r\n{}\r\n", step.text.len(), step.text);
             let bytes = std::mem::take(&mut head) + &chunk;
             precise_wait::wait_until(&clock, origin + Nanos::from(step.at));
-            write(stream, bytes.as_bytes(), script.write)?;
+            write(stream, bytes.as_bytes(), script.max_write)?;
         }
-        write(stream, b"0\r\n\r\n", script.write)?;
+        write(stream, b"0\r\n\r\n", script.max_write)?;
     }
 }
 
-fn write(mut stream: &TcpStream, bytes: &[u8], most: Option<usize>) -> io::Result<()> {
-    bytes.chunks(most.unwrap_or(bytes.len()).max(1)).try_for_each(|part| stream.write_all(part))
+fn write(mut stream: &TcpStream, bytes: &[u8], max_write: Option<usize>) -> io::Result<()> {
+    bytes
+        .chunks(max_write.unwrap_or(bytes.len()).max(1))
+        .try_for_each(|part| stream.write_all(part))
 }
 
 /// Reads a request; false if the client closed the connection.

@@ -1,4 +1,4 @@
-//! Threads of the reference servers.
+//! Starts the named threads of the reference servers.
 
 use std::io;
 use std::thread::{Builder, JoinHandle};

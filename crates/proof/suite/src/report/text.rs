@@ -8,13 +8,13 @@ use super::{Report, Section, SuiteOutcome};
 use crate::bound::BoundResult;
 use crate::finding::{Finding, Tone};
 
-/// Tables have long labels: their column of names is not cut below 20 characters.
+/// The tables of a suite have long labels: the column of names is not cut below 20 characters.
 const fn layout(width: usize) -> Layout {
     Layout { narrowest: 20, ..Layout::new(width) }
 }
 
-/// The number of gateway commands that are shown.
-const GATEWAYS: usize = 2;
+/// The largest number of gateway commands that are shown.
+const MAX_GATEWAYS: usize = 2;
 
 pub(super) fn render(report: &Report, width: usize) -> String {
     let mut page = Page { out: String::new(), width };
@@ -45,7 +45,7 @@ pub(super) fn render(report: &Report, width: usize) -> String {
 
 fn conclusion(page: &mut Page, report: &Report) {
     let invalid = report.measurements.iter().filter(|result| result.is_invalid()).count();
-    let words = match report.outcome(false) {
+    let conclusion = match report.outcome(false) {
         SuiteOutcome::Pass => {
             "PASS: every measurement is valid, and every deciding bound is kept".to_owned()
         }
@@ -59,7 +59,7 @@ fn conclusion(page: &mut Page, report: &Report) {
         SuiteOutcome::Invalid => "INCONCLUSIVE: a deciding bound could not be judged".to_owned(),
         SuiteOutcome::Interrupted => "INTERRUPTED: the measurements until then".to_owned(),
     };
-    page.line(&words);
+    page.line(&conclusion);
     if report.quick {
         page.line("--quick: measurements of about a second each; the figures are rough");
     }
@@ -81,8 +81,8 @@ fn environment(report: &Report) -> Vec<(String, String)> {
     let build = e.versions.get("build").map(|build| format!("{tool} ({build} build)"));
     let (gateways, mut lines): (Vec<_>, Vec<_>) =
         report.setup.iter().cloned().partition(|(name, _)| name.starts_with("gateway"));
-    let more = gateways.len().saturating_sub(GATEWAYS);
-    lines.extend(gateways.into_iter().take(GATEWAYS));
+    let more = gateways.len().saturating_sub(MAX_GATEWAYS);
+    lines.extend(gateways.into_iter().take(MAX_GATEWAYS));
     if more > 0 {
         lines.push((String::new(), format!("and {more} more with other settings, see suite.json")));
     }
@@ -99,6 +99,7 @@ fn environment(report: &Report) -> Vec<(String, String)> {
     lines
 }
 
+/// The text so far, and the width to wrap it to.
 struct Page {
     out: String,
     width: usize,
@@ -115,8 +116,8 @@ impl Page {
         self.line(title);
     }
 
-    /// A paragraph after a lead; its further lines are indented as far.
-    fn hang(&mut self, lead: &str, text: &str) {
+    /// A paragraph that starts after `lead`. Its further lines are indented by the width of `lead`.
+    fn hanging(&mut self, lead: &str, text: &str) {
         let indent = " ".repeat(lead.chars().count());
         let mut line = lead.to_owned();
         let mut empty = true;
@@ -138,7 +139,7 @@ impl Page {
         self.heading(title);
         let width = items.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
         for (name, value) in items {
-            self.hang(&format!("  {name:<width$}  "), value);
+            self.hanging(&format!("  {name:<width$}  "), value);
         }
     }
 
@@ -148,7 +149,7 @@ impl Page {
         }
         self.heading(title);
         for item in items {
-            self.hang("  - ", item);
+            self.hanging("  - ", item);
         }
     }
 
@@ -159,7 +160,7 @@ impl Page {
             self.out.push_str(&text);
         }
         for note in &section.notes {
-            self.hang("  ", note);
+            self.hanging("  ", note);
         }
     }
 
@@ -174,7 +175,7 @@ impl Page {
                 Tone::Note => "  - ",
                 Tone::Warning => "  ! ",
             };
-            self.hang(mark, &finding.text);
+            self.hanging(mark, &finding.text);
         }
     }
 
@@ -194,7 +195,7 @@ impl Page {
         let text = table.text(&layout(self.width));
         self.out.push_str(&text);
         for note in notes {
-            self.hang("  ", &note);
+            self.hanging("  ", &note);
         }
     }
 }

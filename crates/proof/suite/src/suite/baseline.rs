@@ -133,7 +133,7 @@ fn variants(
     Ok(results)
 }
 
-/// In this persona keys and limits apply to every path.
+/// In this preset keys and limits apply to every path.
 const GUARDED: &str = "/health/live";
 
 fn keys() -> Vec<String> {
@@ -226,7 +226,7 @@ fn table(results: &[MeasurementResult]) -> Table {
 
 fn variants_section(results: &[MeasurementResult]) -> Section {
     Section::new("Keys and rate limits, each on", table(results)).note(
-        "the default limit of the persona, 600 requests in 60 s, is not for production; here every request is counted, with a limit that is never reached",
+        "the default limit of the preset, 600 requests in 60 s, is not for production; here every request is counted, with a limit that is never reached",
     )
 }
 

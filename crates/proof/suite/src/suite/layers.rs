@@ -19,8 +19,8 @@ use crate::sizing::{self, Capacity};
 use gateway_layers::{FullStack, GatewayLayers};
 use llm_layers::LlmLayers;
 
-/// The consumer's key and tenant of the persona. Every request carries both, so that all send the
-/// same bytes.
+/// The headers of the API key and the tenant. Every request carries both, so that all variants get
+/// the same bytes.
 const KEY: (&str, &str) = ("apikey", "load-test-key");
 const TENANT: (&str, &str) = ("x-tenant-id", "retail");
 
@@ -40,15 +40,15 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     report.bounds.extend(bounds(&gateway, &llm));
     report.bounds.extend(log.iter().flat_map(llm_layers::RequestLog::bounds));
     report.bounds.extend(ops.bounds());
-    report.findings.extend(costs(&gateway));
-    report.findings.extend(of_stack(&stack));
-    report.sizing = sizes(&gateway, &llm, runner);
+    report.findings.extend(layer_costs(&gateway));
+    report.findings.extend(stack_findings(&stack));
+    report.sizing = sizing_section(&gateway, &llm, runner);
     report.references = tables::references();
     Ok(report.conclude())
 }
 
 /// The cost of every variant of layer 1.
-fn costs(gateway: &GatewayLayers) -> Vec<finding::Finding> {
+fn layer_costs(gateway: &GatewayLayers) -> Vec<finding::Finding> {
     let of = |base: &MeasurementResult, variants: &[MeasurementResult]| -> Vec<finding::Finding> {
         let cost =
             |result: &MeasurementResult| Some(finding::cost(base, result)?.finding(&result.label));
@@ -68,7 +68,7 @@ fn costs(gateway: &GatewayLayers) -> Vec<finding::Finding> {
 }
 
 /// The throughput of the full stack as a share of the upstream's, and the bottleneck by CPU time.
-fn of_stack(stack: &FullStack) -> Vec<finding::Finding> {
+fn stack_findings(stack: &FullStack) -> Vec<finding::Finding> {
     let mut findings = Vec::new();
     let rate_of = |result: &MeasurementResult| result.figures()?.requests_per_s;
     if let Some(results) = stack.results.split_last() {
@@ -149,7 +149,11 @@ fn bounds(gateway: &GatewayLayers, llm: &LlmLayers) -> Vec<BoundResult> {
     bounds
 }
 
-fn sizes(gateway: &GatewayLayers, llm: &LlmLayers, runner: &SuiteRunner<'_>) -> Option<Section> {
+fn sizing_section(
+    gateway: &GatewayLayers,
+    llm: &LlmLayers,
+    runner: &SuiteRunner<'_>,
+) -> Option<Section> {
     let capacity = |what: &str, result: &MeasurementResult| {
         let figures = result.figures().filter(|_| !result.is_invalid())?;
         Some(Capacity {

@@ -38,7 +38,7 @@ const TIERS: [Tier; 6] = [
 /// The rates of the sweep, as shares of the ceiling.
 const STEPS: [f64; 5] = [0.25, 0.5, 0.7, 0.85, 1.0];
 const STEPS_QUICK: [f64; 4] = [0.3, 0.6, 0.8, 1.0];
-/// Turns off every layer that the persona turns on: the raw path.
+/// Turns off every layer that the preset turns on: the raw path.
 const RAW: [&str; 5] =
     ["request_id=null", "metrics=null", "tenant=null", "cache=null", "budgets=null"];
 

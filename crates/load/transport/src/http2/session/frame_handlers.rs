@@ -25,17 +25,17 @@ impl SessionState {
         &mut self,
         header: FrameHeader,
         payload: &[u8],
-        on: &mut impl FnMut(StreamKey, Event<'_>),
+        on_event: &mut impl FnMut(StreamKey, Event<'_>),
     ) -> Result<(), ConnectionError> {
         self.check_order(header)?;
         match header.kind {
-            frame::HEADERS => self.headers(header, payload, on),
-            frame::CONTINUATION => self.continuation(header, payload, on),
-            frame::RST_STREAM => self.rst_stream(header, payload, on),
-            frame::SETTINGS => self.settings(header, payload, on),
+            frame::HEADERS => self.headers(header, payload, on_event),
+            frame::CONTINUATION => self.continuation(header, payload, on_event),
+            frame::RST_STREAM => self.rst_stream(header, payload, on_event),
+            frame::SETTINGS => self.settings(header, payload, on_event),
             frame::PING => self.ping(header, payload),
-            frame::GOAWAY => self.go_away(header, payload, on),
-            frame::WINDOW_UPDATE => self.window_update(header, payload, on),
+            frame::GOAWAY => self.go_away(header, payload, on_event),
+            frame::WINDOW_UPDATE => self.window_update(header, payload, on_event),
             frame::PUSH_PROMISE => Err(ConnectionError::protocol("a push, which we do not allow")),
             frame::PRIORITY if header.stream == 0 => {
                 Err(ConnectionError::protocol("PRIORITY without a stream"))
@@ -71,7 +71,7 @@ impl SessionState {
         &mut self,
         header: FrameHeader,
         padding: usize,
-        on: &mut impl FnMut(StreamKey, Event<'_>),
+        on_event: &mut impl FnMut(StreamKey, Event<'_>),
     ) -> Result<(), ConnectionError> {
         self.check_order(header)?;
         let lookup = self.find(header)?;
@@ -90,7 +90,7 @@ impl SessionState {
             ResponsePhase::Done => return Err(stream_closed()),
             ResponsePhase::AwaitingHead => {
                 let error = StreamError::Malformed("data before a head");
-                self.fail_stream(key, Some(ErrorCode::PROTOCOL_ERROR), error, on);
+                self.fail_stream(key, Some(ErrorCode::PROTOCOL_ERROR), error, on_event);
                 return Ok(());
             }
         }
@@ -100,7 +100,7 @@ impl SessionState {
     }
 
     /// Handles bytes of a `DATA` frame.
-    pub(super) fn data(&mut self, bytes: &[u8], on: &mut impl FnMut(StreamKey, Event<'_>)) {
+    pub(super) fn data(&mut self, bytes: &[u8], on_event: &mut impl FnMut(StreamKey, Event<'_>)) {
         let key = self.receiving;
         let Some((key, stream)) = key.and_then(|key| Some((key, self.streams.get(key)?))) else {
             // No exchange reads it, so it counts as consumed.
@@ -108,16 +108,16 @@ impl SessionState {
             return self.output.window_update(0, update);
         };
         stream.unread += bytes.len();
-        let missing = stream.missing.unwrap_or(u64::MAX);
+        let missing = stream.body_bytes_left.unwrap_or(u64::MAX);
         let wanted = usize::try_from(missing).unwrap_or(usize::MAX).min(bytes.len());
-        stream.missing = stream.missing.map(|missing| missing - wanted as u64);
+        stream.body_bytes_left = stream.body_bytes_left.map(|missing| missing - wanted as u64);
         let window_low = stream.receive.is_low() || self.receive.is_low();
         if wanted > 0 {
-            on(key, Event::Data { bytes: &bytes[..wanted], window_low });
+            on_event(key, Event::Data { bytes: &bytes[..wanted], window_low });
         }
         if wanted < bytes.len() {
             let error = StreamError::Malformed("the body is longer than announced");
-            self.fail_stream(key, Some(ErrorCode::PROTOCOL_ERROR), error, on);
+            self.fail_stream(key, Some(ErrorCode::PROTOCOL_ERROR), error, on_event);
         }
     }
 
@@ -125,13 +125,18 @@ impl SessionState {
         &mut self,
         header: FrameHeader,
         payload: &[u8],
-        on: &mut impl FnMut(StreamKey, Event<'_>),
+        on_event: &mut impl FnMut(StreamKey, Event<'_>),
     ) -> Result<(), ConnectionError> {
         if payload.len() != 4 {
             return Err(wrong_length());
         }
         if let Lookup::Open(key) = self.find(header)? {
-            self.fail_stream(key, None, StreamError::Reset(ErrorCode(frame::number(payload))), on);
+            self.fail_stream(
+                key,
+                None,
+                StreamError::Reset(ErrorCode(frame::number(payload))),
+                on_event,
+            );
         }
         Ok(())
     }
@@ -140,7 +145,7 @@ impl SessionState {
         &mut self,
         header: FrameHeader,
         payload: &[u8],
-        on: &mut impl FnMut(StreamKey, Event<'_>),
+        on_event: &mut impl FnMut(StreamKey, Event<'_>),
     ) -> Result<(), ConnectionError> {
         if header.stream != 0 {
             return Err(ConnectionError::protocol("SETTINGS for a stream"));
@@ -156,7 +161,7 @@ impl SessionState {
             let identifier = u16::from_be_bytes([setting[0], setting[1]]);
             match self.peer.apply(identifier, frame::number(&setting[2..]))? {
                 Some(SettingChange::MaxTableSize(size)) => self.encoder.set_max_table_size(size),
-                Some(SettingChange::StreamWindows(by)) => self.change_windows(by, on)?,
+                Some(SettingChange::StreamWindows(by)) => self.change_windows(by, on_event)?,
                 None => {}
             }
         }
@@ -166,11 +171,11 @@ impl SessionState {
     fn change_windows(
         &mut self,
         by: i64,
-        on: &mut impl FnMut(StreamKey, Event<'_>),
+        on_event: &mut impl FnMut(StreamKey, Event<'_>),
     ) -> Result<(), ConnectionError> {
         for (key, stream) in self.streams.iter_mut().filter(|(_, stream)| !stream.sent) {
             stream.send.change(by).map_err(overflow)?;
-            on(key, Event::WindowOpen);
+            on_event(key, Event::WindowOpen);
         }
         Ok(())
     }
@@ -192,7 +197,7 @@ impl SessionState {
         &mut self,
         header: FrameHeader,
         payload: &[u8],
-        on: &mut impl FnMut(StreamKey, Event<'_>),
+        on_event: &mut impl FnMut(StreamKey, Event<'_>),
     ) -> Result<(), ConnectionError> {
         if header.stream != 0 {
             return Err(ConnectionError::protocol("a GOAWAY for a stream"));
@@ -204,7 +209,7 @@ impl SessionState {
         self.goaway = Some(code);
         let keys: Vec<_> = self.streams.iter_mut().map(|(key, stream)| (key, stream.id)).collect();
         for (key, _) in keys.into_iter().filter(|(_, id)| *id > last) {
-            self.fail_stream(key, None, StreamError::GoAway(code), on);
+            self.fail_stream(key, None, StreamError::GoAway(code), on_event);
         }
         Ok(())
     }
@@ -213,21 +218,21 @@ impl SessionState {
         &mut self,
         header: FrameHeader,
         payload: &[u8],
-        on: &mut impl FnMut(StreamKey, Event<'_>),
+        on_event: &mut impl FnMut(StreamKey, Event<'_>),
     ) -> Result<(), ConnectionError> {
         if payload.len() != 4 {
             return Err(wrong_length());
         }
         let by = i64::from(frame::number(payload) & 0x7fff_ffff);
         if header.stream != 0 {
-            return self.open_stream_window(header, by, on);
+            return self.open_stream_window(header, by, on_event);
         }
         if by == 0 {
             return Err(ConnectionError::protocol("a window update of zero"));
         }
         self.send.change(by).map_err(overflow)?;
         for (key, _) in self.streams.iter_mut().filter(|(_, stream)| !stream.sent) {
-            on(key, Event::WindowOpen);
+            on_event(key, Event::WindowOpen);
         }
         Ok(())
     }
@@ -236,18 +241,18 @@ impl SessionState {
         &mut self,
         header: FrameHeader,
         by: i64,
-        on: &mut impl FnMut(StreamKey, Event<'_>),
+        on_event: &mut impl FnMut(StreamKey, Event<'_>),
     ) -> Result<(), ConnectionError> {
         let Lookup::Open(key) = self.find(header)? else { return Ok(()) };
         let Some(stream) = self.streams.get(key) else { return Ok(()) };
         if by == 0 {
             let error = StreamError::Malformed("a window update of zero");
-            self.fail_stream(key, Some(ErrorCode::PROTOCOL_ERROR), error, on);
+            self.fail_stream(key, Some(ErrorCode::PROTOCOL_ERROR), error, on_event);
         } else if stream.send.change(by).is_err() {
             let error = StreamError::Malformed("a window becomes larger than allowed");
-            self.fail_stream(key, Some(ErrorCode::FLOW_CONTROL_ERROR), error, on);
+            self.fail_stream(key, Some(ErrorCode::FLOW_CONTROL_ERROR), error, on_event);
         } else if !stream.sent {
-            on(key, Event::WindowOpen);
+            on_event(key, Event::WindowOpen);
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! Header blocks: joined, decoded and checked (RFC 9113, sections 4.3, 6.2, 6.10 and 8.1).
+//! Receives header blocks: joins their frames, decodes and checks them (RFC 9113, sections 4.3,
+//! 6.2, 6.10 and 8.1).
 
 use super::frame_handlers::stream_closed;
 use super::{Event, SessionState};
@@ -26,7 +27,7 @@ impl SessionState {
         &mut self,
         header: frame::FrameHeader,
         payload: &[u8],
-        on: &mut impl FnMut(StreamKey, Event<'_>),
+        on_event: &mut impl FnMut(StreamKey, Event<'_>),
     ) -> Result<(), ConnectionError> {
         self.find(header)?;
         let payload = frame::without_padding(header, payload)
@@ -35,7 +36,7 @@ impl SessionState {
         let short = ConnectionError::new(ErrorCode::FRAME_SIZE_ERROR, "a priority is truncated");
         let block = payload.get(skip..).ok_or(short)?;
         if header.has(frame::END_HEADERS) {
-            return self.decode(header, block, on);
+            return self.decode(header, block, on_event);
         }
         self.partial_block = Some(PartialBlock { first: header, frames: 1 });
         self.block.clear();
@@ -47,7 +48,7 @@ impl SessionState {
         &mut self,
         header: frame::FrameHeader,
         payload: &[u8],
-        on: &mut impl FnMut(StreamKey, Event<'_>),
+        on_event: &mut impl FnMut(StreamKey, Event<'_>),
     ) -> Result<(), ConnectionError> {
         let Some(partial) = &mut self.partial_block else { return Ok(()) };
         if header.stream != partial.first.stream {
@@ -67,17 +68,18 @@ impl SessionState {
         let first = partial.first;
         self.partial_block = None;
         let block = std::mem::take(&mut self.block);
-        let result = self.decode(first, &block, on);
+        let result = self.decode(first, &block, on_event);
         self.block = block;
         result
     }
 
-    /// Decodes a whole block, also for streams that no exchange uses: the tables must stay in step.
+    /// Decodes a whole block, also for streams that were reset: otherwise the decoder's dynamic
+    /// table would no longer match the target's.
     fn decode(
         &mut self,
         header: frame::FrameHeader,
         block: &[u8],
-        on: &mut impl FnMut(StreamKey, Event<'_>),
+        on_event: &mut impl FnMut(StreamKey, Event<'_>),
     ) -> Result<(), ConnectionError> {
         self.head.clear();
         let fields = &mut self.head;
@@ -85,21 +87,21 @@ impl SessionState {
             |HpackError(detail)| ConnectionError::new(ErrorCode::COMPRESSION_ERROR, detail),
         )?;
         match self.find(header)? {
-            Lookup::Open(key) => self.respond(key, header.has(frame::END_STREAM), on),
+            Lookup::Open(key) => self.receive_fields(key, header.has(frame::END_STREAM), on_event),
             Lookup::Reset => Ok(()),
             Lookup::Closed => Err(stream_closed()),
         }
     }
 
-    /// Handles the decoded fields as head or trailers.
-    fn respond(
+    /// Handles the decoded fields as the response's head or its trailers.
+    fn receive_fields(
         &mut self,
         key: StreamKey,
         end: bool,
-        on: &mut impl FnMut(StreamKey, Event<'_>),
+        on_event: &mut impl FnMut(StreamKey, Event<'_>),
     ) -> Result<(), ConnectionError> {
         let Some(stream) = self.streams.get(key) else { return Ok(()) };
-        let (response, to_head) = (stream.response, stream.to_head);
+        let (response, is_head_request) = (stream.response, stream.is_head_request);
         let error = match response {
             ResponsePhase::Done => return Err(stream_closed()),
             _ if self.head.error() == Some(HeadError::TooLarge) => Some(StreamError::HeadTooLarge),
@@ -111,7 +113,7 @@ impl SessionState {
                 StreamError::HeadTooLarge => ErrorCode::CANCEL,
                 _ => ErrorCode::PROTOCOL_ERROR,
             };
-            self.fail_stream(key, Some(code), error, on);
+            self.fail_stream(key, Some(code), error, on_event);
             return Ok(());
         }
         let status = self.head.status();
@@ -119,15 +121,15 @@ impl SessionState {
             if status < 200 {
                 return Ok(());
             }
-            let is_empty = to_head || matches!(status, 204 | 304);
+            let is_empty = is_head_request || matches!(status, 204 | 304);
             let length = if is_empty { Some(0) } else { self.head.length() };
             if let Some(stream) = self.streams.get(key) {
-                (stream.response, stream.missing) = (ResponsePhase::Body, length);
+                (stream.response, stream.body_bytes_left) = (ResponsePhase::Body, length);
             }
-            on(key, Event::Head(&mut self.head));
+            on_event(key, Event::Head(&mut self.head));
         }
         if end {
-            self.end_response(key, on);
+            self.end_response(key, on_event);
         }
         Ok(())
     }

@@ -285,7 +285,7 @@ fn the_rest_of_a_request_is_sent_or_reset_after_its_response() {
 
 #[test]
 fn bodies_have_the_announced_length() {
-    for (sentence, to_head, wire, expected) in [
+    for (sentence, is_head_request, wire, expected) in [
         ("all of it", false, vec![frame(0, 1, 1, b"abc")], vec!["0 data abc", "0 end"]),
         ("too short", false, vec![frame(0, 1, 1, b"ab")], vec!["0 data ab", "0 BodyTruncated(1)"]),
         (
@@ -303,7 +303,7 @@ fn bodies_have_the_announced_length() {
         ),
     ] {
         let mut client = Client::with_settings(&[]);
-        let method = if to_head { "HEAD" } else { "GET" };
+        let method = if is_head_request { "HEAD" } else { "GET" };
         client.head = RequestHead::new(method, "/", "http://a", []).unwrap();
         client.open(true).unwrap();
         client.receive(&frame(1, 4, 1, b"\x88\x5c\x013")).unwrap();

@@ -23,7 +23,7 @@ pub(super) struct FullStack {
     pub(super) results: Vec<MeasurementResult>,
 }
 
-/// Turns off every section that the persona turns on.
+/// Turns off every section that the preset turns on.
 const BARE: [&str; 9] = [
     "request_id=null",
     "metrics=null",

@@ -1,4 +1,4 @@
-//! Store operations one by one, in memory and in Redis: the waits of a single request.
+//! Measures the time of each store operation, one request at a time, in memory and in Redis.
 
 use std::net::{TcpListener, TcpStream};
 use std::num::NonZeroU32;
@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use plimsoll_gateway_store::{
-    Algorithm, Answer, Backend, Budget, CacheKey, Charge, HAS_REDIS, Limit, LimitKey, Lookup,
-    RedisSettings, Sizes, Store, StoreError,
+    Algorithm, Backend, Budget, CacheKey, CachedResponse, Charge, HAS_REDIS, Limit, LimitKey,
+    Lookup, RedisSettings, Sizes, Store, StoreError,
 };
 use plimsoll_harness::ChildProcess;
 use plimsoll_harness::time::poll;
@@ -50,10 +50,12 @@ impl StoreOps {
 }
 
 /// Time limit until Redis accepts connections.
-const READY: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_millis(10);
-const OPERATIONS: usize = 20_000;
-const WARM_UP: usize = 500;
+const READY_TIMEOUT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// Measured rounds of all operations; a quarter with `--quick`.
+const ROUNDS: usize = 20_000;
+/// Rounds before the measured ones.
+const WARM_UP_ROUNDS: usize = 500;
 
 /// Measures the in-memory store, and Redis if this build and this host have it.
 pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> StoreOps {
@@ -61,7 +63,7 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> StoreOps {
     if runner.is_interrupted() {
         return ops;
     }
-    let count = if runner.options.quick { OPERATIONS / 4 } else { OPERATIONS };
+    let count = if runner.options.quick { ROUNDS / 4 } else { ROUNDS };
     runner.log("store operations, in memory");
     match measure_store("memory", &Backend::memory(Sizes::default()), count) {
         Ok(rows) => ops.rows.extend(rows),
@@ -102,13 +104,14 @@ fn measure_store(
         operations(&attached, count).await
     });
     let all = all.map_err(|error| error.to_string())?;
-    // A store that is lost lets everything pass at once: that is fast, and not what is measured.
+    // If the store is unreachable, every operation passes at once: a fast and meaningless time.
     if backend.errors() > 0 {
         return Err(format!("{} operations had no answer", backend.errors()));
     }
     Ok(all.into_iter().map(|(operation, times)| StoreOp { operation, store, times }).collect())
 }
 
+/// The name of an operation and its times.
 type Timed = (&'static str, Distribution);
 
 async fn operations(store: &Store, count: usize) -> Result<Vec<Timed>, StoreError> {
@@ -118,24 +121,24 @@ async fn operations(store: &Store, count: usize) -> Result<Vec<Timed>, StoreErro
     let limit = Limit::new(requests, Duration::from_mins(1), Algorithm::Sliding)?;
     let budget = Budget::new(u64::from(u32::MAX), Duration::from_hours(24))?;
     let tenant = LimitKey::new("tenant", "retail");
-    let (answer, session) = (CacheKey([1; 32]), CacheKey([2; 32]));
+    let (response, session) = (CacheKey([1; 32]), CacheKey([2; 32]));
     let ttl = Duration::from_mins(10);
-    if let Lookup::Lead(lead) = store.lookup(now(), answer).await {
+    if let Lookup::Lead(lead) = store.lookup(now(), response).await {
         let frames = vec![Bytes::from(vec![b'x'; 1_024])];
-        lead.fill(now(), Answer { status: 200, headers: Vec::new(), frames }, ttl).await;
+        lead.fill(now(), CachedResponse { status: 200, headers: Vec::new(), frames }, ttl).await;
     }
     store.put_value(now(), session, Bytes::from(vec![b'x'; 512]), ttl).await?;
     let mut all = [const { None }; 4].map(|_: Option<()>| Distribution::default());
-    for round in 0..count + WARM_UP {
+    for round in 0..count + WARM_UP_ROUNDS {
         let began = clock.now();
         store.check(now(), &[Charge { key: tenant, limit: &limit }]).await?;
         let checked = clock.now();
-        drop(store.lookup(now(), answer).await);
+        drop(store.lookup(now(), response).await);
         let looked = clock.now();
         store.budget(now(), tenant, &budget).await?;
         let budgeted = clock.now();
         store.value(now(), &session).await?;
-        if round >= WARM_UP {
+        if round >= WARM_UP_ROUNDS {
             let ends = [began, checked, looked, budgeted, clock.now()];
             record(&mut all, ends);
         }
@@ -151,7 +154,7 @@ fn record(all: &mut [Distribution; 4], ends: [Moment; 5]) {
     }
 }
 
-/// A Redis server on the loopback interface. Dropped, it is ended; it holds nothing worth keeping.
+/// A Redis server on the loopback interface. Dropping this ends it; its data is lost.
 struct RedisServer {
     process: ChildProcess,
     port: u16,
@@ -175,7 +178,7 @@ impl RedisServer {
     }
 
     fn is_ready(&mut self) -> bool {
-        let ready = poll(READY, PAUSE, || {
+        let ready = poll(READY_TIMEOUT, POLL_INTERVAL, || {
             let accepts = TcpStream::connect(("127.0.0.1", self.port)).is_ok();
             (accepts || self.process.has_ended()).then_some(accepts)
         });

@@ -1,4 +1,7 @@
 //! Flow-control windows in both directions.
+//!
+//! Frames and settings have the numbers of RFC 9113, sections 6 and 6.5.2: kind 8 is
+//! `WINDOW_UPDATE`, setting 4 is the initial window, setting 5 the largest frame.
 
 use super::*;
 
@@ -10,7 +13,7 @@ fn a_body_is_sent_as_the_windows_allow() {
     assert_eq!(client.session.send_body(key, b"0123456789abc"), 10);
     assert_eq!(client.take_output(), frame(0, 0, 1, b"0123456789"));
     assert_eq!(client.session.send_body(key, b"abc"), 0);
-    // The target lowers its window to 2 after 10 bytes: minus 8.
+    // The target lowers the initial window from 10 to 2 after 10 bytes were sent: 8 below zero.
     client.receive(&settings(&[(4, 2)])).unwrap();
     client.receive(&frame(8, 0, 1, &8_u32.to_be_bytes())).unwrap();
     assert_eq!(
@@ -69,7 +72,7 @@ fn unread_data_fills_the_window_and_is_released_on_close() {
     let mut window_low = 0;
     for stream in 0..16_u32 {
         client.receive(&frame(1, 4, stream * 2 + 1, OK)).unwrap();
-        // All of a stream's window; that of the connection has room for 16 of them.
+        // Fills the stream's window. The window of the connection has room for 16 full streams.
         for _ in 0..256 {
             let Client { session, .. } = &mut client;
             let data = frame(0, 0, stream * 2 + 1, &vec![b'x'; 16_384]);

@@ -1,4 +1,4 @@
-//! Name resolution.
+//! Looks up a target's host in DNS, and caches the addresses.
 
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
@@ -8,11 +8,11 @@ use plimsoll_measure::{Clock, ErrorClass, Moment, Nanos};
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 
-/// The time for which a result is cached. Long enough that a burst of new connections needs one
-/// look-up, short enough to follow a target whose address changes.
-const CACHE_TIME: Nanos = Nanos::from_secs(30);
+/// The time for which the addresses are cached. Long enough that a burst of new connections needs
+/// one look-up, short enough to follow a target whose address changes.
+const CACHE_TTL: Nanos = Nanos::from_secs(30);
 
-/// The addresses of one endpoint.
+/// Resolves the host of one endpoint.
 #[derive(Debug, Default)]
 pub(crate) struct Resolver {
     cached: RefCell<Option<(Moment, Vec<SocketAddr>)>>,
@@ -30,7 +30,7 @@ impl Resolver {
         }
         let started = clock.now();
         if let Some((at, addresses)) = &*self.cached.borrow()
-            && started.since(*at) < CACHE_TIME
+            && started.since(*at) < CACHE_TTL
         {
             return Ok((addresses.clone(), None));
         }

@@ -1,38 +1,39 @@
-//! The effect of more clients on throughput and times.
+//! How throughput and response times scale with the number of clients.
 
 use plimsoll_report::format::{digits, percent, time_or_dash};
 
 use super::{Finding, bottleneck};
 use crate::result::{Figures, MeasurementResult};
 
-/// Throughput that changes by less than this is flat; or by less than the passes differ.
-const FLAT: f64 = 0.15;
-/// Concurrency must grow by this factor before flatness means saturation.
-const RISE: f64 = 4.0;
-/// The p99 may grow by this factor times the number of clients and still be called graceful.
-const GRACE: f64 = 2.0;
+/// Throughput is flat if it changes by at most this share, or by at most the spread of the passes.
+const FLAT_CHANGE: f64 = 0.15;
+/// Flat throughput means saturation only if there are at least this many times as many clients.
+const MIN_FACTOR: f64 = 4.0;
+/// Degradation is graceful if p99 grows at most by this times the factor of the clients.
+const GRACEFUL_GROWTH: f64 = 2.0;
 
-/// The ends of a sweep: the results with the fewest and with the most clients.
+/// The ends of a sweep: the results with the fewest and with the most clients, and the factor
+/// between their numbers of clients.
 fn ends(sweep: &[MeasurementResult]) -> Option<(&MeasurementResult, &MeasurementResult, f64)> {
     let clients = |result: &&MeasurementResult| result.clients.unwrap_or(0);
     let measured =
         || sweep.iter().filter(|result| !result.passes.is_empty() && !result.is_invalid());
     let (few, many) = (measured().min_by_key(clients)?, measured().max_by_key(clients)?);
-    let times = f64::from(clients(&many)) / f64::from(clients(&few).max(1));
-    (times > 1.0).then_some((few, many, times))
+    let factor = f64::from(clients(&many)) / f64::from(clients(&few).max(1));
+    (factor > 1.0).then_some((few, many, factor))
 }
 
 /// Whether throughput is flat although there are many more clients, and the bottleneck.
 pub(crate) fn saturation(what: &str, sweep: &[MeasurementResult]) -> Option<Finding> {
-    let (few, many, times) = ends(sweep)?;
-    if times < RISE {
+    let (few, many, factor) = ends(sweep)?;
+    if factor < MIN_FACTOR {
         return None;
     }
     let (low, high) = (few.spread(|f| f.requests_per_s)?, many.spread(|f| f.requests_per_s)?);
     let change = high.median / low.median - 1.0;
     let noise = low.relative().max(high.relative());
     let rates = format!(
-        "{what}: {}/s with {} clients and {}/s with {} ({times:.0} times as many)",
+        "{what}: {}/s with {} clients and {}/s with {} ({factor:.0} times as many)",
         digits(low.median),
         few.clients?,
         digits(high.median),
@@ -40,7 +41,7 @@ pub(crate) fn saturation(what: &str, sweep: &[MeasurementResult]) -> Option<Find
     );
     let busy = many.figures()?.busy;
     let limit = bottleneck(&busy).sentence(&busy);
-    Some(if change.abs() <= FLAT.max(noise) {
+    Some(if change.abs() <= FLAT_CHANGE.max(noise) {
         Finding::note(format!("{rates}: throughput is flat, so something is saturated; {limit}"))
     } else if change > 0.0 {
         Finding::note(format!(
@@ -58,13 +59,13 @@ pub(crate) fn saturation(what: &str, sweep: &[MeasurementResult]) -> Option<Find
 
 /// Whether times grow no faster than the number of clients, without errors.
 pub(crate) fn degradation(what: &str, sweep: &[MeasurementResult]) -> Option<Finding> {
-    let (few, many, times) = ends(sweep)?;
+    let (few, many, factor) = ends(sweep)?;
     let (before, after) = (few.figures()?, many.figures()?);
     let of = |figures: &Figures| figures.p99_ms;
     let growth = of(&after)? / of(&before)?;
     let errors = before.errors + after.errors;
     let text = format!(
-        "{what}: p99 {} with {} clients and {} with {}: {growth:.1} times as long with {times:.0} times as many",
+        "{what}: p99 {} with {} clients and {} with {}: {growth:.1} times as long with {factor:.0} times as many",
         time_or_dash(of(&before)),
         few.clients?,
         time_or_dash(of(&after)),
@@ -72,7 +73,7 @@ pub(crate) fn degradation(what: &str, sweep: &[MeasurementResult]) -> Option<Fin
     );
     Some(if errors > 0 {
         Finding::warning(format!("{text}, and {errors} errors"))
-    } else if growth > times * GRACE {
+    } else if growth > factor * GRACEFUL_GROWTH {
         Finding::warning(format!("{text}; no errors, but the tail grows faster than the load"))
     } else {
         Finding::good(format!("{text}; no errors: it degrades gracefully"))
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_no_rise() {
+    fn a_change_within_the_noise_is_flat() {
         let [few, mut many] = sweep((100.0, 1.0), (130.0, 1.0));
         assert!(saturation("x", &[few.clone(), many.clone()]).unwrap().text.contains("rises"));
         many.passes.push(figures(190.0, 1.0));

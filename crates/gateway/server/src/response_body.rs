@@ -1,18 +1,18 @@
-//! Bodies of responses.
+//! The body of a response: in memory, recorded frame by frame, or streamed from an upstream.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use hyper::body::{Body, Frame, SizeHint};
 
 use crate::body_filter::BoxError;
 use crate::proxy_body::ProxyBody;
 use crate::request_body::take_frame;
 
-/// The body of a response.
-pub(crate) enum Body {
+/// The body of a response to a caller.
+pub(crate) enum ResponseBody {
     /// In memory, sent at once.
     Full(Bytes),
     /// In memory, sent frame by frame as it was recorded.
@@ -21,7 +21,7 @@ pub(crate) enum Body {
     Proxy(Box<ProxyBody>),
 }
 
-impl Body {
+impl ResponseBody {
     pub(crate) const EMPTY: Self = Self::Full(Bytes::new());
 
     pub(crate) const fn text(text: &'static str) -> Self {
@@ -29,7 +29,7 @@ impl Body {
     }
 }
 
-impl HttpBody for Body {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = BoxError;
 

@@ -1,17 +1,17 @@
-//! An answer worth keeping, and its form in Redis.
+//! A cached response, its key, and its encoding in Redis.
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 
-/// The key of an answer: a digest of the request made by the caller. It must be collision-resistant
-/// (SHA-256), because who finds two requests with one key reads the answers of others; and it must
-/// contain whatever keeps tenants apart.
+/// The key of a response: a digest of the request, which the caller makes. It must be
+/// collision-resistant (SHA-256): two requests with one key would get each other's responses. It
+/// must include whatever keeps tenants apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CacheKey(pub [u8; 32]);
 
-/// An answer as it is replayed: the body frame by frame, so that a stream comes back in its own
+/// A response as it is replayed: the body frame by frame, so that a stream comes back in its own
 /// pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct CachedResponse {
     /// The HTTP status.
     pub status: u16,
     /// Names and values of the headers that are replayed.
@@ -20,17 +20,16 @@ pub struct Answer {
     pub frames: Vec<Bytes>,
 }
 
-/// The form of the bytes in Redis; another form has another number, and is a miss for who does not
-/// know it.
-const FORM: u8 = 1;
+/// The version of the encoding. Entries in another version are misses.
+const ENCODING_VERSION: u8 = 1;
 
 /// What an entry costs beside its bytes: key, links, reference counts, vectors. A round figure.
 const FIXED_COST: usize = 256;
 /// What a frame or header costs beside its bytes.
 const PIECE_COST: usize = 48;
 
-impl Answer {
-    /// The bytes of memory that it is reckoned with.
+impl CachedResponse {
+    /// The memory that the cache counts for it, in bytes.
     pub fn weight(&self) -> usize {
         let headers =
             self.headers.iter().map(|(name, value)| name.len() + value.len() + 2 * PIECE_COST);
@@ -38,11 +37,11 @@ impl Answer {
         FIXED_COST + headers.sum::<usize>() + frames.sum::<usize>()
     }
 
-    /// As bytes: form, status, number of headers and frames, then each piece after its length, all
-    /// big-endian.
+    /// As bytes: version, status, number of headers and frames, then each piece after its length,
+    /// all big-endian.
     pub fn encode(&self) -> Bytes {
         let mut out = BytesMut::with_capacity(self.weight());
-        out.put_u8(FORM);
+        out.put_u8(ENCODING_VERSION);
         out.put_u16(self.status);
         out.put_u32(count(self.headers.len()));
         out.put_u32(count(self.frames.len()));
@@ -57,7 +56,7 @@ impl Answer {
     /// Reads what [`encode`](Self::encode) wrote, without copying the pieces; none for anything
     /// else.
     pub fn decode(mut from: Bytes) -> Option<Self> {
-        if from.try_get_u8().ok()? != FORM {
+        if from.try_get_u8().ok()? != ENCODING_VERSION {
             return None;
         }
         let status = from.try_get_u16().ok()?;
@@ -71,7 +70,7 @@ impl Answer {
     }
 }
 
-/// No answer near 4 GiB comes here: bodies are bounded long before.
+/// No response near 4 GiB comes here: bodies are bounded long before.
 fn count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
@@ -97,27 +96,27 @@ mod tests {
             headers in prop::collection::vec((bytes(), bytes()), 0..6),
             frames in prop::collection::vec(bytes(), 0..12),
         ) {
-            let answer = Answer { status, headers, frames };
-            prop_assert_eq!(Answer::decode(answer.encode()), Some(answer));
+            let response = CachedResponse { status, headers, frames };
+            prop_assert_eq!(CachedResponse::decode(response.encode()), Some(response));
         }
 
         #[test]
         fn foreign_bytes_are_no_answer_and_no_panic(mut from in prop::collection::vec(any::<u8>(), 0..80)) {
-            let _ = Answer::decode(Bytes::from(from.clone()));
+            let _ = CachedResponse::decode(Bytes::from(from.clone()));
             if let Some(first) = from.first_mut() {
-                *first = FORM;
+                *first = ENCODING_VERSION;
             }
-            let read = Answer::decode(Bytes::from(from.clone()));
-            if let Some(answer) = read {
-                prop_assert_eq!(answer.encode(), Bytes::from(from));
+            let read = CachedResponse::decode(Bytes::from(from.clone()));
+            if let Some(response) = read {
+                prop_assert_eq!(response.encode(), Bytes::from(from));
             }
         }
 
         #[test]
         fn a_cut_answer_is_none(frames in prop::collection::vec(bytes(), 1..6), cut in 1_usize..9) {
-            let whole = Answer { status: 200, headers: vec![], frames }.encode();
+            let whole = CachedResponse { status: 200, headers: vec![], frames }.encode();
             let cut = whole.len() - cut.min(whole.len());
-            prop_assert_eq!(Answer::decode(whole.slice(..cut)), None);
+            prop_assert_eq!(CachedResponse::decode(whole.slice(..cut)), None);
         }
     }
 }
