@@ -81,7 +81,7 @@ fn shorten(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_profile::{Environment, Overrides, Profile, Purpose, load};
+    use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
 
     fn secrets() -> Secrets {
         std::iter::once("sk-1234").collect()
@@ -108,7 +108,7 @@ mod tests {
     fn plan(name: &str) -> Plan {
         let overrides = Overrides { key: Some("any".to_owned()), ..Overrides::default() };
         let profile = Profile::open(name).unwrap();
-        load(&profile, &Environment::default(), &overrides, Purpose::Run).unwrap()
+        load(&profile, &EnvVars::default(), &overrides, Purpose::Run).unwrap()
     }
 
     #[test]

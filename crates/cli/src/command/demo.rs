@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use plimsoll_gateway_server::{Gateway, Preset, Spec};
 use plimsoll_mock::Mock;
-use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
+use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
 
 use super::mock;
 use crate::console;
@@ -99,6 +99,6 @@ fn plan(addr: SocketAddr) -> Result<Plan> {
         ..Overrides::default()
     };
     // Environment variables are meant for real targets.
-    let environment = Environment::default();
+    let environment = EnvVars::default();
     Ok(load(&Profile::open(PROFILE)?, &environment, &overrides, Purpose::Run)?)
 }

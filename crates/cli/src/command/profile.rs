@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand, ValueHint};
 use plimsoll_engine::Run;
 use plimsoll_profile::{
-    Environment, Overrides, Plan, Profile, Purpose, builtin, builtin_names, load, schema,
+    EnvVars, Overrides, Plan, Profile, Purpose, builtin, builtin_names, load, schema,
 };
 
 use crate::console;
@@ -84,7 +84,7 @@ pub(crate) fn run(command: &ProfileCommand) -> Result<Exit> {
 }
 
 fn resolve(profile: &str, overrides: &Overrides) -> Result<Plan> {
-    Ok(load(&Profile::open(profile)?, &Environment::from_process(), overrides, Purpose::Check)?)
+    Ok(load(&Profile::open(profile)?, &EnvVars::from_process(), overrides, Purpose::Check)?)
 }
 
 fn check_all(profiles: &[String]) -> Result<Exit> {

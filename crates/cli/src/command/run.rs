@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Args, ValueHint};
-use plimsoll_profile::{Environment, Profile, Purpose, load};
+use plimsoll_profile::{EnvVars, Profile, Purpose, load};
 
 use crate::exit::Exit;
 use crate::flags::{OutputFlags, ProfileFlags, ProgressFlags, RunFlags};
@@ -39,7 +39,7 @@ pub(crate) struct Flags {
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let profile = Profile::open(&flags.profile)?;
     let overrides = flags.settings.overrides();
-    let plan = load(&profile, &Environment::from_process(), &overrides, Purpose::Run)?;
+    let plan = load(&profile, &EnvVars::from_process(), &overrides, Purpose::Run)?;
     let mut session = Session::open(flags.progress.quiet);
     let options = flags.run.options(Some(flags.output.options()));
     Ok(session.run_plan(plan, &options)?.exit)

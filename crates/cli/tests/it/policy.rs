@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use plimsoll_metrics::{BandLevel, Judgement, RunSummary};
-use plimsoll_profile::{Environment, Overrides, Profile, Purpose, load};
+use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
 use plimsoll_report::{parse_row, read_json};
 use plimsoll_workload::{Content, ExpectedDecision};
 
@@ -37,8 +37,7 @@ fn run(fixture: &Fixture, gateway: &PolicyServer, args: &[&str]) -> ProcessOutpu
 /// The matrix of the gateway's log. The text of a query identifies its scenario.
 fn truth(name: &str, gateway: &PolicyServer) -> DecisionMatrix {
     let profile = Profile::open(name).unwrap();
-    let plan =
-        load(&profile, &Environment::default(), &Overrides::default(), Purpose::Check).unwrap();
+    let plan = load(&profile, &EnvVars::default(), &Overrides::default(), Purpose::Check).unwrap();
     let mut matrix = DecisionMatrix::new();
     for (body, blocked) in gateway.log() {
         let contains = |content: &Content| match content {

@@ -6,7 +6,7 @@ mod locate;
 
 use serde_json::Value;
 
-use crate::environment::Environment;
+use crate::env_vars::EnvVars;
 use crate::error::{Fault, Problem, ValueSource};
 use crate::overrides::Overrides;
 use crate::parser::parse_scalar;
@@ -73,7 +73,7 @@ impl LayeredValues {
     }
 
     /// Applies `PLIMSOLL_...` variables.
-    pub(crate) fn apply_environment(&mut self, environment: &Environment) {
+    pub(crate) fn apply_environment(&mut self, environment: &EnvVars) {
         let known: Vec<_> =
             schema::forms(schema::top()).into_iter().flat_map(Node::members).collect();
         for (name, path, text) in environment.overrides() {
@@ -169,7 +169,7 @@ impl LayeredValues {
 
     /// Replaces variables in the texts of the file. Texts from the environment and flags are not
     /// changed: the shell has expanded them already.
-    pub(crate) fn expand(&mut self, environment: &Environment) {
+    pub(crate) fn expand(&mut self, environment: &EnvVars) {
         let mut texts = Vec::new();
         collect_dollars(&self.root, &ConfigPath::root(), &mut texts);
         texts.retain(|(path, _)| *self.source(path) == self.file);

@@ -19,7 +19,7 @@
 mod builtin;
 mod byte_size;
 mod check;
-mod environment;
+mod env_vars;
 mod error;
 mod layers;
 mod overrides;
@@ -41,7 +41,7 @@ mod url;
 pub use builtin::{names as builtin_names, profile as builtin};
 pub use byte_size::{ByteSize, ParseSizeError};
 pub use check::Purpose;
-pub use environment::Environment;
+pub use env_vars::EnvVars;
 pub use error::{Fault, Problem, Problems, ValueSource};
 pub use overrides::Overrides;
 pub use path::{ConfigPath, Step};

@@ -8,7 +8,7 @@ use plimsoll_workload::TraceSpec;
 use serde::Deserialize as _;
 
 use crate::check::{ProfileCheck, Purpose, resolve_path};
-use crate::environment::Environment;
+use crate::env_vars::EnvVars;
 use crate::error::{Fault, Problem, Problems, ValueSource};
 use crate::layers::LayeredValues;
 use crate::overrides::Overrides;
@@ -28,7 +28,7 @@ use crate::url::TargetUrl;
 /// All problems at once.
 pub fn load(
     profile: &Profile,
-    environment: &Environment,
+    environment: &EnvVars,
     overrides: &Overrides,
     purpose: Purpose,
 ) -> Result<Plan, Problems> {

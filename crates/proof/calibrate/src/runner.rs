@@ -7,7 +7,7 @@ use std::thread;
 use plimsoll_engine::Control;
 use plimsoll_harness::{CompletedRun, Observer, RunOptions, execute};
 use plimsoll_mock::MockConfig;
-use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
+use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
 
 use crate::cores::{Cores, stay_on};
 use crate::error::CalibrateError;
@@ -187,7 +187,7 @@ pub(crate) fn plan(
     let text = format!("target: {target}\nmodel: mock\nkey: test\n{workers}{profile}\n");
     let profile = Profile::new("calibration".as_ref(), text.into_bytes());
     let overrides = Overrides { shard: shard.map(str::to_owned), ..Overrides::default() };
-    Ok(load(&profile, &Environment::default(), &overrides, Purpose::Run)?)
+    Ok(load(&profile, &EnvVars::default(), &overrides, Purpose::Run)?)
 }
 
 #[cfg(test)]

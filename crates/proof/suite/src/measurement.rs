@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use plimsoll_measure::Nanos;
-use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
+use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
 use serde_json::{Map, Value, json};
 
 use crate::error::SuiteError;
@@ -170,7 +170,7 @@ impl Measurement {
         let seed = Some((pass + 1).to_string());
         let overrides = Overrides { seed, ..self.overrides.clone() };
         // Environment variables are meant for the user's profiles.
-        Ok(load(&profile, &Environment::default(), &overrides, Purpose::Run)?)
+        Ok(load(&profile, &EnvVars::default(), &overrides, Purpose::Run)?)
     }
 }
 

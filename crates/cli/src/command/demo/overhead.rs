@@ -8,7 +8,7 @@ use anyhow::Result;
 use plimsoll_engine::{Control, Run};
 use plimsoll_harness::statistics::{Spread, median};
 use plimsoll_metrics::{Metric, RunSummary};
-use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
+use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
 
 /// Pairs of windows, after a first pair as a warm-up that is not counted.
 const PAIRS: usize = 5;
@@ -69,7 +69,7 @@ fn plan(addr: SocketAddr) -> Result<Plan> {
         key: Some("demo-key".to_owned()),
         ..Overrides::default()
     };
-    Ok(load(&profile, &Environment::default(), &overrides, Purpose::Run)?)
+    Ok(load(&profile, &EnvVars::default(), &overrides, Purpose::Run)?)
 }
 
 impl Overhead {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use plimsoll_measure::Nanos;
-use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
+use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
 use serde_json::{Map, Value, json};
 
 use super::{Arrivals, Flags, Load, Request};
@@ -27,7 +27,7 @@ pub(super) fn build(flags: &Flags, url: &str) -> Result<Plan> {
         ..Overrides::default()
     };
     // Environment variables are meant for profiles: PLIMSOLL_TARGET must not override the URL.
-    Ok(load(&profile, &Environment::default(), &overrides, Purpose::Run)?)
+    Ok(load(&profile, &EnvVars::default(), &overrides, Purpose::Run)?)
 }
 
 fn profile(flags: &Flags, url: &str) -> Result<Value> {

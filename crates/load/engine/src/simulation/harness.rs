@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
 use plimsoll_measure::{Moment, Nanos, Sample, Stripe};
-use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
+use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
 use tokio::task::LocalSet;
 
 use super::executor::run_simulated;
@@ -114,7 +114,7 @@ pub(crate) fn simulate(profile: &str, target: ScriptedTarget) -> Simulated {
 fn plan(profile: &str) -> Plan {
     let text = format!("target: http://scripted.test\nmodel: mock\nkey: test\n{profile}\n");
     let profile = Profile::new("test.yaml".as_ref(), text.into_bytes());
-    load(&profile, &Environment::default(), &Overrides::default(), Purpose::Run).unwrap()
+    load(&profile, &EnvVars::default(), &Overrides::default(), Purpose::Run).unwrap()
 }
 
 /// Keeps the samples.

@@ -7,7 +7,7 @@ use plimsoll_engine::{Control, Progress, Run, RunResult, SampleBatch, SampleSink
 use plimsoll_measure::{Outcome, Sample};
 use plimsoll_metrics::Accounting;
 use plimsoll_mock::{LogRecord, Mock, MockConfig};
-use plimsoll_profile::{Environment, Overrides, Plan, Profile, Purpose, load};
+use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
 
 /// A chat of one turn.
 pub const CHAT: &str =
@@ -27,7 +27,7 @@ pub fn plan(target: &str, profile: &str) -> Plan {
 pub fn plan_with(target: &str, profile: &str, overrides: &Overrides) -> Plan {
     let text = format!("target: {target}\nmodel: mock\nkey: test\n{profile}\n");
     let profile = Profile::new("test.yaml".as_ref(), text.into_bytes());
-    load(&profile, &Environment::default(), overrides, Purpose::Run).unwrap()
+    load(&profile, &EnvVars::default(), overrides, Purpose::Run).unwrap()
 }
 
 pub fn url(mock: &Mock) -> String {

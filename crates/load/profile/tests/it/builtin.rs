@@ -2,14 +2,14 @@
 
 use plimsoll_measure::Nanos;
 use plimsoll_profile::{
-    Environment, Overrides, Plan, Problems, Profile, Purpose, builtin, builtin_names, load,
+    EnvVars, Overrides, Plan, Problems, Profile, Purpose, builtin, builtin_names, load,
 };
 use plimsoll_protocol::Dialect;
 use plimsoll_workload::{Content, ExpectedDecision, ScenarioSpec};
 
 fn resolve(name: &str, key: Option<&str>, purpose: Purpose) -> Result<Plan, Problems> {
     let flags = Overrides { key: key.map(str::to_owned), ..Overrides::default() };
-    load(&Profile::open(name).unwrap(), &Environment::default(), &flags, purpose)
+    load(&Profile::open(name).unwrap(), &EnvVars::default(), &flags, purpose)
 }
 
 /// Profiles for policy gateways need no key: the token is part of the request.
@@ -167,7 +167,7 @@ fn files_are_relative_to_the_profile_and_those_of_flags_to_the_current_folder() 
     std::fs::write(&path, profile.replace("name: azure-trace\n", "")).unwrap();
     let plan = |flags| {
         let profile = Profile::open(path.to_str().unwrap()).unwrap();
-        load(&profile, &Environment::default(), &flags, Purpose::Check)
+        load(&profile, &EnvVars::default(), &flags, Purpose::Check)
     };
     assert_eq!(plan(Overrides::default()).unwrap_err().len(), 1, "the file is not there yet");
     std::fs::write(folder.path().join("t.csv"), TRACE).unwrap();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{base_with, resolve};
 use plimsoll_measure::ErrorClass;
-use plimsoll_profile::{Environment, Overrides, Profile, Purpose, builtin_names, load};
+use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, builtin_names, load};
 use plimsoll_protocol::Dialect;
 
 /// Folders whose files are named in pages.
@@ -49,7 +49,7 @@ fn each_example_runs_as_it_is() {
     for path in files("examples", ".yaml") {
         let profile = Profile::open(root().join(&path).to_str().unwrap()).unwrap();
         let flags = Overrides { key: Some("a-key".to_owned()), ..Overrides::default() };
-        let plan = load(&profile, &Environment::default(), &flags, Purpose::Run).unwrap();
+        let plan = load(&profile, &EnvVars::default(), &flags, Purpose::Run).unwrap();
         assert_eq!(format!("examples/{}.yaml", plan.name), path);
     }
 }

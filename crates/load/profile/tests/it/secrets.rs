@@ -1,7 +1,7 @@
 //! No output contains credentials, whatever their source and whether or not they are valid.
 
 use crate::support::{base_with, resolve};
-use plimsoll_profile::{Environment, Overrides, Profile, parse};
+use plimsoll_profile::{EnvVars, Overrides, Profile, parse};
 use proptest::prelude::*;
 
 /// A profile with the secret in every place for one.
@@ -37,7 +37,7 @@ proptest! {
             format!("{flags:?}"),
             format!("{:?}", parse(carrying(&secret).as_bytes()).unwrap()),
             format!("{:?}", Profile::new("p.yaml".as_ref(), carrying(&secret).into_bytes())),
-            format!("{:?}", Environment::from_iter([("KEY".to_owned(), secret.clone())])),
+            format!("{:?}", EnvVars::from_iter([("KEY".to_owned(), secret.clone())])),
         ];
         for output in outputs {
             prop_assert!(!output.contains(&secret), "{}", output);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_profile::{Environment, Overrides, Plan, Problems, Profile, Purpose, load};
+use plimsoll_profile::{EnvVars, Overrides, Plan, Problems, Profile, Purpose, load};
 
 /// A small valid profile.
 const BASE: &str = "\
@@ -28,6 +28,6 @@ pub(crate) fn resolve(
 ) -> Result<Plan, Problems> {
     let profile = Profile::new(Path::new("p.yaml"), text.as_bytes().to_vec());
     let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    let environment: Environment = variables.collect();
+    let environment: EnvVars = variables.collect();
     load(&profile, &environment, overrides, Purpose::Run)
 }

@@ -10,9 +10,9 @@ const PREFIX: &str = "PLIMSOLL_";
 
 /// The environment variables that a profile may use.
 #[derive(Clone, Default)]
-pub struct Environment(BTreeMap<String, String>);
+pub struct EnvVars(BTreeMap<String, String>);
 
-impl Environment {
+impl EnvVars {
     /// The variables of this process; those that are not Unicode are left out.
     pub fn from_process() -> Self {
         std::env::vars_os()
@@ -89,14 +89,14 @@ fn is_name(text: &str) -> bool {
         && text.bytes().next().is_some_and(|first| !first.is_ascii_digit())
 }
 
-impl FromIterator<(String, String)> for Environment {
+impl FromIterator<(String, String)> for EnvVars {
     fn from_iter<I: IntoIterator<Item = (String, String)>>(variables: I) -> Self {
         Self(variables.into_iter().collect())
     }
 }
 
 /// Shows only the names: values may be secrets.
-impl fmt::Debug for Environment {
+impl fmt::Debug for EnvVars {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn environment() -> Environment {
+    fn environment() -> EnvVars {
         let variables = [("A", "alpha"), ("EMPTY", ""), ("PLIMSOLL_TLS__INSECURE", "true")];
         variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter().collect()
     }
