@@ -1,4 +1,4 @@
-//! The result of a scan.
+//! The result of a scan: the matches, and the decision that follows from them.
 
 use std::borrow::Cow;
 use std::ops::Range;

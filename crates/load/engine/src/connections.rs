@@ -1,4 +1,4 @@
-//! Connections by target.
+//! The connections of a virtual user or a worker, by target.
 
 use plimsoll_measure::TargetId;
 

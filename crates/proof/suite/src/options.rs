@@ -1,4 +1,4 @@
-//! The user's choices.
+//! The options of a suite, as the user gives them.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The suites.
+//! The suites, one module each, and what they share.
 
 mod baseline;
 mod certificate;

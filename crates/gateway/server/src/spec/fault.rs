@@ -1,4 +1,4 @@
-//! Keys of injected faults.
+//! Configuration keys of injected faults.
 
 use serde::Deserialize;
 

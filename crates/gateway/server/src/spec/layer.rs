@@ -1,4 +1,4 @@
-//! Keys of the layers.
+//! Configuration keys of the layers.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

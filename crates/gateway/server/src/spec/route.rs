@@ -1,4 +1,4 @@
-//! Keys of routes.
+//! Configuration keys of routes.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! Texts that must not be shown.
+//! Secrets in the configuration: texts that no output shows.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! Keys of upstreams.
+//! Configuration keys of upstreams.
 
 use serde::Deserialize;
 
