@@ -178,7 +178,7 @@ impl ProfileCheck<'_> {
         match source::read_trace(&TraceSpec { file, ..trace.clone() }) {
             Ok(_) => {}
             Err(WorkloadError::Read { file, source }) => {
-                self.report_unreadable(path, &file, &source)
+                self.report_unreadable(path, &file, &source);
             }
             Err(WorkloadError::Window { fault, .. }) => {
                 let key = match fault {
