@@ -1,4 +1,4 @@
-//! Offers rows from several threads as fast as they can and checks the books against the file.
+//! Offers rows from several threads as fast as they can and checks the counts against the file.
 //!
 //! ```sh
 //! cargo run --release -p plimsoll-gateway-audit --example rows -- \
@@ -38,7 +38,7 @@ fn offer(producer: &Producer, rows: u64, block: bool) {
     for number in 0..rows {
         let mut text = [b'0'; 20];
         let row = row(number, id(number, &mut text));
-        // What is dropped is in the books.
+        // Dropped rows are counted.
         let _counted: Offered =
             if block { producer.offer_blocking(&row) } else { producer.offer(&row) };
     }
@@ -105,7 +105,7 @@ fn show(
     writeln!(out, "{stats:?}")?;
     writeln!(out, "lines in the file: {lines}")?;
     if !stats.balanced() || stats.queued > 0 || lines != stats.written {
-        return Err("the books do not balance".into());
+        return Err("the counts do not balance".into());
     }
     Ok(())
 }

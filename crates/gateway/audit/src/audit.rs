@@ -58,13 +58,13 @@ impl Audit {
         self.common.offer(row)
     }
 
-    /// What the settings want callers to do when the queue is full: [`Producer::offer`] or
-    /// [`Producer::offer_or_wait`].
+    /// The behaviour that the settings ask of callers when the queue is full: [`Producer::offer`]
+    /// or [`Producer::offer_or_wait`].
     pub const fn when_full(&self) -> WhenFull {
         self.when_full
     }
 
-    /// What became of the rows up to now.
+    /// Counts of rows by fate up to now.
     pub fn stats(&self) -> Stats {
         lock(&self.queue.accounting).stats()
     }

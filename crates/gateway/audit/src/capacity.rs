@@ -21,7 +21,7 @@ pub(crate) struct QueueCapacity {
 #[derive(Debug, Default)]
 struct Waiting {
     wakers: Vec<Waker>,
-    /// How often all were woken: who registered in this round need not do so again.
+    /// Incremented when all are woken; a task registered in this round need not register again.
     round: u64,
 }
 

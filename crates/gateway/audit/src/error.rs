@@ -16,7 +16,7 @@ pub enum AuditError {
     File {
         /// The file that was asked for.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The address of `ClickHouse` is not of the form

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::accounting::{QueueState, lock};
 use crate::capacity::QueueCapacity;
 
-/// What producers and the writer share.
+/// State shared by producers and the writer.
 #[derive(Debug)]
 pub(crate) struct Queue {
     pub(crate) capacity: QueueCapacity,

@@ -17,7 +17,7 @@ const TEXT: usize = 256;
 pub struct Row<'a> {
     /// When the request arrived, in milliseconds since 1970 UTC.
     pub timestamp: u64,
-    /// Who pays.
+    /// Tenant.
     pub tenant: &'a str,
     /// Name of the route.
     pub route: &'a str,
@@ -49,7 +49,7 @@ pub struct Row<'a> {
     pub input_tokens: Option<u64>,
     /// Tokens of the answer.
     pub output_tokens: Option<u64>,
-    /// What the cache did, like `hit`.
+    /// Cache state, like `hit`.
     pub cache: &'a str,
 }
 

@@ -22,9 +22,9 @@ pub struct Settings {
     pub flush: Duration,
     /// The longest time between two `fsync` of a file that is written to.
     pub sync: Duration,
-    /// What callers should do when the queue is full; the audit itself offers both ways.
+    /// Behaviour of callers when the queue is full; the audit offers both ways.
     pub when_full: WhenFull,
-    /// How often a failed write is tried again.
+    /// Retries of a failed write.
     pub retry: Retry,
 }
 
@@ -66,7 +66,7 @@ pub enum Target {
     ClickHouse(ClickHouse),
 }
 
-/// What to do with a row that finds the queue full.
+/// The behaviour for a row when the queue is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
     /// Drop it and count it: the load is never held up.
@@ -76,7 +76,7 @@ pub enum WhenFull {
     Block,
 }
 
-/// How often a failed write is tried again, before the rows of its batch are dropped.
+/// Retries of a failed write before the rows of its batch are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
     /// Attempts in all.

@@ -42,7 +42,7 @@ impl Stats {
     }
 }
 
-/// What an operator should know, told once for each outage, on the writer's thread.
+/// A message for the operator, once for each outage, on the writer's thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {

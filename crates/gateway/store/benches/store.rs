@@ -1,4 +1,4 @@
-//! What one operation of the memory store costs a request.
+//! Cost of each operation of the memory store.
 //!
 //! `cargo bench -p plimsoll-gateway-store`. Targets: a check of one limit below 200 ns.
 

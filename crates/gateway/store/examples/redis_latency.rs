@@ -1,4 +1,4 @@
-//! How long each operation of the Redis store takes, one after the other on one connection.
+//! Latency of each operation of the Redis store, one after the other on one connection.
 //!
 //! `cargo run --release -p plimsoll-gateway-store --example redis_latency --
 //! redis://127.0.0.1:6379` Writes keys that begin with `latency:`; they end by themselves.

@@ -1,19 +1,19 @@
-//! A map of counts that never holds more keys than it was given room for.
+//! A map of counts with a bounded number of keys and CLOCK eviction.
 
 use crate::limit_key::{Digest, IdentityHasher};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
-/// How many slots are looked at for one to give up, when the map is full.
+/// Slots that are examined for eviction when the map is full.
 const LOOKED_AT: usize = 8;
 
 /// One key's count.
 #[derive(Debug)]
 pub(crate) struct Slot<V> {
     digest: Digest,
-    /// From this time on the slot says the same as none.
+    /// From this time on the slot is as good as none.
     pub(crate) idle_from: u64,
-    /// How much would be forgotten.
+    /// The count that eviction would lose.
     pub(crate) used: u64,
     /// Different for every key that the slot has been used for.
     pub(crate) epoch: u64,
@@ -22,10 +22,11 @@ pub(crate) struct Slot<V> {
 
 /// Keys to slots; a new key takes the place of an idle one where it meets one.
 ///
-/// A hand goes round the slots. A new key looks at the next two, and takes over one that is idle;
-/// so a map grows with the keys in use and not with all ever seen. When all room is taken, the
-/// least used of the next eight gives way: a flood of new keys, with one request each, drives out
-/// its own and not those that have used up much. It costs a few slots each time and never a sweep.
+/// CLOCK eviction: a position moves round the slots. A new key examines the next two, and takes
+/// over one that is idle; so a map grows with the keys in use and not with all ever seen. When all
+/// room is taken, the least used of the next eight gives way: a flood of new keys, with one request
+/// each, drives out its own and not those that have used up much. It costs a few slots each time
+/// and never a sweep.
 #[derive(Debug)]
 pub(crate) struct BoundedMap<V> {
     index: HashMap<Digest, usize, BuildHasherDefault<IdentityHasher>>,

@@ -1,11 +1,11 @@
-//! How much a tenant may spend in a window.
+//! Budgets: the amount that a tenant may spend in a window.
 
 use crate::StoreError;
 use crate::limit::window_nanos;
 use serde::Serialize;
 use std::time::Duration;
 
-/// So much in a window, in whole units of the caller's choice: tokens or millionths of a dollar.
+/// An amount per window, in whole units of the caller's choice: tokens or millionths of a dollar.
 ///
 /// A budget of zero refuses everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// So much in a window.
+    /// An amount per window.
     ///
     /// # Errors
     /// A window shorter than a millisecond or longer than 366 days.
@@ -24,7 +24,7 @@ impl Budget {
         Ok(Self { limit, window: window_nanos(window)? })
     }
 
-    /// What may be spent in a window.
+    /// The amount that may be spent in a window.
     pub const fn limit(&self) -> u64 {
         self.limit
     }
@@ -35,17 +35,17 @@ impl Budget {
     }
 }
 
-/// What a budget looks like now.
+/// The state of a budget at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct BudgetState {
-    /// What may be spent in a window.
+    /// The amount that may be spent in a window.
     pub limit: u64,
-    /// What was spent in this one; more than the limit when requests cost more than was reserved
+    /// The amount spent in this window; above the limit when requests cost more than was reserved
     /// for them.
     pub spent: u64,
-    /// What is set aside for requests that run.
+    /// The amount reserved for requests in progress.
     pub reserved: u64,
-    /// What can still be reserved.
+    /// The amount that can still be reserved.
     pub remaining: u64,
     /// Until a new window begins.
     pub resets: Duration,
@@ -59,8 +59,8 @@ impl BudgetState {
     }
 }
 
-/// What one tenant has spent and set aside: pure, with time (nanoseconds from any start) as an
-/// argument.
+/// The amounts that one tenant has spent and reserved: pure, with time (nanoseconds from any start)
+/// as an argument.
 ///
 /// A reservation is made only if spent, reserved and the estimate fit into the limit together, so
 /// that spending goes over the limit by no more than requests cost beyond their estimates. At the
@@ -81,7 +81,7 @@ impl BudgetCounter {
         }
     }
 
-    /// Sets the estimate aside, if there is enough left.
+    /// Reserves the estimate if enough is left.
     pub fn reserve(&mut self, budget: &Budget, now: u64, estimate: u64) -> bool {
         self.age(budget, now);
         let after = self.spent.checked_add(self.reserved).and_then(|sum| sum.checked_add(estimate));
@@ -92,19 +92,19 @@ impl BudgetCounter {
         fits
     }
 
-    /// Gives the estimate back and takes what it did cost, less or more.
+    /// Releases the estimate and charges the actual cost, less or more.
     pub fn settle(&mut self, budget: &Budget, now: u64, estimate: u64, actual: u64) {
         self.age(budget, now);
         self.reserved = self.reserved.saturating_sub(estimate);
         self.spent = self.spent.saturating_add(actual);
     }
 
-    /// Gives the estimate back.
+    /// Releases the estimate.
     pub fn release(&mut self, estimate: u64) {
         self.reserved = self.reserved.saturating_sub(estimate);
     }
 
-    /// What it looks like at a time.
+    /// The state at a given time.
     pub fn state(&self, budget: &Budget, now: u64) -> BudgetState {
         let mut aged = *self;
         aged.age(budget, now);
@@ -113,7 +113,7 @@ impl BudgetCounter {
         BudgetState::new(budget, aged.spent, aged.reserved, resets)
     }
 
-    /// When it is as good as new: the end of its window, unless something is reserved.
+    /// When it is as if unused: the end of its window, unless something is reserved.
     pub(crate) fn idle_from(&self, budget: &Budget) -> u64 {
         let end = self.window.saturating_add(1).saturating_mul(budget.window);
         if self.reserved > 0 { u64::MAX } else { end }

@@ -23,9 +23,9 @@ pub struct CachedResponse {
 /// The version of the encoding. Entries in another version are misses.
 const ENCODING_VERSION: u8 = 1;
 
-/// What an entry costs beside its bytes: key, links, reference counts, vectors. A round figure.
+/// Overhead of an entry: key, links, reference counts, vectors. A round figure.
 const FIXED_COST: usize = 256;
-/// What a frame or header costs beside its bytes.
+/// Overhead of a frame or header.
 const PIECE_COST: usize = 48;
 
 impl CachedResponse {

@@ -1,4 +1,4 @@
-//! What can go wrong between a gateway and its store.
+//! Errors of the store.
 
 use std::time::Duration;
 
@@ -24,9 +24,9 @@ pub enum StoreError {
         "`{address}` is not an address of Redis ({cause}): write it like redis://127.0.0.1:6379"
     )]
     Address {
-        /// What was written.
+        /// The address as written.
         address: String,
-        /// What the client library says of it.
+        /// The client library's error.
         cause: String,
     },
     /// This build has no Redis client. Remedy: build with the feature `redis`, or use the store in
@@ -35,7 +35,7 @@ pub enum StoreError {
         "this build has no Redis client, so `{address}` cannot be used: build it with `cargo build --release --features redis`, or leave the address out to count in memory"
     )]
     NoRedis {
-        /// What was written.
+        /// The address as written.
         address: String,
     },
     /// Redis did not answer in time and the store is closed on loss. Remedy: answer 503; look at

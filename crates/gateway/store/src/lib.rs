@@ -1,4 +1,4 @@
-//! What gateways share and remember: rate limits, budgets, cached responses, in memory or in Redis.
+//! The gateway's state: rate limits, budgets and cached responses, in memory or in Redis.
 //!
 //! - The algorithms are pure, with time as an argument: [`RateCounter`] and its four kinds,
 //!   [`BudgetCounter`].

@@ -1,4 +1,4 @@
-//! What is allowed, and what was decided.
+//! Rate limits and decisions.
 
 use crate::{LimitKey, StoreError};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The most limits that one request can be checked against at once.
 pub const MAX_CHARGES: usize = 8;
 
-/// How requests are counted.
+/// The algorithm that counts requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Algorithm {
@@ -37,7 +37,7 @@ impl Algorithm {
     }
 }
 
-/// So many requests in a window.
+/// A number of requests per window.
 ///
 /// There is no limit of zero: in a configuration zero means that the layer is absent, and no
 /// `Limit` is built. The type has no room for it.
@@ -50,7 +50,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// So many requests in a window.
+    /// A number of requests per window.
     ///
     /// # Errors
     /// A window shorter than a millisecond or longer than 366 days.
@@ -77,12 +77,12 @@ impl Limit {
         self.window
     }
 
-    /// How requests are counted.
+    /// The counting algorithm.
     pub const fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// What keeps the counts of one key's limits apart. The number of requests is no part of it, so
+    /// Separates the counts of one key's limits. The number of requests is no part of it, so
     /// that a reload that changes only the number does not forget who has used how much.
     pub(crate) fn salt(&self) -> u64 {
         self.window.wrapping_mul(4) + self.algorithm as u64
@@ -103,13 +103,13 @@ pub(crate) fn window_nanos(window: Duration) -> Result<u64, StoreError> {
 /// share one counter, and a request would be counted twice.
 #[derive(Clone, Copy, Debug)]
 pub struct Charge<'a> {
-    /// Who is counted.
+    /// The key that is counted.
     pub key: LimitKey<'a>,
-    /// What is allowed.
+    /// The limit.
     pub limit: &'a Limit,
 }
 
-/// What was decided, in the terms of the `x-ratelimit-*` headers.
+/// A decision, in the terms of the `x-ratelimit-*` headers.
 ///
 /// Of several limits it speaks for one: of those that refuse the one with the longest wait, else
 /// the one with the least left.
@@ -121,7 +121,7 @@ pub struct Decision {
     pub charge: usize,
     /// Its limit.
     pub limit: u32,
-    /// What is left of it, this request already taken off.
+    /// Requests left in the window after this one.
     pub remaining: u32,
     /// After this time without requests the whole limit is free again.
     pub reset: Duration,

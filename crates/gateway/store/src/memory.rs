@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How much an memory store may hold.
+/// Size limits of a memory store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sizes {
@@ -67,7 +67,7 @@ impl MemoryStore {
         self.limiter.keys()
     }
 
-    /// What a budget looks like now.
+    /// The state of a budget now.
     pub fn budget(&self, now: u64, key: LimitKey<'_>, budget: &Budget) -> BudgetState {
         self.budgets.state(now, key, budget)
     }

@@ -41,7 +41,7 @@ impl RateCounter {
         }
     }
 
-    /// What a request at this time would be told; nothing is counted.
+    /// The decision for a request at this time; nothing is counted.
     pub fn peek(&self, limit: &Limit, now: u64) -> Decision {
         match self {
             Self::SlidingWindow(rate_counter) => rate_counter.peek(limit, now),

@@ -28,7 +28,7 @@ static BUDGET: LazyLock<Script> = LazyLock::new(|| {
     Script::new(concat!(include_str!("redis/clock.lua"), include_str!("redis/budget.lua")))
 });
 
-/// What the workers of one process share of a Redis store: settings, counts, and single flight.
+/// The part of a Redis store that the workers of a process share: settings, counts, single flight.
 #[derive(Debug)]
 pub struct RedisBackend {
     settings: RedisSettings,
@@ -86,7 +86,7 @@ pub struct RedisStore {
     client: Arc<ReconnectingClient>,
 }
 
-/// What the budget script answers: granted, id, spent, reserved, microseconds to the reset.
+/// The reply of the budget script: granted, id, spent, reserved, microseconds to the reset.
 type BudgetReply = (bool, u64, u64, u64, u64);
 
 /// A budget and whose it is, by its keys.
@@ -139,7 +139,7 @@ impl RedisStore {
         answer
     }
 
-    /// What stands for an answer that did not come.
+    /// The result in place of a reply that did not come.
     fn lost<T>(&self, open: T) -> Result<T, StoreError> {
         match self.backend.settings.on_loss {
             FailureMode::Open => Ok(open),

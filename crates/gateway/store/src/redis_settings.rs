@@ -1,8 +1,8 @@
-//! How Redis is reached, and what happens without it.
+//! Settings of the Redis store, and the failure mode without it.
 
 use std::time::Duration;
 
-/// What happens when Redis does not answer.
+/// The behaviour when Redis does not answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FailureMode {
@@ -13,19 +13,19 @@ pub enum FailureMode {
     Closed,
 }
 
-/// How Redis is reached.
+/// Settings of the Redis store.
 #[derive(Clone, Debug)]
 pub struct RedisSettings {
     /// `redis://HOST:PORT` or `redis://HOST:PORT/DB`.
     pub url: String,
-    /// How long one operation may take. 50 ms by default.
+    /// Time limit of one operation; 50 ms by default.
     pub timeout: Duration,
-    /// How long a budget reservation of a gateway that died is held. 10 minutes by default; longer
+    /// Lifetime of a budget reservation whose gateway died; 10 minutes by default. Must be longer
     /// than the longest request.
     pub lease: Duration,
-    /// What all keys begin with. `plimsoll:` by default.
+    /// Prefix of all keys; `plimsoll:` by default.
     pub prefix: String,
-    /// What happens when Redis does not answer.
+    /// The behaviour when Redis does not answer.
     pub on_loss: FailureMode,
 }
 

@@ -1,20 +1,20 @@
-//! Money set aside for a request that runs.
+//! Reservations: an estimate held for a request in progress.
 
 use crate::memory::MemoryStore;
 use crate::redis::RedisStore;
 use crate::{BudgetState, budget_table, redis};
 use std::sync::Arc;
 
-/// What came of the wish to reserve.
+/// The result of a reservation.
 #[derive(Debug)]
 pub enum Grant {
-    /// Set aside; settle it when the cost is known.
+    /// Reserved; settle it when the cost is known.
     Reserved(Reservation),
     /// Not enough left.
     Refused(BudgetState),
 }
 
-/// An estimate set aside. Dropped without [`settle`](Self::settle), it is given back: what was
+/// A reserved estimate. Dropped without [`settle`](Self::settle), it is given back: what was
 /// cancelled costs nothing. In Redis giving back is a task of the runtime in which it is dropped;
 /// outside of one, and when Redis is lost, the lease gives it back.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct Reservation {
     pub(crate) hold: Option<Hold>,
 }
 
-/// Where it was set aside.
+/// The store that holds it.
 #[derive(Debug)]
 pub(crate) enum Hold {
     Memory(Arc<MemoryStore>, budget_table::ReservationRef),
@@ -33,7 +33,7 @@ pub(crate) enum Hold {
 }
 
 impl Reservation {
-    /// What was set aside.
+    /// The reserved amount.
     pub const fn estimate(&self) -> u64 {
         self.estimate
     }

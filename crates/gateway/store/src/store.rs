@@ -8,7 +8,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What is made once for a process; every worker then [attaches](Self::attach) to it.
+/// The store of a process, made once; every worker then [attaches](Self::attach) to it.
 #[derive(Clone, Debug)]
 pub enum Backend {
     /// In the memory of this process.
@@ -95,7 +95,7 @@ impl Store {
         }
     }
 
-    /// Sets an estimate aside, if the budget has enough left.
+    /// Reserves an estimate if the budget has enough left.
     ///
     /// # Errors
     /// A loss of Redis that is closed on loss. Open, everything is granted, and its cost is
@@ -124,7 +124,7 @@ impl Store {
         })
     }
 
-    /// What a budget looks like now.
+    /// The state of a budget now.
     ///
     /// # Errors
     /// A loss of Redis that is closed on loss. Open, it looks unused.

@@ -35,7 +35,7 @@ pub struct ClickHouse {
     pub(crate) table: String,
     pub(crate) user: String,
     pub(crate) password: String,
-    /// How long one `INSERT` may take, connecting included.
+    /// Time limit of one `INSERT`, connecting included.
     pub timeout: Duration,
 }
 

@@ -18,7 +18,7 @@ use crate::settings::ClickHouse;
 
 /// Answers are empty, or an error's text; more than this is not read.
 const ANSWER: usize = 64 << 10;
-/// How much of an error's text is passed on.
+/// Bytes of an error's text that are passed on.
 const SHOWN: usize = 200;
 
 type Connection = SendRequest<Full<Bytes>>;
@@ -50,7 +50,7 @@ impl ClickHouseSink {
         ))
     }
 
-    /// What the server does not like in the batch itself, it will not like later.
+    /// A batch that the server rejects as malformed is never accepted later.
     fn refusal(&self, status: StatusCode, text: &str) -> Failure {
         let text = shown(text, &self.store.password);
         match (status, self.failure(&format!("{status}: {text}"))) {

@@ -23,7 +23,7 @@ pub(crate) struct FileSink {
     sync_every: Duration,
 }
 
-/// What the path refers to now.
+/// The file that the path refers to now.
 enum PathState {
     Here,
     Moved,

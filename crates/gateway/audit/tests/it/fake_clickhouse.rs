@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// What the table holds, by deduplication token, and how the server behaves.
+/// The table's rows by deduplication token, and the server's behaviour.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     pub(crate) batches: BTreeMap<String, String>,

@@ -20,7 +20,7 @@ impl TokenBucket {
         Self { debt: self.debt.saturating_sub(given), at: now.max(self.at) }
     }
 
-    /// What a request would be told.
+    /// The decision for a request at this time.
     pub fn peek(&self, limit: &Limit, now: u64) -> Decision {
         let debt = self.aged(limit, now).debt;
         let rate = u128::from(limit.requests());

@@ -16,7 +16,7 @@ impl FixedWindow {
         if window > self.window { Self { window, count: 0 } } else { self }
     }
 
-    /// What a request would be told.
+    /// The decision for a request at this time.
     pub fn peek(&self, limit: &Limit, now: u64) -> Decision {
         let aged = self.aged(limit, now);
         let length = u128::from(limit.window_nanos());

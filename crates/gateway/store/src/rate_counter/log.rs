@@ -15,7 +15,7 @@ pub struct SlidingLog {
 }
 
 impl SlidingLog {
-    /// What a request would be told.
+    /// The decision for a request at this time.
     pub fn peek(&self, limit: &Limit, now: u64) -> Decision {
         let now = self.now(now);
         let window = limit.window_nanos();

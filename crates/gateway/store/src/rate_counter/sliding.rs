@@ -58,7 +58,7 @@ impl SlidingWindow {
         if place.slice < self.slice { Place { slice: self.slice, position: 0 } } else { place }
     }
 
-    /// What was counted in a slice; nothing in one that is too old or still to come.
+    /// The count of a slice; zero for one that is too old or in the future.
     fn count(&self, slice: u64) -> u32 {
         let known = slice <= self.slice && self.slice - slice <= SLICES;
         if known { self.counts[index(slice)] } else { 0 }
@@ -74,7 +74,7 @@ impl SlidingWindow {
         self.total - leaving.sum::<u32>()
     }
 
-    /// What a request would be told.
+    /// The decision for a request at this time.
     pub fn peek(&self, limit: &Limit, now: u64) -> Decision {
         let place = self.place(limit, now);
         let leaving = place.slice.checked_sub(SLICES).map_or(0, |slice| self.count(slice));
@@ -125,7 +125,7 @@ impl SlidingWindow {
     }
 }
 
-/// What is left of a slice that leaves, in requests, rounded up.
+/// Remaining requests of the oldest slice, rounded up.
 fn weight(count: u32, limit: &Limit, position: u64) -> u64 {
     let (window, count) = (limit.window_nanos(), u64::from(count));
     let left = window - position;

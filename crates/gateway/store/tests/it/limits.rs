@@ -147,7 +147,7 @@ fn sliding_never_admits_more_than_the_limit_in_thirty_of_its_thirty_one_slices()
     }
 }
 
-/// What the documentation of `SlidingWindow` admits to, so that nobody believes more of it: a whole
+/// The documented limit of `SlidingWindow`: a whole
 /// limit at the end of a slice, and another while that slice leaves.
 #[test]
 fn sliding_lets_a_hostile_client_near_twice_the_limit_once_but_not_over_time() {

@@ -1,4 +1,4 @@
-//! What must hold for both stores.
+//! Tests that must hold for both stores.
 
 use plimsoll_gateway_store::{
     Backend, Budget, CacheKey, CachedResponse, Followed, Grant, LimitKey, Lookup, Reservation,
@@ -67,7 +67,8 @@ async fn released(store: &Store, budget: &Budget) {
     panic!("not released: {:?}", look(store, budget).await);
 }
 
-/// What 64 threads spend of 10,000 that all settle at their estimate of 7 or 13, or let go.
+/// The amount that 64 threads spend of 10,000, each settling at its estimate of 7 or 13, or
+/// releasing it.
 pub(crate) fn spend_from_threads(backend: &Backend, each: u64) -> u64 {
     let budget = Budget::new(10_000, Duration::from_hours(24 * 300)).unwrap();
     let key = LimitKey::new("tenant", "crowd");
