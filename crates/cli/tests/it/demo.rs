@@ -5,7 +5,7 @@ use crate::support::{FAST, Fixture};
 #[test]
 fn the_demo_runs_without_any_set_up_and_passes() {
     let fixture = Fixture::with(FAST);
-    let output = fixture.plimsoll(&["demo"]).expect(0);
+    let output = fixture.run_as_its_summary_says(&["demo"]);
     assert!(output.stdout.contains("plimsoll run realistic --target"), "{}", output.stdout);
     assert!(output.stderr.contains("a mock LLM provider listens on"), "{}", output.stderr);
     assert!(output.stderr.contains("the reference gateway in front of it"), "{}", output.stderr);

@@ -61,7 +61,7 @@ fn it_serves_a_preset_until_a_signal_stops_it() {
     let mut gateway = Gateway::start(&fixture, &args);
     let target = format!("http://{}", gateway.address);
     let run = ["run", "minimal", "--target", &target, "--key", "any", "-q", "--stages", "2:300ms"];
-    fixture.plimsoll(&run).expect(0);
+    fixture.run_as_its_summary_says(&run);
     let completed = fixture.summary().results.accounting().completed;
     // The probe went through the gateway, too.
     assert_eq!(fixture.mock.stats().requests, completed + 1);

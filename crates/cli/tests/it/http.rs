@@ -10,7 +10,7 @@ fn endpoints_are_loaded_one_after_another_and_compared() {
     let (slow, fast) =
         (format!("{}/", fixture.target()), format!("{}/health?x=1", fixture.target()));
     let args = ["http", &slow, &fast, "-c", "4", "-d", "400ms", "--warmup", "100ms", "-q"];
-    let output = fixture.plimsoll(&args).expect(0);
+    let output = fixture.plimsoll(&[&args[..], &["--allow-invalid"]].concat()).expect(0);
     let table = output.stdout.split("Side by side").nth(1).unwrap();
     let rows: Vec<_> = table.lines().skip(2).collect();
     assert_eq!(rows.len(), 2, "{table}");
@@ -44,6 +44,7 @@ fn a_body_is_sent_unchanged_and_environment_variables_are_ignored() {
     .unwrap();
     let url = format!("{}/v1/chat/completions", fixture.target());
     let args = ["http", &url, "-b", "@body.json", "-c", "1", "-d", "200ms", "--warmup", "0", "-q"];
+    let args = [&args[..], &["--allow-invalid"]].concat();
     let mut command = command(fixture.folder.path(), &args);
     command.env("PLIMSOLL_TARGET", "http://127.0.0.1:1").env("PLIMSOLL_STAGES", "nonsense");
     assert_eq!(command.output().unwrap().status.code(), Some(0));

@@ -34,7 +34,7 @@ fn it_serves_until_a_signal_and_then_prints_what_it_served() {
     let target = greeting.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
 
     let run = ["run", "minimal", "--target", target, "--key", "any", "-q", "--stages", "2:300ms"];
-    fixture.plimsoll(&run).expect(0);
+    fixture.run_as_its_summary_says(&run);
     let requests = fixture.summary().results.accounting().completed + 1;
     kill(Pid::from_raw(mock.id().try_into().unwrap()), Signal::SIGINT).unwrap();
     assert_eq!(mock.wait().unwrap().code(), Some(0));

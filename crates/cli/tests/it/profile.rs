@@ -65,7 +65,7 @@ fn a_created_profile_runs_once_its_key_is_set_and_is_never_overwritten() {
     let run = ["run", "mine.yaml", "--target", &target, "--stages", "1:200ms", "-q"];
     let unset = fixture.plimsoll(&run).expect(2);
     assert!(unset.stderr.contains("mine.yaml: key: is still the placeholder"), "{}", unset.stderr);
-    fixture.plimsoll(&[&run[..], &["--key", "any"]].concat()).expect(0);
+    fixture.plimsoll(&[&run[..], &["--key", "any", "--allow-invalid"]].concat()).expect(0);
     let again = fixture.plimsoll(&["profile", "init", "mine.yaml"]).expect(2);
     assert!(again.stderr.contains("exists already"), "{}", again.stderr);
     let unknown = fixture.plimsoll(&["profile", "init", "--kind", "nonsense"]).expect(2);
