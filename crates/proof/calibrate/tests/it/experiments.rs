@@ -6,7 +6,7 @@
 
 use plimsoll_calibrate::ExperimentResult;
 
-use crate::support::{assert_kept, run};
+use crate::support::{assert_kept, assert_kept_undisturbed, run};
 
 #[test]
 fn merged_shards_are_one_recorder() {
@@ -27,7 +27,7 @@ fn every_error_has_its_class() {
 
 #[test]
 fn streams_are_read_as_they_were_written() {
-    assert_kept(&run("T11"), 50.0);
+    assert_kept_undisturbed("T11", 50.0);
 }
 
 #[test]

@@ -30,6 +30,16 @@ fn keeps(check: &Check, slack: f64) -> bool {
     }
 }
 
+/// Some figures are exact only if the host never holds the process up for as long as a gap of the
+/// stream: events that wait are read together. They must be kept in one of five attempts; what is
+/// read wrongly is wrong in all of them.
+#[track_caller]
+pub(crate) fn assert_kept_undisturbed(experiment: &str, slack: f64) {
+    let kept = |finding: &Finding| finding.checks.iter().all(|check| keeps(check, slack));
+    let finding = (0..5).map(|_| run(experiment)).find(|finding| kept(finding));
+    assert_kept(&finding.unwrap_or_else(|| run(experiment)), slack);
+}
+
 #[track_caller]
 pub(crate) fn assert_kept(finding: &Finding, slack: f64) {
     assert!(!finding.checks.is_empty(), "{finding}");
