@@ -9,7 +9,7 @@ pub enum FailureMode {
     /// Requests pass uncounted; every one is counted as a store error.
     #[default]
     Open,
-    /// Requests are refused with [`StoreError::Unavailable`].
+    /// Requests are refused with [`StoreError::Unavailable`](crate::StoreError::Unavailable).
     Closed,
 }
 

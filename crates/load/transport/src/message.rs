@@ -57,7 +57,7 @@ pub trait ResponseHandler {
 /// The part of a request head that all requests of one kind share, already in wire format.
 ///
 /// Clones share their bytes. Whoever keeps something derived from a head, like HTTP/2's compressed
-/// form, recognises it by [`shared`](Self::shared).
+/// form, recognises it by its shared head bytes.
 #[derive(Clone, Debug)]
 pub struct RequestHead {
     /// Request line and headers in the format of HTTP/1.1.
