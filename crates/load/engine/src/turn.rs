@@ -7,10 +7,7 @@ use std::ops::ControlFlow;
 use std::pin::pin;
 use std::rc::Rc;
 
-use plimsoll_measure::{
-    Clock as _, ConnectPhases, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome, Sample,
-    TargetId, Timeline, Usage,
-};
+use plimsoll_measure::{Clock as _, ErrorClass, Moment, Nanos, Outcome, Sample, TargetId};
 use plimsoll_protocol::Decoder;
 use plimsoll_transport::{
     EncodedRequest, Failure, Request, RequestHead, ResponseHandler, ResponseHead, RxTime,
@@ -76,26 +73,15 @@ impl OpenTurn {
             turn: conversation.index(),
             stream: worker.run.route(scenario, target).streams(),
             warmup: worker.is_warmup(stage),
-            reused: false,
-            timeline: Timeline::intended(intended),
-            connect: ConnectPhases::default(),
-            status: 0,
-            outcome: Outcome::NeverSent,
-            policy_decision: None,
             expected: worker.run.route(scenario, target).decisions.expected,
-            usage: Usage::default(),
-            events: 0,
-            gaps: GapSummary::default(),
-            bytes_out: 0,
-            bytes_in: 0,
-            flow: FlowControl::default(),
-            read_lag: None,
+            ..Sample::unsent(intended)
         };
         worker.count_scheduled(&sample);
         let events = worker.event_times(&sample);
         let measurement = TurnMeasurement {
             sample,
             gaps: worker.buffers.gaps.acquire(),
+            late_reads: Vec::new(),
             events,
             burst: 0,
             late: false,
@@ -279,12 +265,12 @@ impl ResponseHandler for OpenTurn {
 impl Drop for OpenTurn {
     fn drop(&mut self) {
         let Self { worker, measurement, decoder, scan, detail } = self;
-        let TurnMeasurement { sample, gaps, events, .. } = measurement;
+        let TurnMeasurement { sample, gaps, late_reads, events, .. } = measurement;
         if sample.timeline.dispatched.is_some() && sample.outcome == Outcome::NeverSent {
             sample.outcome = Outcome::InFlight;
             sample.timeline.finished = None;
         }
-        worker.record(sample, gaps, events.take(), detail.take());
+        worker.record(sample, gaps, late_reads, events.take(), detail.take());
         let buffers = &worker.buffers;
         buffers.gaps.release(std::mem::take(gaps));
         if let Some(decoder) = decoder.take() {

@@ -22,7 +22,7 @@ pub mod tokens;
 pub use id::{ConversationKey, ScenarioId, StageId, Stripe, TargetId};
 pub use outcome::{ErrorClass, Outcome, PolicyDecision, Side};
 pub use rng::{Rng, Seed};
-pub use sample::{FlowControl, GapSummary, LATE_READ, Sample};
+pub use sample::{FlowControl, GapSummary, GeneratorShare, LATE_READ, LateRead, Sample};
 pub use time::{Clock, ManualClock, Moment, MonotonicClock, Nanos, ParseNanosError};
 pub use timeline::{ConnectPhases, Timeline};
 pub use tokens::{TokenCount, TokenSource, Usage};

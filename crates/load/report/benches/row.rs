@@ -62,6 +62,7 @@ fn streamed() -> Sample {
         bytes_in: 34_567,
         flow: FlowControl::default(),
         read_lag: Some(Nanos::new(17_123)),
+        generator: plimsoll_measure::GeneratorShare::default(),
     }
 }
 

@@ -143,7 +143,7 @@ async fn stream(
 
 fn receive(handler: &mut impl ResponseHandler, clock: &impl Simulated, piece: &str) -> Moment {
     let at = clock.now();
-    handler.received(piece.len(), RxTime { at, read_lag: None });
+    handler.received(piece.len(), RxTime::exact(at));
     at
 }
 

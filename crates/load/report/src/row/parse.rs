@@ -173,6 +173,7 @@ impl ParsedRow {
             bytes_in: self.bytes_in,
             flow: FlowControl { send_stall: self.send_stall_ms, receive_stall: self.receive_stall },
             read_lag: self.read_lag_ms,
+            generator: plimsoll_measure::GeneratorShare::default(),
         })
     }
 

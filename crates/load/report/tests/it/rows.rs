@@ -233,6 +233,7 @@ fn any_sample() -> impl Strategy<Value = Sample> {
             bytes_in: sizes.1,
             flow: FlowControl { send_stall: connect.0, receive_stall: flags.1 },
             read_lag: connect.3,
+            generator: plimsoll_measure::GeneratorShare::default(),
             ..sample(1, 1, 0, 1_000)
         },
     )
