@@ -4,6 +4,7 @@
 mod demo;
 mod failure;
 mod first_request;
+mod gate;
 mod gateway;
 mod host;
 mod http;
