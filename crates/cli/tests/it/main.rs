@@ -20,3 +20,4 @@ mod secrets;
 mod suite;
 mod support;
 mod usage;
+mod watch;
