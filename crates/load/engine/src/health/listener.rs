@@ -64,7 +64,8 @@ fn listening(table: &str, port: u16) -> Vec<String> {
     let inode = |line: &str| {
         let fields: Vec<_> = line.split_whitespace().collect();
         let (_, local_port) = fields.get(1)?.rsplit_once(':')?;
-        let matches = u16::from_str_radix(local_port, 16) == Ok(port) && fields.get(3) == Some(&LISTEN);
+        let matches =
+            u16::from_str_radix(local_port, 16) == Ok(port) && fields.get(3) == Some(&LISTEN);
         matches.then(|| fields.get(9).map(|inode| (*inode).to_owned()))?
     };
     table.lines().skip(1).filter_map(inode).collect()

@@ -10,7 +10,8 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
         return;
     }
     page.heading("Processes (CPU time is counted by the kernel in ticks, mostly of 10 ms)");
-    let mut table = Table::new(["", "pid", "stage", "cores", "CPU/request", "memory", "processes", "threads"]);
+    let mut table =
+        Table::new(["", "pid", "stage", "cores", "CPU/request", "memory", "processes", "threads"]);
     for process in &summary.processes {
         table.row(row(process));
     }
