@@ -171,7 +171,7 @@ impl Worker {
     pub(crate) fn event_times(&self, sample: &Sample) -> Option<Vec<Moment>> {
         let one_in = self.run.plan.instrument.event_times;
         let eligible = one_in > 0 && sample.stream && self.rows.borrow().is_open();
-        (eligible && is_among_one_in(one_in, id_rank(self.run.plan.seed, sample.conversation)))
+        (eligible && is_among_one_in(one_in, id_rank(self.run.ids, sample.conversation)))
             .then(Vec::new)
     }
 

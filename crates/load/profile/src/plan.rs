@@ -5,10 +5,10 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use plimsoll_measure::{Nanos, Seed, Stripe};
+use plimsoll_measure::{IdSeed, Nanos, RunId, Seed, Stripe};
 use plimsoll_protocol::Dialect;
 use plimsoll_schedule::{Arrivals, Stages};
-use plimsoll_workload::{ScenarioSpec, Trace, TraceSpec, WorkloadError};
+use plimsoll_workload::{CacheMode, ScenarioSpec, Trace, TraceFormat, TraceSpec, WorkloadError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -149,6 +149,10 @@ pub struct Plan {
     /// Seed of every random draw.
     #[serde(serialize_with = "seed")]
     pub seed: Seed,
+    /// What tells this run from others with the same seed: the ids of requests and the markers that
+    /// keep prompts out of caches follow from it. `None` lets the run draw a random one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
     /// The part of the run that this process carries.
     #[serde(serialize_with = "stripe")]
     pub shard: Stripe,
@@ -190,6 +194,20 @@ impl Plan {
     /// The plan as YAML, with every default, and with credentials redacted.
     pub fn show(&self) -> String {
         serde_saphyr::to_string(self).unwrap_or_default()
+    }
+
+    /// The seed of the ids of this run's requests. Without a run id it is the same for every run.
+    pub fn id_seed(&self) -> IdSeed {
+        IdSeed::new(self.seed, self.run_id.as_ref().map_or("", RunId::as_str))
+    }
+
+    /// Whether conversations share text that begins with the id of the run: a pool of prefixes, or
+    /// the blocks of a trace. Shards with different run ids would not share it.
+    pub fn shares_text_of_the_run(&self) -> bool {
+        let blocks = self.trace.as_ref().is_some_and(|trace| trace.format == TraceFormat::Mooncake);
+        let busts = |scenario: &&ScenarioSpec| scenario.cache_mode == CacheMode::Bust;
+        let shares = |scenario: &ScenarioSpec| blocks || scenario.prefix_pool.is_some();
+        self.scenarios.iter().filter(busts).any(shares)
     }
 
     /// Reads the trace, from a file or built in.

@@ -39,7 +39,7 @@ impl RowBatcher {
         let Some(channel) = &self.channel else { return };
         self.offered += 1;
         let rate = self.batch.sampling_rate;
-        if rate != SamplingRate::FULL && !rate.keeps(channel.seed, sample) {
+        if rate != SamplingRate::FULL && !rate.keeps(channel.ids, sample) {
             self.left_out += 1;
             return;
         }

@@ -11,7 +11,9 @@ use plimsoll_workload::conversation_id;
 
 use super::*;
 
-const SEED: Seed = Seed(7);
+fn ids() -> IdSeed {
+    IdSeed::new(Seed(7), "test")
+}
 
 fn sample(seq: u64, turn: u16, outcome: Outcome) -> Sample {
     Sample {
@@ -71,7 +73,7 @@ impl FakeWriter {
 }
 
 fn start(writer: &FakeWriter) -> (Sink, RowBatcher) {
-    let sink = Sink::start(Box::new(writer.clone()), SEED).unwrap();
+    let sink = Sink::start(Box::new(writer.clone()), ids()).unwrap();
     let rows = sink.row_batcher();
     (sink, rows)
 }
@@ -141,7 +143,7 @@ fn with_a_stalled_writer_rows_are_left_out_by_the_sampling_rule_and_none_is_lost
     assert!((sum(&failed) / 3e3 - 1.0).abs() < 0.3, "{}", sum(&failed));
     // The id of a conversation ranks it. Those below the lowest sampling rate are complete.
     let rank = |seq| {
-        let id = conversation_id(SEED, ConversationKey::arrival(seq));
+        let id = conversation_id(ids(), ConversationKey::arrival(seq));
         u64::from(u32::from_str_radix(&id.as_str()[..8], 16).unwrap())
     };
     let below = |seq: &u64| rank(*seq) * u64::from(one_in) < 1 << 32;
