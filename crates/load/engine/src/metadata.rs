@@ -36,6 +36,12 @@ pub(crate) fn planned(run: &PreparedRun, clock: &MonotonicClock) -> RunMetadata 
             })
             .collect(),
         expectations: expectations(&plan.scenarios),
+        cache_busting: plan
+            .scenarios
+            .iter()
+            .filter(|scenario| plan.busts_caches(scenario))
+            .map(|scenario| scenario.name.clone())
+            .collect(),
         labels: plan.labels.clone(),
         ..RunMetadata::default()
     }

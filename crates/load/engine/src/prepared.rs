@@ -11,6 +11,7 @@ use plimsoll_transport::{
 use plimsoll_workload::{Trace, Workload};
 
 use crate::error::EngineError;
+use crate::response_headers::HeaderReader;
 use crate::route::Route;
 
 /// A plan, ready to be carried out.
@@ -21,6 +22,7 @@ pub(crate) struct PreparedRun {
     pub(crate) workload: Workload,
     /// The seed of ids of conversations.
     pub(crate) ids: IdSeed,
+    pub(crate) headers: HeaderReader,
     tls: Option<Arc<TlsClientConfig>>,
     routes: Vec<Route>,
 }
@@ -47,7 +49,8 @@ impl PreparedRun {
                 routes.push(Route::new(scenario, target, plan.limits.max_body)?);
             }
         }
-        Ok(Self { plan, schedule, workload, ids, tls, routes })
+        let headers = HeaderReader::new(&plan.response_headers);
+        Ok(Self { plan, schedule, workload, ids, headers, tls, routes })
     }
 
     /// The route of a scenario's turns to a target.

@@ -19,7 +19,7 @@ use crate::connections::ConnectionSet;
 use crate::error::EngineError;
 use crate::in_flight_limit::InFlightLimit;
 use crate::prepared::PreparedRun;
-use crate::sink::RowBatcher;
+use crate::sink::{RowBatcher, RowExtras};
 use crate::timer::Timer;
 use crate::worker_stats::WorkerStats;
 
@@ -160,11 +160,11 @@ impl Worker {
         &self,
         sample: &Sample,
         gaps: &[Nanos],
-        events: Option<Vec<Moment>>,
+        extras: RowExtras,
         detail: Option<String>,
     ) {
         self.stats().record(sample, gaps, detail, self.clock.latest());
-        self.rows.borrow_mut().offer(sample, events);
+        self.rows.borrow_mut().offer(sample, extras);
     }
 
     /// An empty list for the times of a turn's content events, where its row shall have them.

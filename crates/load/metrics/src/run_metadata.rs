@@ -124,6 +124,10 @@ pub struct RunMetadata {
     /// Expectations of the scenarios, in the same order; empty if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<Expectation>,
+    /// Names of the scenarios whose requests no cache should be able to answer: every prompt is
+    /// unique (`cache_mode: bust`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cache_busting: Vec<String>,
     /// Labels of the run, for systems that collect the figures of many runs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,

@@ -60,6 +60,7 @@ impl ProfileCheck<'_> {
         self.check_thresholds();
         self.check_labels();
         self.check_all_headers();
+        self.check_response_headers();
         self.check_scenarios();
         let problems = self.found.into_problems();
         target.filter(|_| problems.is_empty()).ok_or(problems)

@@ -29,6 +29,7 @@ mod plan;
 mod problem_collector;
 mod renamed_keys;
 mod resolve;
+mod response_headers;
 mod scenario;
 mod schema;
 mod schema_check;
@@ -49,6 +50,7 @@ pub use plan::{
     ConnectionLifetime, HttpPlan, HttpVersion, Instrument, Limits, Overflow, Plan, Target, TlsPlan,
 };
 pub use resolve::{load, parse};
+pub use response_headers::ResponseHeaders;
 pub use schema::schema;
 pub use secret::{HeaderValue, REDACTED, Secret, is_sensitive};
 pub use source::Profile;

@@ -12,6 +12,7 @@ use plimsoll_workload::{CacheMode, ScenarioSpec, Trace, TraceFormat, TraceSpec, 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::response_headers::ResponseHeaders;
 use crate::secret::{HeaderValue, REDACTED, Secret, is_sensitive};
 use crate::source;
 use crate::url::TargetUrl;
@@ -179,6 +180,8 @@ pub struct Plan {
     pub tls: TlsPlan,
     /// Settings of the measurement itself.
     pub instrument: Instrument,
+    /// Response headers that are read and recorded.
+    pub response_headers: ResponseHeaders,
     /// Bounds on aggregates, by metric: `"ttft" -> ["p(95)<500ms"]`.
     pub thresholds: BTreeMap<String, Vec<String>>,
     /// Aggregates in three bands, by metric: `"response_time" -> ["p(95)<10ms|20ms"]`.
@@ -208,6 +211,24 @@ impl Plan {
         let busts = |scenario: &&ScenarioSpec| scenario.cache_mode == CacheMode::Bust;
         let shares = |scenario: &ScenarioSpec| blocks || scenario.prefix_pool.is_some();
         self.scenarios.iter().filter(busts).any(shares)
+    }
+
+    /// Whether no cache should be able to answer a scenario's requests: each has a text of its own.
+    /// The prompts of a trace with shared blocks repeat as they were recorded, and a plain request
+    /// is unique only with a placeholder that is.
+    pub fn busts_caches(&self, scenario: &ScenarioSpec) -> bool {
+        let unique = |text: &String| {
+            let mut placeholders = text.split("{{").skip(1).map(str::trim_start);
+            placeholders.any(|rest| rest.starts_with("uuid") || rest.starts_with("prompt"))
+        };
+        let blocks = self.trace.as_ref().is_some_and(|trace| trace.format == TraceFormat::Mooncake);
+        let is_unique = match &scenario.http {
+            Some(http) if scenario.protocol == Dialect::Http => {
+                unique(&http.path) || unique(&http.body)
+            }
+            _ => !blocks,
+        };
+        scenario.cache_mode == CacheMode::Bust && is_unique
     }
 
     /// Reads the trace, from a file or built in.

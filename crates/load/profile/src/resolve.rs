@@ -198,6 +198,7 @@ fn plan(
             ca_file: file.tls.ca_file.map(|named| resolved(top("tls").key("ca_file"), named)),
             ..file.tls
         },
+        response_headers: file.response_headers,
         thresholds: file.thresholds,
         bands: file.bands,
         labels: file.labels,

@@ -48,6 +48,7 @@ impl RowCounters {
     pub(super) fn release_batch(&self, mut batch: SampleBatch) {
         batch.samples.clear();
         batch.events.clear();
+        batch.headers.clear();
         if let Ok(mut idle) = self.idle.lock() {
             idle.push(batch);
         }
