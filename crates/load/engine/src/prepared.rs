@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_measure::{ScenarioId, TargetId};
+use plimsoll_measure::{IdSeed, RunId, ScenarioId, TargetId};
 use plimsoll_profile::{HttpVersion, Plan, Scheme, Target};
 use plimsoll_schedule::Schedule;
 use plimsoll_transport::{
@@ -11,6 +11,7 @@ use plimsoll_transport::{
 use plimsoll_workload::{Trace, Workload};
 
 use crate::error::EngineError;
+use crate::response_headers::HeaderReader;
 use crate::route::Route;
 
 /// A plan, ready to be carried out.
@@ -19,13 +20,19 @@ pub(crate) struct PreparedRun {
     pub(crate) plan: Plan,
     pub(crate) schedule: Schedule,
     pub(crate) workload: Workload,
+    /// The seed of ids of conversations.
+    pub(crate) ids: IdSeed,
+    pub(crate) headers: HeaderReader,
     tls: Option<Arc<TlsClientConfig>>,
     routes: Vec<Route>,
 }
 
 impl PreparedRun {
-    /// Loads what the plan names (trace, tokenizer, roots) and prepares every route.
-    pub(crate) fn new(plan: Plan) -> Result<Self, EngineError> {
+    /// Loads what the plan names (trace, tokenizer, roots) and prepares every route. A plan without
+    /// a run id gets a random one.
+    pub(crate) fn new(mut plan: Plan) -> Result<Self, EngineError> {
+        plan.run_id.get_or_insert_with(RunId::random);
+        let ids = plan.id_seed();
         let trace = plan.read_trace()?;
         let offsets = trace.as_ref().map(Trace::offsets);
         let stages = match &trace {
@@ -33,7 +40,8 @@ impl PreparedRun {
             None => plan.stages.clone(),
         };
         let schedule = Schedule::new(&stages, plan.arrivals, plan.seed, offsets)?;
-        let workload = Workload::new(&plan.scenarios, trace, plan.tokenizer.as_deref(), plan.seed)?;
+        let tokenizer = plan.tokenizer.as_deref();
+        let workload = Workload::new(&plan.scenarios, trace, tokenizer, plan.seed, ids)?;
         let tls = tls_config(&plan)?;
         let mut routes = Vec::new();
         for target in &plan.targets {
@@ -41,7 +49,8 @@ impl PreparedRun {
                 routes.push(Route::new(scenario, target, plan.limits.max_body)?);
             }
         }
-        Ok(Self { plan, schedule, workload, tls, routes })
+        let headers = HeaderReader::new(&plan.response_headers);
+        Ok(Self { plan, schedule, workload, ids, headers, tls, routes })
     }
 
     /// The route of a scenario's turns to a target.

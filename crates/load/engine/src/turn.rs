@@ -17,6 +17,8 @@ use plimsoll_workload::Conversation;
 use crate::connections::ConnectionSet;
 use crate::policy_decision::DecisionScan;
 use crate::request_timeout::LazyTimeout;
+use crate::response_headers::RecordedHeader;
+use crate::sink::RowExtras;
 use crate::worker::Worker;
 use measurement::TurnMeasurement;
 
@@ -32,6 +34,8 @@ pub(crate) struct OpenTurn {
     scan: Option<DecisionScan>,
     /// The message of a failure.
     detail: Option<String>,
+    /// Headers that the profile records.
+    headers: Vec<RecordedHeader>,
 }
 
 /// The end of a turn, as the conversation needs it.
@@ -86,7 +90,8 @@ impl OpenTurn {
             burst: 0,
             late: false,
         };
-        Self { worker: Rc::clone(worker), measurement, decoder: None, scan: None, detail: None }
+        let (decoder, scan, detail, headers) = (None, None, None, Vec::new());
+        Self { worker: Rc::clone(worker), measurement, decoder, scan, detail, headers }
     }
 
     /// The sample as measured up to now.
@@ -227,6 +232,10 @@ impl ResponseHandler for OpenTurn {
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.measurement.sample.status = head.status;
         let Self { worker, measurement, decoder, scan, .. } = self;
+        measurement.sample.server = worker.run.headers.read(head);
+        if worker.run.headers.records() {
+            self.headers = worker.run.headers.recorded(head);
+        }
         let Sample { scenario, target, .. } = measurement.sample;
         worker.stats().note_server(target, head);
         let (route, buffers) = (worker.run.route(scenario, target), &worker.buffers);
@@ -264,13 +273,14 @@ impl ResponseHandler for OpenTurn {
 
 impl Drop for OpenTurn {
     fn drop(&mut self) {
-        let Self { worker, measurement, decoder, scan, detail } = self;
+        let Self { worker, measurement, decoder, scan, detail, headers } = self;
         let TurnMeasurement { sample, gaps, late_reads, events, .. } = measurement;
         if sample.timeline.dispatched.is_some() && sample.outcome == Outcome::NeverSent {
             sample.outcome = Outcome::InFlight;
             sample.timeline.finished = None;
         }
-        worker.record(sample, gaps, late_reads, events.take(), detail.take());
+        let extras = RowExtras { events: events.take(), headers: std::mem::take(headers) };
+        worker.record(sample, gaps, late_reads, extras, detail.take());
         let buffers = &worker.buffers;
         buffers.gaps.release(std::mem::take(gaps));
         if let Some(decoder) = decoder.take() {

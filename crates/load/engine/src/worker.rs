@@ -19,7 +19,7 @@ use crate::connections::ConnectionSet;
 use crate::error::EngineError;
 use crate::in_flight_limit::InFlightLimit;
 use crate::prepared::PreparedRun;
-use crate::sink::RowBatcher;
+use crate::sink::{RowBatcher, RowExtras};
 use crate::timer::Timer;
 use crate::worker_stats::WorkerStats;
 
@@ -161,18 +161,18 @@ impl Worker {
         sample: &Sample,
         gaps: &[Nanos],
         late_reads: &[LateRead],
-        events: Option<Vec<Moment>>,
+        extras: RowExtras,
         detail: Option<String>,
     ) {
         self.stats().record(sample, gaps, late_reads, detail, self.clock.latest());
-        self.rows.borrow_mut().offer(sample, events);
+        self.rows.borrow_mut().offer(sample, extras);
     }
 
     /// An empty list for the times of a turn's content events, where its row shall have them.
     pub(crate) fn event_times(&self, sample: &Sample) -> Option<Vec<Moment>> {
         let one_in = self.run.plan.instrument.event_times;
         let eligible = one_in > 0 && sample.stream && self.rows.borrow().is_open();
-        (eligible && is_among_one_in(one_in, id_rank(self.run.plan.seed, sample.conversation)))
+        (eligible && is_among_one_in(one_in, id_rank(self.run.ids, sample.conversation)))
             .then(Vec::new)
     }
 

@@ -2,6 +2,7 @@
 
 use crate::id::{ConversationKey, ScenarioId, StageId, TargetId};
 use crate::outcome::{Outcome, PolicyDecision};
+use crate::server_report::ServerReport;
 use crate::time::{Moment, Nanos};
 use crate::timeline::{ConnectPhases, Timeline};
 use crate::tokens::Usage;
@@ -119,6 +120,8 @@ pub struct Sample {
     pub gaps: GapSummary,
     /// Delays by flow control.
     pub flow: FlowControl,
+    /// What the response's headers say of cache, retries and time.
+    pub server: ServerReport,
     /// Bytes of the request, head included.
     pub bytes_out: u64,
     /// Bytes of the response, head included, as they came off the connection (after TLS).
@@ -154,6 +157,7 @@ impl Sample {
             flow: FlowControl::default(),
             bytes_out: 0,
             bytes_in: 0,
+            server: ServerReport::default(),
             read_lag: None,
             generator: GeneratorShare::default(),
         }

@@ -14,6 +14,7 @@ mod intervals;
 mod load;
 mod policy;
 mod processes;
+mod server;
 mod thresholds;
 mod times;
 mod validity;
@@ -49,6 +50,7 @@ pub fn text(summary: &RunSummary, style: Style) -> String {
     policy::write(&mut page, summary);
     groups(&mut page, summary);
     errors::write(&mut page, &summary.results.total);
+    server::write(&mut page, &summary.results.total);
     accounting::write(&mut page, summary);
     processes::write(&mut page, summary);
     health::write(&mut page, &summary.health);

@@ -71,7 +71,7 @@ impl Harness {
         let simulation = Simulation::new(target);
         let run = Arc::new(PreparedRun::new(plan(profile)).unwrap());
         let rows = Rows::default();
-        let sink = Sink::start(Box::new(rows.clone()), run.plan.seed).unwrap();
+        let sink = Sink::start(Box::new(rows.clone()), run.ids).unwrap();
         let timer = Timer::Simulated(WorkerClock::simulated(Rc::clone(&simulation)));
         let batcher = sink.row_batcher();
         let worker = Worker::new(run, Stripe::WHOLE, timer, simulation.now(), batcher).unwrap();
@@ -114,7 +114,8 @@ pub(crate) fn simulate(profile: &str, target: ScriptedTarget) -> Simulated {
 fn plan(profile: &str) -> Plan {
     let text = format!("target: http://scripted.test\nmodel: mock\nkey: test\n{profile}\n");
     let profile = Profile::new("test.yaml".as_ref(), text.into_bytes());
-    load(&profile, &EnvVars::default(), &Overrides::default(), Purpose::Run).unwrap()
+    let overrides = Overrides { run_id: Some("simulated".to_owned()), ..Overrides::default() };
+    load(&profile, &EnvVars::default(), &overrides, Purpose::Run).unwrap()
 }
 
 /// Keeps the samples.

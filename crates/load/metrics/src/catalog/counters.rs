@@ -1,6 +1,6 @@
 //! Counters: whole numbers that add up over requests, workers and shards.
 
-use plimsoll_measure::{Outcome, PolicyDecision, Sample, TokenCount, TokenSource};
+use plimsoll_measure::{CacheState, Outcome, PolicyDecision, Sample, TokenCount, TokenSource};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,7 @@ macro_rules! counters {
     ($($name:ident($unit:ident): $definition:literal;)+) => {
         /// The counters of a group of requests.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[serde(default)]
         pub struct Counters {
             $(#[doc = $definition] pub $name: u64,)+
         }
@@ -74,6 +75,11 @@ counters! {
     handshakes_resumed(Connections): "Of the connections opened, those whose TLS handshake resumed an earlier session.";
     send_stalls(Requests): "HTTP/2 requests that had to wait for the target's flow-control windows or its limit of concurrent streams; `send_stall` is the time.";
     receive_stalls(Requests): "HTTP/2 responses that the generator read so late that its own flow-control window may have held the target up.";
+    cache_hits(Requests): "Responses whose headers say that a cache answered, whatever their outcome.";
+    cache_misses(Requests): "Responses whose headers say that a cache was asked and did not have it.";
+    cache_bypassed(Requests): "Responses whose headers say that no cache was asked.";
+    retried_upstream(Requests): "Responses whose headers say that the target asked its upstream more than once.";
+    upstream_retries(Requests): "The number of times that the target asked its upstream again, as the headers say, over all responses.";
     allowed(Requests): "Completed requests that the target let through: policy decision `allow` or `redact`.";
     blocked(Requests): "Requests that the target blocked: policy decision `block`, expected or not.";
     judged(Requests): "Requests with an expected policy decision that were answered.";
@@ -102,6 +108,7 @@ impl Counters {
         }
         self.send_stalls += sample.flow.send_stall.is_some() as u64;
         self.receive_stalls += sample.flow.receive_stall as u64;
+        self.server(sample);
         if matches!(sample.outcome, Outcome::Completed) {
             self.tokens(sample);
         }
@@ -139,6 +146,18 @@ impl Counters {
             self.as_expected += u64::from(as_expected);
         }
         self.unexpected += u64::from(sample.is_unexpected());
+    }
+
+    /// Counts what the response says of itself.
+    const fn server(&mut self, sample: &Sample) {
+        match sample.server.cache {
+            None => {}
+            Some(CacheState::Hit) => self.cache_hits += 1,
+            Some(CacheState::Miss) => self.cache_misses += 1,
+            Some(CacheState::Bypass) => self.cache_bypassed += 1,
+        }
+        self.retried_upstream += (sample.server.retries > 0) as u64;
+        self.upstream_retries += sample.server.retries as u64;
     }
 
     const fn tokens(&mut self, sample: &Sample) {

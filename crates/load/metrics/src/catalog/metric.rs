@@ -140,6 +140,9 @@ metrics! {
     SendStall("send_stall", "Send stall", Dispatched):
         "HTTP/2: the time a request waited for the target's flow-control windows or its limit of concurrent streams; only requests that had to wait."
         => |s| s.flow.send_stall;
+    ServerTime("server_time", "Server time, as it says", Completed):
+        "The time that a response header says the target took, where one does; not measured by Plimsoll."
+        => |s| s.server.time;
     Transfer("transfer", "Transfer", Completed):
         "First byte of the response to its end."
         => |s| s.timeline.transfer_time();

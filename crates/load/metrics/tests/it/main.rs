@@ -6,6 +6,7 @@ mod confidence;
 mod policy;
 mod recording;
 mod reference;
+mod server_report;
 mod summary;
 mod support;
 mod thresholds;

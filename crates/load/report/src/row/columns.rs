@@ -110,6 +110,18 @@ columns! {
         "Of the input tokens, those read from the target's prompt cache.",
         "none";
     "reasoning_tokens" ["tokens"] "Of the output tokens, those spent on reasoning.", "none";
+    "cache" ["text"]
+        "What the response says of a cache: `hit`, `miss` or `bypass`.",
+        "it says nothing";
+    "upstream_retries" ["number"]
+        "How often the target asked its upstream again, as the response says.",
+        "none, or it says nothing";
+    "server_time_ms" ["ms"]
+        "How long the target took, as the response says.",
+        "it says nothing";
+    "response_headers" ["object of texts"]
+        "The headers that the profile records (`response_headers.record`), by name.",
+        "the profile records none, or the response has none of them";
     "bytes_out" ["bytes"] "Size of the request with its head.", "";
     "bytes_in" ["bytes"] "Size of the response with its head, after TLS.", "";
     "weight" ["number"]

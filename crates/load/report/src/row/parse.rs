@@ -1,8 +1,11 @@
 //! Parses rows.
 
+use std::collections::BTreeMap;
+
 use plimsoll_measure::{
-    ConnectPhases, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome, PolicyDecision,
-    Sample, ScenarioId, StageId, TargetId, Timeline, TokenCount, TokenSource, Usage,
+    CacheState, ConnectPhases, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome,
+    PolicyDecision, Sample, ScenarioId, ServerReport, StageId, TargetId, Timeline, TokenCount,
+    TokenSource, Usage,
 };
 use plimsoll_metrics::RunMetadata;
 use serde::{Deserialize, Deserializer};
@@ -89,6 +92,13 @@ pub struct ParsedRow {
     pub cached_tokens: u32,
     #[serde(default)]
     pub reasoning_tokens: u32,
+    pub cache: Option<CacheState>,
+    #[serde(default)]
+    pub upstream_retries: u32,
+    #[serde(default, deserialize_with = "millis")]
+    pub server_time_ms: Option<Nanos>,
+    #[serde(default)]
+    pub response_headers: BTreeMap<String, String>,
     pub bytes_out: u64,
     pub bytes_in: u64,
     #[serde(default = "one")]
@@ -172,6 +182,11 @@ impl ParsedRow {
             bytes_out: self.bytes_out,
             bytes_in: self.bytes_in,
             flow: FlowControl { send_stall: self.send_stall_ms, receive_stall: self.receive_stall },
+            server: ServerReport {
+                cache: self.cache,
+                retries: self.upstream_retries,
+                time: self.server_time_ms,
+            },
             read_lag: self.read_lag_ms,
             generator: plimsoll_measure::GeneratorShare::default(),
         })

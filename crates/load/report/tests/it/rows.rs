@@ -1,8 +1,9 @@
 //! Rows: written and read back.
 
 use plimsoll_measure::{
-    ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome,
-    PolicyDecision, Sample, ScenarioId, StageId, Timeline, TokenCount, Usage,
+    CacheState, ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, Moment, Nanos,
+    Outcome, PolicyDecision, Sample, ScenarioId, ServerReport, StageId, Timeline, TokenCount,
+    Usage,
 };
 use plimsoll_report::row::COLUMNS;
 use plimsoll_report::{RowContext, RowNames, parse_row, write_row};
@@ -25,6 +26,7 @@ fn context<'a>(conversation: &'a str, names: &'a RowNames) -> RowContext<'a> {
         epoch_unix_ns: EPOCH,
         weight: 1,
         events: None,
+        headers: &[],
     }
 }
 
@@ -106,11 +108,14 @@ fn full_row() -> String {
         usage: Usage { cached: 1, reasoning: 1, ..turn.usage },
         gaps: GapSummary { late_together: 1, ..turn.gaps },
         flow: FlowControl { send_stall: phase, receive_stall: true },
+        server: ServerReport { cache: Some(CacheState::Hit), retries: 2, time: phase },
         ..turn
     };
     let names = RowNames::new("complex", Some("normal"), "gateway", "8:10s");
     let events = [turn.timeline.first_token.unwrap()];
-    let context = RowContext { weight: 2, events: Some(&events), ..context("c1", &names) };
+    let headers = [("x-served-by".into(), "node \"7\"".to_owned())];
+    let context =
+        RowContext { weight: 2, events: Some(&events), headers: &headers, ..context("c1", &names) };
     let mut out = Vec::new();
     write_row(&turn, &context, &mut out);
     String::from_utf8(out).unwrap()
@@ -122,6 +127,15 @@ fn keys(row: &str) -> Vec<String> {
     let mut keys: Vec<_> = members.keys().cloned().collect();
     keys.sort_by_key(|key| row.find(&format!("\"{key}\":")));
     keys
+}
+
+#[test]
+fn recorded_headers_are_an_object_of_texts() {
+    let row = full_row();
+    let part = r#""cache":"hit","upstream_retries":2,"server_time_ms":1,"response_headers":{"x-served-by":"node \"7\""},"#;
+    assert!(row.contains(part), "{row}");
+    let parsed = parse_row(row.trim_end().as_bytes()).unwrap();
+    assert_eq!(parsed.response_headers["x-served-by"], "node \"7\"");
 }
 
 #[test]
@@ -232,6 +246,11 @@ fn any_sample() -> impl Strategy<Value = Sample> {
             bytes_out: sizes.0,
             bytes_in: sizes.1,
             flow: FlowControl { send_stall: connect.0, receive_stall: flags.1 },
+            server: ServerReport {
+                cache: flags.2.then_some(CacheState::Miss),
+                retries: flags.3.into(),
+                time: connect.1,
+            },
             read_lag: connect.3,
             generator: plimsoll_measure::GeneratorShare::default(),
             ..sample(1, 1, 0, 1_000)

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_measure::{
     ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome,
-    PolicyDecision, Sample, ScenarioId, StageId, TargetId, Timeline, TokenCount, Usage,
+    PolicyDecision, Sample, ScenarioId, ServerReport, StageId, TargetId, Timeline, TokenCount,
+    Usage,
 };
 use plimsoll_metrics::{
     CalibrationQuote, Conversations, Environment, InstrumentHealth, LoadModel, Recorder, RunEnd,
@@ -73,6 +74,7 @@ pub(crate) fn sample(stage: u16, scenario: u16, intended: u64, service: u64) -> 
         bytes_out: 840,
         bytes_in: 4_200,
         flow: FlowControl::default(),
+        server: ServerReport::default(),
         read_lag: Some(Nanos::from_micros(20)),
         generator: plimsoll_measure::GeneratorShare::default(),
     }
@@ -104,6 +106,7 @@ pub(crate) fn metadata() -> RunMetadata {
             name: "realistic".to_owned(),
             tool_version: "0.1.0".to_owned(),
             seed: 42,
+            run_id: "5f0e3a9c41d7b682".to_owned(),
             shard: "0/1".to_owned(),
             started_unix_ns: 1_763_688_225_000_000_000,
             ended: RunEnd::Complete,

@@ -2,7 +2,7 @@
 
 use plimsoll_measure::{
     ConnectPhases, ConversationKey, FlowControl, GapSummary, Moment, Nanos, Outcome,
-    PolicyDecision, Sample, ScenarioId, StageId, TargetId, Timeline, Usage,
+    PolicyDecision, Sample, ScenarioId, ServerReport, StageId, TargetId, Timeline, Usage,
 };
 use plimsoll_metrics::{Metric, Recorder};
 
@@ -37,6 +37,7 @@ pub(super) fn completed(index: u64, service: Nanos) -> Sample {
         bytes_out: 0,
         bytes_in: 0,
         flow: FlowControl::default(),
+        server: ServerReport::default(),
         read_lag: None,
         generator: plimsoll_measure::GeneratorShare::default(),
     }
