@@ -178,12 +178,23 @@ def figures(result, served, cap=None, timeout_ms=30_000.0):
                     continue
                 interval = (distribution.get("ci") or {}).get(name)
                 yield Figure(stage["name"], metric, name, printed, quantile(low, q),
-                             is_wrong(printed, low, high, q, interval), marked(result, group, distribution, name))
+                             differs(printed, low, high, q, interval), marked(result, group, distribution, name))
         printed = group["rates"]["throughput_per_s"]
         truth, spread = ideal.throughput(stage)
         wrong = abs(printed - truth) > max(SHARE_OFF * truth, spread)
         yield Figure(stage["name"], "throughput", "", printed, truth, wrong,
                      marked(result, group, group.get("rates_marks") or {}, "throughput_per_s"))
+
+
+def differs(printed, low, high, q, interval):
+    """Like `is_wrong`, but where fewer requests than 1-q were left to hang, the figure may also be that of the others:
+    so is the metric defined, and the counts stand beside it."""
+    if not is_wrong(printed, low, high, q, interval):
+        return False
+    answered = sum(map(math.isfinite, low))
+    if len(low) - answered > (1 - q) * len(low) or answered == len(low):
+        return True
+    return is_wrong(printed, low[:answered], high[:answered], q, interval)
 
 
 def is_wrong(printed, low, high, q, interval):
@@ -292,13 +303,16 @@ class Ideal:
         start = stage["start_s"] * 1e3
         rows = self.rows.get(stage["name"], [])
         if stage["model"] == "open":
-            done = 0
-            for row in rows:
-                wait, service = self.waits[row["request_id"]]
-                at = (row["intended_unix_ns"] - self.epoch) / MS
-                done += at + wait + service[1] <= start + duration_ms
+            # As the report counts: of whichever stage they were, what was completed while this one lasted.
+            done = sum(start <= end <= start + duration_ms for end in self.ends())
             return done / stage["duration_s"], 2 / stage["duration_s"]
         return self.closed_throughput(stage, rows, self.epoch + start * MS, duration_ms)
+
+    @functools.cache
+    def ends(self):
+        """When the ideal generator would have had each answer of an open stage, in ms since the epoch of the run."""
+        at = {row["request_id"]: (row["intended_unix_ns"] - self.epoch) / MS for rows in self.rows.values() for row in rows}
+        return [at[key] + wait + service[1] for key, (wait, service) in self.waits.items()]
 
     def closed_throughput(self, stage, rows, began, duration_ms):
         """Of the time within the stage in which the server held requests."""

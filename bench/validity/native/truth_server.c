@@ -3,6 +3,7 @@
 //
 //   truth_server PORT_FILE LOG [--delay US] [--jitter SHARE] [--slow SHARE TIMES] [--events N] [--gap US]
 //                [--hang SHARE] [--busy US] [--accept-busy US] [--write plain|split|merged N|cut]
+//                [--until-close]
 //
 // Every answer comes `delay` after its request was read, times 1 +- jitter; a share of them `TIMES` later. A body with
 // `"stream":true` is answered by a stream of `events` content events, `gap` apart, the first after `delay`.
@@ -11,6 +12,7 @@
 //           which a client delays by 40 ms
 //   merged  N events in one write
 //   cut     the connection ends in the middle, without an end of the chunked body
+// With `until-close` the body of a stream has no chunks and ends with the connection.
 // `busy` burns CPU per request, `accept-busy` per accepted connection: all that wait are accepted first.
 //
 // On SIGTERM it writes LOG, one line a request: id, connection, kernel receive time, read time, and for each content
@@ -41,7 +43,7 @@ struct conn { int fd, number, open; unsigned turn; char *in; size_t have, room; 
 struct timer { ns due; int fd; unsigned turn; };
 
 static double delay = 5000, jitter = 0, slow_share = 0, slow_times = 1, gap = 10000, hang = 0, busy = 0, accept_busy = 0;
-static int events = 20, merge = 6, listener, clockfd, poller, connections;
+static int events = 20, merge = 6, until_close, listener, clockfd, poller, connections;
 static enum write_mode mode = PLAIN;
 static struct record *records;
 static long count, room;
@@ -102,7 +104,9 @@ static void put(struct conn *c, const char *text, size_t size) {
   }
 }
 
-static size_t chunk(char *out, const char *text) { return sprintf(out, "%zx\r\n%s\r\n", strlen(text), text); }
+static size_t chunk(char *out, const char *text) {
+  return until_close ? sprintf(out, "%s", text) : sprintf(out, "%zx\r\n%s\r\n", strlen(text), text);
+}
 static size_t event(char *out, const char *delta, const char *finish) {
   char text[400];
   sprintf(text, "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":"
@@ -116,7 +120,7 @@ static size_t tail(char *out) {
           "\"usage\":{\"prompt_tokens\":16,\"completion_tokens\":%d,\"total_tokens\":%d}}\n\n", events, 16 + events);
   n += chunk(out + n, text);
   n += chunk(out + n, "data: [DONE]\n\n");
-  return n + sprintf(out + n, "0\r\n\r\n");
+  return until_close ? n : n + sprintf(out + n, "0\r\n\r\n");
 }
 
 static void mark(struct record *r, ns before, ns after) {
@@ -142,7 +146,8 @@ static int send_events(struct conn *c, struct record *r) {
   static char out[1 << 20];
   size_t n = 0;
   int group = mode == MERGED ? merge : 1, first = r->sent;
-  if (!first) n += sprintf(out, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n");
+  if (!first) n += sprintf(out, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n%s\r\n\r\n",
+                           until_close ? "connection: close" : "transfer-encoding: chunked");
   if (!first) n += event(out + n, "{\"role\":\"assistant\",\"content\":\"\"}", "null");
   for (int i = 0; i < group && first + i < events; i++) n += event(out + n, "{\"content\":\"abc \"}", "null");
   int last = first + group >= events;
@@ -151,7 +156,7 @@ static int send_events(struct conn *c, struct record *r) {
   if (mode == SPLIT) { put(c, out, n / 2); put(c, out + n / 2, n - n / 2); } else put(c, out, n);
   ns after = now(CLOCK_REALTIME);
   for (int i = 0; i < group && r->sent < events; i++) mark(r, before, after);
-  if (mode == CUT && r->sent >= events / 2 && !last) { close_conn(c); return 0; }
+  if ((mode == CUT && r->sent >= events / 2 && !last) || (until_close && last)) { close_conn(c); return 0; }
   return !last;
 }
 
@@ -258,7 +263,8 @@ static void options(int n, char **v) {
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
       if (!strcmp(v[i], numbers[k].name) && i + 1 < n) *numbers[k].to = atof(v[++i]), known = 1, k = 99;
     if (known) continue;
-    if (!strcmp(v[i], "--events") && i + 1 < n) events = atoi(v[++i]);
+    if (!strcmp(v[i], "--until-close")) until_close = 1;
+    else if (!strcmp(v[i], "--events") && i + 1 < n) events = atoi(v[++i]);
     else if (!strcmp(v[i], "--slow") && i + 2 < n) slow_share = atof(v[++i]), slow_times = atof(v[++i]);
     else if (!strcmp(v[i], "--write") && i + 1 < n) {
       const char *word = v[++i];
