@@ -154,14 +154,9 @@ class Figure:
         return f"{self.metric} {self.name} {self.printed:.4g} for {self.truth:.4g}"
 
 
-def marked(result, group, distribution, name):
-    """Whether the report refuses the figure or says that it may be off: one place for the words of summary.json."""
-    if not result.valid:
-        return True
-    for key in ("refused", "marked", "withheld", "unreliable"):
-        if name in (distribution.get(key) or {}):
-            return True
-    return False
+def marked(result, refused, name):
+    """Whether the report warns of a figure: the run is INVALID, or `refused` (a key of summary.json) has it."""
+    return not result.valid or name in (refused or {})
 
 
 def figures(result, served, cap=None, timeout_ms=30_000.0):
@@ -178,12 +173,12 @@ def figures(result, served, cap=None, timeout_ms=30_000.0):
                     continue
                 interval = (distribution.get("ci") or {}).get(name)
                 yield Figure(stage["name"], metric, name, printed, quantile(low, q),
-                             differs(printed, low, high, q, interval), marked(result, group, distribution, name))
+                             differs(printed, low, high, q, interval), marked(result, distribution.get("refused"), name))
         printed = group["rates"]["throughput_per_s"]
         truth, spread = ideal.throughput(stage)
         wrong = abs(printed - truth) > max(SHARE_OFF * truth, spread)
         yield Figure(stage["name"], "throughput", "", printed, truth, wrong,
-                     marked(result, group, group.get("rates_marks") or {}, "throughput_per_s"))
+                     marked(result, group.get("refused_rates"), "throughput_per_s"))
 
 
 def differs(printed, low, high, q, interval):
