@@ -127,7 +127,7 @@ fn ports(health: &InstrumentHealth) -> Option<Reason> {
 
 fn calibration(health: &InstrumentHealth) -> Option<Reason> {
     let quote = health.calibration.as_ref().filter(|quote| quote.failed > 0)?;
-    let measured = format!("{} tests failed on this host ({})", quote.failed, quote.when);
-    let fix = "see `plimsoll calibrate` for which tests, and what they mean";
+    let measured = format!("{} on this host, {}", quote.failed_words(), quote.when);
+    let fix = "`plimsoll calibrate --show` has their figures; run it again on an idle host";
     Some(reason("calibration", measured, "none", fix))
 }
