@@ -6,6 +6,7 @@
 //! - [`outcome`]: how a scheduled request ended, and which side caused an error
 //! - [`tokens`]: token counts with their source
 //! - [`timeline`]: the instants of one turn, and the durations that the glossary defines on them
+//! - [`stream`]: how the content events of a stream came, and why it ended
 //! - [`sample`]: one measured turn, `Copy`, without heap
 //! - [`rng`]: random numbers that are functions of (seed, stream, index)
 //!
@@ -15,6 +16,7 @@ pub mod id;
 pub mod outcome;
 pub mod rng;
 pub mod sample;
+pub mod stream;
 pub mod time;
 pub mod timeline;
 pub mod tokens;
@@ -23,6 +25,7 @@ pub use id::{ConversationKey, ScenarioId, StageId, Stripe, TargetId};
 pub use outcome::{ErrorClass, Outcome, PolicyDecision, Side};
 pub use rng::{Rng, Seed};
 pub use sample::{FlowControl, GapSummary, GeneratorShare, LATE_READ, LateRead, Sample};
+pub use stream::{FinishReason, StreamReads, StreamShape};
 pub use time::{Clock, ManualClock, Moment, MonotonicClock, Nanos, ParseNanosError};
 pub use timeline::{ConnectPhases, Timeline};
 pub use tokens::{TokenCount, TokenSource, Usage};
