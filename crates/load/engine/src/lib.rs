@@ -62,3 +62,4 @@ pub use progress::Progress;
 pub use result::{Cause, RunResult};
 pub use run::Run;
 pub use sink::{SampleBatch, SampleSink, SamplingRate, SinkReport};
+pub use worker_stats::REFUSED_USAGE;

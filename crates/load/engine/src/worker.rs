@@ -43,6 +43,9 @@ pub(crate) struct Worker {
     pub(crate) pacer_waits: Cell<bool>,
     /// The most output tokens that are asked for, whatever the scenario says: for the probe.
     pub(crate) output_cap: Option<u32>,
+    /// By target: whether its streams say why the model stopped. The probe learned it, or this
+    /// worker from its first streams.
+    pub(crate) finish_reasons: Vec<Cell<bool>>,
     connectors: Vec<Connector>,
     arrivals: RefCell<Peekable<ArrivalIter>>,
     stats: RefCell<WorkerStats>,
@@ -73,6 +76,7 @@ impl Worker {
             in_flight_limit: Rc::new(InFlightLimit::new(max_in_flight, limits.overflow)),
             pacer_waits: Cell::new(false),
             output_cap: None,
+            finish_reasons: run.finish_reasons().map(Cell::new).collect(),
             connectors,
             arrivals: RefCell::new(run.schedule.arrivals(stripe).peekable()),
             stats: RefCell::new(WorkerStats::new(origin, stage_ends, targets)),

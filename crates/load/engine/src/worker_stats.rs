@@ -11,6 +11,10 @@ use crate::in_flight::{InFlightIntegral, StageInFlight};
 /// Reasons why requests did not complete, each with its count and the message of the first request.
 pub(crate) type Causes = BTreeMap<String, (u64, String)>;
 
+/// The kind of cause under which answers with usage that cannot be true are counted. They may have
+/// completed.
+pub const REFUSED_USAGE: &str = "usage";
+
 /// Numbers of arrivals of the open model: planned, and released within their stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ArrivalCounts {
@@ -64,6 +68,16 @@ impl WorkerStats {
         self.recorder.record(sample, gaps, late_reads);
         if sample.as_expected() != Some(true) {
             self.count_cause(sample.outcome, detail);
+        }
+    }
+
+    /// Counts an answer with usage that cannot be true; `example` is one of its counts.
+    #[cold]
+    pub(crate) fn note_refused_usage(&mut self, example: &str) {
+        let (count, first) = self.causes.entry(REFUSED_USAGE.to_owned()).or_default();
+        *count += 1;
+        if first.is_empty() {
+            example.clone_into(first);
         }
     }
 
