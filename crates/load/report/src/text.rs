@@ -14,6 +14,7 @@ mod intervals;
 mod load;
 mod policy;
 mod processes;
+mod streams;
 mod thresholds;
 mod times;
 mod validity;

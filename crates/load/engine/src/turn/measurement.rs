@@ -216,3 +216,6 @@ impl TurnMeasurement {
         self.late_reads.iter().map(explained).sum()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -106,6 +106,8 @@ fn full_row() -> String {
         usage: Usage { cached: 1, reasoning: 1, ..turn.usage },
         gaps: GapSummary { late_together: 1, ..turn.gaps },
         flow: FlowControl { send_stall: phase, receive_stall: true },
+        usage_refused: true,
+        fewer_tokens: true,
         ..turn
     };
     let names = RowNames::new("complex", Some("normal"), "gateway", "8:10s");
@@ -229,6 +231,10 @@ fn any_sample() -> impl Strategy<Value = Sample> {
             usage,
             events: sizes.2,
             gaps,
+            shape: StreamShape::ALL.get(usize::from(flags.3) % 9).copied(),
+            finish_reason: FinishReason::ALL.get(usize::from(flags.3) % 17).copied(),
+            fewer_tokens: flags.1,
+            usage_refused: flags.2,
             bytes_out: sizes.0,
             bytes_in: sizes.1,
             flow: FlowControl { send_stall: connect.0, receive_stall: flags.1 },
