@@ -29,6 +29,8 @@ mod error;
 mod health;
 mod in_flight;
 mod in_flight_limit;
+mod load_part;
+mod loop_watch;
 mod metadata;
 mod monitor;
 mod pacer;

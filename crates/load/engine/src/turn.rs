@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use plimsoll_measure::{
-    Clock as _, ErrorClass, FinishReason, Moment, Nanos, Outcome, Sample, TargetId,
+    Clock as _, ErrorClass, FinishReason, GeneratorShare, Moment, Nanos, Outcome, Sample, TargetId,
 };
 use plimsoll_protocol::Decoder;
 use plimsoll_transport::{
@@ -17,6 +17,7 @@ use plimsoll_transport::{
 use plimsoll_workload::Conversation;
 
 use crate::connections::ConnectionSet;
+use crate::in_flight_limit::InFlightPermit;
 use crate::policy_decision::DecisionScan;
 use crate::request_timeout::LazyTimeout;
 use crate::worker::Worker;
@@ -47,6 +48,9 @@ pub(crate) struct OpenTurn {
 pub(crate) struct TurnEnd {
     /// When the turn ended.
     pub(crate) at: Moment,
+    /// When it would have ended without what the generator added, at the latest start that the
+    /// generator is not to blame for.
+    pub(crate) without_generator: Moment,
     /// Whether the conversation may go on.
     pub(crate) completed: bool,
     /// Whether the request got as far as the kernel.
@@ -107,12 +111,19 @@ impl OpenTurn {
         self.detail.as_deref()
     }
 
-    /// Sends the turn's request and reads the response, to its end or to the time limit.
+    /// Accounts for a turn that is not sent; `late` by the generator's fault, or zero.
+    pub(crate) fn never_send(mut self, late: Nanos) {
+        self.measurement.sample.generator.dispatch = late;
+    }
+
+    /// Sends the turn's request and reads the response, to its end or to the time limit. `slot`
+    /// says when it might have started, in the open model.
     pub(crate) async fn execute(
         &mut self,
         conversation: &mut Conversation,
         connections: &ConnectionSet,
         timeout: &mut LazyTimeout,
+        slot: Option<&InFlightPermit>,
     ) -> TurnEnd {
         let worker = Rc::clone(&self.worker);
         let mut wire = worker.buffers.requests.acquire();
@@ -121,7 +132,7 @@ impl OpenTurn {
         let prepared = encode(&worker, self.sample(), conversation, id, &mut wire);
         conversation.release_text();
         let dispatched = worker.clock.now();
-        self.measurement.sample.timeline.dispatched = Some(dispatched);
+        self.dispatched(dispatched, slot);
         let result = match prepared {
             Err(failure) => Some(Err(failure)),
             Ok((head, asked_output)) => {
@@ -134,6 +145,16 @@ impl OpenTurn {
             }
         };
         self.finish(result)
+    }
+
+    /// Notes the dispatch, and how late it is by the generator's fault.
+    fn dispatched(&mut self, at: Moment, slot: Option<&InFlightPermit>) {
+        let Sample { timeline, generator, .. } = &mut self.measurement.sample;
+        timeline.dispatched = Some(at);
+        generator.dispatch = at.since(slot.map_or(timeline.intended, InFlightPermit::start));
+        if let Some(slot) = slot {
+            slot.started(generator.dispatch);
+        }
     }
 
     async fn exchange(
@@ -149,8 +170,15 @@ impl OpenTurn {
         let mut connection = acquired.connection?;
         let sample = &mut self.measurement.sample;
         sample.reused = connection.was_used();
-        sample.timeline.connected =
-            if sample.reused { sample.timeline.dispatched } else { Some(worker.clock.now()) };
+        sample.timeline.connected = sample.timeline.dispatched;
+        if !sample.reused {
+            let now = worker.clock.now();
+            sample.timeline.connected = Some(now);
+            // It may have been ready since the worker last looked, but not before the dispatch.
+            let late = worker.watch.looks.lateness(now).unwrap_or_default();
+            let dispatched = sample.timeline.dispatched.unwrap_or(now);
+            sample.generator.send = late.min(now.since(dispatched));
+        }
         if connection.exchange(&worker.rx_clock, &worker.read_buffers, request, self).await? {
             pool.release(connection);
         }
@@ -165,8 +193,15 @@ impl OpenTurn {
         // A response ends when its last byte arrives; a turn without a response ends now.
         let last_byte = sample.timeline.finished.filter(|_| outcome != Outcome::TimedOut);
         let at = last_byte.unwrap_or_else(|| {
-            sample.generator.finished = Nanos::ZERO;
-            self.worker.clock.now()
+            let now = self.worker.clock.now();
+            sample.generator.finished = match outcome {
+                Outcome::TimedOut => {
+                    let limit = self.worker.run.plan.limits.timeout;
+                    now.since(sample.timeline.dispatched.unwrap_or(now) + limit)
+                }
+                _ => self.worker.watch.looks.lateness(now).unwrap_or_default(),
+            };
+            now
         });
         sample.timeline.finished = Some(at);
         sample.outcome = outcome;
@@ -174,6 +209,7 @@ impl OpenTurn {
             self.measurement.judge_stream();
         }
         let sample = &mut self.measurement.sample;
+        let GeneratorShare { dispatch, send, finished, .. } = sample.generator;
         let mut reply = String::new();
         let route = self.worker.run.route(sample.scenario, sample.target);
         sample.policy_decision =
@@ -192,6 +228,7 @@ impl OpenTurn {
         }
         TurnEnd {
             at,
+            without_generator: at - (dispatch + send + finished),
             completed: outcome == Outcome::Completed,
             sent: sample.timeline.sent.is_some(),
             reply,
@@ -261,7 +298,15 @@ fn encode<'w>(
 
 impl ResponseHandler for OpenTurn {
     fn sent(&mut self, at: Moment, wire: EncodedRequest) {
-        self.measurement.sample.timeline.sent = Some(at);
+        let sample = &mut self.measurement.sample;
+        sample.timeline.sent = Some(at);
+        // A worker that slept meanwhile waited for the target: the socket was full.
+        let from = sample.timeline.connected.unwrap_or(at);
+        let waited =
+            sample.flow.send_stall.is_some() || self.worker.watch.looks.slept_between(from, at);
+        if !waited {
+            sample.generator.send += at.since(from);
+        }
         self.worker.buffers.requests.release(wire);
     }
 
@@ -330,3 +375,6 @@ impl Drop for OpenTurn {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! The measurement of a turn: its sample, the gaps between its content events, and how they came.
 
 use plimsoll_measure::stream::{TOGETHER_AFTER, is_delayed_ack};
-use plimsoll_measure::{LateRead, Moment, Nanos, Sample, StreamReads};
+use plimsoll_measure::{LATE_READ, LateRead, Moment, Nanos, Sample, StreamReads};
 use plimsoll_protocol::{Decoder, DeltaKind};
 use plimsoll_transport::RxTime;
 
@@ -66,29 +66,33 @@ impl TurnMeasurement {
         let sample = &mut self.sample;
         sample.read_lag = sample.read_lag.max(read_lag);
         sample.bytes_in += bytes as u64;
+        // Records of one read share its time stamp, and so one burst.
+        let before = sample.timeline.finished.replace(at);
+        if before == Some(at) {
+            return;
+        }
+        // What a read brings arrived after the read before it.
+        let since_last = before.map(|before| at.since(before));
+        let limit = since_last.unwrap_or(Nanos::new(u64::MAX));
+        let first_earlier_by = first_earlier_by.min(limit);
+        let last_earlier_by = last_earlier_by.min(limit);
         sample.generator.finished = last_earlier_by;
-        match sample.timeline.finished.replace(at) {
-            None => {
-                sample.timeline.first_byte = Some(at);
-                sample.generator.first_byte = first_earlier_by;
-            }
-            // Records of one read share its time stamp, and so one burst.
-            Some(before) if before == at => return,
-            Some(before) => self.next_read(at.since(before)),
+        if before.is_none() {
+            sample.timeline.first_byte = Some(at);
+            sample.generator.first_byte = first_earlier_by;
+        } else {
+            self.next_read(since_last);
         }
         self.read.first_earlier_by = first_earlier_by;
         self.read.last_earlier_by = last_earlier_by;
     }
 
-    fn next_read(&mut self, since_last: Nanos) {
+    fn next_read(&mut self, since_last: Option<Nanos>) {
         self.end_of_read();
         let before = self.read;
         let silent = before.content == 0 && before.since_last.is_some();
-        self.read = CurrentRead {
-            since_last: Some(since_last),
-            continues: before.ends_within_event || silent,
-            ..CurrentRead::default()
-        };
+        let continues = before.ends_within_event || silent;
+        self.read = CurrentRead { since_last, continues, ..CurrentRead::default() };
     }
 
     /// Notes where in a stream the bytes so far end.
@@ -142,8 +146,9 @@ impl TurnMeasurement {
             return;
         }
         self.together += content - 1;
-        let delayed = since_last.is_some_and(is_delayed_ack) && first_earlier_by == Nanos::ZERO;
-        if delayed {
+        // A slightly late read does not hide a wait that is much longer.
+        let slightly = |wait: Nanos| first_earlier_by.as_u64() <= wait.as_u64() / 4;
+        if since_last.is_some_and(|wait| is_delayed_ack(wait) && slightly(wait)) {
             self.together_delayed += content - 1;
             self.split_delayed += u32::from(self.read.continues);
         }
@@ -151,7 +156,6 @@ impl TurnMeasurement {
 
     /// The time stamp is that of the read's last bytes. What came before them may have arrived
     /// since the worker last looked.
-    #[cold]
     fn late_read(&mut self) {
         let CurrentRead { content, first_output, first_earlier_by, last_earlier_by, .. } =
             self.read;
@@ -168,7 +172,7 @@ impl TurnMeasurement {
         if let Some(number) = first_output {
             own.first_output_token = event(number);
         }
-        if first > Nanos::ZERO {
+        if first > LATE_READ {
             self.late_reads.push(LateRead { gap, events: content, earlier_by: first });
         }
     }

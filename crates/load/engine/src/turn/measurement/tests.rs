@@ -189,8 +189,12 @@ fn the_events_of_a_late_read_may_have_come_earlier() {
 
     // Without the kernel's stamps not even the last byte is.
     let unknown = ScriptedRead { earlier_by: [ms(9), ms(7)], ..burst(30, 2) };
-    let own =
-        one([burst(10, 1), unknown, ScriptedRead { earlier_by: [ms(5); 2], ..end() }]).generator;
+    let own = one([
+        burst(10, 1),
+        unknown,
+        ScriptedRead { after: ms(6), earlier_by: [ms(5); 2], ..end() },
+    ])
+    .generator;
     assert_eq!([own.first_token, own.last_token, own.finished], [Nanos::ZERO, ms(7), ms(5)]);
 }
 
