@@ -68,3 +68,4 @@ pub use response_headers::RecordedHeader;
 pub use result::{Cause, RunResult};
 pub use run::Run;
 pub use sink::{SampleBatch, SampleSink, SamplingRate, SinkReport};
+pub use worker_stats::REFUSED_USAGE;

@@ -70,6 +70,9 @@ pub(crate) fn probe(
             let Some(key) = key_of(run, scenario) else { continue };
             let turn = probe_route(&worker, key, target).await;
             report.requests += 1;
+            if worker.finish_reasons[target.index()].get() {
+                run.note_finish_reason(target);
+            }
             let found = diagnose(run.route(scenario, target).encoder.dialect(), &turn);
             report.findings.extend(found.map(|(fatal, message)| ProbeFinding {
                 target: run.plan.targets[target.index()].name.clone(),

@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use plimsoll_measure::{
-    Clock as _, ErrorClass, GeneratorShare, Moment, Nanos, Outcome, Sample, TargetId,
+    Clock as _, ErrorClass, FinishReason, GeneratorShare, Moment, Nanos, Outcome, Sample, TargetId,
 };
 use plimsoll_protocol::Decoder;
 use plimsoll_transport::{
@@ -25,6 +25,10 @@ use crate::sink::RowExtras;
 use crate::worker::Worker;
 use measurement::TurnMeasurement;
 
+/// The message of [`ErrorClass::NoFinishReason`].
+const NO_FINISH_REASON: &str = "the stream has its end, but no reason why the model stopped, which this target gives in \
+     other streams: it may have been cut before a gateway ended it";
+
 /// A turn that has been scheduled and not yet recorded.
 ///
 /// Dropping it records it: as in flight if it was dispatched, as never sent if not. So a turn
@@ -32,6 +36,8 @@ use measurement::TurnMeasurement;
 pub(crate) struct OpenTurn {
     worker: Rc<Worker>,
     measurement: TurnMeasurement,
+    /// The most output tokens that the request asks for.
+    asked_output: Option<u32>,
     decoder: Option<Box<Decoder>>,
     /// Only where the policy decision does not follow from the status alone.
     scan: Option<DecisionScan>,
@@ -88,10 +94,16 @@ impl OpenTurn {
         };
         worker.count_scheduled(&sample);
         let events = worker.event_times(&sample);
-        let gaps = worker.buffers.gaps.acquire();
-        let measurement = TurnMeasurement { gaps, events, ..TurnMeasurement::of(sample) };
-        let (decoder, scan, detail, headers) = (None, None, None, Vec::new());
-        Self { worker: Rc::clone(worker), measurement, decoder, scan, detail, headers }
+        let measurement = TurnMeasurement::new(sample, worker.buffers.gaps.acquire(), events);
+        Self {
+            worker: Rc::clone(worker),
+            measurement,
+            asked_output: None,
+            decoder: None,
+            scan: None,
+            detail: None,
+            headers: Vec::new(),
+        }
     }
 
     /// The sample as measured up to now.
@@ -128,9 +140,10 @@ impl OpenTurn {
         self.dispatched(dispatched, slot);
         let result = match prepared {
             Err(failure) => Some(Err(failure)),
-            Ok(shape) => {
+            Ok((head, asked_output)) => {
+                self.asked_output = asked_output;
                 self.measurement.sample.bytes_out = wire.len() as u64;
-                let request = Request { head: &shape, id: Some(id), encoded: wire };
+                let request = Request { head: &head, id: Some(id), encoded: wire };
                 let limit = dispatched + worker.run.plan.limits.timeout;
                 let exchange = pin!(self.exchange(connections, request));
                 timeout.run(&worker.clock, limit, exchange).await
@@ -179,7 +192,7 @@ impl OpenTurn {
 
     /// Ends the measurement and classifies the outcome. `None`: the time limit passed.
     fn finish(&mut self, result: Option<Result<(), Failure>>) -> TurnEnd {
-        self.measurement.end_of_read();
+        self.measurement.end();
         let outcome = self.outcome(result);
         let sample = &mut self.measurement.sample;
         // A response ends when its last byte arrives; a turn without a response ends now.
@@ -197,13 +210,22 @@ impl OpenTurn {
         });
         sample.timeline.finished = Some(at);
         sample.outcome = outcome;
+        if outcome == Outcome::Completed && sample.events > 0 {
+            self.measurement.judge_stream();
+        }
+        let sample = &mut self.measurement.sample;
         let GeneratorShare { dispatch, send, finished, .. } = sample.generator;
         let mut reply = String::new();
         let route = self.worker.run.route(sample.scenario, sample.target);
         sample.policy_decision =
             route.decisions.classify(self.scan.as_ref(), outcome, sample.status);
-        if let Some(decoder) = &self.decoder {
+        if let Some(decoder) = &mut self.decoder {
+            decoder.check_usage(sample.bytes_out, self.asked_output);
             sample.usage = decoder.usage();
+            if let Some(refused) = decoder.refused_usage() {
+                sample.usage_refused = true;
+                self.worker.stats().note_refused_usage(refused);
+            }
             decoder.text().clone_into(&mut reply);
             if let Some(detail) = decoder.error_detail() {
                 self.detail = Some(detail.message.clone());
@@ -227,20 +249,44 @@ impl OpenTurn {
                 self.detail = Some(failure.detail).filter(|detail| !detail.is_empty());
                 Outcome::Failed(found.unwrap_or(failure.class))
             }
-            (Some(Ok(())), Some(decoder)) => decoder.finish(),
+            (Some(Ok(())), Some(decoder)) => {
+                let outcome = decoder.finish();
+                self.checked_end(outcome)
+            }
             (Some(Ok(())), None) => Outcome::Failed(ErrorClass::LocalIo),
         }
+    }
+
+    /// Checks a response that was read to its end for signs that it lacks a part. A gateway may end
+    /// a stream properly that was cut before it. Then the reason is missing why the model stopped;
+    /// that counts against targets that give one.
+    fn checked_end(&mut self, outcome: Outcome) -> Outcome {
+        let Self { decoder: Some(decoder), measurement, worker, .. } = self else { return outcome };
+        let sample = &mut measurement.sample;
+        sample.finish_reason = decoder.finish_reason().map(FinishReason::of);
+        if outcome != Outcome::Completed || !decoder.is_stream() {
+            return outcome;
+        }
+        if sample.finish_reason.is_some() {
+            worker.finish_reasons[sample.target.index()].set(true);
+        } else if worker.finish_reasons[sample.target.index()].get() {
+            self.detail = Some(NO_FINISH_REASON.to_owned());
+            return Outcome::Failed(ErrorClass::NoFinishReason);
+        }
+        sample.fewer_tokens = decoder.has_fewer_tokens();
+        outcome
     }
 }
 
 /// Encodes a request before its turn is dispatched: the time that takes is ours, not the target's.
+/// Gives its head, and the most output tokens that it asks for.
 fn encode<'w>(
     worker: &'w Worker,
     sample: &Sample,
     conversation: &Conversation,
     request_id: &str,
     wire: &mut EncodedRequest,
-) -> Result<Cow<'w, RequestHead>, Failure> {
+) -> Result<(Cow<'w, RequestHead>, Option<u32>), Failure> {
     let route = worker.run.route(sample.scenario, sample.target);
     let broken = |detail: String| Failure::new(ErrorClass::LocalIo, detail);
     let Some(mut turn) = conversation.turn() else {
@@ -252,7 +298,7 @@ fn encode<'w>(
     route.encoder.encode_body(&turn, &mut wire.body).map_err(|error| broken(error.to_string()))?;
     let head = route.head(&turn).map_err(|error| broken(error.to_string()))?;
     head.render(Some(request_id), wire.body.len(), &mut wire.head);
-    Ok(head)
+    Ok((head, turn.max_tokens))
 }
 
 impl ResponseHandler for OpenTurn {
@@ -311,13 +357,16 @@ impl ResponseHandler for OpenTurn {
             worker.run.route(scenario, target).decisions.scan_body(scan, bytes);
         }
         decoder.feed(bytes, &mut |delta| measurement.content(delta.kind, at));
+        if decoder.is_stream() {
+            measurement.fed(decoder);
+        }
         if decoder.failure().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
 impl Drop for OpenTurn {
     fn drop(&mut self) {
-        let Self { worker, measurement, decoder, scan, detail, headers } = self;
+        let Self { worker, measurement, decoder, scan, detail, headers, .. } = self;
         let TurnMeasurement { sample, gaps, late_reads, events, .. } = measurement;
         if sample.timeline.dispatched.is_some() && sample.outcome == Outcome::NeverSent {
             sample.outcome = Outcome::InFlight;

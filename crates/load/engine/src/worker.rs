@@ -46,6 +46,9 @@ pub(crate) struct Worker {
     pub(crate) pacer_waits: Cell<bool>,
     /// The most output tokens that are asked for, whatever the scenario says: for the probe.
     pub(crate) output_cap: Option<u32>,
+    /// By target: whether its streams say why the model stopped. The probe learned it, or this
+    /// worker from its first streams.
+    pub(crate) finish_reasons: Vec<Cell<bool>>,
     connectors: Vec<Connector>,
     /// None where other workers have all slots of the open model.
     arrivals: RefCell<Option<Peekable<ArrivalIter>>>,
@@ -80,6 +83,7 @@ impl Worker {
             in_flight_limit: Rc::new(InFlightLimit::new(max_in_flight, limits.overflow)),
             pacer_waits: Cell::new(false),
             output_cap: None,
+            finish_reasons: run.finish_reasons().map(Cell::new).collect(),
             connectors,
             arrivals: RefCell::new(arrivals),
             stats: RefCell::new(WorkerStats::new(origin, stage_ends, targets)),

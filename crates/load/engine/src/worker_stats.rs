@@ -11,6 +11,10 @@ use crate::in_flight::{InFlightIntegral, StageInFlight};
 /// Reasons why requests did not complete, each with its count and the message of the first request.
 pub(crate) type Causes = BTreeMap<String, (u64, String)>;
 
+/// The kind of cause under which answers with usage that cannot be true are counted. They may have
+/// completed.
+pub const REFUSED_USAGE: &str = "usage";
+
 /// Counts of one worker, over the run or since the last snapshot.
 #[derive(Debug)]
 pub(crate) struct WorkerStats {
@@ -58,6 +62,16 @@ impl WorkerStats {
         }
         if sample.as_expected() != Some(true) {
             self.count_cause(sample.outcome, detail);
+        }
+    }
+
+    /// Counts an answer with usage that cannot be true; `example` is one of its counts.
+    #[cold]
+    pub(crate) fn note_refused_usage(&mut self, example: &str) {
+        let (count, first) = self.causes.entry(REFUSED_USAGE.to_owned()).or_default();
+        *count += 1;
+        if first.is_empty() {
+            example.clone_into(first);
         }
     }
 

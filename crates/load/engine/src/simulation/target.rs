@@ -7,10 +7,10 @@ use std::rc::Rc;
 
 use plimsoll_measure::{ConnectPhases, ErrorClass, Moment, Nanos};
 use plimsoll_transport::{
-    Connector, Failure, ReadBuffers, Request, ResponseHandler, ResponseHead, RxClock,
+    Connector, Failure, ReadBuffers, Request, ResponseHandler, ResponseHead, RxClock, RxTime,
 };
 
-use super::script::{CHAT_BODY, ReceivedRequest, Reply};
+use super::script::{CHAT_BODY, ReceivedRequest, Reply, ScriptedRead};
 use super::world::{Simulated, sleep_until};
 
 /// Idle connections to the scripted target.
@@ -105,6 +105,10 @@ impl ScriptedConnection {
                 let _ = handler.body(CHAT_BODY.as_bytes(), at);
                 Ok(true)
             }
+            Reply::Reads(reads) => {
+                scripted_reads(handler, clock, reads).await;
+                Ok(true)
+            }
             Reply::Stream { first, gap, events } => {
                 stream(handler, rx_clock, start + first, gap, events).await;
                 Ok(true)
@@ -143,6 +147,27 @@ async fn stream<C: Simulated>(
             head(handler, 200, "text/event-stream");
         }
         if handler.body(piece.as_bytes(), at) != ControlFlow::Continue(()) {
+            return;
+        }
+    }
+}
+
+/// Streams reads as they are scripted.
+async fn scripted_reads(
+    handler: &mut impl ResponseHandler,
+    clock: &impl Simulated,
+    reads: &[ScriptedRead],
+) {
+    for (index, ScriptedRead { after, text, earlier_by }) in reads.iter().enumerate() {
+        sleep_until(clock, clock.now() + *after).await;
+        let at = clock.now();
+        let [first_earlier_by, last_earlier_by] = *earlier_by;
+        let rx_time = RxTime { first_earlier_by, last_earlier_by, ..RxTime::exact(at) };
+        handler.received(text.len(), rx_time);
+        if index == 0 {
+            head(handler, 200, "text/event-stream");
+        }
+        if !text.is_empty() && handler.body(text.as_bytes(), at) != ControlFlow::Continue(()) {
             return;
         }
     }

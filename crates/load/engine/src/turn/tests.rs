@@ -2,7 +2,7 @@
 //! on; what is left without the generator's part must be what the script says. All times are
 //! milliseconds after the run's start.
 
-use plimsoll_measure::{LateRead, Moment, Nanos, Outcome, Sample};
+use plimsoll_measure::{LateRead, Moment, Nanos, Outcome, Sample, StreamShape};
 
 use crate::control::Control;
 use crate::loop_watch::Pause;
@@ -191,7 +191,7 @@ fn a_late_read_of_a_stream_is_noted_with_its_gap() {
     use plimsoll_protocol::DeltaKind;
     use plimsoll_transport::RxTime;
 
-    let mut measurement = super::TurnMeasurement::of(Sample::unsent(at(0)));
+    let mut measurement = super::TurnMeasurement::new(Sample::unsent(at(0)), Vec::new(), None);
     let read = |at, lag, earlier| RxTime {
         read_lag: Some(Nanos::from_millis(lag)),
         first_earlier_by: Nanos::from_millis(earlier),
@@ -205,8 +205,27 @@ fn a_late_read_of_a_stream_is_noted_with_its_gap() {
     }
     // A late read without content, before the end.
     measurement.received(10, read(at(95), 5, 14));
-    measurement.end_of_read();
+    measurement.end();
     let late = LateRead { gap: Some(1), events: 4, earlier_by: Nanos::from_millis(39) };
     assert_eq!(measurement.late_reads, [late]);
     assert_eq!(measurement.sample.generator.finished, Nanos::ZERO);
+}
+
+/// The shapes of ten streams of 100 events, one each 20 ms, while the worker is stopped between
+/// these moments.
+fn shapes(pauses: &[(u64, u64)]) -> Vec<Option<StreamShape>> {
+    let (first, gap) = (Nanos::from_millis(200), Nanos::from_millis(20));
+    let target = ScriptedTarget::always(Reply::Stream { first, gap, events: 100 });
+    let run = paused(&format!("{STREAM}stages: '@10:1s'\n"), target, pauses);
+    run.samples.iter().map(|sample| sample.shape).collect()
+}
+
+#[test]
+fn streams_that_the_generator_read_late_again_and_again_say_so() {
+    assert_eq!(shapes(&[]), [Some(StreamShape::Intact); 10]);
+    // One stop, of a tenth of each stream, changes nothing.
+    assert_eq!(shapes(&[(1_100, 1_300)]), [Some(StreamShape::Intact); 10]);
+    // Stopped for 150 of every 500 ms.
+    let stops: Vec<_> = (0..8).map(|n| (n * 500 + 105, n * 500 + 255)).collect();
+    assert_eq!(shapes(&stops), [Some(StreamShape::ReadLate); 10]);
 }

@@ -71,7 +71,8 @@ counters! {
     reasoning_tokens(Tokens): "Of the reported output tokens, those spent on reasoning.";
     content_events(Events): "Content-bearing stream events received.";
     events_together(Events): "Of `content_events`, those that came in one read with the event before them: the gap between the two is not in `itl`.";
-    events_together_late(Events): "Of `events_together`, those read more than 250 us after the kernel had the last byte: the target may have sent them apart, and the generator was too busy to read them apart.";
+    events_together_late(Events): "Of `events_together`, those that may have come together only because the generator read late: at most the lateness of the read divided by the mean time between the events of the stream.";
+    usage_refused(Requests): "Answers that report token counts which cannot be true: no whole numbers, or more tokens than were asked for and than their bytes could carry. Such a count is taken as not reported.";
     bytes_out(Bytes): "Bytes of requests, heads included.";
     bytes_in(Bytes): "Bytes of responses, heads included, after TLS.";
     connections_opened(Connections): "Requests that opened a connection.";
@@ -100,6 +101,7 @@ impl Counters {
         self.content_events += sample.events as u64;
         self.events_together += sample.events_together() as u64;
         self.events_together_late += sample.gaps.late_together as u64;
+        self.usage_refused += sample.usage_refused as u64;
         self.bytes_out += sample.bytes_out;
         self.bytes_in += sample.bytes_in;
         if sample.reused {
