@@ -66,6 +66,23 @@ pub struct Conversations {
     pub ended_early: u64,
 }
 
+/// A time in which workers did not look at their sockets: the host gave their CPUs to others, or
+/// they were stopped.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DisturbedWindow {
+    /// Its start, in seconds since the start of the load.
+    pub start_s: f64,
+    /// Its length, in seconds.
+    pub length_s: f64,
+    /// Workers that it held up.
+    pub workers: u32,
+    /// What the host did meanwhile, as far as is known.
+    #[serde(default)]
+    pub causes: Vec<String>,
+    /// Requests that were in flight or due in it.
+    pub requests: u64,
+}
+
 /// Little's law on one stage: in a steady state the mean number in flight is the rate of completion
 /// times the mean time in flight, for any distribution (J. D. C. Little, 1961). Compares the number
 /// that the engine watched with the one computed from the samples, both from the intended start.
@@ -104,6 +121,12 @@ pub struct InstrumentHealth {
     pub read_lag_ms: Option<Lag>,
     /// Whether the kernel's receive time stamps were used.
     pub kernel_timestamps: Option<bool>,
+    /// Reads for which the kernel gave no receive time stamp, though it was asked for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reads_without_timestamp: Option<u64>,
+    /// Times in which workers did not look at their sockets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub disturbed_windows: Vec<DisturbedWindow>,
     /// Timer precision, and how the timer waits for deadlines.
     pub timer: Option<String>,
     /// Number of workers.
@@ -175,7 +198,9 @@ pub struct InstrumentHealth {
     pub sink_overflowed: Option<u64>,
     /// Errors on the generator's side, by class.
     pub generator_errors: BTreeMap<String, u64>,
-    /// Little's law, by stage.
+    /// Little's law, by stage. For `calibrate`; it is in no file.
+    #[serde(skip)]
+    #[schemars(skip)]
     pub littles_law: Vec<LittlesLaw>,
 }
 

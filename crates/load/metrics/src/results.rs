@@ -2,6 +2,7 @@
 
 mod distribution_summary;
 mod group;
+mod lost_rate;
 mod rollup;
 
 use schemars::JsonSchema;

@@ -69,8 +69,8 @@ impl RunSummary {
         health.observe(&whole);
         health.littles_law = littles_law::by_stage(&metadata, snapshot);
         let evidence = evidence::of(&metadata, snapshot, &whole);
-        let Assessment { validity, warnings } = judge_health(&health, &evidence);
         let results = Results::of(&metadata, snapshot)?;
+        let Assessment { validity, warnings } = judge_health(&health, &evidence, &results);
         let thresholds = thresholds.iter().map(|threshold| threshold.judge(&results)).collect();
         Ok(Self {
             schema: SCHEMA.to_owned(),
