@@ -32,7 +32,8 @@ pub const LATE_READ: Nanos = Nanos::from_micros(250);
 pub struct GeneratorShare {
     /// How much earlier a generator that is never late would have dispatched the turn: from the
     /// intended start, or from the moment at which such a generator would have had a slot or a
-    /// connection for it, to the dispatch.
+    /// connection for it, to the dispatch. Of a turn that was never sent: more than zero if such a
+    /// generator would have sent it.
     pub dispatch: Nanos,
     /// From the dispatch, or from the moment the connection was ready, to the last byte of the
     /// request in the kernel, where nothing but the generator delayed it.
@@ -58,9 +59,8 @@ impl GeneratorShare {
     /// Whether anything may have arrived earlier than it was stamped.
     #[inline]
     pub const fn received_earlier(&self) -> bool {
-        let tokens = self.first_token.as_u64()
-            | self.first_output_token.as_u64()
-            | self.last_token.as_u64();
+        let tokens =
+            self.first_token.as_u64() | self.first_output_token.as_u64() | self.last_token.as_u64();
         self.first_byte.as_u64() | tokens | self.finished.as_u64() != 0
     }
 
@@ -160,6 +160,11 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// Whether it is an arrival of the open model: the first turn of its conversation.
+    pub const fn is_arrival(&self) -> bool {
+        self.conversation.is_arrival() && self.turn == 0
+    }
+
     /// A turn that is scheduled and has not been sent, with everything else zero or unknown.
     pub fn unsent(intended: Moment) -> Self {
         Self {
@@ -220,7 +225,7 @@ impl Sample {
     pub fn generator_matters(&self) -> bool {
         let (own, line) = (&self.generator, &self.timeline);
         let added = own.dispatch + own.send;
-        if added == Nanos::ZERO || line.dispatched.is_none() {
+        if added == Nanos::ZERO {
             return own.received_earlier();
         }
         let first = line.first_byte.or(line.finished).unwrap_or(line.intended);

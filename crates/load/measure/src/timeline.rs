@@ -75,7 +75,8 @@ impl Timeline {
     /// stream that came in one piece: it has no time between tokens.
     pub fn tpot(&self, output_tokens: u32) -> Option<Nanos> {
         let gaps = u64::from(output_tokens.checked_sub(1)?);
-        let span = Some(self.last_token?.since(self.first_token?)).filter(|span| *span > Nanos::ZERO)?;
+        let span =
+            Some(self.last_token?.since(self.first_token?)).filter(|span| *span > Nanos::ZERO)?;
         span.as_u64().checked_div(gaps).map(Nanos::new)
     }
 

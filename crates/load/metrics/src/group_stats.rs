@@ -43,8 +43,6 @@ pub struct GroupStats {
     moved: Option<Box<MovedValues>>,
     /// Time of the generator in the cycles of virtual users, in nanoseconds.
     pub(crate) generator_time: u128,
-    /// Requests that a generator that is never late would have sent before their stage ended.
-    pub(crate) sent_too_late: u64,
 }
 
 impl GroupStats {
@@ -95,7 +93,6 @@ impl GroupStats {
         self.counters.merge(&other.counters);
         self.in_flight_time += other.in_flight_time;
         self.generator_time += other.generator_time;
-        self.sent_too_late += other.sent_too_late;
     }
 
     /// The counters.

@@ -66,23 +66,6 @@ pub struct Conversations {
     pub ended_early: u64,
 }
 
-/// A time in which workers did not look at their sockets: the host gave their CPUs to others, or
-/// they were stopped.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DisturbedWindow {
-    /// Its start, in seconds since the start of the load.
-    pub start_s: f64,
-    /// Its length, in seconds.
-    pub length_s: f64,
-    /// Workers that it held up.
-    pub workers: u32,
-    /// What the host did meanwhile, as far as is known.
-    #[serde(default)]
-    pub causes: Vec<String>,
-    /// Requests that were in flight or due in it.
-    pub requests: u64,
-}
-
 /// Little's law on one stage: in a steady state the mean number in flight is the rate of completion
 /// times the mean time in flight, for any distribution (J. D. C. Little, 1961). Compares the number
 /// that the engine watched with the one computed from the samples, both from the intended start.
@@ -103,30 +86,52 @@ impl LittlesLaw {
     }
 }
 
+/// A window in which workers did not look at their sockets: they were busy with other things, or
+/// did not run. It judges nothing; what it added to the requests is part of each figure's bound.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DisturbedWindow {
+    /// Seconds from the run's start.
+    pub start_s: f64,
+    /// Length in seconds.
+    pub length_s: f64,
+    /// Number of workers that did not look at their sockets for a part of it.
+    pub workers: u32,
+    /// What is known of its causes, in words; empty where nothing is.
+    pub causes: Vec<String>,
+    /// Requests that were due or in flight in it, and to whose response time the generator added
+    /// more than 5 %.
+    pub requests: u64,
+}
+
 /// Plimsoll's measurements of itself. `None` means unknown, never zero.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct InstrumentHealth {
     /// Arrivals that the schedule of the open stages planned.
     pub planned_arrivals: Option<u64>,
-    /// Of `planned_arrivals`, those that the pacer released while their stage lasted, even if they
-    /// then waited because of the limit on requests in flight.
+    /// Of `planned_arrivals`, those that the generator did not keep from being dispatched while
+    /// their stage lasted: dispatched in time, or held up by the limit on requests in flight.
     pub achieved_arrivals: Option<u64>,
-    /// How late the pacer released arrivals: the generator's lateness, without any wait for the
-    /// limit on requests in flight. If known, it is judged instead of `dispatch_lag_ms`.
+    /// How much earlier a generator that is never late would have dispatched the arrivals: from the
+    /// intended start, or from the moment at which it would have had a slot of `max_in_flight`.
     pub pacing_lag_ms: Option<Lag>,
     /// Dispatched minus intended, of all requests, warm-up included.
     pub dispatch_lag_ms: Option<Lag>,
     /// User-space read minus the kernel's receive time stamp.
     pub read_lag_ms: Option<Lag>,
-    /// Whether the kernel's receive time stamps were used.
+    /// Whether the kernel gave its receive time stamp with the reads: with at least 99 % of them.
+    /// `None` without any read.
     pub kernel_timestamps: Option<bool>,
-    /// Reads for which the kernel gave no receive time stamp, though it was asked for them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reads_without_timestamp: Option<u64>,
-    /// Times in which workers did not look at their sockets.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Reads of responses.
+    pub reads: Option<u64>,
+    /// Of `reads`, those without a time stamp of the kernel: they are stamped when they happen.
+    pub unstamped_reads: Option<u64>,
+    /// Windows in which workers did not look at their sockets, in the order of time: the longest
+    /// ones of the run.
     pub disturbed_windows: Vec<DisturbedWindow>,
+    /// Shorter such windows, which are not listed.
+    pub disturbed_windows_omitted: Option<u64>,
     /// Timer precision, and how the timer waits for deadlines.
     pub timer: Option<String>,
     /// Number of workers.

@@ -47,11 +47,13 @@ pub use distribution::Distribution;
 pub use environment::Environment;
 pub use error::MetricsError;
 pub use group_stats::{GroupKey, GroupStats};
-pub use health::{CalibrationQuote, Conversations, DisturbedWindow, InstrumentHealth, Lag, LittlesLaw};
+pub use health::{
+    CalibrationQuote, Conversations, DisturbedWindow, InstrumentHealth, Lag, LittlesLaw,
+};
 pub use process_use::ProcessUse;
 pub use quantile::{QUANTILES, Quantile, samples_needed};
 pub use recorder::Recorder;
-pub use results::{DistributionSummary, Group, Results};
+pub use results::{DistributionSummary, Group, RefusedFigure, Results};
 pub use run_metadata::{
     Expectation, LoadModel, RunEnd, RunInfo, RunMetadata, StageInfo, TargetInfo,
 };

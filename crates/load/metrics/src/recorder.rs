@@ -40,8 +40,12 @@ impl Recorder {
         let timeline = &sample.timeline;
         let whole = timeline.dispatched.is_some()
             && self.is_within(key.stage, timeline.intended, timeline.finished);
+        let stage_end = self.stage_ends.get(key.stage.index()).copied().unwrap_or(Moment::EPOCH);
         let cell = self.cell(key);
         cell.record(sample, gaps, late_reads);
+        if sample.is_arrival() {
+            cell.counters.arrival(sample, stage_end);
+        }
         if whole {
             cell.in_flight_time +=
                 u128::from(timeline.response_time().unwrap_or_default().as_u64());
@@ -64,9 +68,6 @@ impl Recorder {
     #[cold]
     fn record_across_stages(&mut self, sample: &Sample) {
         let (key, timeline) = (GroupKey::of(sample), &sample.timeline);
-        if self.is_too_late(sample) {
-            self.cell(key).sent_too_late += 1;
-        }
         if let Some(stage) = self.stage_at(timeline.dispatched) {
             self.cell(GroupKey { stage, ..key }).counters.dispatch();
         }
@@ -81,19 +82,6 @@ impl Recorder {
             _ => timeline.finished.unwrap_or(Moment::from_nanos(u64::MAX)),
         };
         self.spread_over_stages(key, timeline.intended, until);
-    }
-
-    /// Whether a generator that is never late would have sent the request before its stage ended,
-    /// and this one did not.
-    fn is_too_late(&self, sample: &Sample) -> bool {
-        let own = sample.generator.dispatch;
-        let end = self.stage_ends.get(sample.stage.index()).copied().unwrap_or(Moment::EPOCH);
-        match (sample.outcome, sample.timeline.dispatched) {
-            // The generator's part is the time by which it should have been sent.
-            (Outcome::NeverSent, _) => own > Nanos::ZERO,
-            (_, Some(dispatched)) => dispatched >= end && dispatched - own < end,
-            _ => false,
-        }
     }
 
     /// Counts a request as in flight in every stage between two moments.

@@ -1,6 +1,6 @@
 //! Counters: whole numbers that add up over requests, workers and shards.
 
-use plimsoll_measure::{Outcome, PolicyDecision, Sample, TokenCount, TokenSource};
+use plimsoll_measure::{Moment, Nanos, Outcome, PolicyDecision, Sample, TokenCount, TokenSource};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +53,9 @@ counters! {
     cancelled(Requests): "Given up by the generator, for a stated reason.";
     in_flight(Requests): "Still unanswered when the drain time was over.";
     never_sent(Requests): "Scheduled, but never sent: dropped by the overflow policy, or still queued at the end.";
+    arrivals_planned(Requests): "Arrivals that the schedule of an open stage planned: the first turn of each conversation.";
+    arrivals_in_stage(Requests): "Of `arrivals_planned`, those dispatched while their stage lasted.";
+    arrivals_late_by_generator(Requests): "Of `arrivals_planned`, those not dispatched while their stage lasted, although a generator that is never late would have dispatched them. The others that are missing waited for a free slot of `max_in_flight`, or were dropped for want of one.";
     dispatched_in_stage(Requests): "Requests dispatched while the stage lasted.";
     completed_in_stage(Requests): "Requests completed while the stage lasted, whichever stage they were scheduled in; responses of the drain time belong to no stage.";
     output_tokens_reported_in_stage(Tokens): "Output tokens of `completed_in_stage`, where the target reported them.";
@@ -104,6 +107,20 @@ impl Counters {
         self.receive_stalls += sample.flow.receive_stall as u64;
         if matches!(sample.outcome, Outcome::Completed) {
             self.tokens(sample);
+        }
+    }
+
+    /// Counts an arrival of the open model, whose stage ends at `end`.
+    pub(crate) fn arrival(&mut self, sample: &Sample, end: Moment) {
+        let undisturbed = |at| at - sample.generator.dispatch;
+        self.arrivals_planned += 1;
+        match sample.timeline.dispatched {
+            Some(at) if at < end => self.arrivals_in_stage += 1,
+            Some(at) => self.arrivals_late_by_generator += u64::from(undisturbed(at) < end),
+            None => {
+                self.arrivals_late_by_generator +=
+                    u64::from(sample.generator.dispatch > Nanos::ZERO);
+            }
         }
     }
 

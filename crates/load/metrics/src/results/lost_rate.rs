@@ -6,7 +6,7 @@ use crate::catalog::Counters;
 use crate::group_stats::GroupStats;
 use crate::run_metadata::{LoadModel, StageInfo};
 
-/// Open model: the share of the planned requests that the generator may send too late for their
+/// Open model: the share of the planned arrivals that the generator may send too late for their
 /// stage before the rate is refused.
 const LATE_SHARE: f64 = 0.01;
 
@@ -19,16 +19,17 @@ pub(super) struct LostRate {
 
 impl LostRate {
     /// Closed model: the generator's time in the cycles of the virtual users, over the length of
-    /// all cycles. Open model: the requests that it sent too late for their stage, over all.
+    /// all cycles. Open model: the arrivals that it sent too late for their stage, over all.
     pub(super) fn of(stage: &StageInfo, stats: &GroupStats) -> Self {
         if stage.model == LoadModel::Open {
-            let scheduled = stats.counters().scheduled.max(1) as f64;
-            return Self { share: stats.sent_too_late as f64 / scheduled, model: stage.model };
+            let counters = stats.counters();
+            let planned = counters.arrivals_planned.max(1) as f64;
+            let share = counters.arrivals_late_by_generator as f64 / planned;
+            return Self { share, model: stage.model };
         }
-        let user_seconds = stage.users.map_or_else(
-            || stats.in_flight_time() as f64 / 1e9,
-            |users| users * stage.duration_s,
-        );
+        let user_seconds = stage
+            .users
+            .map_or_else(|| stats.in_flight_time() as f64 / 1e9, |users| users * stage.duration_s);
         let lost = stats.generator_time as f64 / 1e9;
         let share = if user_seconds > 0.0 { (lost / user_seconds).min(1.0) } else { 0.0 };
         Self { share, model: stage.model }

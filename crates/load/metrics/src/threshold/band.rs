@@ -77,9 +77,9 @@ impl Band {
     pub fn judge(&self, results: &Results) -> BandResult {
         let figure = self.measure(results);
         let measured = figure.as_ref().map(|figure| figure.value).map_err(Clone::clone);
-        let doubt = figure.ok().and_then(|figure| {
-            self.target.doubt(&figure).or_else(|| self.degraded.doubt(&figure))
-        });
+        let doubt = figure
+            .ok()
+            .and_then(|figure| self.target.doubt(&figure).or_else(|| self.degraded.doubt(&figure)));
         let level = match &measured {
             Ok(_) if doubt.is_some() => BandLevel::Inconclusive(doubt.unwrap_or_default()),
             Ok(value) if self.target.holds(*value) => BandLevel::Target,

@@ -67,11 +67,12 @@ impl Threshold {
         let words = |value| self.unit().value_words(value);
         let [value, bound] = [figure.value, figure.bound].map(words);
         let did = if self.unit() == Unit::Time { "added" } else { "prevented" };
-        let decides = self.without_generator(figure).any(|w| self.keeps(w) != self.keeps(figure.value));
+        let decides =
+            self.without_generator(figure).any(|w| self.keeps(w) != self.keeps(figure.value));
         match figure.refused {
-            Some(Refusal::Generator) => Some(format!(
-                "{value} is refused: the generator itself may have {did} {bound}"
-            )),
+            Some(Refusal::Generator) => {
+                Some(format!("{value} is refused: the generator itself may have {did} {bound}"))
+            }
             Some(Refusal::Censored) => Some(format!(
                 "{value} is refused: too many requests had no end, and may have been longer"
             )),

@@ -22,13 +22,15 @@ pub fn causes(health: &InstrumentHealth) -> Vec<String> {
     }
     let notable = |share: Option<f64>| share.filter(|share| *share >= NOTABLE_SHARE);
     causes.extend(notable(health.steal_share).map(|share| format!("steal {}", percent(share))));
-    causes.extend(
-        notable(health.throttled_share)
-            .map(|share| format!("a CPU quota stopped the process {} of the time", percent(share))),
-    );
+    causes
+        .extend(notable(health.throttled_share).map(|share| {
+            format!("a CPU quota stopped the process {} of the time", percent(share))
+        }));
     let busy = health.highest_demand().filter(|share| *share > BUSY_SHARE);
     causes.extend(
-        busy.map(|share| format!("a worker used or waited for a CPU {} of the time", percent(share))),
+        busy.map(|share| {
+            format!("a worker used or waited for a CPU {} of the time", percent(share))
+        }),
     );
     if health.kernel_timestamps == Some(false) {
         causes.push("no receive times by the kernel".to_owned());

@@ -35,7 +35,8 @@ impl Run {
     }
 
     fn add(&mut self, sample: &Sample, gaps: &[Nanos], late_reads: &[LateRead]) {
-        let second = sample.timeline.finished.map_or(self.second, |at| at.as_nanos() / 1_000_000_000);
+        let second =
+            sample.timeline.finished.map_or(self.second, |at| at.as_nanos() / 1_000_000_000);
         if std::mem::replace(&mut self.second, second) != second {
             self.snapshot.append(self.recorder.take());
         }
@@ -118,7 +119,7 @@ fn t_1_a_generator_that_falls_behind_is_refused_though_the_limit_was_full() {
     let stage = "of stage `@2000:4s`";
     let expected = [format!("the median response time {stage}"), format!("the rate {stage}")];
     assert_eq!(violations(&summary), expected);
-    assert!(why(&summary.thresholds[0]).starts_with("2000 ms is refused: the generator"));
+    assert!(why(&summary.thresholds[0]).contains("is refused: the generator itself"));
     assert_eq!(summary.thresholds[1].judgement, Judgement::Pass);
 }
 
@@ -175,7 +176,8 @@ fn t_3_long_streams_do_not_hide_late_first_tokens_and_gaps() {
             }
         }
         // The worker knows only that it did not look for 90 ms.
-        let earlier = |at: u64| if at % 400_000 == 90_000 { Nanos::from_micros(90_000) } else { Nanos::ZERO };
+        let earlier =
+            |at: u64| if at % 400_000 == 90_000 { Nanos::from_micros(90_000) } else { Nanos::ZERO };
         let late: Vec<_> = (0..reads.len())
             .filter(|&read| earlier(reads[read]) > Nanos::ZERO)
             .map(|read| LateRead {
@@ -184,7 +186,8 @@ fn t_3_long_streams_do_not_hide_late_first_tokens_and_gaps() {
                 earlier_by: earlier(reads[read]),
             })
             .collect();
-        let gaps: Vec<_> = reads.windows(2).map(|two| Nanos::from_micros(two[1] - two[0])).collect();
+        let gaps: Vec<_> =
+            reads.windows(2).map(|two| Nanos::from_micros(two[1] - two[0])).collect();
         let mut stream = request(0, [begin, begin, *reads.last().unwrap(), 0]);
         stream.timeline.first_byte = Some(us(reads[0]));
         stream.timeline.first_token = Some(us(reads[0]));
@@ -229,7 +232,11 @@ fn t_4_a_closed_loop_that_the_generator_held_up_has_no_rate() {
     while free < 8_000_000 {
         let dispatched = if stopped.contains(&free) { stopped.end } else { free };
         for _user in 0..2 {
-            run.add(&request(0, [free, dispatched, dispatched + 20_000, dispatched - free]), &[], &[]);
+            run.add(
+                &request(0, [free, dispatched, dispatched + 20_000, dispatched - free]),
+                &[],
+                &[],
+            );
             sent += 1;
         }
         free = dispatched + 20_000;
@@ -257,11 +264,8 @@ fn t_5_a_percentile_that_hanging_requests_would_change_is_unknown() {
     for i in 0..20 {
         let mut hung = request(0, [300_000 + i, 300_000 + i, 300_000 + i, 0]);
         hung.outcome = Outcome::InFlight;
-        hung.timeline = plimsoll_measure::Timeline {
-            finished: None,
-            first_byte: None,
-            ..hung.timeline
-        };
+        hung.timeline =
+            plimsoll_measure::Timeline { finished: None, first_byte: None, ..hung.timeline };
         run.add(&hung, &[], &[]);
     }
     let bounds = ["p(95)<50ms", "p(90)<50ms", "p(94)<50ms", "max<1s", "p(50)<50ms"];

@@ -1,8 +1,8 @@
 //! Rows: written and read back.
 
 use plimsoll_measure::{
-    ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome,
-    PolicyDecision, Sample, ScenarioId, StageId, Timeline, TokenCount, Usage,
+    ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, GeneratorShare, Moment,
+    Nanos, Outcome, PolicyDecision, Sample, ScenarioId, StageId, Timeline, TokenCount, Usage,
 };
 use plimsoll_report::row::COLUMNS;
 use plimsoll_report::{RowContext, RowNames, parse_row, write_row};
@@ -210,7 +210,7 @@ fn any_sample() -> impl Strategy<Value = Sample> {
         |(timeline, outcome, usage, gaps, (flags, connect, sizes, policy_decision))| Sample {
             stage: StageId(1),
             scenario: ScenarioId(1),
-            conversation: ConversationKey::default(),
+            conversation: ConversationKey::iteration(0, 0),
             turn: flags.3,
             stream: flags.0,
             warmup: flags.1,
@@ -233,7 +233,12 @@ fn any_sample() -> impl Strategy<Value = Sample> {
             bytes_in: sizes.1,
             flow: FlowControl { send_stall: connect.0, receive_stall: flags.1 },
             read_lag: connect.3,
-            generator: plimsoll_measure::GeneratorShare::default(),
+            // A part that does not matter is left out of the row.
+            generator: connect.3.map_or_else(GeneratorShare::default, |late| GeneratorShare {
+                dispatch: connect.0.unwrap_or_default(),
+                last_token: late + Nanos::new(1),
+                ..GeneratorShare::default()
+            }),
             ..sample(1, 1, 0, 1_000)
         },
     )
