@@ -72,12 +72,12 @@ pub(crate) fn by_generator(value: f64, bound: f64, half_interval: f64) -> Option
 
 /// Whether quantile `q` is refused because `unfinished` requests without an end may all be longer
 /// than `times`: then it is quantile `q'` of `times`, which may lie beyond the longest, or differ
-/// from the figure by more than 5 % and half of its interval.
+/// from the figure by more than 5 % and beyond its interval.
 pub(crate) fn by_censoring(
     times: &Distribution,
     q: f64,
     unfinished: u64,
-    half_interval: f64,
+    interval: &HalfInterval,
 ) -> Option<Refusal> {
     if unfinished == 0 {
         return None;
@@ -89,16 +89,32 @@ pub(crate) fn by_censoring(
     }
     let millis = |q| times.nearest_rank(q).map_or(0.0, Nanos::as_millis_f64);
     let value = millis(q);
-    let allowed = (value * REFUSED_SHARE).max(half_interval);
+    let allowed = (value * REFUSED_SHARE).max(interval.half).max(interval.above);
     (millis(moved) - value > allowed).then_some(Refusal::Censored)
 }
 
-/// Half of the 95 % interval of quantile `q`, in milliseconds, if the values were independent: the
-/// narrowest that it can be. For percentiles without an interval of their own.
-pub(crate) fn independent_half_interval(times: &Distribution, q: f64) -> f64 {
-    let (low, high) = independent_shares(q, times.count());
-    let millis = |q| times.nearest_rank(q).map_or(0.0, Nanos::as_millis_f64);
-    (millis(high) - millis(low)) / 2.0
+/// The size of the 95 % interval of a percentile, in milliseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HalfInterval {
+    /// Half of it.
+    pub(crate) half: f64,
+    /// The part of it above the figure.
+    pub(crate) above: f64,
+}
+
+impl HalfInterval {
+    /// Of the interval from `low` to `high` around `value`.
+    pub(crate) fn new(value: f64, low: f64, high: f64) -> Self {
+        Self { half: (high - low) / 2.0, above: high - value }
+    }
+
+    /// Of quantile `q` if the values were independent: the smallest that it can be. For percentiles
+    /// without an interval of their own.
+    pub(crate) fn independent(times: &Distribution, q: f64) -> Self {
+        let (low, high) = independent_shares(q, times.count());
+        let millis = |q| times.nearest_rank(q).map_or(0.0, Nanos::as_millis_f64);
+        Self::new(millis(q), millis(low), millis(high))
+    }
 }
 
 /// Half of the 95 % interval of the mean, in milliseconds, if the values were independent.
@@ -127,7 +143,8 @@ mod tests {
 
     #[test]
     fn a_percentile_is_unknown_if_more_than_its_tail_had_no_end() {
-        let refused = |q, unfinished| by_censoring(&thousand(), q, unfinished, 1e9).is_some();
+        let wide = HalfInterval::new(0.0, -1e9, 1e9);
+        let refused = |q, unfinished| by_censoring(&thousand(), q, unfinished, &wide).is_some();
         // 53 of 1,053 are more than 5 %, 52 of 1,052 are not; the interval hides all else.
         assert!(!refused(0.95, 52) && refused(0.95, 53));
         assert!(!refused(0.5, 999) && refused(0.5, 1_001));
@@ -137,16 +154,21 @@ mod tests {
     #[test]
     fn a_percentile_that_the_unfinished_would_move_is_refused_too() {
         // The median is 500 ms, with 100 unfinished 550 ms: 10 % more.
-        let refused = |half| by_censoring(&thousand(), 0.5, 100, half);
-        assert_eq!(refused(0.0), Some(Refusal::Censored));
-        assert_eq!(refused(51.0), None);
-        assert_eq!(by_censoring(&thousand(), 0.5, 40, 0.0), None);
+        let refused = |low, high| {
+            by_censoring(&thousand(), 0.5, 100, &HalfInterval::new(500.0, low, high))
+        };
+        assert_eq!(refused(500.0, 500.0), Some(Refusal::Censored));
+        // Within the interval on one side or the other.
+        assert_eq!(refused(499.0, 551.0), None);
+        assert_eq!(refused(398.0, 501.0), None);
+        let exact = HalfInterval::default();
+        assert_eq!(by_censoring(&thousand(), 0.5, 40, &exact), None);
     }
 
     #[test]
     fn the_interval_of_independent_values_is_that_of_the_binomial_distribution() {
         // Of 1,000 values, 500 -+ 1.96 sqrt(1,000 / 4) = 31 lie up to the median.
-        let half = independent_half_interval(&thousand(), 0.5);
+        let half = HalfInterval::independent(&thousand(), 0.5).half;
         assert!((29.0..33.0).contains(&half), "{half}");
         // The standard deviation of 1 to 1,000 is 288.7.
         let half = mean_half_interval(&thousand());

@@ -7,8 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bounded_figure::{
-    BoundedFigure, Refusal, by_censoring, by_generator, independent_half_interval,
-    mean_half_interval,
+    BoundedFigure, HalfInterval, Refusal, by_censoring, by_generator, mean_half_interval,
 };
 use crate::confidence::{Interval, NoIntervalReason};
 use crate::distribution::{Distribution, ExactFigures};
@@ -138,9 +137,10 @@ impl DistributionSummary {
         let whole = self.restore()?;
         let without = self.undisturbed_histogram.as_ref().map(|text| self.decode(text));
         let Some(value) = whole.quantile(q) else { return Ok(None) };
-        let half = independent_half_interval(&whole, q);
+        let interval = HalfInterval::independent(&whole, q);
+        let without = without.transpose()?;
         let found =
-            percentile(&whole, without.transpose()?.as_ref(), (q, value), half, self.unfinished);
+            percentile(&whole, without.as_ref(), (q, value), &interval, self.unfinished);
         Ok(Some(found))
     }
 
@@ -163,10 +163,10 @@ impl DistributionSummary {
         for quantile in &QUANTILES {
             let Some(value) = whole.quantile(quantile.q) else { continue };
             let half = self.interval(quantile).map_or_else(
-                || independent_half_interval(whole, quantile.q),
-                |interval| (interval.high - interval.low) / 2.0,
+                || HalfInterval::independent(whole, quantile.q),
+                |ci| HalfInterval::new(value.as_millis_f64(), ci.low, ci.high),
             );
-            let figure = percentile(whole, without, (quantile.q, value), half, unfinished);
+            let figure = percentile(whole, without, (quantile.q, value), &half, unfinished);
             self.note(quantile.key, figure);
         }
         self.add_exact_bounds(whole, without);
@@ -250,14 +250,14 @@ fn percentile(
     whole: &Distribution,
     without: Option<&Distribution>,
     (q, value): (f64, Nanos),
-    half_interval: f64,
+    interval: &HalfInterval,
     unfinished: u64,
 ) -> BoundedFigure {
     let value = value.as_millis_f64();
     let undisturbed = without.and_then(|without| without.nearest_rank(q));
     let bound = undisturbed.map_or(0.0, |at| (value - at.as_millis_f64()).abs());
-    let refused = by_generator(value, bound, half_interval)
-        .or_else(|| by_censoring(whole, q, unfinished, half_interval));
+    let refused = by_generator(value, bound, interval.half)
+        .or_else(|| by_censoring(whole, q, unfinished, interval));
     BoundedFigure { value, bound, refused }
 }
 

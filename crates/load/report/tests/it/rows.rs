@@ -56,6 +56,23 @@ fn a_completed_turn_is_written_like_this() {
 }
 
 #[test]
+fn what_the_generator_added_is_written_where_it_matters() {
+    let turn = sample(1, 1, 1_000_000, 50_000);
+    let generator = GeneratorShare {
+        dispatch: Nanos::from_micros(150),
+        send: Nanos::from_micros(5),
+        first_token: Nanos::from_millis(1),
+        ..GeneratorShare::default()
+    };
+    let late = line(&Sample { generator, ..turn });
+    assert!(late.contains(r#","generator_ms":0.155,"generator_parts_ms":[0.15,0.005,0,1],"#), "{late}");
+    // 1 us is less than 0.5 % of the 2.5 ms to the first byte.
+    let dispatch = Nanos::from_micros(1);
+    let early = Sample { generator: GeneratorShare { dispatch, ..turn.generator }, ..turn };
+    assert_eq!(line(&early), line(&turn));
+}
+
+#[test]
 fn a_turn_that_was_never_sent_has_no_times() {
     let mut turn = ended(sample(1, 1, 1_000_000, 50_000), Outcome::NeverSent, 0);
     turn.timeline = Timeline::intended(turn.timeline.intended);
@@ -106,6 +123,7 @@ fn full_row() -> String {
         usage: Usage { cached: 1, reasoning: 1, ..turn.usage },
         gaps: GapSummary { late_together: 1, ..turn.gaps },
         flow: FlowControl { send_stall: phase, receive_stall: true },
+        generator: GeneratorShare { dispatch: Nanos::from_micros(200), ..turn.generator },
         ..turn
     };
     let names = RowNames::new("complex", Some("normal"), "gateway", "8:10s");

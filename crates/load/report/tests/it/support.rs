@@ -35,7 +35,10 @@ pub(crate) fn sample(stage: u16, scenario: u16, intended: u64, service: u64) -> 
         stage: StageId(stage),
         scenario: ScenarioId(scenario),
         target: TargetId(0),
-        conversation: ConversationKey::arrival(intended),
+        conversation: match stage {
+            2 => ConversationKey::arrival(intended),
+            _ => ConversationKey::iteration(0, 0),
+        },
         turn: 0,
         stream: true,
         warmup: stage == 0,
@@ -98,7 +101,7 @@ pub(crate) fn metadata() -> RunMetadata {
         duration_s,
         users: (model == LoadModel::Closed).then_some(if start_s > 0.0 { 8.0 } else { 4.0 }),
         peak_in_flight,
-        mean_in_flight: (model == LoadModel::Closed && start_s > 0.0).then_some(6.3),
+        mean_in_flight: None,
     };
     RunMetadata {
         run: RunInfo {
