@@ -4,6 +4,7 @@
 mod demo;
 mod failure;
 mod first_request;
+mod gate;
 mod gateway;
 mod host;
 mod http;
@@ -19,3 +20,4 @@ mod secrets;
 mod suite;
 mod support;
 mod usage;
+mod watch;

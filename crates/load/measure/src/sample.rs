@@ -239,11 +239,17 @@ impl Sample {
         Some(self.expected? == self.policy_decision?)
     }
 
-    /// Whether the turn ended in a way it should not: with an unexpected policy decision or, if
-    /// there is none to compare, without success. A cancelled turn is not unexpected.
+    /// Whether the turn got no good answer: it ended without success and its scenario does not
+    /// expect that, or with an unexpected policy decision. A turn that is let through and then
+    /// breaks off is never good. A cancelled turn is not unexpected.
     pub fn is_unexpected(&self) -> bool {
         let unsuccessful = !matches!(self.outcome, Outcome::Completed | Outcome::Cancelled);
-        self.as_expected().map_or(unsuccessful, |as_expected| !as_expected)
+        let let_through =
+            matches!(self.policy_decision, Some(PolicyDecision::Allow | PolicyDecision::Redact));
+        match self.as_expected() {
+            Some(as_expected) => !as_expected || (unsuccessful && let_through),
+            None => unsuccessful,
+        }
     }
 
     /// Content events that shared a read with the event before them.

@@ -21,7 +21,9 @@ mod byte_size;
 mod check;
 mod env_vars;
 mod error;
+mod judgeable;
 mod layers;
+mod lines;
 mod overrides;
 mod parser;
 mod path;
@@ -33,6 +35,7 @@ mod scenario;
 mod schema;
 mod schema_check;
 mod secret;
+mod shown_profile;
 mod source;
 mod spec;
 mod suggest;
@@ -48,9 +51,12 @@ pub use path::{ConfigPath, Step};
 pub use plan::{
     ConnectionLifetime, HttpPlan, HttpVersion, Instrument, Limits, Overflow, Plan, Target, TlsPlan,
 };
-pub use resolve::{load, parse};
+pub use resolve::{load, parse, show};
 pub use schema::schema;
-pub use secret::{HeaderValue, REDACTED, Secret, is_sensitive};
+pub use secret::{
+    HeaderValue, REDACTED, Secret, is_shown_header, names_credential, redacted_path,
+    secrets_of_query,
+};
 pub use source::Profile;
 pub use spec::{Behaviour, ProfileFile, ScenarioFile};
 pub use url::{Scheme, TargetUrl, UrlFault};

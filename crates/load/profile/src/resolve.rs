@@ -10,6 +10,7 @@ use serde::Deserialize as _;
 use crate::check::{ProfileCheck, Purpose, resolve_path};
 use crate::env_vars::EnvVars;
 use crate::error::{Fault, Problem, Problems, ValueSource};
+use crate::judgeable;
 use crate::layers::LayeredValues;
 use crate::overrides::Overrides;
 use crate::parser::parse_values;
@@ -18,6 +19,7 @@ use crate::plan::{HttpPlan, Instrument, Limits, Plan, Target, TlsPlan};
 use crate::problem_collector::ProblemCollector;
 use crate::scenario::scenario;
 use crate::secret::{HeaderValue, Secret};
+use crate::shown_profile;
 use crate::source::Profile;
 use crate::spec::ProfileFile;
 use crate::url::TargetUrl;
@@ -33,15 +35,57 @@ pub fn load(
     purpose: Purpose,
 ) -> Result<Plan, Problems> {
     let mut layers = read(profile)?;
+    let resolved = resolve(profile, &mut layers, environment, overrides, purpose);
+    let Resolved { file, target, shard } = resolved.map_err(|problems| layers.locate(problems))?;
+    let unjudgeable = judgeable::faults(&file, &target);
+    let mut plan = plan(profile, &layers, file, target, shard);
+    let note = |(path, fault): (ConfigPath, Fault)| {
+        format!("{path} cannot be judged: {}; {}", fault.cause, fault.fix)
+    };
+    plan.notes.extend(unjudgeable.into_iter().map(note));
+    Ok(plan)
+}
+
+/// Resolves a profile, and writes it as a profile again: in YAML, with every default filled in and
+/// with credentials redacted. `check` accepts it if it accepts the profile.
+///
+/// # Errors
+/// All problems at once.
+pub fn show(
+    profile: &Profile,
+    environment: &EnvVars,
+    overrides: &Overrides,
+) -> Result<String, Problems> {
+    let mut layers = read(profile)?;
+    let resolved = resolve(profile, &mut layers, environment, overrides, Purpose::Show);
+    let Resolved { file, target, shard } = resolved.map_err(|problems| layers.locate(problems))?;
+    let plan = plan(profile, &layers, file.clone(), target, shard);
+    Ok(shown_profile::yaml(file, &plan))
+}
+
+/// A profile that has been checked.
+struct Resolved {
+    file: ProfileFile,
+    target: TargetUrl,
+    shard: Stripe,
+}
+
+fn resolve(
+    profile: &Profile,
+    layers: &mut LayeredValues,
+    environment: &EnvVars,
+    overrides: &Overrides,
+    purpose: Purpose,
+) -> Result<Resolved, Problems> {
     layers.apply_environment(environment);
     layers.apply_flags(overrides);
     layers.expand(environment);
     let mut found = layers.check_schema();
     let shard = shard(overrides.shard.as_deref(), &mut found);
-    let (file, found) = typed(&layers, found)?;
-    let check = ProfileCheck { profile, layers: &layers, file: &file, purpose, found };
+    let (file, found) = typed(layers, found)?;
+    let check = ProfileCheck { profile, layers, file: &file, purpose, found };
     let target = check.target_or_problems()?;
-    Ok(plan(profile, &layers, file, target, shard))
+    Ok(Resolved { file, target, shard })
 }
 
 /// Parses the text of a profile, without environment and flags. Keys and types are checked, the
@@ -52,15 +96,15 @@ pub fn load(
 pub fn parse(bytes: &[u8]) -> Result<ProfileFile, Problems> {
     let mut layers = read(&Profile::new("profile".as_ref(), bytes.to_vec()))?;
     let found = layers.check_schema();
-    let (file, found) = typed(&layers, found)?;
-    found.into_problems().or(file)
+    let typed = typed(&layers, found).and_then(|(file, found)| found.into_problems().or(file));
+    typed.map_err(|problems| layers.locate(problems))
 }
 
 fn read(profile: &Profile) -> Result<LayeredValues, Problems> {
     let source_name = profile.source().clone();
     match parse_values(profile.text()) {
-        Ok(root) => Ok(LayeredValues::new(root, source_name)),
-        Err(fault) => Err(Problem { source_name, path: ConfigPath::root(), fault }.into()),
+        Ok(values) => Ok(LayeredValues::new(values, source_name)),
+        Err(fault) => Err(Problem::new(source_name, ConfigPath::root(), fault).into()),
     }
 }
 
@@ -75,7 +119,7 @@ fn typed(
         Err(error) => {
             let path = ConfigPath::root();
             let fault = Fault::new(format!("cannot be typed ({error})"), "report this as a bug");
-            found.add(Problem { source_name: layers.source(&path).clone(), path, fault });
+            found.add(Problem::new(layers.source(&path).clone(), path, fault));
             Err(found.into_problems())
         }
     }
@@ -87,11 +131,11 @@ fn shard(text: Option<&str>, found: &mut ProblemCollector) -> Stripe {
     let parts = text.split_once('/').and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
     parts.and_then(|(index, count)| Stripe::new(index, count)).unwrap_or_else(|| {
         let fix = "write K/N with K from 0 to N-1, like `0/4`";
-        found.add(Problem {
-            source_name: ValueSource::Flag("--shard".to_owned()),
-            path: ConfigPath::root(),
-            fault: Fault::new(format!("`{text}` is not a part of a run"), fix),
-        });
+        found.add(Problem::new(
+            ValueSource::Flag("--shard".to_owned()),
+            ConfigPath::root(),
+            Fault::new(format!("`{text}` is not a part of a run"), fix),
+        ));
         Stripe::WHOLE
     })
 }
