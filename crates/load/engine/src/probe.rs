@@ -11,7 +11,6 @@ use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::spawn_local;
 
 use crate::clock::WorkerClock;
-use crate::connections::ConnectionSet;
 use crate::error::EngineError;
 use crate::prepared::PreparedRun;
 use crate::request_timeout::LazyTimeout;
@@ -113,7 +112,7 @@ async fn probe_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId
     let row = worker.run.plan.trace.is_some().then_some(0);
     let mut conversation = worker.run.workload.conversation(key, row);
     let mut turn = OpenTurn::schedule_on(worker, &conversation, target, worker.clock.now());
-    let connections = ConnectionSet::new(worker.run.plan.targets.len());
+    let connections = worker.connections_of_user();
     turn.execute(&mut conversation, &connections, &mut LazyTimeout::new(&worker.clock)).await;
     turn
 }

@@ -7,18 +7,28 @@ use std::ops::ControlFlow;
 use std::pin::pin;
 use std::rc::Rc;
 
-use plimsoll_measure::{Clock as _, ErrorClass, Moment, Nanos, Outcome, Sample, TargetId};
+use plimsoll_measure::{
+    Clock as _, ConnectPhases, ErrorClass, Moment, Nanos, Outcome, Sample, TargetId,
+};
 use plimsoll_protocol::Decoder;
 use plimsoll_transport::{
-    EncodedRequest, Failure, Request, RequestHead, ResponseHandler, ResponseHead, RxTime,
+    Demand, EncodedRequest, Failure, Request, RequestHead, ResponseHandler, ResponseHead, RxTime,
 };
 use plimsoll_workload::Conversation;
 
 use crate::connections::ConnectionSet;
 use crate::policy_decision::DecisionScan;
 use crate::request_timeout::LazyTimeout;
+use crate::transport::Pool;
 use crate::worker::Worker;
 use measurement::TurnMeasurement;
+
+/// A turn that is dispatched later than this after its intended start was released late, or had to
+/// wait for a slot.
+const LATE_RELEASE: Nanos = Nanos::from_millis(1);
+/// A target that closes a connection as it would close an idle one does so within this time of the
+/// request. Later it has given up on the request, which is a failure.
+const CLOSED_SOON: Nanos = Nanos::from_secs(1);
 
 /// A turn that has been scheduled and not yet recorded.
 ///
@@ -107,45 +117,91 @@ impl OpenTurn {
         timeout: &mut LazyTimeout,
     ) -> TurnEnd {
         let worker = Rc::clone(&self.worker);
-        let mut wire = worker.buffers.requests.acquire();
-        let request_id = conversation.request_id();
-        let id = request_id.as_str();
-        let prepared = encode(&worker, self.sample(), conversation, id, &mut wire);
+        let encoded = encode(&worker, self.sample(), conversation);
         conversation.release_text();
         let dispatched = worker.clock.now();
         self.measurement.sample.timeline.dispatched = Some(dispatched);
-        let result = match prepared {
+        let result = match encoded {
             Err(failure) => Some(Err(failure)),
-            Ok(shape) => {
-                self.measurement.sample.bytes_out = wire.len() as u64;
-                let request = Request { head: &shape, id: Some(id), encoded: wire };
+            Ok(encoded) => {
+                self.measurement.sample.bytes_out = encoded.wire.len() as u64;
                 let limit = dispatched + worker.run.plan.limits.timeout;
-                let exchange = pin!(self.exchange(connections, request));
+                let exchange = pin!(self.exchange(connections, conversation, encoded, dispatched));
                 timeout.run(&worker.clock, limit, exchange).await
             }
         };
         self.finish(result)
     }
 
+    /// Sends the request and, if a closing connection never answered it, sends it again.
     async fn exchange(
         &mut self,
         connections: &ConnectionSet,
-        request: Request<'_>,
+        conversation: &mut Conversation,
+        mut encoded: EncodedTurn<'_>,
+        dispatched: Moment,
     ) -> Result<(), Failure> {
         let worker = Rc::clone(&self.worker);
-        let target = self.sample().target;
-        let pool = connections.pool(target);
-        let acquired = pool.checkout(worker.connector(target), &worker.rx_clock).await;
-        self.measurement.sample.connect = acquired.phases;
-        let mut connection = acquired.connection?;
+        let pool = connections.pool(self.sample().target);
+        let late = dispatched.since(self.sample().timeline.intended) > LATE_RELEASE;
+        let mut demand = Demand { late, ..Demand::at(dispatched) };
+        loop {
+            let id = conversation.request_id();
+            let EncodedTurn { head, wire } = encoded;
+            let request = Request { head: &head, id: Some(id.as_str()), encoded: wire };
+            let Err(failed) = self.attempt(pool, demand, request).await else { return Ok(()) };
+            let idle = failed.unanswered_after.filter(|_| worker.run.plan.http.retry_reused);
+            let Some(idle) = idle.filter(|_| self.sample().retried_after.is_none()) else {
+                return Err(failed.failure);
+            };
+            self.measurement.sample.retried_after = Some(idle);
+            conversation.restore_text();
+            encoded = encode(&worker, self.sample(), conversation)?;
+            conversation.release_text();
+            demand = Demand { unused: true, ..Demand::at(worker.clock.now()) };
+        }
+    }
+
+    /// Sends the request over one connection.
+    async fn attempt(
+        &mut self,
+        pool: &Pool,
+        demand: Demand,
+        request: Request<'_>,
+    ) -> Result<(), FailedAttempt> {
+        let worker = Rc::clone(&self.worker);
+        let acquired = pool.checkout(demand).await;
         let sample = &mut self.measurement.sample;
-        sample.reused = connection.was_used();
-        sample.timeline.connected =
-            if sample.reused { sample.timeline.dispatched } else { Some(worker.clock.now()) };
-        if connection.exchange(&worker.rx_clock, &worker.read_buffers, request, self).await? {
-            pool.release(connection);
+        if sample.retried_after.is_none() {
+            sample.timeline.dispatched = Some(acquired.dispatched);
+            sample.connect = acquired.phases;
+        } else {
+            // The time of the first attempt and the wait for the second belong to the request.
+            sample.connect = ConnectPhases { wait: sample.connect.wait, ..acquired.phases };
+        }
+        let mut lease = acquired.connection?;
+        sample.reused = lease.was_used();
+        sample.timeline.connected = Some(acquired.connected);
+        let exchange = lease.exchange(&worker.rx_clock, &worker.read_buffers, request, self);
+        match exchange.await {
+            Ok(true) => lease.release(worker.clock.latest()),
+            Ok(false) => {}
+            Err(failure) => {
+                let unanswered = self.is_unanswered(failure.class) && lease.has_ended();
+                let unanswered_after = unanswered.then(|| lease.idle_for());
+                return Err(FailedAttempt { failure, unanswered_after });
+            }
         }
         Ok(())
+    }
+
+    /// Whether the target seems to have closed a used connection before it saw the request.
+    fn is_unanswered(&self, class: ErrorClass) -> bool {
+        let Sample { reused, bytes_in, timeline, .. } = *self.sample();
+        let sent = timeline.sent.unwrap_or(self.worker.clock.latest());
+        let soon = self.worker.clock.now().since(sent) <= CLOSED_SOON;
+        let closed = matches!(class, ErrorClass::Reset | ErrorClass::ClosedEarly);
+        reused && bytes_in == 0 && closed && soon
     }
 
     /// Ends the measurement and classifies the outcome. `None`: the time limit passed.
@@ -156,6 +212,9 @@ impl OpenTurn {
         // A response ends when its last byte arrives; a turn without a response ends now.
         let last_byte = sample.timeline.finished.filter(|_| outcome != Outcome::TimedOut);
         let at = last_byte.unwrap_or_else(|| self.worker.clock.now());
+        if outcome == Outcome::TimedOut && sample.timeline.connected.is_none() {
+            sample.connect.wait = sample.timeline.dispatched.map(|since| at.since(since));
+        }
         sample.timeline.finished = Some(at);
         sample.outcome = outcome;
         let mut reply = String::new();
@@ -192,14 +251,31 @@ impl OpenTurn {
     }
 }
 
+/// Why one attempt to send a request failed.
+struct FailedAttempt {
+    failure: Failure,
+    /// The target closed a used connection without any answer: how long it had been idle.
+    unanswered_after: Option<Nanos>,
+}
+
+impl From<Failure> for FailedAttempt {
+    fn from(failure: Failure) -> Self {
+        Self { failure, unanswered_after: None }
+    }
+}
+
+/// The encoded request of a turn.
+struct EncodedTurn<'w> {
+    head: Cow<'w, RequestHead>,
+    wire: EncodedRequest,
+}
+
 /// Encodes a request before its turn is dispatched: the time that takes is ours, not the target's.
 fn encode<'w>(
     worker: &'w Worker,
     sample: &Sample,
     conversation: &Conversation,
-    request_id: &str,
-    wire: &mut EncodedRequest,
-) -> Result<Cow<'w, RequestHead>, Failure> {
+) -> Result<EncodedTurn<'w>, Failure> {
     let route = worker.run.route(sample.scenario, sample.target);
     let broken = |detail: String| Failure::new(ErrorClass::LocalIo, detail);
     let Some(mut turn) = conversation.turn() else {
@@ -208,10 +284,12 @@ fn encode<'w>(
     if let Some(cap) = worker.output_cap {
         turn.max_tokens = turn.max_tokens.map(|tokens| tokens.min(cap));
     }
+    let mut wire = worker.buffers.requests.acquire();
     route.encoder.encode_body(&turn, &mut wire.body).map_err(|error| broken(error.to_string()))?;
     let head = route.head(&turn).map_err(|error| broken(error.to_string()))?;
-    head.render(Some(request_id), wire.body.len(), &mut wire.head);
-    Ok(head)
+    let request_id = conversation.request_id();
+    head.render(Some(request_id.as_str()), wire.body.len(), &mut wire.head);
+    Ok(EncodedTurn { head, wire })
 }
 
 impl ResponseHandler for OpenTurn {

@@ -15,7 +15,7 @@ use plimsoll_workload::id_rank;
 
 use crate::buffer_pool::BufferPool;
 use crate::clock::WorkerClock;
-use crate::connections::ConnectionSet;
+use crate::connections::{ConnectionSet, limits_of_user, limits_of_worker};
 use crate::error::EngineError;
 use crate::in_flight_limit::InFlightLimit;
 use crate::prepared::PreparedRun;
@@ -43,7 +43,7 @@ pub(crate) struct Worker {
     pub(crate) pacer_waits: Cell<bool>,
     /// The most output tokens that are asked for, whatever the scenario says: for the probe.
     pub(crate) output_cap: Option<u32>,
-    connectors: Vec<Connector>,
+    connectors: Vec<Rc<Connector>>,
     arrivals: RefCell<Peekable<ArrivalIter>>,
     stats: RefCell<WorkerStats>,
     rows: RefCell<RowBatcher>,
@@ -60,14 +60,16 @@ impl Worker {
     ) -> Result<Self, EngineError> {
         let clock = timer.clock();
         let (targets, limits) = (run.plan.targets.len(), &run.plan.limits);
-        let connectors = run.connectors()?;
+        let connectors: Vec<_> = run.connectors()?.into_iter().map(Rc::new).collect();
+        let rx_clock = Rc::new(RxClock::new(clock.clone()));
+        let pool_limits = limits_of_worker(&run.plan.http, stripe);
         let stage_ends = run.schedule.stages().iter().map(|stage| origin + stage.end).collect();
         let max_in_flight = stripe.share(limits.max_in_flight);
         Ok(Self {
             origin,
             end: Cell::new(origin + run.schedule.duration()),
-            connections: Rc::new(ConnectionSet::new(targets)),
-            rx_clock: Rc::new(RxClock::new(clock.clone())),
+            connections: Rc::new(ConnectionSet::new(&connectors, &rx_clock, pool_limits)),
+            rx_clock,
             read_buffers: RefCell::default(),
             buffers: BufferPool::new(run.routes()),
             in_flight_limit: Rc::new(InFlightLimit::new(max_in_flight, limits.overflow)),
@@ -114,8 +116,10 @@ impl Worker {
         TargetId((key.0 % self.connectors.len().max(1) as u64) as u16)
     }
 
-    pub(crate) fn connector(&self, target: TargetId) -> &Connector {
-        &self.connectors[target.index()]
+    /// Pools of their own for one virtual user.
+    pub(crate) fn connections_of_user(&self) -> ConnectionSet {
+        let limits = limits_of_user(&self.run.plan.http);
+        ConnectionSet::new(&self.connectors, &self.rx_clock, limits)
     }
 
     /// The earlier of a moment and the run's end.

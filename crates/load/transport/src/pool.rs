@@ -405,6 +405,16 @@ impl<O: Opener> Lease<'_, O> {
         self.connection.as_ref().map_or(Nanos::ZERO, Pooled::idle_for)
     }
 
+    /// Whether the connection has carried a request before.
+    pub fn was_used(&self) -> bool {
+        Poolable::was_used(&**self)
+    }
+
+    /// After a failed exchange: whether the connection ended, and not only the exchange.
+    pub fn has_ended(&self) -> bool {
+        Poolable::has_ended(&**self)
+    }
+
     /// Returns the connection to its pool: it can carry another request.
     pub fn release(mut self, now: Moment) {
         let Some(mut pooled) = self.connection.take() else { return };

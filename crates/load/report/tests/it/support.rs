@@ -52,6 +52,7 @@ pub(crate) fn sample(stage: u16, scenario: u16, intended: u64, service: u64) -> 
             finished: after(service),
         },
         connect: ConnectPhases::default(),
+        retried_after: None,
         status: 200,
         outcome: Outcome::Completed,
         policy_decision: Some(PolicyDecision::Allow),

@@ -27,6 +27,8 @@ pub trait Poolable: Debug + 'static {
     fn was_used(&self) -> bool;
     /// Whether it is open and holds no unexpected data.
     fn is_idle(&mut self) -> bool;
+    /// After a failed exchange: whether the connection ended, and not only the exchange.
+    fn has_ended(&self) -> bool;
 }
 
 /// Opens the connections of a pool.
@@ -126,5 +128,9 @@ impl Poolable for Connection {
 
     fn is_idle(&mut self) -> bool {
         Self::is_idle(self)
+    }
+
+    fn has_ended(&self) -> bool {
+        Self::has_ended(self)
     }
 }

@@ -27,6 +27,7 @@ pub(super) fn completed(index: u64, service: Nanos) -> Sample {
             ..Timeline::default()
         },
         connect: ConnectPhases::default(),
+        retried_after: None,
         status: 200,
         outcome: Outcome::Completed,
         policy_decision: Some(PolicyDecision::Allow),
