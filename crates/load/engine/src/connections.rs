@@ -2,12 +2,18 @@
 
 use std::rc::Rc;
 
-use plimsoll_measure::{Stripe, TargetId};
+use plimsoll_measure::{Nanos, Stripe, TargetId};
 use plimsoll_profile::{HttpPlan, HttpVersion};
+use plimsoll_schedule::{Load, StagePlan};
 use plimsoll_transport::{Connector, PoolLimits, RxClock};
 
 use crate::clock::WorkerClock;
+use crate::error::EngineError;
+use crate::prepared::PreparedRun;
 use crate::transport::{Pool, TargetOpener};
+
+/// Most connections that a worker opens to a target before the run.
+const MAX_AHEAD: usize = 256;
 
 /// One pool of connections per target: those of one virtual user, or those that a worker's
 /// conversations share.
@@ -36,6 +42,76 @@ impl ConnectionSet {
     }
 }
 
+/// What the turns of one worker need to reach the targets.
+#[derive(Debug)]
+pub(crate) struct WorkerConnections {
+    pub(crate) connectors: Vec<Rc<Connector>>,
+    pub(crate) rx_clock: Rc<RxClock<WorkerClock>>,
+    /// Shared by the conversations of the open model, and by all users of HTTP/2.
+    pub(crate) shared: Rc<ConnectionSet>,
+}
+
+impl WorkerConnections {
+    /// No connection yet; for this part of the load.
+    pub(crate) fn new(
+        run: &PreparedRun,
+        stripe: Stripe,
+        clock: &WorkerClock,
+    ) -> Result<Self, EngineError> {
+        let connectors: Vec<_> = run.connectors()?.into_iter().map(Rc::new).collect();
+        let rx_clock = Rc::new(RxClock::new(clock.clone()));
+        let limits = limits_of_worker(&run.plan.http, stripe);
+        let shared = Rc::new(ConnectionSet::new(&connectors, &rx_clock, limits));
+        Ok(Self { connectors, rx_clock, shared })
+    }
+
+    /// Opens the connections that the first open stage will need, if the probe has shown how long
+    /// an answer takes. Those that cannot be opened are left to the load, which shows why.
+    pub(crate) async fn open_ahead(&self, run: &PreparedRun, stripe: Stripe) -> OpenedAhead {
+        let mut opened = OpenedAhead::default();
+        let times = run.answer_times.get().map_or(&[][..], Vec::as_slice);
+        for (pool, time) in self.shared.pools().iter().zip(times) {
+            let Some(answer) = *time else { continue };
+            pool.expect_answer(answer);
+            let (good, failed) = pool.open_ahead(needed_ahead(run, stripe, answer)).await;
+            opened.opened += good as u64;
+            opened.failed += failed as u64;
+        }
+        opened
+    }
+}
+
+/// Connections that were opened before the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OpenedAhead {
+    pub(crate) opened: u64,
+    pub(crate) failed: u64,
+}
+
+/// The number of connections that this part of the load will need to each target: twice as many as
+/// requests will be in flight there at once.
+fn needed_ahead(run: &PreparedRun, stripe: Stripe, answer: Nanos) -> usize {
+    let plan = &run.plan;
+    let open = |stage: &&StagePlan| !matches!(stage.load, Load::Closed { .. });
+    // Where it begins later, the connections would be idle for too long.
+    let soon = |stage: &&StagePlan| stage.start <= plan.http.idle_limit;
+    let Some(stage) = run.schedule.stages().iter().find(open).filter(soon) else { return 0 };
+    let length = stage.end.saturating_sub(stage.start).as_secs_f64();
+    let rate = match stage.load {
+        Load::Open { from, to } => from.max(to),
+        _ => run.schedule.planned(stage.id) as f64 / length.max(1.0),
+    };
+    let streams = match plan.http.version {
+        HttpVersion::Http1 => 1.0,
+        HttpVersion::Http2 => f64::from(plan.http.streams_per_connection),
+    };
+    let in_flight = (rate * answer.as_secs_f64() / plan.targets.len().max(1) as f64)
+        .min(plan.limits.max_in_flight as f64);
+    let total = Nanos::from_secs_f64((2.0 * in_flight / streams).ceil() / 1e9).as_u64();
+    let share = usize::try_from(stripe.share(total)).unwrap_or(usize::MAX);
+    share.clamp(1, MAX_AHEAD)
+}
+
 /// The bounds of one virtual user's connections.
 pub(crate) fn limits_of_user(http: &HttpPlan) -> PoolLimits {
     let limits = PoolLimits::default();
@@ -55,3 +131,6 @@ pub(crate) fn limits_of_worker(http: &HttpPlan, stripe: Stripe) -> PoolLimits {
         ..limits
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,8 @@
 //! A plan with everything that every worker needs, computed once and shared read-only.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use plimsoll_measure::{ScenarioId, TargetId};
+use plimsoll_measure::{Nanos, ScenarioId, TargetId};
 use plimsoll_profile::{HttpVersion, Plan, Scheme, Target};
 use plimsoll_schedule::Schedule;
 use plimsoll_transport::{
@@ -19,6 +19,8 @@ pub(crate) struct PreparedRun {
     pub(crate) plan: Plan,
     pub(crate) schedule: Schedule,
     pub(crate) workload: Workload,
+    /// How long the probe's answers took, by target; empty without a probe.
+    pub(crate) answer_times: OnceLock<Vec<Option<Nanos>>>,
     tls: Option<Arc<TlsClientConfig>>,
     routes: Vec<Route>,
 }
@@ -41,7 +43,8 @@ impl PreparedRun {
                 routes.push(Route::new(scenario, target, plan.limits.max_body)?);
             }
         }
-        Ok(Self { plan, schedule, workload, tls, routes })
+        let answer_times = OnceLock::new();
+        Ok(Self { plan, schedule, workload, answer_times, tls, routes })
     }
 
     /// The route of a scenario's turns to a target.

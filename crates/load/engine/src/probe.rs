@@ -11,6 +11,7 @@ use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::spawn_local;
 
 use crate::clock::WorkerClock;
+use crate::connections::WorkerConnections;
 use crate::error::EngineError;
 use crate::prepared::PreparedRun;
 use crate::request_timeout::LazyTimeout;
@@ -57,16 +58,21 @@ pub(crate) fn probe(
         let timer = Timer::new(WorkerClock::new(clock), run.plan.instrument.spin)
             .map_err(EngineError::Worker)?;
         let (origin, rows) = (clock.now(), RowBatcher::default());
-        let mut worker = Worker::new(Arc::clone(run), Stripe::WHOLE, timer, origin, rows)?;
+        let connections = WorkerConnections::new(run, Stripe::WHOLE, &timer.clock())?;
+        let mut worker =
+            Worker::new(Arc::clone(run), Stripe::WHOLE, timer, origin, connections, rows);
         worker.output_cap = Some(OUTPUT_CAP);
         let worker = Rc::new(worker);
         let driver = Rc::clone(&worker);
         spawn_local(async move { driver.timer.drive().await });
         let mut report = ProbeReport::default();
+        let mut times = vec![None; run.plan.targets.len()];
         for (scenario, target) in routes(run) {
             let Some(key) = key_of(run, scenario) else { continue };
             let turn = probe_route(&worker, key, target).await;
             report.requests += 1;
+            let time = &mut times[target.index()];
+            *time = turn.sample().timeline.service_time().max(*time);
             let found = diagnose(run.route(scenario, target).encoder.dialect(), &turn);
             report.findings.extend(found.map(|(fatal, message)| ProbeFinding {
                 target: run.plan.targets[target.index()].name.clone(),
@@ -75,6 +81,8 @@ pub(crate) fn probe(
                 fatal,
             }));
         }
+        // The first probe counts.
+        let _ = run.answer_times.set(times);
         Ok(report)
     })
 }

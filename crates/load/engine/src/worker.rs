@@ -15,8 +15,7 @@ use plimsoll_workload::id_rank;
 
 use crate::buffer_pool::BufferPool;
 use crate::clock::WorkerClock;
-use crate::connections::{ConnectionSet, limits_of_user, limits_of_worker};
-use crate::error::EngineError;
+use crate::connections::{ConnectionSet, WorkerConnections, limits_of_user};
 use crate::in_flight_limit::InFlightLimit;
 use crate::prepared::PreparedRun;
 use crate::sink::RowBatcher;
@@ -56,19 +55,18 @@ impl Worker {
         stripe: Stripe,
         timer: Timer,
         origin: Moment,
+        connections: WorkerConnections,
         rows: RowBatcher,
-    ) -> Result<Self, EngineError> {
+    ) -> Self {
         let clock = timer.clock();
         let (targets, limits) = (run.plan.targets.len(), &run.plan.limits);
-        let connectors: Vec<_> = run.connectors()?.into_iter().map(Rc::new).collect();
-        let rx_clock = Rc::new(RxClock::new(clock.clone()));
-        let pool_limits = limits_of_worker(&run.plan.http, stripe);
+        let WorkerConnections { connectors, rx_clock, shared } = connections;
         let stage_ends = run.schedule.stages().iter().map(|stage| origin + stage.end).collect();
         let max_in_flight = stripe.share(limits.max_in_flight);
-        Ok(Self {
+        Self {
             origin,
             end: Cell::new(origin + run.schedule.duration()),
-            connections: Rc::new(ConnectionSet::new(&connectors, &rx_clock, pool_limits)),
+            connections: shared,
             rx_clock,
             read_buffers: RefCell::default(),
             buffers: BufferPool::new(run.routes()),
@@ -82,7 +80,7 @@ impl Worker {
             timer,
             clock,
             run,
-        })
+        }
     }
 
     fn stages(&self) -> &[StagePlan] {

@@ -13,6 +13,7 @@ use super::executor::run_simulated;
 use super::script::{ReceivedRequest, ScriptedTarget};
 use super::world::Simulation;
 use crate::clock::WorkerClock;
+use crate::connections::WorkerConnections;
 use crate::control::Control;
 use crate::prepared::PreparedRun;
 use crate::sink::{SampleBatch, SampleSink, Sink};
@@ -74,7 +75,9 @@ impl Harness {
         let sink = Sink::start(Box::new(rows.clone()), run.plan.seed).unwrap();
         let timer = Timer::Simulated(WorkerClock::simulated(Rc::clone(&simulation)));
         let batcher = sink.row_batcher();
-        let worker = Worker::new(run, Stripe::WHOLE, timer, simulation.now(), batcher).unwrap();
+        let connections = WorkerConnections::new(&run, Stripe::WHOLE, &timer.clock()).unwrap();
+        let origin = simulation.now();
+        let worker = Worker::new(run, Stripe::WHOLE, timer, origin, connections, batcher);
         Self { simulation, worker: Rc::new(worker), tasks: LocalSet::new(), sink, rows }
     }
 

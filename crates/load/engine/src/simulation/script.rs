@@ -101,11 +101,6 @@ impl ScriptedTarget {
         self.script.borrow_mut().pop_front().unwrap_or(self.otherwise)
     }
 
-    /// Connections that were opened.
-    pub(crate) fn connections(&self) -> u32 {
-        self.connections.get()
-    }
-
     /// The number of a new connection.
     pub(super) fn open_connection(&self) -> u32 {
         self.connections.set(self.connections.get() + 1);
