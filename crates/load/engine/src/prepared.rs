@@ -28,6 +28,10 @@ pub(crate) struct PreparedRun {
 impl PreparedRun {
     /// Loads what the plan names (trace, tokenizer, roots) and prepares every route.
     pub(crate) fn new(plan: Plan) -> Result<Self, EngineError> {
+        let shards = plan.shard.count();
+        if let Some(connections) = plan.http.max_connections.filter(|&all| all < shards) {
+            return Err(EngineError::TooFewConnections { connections, shards });
+        }
         let trace = plan.read_trace()?;
         let offsets = trace.as_ref().map(Trace::offsets);
         let stages = match &trace {

@@ -146,6 +146,9 @@ pub struct InstrumentHealth {
     pub connections_opened: Option<u64>,
     /// Requests over a connection that was used before.
     pub connections_reused: Option<u64>,
+    /// Whether the profile closes connections after a number of requests.
+    #[serde(default)]
+    pub planned_reconnects: Option<bool>,
     /// Connections that were opened before the run, ahead of the first open stage.
     #[serde(default)]
     pub connections_before_run: Option<u64>,

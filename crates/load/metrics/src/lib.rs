@@ -56,4 +56,6 @@ pub use scope::Scope;
 pub use snapshot::Snapshot;
 pub use summary::RunSummary;
 pub use threshold::{Band, BandLevel, BandResult, Judgement, Threshold, ThresholdResult};
-pub use validity::{Assessment, ClosedStage, Evidence, Reason, Validity, judge_health};
+pub use validity::{
+    Assessment, ClosedStage, Evidence, Reason, StageOpenings, Validity, judge_health,
+};

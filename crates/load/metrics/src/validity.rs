@@ -77,6 +77,21 @@ pub struct Evidence {
     pub events_together_late: u64,
     /// The measured stages of the closed model.
     pub closed: Vec<ClosedStage>,
+    /// How often the requests of each measured stage opened a connection.
+    pub openings: Vec<StageOpenings>,
+}
+
+/// How often the requests of a measured stage opened a connection.
+#[derive(Clone, Debug, Default)]
+pub struct StageOpenings {
+    /// Name of the stage.
+    pub name: String,
+    /// Requests that were dispatched.
+    pub requests: u64,
+    /// Of these, the ones that opened a connection.
+    pub opened: u64,
+    /// Connections that the stage needs at least: its virtual users, in the closed model.
+    pub needed: u64,
 }
 
 /// A stage of the closed model, with the time of its virtual users in the generator and in the

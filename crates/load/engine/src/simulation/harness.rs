@@ -114,7 +114,8 @@ pub(crate) fn simulate(profile: &str, target: ScriptedTarget) -> Simulated {
     Harness::new(profile, target).run_load(&Control::new())
 }
 
-fn plan(profile: &str) -> Plan {
+/// The plan of a profile.
+pub(crate) fn plan(profile: &str) -> Plan {
     let text = format!("target: http://scripted.test\nmodel: mock\nkey: test\n{profile}\n");
     let profile = Profile::new("test.yaml".as_ref(), text.into_bytes());
     load(&profile, &EnvVars::default(), &Overrides::default(), Purpose::Run).unwrap()

@@ -7,7 +7,7 @@ use crate::group_stats::{GroupKey, GroupStats};
 use crate::health::Lag;
 use crate::run_metadata::{LoadModel, RunMetadata, StageInfo};
 use crate::snapshot::Snapshot;
-use crate::validity::{ClosedStage, Evidence};
+use crate::validity::{ClosedStage, Evidence, StageOpenings};
 
 /// The evidence of a run; `whole` is the sum of the snapshot's cells.
 pub(super) fn of(metadata: &RunMetadata, snapshot: &Snapshot, whole: &GroupStats) -> Evidence {
@@ -22,6 +22,7 @@ pub(super) fn of(metadata: &RunMetadata, snapshot: &Snapshot, whole: &GroupStats
         events_together: whole.counters().events_together,
         events_together_late: whole.counters().events_together_late,
         closed: closed(metadata, snapshot),
+        openings: openings(metadata, snapshot),
     }
 }
 
@@ -58,6 +59,23 @@ fn closed(metadata: &RunMetadata, snapshot: &Snapshot) -> Vec<ClosedStage> {
                 generator: lag(&stats, Metric::DispatchLag)?,
                 target: lag(&stats, Metric::ServiceTime)?,
             })
+        })
+        .collect()
+}
+
+fn openings(metadata: &RunMetadata, snapshot: &Snapshot) -> Vec<StageOpenings> {
+    let measured = metadata.stages.iter().enumerate().filter(|(_, stage)| !stage.warmup);
+    measured
+        .map(|(index, stage)| {
+            let stats = snapshot.total(|key| key.stage.index() == index);
+            let counters = stats.counters();
+            let users = stage.virtual_users.unwrap_or(0);
+            StageOpenings {
+                name: stage.name.clone(),
+                requests: counters.scheduled - counters.never_sent.min(counters.scheduled),
+                opened: counters.connections_opened,
+                needed: u64::from(users) * metadata.targets.len() as u64,
+            }
         })
         .collect()
 }

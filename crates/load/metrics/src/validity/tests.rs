@@ -314,3 +314,24 @@ fn lost_gaps_are_put_in_words() {
     assert!(warning.bound.starts_with("at most 1 %"), "{warning:?}");
     assert!(warning.fix.starts_with("do not trust ITL: "), "{warning:?}");
 }
+
+#[test]
+fn requests_that_opened_a_connection_are_named_unless_the_profile_asks_for_it() {
+    let openings = |requests, opened, needed| {
+        move |_: &mut InstrumentHealth, evidence: &mut Evidence| {
+            let name = "@100:10s".to_owned();
+            evidence.openings = vec![StageOpenings { name, requests, opened, needed }];
+        }
+    };
+    assert!(warnings(sound(), openings(1_000, 10, 0)).is_empty());
+    assert!(warnings(sound(), openings(10_000, 100, 0)).is_empty());
+    assert!(warnings(sound(), openings(500, 110, 100)).is_empty(), "each user opened one");
+    let named = ["requests that opened a connection"];
+    assert_eq!(warnings(sound(), openings(1_000, 11, 0)), named);
+    assert_eq!(warnings(sound(), openings(500, 111, 100)), named);
+    let planned = warnings(sound(), |health, evidence| {
+        openings(1_000, 500, 0)(health, evidence);
+        health.planned_reconnects = Some(true);
+    });
+    assert!(planned.is_empty());
+}

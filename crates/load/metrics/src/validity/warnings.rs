@@ -2,7 +2,7 @@
 //! function from the measurements to a reason.
 
 use super::bounds::{beyond_headroom, percent, reason, saturated};
-use super::{ClosedStage, Evidence, Reason};
+use super::{ClosedStage, Evidence, Reason, StageOpenings};
 use crate::health::InstrumentHealth;
 
 /// Closed model: the generator may take this share of the mean service time between requests, a
@@ -12,6 +12,10 @@ const CYCLE_SHARE: f64 = 0.5;
 const STALL_MS: f64 = 100.0;
 /// Share of the gaps of streams that may be lost before a reader is told: more would change p99.
 const GAPS_LOST: f64 = 0.01;
+/// Share of a stage's requests that may open a connection before a reader is told.
+const OPENINGS_SHARE: f64 = 0.01;
+/// As many may in any case.
+const FEW_OPENINGS: u64 = 10;
 
 /// All warnings.
 pub(super) fn warnings(health: &InstrumentHealth, evidence: &Evidence) -> Vec<Reason> {
@@ -20,6 +24,7 @@ pub(super) fn warnings(health: &InstrumentHealth, evidence: &Evidence) -> Vec<Re
     reasons.extend(sampled_rows(health));
     reasons.extend(coalesced(health, evidence));
     reasons.extend(stall(health, evidence));
+    reasons.extend(openings(health, evidence));
     reasons.extend(ports(health));
     reasons.extend(calibration(health));
     reasons
@@ -115,6 +120,29 @@ fn stall(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
                    the maximum with care";
         reason("the generator stood still", measured, "at most 100 ms", fix)
     })
+}
+
+/// Connections that are opened during the measurement cost the target time, which a client with a
+/// warm pool would not cause. The ones that virtual users open first are left out, and so are few.
+fn openings(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
+    if health.planned_reconnects == Some(true) {
+        return None;
+    }
+    let share = |stage: &StageOpenings| stage.opened as f64 / stage.requests.max(1) as f64;
+    let many = |stage: &&StageOpenings| {
+        stage.opened > stage.needed + FEW_OPENINGS && share(stage) > OPENINGS_SHARE
+    };
+    let worst = evidence
+        .openings
+        .iter()
+        .filter(many)
+        .max_by(|one, other| share(one).total_cmp(&share(other)))?;
+    let StageOpenings { name, requests, opened, .. } = worst;
+    let measured = format!("{opened} of {requests} requests of {name} ({})", percent(share(worst)));
+    let fix = "the service time of these requests contains the set-up of their connection. Look \
+               whether the target closes connections; for a load with warm connections, add a \
+               warm-up stage or raise `idle_limit`";
+    Some(reason("requests that opened a connection", measured, "at most 1 %", fix))
 }
 
 fn ports(health: &InstrumentHealth) -> Option<Reason> {
