@@ -43,8 +43,8 @@ impl Timeline {
         self.since_dispatch(self.finished)
     }
 
-    /// `dispatched - intended`: the generator's lateness, the wait for a slot of `max_in_flight`, and
-    /// the wait for a connection.
+    /// `dispatched - intended`: the generator's lateness, the wait for a slot of `max_in_flight`,
+    /// and the wait for a connection.
     pub fn dispatch_lag(&self) -> Option<Nanos> {
         Some(self.dispatched?.since(self.intended))
     }

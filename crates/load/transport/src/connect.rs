@@ -16,7 +16,7 @@ use crate::connection::Connection;
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 use crate::http2::SharedConnection;
-use crate::pool::Opened;
+use crate::opened::Opened;
 use crate::resolver::Resolver;
 use crate::rx_timestamp::RxClock;
 use crate::socket::Socket;

@@ -4,22 +4,13 @@ use std::cell::RefCell;
 use std::fmt::Debug;
 use std::rc::Rc;
 
-use plimsoll_measure::{Clock, ConnectPhases, ErrorClass, Moment, Nanos};
+use plimsoll_measure::{Clock, ErrorClass, Moment, Nanos};
 
 use crate::connect::Connector;
 use crate::connection::Connection;
-use crate::failure::Failure;
 use crate::http2::SharedConnection;
+use crate::opened::Opened;
 use crate::rx_timestamp::RxClock;
-
-/// A new connection or the failure to open it, with the duration of each phase.
-#[derive(Debug)]
-pub struct Opened<C> {
-    /// Durations of the phases that took place.
-    pub phases: ConnectPhases,
-    /// The connection.
-    pub connection: Result<C, Failure>,
-}
 
 /// A connection that a pool can keep.
 pub trait Poolable: Debug + 'static {

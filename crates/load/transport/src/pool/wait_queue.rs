@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use plimsoll_measure::{ConnectPhases, Moment};
 
-use super::Demand;
+use super::demand::Demand;
 use super::pooled::Pooled;
 use crate::failure::Failure;
 
