@@ -1,9 +1,9 @@
 //! A plan with everything that every worker needs, computed once and shared read-only.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use plimsoll_measure::{IdSeed, RunId, ScenarioId, TargetId};
+use plimsoll_measure::{IdSeed, Nanos, RunId, ScenarioId, TargetId};
 use plimsoll_profile::{HttpVersion, Plan, Scheme, Target};
 use plimsoll_schedule::Schedule;
 use plimsoll_transport::{
@@ -24,6 +24,8 @@ pub(crate) struct PreparedRun {
     /// The seed of ids of conversations.
     pub(crate) ids: IdSeed,
     pub(crate) headers: HeaderReader,
+    /// How long the probe's answers took, by target; empty without a probe.
+    pub(crate) answer_times: OnceLock<Vec<Option<Nanos>>>,
     tls: Option<Arc<TlsClientConfig>>,
     routes: Vec<Route>,
     /// By target: whether the probe found that its streams say why the model stopped. Only read
@@ -35,6 +37,10 @@ impl PreparedRun {
     /// Loads what the plan names (trace, tokenizer, roots) and prepares every route. A plan without
     /// a run id gets a random one.
     pub(crate) fn new(mut plan: Plan) -> Result<Self, EngineError> {
+        let shards = plan.shard.count();
+        if let Some(connections) = plan.http.max_connections.filter(|&all| all < shards) {
+            return Err(EngineError::TooFewConnections { connections, shards });
+        }
         plan.run_id.get_or_insert_with(RunId::random);
         let ids = plan.id_seed();
         let trace = plan.read_trace()?;
@@ -55,7 +61,17 @@ impl PreparedRun {
         }
         let headers = HeaderReader::new(&plan.response_headers);
         let finish_reasons = plan.targets.iter().map(|_| AtomicBool::new(false)).collect();
-        Ok(Self { plan, schedule, workload, ids, headers, tls, routes, finish_reasons })
+        Ok(Self {
+            plan,
+            schedule,
+            workload,
+            ids,
+            headers,
+            answer_times: OnceLock::new(),
+            tls,
+            routes,
+            finish_reasons,
+        })
     }
 
     /// The route of a scenario's turns to a target.

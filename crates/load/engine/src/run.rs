@@ -99,6 +99,7 @@ impl Run {
         result.processes = monitor.processes.finish(monitor.ended, stages, counted);
         monitor.peaks.fill(&mut result.health);
         baseline.fill(&self.clock, &mut result.health);
+        result.health.planned_reconnects = Some(self.plan().http.requests_per_connection.is_some());
         result.close_sink(sink);
         Ok(result)
     }

@@ -133,8 +133,11 @@ pub struct Sample {
     pub reused: bool,
     /// The instants of the turn.
     pub timeline: Timeline,
-    /// Connection set-up, if there was one.
+    /// The wait for a connection and its set-up, where there was any.
     pub connect: ConnectPhases,
+    /// Set if the request was sent again, because the target had closed its connection without any
+    /// answer: how long that connection had been idle before the first attempt.
+    pub retried_after: Option<Nanos>,
     /// HTTP status; 0 if none was received.
     pub status: u16,
     /// How it ended.
@@ -192,6 +195,7 @@ impl Sample {
             reused: false,
             timeline: Timeline::intended(intended),
             connect: ConnectPhases::default(),
+            retried_after: None,
             status: 0,
             outcome: Outcome::NeverSent,
             policy_decision: None,

@@ -45,6 +45,7 @@ fn plain(index: usize) -> Sample {
             ..Timeline::default()
         },
         connect: ConnectPhases::default(),
+        retried_after: None,
         status: 200,
         outcome: Outcome::Completed,
         policy_decision: Some(PolicyDecision::Allow),

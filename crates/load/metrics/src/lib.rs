@@ -63,4 +63,4 @@ pub use snapshot::Snapshot;
 pub use stream_diagnosis::{StreamDiagnosis, StreamWord};
 pub use summary::RunSummary;
 pub use threshold::{Band, BandLevel, BandResult, Judgement, Threshold, ThresholdResult};
-pub use validity::{Assessment, Evidence, Reason, Validity, causes, judge_health};
+pub use validity::{Assessment, Evidence, Reason, StageOpenings, Validity, causes, judge_health};

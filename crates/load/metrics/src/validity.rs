@@ -71,6 +71,21 @@ pub struct Evidence {
     pub unbalanced: Vec<(String, Accounting)>,
     /// Requests that were planned, warm-up included.
     pub scheduled: Option<u64>,
+    /// How often the requests of each measured stage opened a connection.
+    pub openings: Vec<StageOpenings>,
+}
+
+/// How often the requests of a measured stage opened a connection.
+#[derive(Clone, Debug, Default)]
+pub struct StageOpenings {
+    /// Name of the stage.
+    pub name: String,
+    /// Requests that were dispatched.
+    pub requests: u64,
+    /// Of these, the ones that opened a connection.
+    pub opened: u64,
+    /// Connections that the stage needs at least: its virtual users, in the closed model.
+    pub needed: u64,
 }
 
 /// Judges whether the instrument kept up. A run without a completed request may be valid; its
@@ -83,7 +98,7 @@ pub fn judge_health(
     let mut reasons = violations::violations(health, evidence);
     reasons.extend(headline::refused(results, &causes(health)));
     let validity = if reasons.is_empty() { Validity::Valid } else { Validity::Invalid(reasons) };
-    Assessment { validity, warnings: warnings::warnings(health) }
+    Assessment { validity, warnings: warnings::warnings(health, evidence) }
 }
 
 #[cfg(test)]

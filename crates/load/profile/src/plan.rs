@@ -111,6 +111,13 @@ pub struct HttpPlan {
     pub streams_per_connection: u32,
     /// HTTP/1.1: requests after which a connection is closed.
     pub requests_per_connection: Option<ConnectionLifetime>,
+    /// Most connections to each target in the open model, over all workers of all shards; `None`
+    /// for as many as are needed.
+    pub max_connections: Option<u64>,
+    /// HTTP/1.1: a connection that has been idle for longer is not used again.
+    pub idle_limit: Nanos,
+    /// Whether a request that a closing connection never answered is sent again.
+    pub retry_reused: bool,
 }
 
 /// The number of requests after which a connection is closed, drawn for each connection.

@@ -205,6 +205,9 @@ fn plan(
         version: file.http_version,
         streams_per_connection: file.streams_per_connection,
         requests_per_connection: file.requests_per_connection,
+        max_connections: file.max_connections,
+        idle_limit: file.idle_limit,
+        retry_reused: file.retry_reused,
     };
     let instrument = Instrument {
         kernel_timestamps: file.kernel_timestamps,

@@ -98,6 +98,22 @@ pub struct ProfileFile {
     /// between `min` and `max`. Left out: it is kept as long as the target keeps it.
     #[serde(default)]
     pub requests_per_connection: Option<ConnectionLifetime>,
+    /// Most connections to each target in `@` and `trace` stages. A request that finds none free
+    /// waits for one; the wait is `connection_wait`, and part of the response time. Left out: as
+    /// many as are needed, which `max_in_flight` bounds.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub max_connections: Option<u64>,
+    /// HTTP/1.1: a connection that has been idle for longer is not used again. The default is below
+    /// the 5 s after which many servers close one.
+    #[serde(default = "idle_limit")]
+    #[schemars(with = "String", extend("format" = "duration"))]
+    pub idle_limit: Nanos,
+    /// Whether a request is sent again, once, if the target closed its connection without any
+    /// answer, and the connection had been used before. Browsers and proxies do the same. These
+    /// requests are counted as `retries`, and their times count from the first start.
+    #[serde(default = "retry_reused")]
+    pub retry_reused: bool,
     /// Local addresses of connections, used in turn; each address has its own local ports. Left
     /// out: the kernel chooses.
     #[serde(default)]
@@ -257,6 +273,15 @@ const fn connect_timeout() -> Nanos {
 
 const fn streams_per_connection() -> u32 {
     100
+}
+
+/// Node, uvicorn and Apache close after 5 s, nginx after 75 s.
+const fn idle_limit() -> Nanos {
+    Nanos::from_secs(4)
+}
+
+const fn retry_reused() -> bool {
+    true
 }
 
 /// The time to wake a sleeping core on a virtual machine, with a margin.

@@ -41,6 +41,7 @@ fn streamed() -> Sample {
             finished: Some(at(1_300_223_459)),
         },
         connect: ConnectPhases::default(),
+        retried_after: None,
         status: 200,
         outcome: Outcome::Completed,
         policy_decision: Some(PolicyDecision::Allow),

@@ -139,11 +139,19 @@ impl Conversation {
         Some(Turn { content, stream: scenario.stream, max_tokens: limit.or(scenario.max_tokens) })
     }
 
-    /// Frees the text of the last turn, which no later turn repeats. To be called when its request
+    /// Frees the text of the last turn, where it can be made again. To be called when its request
     /// has been encoded: the wait for the response may be long.
     pub fn release_text(&mut self) {
-        if self.turn + 1 >= self.turns() {
+        let made_of_answers = matches!(self.request, CurrentRequest::Chat { .. }) && self.turn > 0;
+        if self.turn + 1 >= self.turns() && !made_of_answers {
             self.request = CurrentRequest::Released;
+        }
+    }
+
+    /// Makes a [released](Self::release_text) text again, to encode the same request once more.
+    pub fn restore_text(&mut self) {
+        if matches!(self.request, CurrentRequest::Released) && !self.is_over() {
+            self.request = self.independent_request();
         }
     }
 

@@ -66,8 +66,9 @@ fn the_first_turn_that_does_not_complete_ends_the_conversation() {
         (Reply::Reset { after: Nanos::from_millis(7) }, Outcome::Failed(ErrorClass::Reset), 127),
         (Reply::Respond { after: Nanos::from_millis(9), status: 429 }, Outcome::Rejected(429), 129),
     ] {
-        let harness =
-            three_turns(ScriptedTarget::script([respond_after(20), reply], respond_after(20)));
+        let target = ScriptedTarget::script([respond_after(20), reply], respond_after(20));
+        let profile = format!("{THREE_TURNS}stages: '1:10s'\nretry_reused: false\n");
+        let harness = Harness::new(&profile, target);
         let end = converse(&harness, 10_000);
         assert_eq!(end, ConversationEnd { at: at(ended), sent: true });
         let run = harness.finish(end.at);

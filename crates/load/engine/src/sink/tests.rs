@@ -27,6 +27,7 @@ fn sample(seq: u64, turn: u16, outcome: Outcome) -> Sample {
         reused: true,
         timeline: Timeline::intended(Moment::EPOCH),
         connect: ConnectPhases::default(),
+        retried_after: None,
         status: 200,
         outcome,
         policy_decision: None,

@@ -77,6 +77,9 @@ counters! {
     bytes_in(Bytes): "Bytes of responses, heads included, after TLS.";
     connections_opened(Connections): "Requests that opened a connection.";
     connections_reused(Connections): "Requests that went over a connection used before.";
+    connections_ahead(Connections): "Requests that were the first on a connection that was idle: opened before the run, or for a request that another connection served first.";
+    connection_waits(Requests): "Requests that had to wait for a connection; `connection_wait` is the time.";
+    retries(Requests): "Requests that were sent again, because the target had closed their used connection without any answer. Their times count from the first start.";
     handshakes_full(Connections): "Of the connections opened, those whose TLS handshake was a full one.";
     handshakes_resumed(Connections): "Of the connections opened, those whose TLS handshake resumed an earlier session.";
     send_stalls(Requests): "HTTP/2 requests that had to wait for the target's flow-control windows or its limit of concurrent streams; `send_stall` is the time.";
@@ -109,6 +112,9 @@ impl Counters {
         } else if sample.connect.tcp.is_some() {
             self.connections_opened += 1;
         }
+        self.connections_ahead += sample.connect.ahead as u64;
+        self.connection_waits += sample.connect.wait.is_some() as u64;
+        self.retries += sample.retried_after.is_some() as u64;
         if sample.connect.tls.is_some() {
             self.handshakes_resumed += sample.connect.resumed as u64;
             self.handshakes_full += !sample.connect.resumed as u64;

@@ -117,7 +117,7 @@ metrics! {
         "`finished - dispatched`: what the target took, connection set-up included."
         => |s| s.timeline.service_time();
     DispatchLag("dispatch_lag", "Dispatch lag", Dispatched):
-        "`dispatched - intended`: the generator's lateness, or its wait for a connection."
+        "`dispatched - intended`: the generator's lateness, the wait for a slot of `max_in_flight`, and the wait for a connection."
         => |s| s.timeline.dispatch_lag();
     ReadLag("read_lag", "Read lag", Dispatched):
         "User-space read minus the kernel's receive time stamp, the worst read of a request: how late the generator read."
@@ -143,6 +143,9 @@ metrics! {
     Ntpot("ntpot", "NTPOT", Completed):
         "Per request `service_time / output_tokens`."
         => |s| s.timeline.ntpot(s.output_tokens()?);
+    ConnectionWait("connection_wait", "Connection wait", Dispatched):
+        "The wait for a connection, before `dispatched`: until a used one was free, or until the one that the request got began to be opened; only requests that had to wait. Part of the response time, not of the service time."
+        => |s| s.connect.wait;
     Dns("dns", "DNS", Completed):
         "Name resolution, where a connection was opened to a name."
         => |s| s.connect.dns;
@@ -161,6 +164,9 @@ metrics! {
     Transfer("transfer", "Transfer", Completed):
         "First byte of the response to its end."
         => |s| s.timeline.transfer_time();
+    RetriedAfter("retried_after", "Idle before retry", Dispatched):
+        "Requests that were sent again: how long the connection of the first attempt had been idle."
+        => |s| s.retried_after;
     RejectedResponseTime("rejected_response_time", "Response time, rejected", Rejected):
         "`finished - intended` of well-formed refusals."
         => |s| s.timeline.response_time();

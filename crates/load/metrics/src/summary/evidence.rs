@@ -4,7 +4,7 @@ use crate::accounting::Accounting;
 use crate::group_stats::{GroupKey, GroupStats};
 use crate::run_metadata::RunMetadata;
 use crate::snapshot::Snapshot;
-use crate::validity::Evidence;
+use crate::validity::{Evidence, StageOpenings};
 
 /// The evidence of a run; `whole` is the sum of the snapshot's cells.
 pub(super) fn of(metadata: &RunMetadata, snapshot: &Snapshot, whole: &GroupStats) -> Evidence {
@@ -12,6 +12,7 @@ pub(super) fn of(metadata: &RunMetadata, snapshot: &Snapshot, whole: &GroupStats
         ended: metadata.run.ended,
         unbalanced: unbalanced(metadata, snapshot),
         scheduled: Some(whole.accounting().scheduled),
+        openings: openings(metadata, snapshot),
     }
 }
 
@@ -28,4 +29,21 @@ fn name(metadata: &RunMetadata, key: GroupKey) -> String {
     let scenario = metadata.scenarios.get(key.scenario.index()).map(String::as_str);
     let target = metadata.targets.get(key.target.index()).map(|target| target.name.as_str());
     [stage, scenario, target].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+fn openings(metadata: &RunMetadata, snapshot: &Snapshot) -> Vec<StageOpenings> {
+    let measured = metadata.stages.iter().enumerate().filter(|(_, stage)| !stage.warmup);
+    measured
+        .map(|(index, stage)| {
+            let stats = snapshot.total(|key| key.stage.index() == index);
+            let counters = stats.counters();
+            let users = stage.peak_users.unwrap_or(0);
+            StageOpenings {
+                name: stage.name.clone(),
+                requests: counters.scheduled - counters.never_sent.min(counters.scheduled),
+                opened: counters.connections_opened,
+                needed: u64::from(users) * metadata.targets.len() as u64,
+            }
+        })
+        .collect()
 }

@@ -1,15 +1,21 @@
 //! Warnings: limits of a measurement that a reader must know, even if the run is valid. Each is a
 //! function from the measurements to a reason.
 
-use super::Reason;
 use super::bounds::{beyond_headroom, percent, reason};
+use super::{Evidence, Reason, StageOpenings};
 use crate::health::InstrumentHealth;
 
+/// Share of a stage's requests that may open a connection before a reader is told.
+const OPENINGS_SHARE: f64 = 0.01;
+/// As many may in any case.
+const FEW_OPENINGS: u64 = 10;
+
 /// All warnings.
-pub(super) fn warnings(health: &InstrumentHealth) -> Vec<Reason> {
+pub(super) fn warnings(health: &InstrumentHealth, evidence: &Evidence) -> Vec<Reason> {
     let mut reasons = Vec::new();
     reasons.extend(sampled_rows(health));
     reasons.extend(descriptors(health));
+    reasons.extend(openings(health, evidence));
     reasons.extend(ports(health));
     reasons.extend(calibration(health));
     reasons
@@ -38,6 +44,29 @@ fn descriptors(health: &InstrumentHealth) -> Option<Reason> {
         let fix = "raise the limit on open files (ulimit -n): see `plimsoll doctor`";
         reason("file descriptors", format!("{peak} of {limit}"), "at most 90 %", fix)
     })
+}
+
+/// Connections that are opened during the measurement cost the target time, which a client with a
+/// warm pool would not cause. The ones that virtual users open first are left out, and so are few.
+fn openings(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
+    if health.planned_reconnects == Some(true) {
+        return None;
+    }
+    let share = |stage: &StageOpenings| stage.opened as f64 / stage.requests.max(1) as f64;
+    let many = |stage: &&StageOpenings| {
+        stage.opened > stage.needed + FEW_OPENINGS && share(stage) > OPENINGS_SHARE
+    };
+    let worst = evidence
+        .openings
+        .iter()
+        .filter(many)
+        .max_by(|one, other| share(one).total_cmp(&share(other)))?;
+    let StageOpenings { name, requests, opened, .. } = worst;
+    let measured = format!("{opened} of {requests} requests of {name} ({})", percent(share(worst)));
+    let fix = "the service time of these requests contains the set-up of their connection. Look \
+               whether the target closes connections; for a load with warm connections, add a \
+               warm-up stage or raise `idle_limit`";
+    Some(reason("requests that opened a connection", measured, "at most 1 %", fix))
 }
 
 fn ports(health: &InstrumentHealth) -> Option<Reason> {

@@ -41,6 +41,7 @@ pub(crate) fn sample(stage: u16, intended: u64, service: u64, outcome: Outcome) 
             ..Timeline::default()
         },
         connect: ConnectPhases::default(),
+        retried_after: None,
         status: status(outcome),
         outcome,
         policy_decision: Some(PolicyDecision::from_status(status(outcome))),

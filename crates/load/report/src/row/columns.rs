@@ -54,6 +54,16 @@ columns! {
     "transfer_ms" ["ms"]
         "Finished minus first byte of the response.",
         "no response, or in flight at the end";
+    "connection_wait_ms" ["ms"]
+        "Wait for a connection, before the dispatch.",
+        "the request did not wait";
+    "opened_ahead" ["boolean"]
+        "`true` if the request was the first on a connection that was idle.",
+        "it was not";
+    "retried_after_ms" ["ms"]
+        "The request was sent again, because the target had closed its connection without any \
+         answer: how long that connection had been idle.",
+        "it was sent once";
     "dns_ms" ["ms"] "Name resolution.", "no connection to a name was opened";
     "connect_ms" ["ms"] "TCP handshake.", "no connection was opened";
     "tls_ms" ["ms"] "TLS handshake.", "no TLS connection was opened";

@@ -45,6 +45,12 @@ pub struct ParsedRow {
     #[serde(default, deserialize_with = "millis")]
     pub transfer_ms: Option<Nanos>,
     #[serde(default, deserialize_with = "millis")]
+    pub connection_wait_ms: Option<Nanos>,
+    #[serde(default)]
+    pub opened_ahead: bool,
+    #[serde(default, deserialize_with = "millis")]
+    pub retried_after_ms: Option<Nanos>,
+    #[serde(default, deserialize_with = "millis")]
     pub dns_ms: Option<Nanos>,
     #[serde(default, deserialize_with = "millis")]
     pub connect_ms: Option<Nanos>,
@@ -189,7 +195,10 @@ impl ParsedRow {
             warmup: self.warmup,
             reused: self.reused,
             timeline: self.timeline(metadata.run.started_unix_ns),
+            retried_after: self.retried_after_ms,
             connect: ConnectPhases {
+                wait: self.connection_wait_ms,
+                ahead: self.opened_ahead,
                 dns: self.dns_ms,
                 tcp: self.connect_ms,
                 tls: self.tls_ms,

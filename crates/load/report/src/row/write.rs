@@ -130,6 +130,11 @@ fn times(object: &mut JsonObject<'_>, sample: &Sample) {
     object.millis(key!("ttfot_ms"), timeline.ttfot());
     object.millis(key!("last_token_ms"), last_token);
     object.millis(key!("transfer_ms"), timeline.transfer_time());
+    object.millis(key!("connection_wait_ms"), sample.connect.wait);
+    if sample.connect.ahead {
+        object.flag(key!("opened_ahead"), true);
+    }
+    object.millis(key!("retried_after_ms"), sample.retried_after);
     object.millis(key!("dns_ms"), sample.connect.dns);
     object.millis(key!("connect_ms"), sample.connect.tcp);
     object.millis(key!("tls_ms"), sample.connect.tls);

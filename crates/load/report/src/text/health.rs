@@ -27,6 +27,7 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
         ),
         ("TCP retransmits", health.retransmits.map(retransmits)),
         ("connections", connections(health)),
+        ("sent again", retries(health)),
         ("TLS handshakes", handshakes(health)),
         ("flow control", stalls(health)),
         ("peak in flight", health.peak_in_flight.map(format::count)),
@@ -128,7 +129,25 @@ fn used(peak: Option<u64>, limit: Option<u64>) -> Option<String> {
 
 fn connections(health: &InstrumentHealth) -> Option<String> {
     let (opened, reused) = (health.connections_opened?, health.connections_reused?);
-    Some(format!("{} opened, reused {} times", format::count(opened), format::count(reused)))
+    let before = health.connections_before_run.filter(|&before| before > 0);
+    let before = before.map(|before| format!(" (and {} before the run)", format::count(before)));
+    Some(format!(
+        "{} opened{}, reused {} times",
+        format::count(opened),
+        before.unwrap_or_default(),
+        format::count(reused)
+    ))
+}
+
+/// `None` if no request was sent twice.
+fn retries(health: &InstrumentHealth) -> Option<String> {
+    let retries = health.retries.filter(|&retries| retries > 0)?;
+    let idle = health.retried_after_p50_ms.map(|idle| format!(", idle for {}", format::time(idle)));
+    Some(format!(
+        "{} requests, because the target had closed their connection without an answer{}",
+        format::count(retries),
+        idle.unwrap_or_default()
+    ))
 }
 
 /// `None` if no TLS was used.

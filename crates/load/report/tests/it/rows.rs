@@ -123,7 +123,15 @@ fn full_row() -> String {
     let turn = sample(1, 1, 1_000_000, 50_000);
     let phase = Some(Nanos::from_millis(1));
     let turn = Sample {
-        connect: ConnectPhases { dns: phase, tcp: phase, tls: phase, resumed: true },
+        connect: ConnectPhases {
+            wait: phase,
+            dns: phase,
+            tcp: phase,
+            tls: phase,
+            resumed: true,
+            ahead: true,
+        },
+        retried_after: phase,
         expected: Some(PolicyDecision::Allow),
         usage: Usage { cached: 1, reasoning: 1, ..turn.usage },
         gaps: GapSummary { late_together: 1, ..turn.gaps },
@@ -253,7 +261,10 @@ fn any_sample() -> impl Strategy<Value = Sample> {
             warmup: flags.1,
             reused: flags.2,
             timeline,
+            retried_after: connect.2,
             connect: ConnectPhases {
+                wait: connect.1,
+                ahead: flags.1,
                 dns: connect.0,
                 tcp: connect.1,
                 tls: connect.2,
