@@ -154,9 +154,8 @@ mod tests {
     #[test]
     fn a_percentile_that_the_unfinished_would_move_is_refused_too() {
         // The median is 500 ms, with 100 unfinished 550 ms: 10 % more.
-        let refused = |low, high| {
-            by_censoring(&thousand(), 0.5, 100, &HalfInterval::new(500.0, low, high))
-        };
+        let refused =
+            |low, high| by_censoring(&thousand(), 0.5, 100, &HalfInterval::new(500.0, low, high));
         assert_eq!(refused(500.0, 500.0), Some(Refusal::Censored));
         // Within the interval on one side or the other.
         assert_eq!(refused(499.0, 551.0), None);

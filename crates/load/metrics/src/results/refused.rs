@@ -26,14 +26,15 @@ const COUNTED_RATES: [(&str, &str); 2] =
 
 impl Results {
     /// The figures of the measured stages: how many there are, and those of them that must not be
-    /// used.
+    /// used. The largest value of the requests that ended is always what it is, and left out.
     pub fn refused_figures(&self) -> (usize, Vec<RefusedFigure>) {
         let (mut count, mut refused) = (0, Vec::new());
         for stage in self.by_stage.iter().filter(|stage| !stage.warmup) {
             let name = stage.stage.as_deref().unwrap_or_default();
             for (title, label, figure) in figures(stage) {
                 count += 1;
-                if let Some(why) = figure.refused {
+                let of_ended = label == "max" && figure.refused == Some(Refusal::Censored);
+                if let Some(why) = figure.refused.filter(|_| !of_ended) {
                     let stage = name.to_owned();
                     refused.push(RefusedFigure { stage, title, label, figure, why });
                 }

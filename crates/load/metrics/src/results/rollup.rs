@@ -77,7 +77,11 @@ impl Rollup<'_> {
             if metric.is_bounded() {
                 let of_completed = metric.population() == Population::Completed;
                 let unfinished = if of_completed { stats.unfinished() } else { 0 };
-                summary.add_bounds(whole, stats.undisturbed(metric).as_ref(), unfinished)?;
+                summary.add_bounds(
+                    metric,
+                    (whole, stats.undisturbed(metric).as_ref()),
+                    unfinished,
+                )?;
             }
         }
         self.bound_rates(&mut group, filter);

@@ -65,7 +65,10 @@ fn what_the_generator_added_is_written_where_it_matters() {
         ..GeneratorShare::default()
     };
     let late = line(&Sample { generator, ..turn });
-    assert!(late.contains(r#","generator_ms":0.155,"generator_parts_ms":[0.15,0.005,0,1],"#), "{late}");
+    assert!(
+        late.contains(r#","generator_ms":0.155,"generator_parts_ms":[0.15,0.005,0,1],"#),
+        "{late}"
+    );
     // 1 us is less than 0.5 % of the 2.5 ms to the first byte.
     let dispatch = Nanos::from_micros(1);
     let early = Sample { generator: GeneratorShare { dispatch, ..turn.generator }, ..turn };
