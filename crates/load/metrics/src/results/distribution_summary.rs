@@ -54,8 +54,8 @@ pub struct DistributionSummary {
     /// 5 % and half of the 95 % interval) or `censored` (too many requests had no end).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<String, Refusal>,
-    /// Requests without an end (in flight, timed out, never sent), which may be longer than all of
-    /// these.
+    /// Requests without an end (in flight, timed out and, if counted from the intended start, never
+    /// sent), which may be longer than all of these.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unfinished: u64,
     /// HDR histogram in nanoseconds: V2 encoding, deflated, base64.
