@@ -12,10 +12,7 @@ const LAYOUT: Layout = Layout { indent: 0, names: COLUMNS.len() - 1, ..Layout::n
 pub(super) fn side_by_side<'a>(runs: impl Iterator<Item = (&'a String, &'a RunSummary)>) -> String {
     let mut table = Table::new(COLUMNS);
     runs.for_each(|(url, summary)| table.row(row(url, summary)));
-    format!(
-        "\nSide by side (response times; refused figures have a mark: ! the generator, ? no end)\n{}",
-        table.text(&LAYOUT)
-    )
+    format!("\nSide by side (response times)\n{}", table.text(&LAYOUT))
 }
 
 fn row(url: &str, summary: &RunSummary) -> [String; COLUMNS.len()] {
