@@ -2,6 +2,8 @@
 
 use crate::id::{ConversationKey, ScenarioId, StageId, TargetId};
 use crate::outcome::{Outcome, PolicyDecision};
+use crate::server_report::ServerReport;
+use crate::stream::{FinishReason, StreamShape};
 use crate::time::{Moment, Nanos};
 use crate::timeline::{ConnectPhases, Timeline};
 use crate::tokens::Usage;
@@ -17,8 +19,9 @@ pub struct GapSummary {
     pub max: Nanos,
     /// The most content events that one read brought.
     pub largest_burst: u32,
-    /// Content events that shared a late read ([`LATE_READ`]) with the event before them: they may
-    /// have arrived separately. Events that shared any other read count as sent together.
+    /// Content events that may share their read with the event before them only because the
+    /// generator read late: at most the lateness of the read divided by the mean time between the
+    /// events of the stream. All others that share a read count as sent together.
     pub late_together: u32,
 }
 
@@ -146,8 +149,19 @@ pub struct Sample {
     pub events: u32,
     /// Gaps between them.
     pub gaps: GapSummary,
+    /// How they came; `None` unless a stream came to its end.
+    pub shape: Option<StreamShape>,
+    /// Why the model stopped, if the target said so.
+    pub finish_reason: Option<FinishReason>,
+    /// Whether a whole stream brought fewer tokens than its own usage says, by its events and by
+    /// its text.
+    pub fewer_tokens: bool,
+    /// Whether the target reported usage that cannot be true. It is left out of `usage`.
+    pub usage_refused: bool,
     /// Delays by flow control.
     pub flow: FlowControl,
+    /// What the response's headers say of cache, retries and time.
+    pub server: ServerReport,
     /// Bytes of the request, head included.
     pub bytes_out: u64,
     /// Bytes of the response, head included, as they came off the connection (after TLS).
@@ -185,9 +199,14 @@ impl Sample {
             usage: Usage::default(),
             events: 0,
             gaps: GapSummary::default(),
+            shape: None,
+            finish_reason: None,
+            fewer_tokens: false,
+            usage_refused: false,
             flow: FlowControl::default(),
             bytes_out: 0,
             bytes_in: 0,
+            server: ServerReport::default(),
             read_lag: None,
             generator: GeneratorShare::default(),
         }
@@ -255,6 +274,15 @@ impl Sample {
     /// Content events that shared a read with the event before them.
     pub const fn events_together(&self) -> u32 {
         self.events.saturating_sub(1 + self.gaps.count)
+    }
+
+    /// `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens. `None` also if
+    /// the content came in one piece: then there is no time between its tokens.
+    pub fn tpot(&self) -> Option<Nanos> {
+        if self.gaps.count == 0 || self.shape == Some(StreamShape::BufferedWhole) {
+            return None;
+        }
+        self.timeline.tpot(self.output_tokens()?)
     }
 
     /// The output tokens, if known.

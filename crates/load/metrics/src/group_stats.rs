@@ -11,6 +11,7 @@ use crate::catalog::{Counters, Metric, Population};
 use crate::confusion_matrix::ConfusionMatrix;
 use crate::distribution::Distribution;
 use crate::moved::MovedValues;
+use crate::stream_diagnosis::{StreamDiagnosis, StreamTally};
 
 /// The key of a cell: the requests of one stage, one scenario and one target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,6 +39,7 @@ pub struct GroupStats {
     errors: BTreeMap<ErrorClass, u64>,
     statuses: BTreeMap<u16, u64>,
     policy_decisions: ConfusionMatrix,
+    streams: StreamTally,
     distributions: [Option<Box<Distribution>>; Metric::COUNT],
     /// The values that would be others without the generator's part.
     moved: Option<Box<MovedValues>>,
@@ -52,6 +54,7 @@ impl GroupStats {
         self.counters.count(sample);
         self.counters.judge(sample);
         self.policy_decisions.count(sample);
+        self.streams.count(sample);
         if let Outcome::Failed(class) = sample.outcome {
             *self.errors.entry(class).or_default() += 1;
         }
@@ -79,6 +82,7 @@ impl GroupStats {
             self.moved.get_or_insert_default().merge(theirs);
         }
         self.policy_decisions.merge(&other.policy_decisions);
+        self.streams.merge(&other.streams);
         other.errors.iter().for_each(|(class, n)| *self.errors.entry(*class).or_default() += n);
         other.statuses.iter().for_each(|(code, n)| *self.statuses.entry(*code).or_default() += n);
         for (mine, theirs) in self.distributions.iter_mut().zip(&other.distributions) {
@@ -118,6 +122,11 @@ impl GroupStats {
     /// Expected against actual policy decisions.
     pub const fn policy_decisions(&self) -> &ConfusionMatrix {
         &self.policy_decisions
+    }
+
+    /// How its streams came; `None` if none began.
+    pub fn streams(&self) -> Option<StreamDiagnosis> {
+        self.streams.diagnosis()
     }
 
     /// A distribution; `None` if it has no value.

@@ -46,11 +46,25 @@ pub struct CalibrationQuote {
     pub passed: u32,
     /// Tests that failed or could not run.
     pub failed: u32,
+    /// Their names, like `T12 many streams at once`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed_tests: Vec<String>,
     /// Response time of a server that does nothing, in microseconds: the least that can be
     /// measured.
     pub floor_us: Option<f64>,
     /// Highest rate of this host against such a server, in requests per second.
     pub max_rate: Option<f64>,
+}
+
+impl CalibrationQuote {
+    /// Which tests failed: their names, or how many where an older record has none.
+    pub fn failed_words(&self) -> String {
+        match (self.failed, self.failed_tests.as_slice()) {
+            (0, _) => "0 failed".to_owned(),
+            (count, []) => format!("{count} failed"),
+            (count, names) => format!("{count} failed ({})", names.join(", ")),
+        }
+    }
 }
 
 /// Conversations of the run.

@@ -33,6 +33,7 @@ pub mod results;
 pub mod run_metadata;
 pub mod scope;
 pub mod snapshot;
+pub mod stream_diagnosis;
 pub mod summary;
 pub mod threshold;
 pub mod validity;
@@ -59,6 +60,7 @@ pub use run_metadata::{
 };
 pub use scope::Scope;
 pub use snapshot::Snapshot;
+pub use stream_diagnosis::{StreamDiagnosis, StreamWord};
 pub use summary::RunSummary;
 pub use threshold::{Band, BandLevel, BandResult, Judgement, Threshold, ThresholdResult};
 pub use validity::{Assessment, Evidence, Reason, Validity, causes, judge_health};

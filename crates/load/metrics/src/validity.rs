@@ -71,13 +71,6 @@ pub struct Evidence {
     pub unbalanced: Vec<(String, Accounting)>,
     /// Requests that were planned, warm-up included.
     pub scheduled: Option<u64>,
-    /// Gaps between content events that were measured, in all streams.
-    pub gaps: u64,
-    /// Content events read together with the one before them; the gap between the two was not
-    /// measured.
-    pub events_together: u64,
-    /// Of these, the ones that were read late.
-    pub events_together_late: u64,
 }
 
 /// Judges whether the instrument kept up. A run without a completed request may be valid; its
@@ -90,7 +83,7 @@ pub fn judge_health(
     let mut reasons = violations::violations(health, evidence);
     reasons.extend(headline::refused(results, &causes(health)));
     let validity = if reasons.is_empty() { Validity::Valid } else { Validity::Invalid(reasons) };
-    Assessment { validity, warnings: warnings::warnings(health, evidence) }
+    Assessment { validity, warnings: warnings::warnings(health) }
 }
 
 #[cfg(test)]

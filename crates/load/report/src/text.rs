@@ -16,6 +16,8 @@ mod intervals;
 mod load;
 mod policy;
 mod processes;
+mod server;
+mod streams;
 mod thresholds;
 mod times;
 mod validity;
@@ -51,6 +53,7 @@ pub fn text(summary: &RunSummary, style: Style) -> String {
     policy::write(&mut page, summary);
     groups(&mut page, summary);
     errors::write(&mut page, &summary.results.total);
+    server::write(&mut page, &summary.results.total);
     accounting::write(&mut page, summary);
     processes::write(&mut page, summary);
     disturbed::write(&mut page, &summary.health);

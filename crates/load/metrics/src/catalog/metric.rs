@@ -138,8 +138,8 @@ metrics! {
         "The gaps between consecutive content events of a stream, one value per gap; events of one read share a time stamp and make one gap."
         => |_| None;
     Tpot("tpot", "TPOT", Completed):
-        "Per request `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens that did not come in one piece."
-        => |s| s.timeline.tpot(s.output_tokens()?);
+        "Per request `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens that did not all come in one piece."
+        => |s| s.tpot();
     Ntpot("ntpot", "NTPOT", Completed):
         "Per request `service_time / output_tokens`."
         => |s| s.timeline.ntpot(s.output_tokens()?);
@@ -155,6 +155,9 @@ metrics! {
     SendStall("send_stall", "Send stall", Dispatched):
         "HTTP/2: the time a request waited for the target's flow-control windows or its limit of concurrent streams; only requests that had to wait."
         => |s| s.flow.send_stall;
+    ServerTime("server_time", "Server time, as it says", Completed):
+        "The time that a response header says the target took, where one does; not measured by Plimsoll."
+        => |s| s.server.time;
     Transfer("transfer", "Transfer", Completed):
         "First byte of the response to its end."
         => |s| s.timeline.transfer_time();

@@ -1,8 +1,6 @@
 //! Collects from the counts what the judgement of the instrument needs.
 
 use crate::accounting::Accounting;
-use crate::catalog::Metric;
-use crate::distribution::Distribution;
 use crate::group_stats::{GroupKey, GroupStats};
 use crate::run_metadata::RunMetadata;
 use crate::snapshot::Snapshot;
@@ -14,9 +12,6 @@ pub(super) fn of(metadata: &RunMetadata, snapshot: &Snapshot, whole: &GroupStats
         ended: metadata.run.ended,
         unbalanced: unbalanced(metadata, snapshot),
         scheduled: Some(whole.accounting().scheduled),
-        gaps: whole.distribution(Metric::Itl).map_or(0, Distribution::count),
-        events_together: whole.counters().events_together,
-        events_together_late: whole.counters().events_together_late,
     }
 }
 

@@ -188,34 +188,3 @@ fn limits_that_change_no_figure_yet_are_warnings() {
     assert_eq!(warnings(sound(), |h, _| h.calibration = Some(failed)), ["calibration"]);
     assert_eq!(warnings(sound(), |h, _| h.fd_peak = Some(922)), ["file descriptors"]);
 }
-
-/// Streams with gaps of 10 ms, of which 10,000 were measured; reads as on an idle machine.
-fn streams(together: u64, late: u64) -> impl FnOnce(&mut InstrumentHealth, &mut Evidence) {
-    move |health, evidence| {
-        health.read_lag_ms = Some(Lag { p50: 0.06, p99: 0.9, max: 2.0, mean: 0.07 });
-        evidence.gaps = 10_000;
-        (evidence.events_together, evidence.events_together_late) = (together, late);
-    }
-}
-
-#[test]
-fn a_target_that_sends_several_events_at_once_is_described_and_a_late_read_is_not() {
-    assert!(warnings(sound(), streams(0, 0)).is_empty());
-    assert!(warnings(sound(), streams(90, 0)).is_empty());
-    // What was read late is in the bound of ITL.
-    assert!(warnings(sound(), streams(150, 140)).is_empty());
-    // As many bursts as gaps, and a few late reads.
-    assert_eq!(warnings(sound(), streams(10_000, 90)), ["content events came together"]);
-    // The whole response in one write: no gap at all.
-    let at_once = |health: &mut InstrumentHealth, evidence: &mut Evidence| {
-        streams(13_000, 20)(health, evidence);
-        evidence.gaps = 0;
-    };
-    assert_eq!(warnings(sound(), at_once), ["content events came together"]);
-    // Without kernel time stamps the cause is not known: no warning.
-    let without_timestamps = |health: &mut InstrumentHealth, evidence: &mut Evidence| {
-        streams(10_000, 0)(health, evidence);
-        health.read_lag_ms = None;
-    };
-    assert!(warnings(sound(), without_timestamps).is_empty());
-}

@@ -7,6 +7,7 @@ mod effect;
 mod policy;
 mod recording;
 mod reference;
+mod server_report;
 mod summary;
 mod support;
 mod thresholds;

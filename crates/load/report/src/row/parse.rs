@@ -1,9 +1,11 @@
 //! Parses rows.
 
+use std::collections::BTreeMap;
+
 use plimsoll_measure::{
-    ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, GeneratorShare, Moment,
-    Nanos, Outcome, PolicyDecision, Sample, ScenarioId, StageId, TargetId, Timeline, TokenCount,
-    TokenSource, Usage,
+    CacheState, ConnectPhases, ConversationKey, ErrorClass, FinishReason, FlowControl, GapSummary,
+    GeneratorShare, Moment, Nanos, Outcome, PolicyDecision, Sample, ScenarioId, ServerReport,
+    StageId, StreamShape, TargetId, Timeline, TokenCount, TokenSource, Usage,
 };
 use plimsoll_metrics::{LoadModel, RunMetadata};
 use serde::{Deserialize, Deserializer};
@@ -73,11 +75,15 @@ pub struct ParsedRow {
     pub largest_burst: u32,
     #[serde(default)]
     pub late_together: u32,
+    #[serde(default, deserialize_with = "shape")]
+    pub stream_shape: Option<StreamShape>,
     pub event_ms: Option<Vec<f64>>,
     #[serde(default)]
     pub status: u16,
     pub outcome: String,
     pub error: Option<String>,
+    #[serde(default, deserialize_with = "finish_reason")]
+    pub finish_reason: Option<FinishReason>,
     #[serde(alias = "verdict")]
     pub policy_decision: Option<PolicyDecision>,
     pub expected: Option<PolicyDecision>,
@@ -94,6 +100,17 @@ pub struct ParsedRow {
     pub cached_tokens: u32,
     #[serde(default)]
     pub reasoning_tokens: u32,
+    #[serde(default)]
+    pub usage_refused: bool,
+    #[serde(default)]
+    pub fewer_tokens: bool,
+    pub cache: Option<CacheState>,
+    #[serde(default)]
+    pub upstream_retries: u32,
+    #[serde(default, deserialize_with = "millis")]
+    pub server_time_ms: Option<Nanos>,
+    #[serde(default)]
+    pub response_headers: BTreeMap<String, String>,
     pub bytes_out: u64,
     pub bytes_in: u64,
     #[serde(default = "one")]
@@ -108,6 +125,17 @@ const fn one() -> u32 {
 fn millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Nanos>, D::Error> {
     let millis: Option<f64> = Option::deserialize(deserializer)?;
     Ok(millis.map(|millis| Nanos::from_secs_f64(millis / 1e3)))
+}
+
+/// A shape of a later version is not known.
+fn shape<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<StreamShape>, D::Error> {
+    let name: Option<String> = Option::deserialize(deserializer)?;
+    Ok(StreamShape::ALL.into_iter().find(|shape| Some(shape.name()) == name.as_deref()))
+}
+
+fn finish_reason<'de, D: Deserializer<'de>>(from: D) -> Result<Option<FinishReason>, D::Error> {
+    let name: Option<String> = Option::deserialize(from)?;
+    Ok(name.map(|name| FinishReason::of(&name)))
 }
 
 /// Parses one line. Unknown keys, of later versions, are ignored.
@@ -174,9 +202,18 @@ impl ParsedRow {
             usage: self.usage(),
             events: self.events,
             gaps: self.gaps(),
+            shape: self.stream_shape,
+            finish_reason: self.finish_reason,
+            fewer_tokens: self.fewer_tokens,
+            usage_refused: self.usage_refused,
             bytes_out: self.bytes_out,
             bytes_in: self.bytes_in,
             flow: FlowControl { send_stall: self.send_stall_ms, receive_stall: self.receive_stall },
+            server: ServerReport {
+                cache: self.cache,
+                retries: self.upstream_retries,
+                time: self.server_time_ms,
+            },
             read_lag: self.read_lag_ms,
             generator: self.generator(),
         })

@@ -6,7 +6,7 @@ use super::table::Table;
 use super::{Labelled, Page, format};
 
 /// The metrics that readers look for first; `summary.json` has the whole catalog.
-const SHOWN: [Metric; 12] = [
+const SHOWN: [Metric; 13] = [
     Metric::ResponseTime,
     Metric::ServiceTime,
     Metric::Ttfb,
@@ -17,6 +17,7 @@ const SHOWN: [Metric; 12] = [
     Metric::Connect,
     Metric::Tls,
     Metric::DispatchLag,
+    Metric::ServerTime,
     Metric::RejectedResponseTime,
     Metric::UnsuccessfulResponseTime,
 ];

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_measure::{
-    ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome,
-    PolicyDecision, Sample, ScenarioId, StageId, TargetId, Timeline, TokenCount, Usage,
+    ConnectPhases, ConversationKey, ErrorClass, FinishReason, FlowControl, GapSummary, Moment,
+    Nanos, Outcome, PolicyDecision, Sample, ScenarioId, ServerReport, StageId, StreamShape,
+    TargetId, Timeline, TokenCount, Usage,
 };
 use plimsoll_metrics::{
     CalibrationQuote, Conversations, Environment, InstrumentHealth, LoadModel, Recorder, RunEnd,
@@ -73,9 +74,14 @@ pub(crate) fn sample(stage: u16, scenario: u16, intended: u64, service: u64) -> 
             largest_burst: 2,
             late_together: 0,
         },
+        shape: Some(StreamShape::Intact),
+        finish_reason: Some(FinishReason::Stop),
+        fewer_tokens: false,
+        usage_refused: false,
         bytes_out: 840,
         bytes_in: 4_200,
         flow: FlowControl::default(),
+        server: ServerReport::default(),
         read_lag: Some(Nanos::from_micros(20)),
         generator: plimsoll_measure::GeneratorShare::default(),
     }
@@ -87,6 +93,7 @@ pub(crate) fn ended(mut sample: Sample, outcome: Outcome, status: u16) -> Sample
     (line.first_token, line.first_output_token, line.last_token) = (None, None, None);
     sample.usage = Usage::default();
     (sample.gaps, sample.events) = (GapSummary::default(), 0);
+    (sample.shape, sample.finish_reason) = (None, None);
     sample.policy_decision = (status != 0).then(|| PolicyDecision::from_status(status));
     Sample { outcome, status, ..sample }
 }
@@ -108,6 +115,7 @@ pub(crate) fn metadata() -> RunMetadata {
             name: "realistic".to_owned(),
             tool_version: "0.1.0".to_owned(),
             seed: 42,
+            run_id: "5f0e3a9c41d7b682".to_owned(),
             shard: "0/1".to_owned(),
             started_unix_ns: 1_763_688_225_000_000_000,
             ended: RunEnd::Complete,
@@ -161,7 +169,8 @@ pub(crate) fn health() -> InstrumentHealth {
         calibration: Some(CalibrationQuote {
             when: "2025-11-20 08:00:00 UTC".to_owned(),
             passed: 19,
-            failed: 0,
+            failed: 1,
+            failed_tests: vec!["T12 many streams at once".to_owned()],
             floor_us: Some(14.0),
             max_rate: Some(152_000.0),
         }),
