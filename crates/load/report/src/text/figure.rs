@@ -79,6 +79,8 @@ pub(super) fn write_bounds(page: &mut Page, groups: &[Labelled<'_>]) {
     if !lines.is_empty() {
         page.line("");
         page.line("Of this, the generator may have added up to:");
-        lines.iter().for_each(|line| page.paragraph(2, line));
+        for line in &lines {
+            page.paragraph(2, line);
+        }
     }
 }
