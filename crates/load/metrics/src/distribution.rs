@@ -140,7 +140,9 @@ impl Distribution {
         to.for_each_bucket(&mut |bucket, n| *counts.entry(bucket).or_default() += n);
         counts.retain(|_, count| *count > 0);
         let mut histogram = empty();
-        counts.iter().for_each(|(bucket, n)| record_n(&mut histogram, upper_edge(*bucket), *n));
+        for (bucket, n) in &counts {
+            record_n(&mut histogram, upper_edge(*bucket), *n);
+        }
         let largest = counts.last_key_value().map_or(0, |(bucket, _)| upper_edge(*bucket));
         Self {
             counts: Counts::Wide(histogram),

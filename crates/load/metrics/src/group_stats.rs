@@ -7,7 +7,7 @@ use plimsoll_measure::{
 };
 
 use crate::accounting::Accounting;
-use crate::catalog::{Counters, Metric};
+use crate::catalog::{Counters, Metric, Population};
 use crate::confusion_matrix::ConfusionMatrix;
 use crate::distribution::Distribution;
 use crate::moved::MovedValues;
@@ -140,10 +140,16 @@ impl GroupStats {
         self.moved.as_ref()?.undisturbed(metric, self.distribution(metric)?)
     }
 
-    /// Requests without an end, which may be longer than all others: in flight, timed out or never
-    /// sent.
-    pub const fn unfinished(&self) -> u64 {
-        self.counters.in_flight + self.counters.timed_out + self.counters.never_sent
+    /// Requests without an end, which may be longer than all others: in flight, timed out and, for
+    /// times that count from the intended start, never sent.
+    pub const fn unfinished(&self, metric: Metric) -> u64 {
+        let c = &self.counters;
+        let sent = c.in_flight + c.timed_out;
+        match metric {
+            Metric::ResponseTime | Metric::ResponseTtft => sent + c.never_sent,
+            _ if matches!(metric.population(), Population::Completed) => sent,
+            _ => 0,
+        }
     }
 
     /// The time that requests were in flight during the stage, summed over the requests, in

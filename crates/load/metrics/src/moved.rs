@@ -135,15 +135,16 @@ mod tests {
     fn undisturbed(gaps: &[u64], late_reads: &[LateRead]) -> Vec<u64> {
         let gaps: Vec<_> = gaps.iter().map(|gap| ms(*gap)).collect();
         let mut all = Distribution::default();
-        gaps.iter().for_each(|gap| all.record(*gap));
+        for gap in &gaps {
+            all.record(*gap);
+        }
         let stream = Sample { outcome: Outcome::Completed, ..Sample::unsent(Moment::EPOCH) };
         let mut moved = MovedValues::default();
         moved.record(&stream, &gaps, late_reads);
         let without = moved.undisturbed(Metric::Itl, &all).unwrap();
-        let mut values = Vec::new();
         let rank = |k: u64| without.nearest_rank((k as f64 - 0.5) / without.count() as f64);
-        values.extend((1..=without.count()).map(|k| rank(k).unwrap().as_millis_f64().round()));
-        values.into_iter().map(|value| value as u64).collect()
+        let values = (1..=without.count()).map(|k| rank(k).unwrap().as_u64());
+        values.map(|nanos| (nanos + 500_000) / 1_000_000).collect()
     }
 
     fn read(gap: Option<u32>, events: u32, earlier: u64) -> LateRead {

@@ -12,7 +12,7 @@ use plimsoll_measure::ErrorClass;
 use plimsoll_metrics::catalog::{COUNTERS, CounterSpec, RATES, RateSpec, side_word};
 use plimsoll_metrics::{
     BandLevel, BandResult, BoundedFigure, DistributionSummary, Group, Metric, ProcessUse,
-    QUANTILES, RunSummary, Unit,
+    QUANTILES, Quantile, RunSummary, Unit,
 };
 
 /// The summary's cells as Prometheus metrics.
@@ -121,20 +121,14 @@ impl Page<'_> {
         name: &str,
         show: impl Fn(BoundedFigure) -> Option<(f64, &'static str)>,
     ) {
-        for metric in Metric::ALL.into_iter().filter(|metric| metric.is_bounded()) {
-            for cell in self.cells {
-                let Some(times) = cell.distribution(metric) else { continue };
-                for quantile in &QUANTILES {
-                    let shown = times.figure(quantile).and_then(&show);
-                    let Some((millis, reason)) = shown else { continue };
-                    let mut labels = with(cell, "metric", metric.name().to_owned());
-                    labels.push(("quantile", quantile.q.to_string().into()));
-                    if !reason.is_empty() {
-                        labels.push(("reason", reason.into()));
-                    }
-                    self.line(name, &labels, seconds(millis));
-                }
+        for (cell, metric, quantile, figure) in self.cells.iter().flat_map(figures) {
+            let Some((millis, reason)) = show(figure) else { continue };
+            let mut labels = with(cell, "metric", metric.name().to_owned());
+            labels.push(("quantile", quantile.q.to_string().into()));
+            if !reason.is_empty() {
+                labels.push(("reason", reason.into()));
             }
+            self.line(name, &labels, seconds(millis));
         }
     }
 
@@ -256,6 +250,18 @@ impl Page<'_> {
         let pairs = format!("{}{}", pairs.join(","), self.run);
         let _ = writeln!(self.out, "{name}{{{}}} {value}", pairs.trim_start_matches(','));
     }
+}
+
+/// Every quantile of a cell that has a bound.
+fn figures(
+    cell: &Group,
+) -> impl Iterator<Item = (&Group, Metric, &'static Quantile, BoundedFigure)> {
+    let bounded = Metric::ALL.into_iter().filter(|metric| metric.is_bounded());
+    let times = bounded.filter_map(move |metric| Some((metric, cell.distribution(metric)?)));
+    times.flat_map(move |(metric, times)| {
+        let figures = QUANTILES.iter().filter_map(|q| Some((q, times.figure(q)?)));
+        figures.map(move |(quantile, figure)| (cell, metric, quantile, figure))
+    })
 }
 
 /// The quantiles that may be used, with their milliseconds.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::bounded_figure::{
     BoundedFigure, HalfInterval, Refusal, by_censoring, by_generator, mean_half_interval,
 };
+use crate::catalog::Metric;
 use crate::confidence::{Interval, NoIntervalReason};
 use crate::distribution::{Distribution, ExactFigures};
 use crate::error::MetricsError;
@@ -53,8 +54,8 @@ pub struct DistributionSummary {
     /// 5 % and half of the 95 % interval) or `censored` (too many requests had no end).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<String, Refusal>,
-    /// Requests without an end (in flight, timed out, never sent), which may be longer than all of
-    /// these.
+    /// Requests without an end (in flight, timed out and, if counted from the intended start, never
+    /// sent), which may be longer than all of these.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unfinished: u64,
     /// HDR histogram in nanoseconds: V2 encoding, deflated, base64.
@@ -153,8 +154,8 @@ impl DistributionSummary {
     /// requests without an end, if they are missing in this distribution.
     pub(super) fn add_bounds(
         &mut self,
-        whole: &Distribution,
-        without: Option<&Distribution>,
+        metric: Metric,
+        (whole, without): (&Distribution, Option<&Distribution>),
         unfinished: u64,
     ) -> Result<(), MetricsError> {
         self.unfinished = unfinished;
@@ -168,25 +169,30 @@ impl DistributionSummary {
             let figure = percentile(whole, without, (quantile.q, value), &half, unfinished);
             self.note(quantile.key, figure);
         }
-        self.add_exact_bounds(whole, without);
+        // An unfinished request is longer than all, but its parts need not be.
+        let is_whole = matches!(metric, Metric::ResponseTime | Metric::ServiceTime);
+        let unknown = (unfinished > 0 && is_whole).then_some(Refusal::Censored);
+        self.add_exact_bounds((whole, without), unknown);
         Ok(())
     }
 
-    /// The bounds of mean, smallest and largest value. With an unfinished request the largest is
-    /// not known, and the mean not if the unfinished, taken to be as long as the longest, would
-    /// change it.
-    fn add_exact_bounds(&mut self, whole: &Distribution, without: Option<&Distribution>) {
+    /// The bounds of mean, smallest and largest value. The mean is not known if the unfinished,
+    /// taken to be as long as the longest, would change it.
+    fn add_exact_bounds(
+        &mut self,
+        (whole, without): (&Distribution, Option<&Distribution>),
+        max_unknown: Option<Refusal>,
+    ) {
         let (unfinished, all) = (self.unfinished as f64, (self.count + self.unfinished) as f64);
         let half = mean_half_interval(whole);
         let longer = (self.sum + self.max * unfinished) / all.max(1.0) - self.mean;
         let censored = |difference: f64, half| {
             by_generator(self.mean, difference, half).map(|_| Refusal::Censored)
         };
-        let unknown = (self.unfinished > 0).then_some(Refusal::Censored);
         let figures = [
             ("mean", self.mean, without.map(mean_of), half, censored(longer, half)),
             ("min", self.min, without.map(|w| millis(w.min())), 0.0, None),
-            ("max", self.max, without.map(|w| millis(w.max())), 0.0, unknown),
+            ("max", self.max, without.map(|w| millis(w.max())), 0.0, max_unknown),
         ];
         for (key, value, without, half, censored) in figures {
             let bound = without.map_or(0.0, |without| (value - without).abs());

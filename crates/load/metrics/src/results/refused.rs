@@ -20,31 +20,39 @@ pub struct RefusedFigure {
     pub why: Refusal,
 }
 
+/// What a figure measures, which figure of that it is, and its value.
+type NamedFigure = (&'static str, &'static str, BoundedFigure);
+
+impl RefusedFigure {
+    fn of(stage: &str, (title, label, figure): NamedFigure) -> Option<Self> {
+        let why = figure.refused?;
+        let of_ended = label == "max" && why == Refusal::Censored;
+        (!of_ended).then(|| Self { stage: stage.to_owned(), title, label, figure, why })
+    }
+}
+
 /// The rates that are counted as figures, and their titles.
 const COUNTED_RATES: [(&str, &str); 2] =
     [("achieved_rate", "sent/s"), ("throughput", "completed/s")];
 
 impl Results {
     /// The figures of the measured stages: how many there are, and those of them that must not be
-    /// used.
+    /// used. The largest value of the requests that ended is always what it is, and left out.
     pub fn refused_figures(&self) -> (usize, Vec<RefusedFigure>) {
         let (mut count, mut refused) = (0, Vec::new());
         for stage in self.by_stage.iter().filter(|stage| !stage.warmup) {
+            let figures = figures(stage);
+            count += figures.len();
             let name = stage.stage.as_deref().unwrap_or_default();
-            for (title, label, figure) in figures(stage) {
-                count += 1;
-                if let Some(why) = figure.refused {
-                    let stage = name.to_owned();
-                    refused.push(RefusedFigure { stage, title, label, figure, why });
-                }
-            }
+            refused
+                .extend(figures.into_iter().filter_map(|figure| RefusedFigure::of(name, figure)));
         }
         (count, refused)
     }
 }
 
-/// Every printed figure of a group that has a bound: what it measures, which figure, its value.
-fn figures(group: &Group) -> Vec<(&'static str, &'static str, BoundedFigure)> {
+/// Every printed figure of a group that has a bound.
+fn figures(group: &Group) -> Vec<NamedFigure> {
     let mut figures = Vec::new();
     for metric in Metric::ALL.into_iter().filter(|metric| metric.is_bounded()) {
         let Some(times) = group.distribution(metric) else { continue };

@@ -7,7 +7,7 @@ use plimsoll_measure::StageId;
 use super::lost_rate::{LostRate, MissingRates};
 use super::{Group, Results};
 use crate::batch_means::WITH_INTERVALS;
-use crate::catalog::{Metric, Population};
+use crate::catalog::Metric;
 use crate::error::MetricsError;
 use crate::group_stats::{GroupKey, GroupStats};
 use crate::run_metadata::{RunMetadata, StageInfo, TargetInfo};
@@ -75,9 +75,12 @@ impl Rollup<'_> {
                 summary.add_intervals(|q| self.snapshot.interval(whole, metric, q, filter));
             }
             if metric.is_bounded() {
-                let of_completed = metric.population() == Population::Completed;
-                let unfinished = if of_completed { stats.unfinished() } else { 0 };
-                summary.add_bounds(whole, stats.undisturbed(metric).as_ref(), unfinished)?;
+                let unfinished = stats.unfinished(metric);
+                summary.add_bounds(
+                    metric,
+                    (whole, stats.undisturbed(metric).as_ref()),
+                    unfinished,
+                )?;
             }
         }
         self.bound_rates(&mut group, filter);

@@ -17,7 +17,9 @@ pub(super) fn write(page: &mut Page, health: &InstrumentHealth) {
     longest.sort_by(|a, b| b.length_s.total_cmp(&a.length_s));
     longest.truncate(LISTED);
     longest.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
-    longest.iter().for_each(|window| page.paragraph(2, &line(window)));
+    for window in &longest {
+        page.paragraph(2, &line(window));
+    }
     let omitted = health.disturbed_windows_omitted.unwrap_or_default();
     let more = (windows.len() - longest.len()) as u64 + omitted;
     if more > 0 {

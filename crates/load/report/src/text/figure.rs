@@ -4,23 +4,9 @@ use plimsoll_metrics::{BoundedFigure, DistributionSummary, Group, Metric, QUANTI
 
 use super::{Labelled, Page, format};
 
-/// Marks a refused figure in a table, behind its value.
-const fn mark(figure: &BoundedFigure) -> &'static str {
-    match figure.refused {
-        Some(Refusal::Generator) => "!",
-        Some(Refusal::Censored) => "?",
-        None => "",
-    }
-}
-
-/// A time in a table; `-` where there is none.
-pub(super) fn cell(figure: Option<BoundedFigure>) -> String {
-    format::or_dash(figure, |figure| format!("{}{}", format::time(figure.value), mark(&figure)))
-}
-
 /// A rate in a table.
 pub(super) fn rate_cell(figure: Option<BoundedFigure>) -> String {
-    let mark = figure.as_ref().map_or("", mark);
+    let mark = figure.as_ref().map_or("", format::figure_mark);
     format!("{}{mark}", format::rate(figure.map(|figure| figure.value)))
 }
 
@@ -93,6 +79,8 @@ pub(super) fn write_bounds(page: &mut Page, groups: &[Labelled<'_>]) {
     if !lines.is_empty() {
         page.line("");
         page.line("Of this, the generator may have added up to:");
-        lines.iter().for_each(|line| page.paragraph(2, line));
+        for line in &lines {
+            page.paragraph(2, line);
+        }
     }
 }

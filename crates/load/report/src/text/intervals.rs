@@ -3,7 +3,7 @@
 use plimsoll_metrics::{Group, Metric, QUANTILES, Quantile, RunSummary};
 
 use super::table::Table;
-use super::{Labelled, Page, figure, format};
+use super::{Labelled, Page, format};
 
 /// The columns: heading, metric, and index of the quantile. All other intervals are in
 /// `summary.json` and `report.csv`.
@@ -47,5 +47,5 @@ fn cell(group: &Group, metric: Metric, quantile: &Quantile) -> String {
     let Some(times) = group.distribution(metric) else { return String::new() };
     let Some(value) = times.figure(quantile) else { return "-".to_owned() };
     let bounds = times.interval(quantile).map(|i| format::range(value.value, i.low, i.high));
-    format!("{} [{}]", figure::cell(Some(value)), bounds.unwrap_or_else(|| "-".to_owned()))
+    format!("{} [{}]", format::figure(Some(value)), bounds.unwrap_or_else(|| "-".to_owned()))
 }

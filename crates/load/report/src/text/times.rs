@@ -3,7 +3,7 @@
 use plimsoll_metrics::{DistributionSummary, Group, Metric, QUANTILES, samples_needed};
 
 use super::table::Table;
-use super::{Labelled, Page, figure, format};
+use super::{Labelled, Page, format};
 
 /// The metrics that readers look for first; `summary.json` has the whole catalog.
 const SHOWN: [Metric; 14] = [
@@ -52,9 +52,9 @@ fn block(table: &mut Table, label: &str, group: &Group) {
 
 fn row(metric: Metric, times: &DistributionSummary) -> Vec<String> {
     let mut cells = vec![format!("  {}", metric.title()), format::count(times.count)];
-    cells.push(figure::cell(Some(times.mean_figure())));
-    cells.extend(QUANTILES.iter().map(|quantile| figure::cell(times.figure(quantile))));
-    cells.push(figure::cell(Some(times.max_figure())));
+    cells.push(format::figure(Some(times.mean_figure())));
+    cells.extend(QUANTILES.iter().map(|quantile| format::figure(times.figure(quantile))));
+    cells.push(format::figure(Some(times.max_figure())));
     cells
 }
 
