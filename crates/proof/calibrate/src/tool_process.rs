@@ -86,9 +86,8 @@ impl ToolProcess {
         profile: &str,
     ) -> Result<Self, CalibrateError> {
         let file = runner.temp_dir().join(format!("{name}.yaml"));
-        let text = format!(
-            "name: {name}\ntarget: {url}\nmodel: mock\nkey: test\nworkers: 1\n{profile}\n"
-        );
+        let text =
+            format!("name: {name}\ntarget: {url}\nmodel: mock\nkey: test\nworkers: 1\n{profile}\n");
         fs::write(&file, text).map_err(CalibrateError::system("cannot write a profile"))?;
         let command = ["run".to_owned(), file.display().to_string(), "--no-probe".to_owned()];
         Self::start(runner, name, command.into_iter())

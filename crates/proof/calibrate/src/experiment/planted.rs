@@ -79,8 +79,8 @@ fn stopped_run(
 /// T22: a stop within a short stage, after a warm-up with twenty times as many requests.
 pub(super) fn t22_after_warm_up(runner: &Runner) -> Result<Observations, CalibrateError> {
     let mock = runner.mock("ttft: 20ms")?;
-    let profile = format!("{SMALL}stages: 'w@800:2s,@40:2s'\n");
-    let stop = (Duration::from_millis(2_700), Duration::from_millis(600));
+    let profile = format!("{SMALL}stages: 'w@800:1500ms,@40:2s'\n");
+    let stop = (Duration::from_millis(2_200), Duration::from_millis(600));
     let result = stopped_run(runner, &mock, "t22", &profile, stop)?;
     Ok(against_log(&result, &mock.finish()?.requests).into())
 }
@@ -110,8 +110,8 @@ pub(super) fn t23_behind_a_limit(runner: &Runner) -> Result<Observations, Calibr
 /// T24: a closed loop whose generator stands still for a fifth of the time.
 pub(super) fn t24_closed_loop(runner: &Runner) -> Result<Observations, CalibrateError> {
     let mock = runner.mock("ttft: 20ms")?;
-    let profile = format!("{SMALL}stages: '2:3s'\n");
-    let stop = (Duration::from_millis(1_000), Duration::from_millis(600));
+    let profile = format!("{SMALL}stages: '2:2s'\n");
+    let stop = (Duration::from_millis(700), Duration::from_millis(400));
     let result = stopped_run(runner, &mock, "t24", &profile, stop)?;
     let log = mock.finish()?.requests;
     Ok(vec![throughput(&result, closed_rate(2.0, &log))].into())
@@ -140,7 +140,7 @@ pub(super) fn t25_without_stamps(runner: &Runner) -> Result<Observations, Calibr
 pub(super) fn t26_hanging(runner: &Runner) -> Result<Observations, CalibrateError> {
     let mock = runner.mock("ttft: 10ms, faults: [{fault: hang, share: 0.1}]")?;
     let profile = format!(
-        "{SMALL}stages: '60:3s'\ndrain: 100ms\nthresholds: {{response_time: ['p(95)<1s']}}\n"
+        "{SMALL}stages: '60:1500ms'\ndrain: 100ms\nthresholds: {{response_time: ['p(95)<1s']}}\n"
     );
     let result = ToolProcess::profile(runner, "t26", &mock.url(), &profile)?.finish()?;
     let hanging = mock.finish()?.requests.iter().filter(|r| true_service_us(r).is_none()).count();

@@ -171,8 +171,8 @@ fn known_times(completed: &CompletedRun) -> Vec<Check> {
 /// T12: the same stream alone and with many others.
 pub(super) fn t12_many_streams(runner: &Runner) -> Result<Observations, CalibrateError> {
     let (mut checks, mut notes) = (Vec::new(), Vec::new());
-    // Streams of 2 s, started evenly: as many at once as twice the rate.
-    let crowds = [(1, "@1:2s"), (100, "@50:2s"), (1_000, "@500:2s")];
+    // Streams of 2 s, started evenly over one: as many at once as the rate.
+    let crowds = [(1, "@1:1s"), (100, "@100:1s"), (1_000, "@1000:1s")];
     let crowd = crowds.into_iter().chain(runner.usual_or_full(None, Some((5_000, "@2500:2s"))));
     for (streams, stages) in crowd {
         let mock = runner.mock("ttft: 100ms, gap: 100ms")?;

@@ -50,11 +50,9 @@ fn the_record_is_kept_for_later_runs_on_this_host_only() {
 fn a_calibration_with_nothing_run_or_something_not_run_does_not_pass() {
     let _exclusive = exclusive();
     let runner = runner();
-    for (ids, failed) in [
-        (vec![], &[][..]),
-        (vec!["T19"], &[]),
-        (vec!["T17", "T5"], &["T5 stalled generator"]),
-    ] {
+    for (ids, failed) in
+        [(vec![], &[][..]), (vec!["T19"], &[]), (vec!["T17", "T5"], &["T5 stalled generator"])]
+    {
         let experiments: Vec<_> = ids.into_iter().filter_map(Experiment::named).collect();
         let record = calibrate(&runner, &experiments, "0.0.0", &mut |_| {});
         assert!(!record.passed(), "{experiments:?}");
