@@ -150,8 +150,8 @@ const T5_MS: f64 = 2_000.0;
 /// What a server that does nothing, and the way to it, take at most.
 const NEXT_TO_NOTHING_MS: f64 = 1.0;
 
-/// T5: the generator's process is suspended for 3 and 30 % of 2 s (and 10 %). Its lateness is charged to
-/// the requests, and no percentile that it moved can be taken for the server's.
+/// T5: the generator's process is suspended for 3 and 30 % of 2 s. Its lateness is charged to the
+/// requests, and no percentile that it moved can be taken for the server's.
 pub(super) fn t5_stalled_generator(runner: &Runner) -> Result<Observations, CalibrateError> {
     let mut checks = Vec::new();
     let more = runner.usual_or_full(None, Some(200));

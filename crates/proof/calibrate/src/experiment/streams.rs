@@ -225,6 +225,35 @@ fn gaps_us(sample: &Sample, record: &LogRecord) -> Option<f64> {
     Some((sample.gaps.max.as_micros_f64() - Nanos::new(truth).as_micros_f64()).abs())
 }
 
+/// T28: a target, or a proxy in front of it, that sends 18 events at once each 180 ms. That is not
+/// the generator's fault, and no report may say so.
+pub(super) fn t28_merged_by_the_target(runner: &Runner) -> Result<Observations, CalibrateError> {
+    let merged = (0..3).fold(StreamBuilder::new(None), |stream, _| {
+        stream.after(
+            180,
+            if stream.script.steps.is_empty() { role() } else { String::new() }
+                + &content().repeat(18),
+        )
+    });
+    let server = runner.serve(ServerSpec::Scripted(merged.after(0, end(54)).script))?;
+    let run = runner.run(&server.url(), &format!("{STREAM}stages: '@20:1s'\n"))?;
+    let summary = run.summary()?;
+    let reasons = match &summary.validity {
+        Validity::Valid => &[][..],
+        Validity::Invalid(reasons) => reasons,
+    };
+    let blamed = reasons.iter().chain(&summary.warnings).any(|r| r.what == GENERATOR_BLAMED);
+    let burst = run.samples.iter().filter(|sample| sample.gaps.largest_burst >= 18).count();
+    Ok(vec![
+        Check::exact("streams that came as they were sent", burst, 20),
+        Check::holds("the generator is not blamed", !blamed),
+    ]
+    .into())
+}
+
+/// What reports name where tokens are read late.
+const GENERATOR_BLAMED: &str = "limited by the instrument";
+
 #[cfg(test)]
 mod tests {
     use super::*;
