@@ -228,13 +228,9 @@ fn gaps_us(sample: &Sample, record: &LogRecord) -> Option<f64> {
 /// T28: a target, or a proxy in front of it, that sends 18 events at once each 180 ms. That is not
 /// the generator's fault, and no report may say so.
 pub(super) fn t28_merged_by_the_target(runner: &Runner) -> Result<Observations, CalibrateError> {
-    let merged = (0..3).fold(StreamBuilder::new(None), |stream, _| {
-        stream.after(
-            180,
-            if stream.script.steps.is_empty() { role() } else { String::new() }
-                + &content().repeat(18),
-        )
-    });
+    let tokens = content().repeat(18);
+    let first = StreamBuilder::new(None).after(180, role() + &tokens);
+    let merged = first.after(180, tokens.clone()).after(180, tokens);
     let server = runner.serve(ServerSpec::Scripted(merged.after(0, end(54)).script))?;
     let run = runner.run(&server.url(), &format!("{STREAM}stages: '@20:1s'\n"))?;
     let summary = run.summary()?;
