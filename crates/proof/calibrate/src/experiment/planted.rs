@@ -24,7 +24,7 @@ const OFF: f64 = 0.05;
 /// A figure that a reader may use is right; one that the report does not give, or warns of, can
 /// mislead nobody.
 pub(super) fn right_or_warned(
-    what: String,
+    what: &str,
     unit: &str,
     usable: Option<f64>,
     truth: f64,
@@ -32,7 +32,7 @@ pub(super) fn right_or_warned(
 ) -> Check {
     usable.map_or_else(
         || Check::holds(format!("{what}, warned of or not given"), true),
-        |usable| Check::within(what.clone(), unit, usable, truth, tolerance),
+        |usable| Check::within(what, unit, usable, truth, tolerance),
     )
 }
 
@@ -46,7 +46,7 @@ fn against_log(result: &ToolResult, log: &[LogRecord]) -> Vec<Check> {
                 (result.usable_ms(Metric::ResponseTime, name), quantile_of(&truth, q));
             // The way through the network adds some tenths of a millisecond on a slow host.
             let tolerance = truth.mul_add(OFF, 0.2);
-            right_or_warned(format!("response {name}"), "ms", usable, truth, tolerance)
+            right_or_warned(&format!("response {name}"), "ms", usable, truth, tolerance)
         })
         .collect()
 }
@@ -59,7 +59,7 @@ fn closed_rate(users: f64, log: &[LogRecord]) -> f64 {
 
 fn throughput(result: &ToolResult, truth: f64) -> Check {
     let usable = result.usable_throughput();
-    right_or_warned("throughput".to_owned(), "/s", usable, truth, truth * OFF)
+    right_or_warned("throughput", "/s", usable, truth, truth * OFF)
 }
 
 /// Starts the tool, stops it after `after` for `stop`, and returns its result.
@@ -97,7 +97,7 @@ pub(super) fn t23_behind_a_limit(runner: &Runner) -> Result<Observations, Calibr
     let service = result.times(Metric::ServiceTime).and_then(|times| times.p50);
     let truth = service.unwrap_or(f64::NAN);
     Ok(vec![
-        right_or_warned("response p50".to_owned(), "ms", response, truth, truth + 1.0),
+        right_or_warned("response p50", "ms", response, truth, truth + 1.0),
         Check::exact(
             "exit code",
             result.exit.and_then(|code| usize::try_from(code).ok()).unwrap_or_default(),

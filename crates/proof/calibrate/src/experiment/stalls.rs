@@ -183,7 +183,7 @@ fn stopped(runner: &Runner, stop: Duration) -> Result<Vec<Check>, CalibrateError
     checks.extend(["p50", "p90", "p95", "p99"].map(|percentile| {
         let usable = outcome.usable_ms(Metric::ResponseTime, percentile);
         let truth = NEXT_TO_NOTHING_MS / 2.0;
-        right_or_warned(what(&format!("response {percentile}")), "ms", usable, truth, truth)
+        right_or_warned(&what(&format!("response {percentile}")), "ms", usable, truth, truth)
     }));
     Ok(checks)
 }
