@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 use plimsoll_calibrate::{
     EXPERIMENTS, Effort, Experiment, Progress, Record, Runner, calibrate, serve,
 };
-use plimsoll_report::format::utc_compact;
+use plimsoll_report::format::utc;
 
 use crate::console;
 use crate::exit::Exit;
@@ -21,7 +21,7 @@ Examples:
   plimsoll calibrate --only T18 --minutes 10
   plimsoll calibrate --show
 
-It takes about a minute. Each test puts load on a reference server that knows the true figures, and compares; T5, T15 and T22 to T27 plant what must not lead to a false verdict. A line shows the test, its result, and the figure nearest to its bound. `not run` names the reason why a test could not run, which is not a pass; `elsewhere` marks a test that is not meant for this host. Reports of later runs quote the stored record. Run nothing else on the machine meanwhile: other load changes the result.
+It takes a minute or two. Each test puts load on a reference server that knows the true figures, and compares; T5, T15 and T22 to T28 plant what must not lead to a false verdict. A line shows the test, its result, and the figure nearest to its bound. `not run` names the reason why a test could not run, which is not a pass; `elsewhere` marks a test that is not meant for this host. Reports of later runs quote the stored record. Run nothing else on the machine meanwhile: other load changes the result.
 
 Exit codes: 0 if all tests passed, else 3.";
 
@@ -111,7 +111,7 @@ impl Flags {
             console::print_line(&serde_json::to_string_pretty(&record)?)?;
             return Ok(exit_of(&record));
         }
-        let when = utc_compact(record.taken_unix_s.saturating_mul(1_000_000_000));
+        let when = utc(record.taken_unix_s.saturating_mul(1_000_000_000));
         console::print_line(&format!("calibrated {when} by plimsoll {}", record.tool_version))?;
         for finding in &record.findings {
             console::print_line(&finding.to_string())?;
@@ -142,5 +142,5 @@ impl Flags {
 
 fn parse_test(name: &str) -> Result<Experiment, String> {
     Experiment::named(name)
-        .ok_or_else(|| "write names of tests from T1 to T27, separated by commas".to_owned())
+        .ok_or_else(|| "write names of tests from T1 to T28, separated by commas".to_owned())
 }

@@ -280,3 +280,21 @@ impl InstrumentHealth {
         self.pacing_lag_ms.or(self.dispatch_lag_ms)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failed_tests_have_names_where_the_record_has_them() {
+        let names = || vec!["T4 known stall".to_owned(), "T12 many streams at once".to_owned()];
+        for (failed, failed_tests, words) in [
+            (0, Vec::new(), "0 failed"),
+            (2, Vec::new(), "2 failed"),
+            (2, names(), "2 failed (T4 known stall, T12 many streams at once)"),
+        ] {
+            let quote = CalibrationQuote { failed, failed_tests, ..CalibrationQuote::default() };
+            assert_eq!(quote.failed_words(), words);
+        }
+    }
+}

@@ -9,7 +9,7 @@
 //!
 //! Expected values come from the servers' own records or from closed forms, never from the
 //! product's code. An experiment that could not be carried out is reported as such; skipping is
-//! never passing. Users know the experiments as tests T1 to T27.
+//! never passing. Users know the experiments as tests T1 to T28.
 
 mod cores;
 mod error;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use plimsoll_harness::ChildProcess;
 use plimsoll_harness::time::sleep;
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock};
-use plimsoll_metrics::{DistributionSummary, Metric, QUANTILES, RunSummary, Validity};
+use plimsoll_metrics::{DistributionSummary, Metric, QUANTILES, RunSummary, Validity, catalog};
 
 use crate::error::CalibrateError;
 use crate::runner::Runner;
@@ -50,13 +50,13 @@ impl ToolResult {
     pub(crate) fn usable_ms(&self, metric: Metric, percentile: &str) -> Option<f64> {
         let quantile = QUANTILES.iter().find(|quantile| quantile.key == percentile)?;
         let times = self.times(metric).filter(|_| !self.is_invalid())?;
-        times.quantile(quantile)
+        times.figure(quantile)?.usable()
     }
 
     /// Completed requests per second of the measured stages as a reader may use them.
     pub(crate) fn usable_throughput(&self) -> Option<f64> {
-        let rates = &self.summary.results.total.rates;
-        rates.throughput_per_s.filter(|_| !self.is_invalid())
+        let rate = catalog::RATES.iter().find(|rate| rate.name == "throughput")?;
+        self.summary.results.total.rate(rate).filter(|_| !self.is_invalid())?.usable()
     }
 
     /// The times of the measured stages.

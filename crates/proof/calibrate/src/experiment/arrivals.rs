@@ -38,9 +38,9 @@ fn run(runner: &Runner, profile: &str) -> Result<Vec<f64>, CalibrateError> {
 
 /// T6: constant rates up to the highest of this host.
 pub(super) fn t6_rates(runner: &Runner) -> Result<Observations, CalibrateError> {
-    let mut rates = vec![(1.0, 3.0), (7.0, 2.0), (333.0, 1.5), (1_000.0, 2.0), (33_333.0, 1.0)];
+    let mut rates = vec![(1.0, 2.0), (7.0, 1.0), (333.0, 1.0), (1_000.0, 1.5), (33_333.0, 0.5)];
     let capacity = runner.floor().map_or(f64::NAN, |floor| floor.highest_rate);
-    rates.extend(capacity.is_finite().then(|| ((capacity * 0.45).floor(), 1.0)));
+    rates.extend(capacity.is_finite().then(|| ((capacity * 0.45).floor(), 0.5)));
     let time_factor = runner.usual_or_full(1.0, 5.0);
     let (mut checks, mut notes) = (Vec::new(), Vec::new());
     for (rate, seconds) in rates {
@@ -107,7 +107,7 @@ const MOST_DEVIATIONS: f64 = 4.5;
 /// T7: Poisson arrivals, over one and several workers and over shards, and the schedule itself in
 /// virtual time, each with a seed of its own that is drawn and noted.
 pub(super) fn t7_poisson(runner: &Runner) -> Result<Observations, CalibrateError> {
-    let seconds = runner.usual_or_full(2.0, 20.0);
+    let seconds = runner.usual_or_full(1.0, 20.0);
     let mut rng = Seed(MonotonicClock::start().unix_nanos(Moment::EPOCH)).rng("seeds", 0);
     let mut seeds = Vec::new();
     let mut draw = || {
@@ -196,8 +196,8 @@ fn row_s(row: u32) -> f64 {
 
 /// T8: a ramp and a recorded trace, against the closed form.
 pub(super) fn t8_shapes(runner: &Runner) -> Result<Observations, CalibrateError> {
-    let times = run(runner, &format!("stages: '{WARM_UP},@100..2000:3s'\n"))?;
-    let mut checks = cumulative("ramp", &times, 3, |t| ramp(t, 3.0));
+    let times = run(runner, &format!("stages: '{WARM_UP},@100..2000:2s'\n"))?;
+    let mut checks = cumulative("ramp", &times, 2, |t| ramp(t, 2.0));
     let whole = schedule("@100..2000:60s", Arrivals::Constant, 1)?;
     let times: Vec<f64> = whole.arrivals(Stripe::WHOLE).map(|a| a.at.as_secs_f64()).collect();
     checks.extend(cumulative("ramp in virtual time", &times, 60, |t| ramp(t, 60.0)));

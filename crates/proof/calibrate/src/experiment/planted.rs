@@ -24,7 +24,7 @@ const OFF: f64 = 0.05;
 /// A figure that a reader may use is right; one that the report does not give, or warns of, can
 /// mislead nobody.
 pub(super) fn right_or_warned(
-    what: String,
+    what: &str,
     unit: &str,
     usable: Option<f64>,
     truth: f64,
@@ -32,7 +32,7 @@ pub(super) fn right_or_warned(
 ) -> Check {
     usable.map_or_else(
         || Check::holds(format!("{what}, warned of or not given"), true),
-        |usable| Check::within(what.clone(), unit, usable, truth, tolerance),
+        |usable| Check::within(what, unit, usable, truth, tolerance),
     )
 }
 
@@ -46,7 +46,7 @@ fn against_log(result: &ToolResult, log: &[LogRecord]) -> Vec<Check> {
                 (result.usable_ms(Metric::ResponseTime, name), quantile_of(&truth, q));
             // The way through the network adds some tenths of a millisecond on a slow host.
             let tolerance = truth.mul_add(OFF, 0.2);
-            right_or_warned(format!("response {name}"), "ms", usable, truth, tolerance)
+            right_or_warned(&format!("response {name}"), "ms", usable, truth, tolerance)
         })
         .collect()
 }
@@ -59,7 +59,7 @@ fn closed_rate(users: f64, log: &[LogRecord]) -> f64 {
 
 fn throughput(result: &ToolResult, truth: f64) -> Check {
     let usable = result.usable_throughput();
-    right_or_warned("throughput".to_owned(), "/s", usable, truth, truth * OFF)
+    right_or_warned("throughput", "/s", usable, truth, truth * OFF)
 }
 
 /// Starts the tool, stops it after `after` for `stop`, and returns its result.
@@ -79,8 +79,8 @@ fn stopped_run(
 /// T22: a stop within a short stage, after a warm-up with twenty times as many requests.
 pub(super) fn t22_after_warm_up(runner: &Runner) -> Result<Observations, CalibrateError> {
     let mock = runner.mock("ttft: 20ms")?;
-    let profile = format!("{SMALL}stages: 'w@800:2s,@40:2s'\n");
-    let stop = (Duration::from_millis(2_700), Duration::from_millis(600));
+    let profile = format!("{SMALL}stages: 'w@800:1500ms,@40:2s'\n");
+    let stop = (Duration::from_millis(2_200), Duration::from_millis(600));
     let result = stopped_run(runner, &mock, "t22", &profile, stop)?;
     Ok(against_log(&result, &mock.finish()?.requests).into())
 }
@@ -97,7 +97,7 @@ pub(super) fn t23_behind_a_limit(runner: &Runner) -> Result<Observations, Calibr
     let service = result.times(Metric::ServiceTime).and_then(|times| times.p50);
     let truth = service.unwrap_or(f64::NAN);
     Ok(vec![
-        right_or_warned("response p50".to_owned(), "ms", response, truth, truth + 1.0),
+        right_or_warned("response p50", "ms", response, truth, truth + 1.0),
         Check::exact(
             "exit code",
             result.exit.and_then(|code| usize::try_from(code).ok()).unwrap_or_default(),
@@ -110,8 +110,8 @@ pub(super) fn t23_behind_a_limit(runner: &Runner) -> Result<Observations, Calibr
 /// T24: a closed loop whose generator stands still for a fifth of the time.
 pub(super) fn t24_closed_loop(runner: &Runner) -> Result<Observations, CalibrateError> {
     let mock = runner.mock("ttft: 20ms")?;
-    let profile = format!("{SMALL}stages: '2:3s'\n");
-    let stop = (Duration::from_millis(1_000), Duration::from_millis(600));
+    let profile = format!("{SMALL}stages: '2:2s'\n");
+    let stop = (Duration::from_millis(700), Duration::from_millis(400));
     let result = stopped_run(runner, &mock, "t24", &profile, stop)?;
     let log = mock.finish()?.requests;
     Ok(vec![throughput(&result, closed_rate(2.0, &log))].into())
@@ -140,7 +140,7 @@ pub(super) fn t25_without_stamps(runner: &Runner) -> Result<Observations, Calibr
 pub(super) fn t26_hanging(runner: &Runner) -> Result<Observations, CalibrateError> {
     let mock = runner.mock("ttft: 10ms, faults: [{fault: hang, share: 0.1}]")?;
     let profile = format!(
-        "{SMALL}stages: '60:3s'\ndrain: 100ms\nthresholds: {{response_time: ['p(95)<1s']}}\n"
+        "{SMALL}stages: '60:1500ms'\ndrain: 100ms\nthresholds: {{response_time: ['p(95)<1s']}}\n"
     );
     let result = ToolProcess::profile(runner, "t26", &mock.url(), &profile)?.finish()?;
     let hanging = mock.finish()?.requests.iter().filter(|r| true_service_us(r).is_none()).count();

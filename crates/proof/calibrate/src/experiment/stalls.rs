@@ -107,16 +107,15 @@ pub(super) fn t4_stalled_target(runner: &Runner) -> Result<Observations, Calibra
     // half the rate that is half as much of the wedge.
     let load = runner.usual_or_full((500.0, 4), FULL);
     let (mut checks, mut notes) = (Vec::new(), Vec::new());
-    for stall in [
-        Stall::new("at the start", 0.0, load),
-        // Half of the stall lies after the last arrival.
-        Stall::new("over the end", 0.95, load),
-    ] {
+    // Half of the stall lies after the last arrival.
+    let end = Stall::new("over the end", 0.95, load);
+    let start = runner.usual_or_full(None, Some(Stall::new("at the start", 0.0, load)));
+    for stall in [end].into_iter().chain(start) {
         checks.extend(stall.checks("by a pause", &by_pausing(runner, &stall)?));
     }
-    let stall = Stall::new("in the middle", 0.4, FULL);
+    let stall = Stall::new("in the middle", 0.4, load);
     match by_suspending(runner, &stall) {
-        Ok(run) => checks.extend(stall.checks("by suspending the process, 1 s in 10 s", &run)),
+        Ok(run) => checks.extend(stall.checks("by suspending the process", &run)),
         Err(CalibrateError::Missing(why)) => notes.push(format!("suspending its process: {why}")),
         Err(error) => return Err(error),
     }
@@ -147,16 +146,17 @@ fn by_suspending(runner: &Runner, stall: &Stall) -> Result<CompletedRun, Calibra
 }
 
 /// The run of T5: a request every millisecond, so that of a stop of `s` ms as many requests wait.
-const T5_MS: f64 = 3_000.0;
+const T5_MS: f64 = 2_000.0;
 /// What a server that does nothing, and the way to it, take at most.
 const NEXT_TO_NOTHING_MS: f64 = 1.0;
 
-/// T5: the generator's process is suspended for 2, 10 and 30 % of 3 s. Its lateness is charged to
-/// the requests, and no percentile that it moved can be taken for the server's.
+/// T5: the generator's process is suspended for 3 and 30 % of 2 s. Its lateness is charged to the
+/// requests, and no percentile that it moved can be taken for the server's.
 pub(super) fn t5_stalled_generator(runner: &Runner) -> Result<Observations, CalibrateError> {
     let mut checks = Vec::new();
-    for stop in [60, 300, 900].map(Duration::from_millis) {
-        checks.extend(stopped(runner, stop)?);
+    let more = runner.usual_or_full(None, Some(200));
+    for stop in [60, 600].into_iter().chain(more) {
+        checks.extend(stopped(runner, Duration::from_millis(stop))?);
     }
     Ok(checks.into())
 }
@@ -164,8 +164,8 @@ pub(super) fn t5_stalled_generator(runner: &Runner) -> Result<Observations, Cali
 fn stopped(runner: &Runner, stop: Duration) -> Result<Vec<Check>, CalibrateError> {
     let server = runner.serve(ServerSpec::Null(NullSpec::default()))?;
     let name = format!("t5-{}", stop.as_millis());
-    let tool = ToolProcess::http(runner, &name, &server.url(), "--rate 1000 --duration 3s")?;
-    sleep(Duration::from_millis(1_200));
+    let tool = ToolProcess::http(runner, &name, &server.url(), "--rate 1000 --duration 2s")?;
+    sleep(Duration::from_millis(900));
     let stopped_ms = tool.suspend_for(stop)?;
     let outcome = tool.finish()?;
     let (total, lag) = (&outcome.summary.results.total, outcome.summary.health.lateness());
@@ -183,7 +183,7 @@ fn stopped(runner: &Runner, stop: Duration) -> Result<Vec<Check>, CalibrateError
     checks.extend(["p50", "p90", "p95", "p99"].map(|percentile| {
         let usable = outcome.usable_ms(Metric::ResponseTime, percentile);
         let truth = NEXT_TO_NOTHING_MS / 2.0;
-        right_or_warned(what(&format!("response {percentile}")), "ms", usable, truth, truth)
+        right_or_warned(&what(&format!("response {percentile}")), "ms", usable, truth, truth)
     }));
     Ok(checks)
 }
