@@ -36,7 +36,7 @@ impl CachedMock {
         let stages = if trace { "w@20:200ms,trace:1s" } else { "w2:100ms,2:200ms" };
         let fixed = ["run", profile, "--target", &target, "--key", "any", "--model", "m"];
         let rest = ["--stages", stages, "--quiet", "--allow-invalid", "--name", name];
-        self.fixture.plimsoll(&[&fixed, &rest, args].concat()).expect(0);
+        self.fixture.plimsoll(&[&fixed[..], &rest, args].concat()).expect(0);
         let runs = self.fixture.runs();
         let run = runs.iter().find(|run| run.to_str().unwrap().ends_with(&format!("-{name}")));
         let log = self.fixture.mock.take_log();
