@@ -57,7 +57,9 @@ mod worker_threads;
 
 pub use control::Control;
 pub use error::EngineError;
-pub use health::process::{ProcessStat, WatchedProcess};
+pub use health::listener::{ListenerError, listener};
+pub use health::process::WatchedProcess;
+pub use health::process_tree::ProcessStat;
 pub use probe::{ProbeFinding, ProbeReport};
 pub use progress::Progress;
 pub use response_headers::RecordedHeader;

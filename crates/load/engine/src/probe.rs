@@ -151,7 +151,7 @@ fn diagnose(dialect: Dialect, turn: &OpenTurn) -> Option<(bool, String)> {
 
 const fn refusal(status: u16) -> (bool, &'static str) {
     match status {
-        401 => (true, "give the right key with --vk (or PLIMSOLL_KEY)"),
+        401 => (true, "give the right key with --key (or PLIMSOLL_KEY)"),
         404 => (true, "check the path in --target, --protocol and --model"),
         400 | 405 | 406 | 415 | 422 => {
             (true, "does it speak this dialect? check --protocol and --model")

@@ -7,11 +7,8 @@ use std::ops::ControlFlow;
 use std::pin::pin;
 use std::rc::Rc;
 
-use plimsoll_measure::{
-    Clock as _, ConnectPhases, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome, Sample,
-    ServerReport, TargetId, Timeline, Usage,
-};
-use plimsoll_protocol::Decoder;
+use plimsoll_measure::{Clock as _, ErrorClass, Moment, Nanos, Outcome, Sample, TargetId};
+use plimsoll_protocol::{Decoder, ToolCall};
 use plimsoll_transport::{
     EncodedRequest, Failure, Request, RequestHead, ResponseHandler, ResponseHead, RxTime,
 };
@@ -52,6 +49,8 @@ pub(crate) struct TurnEnd {
     pub(crate) sent: bool,
     /// The assistant's text; empty unless it is kept for the next turn.
     pub(crate) reply: String,
+    /// The tools that it calls; likewise.
+    pub(crate) tool_calls: Vec<ToolCall>,
 }
 
 impl OpenTurn {
@@ -80,27 +79,15 @@ impl OpenTurn {
             turn: conversation.index(),
             stream: worker.run.route(scenario, target).streams(),
             warmup: worker.is_warmup(stage),
-            reused: false,
-            timeline: Timeline::intended(intended),
-            connect: ConnectPhases::default(),
-            status: 0,
-            outcome: Outcome::NeverSent,
-            policy_decision: None,
             expected: worker.run.route(scenario, target).decisions.expected,
-            usage: Usage::default(),
-            events: 0,
-            gaps: GapSummary::default(),
-            bytes_out: 0,
-            bytes_in: 0,
-            flow: FlowControl::default(),
-            server: ServerReport::default(),
-            read_lag: None,
+            ..Sample::unsent(intended)
         };
         worker.count_scheduled(&sample);
         let events = worker.event_times(&sample);
         let measurement = TurnMeasurement {
             sample,
             gaps: worker.buffers.gaps.acquire(),
+            late_reads: Vec::new(),
             events,
             burst: 0,
             late: false,
@@ -178,13 +165,14 @@ impl OpenTurn {
         let at = last_byte.unwrap_or_else(|| self.worker.clock.now());
         sample.timeline.finished = Some(at);
         sample.outcome = outcome;
-        let mut reply = String::new();
+        let (mut reply, mut tool_calls) = (String::new(), Vec::new());
         let route = self.worker.run.route(sample.scenario, sample.target);
         sample.policy_decision =
             route.decisions.classify(self.scan.as_ref(), outcome, sample.status);
         if let Some(decoder) = &self.decoder {
             sample.usage = decoder.usage();
             decoder.text().clone_into(&mut reply);
+            tool_calls.extend_from_slice(decoder.tool_calls());
             if let Some(detail) = decoder.error_detail() {
                 self.detail = Some(detail.message.clone());
             }
@@ -194,6 +182,7 @@ impl OpenTurn {
             completed: outcome == Outcome::Completed,
             sent: sample.timeline.sent.is_some(),
             reply,
+            tool_calls,
         }
     }
 
@@ -289,13 +278,13 @@ impl ResponseHandler for OpenTurn {
 impl Drop for OpenTurn {
     fn drop(&mut self) {
         let Self { worker, measurement, decoder, scan, detail, headers } = self;
-        let TurnMeasurement { sample, gaps, events, .. } = measurement;
+        let TurnMeasurement { sample, gaps, late_reads, events, .. } = measurement;
         if sample.timeline.dispatched.is_some() && sample.outcome == Outcome::NeverSent {
             sample.outcome = Outcome::InFlight;
             sample.timeline.finished = None;
         }
         let extras = RowExtras { events: events.take(), headers: std::mem::take(headers) };
-        worker.record(sample, gaps, extras, detail.take());
+        worker.record(sample, gaps, late_reads, extras, detail.take());
         let buffers = &worker.buffers;
         buffers.gaps.release(std::mem::take(gaps));
         if let Some(decoder) = decoder.take() {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_measure::{
-    Clock as _, ConversationKey, Moment, Nanos, Sample, StageId, Stripe, TargetId,
+    Clock as _, ConversationKey, LateRead, Moment, Nanos, Sample, StageId, Stripe, TargetId,
 };
 use plimsoll_schedule::{Arrival, ArrivalIter, Load, StagePlan};
 use plimsoll_transport::{Connector, ReadBuffers, RxClock};
@@ -160,10 +160,11 @@ impl Worker {
         &self,
         sample: &Sample,
         gaps: &[Nanos],
+        late_reads: &[LateRead],
         extras: RowExtras,
         detail: Option<String>,
     ) {
-        self.stats().record(sample, gaps, detail, self.clock.latest());
+        self.stats().record(sample, gaps, late_reads, detail, self.clock.latest());
         self.rows.borrow_mut().offer(sample, extras);
     }
 

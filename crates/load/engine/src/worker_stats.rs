@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_measure::{Moment, Nanos, Outcome, Sample, TargetId};
+use plimsoll_measure::{LateRead, Moment, Nanos, Outcome, Sample, TargetId};
 use plimsoll_metrics::{Conversations, Distribution, Recorder, Snapshot};
 use plimsoll_transport::ResponseHead;
 
@@ -56,11 +56,12 @@ impl WorkerStats {
         &mut self,
         sample: &Sample,
         gaps: &[Nanos],
+        late_reads: &[LateRead],
         detail: Option<String>,
         at: Moment,
     ) {
         self.in_flight.dec(at);
-        self.recorder.record(sample, gaps);
+        self.recorder.record(sample, gaps, late_reads);
         if sample.as_expected() != Some(true) {
             self.count_cause(sample.outcome, detail);
         }

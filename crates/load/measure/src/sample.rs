@@ -3,7 +3,7 @@
 use crate::id::{ConversationKey, ScenarioId, StageId, TargetId};
 use crate::outcome::{Outcome, PolicyDecision};
 use crate::server_report::ServerReport;
-use crate::time::Nanos;
+use crate::time::{Moment, Nanos};
 use crate::timeline::{ConnectPhases, Timeline};
 use crate::tokens::Usage;
 
@@ -26,6 +26,49 @@ pub struct GapSummary {
 /// A read that lags the kernel's receive time stamp by more than this may return several sends at
 /// once. An idle worker reads within some tens of microseconds.
 pub const LATE_READ: Nanos = Nanos::from_micros(250);
+
+/// What the generator itself may have added to the instants of one turn: upper bounds, zero where
+/// it added nothing. `docs/adr/0007-judged-by-effect.md` derives them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GeneratorShare {
+    /// How much earlier a generator that is never late would have dispatched the turn: from the
+    /// intended start, or from the moment at which such a generator would have had a slot or a
+    /// connection for it, to the dispatch.
+    pub dispatch: Nanos,
+    /// From the dispatch, or from the moment the connection was ready, to the last byte of the
+    /// request in the kernel, where nothing but the generator delayed it.
+    pub send: Nanos,
+    /// How much earlier than stamped the first byte may have arrived.
+    pub first_byte: Nanos,
+    /// The same for the first content event.
+    pub first_token: Nanos,
+    /// The same for the first content event that is not reasoning.
+    pub first_output_token: Nanos,
+    /// The same for the last content event.
+    pub last_token: Nanos,
+    /// The same for the end of the response.
+    pub finished: Nanos,
+}
+
+impl GeneratorShare {
+    /// Whether the generator added nothing.
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A late read of a stream: its content events may have arrived one by one before their common time
+/// stamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LateRead {
+    /// Position, among the gaps of the stream, of the gap that ends with this read. The first read
+    /// with content ends none: `None`.
+    pub gap: Option<u32>,
+    /// Content events that the read brought.
+    pub events: u32,
+    /// How much earlier than stamped the first of them may have arrived.
+    pub earlier_by: Nanos,
+}
 
 /// Delays of one turn by HTTP/2 flow control (RFC 9113, 5.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,20 +129,83 @@ pub struct Sample {
     /// The longest read lag of the turn: from the kernel's receive time stamp to our read. `None`
     /// without kernel time stamps.
     pub read_lag: Option<Nanos>,
+    /// What the generator itself may have added to the instants.
+    pub generator: GeneratorShare,
 }
 
 impl Sample {
+    /// A turn that is scheduled and has not been sent, with everything else zero or unknown.
+    pub fn unsent(intended: Moment) -> Self {
+        Self {
+            stage: StageId::default(),
+            scenario: ScenarioId::default(),
+            target: TargetId::default(),
+            conversation: ConversationKey::default(),
+            turn: 0,
+            stream: false,
+            warmup: false,
+            reused: false,
+            timeline: Timeline::intended(intended),
+            connect: ConnectPhases::default(),
+            status: 0,
+            outcome: Outcome::NeverSent,
+            policy_decision: None,
+            expected: None,
+            usage: Usage::default(),
+            events: 0,
+            gaps: GapSummary::default(),
+            flow: FlowControl::default(),
+            server: ServerReport::default(),
+            bytes_out: 0,
+            bytes_in: 0,
+            read_lag: None,
+            generator: GeneratorShare::default(),
+        }
+    }
+
+    /// The instants as they would be without what the generator itself may have added. The real
+    /// ones lie between these and the measured ones.
+    pub fn timeline_without_generator(&self) -> Timeline {
+        let (line, own) = (&self.timeline, &self.generator);
+        let before_sent = own.dispatch + own.send;
+        let earlier = |moment: Option<Moment>, by: Nanos, floor: Option<Moment>| {
+            let moment = moment?;
+            Some((moment - by).max(floor.unwrap_or(line.intended)).min(moment))
+        };
+        let dispatched = earlier(line.dispatched, own.dispatch, None);
+        let connected = earlier(line.connected, own.dispatch, dispatched);
+        let sent = earlier(line.sent, before_sent, connected.or(dispatched));
+        let received = |moment, by| earlier(moment, before_sent + by, sent.or(dispatched));
+        Timeline {
+            intended: line.intended,
+            dispatched,
+            connected,
+            sent,
+            first_byte: received(line.first_byte, own.first_byte),
+            first_token: received(line.first_token, own.first_token),
+            first_output_token: received(line.first_output_token, own.first_output_token),
+            last_token: received(line.last_token, own.last_token),
+            finished: received(line.finished, own.finished),
+        }
+    }
+
     /// Whether the policy decision is the expected one. `None` if nothing is expected, or if there
     /// was no response.
     pub fn as_expected(&self) -> Option<bool> {
         Some(self.expected? == self.policy_decision?)
     }
 
-    /// Whether the turn ended in a way it should not: with an unexpected policy decision or, if
-    /// there is none to compare, without success. A cancelled turn is not unexpected.
+    /// Whether the turn got no good answer: it ended without success and its scenario does not
+    /// expect that, or with an unexpected policy decision. A turn that is let through and then
+    /// breaks off is never good. A cancelled turn is not unexpected.
     pub fn is_unexpected(&self) -> bool {
         let unsuccessful = !matches!(self.outcome, Outcome::Completed | Outcome::Cancelled);
-        self.as_expected().map_or(unsuccessful, |as_expected| !as_expected)
+        let let_through =
+            matches!(self.policy_decision, Some(PolicyDecision::Allow | PolicyDecision::Redact));
+        match self.as_expected() {
+            Some(as_expected) => !as_expected || (unsuccessful && let_through),
+            None => unsuccessful,
+        }
     }
 
     /// Content events that shared a read with the event before them.
@@ -110,5 +216,51 @@ impl Sample {
     /// The output tokens, if known.
     pub const fn output_tokens(&self) -> Option<u32> {
         self.usage.completion.known()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Moment {
+        Moment::EPOCH + Nanos::from_millis(ms)
+    }
+
+    /// Sent 5 ms late, written 1 ms late; the first byte may have come 20 ms before its stamp.
+    #[test]
+    fn the_generators_part_is_taken_off_and_no_instant_before_the_one_it_follows() {
+        let sample = Sample {
+            timeline: Timeline {
+                intended: at(100),
+                dispatched: Some(at(107)),
+                connected: Some(at(107)),
+                sent: Some(at(108)),
+                first_byte: Some(at(120)),
+                first_token: Some(at(130)),
+                first_output_token: None,
+                last_token: Some(at(140)),
+                finished: Some(at(150)),
+            },
+            generator: GeneratorShare {
+                dispatch: Nanos::from_millis(5),
+                send: Nanos::from_millis(1),
+                first_byte: Nanos::from_millis(20),
+                ..GeneratorShare::default()
+            },
+            ..Sample::unsent(at(100))
+        };
+        let line = sample.timeline_without_generator();
+        assert_eq!(line.dispatched, Some(at(102)));
+        assert_eq!(line.connected, Some(at(102)));
+        assert_eq!(line.sent, Some(at(102)));
+        // 120 - 6 - 20 would be before the request was sent.
+        assert_eq!(line.first_byte, Some(at(102)));
+        assert_eq!(line.first_token, Some(at(124)));
+        assert_eq!(line.first_output_token, None);
+        assert_eq!(line.finished, Some(at(144)));
+        assert_eq!(line.response_time(), Some(Nanos::from_millis(44)));
+        let unaffected = Sample { generator: GeneratorShare::default(), ..sample };
+        assert_eq!(unaffected.timeline_without_generator(), sample.timeline);
     }
 }

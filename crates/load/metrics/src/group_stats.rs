@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_measure::{ErrorClass, Nanos, Outcome, Sample, ScenarioId, StageId, TargetId};
+use plimsoll_measure::{
+    ErrorClass, LateRead, Nanos, Outcome, Sample, ScenarioId, StageId, TargetId,
+};
 
 use crate::accounting::Accounting;
 use crate::catalog::{Counters, Metric};
@@ -40,7 +42,7 @@ pub struct GroupStats {
 
 impl GroupStats {
     /// Records one request. `gaps` are those of its stream.
-    pub(crate) fn record(&mut self, sample: &Sample, gaps: &[Nanos]) {
+    pub(crate) fn record(&mut self, sample: &Sample, gaps: &[Nanos], _late_reads: &[LateRead]) {
         self.counters.count(sample);
         self.counters.judge(sample);
         self.policy_decisions.count(sample);

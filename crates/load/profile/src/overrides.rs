@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Overrides {
     /// `--target URL`.
     pub target: Option<String>,
-    /// `--vk KEY`.
+    /// `--key KEY`.
     pub key: Option<String>,
     /// `--model NAME`.
     pub model: Option<String>,
@@ -41,7 +41,7 @@ impl Overrides {
         let resumption = self.no_resumption.then_some("false");
         [
             ("--target", "target", self.target.as_deref()),
-            ("--vk", "key", self.key.as_deref()),
+            ("--key", "key", self.key.as_deref()),
             ("--model", "model", self.model.as_deref()),
             ("--protocol", "protocol", self.protocol.as_deref()),
             ("--stages", "stages", self.stages.as_deref()),

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::response_headers::ResponseHeaders;
-use crate::secret::{HeaderValue, REDACTED, Secret, is_sensitive};
+use crate::secret::{HeaderValue, REDACTED, Secret, is_shown_header, redacted_path};
 use crate::source;
 use crate::url::TargetUrl;
 
@@ -39,7 +39,7 @@ pub struct Target {
     pub model: String,
     /// Key: `Authorization: Bearer`, or `x-api-key` for Anthropic's dialect.
     pub key: Option<Secret>,
-    /// Headers of every request; values under names that carry credentials are secret.
+    /// Headers of every request; values are secret, but for a few harmless names.
     pub headers: BTreeMap<String, HeaderValue>,
     /// Overrides the protocol of every scenario.
     pub protocol: Option<Dialect>,
@@ -246,7 +246,7 @@ impl fmt::Debug for Plan {
     }
 }
 
-/// Scenarios hold their headers as plain texts; sensitive ones are redacted by name.
+/// Scenarios hold their headers and queries as plain texts; all but harmless ones are redacted.
 fn scenarios<S: Serializer>(scenarios: &[ScenarioSpec], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(scenarios.iter().cloned().map(redacted))
 }
@@ -254,9 +254,12 @@ fn scenarios<S: Serializer>(scenarios: &[ScenarioSpec], serializer: S) -> Result
 fn redacted(mut scenario: ScenarioSpec) -> ScenarioSpec {
     let of_http = scenario.http.iter_mut().flat_map(|http| &mut http.headers);
     for (name, value) in scenario.headers.iter_mut().chain(of_http) {
-        if is_sensitive(name) {
+        if !is_shown_header(name) {
             REDACTED.clone_into(value);
         }
+    }
+    if let Some(http) = &mut scenario.http {
+        http.path = redacted_path(&http.path);
     }
     scenario
 }

@@ -10,6 +10,7 @@ use serde::Deserialize as _;
 use crate::check::{ProfileCheck, Purpose, resolve_path};
 use crate::env_vars::EnvVars;
 use crate::error::{Fault, Problem, Problems, ValueSource};
+use crate::judgeable;
 use crate::layers::LayeredValues;
 use crate::overrides::Overrides;
 use crate::parser::parse_values;
@@ -18,6 +19,7 @@ use crate::plan::{HttpPlan, Instrument, Limits, Plan, Target, TlsPlan};
 use crate::problem_collector::ProblemCollector;
 use crate::scenario::scenario;
 use crate::secret::{HeaderValue, Secret};
+use crate::shown_profile;
 use crate::source::Profile;
 use crate::spec::ProfileFile;
 use crate::url::TargetUrl;
@@ -33,6 +35,48 @@ pub fn load(
     purpose: Purpose,
 ) -> Result<Plan, Problems> {
     let mut layers = read(profile)?;
+    let resolved = resolve(profile, &mut layers, environment, overrides, purpose);
+    let Resolved { file, target, run } = resolved.map_err(|problems| layers.locate(problems))?;
+    let unjudgeable = judgeable::faults(&file, &target);
+    let mut plan = plan(profile, &layers, file, target, run);
+    let note = |(path, fault): (ConfigPath, Fault)| {
+        format!("{path} cannot be judged: {}; {}", fault.cause, fault.fix)
+    };
+    plan.notes.extend(unjudgeable.into_iter().map(note));
+    shared_by_shards(plan)
+}
+
+/// Resolves a profile, and writes it as a profile again: in YAML, with every default filled in and
+/// with credentials redacted. `check` accepts it if it accepts the profile.
+///
+/// # Errors
+/// All problems at once.
+pub fn show(
+    profile: &Profile,
+    environment: &EnvVars,
+    overrides: &Overrides,
+) -> Result<String, Problems> {
+    let mut layers = read(profile)?;
+    let resolved = resolve(profile, &mut layers, environment, overrides, Purpose::Show);
+    let Resolved { file, target, run } = resolved.map_err(|problems| layers.locate(problems))?;
+    let plan = plan(profile, &layers, file.clone(), target, run);
+    Ok(shown_profile::yaml(file, &plan))
+}
+
+/// A profile that has been checked.
+struct Resolved {
+    file: ProfileFile,
+    target: TargetUrl,
+    run: RunPart,
+}
+
+fn resolve(
+    profile: &Profile,
+    layers: &mut LayeredValues,
+    environment: &EnvVars,
+    overrides: &Overrides,
+    purpose: Purpose,
+) -> Result<Resolved, Problems> {
     layers.apply_environment(environment);
     layers.apply_flags(overrides);
     layers.expand(environment);
@@ -41,10 +85,10 @@ pub fn load(
         shard: shard(overrides.shard.as_deref(), &mut found),
         id: run_id(overrides, environment, &mut found),
     };
-    let (file, found) = typed(&layers, found)?;
-    let check = ProfileCheck { profile, layers: &layers, file: &file, purpose, found };
+    let (file, found) = typed(layers, found)?;
+    let check = ProfileCheck { profile, layers, file: &file, purpose, found };
     let target = check.target_or_problems()?;
-    shared_by_shards(plan(profile, &layers, file, target, run))
+    Ok(Resolved { file, target, run })
 }
 
 /// Parses the text of a profile, without environment and flags. Keys and types are checked, the
@@ -55,15 +99,15 @@ pub fn load(
 pub fn parse(bytes: &[u8]) -> Result<ProfileFile, Problems> {
     let mut layers = read(&Profile::new("profile".as_ref(), bytes.to_vec()))?;
     let found = layers.check_schema();
-    let (file, found) = typed(&layers, found)?;
-    found.into_problems().or(file)
+    let typed = typed(&layers, found).and_then(|(file, found)| found.into_problems().or(file));
+    typed.map_err(|problems| layers.locate(problems))
 }
 
 fn read(profile: &Profile) -> Result<LayeredValues, Problems> {
     let source_name = profile.source().clone();
     match parse_values(profile.text()) {
-        Ok(root) => Ok(LayeredValues::new(root, source_name)),
-        Err(fault) => Err(Problem { source_name, path: ConfigPath::root(), fault }.into()),
+        Ok(values) => Ok(LayeredValues::new(values, source_name)),
+        Err(fault) => Err(Problem::new(source_name, ConfigPath::root(), fault).into()),
     }
 }
 
@@ -78,7 +122,7 @@ fn typed(
         Err(error) => {
             let path = ConfigPath::root();
             let fault = Fault::new(format!("cannot be typed ({error})"), "report this as a bug");
-            found.add(Problem { source_name: layers.source(&path).clone(), path, fault });
+            found.add(Problem::new(layers.source(&path).clone(), path, fault));
             Err(found.into_problems())
         }
     }
@@ -90,11 +134,11 @@ fn shard(text: Option<&str>, found: &mut ProblemCollector) -> Stripe {
     let parts = text.split_once('/').and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
     parts.and_then(|(index, count)| Stripe::new(index, count)).unwrap_or_else(|| {
         let fix = "write K/N with K from 0 to N-1, like `0/4`";
-        found.add(Problem {
-            source_name: ValueSource::Flag("--shard".to_owned()),
-            path: ConfigPath::root(),
-            fault: Fault::new(format!("`{text}` is not a part of a run"), fix),
-        });
+        found.add(Problem::new(
+            ValueSource::Flag("--shard".to_owned()),
+            ConfigPath::root(),
+            Fault::new(format!("`{text}` is not a part of a run"), fix),
+        ));
         Stripe::WHOLE
     })
 }
@@ -121,7 +165,7 @@ fn run_id(
     let refuse = |_| {
         let cause = format!("`{text}` is not a run id");
         let fix = format!("write 1 to {} letters, digits, `-`, `_` or `.`", RunId::MAX_LEN);
-        found.add(Problem { source_name, path: ConfigPath::root(), fault: Fault::new(cause, fix) });
+        found.add(Problem::new(source_name, ConfigPath::root(), Fault::new(cause, fix)));
     };
     text.parse().map_err(refuse).ok()
 }
@@ -135,12 +179,8 @@ fn shared_by_shards(mut plan: Plan) -> Result<Plan, Problems> {
     let fix = "give every shard the same one, like `--run-id nightly-42` or PLIMSOLL_RUN_ID";
     if plan.shares_text_of_the_run() {
         let cause = "is not enough: the shards' prompts share text that begins with the run id";
-        return Err(Problem {
-            source_name: ValueSource::Flag("--shard".to_owned()),
-            path: ConfigPath::root(),
-            fault: Fault::new(cause, fix),
-        }
-        .into());
+        let flag = ValueSource::Flag("--shard".to_owned());
+        return Err(Problem::new(flag, ConfigPath::root(), Fault::new(cause, fix)).into());
     }
     plan.notes.push(format!("this shard drew a run id of its own; {fix}"));
     Ok(plan)

@@ -7,14 +7,14 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use plimsoll_measure::Nanos;
-use plimsoll_protocol::Dialect;
+use plimsoll_protocol::{Dialect, TokenLimit};
 use plimsoll_schedule::{Arrivals, Stages};
 use plimsoll_workload::{
     CacheMode, Content, DurationSpec, ExpectedDecision, HttpSpec, PolicyDecisionSpec, PrefixPool,
     SystemPrompt, TraceSpec,
 };
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::byte_size::ByteSize;
 use crate::plan::{ConnectionLifetime, HttpVersion, Overflow, TlsPlan};
@@ -25,13 +25,14 @@ use crate::response_headers::ResponseHeaders;
 /// Every key may be left out. Durations are written with a unit (`500ms`, `30s`, `1m30s`). In
 /// texts, `${NAME}` and `${NAME:-default}` stand for an environment variable, and `$$` for a dollar
 /// sign.
-#[derive(Clone, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileFile {
     /// Name of the run, in reports and in the name of its folder. Left out: the file's name.
     #[serde(default)]
     pub name: Option<String>,
-    /// Base URL of the target: scheme, host, port and an optional path prefix.
+    /// Base URL of the target: scheme, host, port, an optional path prefix, and an optional query
+    /// that is kept on every request, like `?api-version=2024-06-01`.
     #[serde(default)]
     pub target: Option<String>,
     /// The target's key: sent as `Authorization: Bearer`, or as `x-api-key` in Anthropic's
@@ -142,7 +143,7 @@ pub struct ProfileFile {
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
     /// Defaults of all scenarios; without `scenarios`, the only scenario of the run.
-    #[serde(flatten)]
+    #[serde(flatten, skip_serializing)]
     pub defaults: Behaviour,
     /// The scenario mix: each conversation belongs to one of them, chosen by weight.
     #[serde(default)]
@@ -157,7 +158,7 @@ impl fmt::Debug for ProfileFile {
 }
 
 /// One weighted kind of user behaviour. Keys that it leaves out are as at the top of the profile.
-#[derive(Clone, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioFile {
     /// Name in reports, unique in the profile. Left out: `scenario-` and its number, from 1.
@@ -186,7 +187,7 @@ impl fmt::Debug for ScenarioFile {
 }
 
 /// The behaviour of a scenario; at the top of the profile, the default of all scenarios.
-#[derive(Clone, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Behaviour {
     /// Wire format.
     #[serde(default)]
@@ -208,6 +209,13 @@ pub struct Behaviour {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
+    /// The member of an `openai-chat` request that limits the output; reasoning models refuse
+    /// `max_tokens`.
+    #[serde(default)]
+    pub max_tokens_field: TokenLimit,
+    /// What every tool call of the model is answered with, before the user's next prompt.
+    #[serde(default = "tool_result")]
+    pub tool_result: String,
     /// Pause before every turn but the first: a duration, or a distribution of durations.
     #[serde(default)]
     pub think_time: Option<DurationSpec>,
@@ -278,6 +286,10 @@ const fn max_in_flight() -> u64 {
 
 const fn max_body() -> ByteSize {
     ByteSize::new(16 << 20)
+}
+
+fn tool_result() -> String {
+    "ok".to_owned()
 }
 
 const fn turns() -> u16 {

@@ -64,6 +64,7 @@ fn streamed() -> Sample {
         flow: FlowControl::default(),
         server: ServerReport::default(),
         read_lag: Some(Nanos::new(17_123)),
+        generator: plimsoll_measure::GeneratorShare::default(),
     }
 }
 

@@ -25,6 +25,19 @@ pub struct RxTime {
     pub at: Moment,
     /// How much later they were read; `None` if the kernel does not report it.
     pub read_lag: Option<Nanos>,
+    /// How much earlier than `at` the first of them may have arrived: the kernel reports only the
+    /// arrival of the last segment of a read.
+    pub first_earlier_by: Nanos,
+    /// How much earlier than `at` the last of them may have arrived; zero by the kernel's time
+    /// stamp.
+    pub last_earlier_by: Nanos,
+}
+
+impl RxTime {
+    /// Bytes that all arrived at this moment and were read at once.
+    pub const fn exact(at: Moment) -> Self {
+        Self { at, read_lag: None, first_earlier_by: Nanos::ZERO, last_earlier_by: Nanos::ZERO }
+    }
 }
 
 /// Determines when bytes arrived.
@@ -58,11 +71,11 @@ impl<C: Clock> RxClock<C> {
         let mut filter = self.filter.get();
         let age = filter.age(now, wall, kernel_time);
         self.filter.set(filter);
-        RxTime { at: age.map_or(now, |age| now - age), read_lag: age }
+        RxTime { read_lag: age, ..RxTime::exact(age.map_or(now, |age| now - age)) }
     }
 
     fn read_time(&self) -> RxTime {
-        RxTime { at: self.clock.now(), read_lag: None }
+        RxTime::exact(self.clock.now())
     }
 }
 

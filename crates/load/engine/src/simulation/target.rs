@@ -105,6 +105,12 @@ impl ScriptedConnection {
                 let _ = handler.body(CHAT_BODY.as_bytes(), at);
                 Ok(true)
             }
+            Reply::Body(body) => {
+                let at = receive(handler, clock, body);
+                head(handler, 200, "application/json");
+                let _ = handler.body(body.as_bytes(), at);
+                Ok(true)
+            }
             Reply::Stream { first, gap, events } => {
                 stream(handler, clock, start + first, gap, events).await;
                 Ok(true)
@@ -143,7 +149,7 @@ async fn stream(
 
 fn receive(handler: &mut impl ResponseHandler, clock: &impl Simulated, piece: &str) -> Moment {
     let at = clock.now();
-    handler.received(piece.len(), RxTime { at, read_lag: None });
+    handler.received(piece.len(), RxTime::exact(at));
     at
 }
 

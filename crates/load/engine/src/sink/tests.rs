@@ -39,6 +39,7 @@ fn sample(seq: u64, turn: u16, outcome: Outcome) -> Sample {
         bytes_out: 0,
         bytes_in: 0,
         read_lag: None,
+        generator: plimsoll_measure::GeneratorShare::default(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The measurement of a turn: its sample, and the gaps between its content events.
 
-use plimsoll_measure::{LATE_READ, Moment, Nanos, Sample};
+use plimsoll_measure::{LATE_READ, LateRead, Moment, Nanos, Sample};
 use plimsoll_protocol::DeltaKind;
 use plimsoll_transport::RxTime;
 
@@ -9,6 +9,9 @@ use plimsoll_transport::RxTime;
 pub(super) struct TurnMeasurement {
     pub(super) sample: Sample,
     pub(super) gaps: Vec<Nanos>,
+    /// Reads whose content events may have arrived before their time stamp. Nearly always empty,
+    /// and then without heap.
+    pub(super) late_reads: Vec<LateRead>,
     /// When each content event arrived, where the turn's row shall have it.
     pub(super) events: Option<Vec<Moment>>,
     /// Content events of the read that is being processed.
@@ -21,7 +24,7 @@ impl TurnMeasurement {
     /// Counts a read of `bytes` bytes.
     #[inline]
     pub(super) fn received(&mut self, bytes: usize, rx_time: RxTime) {
-        let RxTime { at, read_lag } = rx_time;
+        let RxTime { at, read_lag, .. } = rx_time;
         let sample = &mut self.sample;
         sample.read_lag = sample.read_lag.max(read_lag);
         self.late = read_lag.is_some_and(|lag| lag > LATE_READ);

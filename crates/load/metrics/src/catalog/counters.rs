@@ -84,7 +84,7 @@ counters! {
     blocked(Requests): "Requests that the target blocked: policy decision `block`, expected or not.";
     judged(Requests): "Requests with an expected policy decision that were answered.";
     as_expected(Requests): "Of `judged`, those whose policy decision is the expected one.";
-    unexpected(Requests): "Requests with another policy decision than the expected one or, if none is expected or none came, without success (`cancelled` left out).";
+    unexpected(Requests): "Requests without a good answer: with another policy decision than the expected one or, if none is expected or none came, without success (`cancelled` left out).";
 }
 
 impl Counters {

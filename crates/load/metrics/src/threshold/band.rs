@@ -72,6 +72,11 @@ impl Band {
         Ok(Self { expression: expression.trim().to_owned(), target, degraded })
     }
 
+    /// The first of the two bounds, which is about the same figure and scope as the second.
+    pub const fn target(&self) -> &Threshold {
+        &self.target
+    }
+
     /// Judges a run.
     pub fn judge(&self, results: &Results) -> BandResult {
         let measured = self.measure(results);

@@ -63,7 +63,7 @@ fn one_request_too_many_does_not_hide_one_too_few_elsewhere() {
     let mut recorder = recorder();
     let lost = sample(1, 12_000, 40, Outcome::Completed);
     recorder.scheduled(lost.stage, lost.scenario, lost.target);
-    recorder.record(&sample(2, 12_000, 40, Outcome::Completed), &[]);
+    recorder.record(&sample(2, 12_000, 40, Outcome::Completed), &[], &[]);
     let summary =
         RunSummary::build(metadata(), InstrumentHealth::default(), &recorder.take(), &[]).unwrap();
     assert!(summary.results.accounting().balanced());

@@ -18,7 +18,7 @@ fn summary(samples: &[Sample], busting: &[&str]) -> RunSummary {
     let mut recorder = Recorder::new(vec![at(1_000), at(11_000), at(21_000)]);
     for sample in samples {
         recorder.scheduled(sample.stage, sample.scenario, sample.target);
-        recorder.record(sample, &[]);
+        recorder.record(sample, &[], &[]);
     }
     let mut snapshot = Snapshot::new();
     snapshot.append(recorder.take());

@@ -58,6 +58,7 @@ pub(crate) fn sample(stage: u16, intended: u64, service: u64, outcome: Outcome) 
         flow: FlowControl::default(),
         server: ServerReport::default(),
         read_lag: None,
+        generator: plimsoll_measure::GeneratorShare::default(),
     }
 }
 
@@ -102,7 +103,7 @@ pub(crate) fn recorder() -> Recorder {
 /// Plans and records a request.
 pub(crate) fn run(recorder: &mut Recorder, sample: &Sample, gaps: &[Nanos]) {
     recorder.scheduled(sample.stage, sample.scenario, sample.target);
-    recorder.record(sample, gaps);
+    recorder.record(sample, gaps, &[]);
 }
 
 pub(crate) fn summary(recorder: &mut Recorder, thresholds: &[(&str, &str)]) -> RunSummary {

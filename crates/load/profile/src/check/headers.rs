@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{ProfileCheck, top};
 use crate::path::ConfigPath;
-use crate::secret::is_sensitive;
+use crate::secret::names_credential;
 
 /// Headers that frame the message. A wrong one makes the target wait for bytes that never come.
 const FRAMING: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
@@ -55,7 +55,7 @@ impl ProfileCheck<'_> {
                 let cause = "has a line break or another character that no header can carry";
                 self.report(path.clone(), cause, "write one line of text");
             }
-            if is_sensitive(name) {
+            if names_credential(name) {
                 self.check_placeholder(path, value.trim_start_matches("Bearer "));
             }
             seen.push(lower);

@@ -159,7 +159,7 @@ fn problems_name_the_flag_or_the_variable_they_come_from() {
             "flag --seed: seed: is a text; write a whole number",
             "flag --stages: stages: stage 1 `10`: the duration is missing; write `LOAD:DURATION`, like `100:60s` or `@500:60s`",
             "environment variable PLIMSOLL_TIMEOUT: timeout: `5` is not a length of time; write a number and a unit (ns, us, ms, s, m, h), like `500ms`, `30s` or `1m30s`",
-            "flag --set tls.insecrue: tls.insecrue: is not a known key; did you mean `insecure`? Known are `ca_file`, `insecure` and `resumption`",
+            "flag --set tls.insecrue: tls.insecrue: is not a known key; did you mean `insecure`?",
             "flag --set turns.x: turns: is a mapping; write a whole number",
         ]
     );
@@ -171,6 +171,28 @@ fn a_value_inside_a_text_cannot_be_set() {
     assert_eq!(
         problems.to_string(),
         "flag --set system.approx_tokens: system.approx_tokens: lies inside of a text; set the whole value"
+    );
+}
+
+/// A profile that describes its only scenario at the top, or lists it without a name.
+#[test]
+fn the_only_scenario_is_set_by_its_name() {
+    for (lines, path) in [
+        ("turns: 2", "scenarios.scenario-1"),
+        ("turns: 2", "scenarios.0"),
+        ("turns: 2", "scenarios[0]"),
+        ("turns: 2\nscenarios: [{weight: 9}]", "scenarios.scenario-1"),
+        ("scenarios: [{name: simple, turns: 2}]", "scenarios.simple"),
+    ] {
+        let set = format!("{path}.weight=3");
+        let plan = with_sets(lines, &[&set, &format!("{path}.max_tokens=5")]).unwrap();
+        let seen: Vec<_> =
+            plan.scenarios.iter().map(|s| (s.weight, s.turns, s.max_tokens)).collect();
+        assert_eq!(seen, [(3.0, 2, Some(5))], "{lines}: {path}");
+    }
+    assert_eq!(
+        with_sets("turns: 2", &["scenarios.simple.weight=3"]).unwrap_err().to_string(),
+        "flag --set scenarios.simple.weight: scenarios: lists no scenario `simple`: the profile describes its only one at the top; write its keys without `scenarios.simple.`, or call it `scenario-1`"
     );
 }
 

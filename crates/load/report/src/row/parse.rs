@@ -188,6 +188,7 @@ impl ParsedRow {
                 time: self.server_time_ms,
             },
             read_lag: self.read_lag_ms,
+            generator: plimsoll_measure::GeneratorShare::default(),
         })
     }
 

@@ -18,7 +18,7 @@ fn policy() -> RunSummary {
         let expected = Some([PolicyDecision::Allow, PolicyDecision::Block][usize::from(scenario)]);
         let turn = Sample { expected, ..turn };
         recorder.scheduled(turn.stage, turn.scenario, turn.target);
-        recorder.record(&turn, &[]);
+        recorder.record(&turn, &[], &[]);
     }
     let expect = |policy_decision, category: &str| Expectation {
         policy_decision: Some(policy_decision),

@@ -252,6 +252,7 @@ fn any_sample() -> impl Strategy<Value = Sample> {
                 time: connect.1,
             },
             read_lag: connect.3,
+            generator: plimsoll_measure::GeneratorShare::default(),
             ..sample(1, 1, 0, 1_000)
         },
     )

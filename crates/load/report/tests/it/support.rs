@@ -76,6 +76,7 @@ pub(crate) fn sample(stage: u16, scenario: u16, intended: u64, service: u64) -> 
         flow: FlowControl::default(),
         server: ServerReport::default(),
         read_lag: Some(Nanos::from_micros(20)),
+        generator: plimsoll_measure::GeneratorShare::default(),
     }
 }
 
@@ -226,7 +227,7 @@ pub(crate) fn summary(metadata: RunMetadata, health: InstrumentHealth) -> RunSum
         recorder.scheduled(sample.stage, sample.scenario, sample.target);
         let gap = sample.gaps.sum.as_u64().checked_div(sample.gaps.count.into());
         let gaps = vec![Nanos::new(gap.unwrap_or_default()); sample.gaps.count as usize];
-        recorder.record(&sample, &gaps);
+        recorder.record(&sample, &gaps, &[]);
     }
     snapshot.append(recorder.take());
     RunSummary::build(metadata, health, &snapshot, &thresholds()).unwrap()

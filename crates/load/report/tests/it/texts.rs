@@ -76,7 +76,7 @@ fn the_accounting_is_shown_by_stage_and_target_and_a_lost_request_is_marked() {
     for mut sample in samples() {
         sample.target = TargetId(u16::from(sample.timeline.intended.as_nanos().is_multiple_of(4)));
         recorder.scheduled(sample.stage, sample.scenario, sample.target);
-        recorder.record(&sample, &[]);
+        recorder.record(&sample, &[], &[]);
     }
     recorder.scheduled(StageId(2), ScenarioId(0), TargetId(1));
     let summary = RunSummary::build(metadata, health(), &recorder.take(), &[]).unwrap();

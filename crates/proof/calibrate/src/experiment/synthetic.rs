@@ -39,6 +39,7 @@ pub(super) fn completed(index: u64, service: Nanos) -> Sample {
         flow: FlowControl::default(),
         server: ServerReport::default(),
         read_lag: None,
+        generator: plimsoll_measure::GeneratorShare::default(),
     }
 }
 
@@ -50,7 +51,7 @@ pub(super) fn long_delays() -> Vec<Check> {
         let mut recorder = Recorder::new(vec![Moment::from_nanos(u64::MAX)]);
         (0..1_000).for_each(|index| {
             recorder.scheduled(StageId(0), ScenarioId(0), TargetId(0));
-            recorder.record(&completed(index, delay), &[]);
+            recorder.record(&completed(index, delay), &[], &[]);
         });
         let total = recorder.take().total(|_| true);
         for (q, name) in [(0.5, "p50"), (0.99, "p99")] {
