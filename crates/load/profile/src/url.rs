@@ -263,7 +263,11 @@ mod tests {
             ("https://h/p?api-version=2024-06-01", "/p?api-version=2024-06-01", None),
             ("http://h?limit=1&b=2", "?limit=1&b=2", Some("http://h?limit=1&b=<redacted>")),
             ("http://h/p?", "/p?", None),
-            ("http://h/p?key=sk-1&v=2", "/p?key=sk-1&v=2", Some("http://h/p?key=<redacted>&v=2")),
+            (
+                "http://h/p?key=sk-1&limit=2",
+                "/p?key=sk-1&limit=2",
+                Some("http://h/p?key=<redacted>&limit=2"),
+            ),
         ] {
             let url: TargetUrl = text.parse().unwrap();
             assert_eq!(
