@@ -1,6 +1,7 @@
 //! A plan with everything that every worker needs, computed once and shared read-only.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_measure::{IdSeed, RunId, ScenarioId, TargetId};
 use plimsoll_profile::{HttpVersion, Plan, Scheme, Target};
@@ -25,6 +26,9 @@ pub(crate) struct PreparedRun {
     pub(crate) headers: HeaderReader,
     tls: Option<Arc<TlsClientConfig>>,
     routes: Vec<Route>,
+    /// By target: whether the probe found that its streams say why the model stopped. Only read
+    /// once the load has begun.
+    finish_reasons: Vec<AtomicBool>,
 }
 
 impl PreparedRun {
@@ -50,7 +54,8 @@ impl PreparedRun {
             }
         }
         let headers = HeaderReader::new(&plan.response_headers);
-        Ok(Self { plan, schedule, workload, ids, headers, tls, routes })
+        let finish_reasons = plan.targets.iter().map(|_| AtomicBool::new(false)).collect();
+        Ok(Self { plan, schedule, workload, ids, headers, tls, routes, finish_reasons })
     }
 
     /// The route of a scenario's turns to a target.
@@ -66,6 +71,16 @@ impl PreparedRun {
     /// Number of routes.
     pub(crate) const fn routes(&self) -> usize {
         self.routes.len()
+    }
+
+    /// By target: whether its streams are known to say why the model stopped.
+    pub(crate) fn finish_reasons(&self) -> impl Iterator<Item = bool> {
+        self.finish_reasons.iter().map(|known| known.load(Ordering::Relaxed))
+    }
+
+    /// Notes that the streams of a target say why the model stopped.
+    pub(crate) fn note_finish_reason(&self, target: TargetId) {
+        self.finish_reasons[target.index()].store(true, Ordering::Relaxed);
     }
 
     /// A connector for each target.

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_measure::{
-    Clock as _, ConversationKey, ErrorClass, MonotonicClock, Outcome, ScenarioId, Stripe, TargetId,
+    Clock as _, ConversationKey, ErrorClass, MonotonicClock, Outcome, ScenarioId, TargetId,
 };
 use plimsoll_protocol::Dialect;
 use tokio::runtime::{Builder, LocalOptions};
@@ -13,6 +13,7 @@ use tokio::task::spawn_local;
 use crate::clock::WorkerClock;
 use crate::connections::ConnectionSet;
 use crate::error::EngineError;
+use crate::load_part::LoadPart;
 use crate::prepared::PreparedRun;
 use crate::request_timeout::LazyTimeout;
 use crate::sink::RowBatcher;
@@ -58,7 +59,8 @@ pub(crate) fn probe(
         let timer = Timer::new(WorkerClock::new(clock), run.plan.instrument.spin)
             .map_err(EngineError::Worker)?;
         let (origin, rows) = (clock.now(), RowBatcher::default());
-        let mut worker = Worker::new(Arc::clone(run), Stripe::WHOLE, timer, origin, rows)?;
+        let mut worker =
+            Worker::new(Arc::clone(run), LoadPart::WHOLE, (timer, Arc::default()), origin, rows)?;
         worker.output_cap = Some(OUTPUT_CAP);
         let worker = Rc::new(worker);
         let driver = Rc::clone(&worker);
@@ -68,6 +70,9 @@ pub(crate) fn probe(
             let Some(key) = key_of(run, scenario) else { continue };
             let turn = probe_route(&worker, key, target).await;
             report.requests += 1;
+            if worker.finish_reasons[target.index()].get() {
+                run.note_finish_reason(target);
+            }
             let found = diagnose(run.route(scenario, target).encoder.dialect(), &turn);
             report.findings.extend(found.map(|(fatal, message)| ProbeFinding {
                 target: run.plan.targets[target.index()].name.clone(),
@@ -114,7 +119,7 @@ async fn probe_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId
     let mut conversation = worker.run.workload.conversation(key, row);
     let mut turn = OpenTurn::schedule_on(worker, &conversation, target, worker.clock.now());
     let connections = ConnectionSet::new(worker.run.plan.targets.len());
-    turn.execute(&mut conversation, &connections, &mut LazyTimeout::new(&worker.clock)).await;
+    turn.execute(&mut conversation, &connections, &mut LazyTimeout::new(&worker.clock), None).await;
     turn
 }
 

@@ -3,6 +3,7 @@
 use crate::id::{ConversationKey, ScenarioId, StageId, TargetId};
 use crate::outcome::{Outcome, PolicyDecision};
 use crate::server_report::ServerReport;
+use crate::stream::{FinishReason, StreamShape};
 use crate::time::{Moment, Nanos};
 use crate::timeline::{ConnectPhases, Timeline};
 use crate::tokens::Usage;
@@ -18,8 +19,9 @@ pub struct GapSummary {
     pub max: Nanos,
     /// The most content events that one read brought.
     pub largest_burst: u32,
-    /// Content events that shared a late read ([`LATE_READ`]) with the event before them: they may
-    /// have arrived separately. Events that shared any other read count as sent together.
+    /// Content events that may share their read with the event before them only because the
+    /// generator read late: at most the lateness of the read divided by the mean time between the
+    /// events of the stream. All others that share a read count as sent together.
     pub late_together: u32,
 }
 
@@ -33,7 +35,8 @@ pub const LATE_READ: Nanos = Nanos::from_micros(250);
 pub struct GeneratorShare {
     /// How much earlier a generator that is never late would have dispatched the turn: from the
     /// intended start, or from the moment at which such a generator would have had a slot or a
-    /// connection for it, to the dispatch.
+    /// connection for it, to the dispatch. Of a turn that was never sent: more than zero if such a
+    /// generator would have sent it.
     pub dispatch: Nanos,
     /// From the dispatch, or from the moment the connection was ready, to the last byte of the
     /// request in the kernel, where nothing but the generator delayed it.
@@ -118,6 +121,15 @@ pub struct Sample {
     pub events: u32,
     /// Gaps between them.
     pub gaps: GapSummary,
+    /// How they came; `None` unless a stream came to its end.
+    pub shape: Option<StreamShape>,
+    /// Why the model stopped, if the target said so.
+    pub finish_reason: Option<FinishReason>,
+    /// Whether a whole stream brought fewer tokens than its own usage says, by its events and by
+    /// its text.
+    pub fewer_tokens: bool,
+    /// Whether the target reported usage that cannot be true. It is left out of `usage`.
+    pub usage_refused: bool,
     /// Delays by flow control.
     pub flow: FlowControl,
     /// What the response's headers say of cache, retries and time.
@@ -134,6 +146,11 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// Whether it is an arrival of the open model: the first turn of its conversation.
+    pub const fn is_arrival(&self) -> bool {
+        self.conversation.is_arrival() && self.turn == 0
+    }
+
     /// A turn that is scheduled and has not been sent, with everything else zero or unknown.
     pub fn unsent(intended: Moment) -> Self {
         Self {
@@ -154,10 +171,14 @@ impl Sample {
             usage: Usage::default(),
             events: 0,
             gaps: GapSummary::default(),
+            shape: None,
+            finish_reason: None,
+            fewer_tokens: false,
+            usage_refused: false,
             flow: FlowControl::default(),
-            server: ServerReport::default(),
             bytes_out: 0,
             bytes_in: 0,
+            server: ServerReport::default(),
             read_lag: None,
             generator: GeneratorShare::default(),
         }
@@ -211,6 +232,15 @@ impl Sample {
     /// Content events that shared a read with the event before them.
     pub const fn events_together(&self) -> u32 {
         self.events.saturating_sub(1 + self.gaps.count)
+    }
+
+    /// `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens. `None` also if
+    /// the content came in one piece: then there is no time between its tokens.
+    pub fn tpot(&self) -> Option<Nanos> {
+        if self.gaps.count == 0 || self.shape == Some(StreamShape::BufferedWhole) {
+            return None;
+        }
+        self.timeline.tpot(self.output_tokens()?)
     }
 
     /// The output tokens, if known.

@@ -10,6 +10,7 @@ use crate::accounting::Accounting;
 use crate::catalog::{Counters, Metric};
 use crate::confusion_matrix::ConfusionMatrix;
 use crate::distribution::Distribution;
+use crate::stream_diagnosis::{StreamDiagnosis, StreamTally};
 
 /// The key of a cell: the requests of one stage, one scenario and one target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,6 +38,7 @@ pub struct GroupStats {
     errors: BTreeMap<ErrorClass, u64>,
     statuses: BTreeMap<u16, u64>,
     policy_decisions: ConfusionMatrix,
+    streams: StreamTally,
     distributions: [Option<Box<Distribution>>; Metric::COUNT],
 }
 
@@ -46,6 +48,7 @@ impl GroupStats {
         self.counters.count(sample);
         self.counters.judge(sample);
         self.policy_decisions.count(sample);
+        self.streams.count(sample);
         if let Outcome::Failed(class) = sample.outcome {
             *self.errors.entry(class).or_default() += 1;
         }
@@ -66,6 +69,7 @@ impl GroupStats {
         self.counters.merge(&other.counters);
         self.in_flight_time += other.in_flight_time;
         self.policy_decisions.merge(&other.policy_decisions);
+        self.streams.merge(&other.streams);
         other.errors.iter().for_each(|(class, n)| *self.errors.entry(*class).or_default() += n);
         other.statuses.iter().for_each(|(code, n)| *self.statuses.entry(*code).or_default() += n);
         for (mine, theirs) in self.distributions.iter_mut().zip(&other.distributions) {
@@ -98,6 +102,11 @@ impl GroupStats {
     /// Expected against actual policy decisions.
     pub const fn policy_decisions(&self) -> &ConfusionMatrix {
         &self.policy_decisions
+    }
+
+    /// How its streams came; `None` if none began.
+    pub fn streams(&self) -> Option<StreamDiagnosis> {
+        self.streams.diagnosis()
     }
 
     /// A distribution; `None` if it has no value.

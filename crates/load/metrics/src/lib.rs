@@ -31,6 +31,7 @@ pub mod results;
 pub mod run_metadata;
 pub mod scope;
 pub mod snapshot;
+pub mod stream_diagnosis;
 pub mod summary;
 pub mod threshold;
 pub mod validity;
@@ -44,7 +45,9 @@ pub use distribution::Distribution;
 pub use environment::Environment;
 pub use error::MetricsError;
 pub use group_stats::{GroupKey, GroupStats};
-pub use health::{CalibrationQuote, Conversations, InstrumentHealth, Lag, LittlesLaw};
+pub use health::{
+    CalibrationQuote, Conversations, DisturbedWindow, InstrumentHealth, Lag, LittlesLaw,
+};
 pub use process_use::ProcessUse;
 pub use quantile::{QUANTILES, Quantile, samples_needed};
 pub use recorder::Recorder;
@@ -54,6 +57,7 @@ pub use run_metadata::{
 };
 pub use scope::Scope;
 pub use snapshot::Snapshot;
+pub use stream_diagnosis::{StreamDiagnosis, StreamWord};
 pub use summary::RunSummary;
 pub use threshold::{Band, BandLevel, BandResult, Judgement, Threshold, ThresholdResult};
 pub use validity::{Assessment, ClosedStage, Evidence, Reason, Validity, judge_health};

@@ -66,15 +66,6 @@ pub struct Evidence {
     pub open_model: bool,
     /// Median service time of completed requests, in milliseconds.
     pub service_time_p50_ms: Option<f64>,
-    /// Median gap between content events, in milliseconds; `None` without streams.
-    pub gap_p50_ms: Option<f64>,
-    /// Gaps between content events that were measured, in all streams.
-    pub gaps: u64,
-    /// Content events read together with the one before them; the gap between the two was not
-    /// measured.
-    pub events_together: u64,
-    /// Of these, the ones that were read late.
-    pub events_together_late: u64,
     /// The measured stages of the closed model.
     pub closed: Vec<ClosedStage>,
 }

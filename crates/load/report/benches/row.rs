@@ -4,9 +4,9 @@
 
 use divan::{Bencher, black_box};
 use plimsoll_measure::{
-    ConnectPhases, ConversationKey, FlowControl, GapSummary, Moment, Nanos, Outcome,
-    PolicyDecision, Sample, ScenarioId, ServerReport, StageId, TargetId, Timeline, TokenCount,
-    Usage,
+    ConnectPhases, ConversationKey, FinishReason, FlowControl, GapSummary, Moment, Nanos, Outcome,
+    PolicyDecision, Sample, ScenarioId, ServerReport, StageId, StreamShape, TargetId, Timeline,
+    TokenCount, Usage,
 };
 use plimsoll_report::{RowContext, RowNames, write_row};
 
@@ -59,6 +59,10 @@ fn streamed() -> Sample {
             largest_burst: 2,
             late_together: 0,
         },
+        shape: Some(StreamShape::Intact),
+        finish_reason: Some(FinishReason::Stop),
+        fewer_tokens: false,
+        usage_refused: false,
         bytes_out: 2_345,
         bytes_in: 34_567,
         flow: FlowControl::default(),

@@ -15,6 +15,7 @@ mod load;
 mod policy;
 mod processes;
 mod server;
+mod streams;
 mod thresholds;
 mod times;
 mod validity;

@@ -123,8 +123,8 @@ metrics! {
         "The gaps between consecutive content events of a stream, one value per gap; events of one read share a time stamp and make one gap."
         => |_| None;
     Tpot("tpot", "TPOT", Completed):
-        "Per request `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens."
-        => |s| s.timeline.tpot(s.output_tokens()?);
+        "Per request `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens that did not all come in one piece."
+        => |s| s.tpot();
     Ntpot("ntpot", "NTPOT", Completed):
         "Per request `service_time / output_tokens`."
         => |s| s.timeline.ntpot(s.output_tokens()?);

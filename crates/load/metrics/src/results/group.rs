@@ -11,6 +11,7 @@ use crate::catalog::{Counters, Metric, Rates};
 use crate::confusion_matrix::Matrix;
 use crate::error::MetricsError;
 use crate::group_stats::GroupStats;
+use crate::stream_diagnosis::StreamDiagnosis;
 
 /// The results of one group of requests: the run, a stage, a scenario, a category, a target, or a
 /// cell (one stage x scenario x target).
@@ -43,6 +44,9 @@ pub struct Group {
     /// counts the requests without a response.
     #[serde(default, alias = "verdicts", skip_serializing_if = "BTreeMap::is_empty")]
     pub policy_decisions: Matrix,
+    /// How its streams came; `None` if none began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<StreamDiagnosis>,
     /// Distributions by metric, like `ttft_ms`, in milliseconds; those without a value are left
     /// out.
     pub distributions: BTreeMap<String, DistributionSummary>,
@@ -65,6 +69,7 @@ impl Group {
             errors: stats.errors().iter().map(|(c, n)| (c.name().to_owned(), *n)).collect(),
             statuses: stats.statuses().clone(),
             policy_decisions: stats.policy_decisions().matrix(),
+            streams: stats.streams(),
             distributions,
             ..Self::default()
         })

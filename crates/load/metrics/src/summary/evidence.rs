@@ -2,7 +2,6 @@
 
 use crate::accounting::Accounting;
 use crate::catalog::Metric;
-use crate::distribution::Distribution;
 use crate::group_stats::{GroupKey, GroupStats};
 use crate::health::Lag;
 use crate::run_metadata::{LoadModel, RunMetadata, StageInfo};
@@ -17,10 +16,6 @@ pub(super) fn of(metadata: &RunMetadata, snapshot: &Snapshot, whole: &GroupStats
         scheduled: Some(whole.accounting().scheduled),
         open_model: metadata.stages.iter().any(|stage| stage.model == LoadModel::Open),
         service_time_p50_ms: lag(whole, Metric::ServiceTime).map(|times| times.p50),
-        gap_p50_ms: lag(whole, Metric::Itl).map(|gaps| gaps.p50),
-        gaps: whole.distribution(Metric::Itl).map_or(0, Distribution::count),
-        events_together: whole.counters().events_together,
-        events_together_late: whole.counters().events_together_late,
         closed: closed(metadata, snapshot),
     }
 }

@@ -10,15 +10,12 @@ use crate::health::InstrumentHealth;
 const CYCLE_SHARE: f64 = 0.5;
 /// A single delay of the generator above this length gives a warning, in milliseconds.
 const STALL_MS: f64 = 100.0;
-/// Share of the gaps of streams that may be lost before a reader is told: more would change p99.
-const GAPS_LOST: f64 = 0.01;
 
 /// All warnings.
 pub(super) fn warnings(health: &InstrumentHealth, evidence: &Evidence) -> Vec<Reason> {
     let mut reasons = Vec::new();
     reasons.extend(limited(health, evidence));
     reasons.extend(sampled_rows(health));
-    reasons.extend(coalesced(health, evidence));
     reasons.extend(stall(health, evidence));
     reasons.extend(ports(health));
     reasons.extend(calibration(health));
@@ -65,46 +62,6 @@ fn sampled_rows(health: &InstrumentHealth) -> Option<Reason> {
     ))
 }
 
-/// Gaps that were not measured, because several events came in one read.
-///
-/// Events that arrive while the generator is busy are read together, and the gaps between them are
-/// lost: the generator is the limit. A target that sends several events at once is only described.
-/// The two differ in how late the reads with several events were; and if half of the streams have a
-/// read later than half a gap, the generator is the limit in any case.
-fn coalesced(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
-    let lag = health.read_lag_ms?;
-    let lost =
-        |events: u64| events as f64 / (evidence.events_together + evidence.gaps).max(1) as f64;
-    let [together, late] = [evidence.events_together, evidence.events_together_late].map(lost);
-    let gap = evidence.gap_p50_ms.map_or_else(String::new, |gap| format!(", gaps p50 {gap:.3} ms"));
-    let worst =
-        format!("worst read of a stream p50 {:.3} ms late, p99 {:.3} ms{gap}", lag.p50, lag.p99);
-    let generator_limits =
-        late > GAPS_LOST || evidence.gap_p50_ms.is_some_and(|gap| lag.p50 > gap / 2.0);
-    if generator_limits {
-        let measured = format!("{} of tokens were read late; {worst}", percent(late));
-        let bound = "at most 1 %, and the worst read at most half a gap late";
-        let fix = "do not trust ITL: tokens that are read together lose the gap between them, and the \
-                   measured gaps are too long. Give the generator more cores, or use fewer streams at \
-                   once";
-        return Some(reason("limited by the instrument", measured, bound, fix));
-    }
-    (together > GAPS_LOST).then(|| {
-        let measured = format!(
-            "{} of tokens came in one read with the token before, {} were read late; {worst}",
-            percent(together),
-            percent(late)
-        );
-        let fix = format!(
-            "the target sent them together, or less than {:.3} ms apart, which cannot be resolved; the \
-             reads were in time. If the target should send each token by itself, look for buffering \
-             between it and Plimsoll",
-            lag.p99
-        );
-        reason("content events came together", measured, "at most 1 %", &fix)
-    })
-}
-
 fn stall(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
     let open = health.lateness().filter(|_| evidence.open_model).map(|lag| lag.max);
     let longest = evidence.closed.iter().map(|stage| stage.generator.max).chain(open);
@@ -127,7 +84,7 @@ fn ports(health: &InstrumentHealth) -> Option<Reason> {
 
 fn calibration(health: &InstrumentHealth) -> Option<Reason> {
     let quote = health.calibration.as_ref().filter(|quote| quote.failed > 0)?;
-    let measured = format!("{} tests failed on this host ({})", quote.failed, quote.when);
-    let fix = "see `plimsoll calibrate` for which tests, and what they mean";
+    let measured = format!("{} on this host, {}", quote.failed_words(), quote.when);
+    let fix = "`plimsoll calibrate --show` has their figures; run it again on an idle host";
     Some(reason("calibration", measured, "none", fix))
 }

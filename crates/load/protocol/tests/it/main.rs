@@ -9,4 +9,5 @@ mod sse_oracle;
 mod streams;
 mod support;
 mod tool_use;
+mod usage;
 mod whole_responses;

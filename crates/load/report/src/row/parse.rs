@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use plimsoll_measure::{
-    CacheState, ConnectPhases, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome,
-    PolicyDecision, Sample, ScenarioId, ServerReport, StageId, TargetId, Timeline, TokenCount,
-    TokenSource, Usage,
+    CacheState, ConnectPhases, ErrorClass, FinishReason, FlowControl, GapSummary, Moment, Nanos,
+    Outcome, PolicyDecision, Sample, ScenarioId, ServerReport, StageId, StreamShape, TargetId,
+    Timeline, TokenCount, TokenSource, Usage,
 };
 use plimsoll_metrics::RunMetadata;
 use serde::{Deserialize, Deserializer};
@@ -71,11 +71,15 @@ pub struct ParsedRow {
     pub largest_burst: u32,
     #[serde(default)]
     pub late_together: u32,
+    #[serde(default, deserialize_with = "shape")]
+    pub stream_shape: Option<StreamShape>,
     pub event_ms: Option<Vec<f64>>,
     #[serde(default)]
     pub status: u16,
     pub outcome: String,
     pub error: Option<String>,
+    #[serde(default, deserialize_with = "finish_reason")]
+    pub finish_reason: Option<FinishReason>,
     #[serde(alias = "verdict")]
     pub policy_decision: Option<PolicyDecision>,
     pub expected: Option<PolicyDecision>,
@@ -92,6 +96,10 @@ pub struct ParsedRow {
     pub cached_tokens: u32,
     #[serde(default)]
     pub reasoning_tokens: u32,
+    #[serde(default)]
+    pub usage_refused: bool,
+    #[serde(default)]
+    pub fewer_tokens: bool,
     pub cache: Option<CacheState>,
     #[serde(default)]
     pub upstream_retries: u32,
@@ -113,6 +121,17 @@ const fn one() -> u32 {
 fn millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Nanos>, D::Error> {
     let millis: Option<f64> = Option::deserialize(deserializer)?;
     Ok(millis.map(|millis| Nanos::from_secs_f64(millis / 1e3)))
+}
+
+/// A shape of a later version is not known.
+fn shape<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<StreamShape>, D::Error> {
+    let name: Option<String> = Option::deserialize(deserializer)?;
+    Ok(StreamShape::ALL.into_iter().find(|shape| Some(shape.name()) == name.as_deref()))
+}
+
+fn finish_reason<'de, D: Deserializer<'de>>(from: D) -> Result<Option<FinishReason>, D::Error> {
+    let name: Option<String> = Option::deserialize(from)?;
+    Ok(name.map(|name| FinishReason::of(&name)))
 }
 
 /// Parses one line. Unknown keys, of later versions, are ignored.
@@ -179,6 +198,10 @@ impl ParsedRow {
             usage: self.usage(),
             events: self.events,
             gaps: self.gaps(),
+            shape: self.stream_shape,
+            finish_reason: self.finish_reason,
+            fewer_tokens: self.fewer_tokens,
+            usage_refused: self.usage_refused,
             bytes_out: self.bytes_out,
             bytes_in: self.bytes_in,
             flow: FlowControl { send_stall: self.send_stall_ms, receive_stall: self.receive_stall },

@@ -141,7 +141,7 @@ fn times(object: &mut JsonObject<'_>, sample: &Sample) {
     if sample.flow.receive_stall {
         object.flag(key!("receive_stall"), true);
     }
-    object.millis(key!("tpot_ms"), sample.output_tokens().and_then(|tokens| timeline.tpot(tokens)));
+    object.millis(key!("tpot_ms"), sample.tpot());
 }
 
 fn gaps(object: &mut JsonObject<'_>, sample: &Sample) {
@@ -156,6 +156,9 @@ fn gaps(object: &mut JsonObject<'_>, sample: &Sample) {
     if gaps.late_together > 0 {
         object.number(key!("late_together"), gaps.late_together.into());
     }
+    if let Some(shape) = sample.shape {
+        object.word(key!("stream_shape"), shape.name());
+    }
 }
 
 fn outcome(object: &mut JsonObject<'_>, sample: &Sample) {
@@ -165,6 +168,9 @@ fn outcome(object: &mut JsonObject<'_>, sample: &Sample) {
     object.word(key!("outcome"), sample.outcome.name());
     if let Outcome::Failed(class) = sample.outcome {
         object.word(key!("error"), class.name());
+    }
+    if let Some(reason) = sample.finish_reason {
+        object.word(key!("finish_reason"), reason.name());
     }
     if let Some(policy_decision) = sample.policy_decision {
         object.word(key!("policy_decision"), policy_decision.name());
@@ -183,6 +189,12 @@ fn usage(object: &mut JsonObject<'_>, sample: &Sample) {
     }
     if usage.reasoning > 0 {
         object.number(key!("reasoning_tokens"), usage.reasoning.into());
+    }
+    if sample.usage_refused {
+        object.flag(key!("usage_refused"), true);
+    }
+    if sample.fewer_tokens {
+        object.flag(key!("fewer_tokens"), true);
     }
 }
 

@@ -14,6 +14,7 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     sentences.extend(times(total, Metric::ResponseTime, "Response time (from the intended start)"));
     sentences.extend(times(total, Metric::Ttft, "TTFT"));
     sentences.extend(tokens(total));
+    sentences.extend(total.streams.as_ref().map(super::streams::sentences));
     page.note(&sentences.join(" "));
 }
 

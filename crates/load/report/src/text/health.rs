@@ -77,8 +77,10 @@ fn calibration(quote: Option<&CalibrationQuote>) -> String {
     };
     let floor = quote.floor_us.map(|us| format!("floor {}", format::time(us / 1e3)));
     let rate = quote.max_rate.map(|rate| format!("up to {}/s", format::digits(rate)));
-    let mut parts =
-        vec![quote.when.clone(), format!("{} tests passed, {} failed", quote.passed, quote.failed)];
+    let mut parts = vec![
+        quote.when.clone(),
+        format!("{} tests passed, {}", quote.passed, quote.failed_words()),
+    ];
     parts.extend(floor.into_iter().chain(rate));
     parts.join(", ")
 }

@@ -109,6 +109,8 @@ fn full_row() -> String {
         gaps: GapSummary { late_together: 1, ..turn.gaps },
         flow: FlowControl { send_stall: phase, receive_stall: true },
         server: ServerReport { cache: Some(CacheState::Hit), retries: 2, time: phase },
+        usage_refused: true,
+        fewer_tokens: true,
         ..turn
     };
     let names = RowNames::new("complex", Some("normal"), "gateway", "8:10s");
@@ -243,6 +245,12 @@ fn any_sample() -> impl Strategy<Value = Sample> {
             usage,
             events: sizes.2,
             gaps,
+            shape: plimsoll_measure::StreamShape::ALL.get(usize::from(flags.3) % 9).copied(),
+            finish_reason: plimsoll_measure::FinishReason::ALL
+                .get(usize::from(flags.3) % 17)
+                .copied(),
+            fewer_tokens: flags.1,
+            usage_refused: flags.2,
             bytes_out: sizes.0,
             bytes_in: sizes.1,
             flow: FlowControl { send_stall: connect.0, receive_stall: flags.1 },

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_measure::{
-    ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome,
-    PolicyDecision, Sample, ScenarioId, ServerReport, StageId, TargetId, Timeline, TokenCount,
-    Usage,
+    ConnectPhases, ConversationKey, ErrorClass, FinishReason, FlowControl, GapSummary, Moment,
+    Nanos, Outcome, PolicyDecision, Sample, ScenarioId, ServerReport, StageId, StreamShape,
+    TargetId, Timeline, TokenCount, Usage,
 };
 use plimsoll_metrics::{
     CalibrationQuote, Conversations, Environment, InstrumentHealth, LoadModel, Recorder, RunEnd,
@@ -71,6 +71,10 @@ pub(crate) fn sample(stage: u16, scenario: u16, intended: u64, service: u64) -> 
             largest_burst: 2,
             late_together: 0,
         },
+        shape: Some(StreamShape::Intact),
+        finish_reason: Some(FinishReason::Stop),
+        fewer_tokens: false,
+        usage_refused: false,
         bytes_out: 840,
         bytes_in: 4_200,
         flow: FlowControl::default(),
@@ -86,6 +90,7 @@ pub(crate) fn ended(mut sample: Sample, outcome: Outcome, status: u16) -> Sample
     (line.first_token, line.first_output_token, line.last_token) = (None, None, None);
     sample.usage = Usage::default();
     (sample.gaps, sample.events) = (GapSummary::default(), 0);
+    (sample.shape, sample.finish_reason) = (None, None);
     sample.policy_decision = (status != 0).then(|| PolicyDecision::from_status(status));
     Sample { outcome, status, ..sample }
 }
@@ -160,7 +165,8 @@ pub(crate) fn health() -> InstrumentHealth {
         calibration: Some(CalibrationQuote {
             when: "2025-11-20 08:00:00 UTC".to_owned(),
             passed: 19,
-            failed: 0,
+            failed: 1,
+            failed_tests: vec!["T12 many streams at once".to_owned()],
             floor_us: Some(14.0),
             max_rate: Some(152_000.0),
         }),
