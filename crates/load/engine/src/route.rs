@@ -138,8 +138,8 @@ fn fixed_head(http: &HttpSpec) -> Option<HttpContent> {
 /// Who asks, unless the profile says otherwise.
 const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
-/// Headers of every request: ours and the dialect's; the profile's and then the scenario's replace those or
-/// join them.
+/// Headers of every request: ours and the dialect's; the profile's and then the scenario's replace
+/// those or join them.
 fn headers(encoder: &Encoder, scenario: &ScenarioSpec, target: &Target) -> Vec<(String, String)> {
     let key = target.key.as_ref().map(plimsoll_profile::Secret::reveal);
     let mut headers = vec![("user-agent".to_owned(), USER_AGENT.to_owned())];
