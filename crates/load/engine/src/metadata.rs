@@ -80,6 +80,10 @@ fn info(stage: &StagePlan, name: String) -> StageInfo {
         warmup: stage.warmup,
         start_s: stage.start.as_secs_f64(),
         duration_s: (stage.end.saturating_sub(stage.start)).as_secs_f64(),
+        users: match stage.load {
+            Load::Closed { from, to } => Some(f64::midpoint(from.into(), to.into())),
+            _ => None,
+        },
         ..StageInfo::default()
     }
 }

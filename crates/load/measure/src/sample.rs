@@ -58,6 +58,34 @@ impl GeneratorShare {
     pub fn is_zero(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Whether anything may have arrived earlier than it was stamped.
+    #[inline]
+    pub const fn received_earlier(&self) -> bool {
+        let tokens =
+            self.first_token.as_u64() | self.first_output_token.as_u64() | self.last_token.as_u64();
+        self.first_byte.as_u64() | tokens | self.finished.as_u64() != 0
+    }
+
+    /// The parts, in the order in which rows have them.
+    pub const fn parts(&self) -> [Nanos; 7] {
+        [
+            self.dispatch,
+            self.send,
+            self.first_byte,
+            self.first_token,
+            self.first_output_token,
+            self.last_token,
+            self.finished,
+        ]
+    }
+
+    /// The inverse of [`GeneratorShare::parts`].
+    pub const fn from_parts(parts: [Nanos; 7]) -> Self {
+        let [dispatch, send, first_byte, first_token, first_output_token, last_token, finished] =
+            parts;
+        Self { dispatch, send, first_byte, first_token, first_output_token, last_token, finished }
+    }
 }
 
 /// A late read of a stream: its content events may have arrived one by one before their common time
@@ -210,6 +238,20 @@ impl Sample {
         }
     }
 
+    /// Whether what the generator itself may have added is large enough to matter: at least 0.5 %
+    /// of the time to the first byte, or any doubt about a time of receipt.
+    #[inline]
+    pub fn generator_matters(&self) -> bool {
+        let (own, line) = (&self.generator, &self.timeline);
+        let added = own.dispatch + own.send;
+        if added == Nanos::ZERO {
+            return own.received_earlier();
+        }
+        let first = line.first_byte.or(line.finished).unwrap_or(line.intended);
+        let shortest = first.since(line.dispatched.unwrap_or(line.intended));
+        added.as_u64().saturating_mul(200) >= shortest.as_u64() || own.received_earlier()
+    }
+
     /// Whether the policy decision is the expected one. `None` if nothing is expected, or if there
     /// was no response.
     pub fn as_expected(&self) -> Option<bool> {
@@ -290,7 +332,17 @@ mod tests {
         assert_eq!(line.first_output_token, None);
         assert_eq!(line.finished, Some(at(144)));
         assert_eq!(line.response_time(), Some(Nanos::from_millis(44)));
+        assert!(sample.generator_matters());
+        let share = sample.generator;
+        assert_eq!(GeneratorShare::from_parts(share.parts()), share);
         let unaffected = Sample { generator: GeneratorShare::default(), ..sample };
+        assert!(!unaffected.generator_matters());
+        // The first byte came 13 ms after the dispatch, of which 0.5 % are 65 us.
+        for (us, matters) in [(64, false), (65, true)] {
+            let generator =
+                GeneratorShare { dispatch: Nanos::from_micros(us), ..GeneratorShare::default() };
+            assert_eq!(Sample { generator, ..sample }.generator_matters(), matters, "{us} us");
+        }
         assert_eq!(unaffected.timeline_without_generator(), sample.timeline);
     }
 }

@@ -57,7 +57,7 @@ fn plain(index: usize) -> Sample {
         flow: FlowControl::default(),
         server: ServerReport::default(),
         read_lag: Some(Nanos::from_micros(15 + index as u64 % 10)),
-        generator: plimsoll_measure::GeneratorShare::default(),
+        ..Sample::unsent(Moment::EPOCH)
     }
 }
 

@@ -217,7 +217,9 @@ pub struct InstrumentHealth {
     pub sink_overflowed: Option<u64>,
     /// Errors on the generator's side, by class.
     pub generator_errors: BTreeMap<String, u64>,
-    /// Little's law, by stage.
+    /// Little's law, by stage. For `calibrate`; it is in no file.
+    #[serde(skip)]
+    #[schemars(skip)]
     pub littles_law: Vec<LittlesLaw>,
 }
 

@@ -75,6 +75,9 @@ pub struct StageInfo {
     pub start_s: f64,
     /// Time in which new requests were started, in seconds: planned in a plan, actual in a summary.
     pub duration_s: f64,
+    /// Closed model: virtual users, on average over the stage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<f64>,
     /// Most requests in flight at once, if watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_in_flight: Option<u64>,

@@ -70,9 +70,9 @@ impl RunSummary {
         health.observe(&whole);
         health.littles_law = littles_law::by_stage(&metadata, snapshot);
         let evidence = evidence::of(&metadata, snapshot, &whole);
-        let Assessment { validity, mut warnings } = judge_health(&health, &evidence);
-        warnings.extend(cache_hits::warning(&metadata, snapshot));
         let results = Results::of(&metadata, snapshot)?;
+        let Assessment { validity, mut warnings } = judge_health(&health, &evidence, &results);
+        warnings.extend(cache_hits::warning(&metadata, snapshot));
         let thresholds = thresholds.iter().map(|threshold| threshold.judge(&results)).collect();
         Ok(Self {
             schema: SCHEMA.to_owned(),

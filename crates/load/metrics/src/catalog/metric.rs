@@ -79,6 +79,21 @@ macro_rules! metrics {
                 match self { $(Self::$variant => Population::$population,)+ }
             }
 
+            /// Calls `visit` with every bounded metric that covers the request: its value, and its
+            /// value in `other`, the same request with other instants.
+            pub(crate) fn each_bounded(
+                sample: &Sample,
+                other: &Sample,
+                mut visit: impl FnMut(Self, Nanos, Nanos),
+            ) {
+                $(if Self::$variant.is_bounded() && Population::$population.covers(sample.outcome) {
+                    let of: fn(&Sample) -> Option<Nanos> = $of;
+                    if let (Some(value), Some(other)) = (of(sample), of(other)) {
+                        visit(Self::$variant, value, other);
+                    }
+                })+
+            }
+
             /// Calls `visit` with every metric that covers the request and has a value in it. The
             /// macro writes it out metric by metric, so that nothing is called through a pointer.
             #[inline]
@@ -155,4 +170,20 @@ metrics! {
     UnsuccessfulResponseTime("unsuccessful_response_time", "Response time, unsuccessful", Unsuccessful):
         "`finished - intended` of failed and timed-out requests."
         => |s| s.timeline.response_time();
+}
+
+impl Metric {
+    /// Whether its figures have a bound: what the generator itself may have added to them. The
+    /// others are about the generator, or about parts of connection set-up.
+    pub const fn is_bounded(self) -> bool {
+        !matches!(
+            self,
+            Self::DispatchLag
+                | Self::ReadLag
+                | Self::Dns
+                | Self::Connect
+                | Self::Tls
+                | Self::SendStall
+        )
+    }
 }

@@ -23,5 +23,6 @@ pub(super) fn warning(metadata: &RunMetadata, snapshot: &Snapshot) -> Option<Rea
               prompt, or at its meaning? Switch its cache off, or write `cache_mode: allow` if \
               hits are wanted"
             .to_owned(),
+        causes: Vec::new(),
     })
 }

@@ -3,6 +3,7 @@
 
 mod accounting;
 mod confidence;
+mod effect;
 mod policy;
 mod recording;
 mod reference;

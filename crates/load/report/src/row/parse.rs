@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use plimsoll_measure::{
-    CacheState, ConnectPhases, ErrorClass, FinishReason, FlowControl, GapSummary, Moment, Nanos,
-    Outcome, PolicyDecision, Sample, ScenarioId, ServerReport, StageId, StreamShape, TargetId,
-    Timeline, TokenCount, TokenSource, Usage,
+    CacheState, ConnectPhases, ConversationKey, ErrorClass, FinishReason, FlowControl, GapSummary,
+    GeneratorShare, Moment, Nanos, Outcome, PolicyDecision, Sample, ScenarioId, ServerReport,
+    StageId, StreamShape, TargetId, Timeline, TokenCount, TokenSource, Usage,
 };
-use plimsoll_metrics::RunMetadata;
+use plimsoll_metrics::{LoadModel, RunMetadata};
 use serde::{Deserialize, Deserializer};
 
 use crate::error::ReportError;
@@ -60,6 +60,10 @@ pub struct ParsedRow {
     pub receive_stall: bool,
     #[serde(default, deserialize_with = "millis")]
     pub tpot_ms: Option<Nanos>,
+    #[serde(default, deserialize_with = "millis")]
+    pub generator_ms: Option<Nanos>,
+    #[serde(default)]
+    pub generator_parts_ms: Vec<f64>,
     pub events: u32,
     #[serde(default)]
     pub gap_count: u32,
@@ -179,7 +183,7 @@ impl ParsedRow {
             stage: StageId(position("stage", stages, &self.stage)?),
             scenario: ScenarioId(position("scenario", scenarios, &self.scenario)?),
             target: TargetId(position("target", targets, &self.target)?),
-            conversation: plimsoll_measure::ConversationKey::default(),
+            conversation: self.conversation_key(metadata),
             turn: self.turn,
             stream: self.stream,
             warmup: self.warmup,
@@ -211,8 +215,25 @@ impl ParsedRow {
                 time: self.server_time_ms,
             },
             read_lag: self.read_lag_ms,
-            generator: plimsoll_measure::GeneratorShare::default(),
+            generator: self.generator(),
         })
+    }
+
+    /// A key of the stage's model: the row has the id that was made from the real one.
+    fn conversation_key(&self, metadata: &RunMetadata) -> ConversationKey {
+        let stage = metadata.stages.iter().find(|stage| stage.name == self.stage);
+        match stage.map(|stage| stage.model) {
+            Some(LoadModel::Closed) => ConversationKey::iteration(0, 0),
+            _ => ConversationKey::arrival(0),
+        }
+    }
+
+    fn generator(&self) -> GeneratorShare {
+        let mut parts = [Nanos::ZERO; 7];
+        for (part, millis) in parts.iter_mut().zip(&self.generator_parts_ms) {
+            *part = Nanos::from_secs_f64(millis / 1e3);
+        }
+        GeneratorShare::from_parts(parts)
     }
 
     fn timeline(&self, epoch_unix_ns: u64) -> Timeline {

@@ -142,6 +142,20 @@ fn times(object: &mut JsonObject<'_>, sample: &Sample) {
         object.flag(key!("receive_stall"), true);
     }
     object.millis(key!("tpot_ms"), sample.tpot());
+    if sample.generator_matters() {
+        generator(object, sample);
+    }
+}
+
+/// What the generator may have added, without the zeros at the end.
+#[cold]
+fn generator(object: &mut JsonObject<'_>, sample: &Sample) {
+    let without = sample.timeline_without_generator().response_time();
+    let added = sample.timeline.response_time().zip(without);
+    object.millis(key!("generator_ms"), added.map(|(all, without)| all.saturating_sub(without)));
+    let parts = sample.generator.parts();
+    let used = parts.iter().rposition(|part| *part > Nanos::ZERO).map_or(0, |last| last + 1);
+    object.list(key!("generator_parts_ms"), parts[..used].iter().copied());
 }
 
 fn gaps(object: &mut JsonObject<'_>, sample: &Sample) {

@@ -1,9 +1,9 @@
 //! Rows: written and read back.
 
 use plimsoll_measure::{
-    CacheState, ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, Moment, Nanos,
-    Outcome, PolicyDecision, Sample, ScenarioId, ServerReport, StageId, Timeline, TokenCount,
-    Usage,
+    CacheState, ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary,
+    GeneratorShare, Moment, Nanos, Outcome, PolicyDecision, Sample, ScenarioId, ServerReport,
+    StageId, Timeline, TokenCount, Usage,
 };
 use plimsoll_report::row::COLUMNS;
 use plimsoll_report::{RowContext, RowNames, parse_row, write_row};
@@ -55,6 +55,26 @@ fn a_completed_turn_is_written_like_this() {
             "\n"
         )
     );
+}
+
+#[test]
+fn what_the_generator_added_is_written_where_it_matters() {
+    let turn = sample(1, 1, 1_000_000, 50_000);
+    let generator = GeneratorShare {
+        dispatch: Nanos::from_micros(150),
+        send: Nanos::from_micros(5),
+        first_token: Nanos::from_millis(1),
+        ..GeneratorShare::default()
+    };
+    let late = line(&Sample { generator, ..turn });
+    assert!(
+        late.contains(r#","generator_ms":0.155,"generator_parts_ms":[0.15,0.005,0,1],"#),
+        "{late}"
+    );
+    // 1 us is less than 0.5 % of the 2.5 ms to the first byte.
+    let dispatch = Nanos::from_micros(1);
+    let early = Sample { generator: GeneratorShare { dispatch, ..turn.generator }, ..turn };
+    assert_eq!(line(&early), line(&turn));
 }
 
 #[test]
@@ -111,6 +131,7 @@ fn full_row() -> String {
         server: ServerReport { cache: Some(CacheState::Hit), retries: 2, time: phase },
         usage_refused: true,
         fewer_tokens: true,
+        generator: GeneratorShare { dispatch: Nanos::from_micros(200), ..turn.generator },
         ..turn
     };
     let names = RowNames::new("complex", Some("normal"), "gateway", "8:10s");
@@ -226,7 +247,7 @@ fn any_sample() -> impl Strategy<Value = Sample> {
         |(timeline, outcome, usage, gaps, (flags, connect, sizes, policy_decision))| Sample {
             stage: StageId(1),
             scenario: ScenarioId(1),
-            conversation: ConversationKey::default(),
+            conversation: ConversationKey::iteration(0, 0),
             turn: flags.3,
             stream: flags.0,
             warmup: flags.1,
@@ -260,7 +281,12 @@ fn any_sample() -> impl Strategy<Value = Sample> {
                 time: connect.1,
             },
             read_lag: connect.3,
-            generator: plimsoll_measure::GeneratorShare::default(),
+            // A part that does not matter is left out of the row.
+            generator: connect.3.map_or_else(GeneratorShare::default, |late| GeneratorShare {
+                dispatch: connect.0.unwrap_or_default(),
+                last_token: late + Nanos::new(1),
+                ..GeneratorShare::default()
+            }),
             ..sample(1, 1, 0, 1_000)
         },
     )

@@ -113,7 +113,7 @@ fn scripted_run(rng: &mut Rng, series: Series) -> Result<RunSummary, CalibrateEr
                 ..Timeline::default()
             };
             recorder.scheduled(StageId(0), ScenarioId(0), TargetId(0));
-            recorder.record(&sample, &[]);
+            recorder.record(&sample, &[], &[]);
         }
         snapshot.append(recorder.take());
     }
