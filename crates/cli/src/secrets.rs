@@ -31,7 +31,8 @@ impl Secrets {
             headers.map(|(name, value)| (name.as_str(), value.as_str()))
         });
         let paths = plan.scenarios.iter().filter_map(|scenario| scenario.http.as_ref());
-        let queries = paths.flat_map(|http| secrets_of_query(&http.path));
+        let of_urls = plan.targets.iter().flat_map(|target| secrets_of_query(target.url.query()));
+        let queries = paths.flat_map(|http| secrets_of_query(&http.path)).chain(of_urls);
         let headers = of_targets.chain(of_scenarios).filter(|(name, _)| !is_shown_header(name));
         let (named, others): (Vec<_>, Vec<_>) =
             headers.partition(|(name, _)| names_credential(name));

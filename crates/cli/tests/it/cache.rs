@@ -19,7 +19,7 @@ impl CachedMock {
     fn start() -> Self {
         let fixture = Fixture::with("log: memory\nother_models: {output: 2}");
         let config = format!(
-            "listen: 127.0.0.1:0\ncache: {{}}\nupstreams: {{m: {{url: 'http://{}'}}}}\n\
+            "listen: 127.0.0.1:0\ncache: {{}}\nupstreams: {{m: {{addresses: ['{}']}}}}\n\
              routes: [{{path: /v1/chat/completions, upstream: m, llm: true}}, \
              {{path: /v1/messages, upstream: m, llm: true}}]\n",
             fixture.mock.addr()

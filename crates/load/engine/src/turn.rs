@@ -11,7 +11,7 @@ use plimsoll_measure::{
     Clock as _, ConnectPhases, ErrorClass, FinishReason, GeneratorShare, Moment, Nanos, Outcome,
     Sample, TargetId,
 };
-use plimsoll_protocol::Decoder;
+use plimsoll_protocol::{Decoder, ToolCall};
 use plimsoll_transport::{
     Demand, EncodedRequest, Failure, Request, RequestHead, ResponseHandler, ResponseHead, RxTime,
 };
@@ -71,6 +71,8 @@ pub(crate) struct TurnEnd {
     pub(crate) sent: bool,
     /// The assistant's text; empty unless it is kept for the next turn.
     pub(crate) reply: String,
+    /// The tools that it calls; likewise.
+    pub(crate) tool_calls: Vec<ToolCall>,
 }
 
 impl OpenTurn {
@@ -283,7 +285,7 @@ impl OpenTurn {
         }
         let sample = &mut self.measurement.sample;
         let GeneratorShare { dispatch, send, finished, .. } = sample.generator;
-        let mut reply = String::new();
+        let (mut reply, mut tool_calls) = (String::new(), Vec::new());
         let route = self.worker.run.route(sample.scenario, sample.target);
         sample.policy_decision =
             route.decisions.classify(self.scan.as_ref(), outcome, sample.status);
@@ -295,6 +297,7 @@ impl OpenTurn {
                 self.worker.stats().note_refused_usage(refused);
             }
             decoder.text().clone_into(&mut reply);
+            tool_calls.extend_from_slice(decoder.tool_calls());
             if let Some(detail) = decoder.error_detail() {
                 self.detail = Some(detail.message.clone());
             }
@@ -305,6 +308,7 @@ impl OpenTurn {
             completed: outcome == Outcome::Completed,
             sent: sample.timeline.sent.is_some(),
             reply,
+            tool_calls,
         }
     }
 

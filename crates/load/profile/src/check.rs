@@ -119,7 +119,7 @@ impl ProfileCheck<'_> {
     /// A placeholder may be checked and shown, but not run.
     fn check_placeholder(&mut self, path: ConfigPath, value: &str) {
         if self.purpose == Purpose::Run && value.starts_with(PLACEHOLDER) {
-            let fix = "write the key or `${NAME}` of a variable, or give --key KEY (any, if the target asks for none)";
+            let fix = "write the key or `${NAME}` of a variable, give --key KEY, or leave `key` out if the target asks for none";
             self.report(path, "is still the placeholder", fix);
         }
     }

@@ -33,6 +33,9 @@ pub(crate) fn yaml(mut file: ProfileFile, plan: &Plan) -> String {
     }
     file.tokenizer = plan.tokenizer.as_ref().map(named);
     file.tls.ca_file = plan.tls.ca_file.as_ref().map(named);
+    if let (Some(target), Some(resolved)) = (&mut file.target, plan.targets.first()) {
+        *target = resolved.url.to_string();
+    }
     redact(&mut file);
     let mut value = serde_json::to_value(&file).unwrap_or_default();
     drop_nulls(&mut value);

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use plimsoll_measure::Nanos;
-use plimsoll_protocol::Dialect;
+use plimsoll_protocol::{Dialect, TokenLimit};
 use plimsoll_schedule::{Arrivals, Stages};
 use plimsoll_workload::{
     CacheMode, Content, DurationSpec, ExpectedDecision, HttpSpec, PolicyDecisionSpec, PrefixPool,
@@ -31,7 +31,8 @@ pub struct ProfileFile {
     /// Name of the run, in reports and in the name of its folder. Left out: the file's name.
     #[serde(default)]
     pub name: Option<String>,
-    /// Base URL of the target: scheme, host, port and an optional path prefix.
+    /// Base URL of the target: scheme, host, port, an optional path prefix, and an optional query
+    /// that is kept on every request, like `?api-version=2024-06-01`.
     #[serde(default)]
     pub target: Option<String>,
     /// The target's key: sent as `Authorization: Bearer`, or as `x-api-key` in Anthropic's
@@ -224,6 +225,13 @@ pub struct Behaviour {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
+    /// The member of an `openai-chat` request that limits the output; reasoning models refuse
+    /// `max_tokens`.
+    #[serde(default)]
+    pub max_tokens_field: TokenLimit,
+    /// What every tool call of the model is answered with, before the user's next prompt.
+    #[serde(default = "tool_result")]
+    pub tool_result: String,
     /// Pause before every turn but the first: a duration, or a distribution of durations.
     #[serde(default)]
     pub think_time: Option<DurationSpec>,
@@ -303,6 +311,10 @@ const fn max_in_flight() -> u64 {
 
 const fn max_body() -> ByteSize {
     ByteSize::new(16 << 20)
+}
+
+fn tool_result() -> String {
+    "ok".to_owned()
 }
 
 const fn turns() -> u16 {

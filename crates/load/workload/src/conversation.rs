@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use plimsoll_measure::{ConversationKey, Nanos, ScenarioId, Seed};
-use plimsoll_protocol::{HttpContent, Message, RequestContent, Role, Text, Turn};
+use plimsoll_protocol::{
+    HttpContent, Message, RequestContent, Role, Text, ToolCall, ToolResult, Turn,
+};
 
 use crate::http_request::{HttpRequest, HttpTemplates};
 use crate::id::{ConversationId, RequestId, conversation_id, request_id, turn_id};
@@ -17,6 +19,9 @@ use crate::template::PlaceholderValues;
 ///
 /// **Content.** A chat grows turn by turn: every request repeats the earlier prompts and answers.
 /// Embeddings and plain HTTP requests are independent, and have no system prompt.
+///
+/// **Tool calls** of an answer are kept with it. Every call gets the scenario's result, and the
+/// next prompt follows at once: a provider refuses a call without a result.
 ///
 /// **Before the first text** comes the shared prefix, if there is a pool of them, and then in
 /// `bust` mode the marker `[UUID]`, padded to 40 bytes. The first text is the system prompt if
@@ -158,6 +163,11 @@ impl Conversation {
     /// Moves on to the next turn. The model's answer becomes part of a chat; an empty one is left
     /// out, since no provider accepts it in a request.
     pub fn advance(&mut self, answer: Option<&str>) {
+        self.advance_with(answer.unwrap_or_default(), Vec::new());
+    }
+
+    /// The same with the tools that the answer calls.
+    pub fn advance_with(&mut self, answer: &str, tool_calls: Vec<ToolCall>) {
         if self.is_over() {
             return;
         }
@@ -166,18 +176,27 @@ impl Conversation {
             return;
         }
         if matches!(self.request, CurrentRequest::Chat { .. }) {
-            self.continue_chat(answer);
+            self.continue_chat(answer, tool_calls);
         } else {
             self.request = self.independent_request();
         }
     }
 
-    fn continue_chat(&mut self, answer: Option<&str>) {
+    fn continue_chat(&mut self, answer: &str, mut tool_calls: Vec<ToolCall>) {
         let text = self.workload.prompts.build(&Preamble::default(), &self.user_text());
+        let result = Arc::clone(&self.spec().tool_result);
         let CurrentRequest::Chat { messages, .. } = &mut self.request else { return };
-        let answer = answer.filter(|answer| !answer.is_empty());
-        messages.extend(answer.map(|answer| message(Role::Assistant, answer.into())));
-        messages.push(message(Role::User, text));
+        // Some servers give calls no id, and the result must name one.
+        for (index, call) in tool_calls.iter_mut().enumerate().filter(|(_, c)| c.id.is_empty()) {
+            call.id = format!("call_{}_{index}", self.turn);
+        }
+        let result =
+            |call: &ToolCall| ToolResult { call_id: call.id.clone(), text: Arc::clone(&result) };
+        let tool_results = tool_calls.iter().map(result).collect();
+        if !answer.is_empty() || !tool_calls.is_empty() {
+            messages.push(Message { tool_calls, ..Message::new(Role::Assistant, answer.into()) });
+        }
+        messages.push(Message { tool_results, ..Message::new(Role::User, text) });
     }
 
     fn spec(&self) -> &Scenario {
@@ -227,7 +246,7 @@ impl Conversation {
             }
             None => (None, prompts.build(&preamble, &self.user_text())),
         };
-        CurrentRequest::Chat { system, messages: vec![message(Role::User, text)] }
+        CurrentRequest::Chat { system, messages: vec![Message::new(Role::User, text)] }
     }
 
     fn independent_text(&self) -> Text {
@@ -249,8 +268,4 @@ impl Conversation {
     fn turn_id(&self) -> ConversationId {
         turn_id(self.workload.ids, self.key, self.turn)
     }
-}
-
-fn message(role: Role, text: Text) -> Message {
-    Message { role, text }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Scenario {
     pub(crate) turns: u16,
     pub(crate) stream: bool,
     pub(crate) max_tokens: Option<u32>,
+    /// What every tool call is answered with.
+    pub(crate) tool_result: Arc<str>,
     content: TextSource,
     system: Option<TextSource>,
     bust: bool,
@@ -64,6 +66,7 @@ impl Scenario {
             turns: spec.turns,
             stream: spec.stream,
             max_tokens: spec.max_tokens,
+            tool_result: spec.tool_result.as_str().into(),
             content,
             system,
             bust: spec.cache_mode == CacheMode::Bust,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use plimsoll_measure::Nanos;
-use plimsoll_protocol::Dialect;
+use plimsoll_protocol::{Dialect, TokenLimit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -110,6 +110,10 @@ pub struct ScenarioSpec {
     pub content: Content,
     /// Most output tokens per turn.
     pub max_tokens: Option<u32>,
+    /// The name of the output token limit in `openai-chat`.
+    pub max_tokens_field: TokenLimit,
+    /// What every tool call of the model is answered with.
+    pub tool_result: String,
     /// Pause before every turn but the first.
     pub think_time: Option<DurationSpec>,
     /// Headers of every request, added to those of the profile.

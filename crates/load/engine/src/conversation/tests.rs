@@ -61,6 +61,21 @@ fn each_turn_carries_the_replies_to_the_ones_before() {
 }
 
 #[test]
+fn a_tool_call_is_followed_by_its_result() {
+    const CALL: &str = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c7","type":"function","function":{"name":"weather","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
+    let harness = three_turns(ScriptedTarget::script([Reply::Body(CALL)], respond_after(20)));
+    converse(&harness, 10_000);
+    let requests = harness.simulation.target.requests();
+    let dialogue = concat!(
+        r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c7","type":"function","#,
+        r#""function":{"name":"weather","arguments":"{}"}}]},"#,
+        r#"{"role":"tool","tool_call_id":"c7","content":"ok"},{"role":"user","#,
+    );
+    let has_it: Vec<_> = requests.iter().map(|request| request.body.contains(dialogue)).collect();
+    assert_eq!(has_it, [false, true, true], "{requests:?}");
+}
+
+#[test]
 fn the_first_turn_that_does_not_complete_ends_the_conversation() {
     for (reply, outcome, ended) in [
         (Reply::Reset { after: Nanos::from_millis(7) }, Outcome::Failed(ErrorClass::Reset), 127),

@@ -21,6 +21,8 @@ pub(crate) enum Reply {
     Refuse,
     /// Responds in one piece, so long after the request.
     Respond { after: Nanos, status: u16 },
+    /// Responds with this body at once.
+    Body(&'static str),
     /// Streams so many content events: the first so long after the request, the others with gaps.
     Stream { first: Nanos, gap: Nanos, events: u32 },
     /// Streams these reads.

@@ -154,6 +154,12 @@ async fn reply<C: Simulated>(
             let _ = handler.body(CHAT_BODY.as_bytes(), at);
             Ok(true)
         }
+        Reply::Body(body) => {
+            let at = receive(handler, rx_clock, body, start);
+            head(handler, 200, "application/json");
+            let _ = handler.body(body.as_bytes(), at);
+            Ok(true)
+        }
         Reply::Reads(reads) => {
             scripted_reads(handler, clock, reads).await;
             Ok(true)

@@ -1,7 +1,7 @@
 //! Dialogues.
 
 use plimsoll_measure::{IdSeed, Nanos};
-use plimsoll_protocol::{Dialect, Role};
+use plimsoll_protocol::{Dialect, RequestContent, Role, ToolCall};
 use plimsoll_workload::{CacheMode, Content, DurationSpec, PrefixPool, ScenarioSpec, SystemPrompt};
 
 use crate::support::{
@@ -39,6 +39,31 @@ fn an_answer_without_text_leaves_no_message() {
         talk.advance(answer);
         let roles: Vec<_> = chat(&talk).1.into_iter().map(|(role, _)| role).collect();
         assert_eq!(roles, [Role::User, Role::User], "{answer:?}");
+    }
+}
+
+/// Providers refuse a dialogue in which a tool call has no result (L-2).
+#[test]
+fn tool_calls_stay_in_the_dialogue_and_each_gets_a_result() {
+    let call = |id: &str| ToolCall { id: id.to_owned(), ..ToolCall::default() };
+    for answer in ["I look.", ""] {
+        let mut talk = conversation(&scripted(&["one", "two", "three"]));
+        talk.advance_with(answer, vec![call("c1"), call("")]);
+        talk.advance(Some("done"));
+        let RequestContent::Chat { messages, .. } = talk.turn().unwrap().content else {
+            panic!("not a chat");
+        };
+        let roles: Vec<_> = messages.iter().map(|message| message.role).collect();
+        use Role::{Assistant, User};
+        assert_eq!(roles, [User, Assistant, User, Assistant, User]);
+        let calls: Vec<_> = messages[1].tool_calls.iter().map(|call| call.id.as_str()).collect();
+        let results: Vec<_> =
+            messages[2].tool_results.iter().map(|result| result.call_id.as_str()).collect();
+        assert_eq!((calls.len(), calls[0], &results), (2, "c1", &calls));
+        assert!(!calls[1].is_empty(), "a call without an id gets one");
+        assert!(messages[2].tool_results.iter().all(|result| &*result.text == "done"));
+        assert_eq!(messages[2].text.to_string(), "two");
+        assert!(messages[4].tool_results.is_empty() && messages[3].tool_calls.is_empty());
     }
 }
 

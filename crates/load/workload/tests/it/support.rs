@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_measure::{ConversationKey, IdSeed, Seed};
-use plimsoll_protocol::{Dialect, Message, RequestContent, Role};
+use plimsoll_protocol::{Dialect, Message, RequestContent, Role, TokenLimit};
 use plimsoll_workload::{
     CacheMode, Content, Conversation, PolicyDecisionSpec, ScenarioSpec, Trace, Workload,
 };
@@ -19,6 +19,8 @@ pub(crate) fn scenario() -> ScenarioSpec {
         system: None,
         content: Content::Pool { prompts: vec!["hello".to_owned()] },
         max_tokens: Some(64),
+        max_tokens_field: TokenLimit::MaxTokens,
+        tool_result: "done".to_owned(),
         think_time: None,
         headers: BTreeMap::new(),
         cache_mode: CacheMode::Allow,
