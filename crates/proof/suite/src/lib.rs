@@ -21,9 +21,11 @@ mod child;
 mod cores;
 mod error;
 mod finding;
+mod host;
 mod http_get;
 mod measurement;
 mod options;
+mod probe;
 mod report;
 mod result;
 mod runner;
@@ -38,5 +40,8 @@ pub use error::SuiteError;
 pub use finding::{Finding, Tone};
 pub use options::{ExternalTarget, SuiteOptions};
 pub use report::{Report, SCHEMA, Section, SuiteOutcome};
-pub use result::{BusyShares, Figures, MeasurementResult};
+pub use result::{BusyShares, ERROR_GATE, Figures, MeasurementResult, Unusable};
 pub use suite::Suite;
+
+#[cfg(test)]
+mod fixtures;
