@@ -10,7 +10,7 @@ use plimsoll_engine::Control;
 use plimsoll_measure::Nanos;
 use plimsoll_report::format::utc_compact;
 use plimsoll_suite::{
-    ExternalTarget, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome, become_child,
+    Accepted, ExternalTarget, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome, become_child,
 };
 
 use crate::console;
@@ -121,6 +121,10 @@ pub(crate) struct Flags {
     /// still says so. Measurements with too many errors are never accepted
     #[arg(long, help_heading = "Output")]
     allow_invalid: bool,
+    /// Do not exit with code 3 when the target lacks a part of the suite, like a route or a cache;
+    /// the report still says so
+    #[arg(long, help_heading = "Output", requires = "target")]
+    allow_missing: bool,
     #[command(flatten)]
     progress: ProgressFlags,
 }
@@ -183,19 +187,20 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
     };
     let report = suite.run(&options, &control, &mut show_progress);
     let report = report.inspect_err(|_| run_dir.discard()).map_err(suite_error)?;
-    print_and_store(&report, &run_dir, flags.allow_invalid)
+    let accepted = Accepted { invalid: flags.allow_invalid, missing: flags.allow_missing };
+    print_and_store(&report, &run_dir, accepted)
 }
 
 /// Prints the report before it writes the files: a full disk must not lose it.
-fn print_and_store(report: &Report, run_dir: &RunDir, allow_invalid: bool) -> Result<Exit> {
+fn print_and_store(report: &Report, run_dir: &RunDir, accepted: Accepted) -> Result<Exit> {
     console::print(&report.text(console::style().width.max(WIDTH)))?;
     let mut json = serde_json::to_vec_pretty(report)?;
     json.push(b'\n');
     run_dir.write("suite.json", &json)?;
     run_dir.write("report.txt", report.text(WIDTH).as_bytes())?;
     console::print_line(&format!("\nfiles: {}", run_dir.path().display()))?;
-    Ok(match report.outcome(allow_invalid) {
-        SuiteOutcome::Pass => Exit::Pass,
+    Ok(match report.outcome(accepted) {
+        SuiteOutcome::Pass | SuiteOutcome::Complete => Exit::Pass,
         SuiteOutcome::Fail => Exit::Fail,
         SuiteOutcome::Inconclusive => Exit::Invalid,
         SuiteOutcome::Interrupted => Exit::Interrupted,

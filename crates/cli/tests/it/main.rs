@@ -17,5 +17,6 @@ mod report;
 mod run;
 mod secrets;
 mod suite;
+mod suite_targets;
 mod support;
 mod usage;

@@ -28,16 +28,12 @@ pub(crate) fn post(
     body: &str,
     timeout: Duration,
 ) -> io::Result<HttpResponse> {
-    let mut head = format!("POST {path} HTTP/1.0\r\nhost: {address}\r\n");
-    for header in headers {
-        head.push_str(header);
-        head.push_str("\r\n");
-    }
+    let headers: String = headers.iter().map(|header| header.clone() + "\r\n").collect();
     let length = body.len();
-    head.push_str(&format!(
-        "content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
-    ));
-    exchange(address, &head, timeout)
+    let request = format!(
+        "POST {path} HTTP/1.0\r\nhost: {address}\r\n{headers}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    exchange(address, &request, timeout)
 }
 
 fn exchange(address: &str, request: &str, timeout: Duration) -> io::Result<HttpResponse> {

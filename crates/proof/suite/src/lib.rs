@@ -39,7 +39,7 @@ pub use cores::Cores;
 pub use error::SuiteError;
 pub use finding::{Finding, Tone};
 pub use options::{ExternalTarget, SuiteOptions};
-pub use report::{Report, SCHEMA, Section, SuiteOutcome};
+pub use report::{Accepted, Report, SCHEMA, Section, SuiteOutcome};
 pub use result::{BusyShares, ERROR_GATE, Figures, MeasurementResult, Unusable};
 pub use suite::Suite;
 

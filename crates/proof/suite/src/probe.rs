@@ -76,7 +76,7 @@ impl SuiteRunner<'_> {
         let conclusion = refusal.clone().map_or("measured", |_| "left out");
         self.found(what, samples.first(), conclusion);
         if let Some(why) = &refusal {
-            self.skip(what, why);
+            self.miss(what, why);
         }
         Ok(refusal.is_none())
     }
@@ -106,7 +106,7 @@ impl SuiteRunner<'_> {
             let why = format!(
                 "{limited} of {BURST} requests at once got 429: raise the limit for this key, or refusals are all that is measured"
             );
-            self.skip("the target without its rate limit", &why);
+            self.miss("the target without its rate limit", &why);
             format!("limits the rate: {limited} of {BURST} got 429")
         } else {
             "none got 429".to_owned()

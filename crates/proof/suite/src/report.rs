@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bound::BoundResult;
 use crate::finding::{self, Finding};
-use crate::result::{MeasurementResult, Unusable};
+use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
 
@@ -46,6 +46,8 @@ impl Section {
 pub enum SuiteOutcome {
     /// Every bound that decides was kept.
     Pass,
+    /// Everything was measured, and the suite has no bound that decides.
+    Complete,
     /// One was broken.
     Fail,
     /// A measurement must not be used or is missing, or a bound could not be judged.
@@ -53,6 +55,15 @@ pub enum SuiteOutcome {
     Inconclusive,
     /// The user ended it early.
     Interrupted,
+}
+
+/// What the user accepts in a suite that passes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accepted {
+    /// Measurements with which Plimsoll did not keep up, and bounds that were not judged.
+    pub invalid: bool,
+    /// Parts of the suite that the target does not have.
+    pub missing: bool,
 }
 
 /// The report of a suite.
@@ -96,6 +107,9 @@ pub struct Report {
     pub references: Vec<Section>,
     /// Parts that were left out, and why.
     pub skipped: Vec<String>,
+    /// Those of them that the user's gateway does not have, or only at a cost.
+    #[serde(default)]
+    pub missing: Vec<String>,
 }
 
 impl Report {
@@ -120,6 +134,7 @@ impl Report {
             sizing: None,
             references: Vec::new(),
             skipped: runner.skipped.clone(),
+            missing: runner.missing.clone(),
         }
     }
 
@@ -145,15 +160,15 @@ impl Report {
     }
 
     /// The outcome. A bound is broken only by figures that may be used, so that a broken one counts
-    /// whatever else could not be measured. A suite passes only if everything could be used and
-    /// judged. With `allow_invalid`, measurements with which Plimsoll did not keep up, and bounds
-    /// that were not judged, do not stand in the way; answers that were not the expected ones do.
-    pub fn outcome(&self, allow_invalid: bool) -> SuiteOutcome {
+    /// whatever else could not be measured. A suite passes only if everything of it was measured,
+    /// may be used and was judged. Answers that were not the expected ones are never accepted.
+    pub fn outcome(&self, accepted: Accepted) -> SuiteOutcome {
         let deciding = || self.bounds.iter().filter(|bound| bound.decides);
         let measured = self.measurements.iter().any(|result| !result.passes.is_empty());
-        let tolerated = |why: &Unusable| allow_invalid && matches!(why, Unusable::Invalid(_));
-        let unusable =
-            |result: &MeasurementResult| result.why_unusable().is_some_and(|why| !tolerated(&why));
+        let unusable = |result: &MeasurementResult| {
+            let tolerated = accepted.invalid && result.is_only_invalid();
+            result.why_unusable().is_some() && !tolerated
+        };
         let open = |bound: &BoundResult| matches!(bound.judgement, Judgement::Inconclusive(_));
         if self.interrupted {
             SuiteOutcome::Interrupted
@@ -161,9 +176,12 @@ impl Report {
             SuiteOutcome::Fail
         } else if !measured
             || self.measurements.iter().any(unusable)
-            || (!allow_invalid && deciding().any(open))
+            || (!accepted.missing && !self.missing.is_empty())
+            || (!accepted.invalid && deciding().any(open))
         {
             SuiteOutcome::Inconclusive
+        } else if deciding().next().is_none() {
+            SuiteOutcome::Complete
         } else {
             SuiteOutcome::Pass
         }
@@ -180,7 +198,8 @@ impl Report {
             Some(format!("the bound on {}: {why}", bound.what))
         });
         let nothing = self.measurements.is_empty().then(|| "nothing could be measured".to_owned());
-        nothing.into_iter().chain(unusable).chain(open).collect()
+        let missing = self.missing.iter().map(|what| format!("left out: {what}"));
+        nothing.into_iter().chain(missing).chain(unusable).chain(open).collect()
     }
 
     /// The report as text, wrapped at `width` columns.
@@ -242,6 +261,7 @@ mod tests {
             sizing: None,
             references: Vec::new(),
             skipped: Vec::new(),
+            missing: Vec::new(),
         }
     }
 
@@ -262,15 +282,15 @@ mod tests {
 
     #[test]
     fn a_suite_passes_only_if_everything_could_be_used_and_judged() {
-        use SuiteOutcome::{Fail, Inconclusive, Pass};
+        use SuiteOutcome::{Complete, Fail, Inconclusive, Pass};
         let requirement = Requirement::below(1.0, time);
         let bound = |value| BoundResult::value("b", value, requirement);
         for (results, bounds, expected, allowed) in [
-            (vec![result(false)], vec![], Pass, Pass),
+            (vec![result(false)], vec![], Complete, Complete),
             (vec![], vec![], Inconclusive, Inconclusive),
             (vec![result(false)], vec![bound(Some(0.5))], Pass, Pass),
             (vec![result(false)], vec![bound(Some(2.0))], Fail, Fail),
-            (vec![result(false)], vec![bound(Some(2.0)).into_goal()], Pass, Pass),
+            (vec![result(false)], vec![bound(Some(2.0)).into_goal()], Complete, Complete),
             (vec![result(false)], vec![bound(None)], Inconclusive, Pass),
             (vec![result(true)], vec![bound(Some(0.5))], Inconclusive, Pass),
             // Its figures may be used: what else was measured does not unbreak it.
@@ -279,11 +299,17 @@ mod tests {
             (vec![MeasurementResult::default()], vec![], Inconclusive, Inconclusive),
         ] {
             let report = report(results, bounds);
-            assert_eq!(report.outcome(false), expected, "{report:?}");
-            assert_eq!(report.outcome(true), allowed, "{report:?}");
+            assert_eq!(report.outcome(Accepted::default()), expected, "{report:?}");
+            let invalid = Accepted { invalid: true, missing: false };
+            assert_eq!(report.outcome(invalid), allowed, "{report:?}");
         }
         let ended = Report { interrupted: true, ..report(vec![result(true)], vec![]) };
-        assert_eq!(ended.outcome(false), SuiteOutcome::Interrupted);
+        assert_eq!(ended.outcome(Accepted::default()), SuiteOutcome::Interrupted);
+        let missing = vec!["GET /health: too costly".to_owned()];
+        let partial = Report { missing, ..report(vec![result(false)], vec![bound(Some(0.5))]) };
+        assert_eq!(partial.outcome(Accepted::default()), Inconclusive);
+        assert_eq!(partial.outcome(Accepted { invalid: false, missing: true }), Pass);
+        assert!(partial.text(100).contains("left out: GET /health: too costly"));
     }
 
     #[test]

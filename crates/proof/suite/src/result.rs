@@ -403,6 +403,11 @@ impl MeasurementResult {
         Some(refusals.into_iter().next().unwrap_or_else(|| Unusable::NotMeasured(why())))
     }
 
+    /// Whether some pass is refused for nothing but that Plimsoll did not keep up.
+    pub(crate) fn is_only_invalid(&self) -> bool {
+        self.passes.iter().any(|pass| pass.invalid.is_some() && pass.gated(self.gate()).is_none())
+    }
+
     /// The figures for a table, which shows what was measured and marks what must not be used.
     pub(crate) fn shown(&self) -> Option<Figures> {
         let (usable, valid) = (self.usable(), self.valid());
@@ -493,7 +498,7 @@ mod tests {
             (1_000, 1_000, false, None),
             (0, 0, false, None),
         ] {
-            let error_share = Some(errors as f64 / f64::from(requests.max(1) as u32));
+            let error_share = Some(errors as f64 / requests.max(1) as f64);
             let pass = Figures { requests, errors, error_share, ..pass(1.0, false) };
             let mut result = result(&[pass]);
             assert_eq!(result.figure(|f| f.max_ms).is_ok(), usable, "{errors} of {requests}");

@@ -26,6 +26,8 @@ pub(crate) struct SuiteRunner<'a> {
     pub(crate) cores: Cores,
     /// Parts that were left out, and why.
     pub(crate) skipped: Vec<String>,
+    /// Those that the user's gateway does not have, or only at a cost.
+    pub(crate) missing: Vec<String>,
     /// Every result so far, for `suite.json`.
     pub(crate) results: Vec<MeasurementResult>,
     /// The gateway's description of its build.
@@ -62,6 +64,7 @@ impl<'a> SuiteRunner<'a> {
             options,
             cores,
             skipped: Vec::new(),
+            missing: Vec::new(),
             results: Vec::new(),
             version: None,
             commands: Vec::new(),
@@ -84,6 +87,13 @@ impl<'a> SuiteRunner<'a> {
         let line = format!("{what}: {why}");
         (self.observe)(&format!("skipped: {line}"));
         self.skipped.push(line);
+    }
+
+    /// The same for a part that the gateway under test should have: without it the suite is not
+    /// whole.
+    pub(crate) fn miss(&mut self, what: &str, why: &str) {
+        self.skip(what, why);
+        self.missing.push(format!("{what}: {why}"));
     }
 
     /// Whether the user has ended the suite.
@@ -468,7 +478,7 @@ mod tests {
     fn a_provider_on_the_core_of_the_load_makes_no_busy_host() {
         let of = |steal_share, waited, provider, shared| {
             let health = InstrumentHealth { steal_share, ..InstrumentHealth::default() };
-            let busy = BusyShares { waited, provider, shared, ..BusyShares::default() };
+            let busy = BusyShares { provider, waited, shared, ..BusyShares::default() };
             busy_host(&health, &busy)
         };
         assert_eq!(of(Some(0.06), Some(0.05), None, false), None);

@@ -120,6 +120,11 @@ const fn passes(options: &SuiteOptions, usual: u32, quick: u32) -> u32 {
 }
 
 #[cfg(test)]
+mod false_verdicts;
+#[cfg(test)]
+mod planned_host;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use plimsoll_metrics::Environment;

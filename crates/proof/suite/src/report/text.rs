@@ -4,7 +4,7 @@ use plimsoll_metrics::{Environment, Judgement};
 use plimsoll_report::format::bytes;
 use plimsoll_report::table::{Layout, Table};
 
-use super::{Report, Section, SuiteOutcome};
+use super::{Accepted, Report, Section, SuiteOutcome};
 use crate::bound::BoundResult;
 use crate::finding::{Finding, Tone};
 
@@ -44,16 +44,20 @@ pub(super) fn render(report: &Report, width: usize) -> String {
 }
 
 fn conclusion(page: &mut Page, report: &Report) {
-    let conclusion = match report.outcome(false) {
+    let conclusion = match report.outcome(Accepted::default()) {
         SuiteOutcome::Pass => {
             "PASS: every measurement may be used, and every deciding bound is kept".to_owned()
+        }
+        SuiteOutcome::Complete => {
+            "COMPLETE: every measurement may be used; this suite has no bound to pass or fail"
+                .to_owned()
         }
         SuiteOutcome::Fail => "FAIL: a deciding bound is broken, see Bounds".to_owned(),
         SuiteOutcome::Inconclusive => inconclusive(report),
         SuiteOutcome::Interrupted => "INTERRUPTED: the measurements until then".to_owned(),
     };
     page.line(&conclusion);
-    if report.outcome(false) == SuiteOutcome::Inconclusive {
+    if report.outcome(Accepted::default()) == SuiteOutcome::Inconclusive {
         let doubts = report.doubts();
         for doubt in doubts.iter().take(MAX_DOUBTS) {
             page.hanging("  - ", doubt);
@@ -80,6 +84,7 @@ fn inconclusive(report: &Report) -> String {
     let deciding: Vec<_> = report.bounds.iter().filter(|bound| bound.decides).collect();
     let open = |bound: &&&BoundResult| matches!(bound.judgement, Judgement::Inconclusive(_));
     let parts = [
+        (report.missing.len(), "left out for the target".to_owned()),
         (unusable.count(), format!("of {all} measurements must not be used")),
         (
             deciding.iter().filter(open).count(),

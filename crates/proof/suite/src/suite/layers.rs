@@ -29,15 +29,14 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     let stack = gateway_layers::stack(runner)?;
     let llm = llm_layers::measure(runner)?;
     let log = llm_layers::log(runner)?;
-    let ops = match runner.target() {
-        None => store_ops::measure(runner),
-        Some(_) => {
-            runner.skip(
-                "store operations",
-                "they would be those of this tool's own store, which says nothing about the target",
-            );
-            store_ops::StoreOps::default()
-        }
+    let ops = if runner.target().is_none() {
+        store_ops::measure(runner)
+    } else {
+        runner.skip(
+            "store operations",
+            "they would be those of this tool's own store, which says nothing about the target",
+        );
+        store_ops::StoreOps::default()
     };
     let title = "a layered gateway: the cost of every layer, the full stack, cache, streams, log and stores";
     let mut report = Report::begin("layers", title, runner);

@@ -122,7 +122,7 @@ fn hits(runner: &mut SuiteRunner<'_>) -> Result<LlmLayers, SuiteError> {
     let proof = match runner.prove_cache(&gateway.target, &[KEY, TENANT])? {
         Ok(proof) => proof,
         Err(why) => {
-            runner.skip("cache hits", &format!("not measured: {why}"));
+            runner.miss("cache hits", &format!("not measured: {why}"));
             return Ok(LlmLayers::default());
         }
     };
@@ -143,9 +143,9 @@ fn hits(runner: &mut SuiteRunner<'_>) -> Result<LlmLayers, SuiteError> {
     let mut results = runner.measure(&measurements, passes(runner.options, 3, 3)).into_iter();
     let (hit, live) = (results.next(), results.next());
     let counted = before.zip(counted()).map(|(before, after)| after - before);
-    let proof = hit.as_ref().and_then(|hit| proven(runner, hit, counted, proof));
+    let proof = hit.as_ref().and_then(|hit| proven(runner, hit, counted, &proof));
     let hit = hit.filter(|_| proof.is_some());
-    Ok(LlmLayers { hit, live, proof, ..LlmLayers::default() })
+    Ok(LlmLayers { hit, proof, live, ..LlmLayers::default() })
 }
 
 const LIVE: &str = "/health/live";
@@ -156,7 +156,7 @@ fn proven(
     runner: &mut SuiteRunner<'_>,
     hit: &MeasurementResult,
     counted: Option<f64>,
-    proof: String,
+    proof: &str,
 ) -> Option<String> {
     let requests: u64 = hit.passes.iter().map(|pass| pass.requests).sum();
     match counted {
@@ -174,7 +174,7 @@ fn proven(
                 digits(hits),
                 count(requests)
             );
-            runner.skip("cache hits", &why);
+            runner.miss("cache hits", &why);
             None
         }
     }
