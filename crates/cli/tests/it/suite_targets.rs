@@ -151,13 +151,14 @@ fn a_cache_is_shown_by_its_header_or_by_its_speed() {
     let by_header: Answer = |_, repeat| (200, if repeat { "x-cache: HIT\r\n" } else { "" }, NONE);
     let by_speed: Answer = |path, repeat| {
         let miss = path.contains("chat") && !repeat;
-        (200, "", if miss { Duration::from_millis(60) } else { NONE })
+        (200, "", if miss { Duration::from_millis(500) } else { NONE })
     };
     for (answer, proof) in
         [(by_header, "has the header `x-cache: HIT`"), (by_speed, "equal requests took at most")]
     {
         let output = suite("layers", &Server::start(answer), &[]);
-        assert!(output.stdout.contains("Cache-hit throughput"), "{}", output.stdout);
+        let shown = format!("{proof}: {}{}", output.stdout, output.stderr);
+        assert!(output.stdout.contains("Cache-hit throughput"), "{shown}");
         let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(proof), "{proof} is not in {text}");
         assert!(text.contains("how many of the measured answers were hits is not known"), "{text}");

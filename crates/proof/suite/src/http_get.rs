@@ -42,15 +42,31 @@ fn exchange(address: &str, request: &str, timeout: Duration) -> io::Result<HttpR
     let mut stream = TcpStream::connect_timeout(&address, timeout)?;
     stream.set_read_timeout(Some(timeout))?;
     stream.write_all(request.as_bytes())?;
-    let mut bytes = Vec::new();
-    match stream.read_to_end(&mut bytes) {
-        // A reset after the response does not matter.
-        Err(error) if bytes.is_empty() => Err(error),
-        _ => Ok(parse(&String::from_utf8_lossy(&bytes))),
+    let (mut bytes, mut piece) = (Vec::new(), [0; 4_096]);
+    loop {
+        match stream.read(&mut piece) {
+            Ok(0) => break,
+            Ok(read) => bytes.extend_from_slice(&piece[..read]),
+            Err(error) if bytes.is_empty() => return Err(error),
+            // A reset after the response does not matter.
+            Err(_) => break,
+        }
+        if is_complete(&parse(&String::from_utf8_lossy(&bytes))) {
+            break;
+        }
     }
+    Ok(parse(&String::from_utf8_lossy(&bytes)))
+}
+
+/// Whether the body has its announced length: some servers keep the connection open all the same.
+fn is_complete(response: &HttpResponse) -> bool {
+    let announced = response.headers.iter().find(|(name, _)| name == "content-length");
+    let length = announced.and_then(|(_, length)| length.parse().ok());
+    length.is_some_and(|length: usize| response.body.len() >= length)
 }
 
 fn parse(text: &str) -> HttpResponse {
+    // Without the empty line the head may be cut within a header.
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text, ""));
     let status = head.strip_prefix("HTTP/").and_then(|rest| rest.split(' ').nth(1));
     let status = status.and_then(|status| status.parse().ok()).unwrap_or(0);
@@ -58,7 +74,8 @@ fn parse(text: &str) -> HttpResponse {
         let (name, value) = line.split_once(':')?;
         Some((name.to_ascii_lowercase(), value.trim().to_owned()))
     };
-    let headers = head.lines().skip(1).filter_map(header).collect();
+    let whole = text.contains("\r\n\r\n");
+    let headers = head.lines().skip(1).filter(|_| whole).filter_map(header).collect();
     HttpResponse { status, headers, body: body.to_owned() }
 }
 
@@ -77,6 +94,7 @@ mod tests {
             ),
             ("HTTP/1.0 503 Service Unavailable\r\n\r\n", 503, &[], ""),
             ("\u{15}\u{3}\u{1}", 0, &[], ""),
+            ("HTTP/1.1 200 OK\r\nContent-Le", 200, &[], ""),
         ] {
             let headers = headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
             assert_eq!(

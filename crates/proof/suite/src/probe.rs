@@ -22,6 +22,8 @@ const ROUTE_TIMEOUT: &str = "2s";
 /// model for `GET /health`.
 const CHEAP: Nanos = Nanos::from_millis(100);
 const ROUND_TRIPS: u64 = 4;
+/// A path that no gateway serves.
+const UNKNOWN: &str = "/plimsoll-no-such-route";
 /// Requests at once that show whether the rate is limited.
 const BURST: u64 = 20;
 
@@ -41,6 +43,22 @@ impl SuiteRunner<'_> {
         let what = format!("GET {path}");
         let request = Measurement::get(&what, target, path).with("timeout", ROUTE_TIMEOUT);
         self.try_once(&what, request, true)
+    }
+
+    /// Whether the target answers 200 to anything: then its routes are not shown to exist.
+    pub(crate) fn probe_unknown_route(&mut self, target: &SuiteTarget) -> Result<(), SuiteError> {
+        let what = format!("GET {UNKNOWN}");
+        let request = Measurement::get(&what, target, UNKNOWN).with("timeout", ROUTE_TIMEOUT);
+        let samples = self.send(request, 1, 10.0)?;
+        let answers = samples.first().is_some_and(|sample| sample.outcome == Outcome::Completed);
+        if answers {
+            self.found(&what, samples.first(), "answers any path");
+            self.skip(
+                "a proof that the routes exist",
+                "the target answers 200 to a path that nothing serves, so that what answers below may be one page for all paths",
+            );
+        }
+        Ok(())
     }
 
     /// Whether a target answers chats. They may take as long as its model takes.

@@ -111,6 +111,7 @@ impl<'a> SuiteRunner<'a> {
             model: target.model.clone().unwrap_or_else(|| MODEL.to_owned()),
             insecure: target.insecure,
             http2: target.http2,
+            external: true,
             ..SuiteTarget::default()
         })
     }
@@ -291,6 +292,9 @@ impl<'a> SuiteRunner<'a> {
 
     fn report_pass(&mut self, measurement: &Measurement, pass: u32, figures: &Figures) {
         let invalid = figures.invalid.as_ref().map(|why| format!("  INVALID: {why}"));
+        let invalid = invalid.or_else(|| {
+            figures.gated(measurement.error_gate).map(|why| format!("  NOT USABLE: {why}"))
+        });
         let line = format!(
             "{}, pass {}: {}/s, p99 {}, {} errors{}",
             measurement.label,

@@ -76,6 +76,7 @@ impl Suite {
         let mut runner = SuiteRunner::new(options, host, control, observe);
         if let Some(target) = runner.target() {
             runner.reach(&target)?;
+            runner.probe_unknown_route(&target)?;
         }
         let mut report = match self {
             Self::Baseline => baseline::run(&mut runner),

@@ -4,6 +4,7 @@ use crate::child::Child;
 
 /// The destination of a load, and the processes whose CPU time is measured.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(crate) struct SuiteTarget {
     /// Base URL.
     pub(crate) base: String,
@@ -14,6 +15,8 @@ pub(crate) struct SuiteTarget {
     pub(crate) insecure: bool,
     /// Whether HTTP/2 is spoken.
     pub(crate) http2: bool,
+    /// Whether it is the user's gateway, which gets no header that the user did not give.
+    pub(crate) external: bool,
     /// The gateway's process, if it is a child.
     pub(crate) gateway_pid: Option<u32>,
     /// The provider's process, if it is a child.

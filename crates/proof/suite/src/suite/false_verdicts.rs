@@ -63,10 +63,20 @@ fn options(folder: &Path, target: bool) -> SuiteOptions {
     }
 }
 
-fn run(suite: Suite, host: &mut PlannedHost, target: bool) -> Result<Report, SuiteError> {
+/// Without `passes`, as many as the suite's own: costs take three.
+fn run_with(
+    suite: Suite,
+    host: &mut PlannedHost,
+    target: bool,
+    passes: Option<u32>,
+) -> Result<Report, SuiteError> {
     let folder = tempfile::tempdir().unwrap();
-    let options = options(folder.path(), target);
+    let options = SuiteOptions { passes, ..options(folder.path(), target) };
     suite.run_on(host, &options, &Control::new(), &mut |_| {})
+}
+
+fn run(suite: Suite, host: &mut PlannedHost, target: bool) -> Result<Report, SuiteError> {
+    run_with(suite, host, target, Some(1))
 }
 
 /// A fast gateway that does everything right.
@@ -240,6 +250,15 @@ fn without_a_cache_there_is_not_a_word_of_hits() {
 }
 
 #[test]
+fn a_target_that_answers_any_path_is_not_believed_to_have_routes() {
+    let report = run(Suite::Quick, &mut PlannedHost::with(good), true).unwrap();
+    let text = report.text(200);
+    assert!(text.contains("answers 200 to a path that nothing serves"), "{text}");
+    let report = run(Suite::Quick, &mut PlannedHost::with(all_404), true).unwrap();
+    assert!(!report.text(200).contains("nothing serves"));
+}
+
+#[test]
 fn a_costly_health_is_tried_once_and_left_out() {
     let mut host = PlannedHost::with(costly_health);
     let report = run(Suite::Baseline, &mut host, true).unwrap();
@@ -270,7 +289,7 @@ fn open_files_limit_the_streams_before_they_are_opened() {
 #[test]
 fn a_good_gateway_on_a_quiet_host_is_sized_and_praised() {
     for suite in SUITES {
-        let report = run(suite, &mut PlannedHost::with(good), false).unwrap();
+        let report = run_with(suite, &mut PlannedHost::with(good), false, None).unwrap();
         let text = report.text(160);
         assert!(report.sizing.is_some(), "{}\n{text}", suite.name());
         assert!(text.contains("  + no errors in"), "{}\n{text}", suite.name());

@@ -154,9 +154,15 @@ fn get(label: &str, target: &SuiteTarget, path: &str) -> Measurement {
     with_identity(Measurement::get(label, target, path))
 }
 
-/// Adds the consumer's key and tenant to every request.
+/// Adds the consumer's key and tenant to every request to a gateway of the suite.
 pub(super) fn with_identity(measurement: Measurement) -> Measurement {
-    measurement.header(KEY.0, KEY.1).header(TENANT.0, TENANT.1)
+    let headers = identity(&measurement.target);
+    headers.iter().fold(measurement, |measurement, (name, value)| measurement.header(name, value))
+}
+
+/// The headers of the consumer's key and tenant, which only a gateway of the suite knows.
+pub(super) const fn identity(target: &SuiteTarget) -> &'static [(&'static str, &'static str)] {
+    if target.external { &[] } else { &[KEY, TENANT] }
 }
 
 /// Measures requests through the gateway to an upstream, with and without keys, with few and many

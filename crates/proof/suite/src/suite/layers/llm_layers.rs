@@ -9,8 +9,7 @@ use plimsoll_measure::Nanos;
 use plimsoll_report::format::{count, digits, percent, time};
 
 use super::super::{length, passes};
-use super::gateway_layers::{audit, bare_with, with_identity};
-use super::{KEY, TENANT};
+use super::gateway_layers::{audit, bare_with, identity, with_identity};
 use crate::bound::{BoundResult, Requirement};
 use crate::error::SuiteError;
 use crate::finding::FEWEST_PAIRS;
@@ -119,7 +118,8 @@ fn hits(runner: &mut SuiteRunner<'_>) -> Result<LlmLayers, SuiteError> {
     if !runner.answers_chats(&gateway.target, false)? {
         return Ok(LlmLayers::default());
     }
-    let proof = match runner.prove_cache(&gateway.target, &[KEY, TENANT])? {
+    let headers = identity(&gateway.target);
+    let proof = match runner.prove_cache(&gateway.target, headers)? {
         Ok(proof) => proof,
         Err(why) => {
             runner.miss("cache hits", &format!("not measured: {why}"));
