@@ -7,11 +7,10 @@ mod cache;
 
 use plimsoll_measure::{Nanos, Outcome, Sample};
 use plimsoll_report::format::time;
-use plimsoll_report::table::Table;
 
 use crate::error::SuiteError;
 use crate::measurement::{LoadShape, Measurement};
-use crate::report::Section;
+use crate::probed::Probed;
 use crate::runner::SuiteRunner;
 use crate::target::SuiteTarget;
 
@@ -26,15 +25,6 @@ const ROUND_TRIPS: u64 = 4;
 const UNKNOWN: &str = "/plimsoll-no-such-route";
 /// Requests at once that show whether the rate is limited.
 const BURST: u64 = 20;
-
-/// What a probe found, as a row of the report.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Probed {
-    what: String,
-    answer: String,
-    time: String,
-    conclusion: String,
-}
 
 impl SuiteRunner<'_> {
     /// Whether `path` of a target can be loaded. Anything of the reference gateway can; a route of
@@ -149,18 +139,6 @@ impl SuiteRunner<'_> {
             time: sample.and_then(own_time).map_or_else(|| "-".to_owned(), shown),
             conclusion: conclusion.to_owned(),
         });
-    }
-
-    /// The table of what was found.
-    pub(crate) fn probe_section(&self) -> Option<Section> {
-        let mut table = Table::new(["The target, when tried once", "answer", "time", "conclusion"]);
-        for row in &self.probed {
-            table.row([&*row.what, &*row.answer, &*row.time, &*row.conclusion]);
-        }
-        (!self.probed.is_empty()).then(|| {
-            Section::new("What the target has", table)
-                .note("found by single requests before the load; what is left out has its reason under \"Left out\"")
-        })
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bound::BoundResult;
 use crate::finding::{self, Finding};
+use crate::probed::{self, Probed};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
@@ -128,7 +129,7 @@ impl Report {
             setup: setup(runner),
             environment: options.environment.clone(),
             measurements: runner.results.clone(),
-            sections: Vec::from_iter(runner.probe_section()),
+            sections: Vec::from_iter(probed(&runner.probed)),
             findings: Vec::new(),
             bounds: Vec::new(),
             sizing: None,
@@ -154,8 +155,8 @@ impl Report {
         capacities: Vec<Result<Capacity, String>>,
         wanted: Option<f64>,
     ) {
-        let (section, not_shown) = sizing::section(title, capacities, wanted);
-        self.sizing = section;
+        let (sizes, not_shown) = sizing::sizes(capacities, wanted);
+        self.sizing = sizes.map(|(table, notes)| Section { notes, ..Section::new(title, table) });
         self.skipped.extend(not_shown);
     }
 
@@ -206,6 +207,15 @@ impl Report {
     pub fn text(&self, width: usize) -> String {
         text::render(self, width)
     }
+}
+
+/// What the user's gateway has.
+fn probed(rows: &[Probed]) -> Option<Section> {
+    (!rows.is_empty()).then(|| {
+        Section::new("What the target has", probed::table(rows)).note(
+            "found by single requests before the load; what is left out has its reason under \"Left out\"",
+        )
+    })
 }
 
 fn setup(runner: &SuiteRunner<'_>) -> Vec<(String, String)> {

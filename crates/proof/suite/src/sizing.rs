@@ -4,7 +4,6 @@ use plimsoll_report::format::{DASH, bytes, count, digits, or_dash};
 use plimsoll_report::table::Table;
 
 use crate::finding;
-use crate::report::Section;
 use crate::result::MeasurementResult;
 
 /// Share of an instance's capacity that is planned with. Above it queues grow fast, and the others
@@ -50,13 +49,12 @@ pub(crate) fn capacity(what: &str, levels: &[&MeasurementResult]) -> Result<Capa
     Ok(Capacity { what: what.to_owned(), per_s, cores, memory, limiter })
 }
 
-/// The section with the sizes for all capacities that were shown, and the sentences about those
-/// that were not.
-pub(crate) fn section(
-    title: &str,
+/// The sizes for all capacities that were shown, as a table with its notes; and the sentences about
+/// those that were not.
+pub(crate) fn sizes(
     capacities: Vec<Result<Capacity, String>>,
     wanted: Option<f64>,
-) -> (Option<Section>, Vec<String>) {
+) -> (Option<(Table, Vec<String>)>, Vec<String>) {
     let (mut shown, mut not_shown) = (Vec::new(), Vec::new());
     for capacity in capacities {
         match capacity {
@@ -64,11 +62,7 @@ pub(crate) fn section(
             Err(why) => not_shown.push(why),
         }
     }
-    let section = (!shown.is_empty()).then(|| {
-        let (table, notes) = table(&shown, wanted);
-        Section { notes, ..Section::new(title, table) }
-    });
-    (section, not_shown)
+    ((!shown.is_empty()).then(|| table(&shown, wanted)), not_shown)
 }
 
 /// Instances that carry a rate with headroom; at least one.

@@ -35,8 +35,8 @@ const TIERS: [Tier; 6] = [
     Tier { name: "12.5k/64 SSE", profile: "perf-hotpath-stream", clients: 32, stream: true },
 ];
 
-/// The rates of the sweep, as shares of what the closed loop carries. Those above 1 are for gateways
-/// that the closed loop does not fill: its throughput is clients / response time.
+/// The rates of the sweep, as shares of what the closed loop carries. Those above 1 are for
+/// gateways that the closed loop does not fill: its throughput is clients / response time.
 const STEPS: [f64; 9] = [0.25, 0.5, 0.7, 0.85, 1.0, 1.4, 2.0, 2.8, 4.0];
 const STEPS_QUICK: [f64; 6] = [0.3, 0.6, 0.8, 1.0, 2.0, 4.0];
 /// Turns off every layer that the preset turns on: the raw path.
@@ -96,8 +96,8 @@ fn length(runner: &SuiteRunner<'_>, usual: u64) -> Length {
     Length::new(warmup, runner.options.duration.unwrap_or(own))
 }
 
-/// The closed loop finds a first rate; the open loop measures rates below it, and above it until one
-/// breaks the objective.
+/// The closed loop finds a first rate; the open loop measures rates below it, and above it until
+/// one breaks the objective.
 fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> TierResult {
     let measurement = |label: &str| Measurement::builtin(label, target, tier.profile, &[]);
     let clients = runner.options.clients.unwrap_or(tier.clients);

@@ -7,8 +7,9 @@ use plimsoll_report::format::{DASH, count, digits, or_dash, percent, time, time_
 use plimsoll_report::table::Table;
 
 use super::{ColdWarm, PolicyRow};
+use crate::figures::TimedResponses;
 use crate::report::Section;
-use crate::result::{Figures, MeasurementResult, TimedResponses};
+use crate::result::{Figures, MeasurementResult};
 use crate::suite::columns;
 
 /// HTTP success: the share of requests with a 2xx or with the 403 of a policy. Any other refusal,
