@@ -21,6 +21,8 @@ const ROUTE_TIMEOUT: &str = "2s";
 /// model for `GET /health`.
 const CHEAP: Nanos = Nanos::from_millis(100);
 const ROUND_TRIPS: u64 = 4;
+/// Seeds of probes begin far from those of passes.
+const FIRST_SEED: u32 = 1_000_000;
 /// A path that no gateway serves.
 const UNKNOWN: &str = "/plimsoll-no-such-route";
 /// Requests at once that show whether the rate is limited.
@@ -98,7 +100,9 @@ impl SuiteRunner<'_> {
     ) -> Result<Vec<Sample>, SuiteError> {
         let length = Nanos::from_secs_f64(count as f64 / per_s);
         let stages = format!("@{per_s}:{length}");
-        let plan = request.stages(LoadShape::Rate(per_s), &stages).plan(0)?;
+        // With the seed of another probe or of a pass, a cache would know these prompts.
+        let seed = FIRST_SEED + u32::try_from(self.probed.len()).unwrap_or(0);
+        let plan = request.stages(LoadShape::Rate(per_s), &stages).plan(seed)?;
         self.probe(plan)
     }
 

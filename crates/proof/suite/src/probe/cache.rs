@@ -47,6 +47,7 @@ impl SuiteRunner<'_> {
         let slowest = first.iter().filter_map(own_time).max().unwrap_or_default();
         let per_s = (0.5 / slowest.as_secs_f64().max(0.05)).max(0.2);
         let equal = self.send(equal, TRIES, per_s)?;
+        self.found("different chats", first.last(), "for comparison");
         let found = by_time(&first, &equal);
         let conclusion = found.clone().map_or_else(|why| why, |proof| format!("a cache: {proof}"));
         self.found("the same chat again", equal.last(), &conclusion);
