@@ -158,6 +158,9 @@ impl Figures {
     pub(crate) fn gated(&self, gate: f64) -> Option<String> {
         let kinds = self.error_kinds.as_ref().map(|kinds| format!(" ({kinds})"));
         let kinds = kinds.unwrap_or_default();
+        if self.requests == 0 {
+            return Some("no request began in the measured time".to_owned());
+        }
         if self.expected() == 0 {
             return Some(format!("no expected answer to {} requests{kinds}", count(self.requests)));
         }

@@ -138,11 +138,11 @@ fn hits(runner: &mut SuiteRunner<'_>) -> Result<LlmLayers, SuiteError> {
         measurements.push(live.clients(clients, length));
     }
     let address = gateway.address().map(str::to_owned);
-    let counted = || address.as_deref().and_then(hits_counted);
+    let counted = || address.as_deref().and_then(cache_counts);
     let before = counted();
     let mut results = runner.measure(&measurements, passes(runner.options, 3, 3)).into_iter();
     let (hit, live) = (results.next(), results.next());
-    let counted = before.zip(counted()).map(|(before, after)| after - before);
+    let counted = before.zip(counted()).map(|(before, after)| after.since(before));
     let proof = hit.as_ref().and_then(|hit| proven(runner, hit, counted, &proof));
     let hit = hit.filter(|_| proof.is_some());
     Ok(LlmLayers { hit, proof, live, ..LlmLayers::default() })
@@ -155,42 +155,59 @@ const LIVE: &str = "/health/live";
 fn proven(
     runner: &mut SuiteRunner<'_>,
     hit: &MeasurementResult,
-    counted: Option<f64>,
+    counted: Option<CacheCounts>,
     proof: &str,
 ) -> Option<String> {
-    let requests: u64 = hit.passes.iter().map(|pass| pass.requests).sum();
-    match counted {
-        None => Some(format!(
+    if let Some(why) = hit.why_unusable() {
+        return Some(format!("do not use these figures: {why}"));
+    }
+    let Some(CacheCounts { hits, misses }) = counted else {
+        return Some(format!(
             "when it was tried, {proof}; how many of the measured answers were hits is not known"
-        )),
-        Some(hits) if hits >= requests as f64 => Some(format!(
-            "the gateway counted {} hits for {} measured requests and their warm-up: every measured answer is a hit",
-            digits(hits),
-            count(requests)
-        )),
-        Some(hits) => {
-            let why = format!(
-                "not shown: the gateway counted {} hits for {} measured requests",
-                digits(hits),
-                count(requests)
-            );
-            runner.miss("cache hits", &why);
-            None
-        }
+        ));
+    };
+    let requests: u64 = hit.passes.iter().map(|pass| pass.requests).sum();
+    let counts = format!(
+        "the gateway counted {} hits and {} misses for {} measured requests and their warm-up",
+        digits(hits),
+        digits(misses),
+        count(requests)
+    );
+    // The first question, in the warm-up, is a miss.
+    if hits >= requests as f64 && misses <= 1.0 {
+        return Some(format!("{counts}: every measured answer is a hit"));
+    }
+    runner.miss("cache hits", &format!("not shown: {counts}"));
+    None
+}
+
+/// What the reference gateway counted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct CacheCounts {
+    hits: f64,
+    misses: f64,
+}
+
+impl CacheCounts {
+    fn since(self, before: Self) -> Self {
+        Self { hits: self.hits - before.hits, misses: self.misses - before.misses }
+    }
+
+    /// The counters in the gateway's metrics.
+    fn of(metrics: &str) -> Option<Self> {
+        let of = |state: &str| {
+            let label = format!("state=\"{state}\"");
+            let is_counter = |line: &&str| {
+                line.contains("cache") && line.contains(&label) && !line.starts_with('#')
+            };
+            metrics.lines().find(is_counter)?.rsplit_once(' ')?.1.parse().ok()
+        };
+        Some(Self { hits: of("hit")?, misses: of("miss")? })
     }
 }
 
-/// The hits that the reference gateway has counted.
-fn hits_counted(address: &str) -> Option<f64> {
-    cache_hits(&get(address, "/metrics", Duration::from_secs(2)).ok()?.body)
-}
-
-/// The counter of hits in the gateway's metrics.
-fn cache_hits(metrics: &str) -> Option<f64> {
-    let line = metrics.lines().find(|line| {
-        line.contains("cache") && line.contains("state=\"hit\"") && !line.starts_with('#')
-    })?;
-    line.rsplit_once(' ')?.1.parse().ok()
+fn cache_counts(address: &str) -> Option<CacheCounts> {
+    CacheCounts::of(&get(address, "/metrics", Duration::from_secs(2)).ok()?.body)
 }
 
 /// Prompts that never repeat, so that every one goes to the provider; and the provider itself.
@@ -422,7 +439,10 @@ mod tests {
     #[test]
     fn hits_are_what_the_gateway_counted() {
         let text = "# HELP g_cache LLM requests\ng_cache_total{state=\"miss\"} 3\ng_cache_total{state=\"hit\"} 12\n";
-        assert_eq!(cache_hits(text), Some(12.0));
-        assert_eq!(cache_hits("# no cache\n"), None);
+        let counts = CacheCounts { hits: 12.0, misses: 3.0 };
+        assert_eq!(CacheCounts::of(text), Some(counts));
+        let before = CacheCounts { hits: 2.0, misses: 2.0 };
+        assert_eq!(counts.since(before), CacheCounts { hits: 10.0, misses: 1.0 });
+        assert_eq!(CacheCounts::of("# no cache\n"), None);
     }
 }
