@@ -88,7 +88,8 @@ impl Measurement {
             sets: Vec::from_iter(target.http2.then(|| HTTP2.to_owned())),
             ..Overrides::default()
         };
-        let (label, target, with_key) = (label.to_owned(), target.clone(), target.key.is_some());
+        let with_key = target.key.is_some() || !target.external;
+        let (label, target) = (label.to_owned(), target.clone());
         Self {
             label,
             target,
@@ -122,6 +123,7 @@ impl Measurement {
             "content": {"mode": "sized", "approx_input_tokens": tokens.0},
             "max_tokens": tokens.1,
             "cache_mode": "bust",
+            "key": literal(key(target)),
         });
         Self::new(label, target, request)
     }
@@ -131,8 +133,8 @@ impl Measurement {
         let mut measurement = Self::new(label, target, json!({}));
         measurement.builtin = Some(name.to_owned());
         measurement.overrides.target = Some(target.base.clone());
-        // In place of the profile's placeholder. Without a key of the target, none is sent.
-        measurement.overrides.key = Some(target.key.clone().unwrap_or_else(|| "none".to_owned()));
+        // In place of the profile's placeholder.
+        measurement.overrides.key = Some(key(target).to_owned());
         let models = std::iter::once(format!("model={}", target.model));
         let sets = models.chain(sets.iter().map(|&set| set.to_owned()));
         measurement.overrides.sets.extend(sets);
@@ -215,6 +217,12 @@ impl Measurement {
 
 const HTTP2: &str = "http_version=http2";
 
+/// The key of LLM requests. The suite's own gateways that check keys accept this one, and all get
+/// the same bytes; the user's gateway gets none that the user did not give.
+fn key(target: &SuiteTarget) -> &str {
+    target.key.as_deref().unwrap_or("any")
+}
+
 /// Escapes `$`, which has a meaning in profiles.
 fn literal(text: &str) -> String {
     text.replace('$', "$$")
@@ -245,7 +253,6 @@ mod tests {
         let builtin =
             Measurement::builtin("d", &target(), "perf-128-stream", &[]).rate(5.0, length);
         let plan = builtin.plan(0).unwrap();
-        assert_eq!(plan.targets[0].key, None, "a key that nobody gave");
         assert_eq!(plan.stages.0.len(), 2);
         assert_ne!(plan.seed, builtin.plan(1).unwrap().seed);
         assert_eq!(plan.targets[0].url.to_string(), "http://127.0.0.1:1");
@@ -274,6 +281,29 @@ mod tests {
             assert!(text.contains(&format!("path: {path}")), "{path} is not in {text}");
             assert!(!text.contains("path: /api/request"), "a scenario has another path: {text}");
             assert_eq!(plan.http.version, plimsoll_profile::HttpVersion::Http2);
+        }
+    }
+
+    #[test]
+    fn the_users_gateway_gets_no_key_that_the_user_did_not_give() {
+        let length = Length::new(Nanos::ZERO, Nanos::from_secs(1));
+        let key = Some("of the user".to_owned());
+        let external = SuiteTarget { external: true, ..target() };
+        for (target, own, with_key) in [
+            (target(), "the suite's", true),
+            (external.clone(), "without a key", false),
+            (SuiteTarget { key, ..external }, "with a key", true),
+        ] {
+            for measurement in [
+                Measurement::chat("b", &target, true, (8, 8)),
+                Measurement::builtin("c", &target, "perf-550-nonstream", &[]),
+                Measurement::policy("d", &target, "policy", &[]),
+            ] {
+                let measurement = measurement.clients(1, length);
+                let has_key = |plan: Plan| plan.targets[0].key.is_some();
+                assert_eq!(has_key(measurement.plan(0).unwrap()), with_key, "{own}");
+                assert!(!has_key(measurement.without_key().plan(0).unwrap()));
+            }
         }
     }
 }

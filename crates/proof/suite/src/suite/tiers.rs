@@ -114,10 +114,12 @@ fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> Tie
         let label = format!("{}, {:.0} % of the closed loop", tier.name, share * 100.0);
         let step = measurement(&label).rate(rate, length(runner, 30));
         let results = runner.measure(&[step], 1);
-        let kept = results.first().is_some_and(|result| OBJECTIVE.kept_by(result) == Some(true));
+        let kept = results.first().and_then(|result| OBJECTIVE.kept_by(result));
         steps.extend(results);
+        // An invalid step shows nothing; above the closed loop's rate the next would be no better.
         // A gateway whose core is full carries no more.
-        if !kept || (*share >= 1.0 && finding::limiter(&[&ceiling]).is_some()) {
+        let is_last = *share >= 1.0 && (kept.is_none() || finding::limiter(&[&ceiling]).is_some());
+        if kept == Some(false) || is_last {
             break;
         }
     }
