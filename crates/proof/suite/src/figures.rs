@@ -12,6 +12,9 @@ pub struct BusyShares {
     pub gateway: Option<f64>,
     /// The load's own process, per core that it has.
     pub generator: Option<f64>,
+    /// The same of its busiest worker, which limits a load before all are busy.
+    #[serde(default)]
+    pub busiest_worker: Option<f64>,
     /// The provider's process.
     pub provider: Option<f64>,
     /// Share of the time in which the load was ready to run and waited for its core.
@@ -184,6 +187,7 @@ impl Figures {
         let busy = BusyShares {
             gateway: middle(|f| f.busy.gateway),
             generator: middle(|f| f.busy.generator),
+            busiest_worker: middle(|f| f.busy.busiest_worker),
             provider: middle(|f| f.busy.provider),
             waited: middle(|f| f.busy.waited),
             shared: passes.iter().any(|f| f.busy.shared),

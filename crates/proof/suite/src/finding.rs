@@ -76,6 +76,7 @@ mod fixtures {
         BusyShares {
             gateway: Some(gateway),
             generator: Some(generator),
+            busiest_worker: Some(generator),
             provider: Some(0.0),
             waited: None,
             shared: true,

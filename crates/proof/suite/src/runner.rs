@@ -343,6 +343,7 @@ impl<'a> SuiteRunner<'a> {
             gateway: share(gateway),
             provider: share(provider),
             generator: (!workers.is_empty()).then_some(generator),
+            busiest_worker: workers.iter().copied().reduce(f64::max),
             waited: summary.health.worker_wait_shares.iter().copied().reduce(f64::max),
             shared: self.cores.shared(),
             gateway_cores: gateway.and(self.cores.gateway).map(|_| 1.0),

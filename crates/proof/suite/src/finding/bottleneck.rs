@@ -52,12 +52,17 @@ pub(crate) fn bottleneck(busy: &BusyShares) -> Bottleneck {
 
 /// CPU use of the load's cores, including the provider if they share one.
 fn load(busy: &BusyShares) -> Option<f64> {
-    let provider = busy.provider.filter(|_| busy.shared).unwrap_or(0.0);
-    Some(busy.generator? + provider)
+    Some(busy.generator? + provider_on_core(busy))
 }
 
+fn provider_on_core(busy: &BusyShares) -> f64 {
+    busy.provider.filter(|_| busy.shared).unwrap_or(0.0)
+}
+
+/// Whether the load could have sent more: all of its cores together, and its busiest worker.
 fn has_headroom(busy: &BusyShares) -> bool {
-    load(busy).is_some_and(|load| load < HEADROOM)
+    let busiest = busy.busiest_worker.map(|worker| worker + provider_on_core(busy));
+    load(busy).is_some_and(|load| busiest.map_or(load, |busiest| busiest.max(load)) < HEADROOM)
 }
 
 /// What limited the throughput of the last of some results under rising load, in a sentence. `None`
@@ -163,6 +168,7 @@ mod tests {
         let of = |gateway, generator, provider, shared| BusyShares {
             gateway,
             generator,
+            busiest_worker: generator,
             provider,
             waited: None,
             shared,
@@ -192,6 +198,7 @@ mod tests {
         let busy = BusyShares {
             gateway: Some(0.5),
             generator: Some(0.25),
+            busiest_worker: None,
             provider: Some(0.125),
             waited: None,
             shared: true,
@@ -250,6 +257,9 @@ mod tests {
         more.passes[0].busy_host = Some("steal".to_owned());
         assert_eq!(known(&flat, &more), None, "the host was busy");
         more.passes[0].busy_host = None;
+        more.passes[0].busy.busiest_worker = Some(0.95);
+        assert_eq!(known(&flat, &more), None, "one worker of the load was full");
+        more.passes[0].busy.busiest_worker = Some(0.5);
         more.passes[0].errors = 5_000;
         assert_eq!(known(&flat, &more), None, "refusals are no throughput");
         let mut open = at(1, 800.0, None, Some(0.1));
