@@ -19,6 +19,7 @@ mod report;
 mod run;
 mod secrets;
 mod suite;
+mod suite_targets;
 mod support;
 mod usage;
 mod watch;
