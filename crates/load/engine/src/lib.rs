@@ -25,6 +25,7 @@ mod connections;
 mod control;
 mod conversation;
 mod deadlines;
+mod disturbed;
 mod error;
 mod health;
 mod in_flight;

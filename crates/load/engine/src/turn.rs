@@ -21,6 +21,7 @@ use crate::in_flight_limit::InFlightPermit;
 use crate::policy_decision::DecisionScan;
 use crate::request_timeout::LazyTimeout;
 use crate::worker::Worker;
+use crate::worker_stats::MeasuredTurn;
 use measurement::TurnMeasurement;
 
 /// A turn that has been scheduled and not yet recorded.
@@ -85,7 +86,7 @@ impl OpenTurn {
         worker.count_scheduled(&sample);
         let events = worker.event_times(&sample);
         let gaps = worker.buffers.gaps.acquire();
-        let measurement = TurnMeasurement { gaps, events, ..TurnMeasurement::of(sample) };
+        let measurement = TurnMeasurement { gaps, events, ..TurnMeasurement::of(&sample) };
         Self { worker: Rc::clone(worker), measurement, decoder: None, scan: None, detail: None }
     }
 
@@ -314,7 +315,8 @@ impl Drop for OpenTurn {
             sample.outcome = Outcome::InFlight;
             sample.timeline.finished = None;
         }
-        worker.record(sample, gaps, late_reads, events.take(), detail.take());
+        let turn = MeasuredTurn { sample, gaps, late_reads };
+        worker.record(turn, events.take(), detail.take());
         let buffers = &worker.buffers;
         buffers.gaps.release(std::mem::take(gaps));
         if let Some(decoder) = decoder.take() {

@@ -6,9 +6,7 @@ use std::iter::Peekable;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_measure::{
-    Clock as _, ConversationKey, LateRead, Moment, Nanos, Sample, StageId, TargetId,
-};
+use plimsoll_measure::{Clock as _, ConversationKey, Moment, Sample, StageId, TargetId};
 use plimsoll_schedule::{Arrival, ArrivalIter, Load, StagePlan};
 use plimsoll_transport::{Connector, LookTimes, ReadBuffers, RxClock};
 use plimsoll_workload::id_rank;
@@ -23,7 +21,7 @@ use crate::loop_watch::LoopWatch;
 use crate::prepared::PreparedRun;
 use crate::sink::RowBatcher;
 use crate::timer::Timer;
-use crate::worker_stats::WorkerStats;
+use crate::worker_stats::{MeasuredTurn, WorkerStats};
 
 /// Everything that belongs to one worker.
 #[derive(Debug)]
@@ -158,22 +156,22 @@ impl Worker {
 
     /// Counts a turn that is scheduled: from here on it is accounted for.
     pub(crate) fn count_scheduled(&self, sample: &Sample) {
-        self.stats().scheduled(sample, self.clock.latest());
+        let now = self.clock.latest();
+        self.watch.scheduled(sample.timeline.intended, now);
+        self.stats().scheduled(sample, now);
     }
 
     /// Records a turn that is over; `detail` is the message of its failure.
     pub(crate) fn record(
         &self,
-        sample: &Sample,
-        gaps: &[Nanos],
-        late_reads: &[LateRead],
+        turn: MeasuredTurn<'_>,
         events: Option<Vec<Moment>>,
         detail: Option<String>,
     ) {
         let now = self.clock.latest();
-        self.stats().record(sample, gaps, late_reads, detail, now);
-        self.watch.note(sample, now);
-        self.rows.borrow_mut().offer(sample, events);
+        self.stats().record(turn, detail, now);
+        self.watch.note(turn.sample, now);
+        self.rows.borrow_mut().offer(turn.sample, events);
     }
 
     /// An empty list for the times of a turn's content events, where its row shall have them.

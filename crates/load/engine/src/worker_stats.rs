@@ -11,6 +11,16 @@ use crate::in_flight::{InFlightIntegral, StageInFlight};
 /// Reasons why requests did not complete, each with its count and the message of the first request.
 pub(crate) type Causes = BTreeMap<String, (u64, String)>;
 
+/// A turn that is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MeasuredTurn<'m> {
+    pub(crate) sample: &'m Sample,
+    /// The gaps of its stream.
+    pub(crate) gaps: &'m [Nanos],
+    /// The late reads of its stream.
+    pub(crate) late_reads: &'m [LateRead],
+}
+
 /// Counts of one worker, over the run or since the last snapshot.
 #[derive(Debug)]
 pub(crate) struct WorkerStats {
@@ -45,9 +55,7 @@ impl WorkerStats {
     /// Records a turn that is over; `detail` is the message of its failure.
     pub(crate) fn record(
         &mut self,
-        sample: &Sample,
-        gaps: &[Nanos],
-        late_reads: &[LateRead],
+        MeasuredTurn { sample, gaps, late_reads }: MeasuredTurn<'_>,
         detail: Option<String>,
         at: Moment,
     ) {

@@ -24,9 +24,9 @@ pub(super) struct TurnMeasurement {
 
 impl TurnMeasurement {
     /// Nothing measured yet but this sample.
-    pub(super) const fn of(sample: Sample) -> Self {
+    pub(super) const fn of(sample: &Sample) -> Self {
         Self {
-            sample,
+            sample: *sample,
             gaps: Vec::new(),
             late_reads: Vec::new(),
             events: None,
