@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(health.disturbed_windows.len(), MAX_WINDOWS);
         assert_eq!(health.disturbed_windows_omitted, Some(50));
         assert!(health.disturbed_windows.is_sorted_by_key(|window| window.start_s));
-        // Of 250 windows, 36 are 2 ms long; the 14 others that are missing are the next longer ones.
+        // Of 250 windows, 36 are 2 ms long; the 14 others that are missing are 3 ms long.
         let lengths = health.disturbed_windows.iter().map(|window| window.length_s * 1e3);
         assert!((2.9..3.1).contains(&lengths.fold(f64::MAX, f64::min)));
     }

@@ -19,6 +19,7 @@
 //! Unit tests run the same tasks in virtual time against a scripted target, see `simulation`.
 
 mod affinity;
+mod beat;
 mod buffer_pool;
 mod clock;
 mod connections;

@@ -2,25 +2,18 @@
 //! should.
 
 use std::cell::{Cell, RefCell};
-use std::future::poll_fn;
-use std::io;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use plimsoll_measure::{Clock as _, LATE_READ, Moment, Nanos, Sample};
+use plimsoll_measure::{LATE_READ, Moment, Nanos, Sample};
 use plimsoll_transport::LookTimes;
 
 use crate::health::CpuTime;
-use crate::worker::Worker;
 
 /// The shortest time without a beat that is noted. An idle worker has one every [`BEAT`].
 ///
 /// [`BEAT`]: plimsoll_transport::BEAT
 const MIN_PAUSE: Nanos = Nanos::from_millis(3);
-/// Beats without a request in flight before the beat is stopped: nothing can come that a late read
-/// would hide.
-const IDLE_BEATS: u32 = 25;
 /// Pauses that are kept; beyond it the longest.
 const MAX_PAUSES: usize = 256;
 /// Requests between two beats that are matched with pauses.
@@ -131,7 +124,13 @@ impl LoopWatch {
         }
     }
 
-    fn poll_started(&self, context: &Context<'_>) -> Poll<()> {
+    /// No request is in flight: the beat stops.
+    pub(crate) fn stop(&self) {
+        self.stopped.set(true);
+    }
+
+    /// Waits until a request is scheduled that starts it again.
+    pub(crate) fn poll_started(&self, context: &Context<'_>) -> Poll<()> {
         if !self.stopped.get() {
             return Poll::Ready(());
         }
@@ -156,7 +155,7 @@ impl LoopWatch {
     }
 
     /// The beat: notes whether the worker looked at its sockets since the last one.
-    fn beat(&self, now: Moment) {
+    pub(crate) fn beat(&self, now: Moment) {
         let before = self.looks.beats(now);
         if before > Moment::EPOCH && now.since(before) >= MIN_PAUSE {
             self.add_pause(before, now);
@@ -194,27 +193,6 @@ impl State {
     fn match_delayed(&mut self) {
         let Self { pauses, delayed, .. } = self;
         delayed.drain(..).for_each(|times| pauses.count(times));
-    }
-}
-
-/// Makes the worker look at its sockets at least once a beat while requests are in flight, until
-/// its tasks are dropped.
-///
-/// # Errors
-/// Where the kernel refuses the timer.
-pub(crate) async fn run_loop_watch(worker: Rc<Worker>) -> io::Result<()> {
-    let Worker { timer, watch, clock, .. } = &*worker;
-    loop {
-        timer.set_beating(true)?;
-        let mut idle = 0;
-        while idle < IDLE_BEATS {
-            timer.beat().await?;
-            watch.beat(clock.now());
-            idle = if worker.stats().in_flight() == 0 { idle + 1 } else { 0 };
-        }
-        timer.set_beating(false)?;
-        watch.stopped.set(true);
-        poll_fn(|context| watch.poll_started(context)).await;
     }
 }
 

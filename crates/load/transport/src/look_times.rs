@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use plimsoll_measure::{LATE_READ, Moment, Nanos};
 
 /// The longest time between two looks of a worker that waits for responses: a beat of its own wakes
-/// it. A beat costs an idle worker up to 25 us of CPU time (a virtual machine that others share), so
-/// that of a millisecond would take 2 % of a core.
+/// it. A beat costs up to 25 us of CPU time on a busy virtual machine: every millisecond, that
+/// would be 2 % of a core.
 pub const BEAT: Nanos = Nanos::from_millis(2);
 
 /// The looks of one worker at its sockets, as its event loop notes them.

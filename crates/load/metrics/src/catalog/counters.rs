@@ -23,6 +23,7 @@ macro_rules! counters {
     ($($name:ident($unit:ident): $definition:literal;)+) => {
         /// The counters of a group of requests.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[serde(default)]
         pub struct Counters {
             $(#[doc = $definition] pub $name: u64,)+
         }
