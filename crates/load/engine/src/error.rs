@@ -33,6 +33,19 @@ pub enum EngineError {
         /// The cause.
         cause: RequestHeadError,
     },
+    /// A shard of the run would have arrivals and no slot to send them.
+    #[error(
+        "shard {shard} would have none of the {max_in_flight} requests in flight: \
+         raise `max_in_flight` to {shards} or more, or use fewer shards"
+    )]
+    NoSlot {
+        /// The shard, like `3/4`.
+        shard: String,
+        /// Shards of the run.
+        shards: u64,
+        /// The limit.
+        max_in_flight: u64,
+    },
     /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] TlsError),

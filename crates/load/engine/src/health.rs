@@ -1,10 +1,12 @@
 //! The resources that the generator uses and has available, read from the kernel.
 
+mod host_log;
 mod kernel;
 pub(crate) mod listener;
 pub(crate) mod process;
 pub(crate) mod process_tree;
 
+pub(crate) use host_log::HostLog;
 use nix::sys::resource::{Resource, Usage, UsageWho, getrlimit, getrusage};
 use plimsoll_measure::{Clock, Moment, MonotonicClock, Nanos};
 use plimsoll_metrics::InstrumentHealth;

@@ -224,8 +224,9 @@ mod tests {
         limit.try_acquire(at(0)).unwrap().release(at(10));
         let held = [0, 0].map(|_| limit.try_acquire(at(10)).unwrap());
         assert_eq!(limit.owed(at(1_000)), 0);
-        held.iter().for_each(|permit| permit.started(Nanos::from_millis(100)));
-        drop(held);
+        for permit in held {
+            permit.started(Nanos::from_millis(100));
+        }
         assert_eq!(limit.owed(at(1_000)), 20);
         // Its last start was not before this end.
         assert_eq!(limit.owed(at(10)), 0);

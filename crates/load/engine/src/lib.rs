@@ -19,12 +19,14 @@
 //! Unit tests run the same tasks in virtual time against a scripted target, see `simulation`.
 
 mod affinity;
+mod beat;
 mod buffer_pool;
 mod clock;
 mod connections;
 mod control;
 mod conversation;
 mod deadlines;
+mod disturbed;
 mod error;
 mod health;
 mod in_flight;

@@ -1,25 +1,25 @@
 //! The loop watch: when the worker looks at its sockets, and when it did not for longer than it
 //! should.
 
-use std::cell::RefCell;
-use std::io;
-use std::rc::Rc;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
-use plimsoll_measure::{Clock as _, LATE_READ, Moment, Nanos, Sample};
+use plimsoll_measure::{LATE_READ, Moment, Nanos, Sample};
 use plimsoll_transport::LookTimes;
 
 use crate::health::CpuTime;
-use crate::worker::Worker;
 
-/// The shortest time without a look that is noted: twice the beat.
-const MIN_PAUSE: Nanos = Nanos::from_millis(2);
+/// The shortest time without a beat that is noted. An idle worker has one every [`BEAT`].
+///
+/// [`BEAT`]: plimsoll_transport::BEAT
+const MIN_PAUSE: Nanos = Nanos::from_millis(3);
 /// Pauses that are kept; beyond it the longest.
 const MAX_PAUSES: usize = 256;
 /// Requests between two beats that are matched with pauses.
 const MAX_DELAYED: usize = 4_096;
-/// The shortest and longest time between readings of what the worker used: that needs system calls.
-const MIN_USE: Nanos = Nanos::from_millis(10);
+/// The longest time between readings of what the worker used, which need system calls. It is also
+/// read at the end of each pause.
 const MAX_USE: Nanos = Nanos::from_millis(50);
 /// The share of its response time that the generator added to a delayed request: one in so many.
 const DELAYED_ONE_IN: u64 = 20;
@@ -80,6 +80,10 @@ impl Pauses {
 pub(crate) struct LoopWatch {
     pub(crate) looks: Arc<LookTimes>,
     state: RefCell<State>,
+    /// Whether the beat has stopped.
+    stopped: Cell<bool>,
+    /// The task that beats, while it has stopped.
+    waker: RefCell<Option<Waker>>,
 }
 
 #[derive(Debug, Default)]
@@ -99,6 +103,41 @@ impl LoopWatch {
         Self { looks, ..Self::default() }
     }
 
+    /// A request is due at `intended` that is scheduled now. It starts the beat again.
+    #[inline]
+    pub(crate) fn scheduled(&self, intended: Moment, now: Moment) {
+        if self.stopped.get() {
+            self.start_again(intended, now);
+        }
+    }
+
+    #[cold]
+    fn start_again(&self, intended: Moment, now: Moment) {
+        self.stopped.set(false);
+        self.looks.beats(now);
+        // Without a beat, the late start shows the pause.
+        if now.since(intended) >= MIN_PAUSE {
+            self.add_pause(intended, now);
+        }
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// No request is in flight: the beat stops.
+    pub(crate) fn stop(&self) {
+        self.stopped.set(true);
+    }
+
+    /// Waits until a request is scheduled that starts it again.
+    pub(crate) fn poll_started(&self, context: &Context<'_>) -> Poll<()> {
+        if !self.stopped.get() {
+            return Poll::Ready(());
+        }
+        self.waker.replace(Some(context.waker().clone()));
+        Poll::Pending
+    }
+
     /// Notes a request that is over, or given up at `now`, if the generator delayed it.
     pub(crate) fn note(&self, sample: &Sample, now: Moment) {
         let (own, intended) = (&sample.generator, sample.timeline.intended);
@@ -116,23 +155,22 @@ impl LoopWatch {
     }
 
     /// The beat: notes whether the worker looked at its sockets since the last one.
-    fn beat(&self, now: Moment) {
+    pub(crate) fn beat(&self, now: Moment) {
         let before = self.looks.beats(now);
+        if before > Moment::EPOCH && now.since(before) >= MIN_PAUSE {
+            self.add_pause(before, now);
+        } else if now.since(self.state.borrow().used_at) >= MAX_USE {
+            self.state.borrow_mut().read_use(now);
+        }
+        self.state.borrow_mut().match_delayed();
+    }
+
+    fn add_pause(&self, from: Moment, to: Moment) {
         let mut state = self.state.borrow_mut();
-        let paused = before > Moment::EPOCH && now.since(before) >= MIN_PAUSE;
-        let unread = now.since(state.used_at);
-        let (mut busy, mut waited) = (Nanos::ZERO, Nanos::ZERO);
-        if unread >= MAX_USE || (paused && unread >= MIN_USE) {
-            let used = CpuTime::of_thread();
-            let length = now.since(before);
-            busy = used.busy_since(&state.used).min(length);
-            waited = used.waited_since(&state.used).min(length);
-            (state.used, state.used_at) = (used, now);
-        }
-        if paused {
-            state.pauses.add(Pause { from: before, to: now, busy, waited, requests: 0 });
-        }
-        state.match_delayed();
+        let (busy, waited) = state.read_use(to);
+        let length = to.since(from);
+        let (busy, waited) = (busy.min(length), waited.min(length));
+        state.pauses.add(Pause { from, to, busy, waited, requests: 0 });
     }
 
     /// The pauses of the run.
@@ -144,20 +182,17 @@ impl LoopWatch {
 }
 
 impl State {
+    /// CPU time and time without a CPU since the last reading.
+    fn read_use(&mut self, now: Moment) -> (Nanos, Nanos) {
+        let used = CpuTime::of_thread();
+        let before = std::mem::replace(&mut self.used, used);
+        self.used_at = now;
+        (used.busy_since(&before), used.waited_since(&before))
+    }
+
     fn match_delayed(&mut self) {
         let Self { pauses, delayed, .. } = self;
         delayed.drain(..).for_each(|times| pauses.count(times));
-    }
-}
-
-/// Makes the worker look at its sockets at least once a beat, until its tasks are dropped.
-///
-/// # Errors
-/// Where the kernel refuses the timer.
-pub(crate) async fn run_loop_watch(worker: Rc<Worker>) -> io::Result<()> {
-    loop {
-        worker.timer.beat().await?;
-        worker.watch.beat(worker.clock.now());
     }
 }
 

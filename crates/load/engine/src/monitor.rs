@@ -7,8 +7,8 @@ use std::time::Duration;
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, StageId};
 use plimsoll_metrics::{GroupStats, Snapshot};
 
-use crate::health::Peaks;
 use crate::health::process::{Processes, WatchedProcess};
+use crate::health::{HostLog, Peaks};
 use crate::prepared::PreparedRun;
 use crate::progress::Progress;
 use crate::ticker::Interval;
@@ -26,6 +26,7 @@ pub(crate) struct RunMonitor<'r> {
     so_far: GroupStats,
     pub(crate) peaks: Peaks,
     pub(crate) processes: Processes,
+    pub(crate) host: HostLog,
     /// When the last worker was done.
     pub(crate) ended: Moment,
 }
@@ -47,6 +48,7 @@ impl<'r> RunMonitor<'r> {
             so_far: GroupStats::default(),
             peaks: Peaks::default(),
             processes: Processes::new(watched, [origin].into_iter().chain(stage_ends)),
+            host: HostLog::default(),
             ended: origin,
         }
     }
@@ -62,7 +64,9 @@ impl<'r> RunMonitor<'r> {
         let mut last = self.origin;
         let mut round = Vec::with_capacity(workers.len());
         loop {
-            self.processes.read_if_due(self.clock.now());
+            let now = self.clock.now();
+            self.processes.read_if_due(now);
+            self.host.read_if_due(now);
             match intervals.recv_timeout(POLL) {
                 Ok(interval) => round.push(interval),
                 Err(RecvTimeoutError::Timeout) if workers.iter().all(JoinHandle::is_finished) => {

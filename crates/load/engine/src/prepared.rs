@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use plimsoll_measure::{IdSeed, Nanos, RunId, ScenarioId, TargetId};
 use plimsoll_profile::{HttpVersion, Plan, Scheme, Target};
-use plimsoll_schedule::Schedule;
+use plimsoll_schedule::{Load, Schedule, StagePlan};
 use plimsoll_transport::{
     Connector, Endpoint, SocketOptions, TlsClientConfig, TlsSettings, with_own_session_cache,
 };
@@ -50,6 +50,7 @@ impl PreparedRun {
             None => plan.stages.clone(),
         };
         let schedule = Schedule::new(&stages, plan.arrivals, plan.seed, offsets)?;
+        check_slots(&plan, &schedule)?;
         let tokenizer = plan.tokenizer.as_deref();
         let workload = Workload::new(&plan.scenarios, trace, tokenizer, plan.seed, ids)?;
         let tls = tls_config(&plan)?;
@@ -122,6 +123,18 @@ impl PreparedRun {
         };
         Ok(Connector::new(endpoint, tls, options)?)
     }
+}
+
+/// Refuses a shard that has arrivals and no slot.
+fn check_slots(plan: &Plan, schedule: &Schedule) -> Result<(), EngineError> {
+    let (shard, max_in_flight) = (plan.shard, plan.limits.max_in_flight);
+    let is_open = |stage: &StagePlan| !matches!(stage.load, Load::Closed { .. });
+    if shard.share(max_in_flight) > 0 || !schedule.stages().iter().any(is_open) {
+        return Ok(());
+    }
+    let shards = shard.count();
+    let shard = format!("{}/{shards}", shard.index());
+    Err(EngineError::NoSlot { shard, shards, max_in_flight })
 }
 
 /// The TLS configuration, where a target needs one.

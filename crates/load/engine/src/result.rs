@@ -7,6 +7,8 @@ use plimsoll_metrics::{
 use plimsoll_profile::Instrument;
 use plimsoll_transport::ReadCounts;
 
+use crate::disturbed;
+use crate::health::HostLog;
 use crate::in_flight::StageInFlight;
 use crate::sink::{Sink, SinkReport};
 use crate::worker_stats::Causes;
@@ -47,7 +49,7 @@ impl RunResult {
         mut metadata: RunMetadata,
         instrument: Instrument,
         origin: Moment,
-        mut snapshot: Snapshot,
+        (mut snapshot, host): (Snapshot, &HostLog),
         mut workers: Vec<WorkerOutput>,
     ) -> Self {
         finish_stages(&mut metadata, origin, &workers);
@@ -58,6 +60,9 @@ impl RunResult {
             }
         }
         let mut health = health(&workers, instrument);
+        let pauses: Vec<_> =
+            workers.iter_mut().map(|worker| std::mem::take(&mut worker.pauses)).collect();
+        disturbed::fill(&mut health, origin, &pauses, host);
         let peaks = metadata.stages.iter().filter_map(|stage| stage.peak_in_flight);
         health.peak_in_flight = peaks.max();
         let (mut rest, mut causes) = (Snapshot::new(), Causes::new());

@@ -93,8 +93,8 @@ impl Run {
         let (mut metadata, instrument) = (self.metadata(), self.plan().instrument);
         metadata.run.ended =
             if control.is_interrupted() { RunEnd::Interrupted } else { RunEnd::Complete };
-        let mut result =
-            RunResult::from_workers(metadata, instrument, origin, monitor.total, outputs);
+        let counted = (monitor.total, &monitor.host);
+        let mut result = RunResult::from_workers(metadata, instrument, origin, counted, outputs);
         let (stages, counted) = (&result.metadata.stages, &result.snapshot);
         result.processes = monitor.processes.finish(monitor.ended, stages, counted);
         monitor.peaks.fill(&mut result.health);

@@ -11,6 +11,7 @@ use std::os::fd::{AsFd as _, AsRawFd, RawFd};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use plimsoll_measure::{Clock as _, Moment, Nanos};
@@ -59,10 +60,22 @@ impl Timer {
         }
     }
 
-    /// Waits for the next beat, which comes every [`BEAT`] and wakes an idle worker.
+    /// Lets the beat come every [`BEAT`], or no more.
     ///
     /// # Errors
-    /// Where the kernel refuses to arm or read the `timerfd`.
+    /// Where the kernel refuses to arm the `timerfd`.
+    pub(crate) fn set_beating(&self, beating: bool) -> io::Result<()> {
+        match self {
+            Self::Kernel(timer) => timer.set_beating(beating),
+            #[cfg(test)]
+            Self::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// Waits for the next beat, which wakes an idle worker.
+    ///
+    /// # Errors
+    /// Where the kernel refuses to read the `timerfd`.
     pub(crate) async fn beat(&self) -> io::Result<()> {
         match self {
             Self::Kernel(timer) => timer.beat().await,
@@ -106,9 +119,8 @@ impl AsRawFd for Descriptor {
 pub(crate) struct KernelTimer {
     clock: WorkerClock,
     fd: AsyncFd<Descriptor>,
-    /// Expires with every beat, without being armed again.
+    /// Expires with every beat.
     beat: AsyncFd<Descriptor>,
-    beat_armed: Cell<bool>,
     /// The longest time that the worker spins before a deadline.
     spin: Nanos,
     /// The time that it spins before the deadline that is armed.
@@ -134,7 +146,6 @@ impl KernelTimer {
             lead: Cell::new(Nanos::ZERO),
             fd: timerfd()?,
             beat: timerfd()?,
-            beat_armed: Cell::new(false),
             deadlines: Deadlines::default(),
             armed: Cell::new(None),
         })
@@ -155,14 +166,22 @@ impl KernelTimer {
         .await;
     }
 
-    async fn beat(&self) -> io::Result<()> {
-        if !self.beat_armed.replace(true) {
-            let interval = Expiration::Interval(TimeSpec::from_duration(BEAT.to_duration()));
-            self.beat.get_ref().0.set(interval, TimerSetTimeFlags::empty())?;
+    fn set_beating(&self, beating: bool) -> io::Result<()> {
+        let fd = &self.beat.get_ref().0;
+        if !beating {
+            return Ok(fd.unset()?);
         }
-        // As below, it is never read: every expiry is an event of its own.
+        let interval = Expiration::Interval(TimeSpec::from_duration(BEAT.to_duration()));
+        Ok(fd.set(interval, TimerSetTimeFlags::empty())?)
+    }
+
+    async fn beat(&self) -> io::Result<()> {
         self.beat.readable().await?.clear_ready();
-        Ok(())
+        // The kernel starts the next period when this one is read. The descriptor does not block.
+        match self.beat.get_ref().0.wait() {
+            Ok(()) | Err(Errno::EAGAIN) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     async fn drive(&self) -> io::Result<()> {

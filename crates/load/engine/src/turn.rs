@@ -25,6 +25,7 @@ use crate::response_headers::RecordedHeader;
 use crate::sink::RowExtras;
 use crate::transport::{Acquired, Pool};
 use crate::worker::Worker;
+use crate::worker_stats::MeasuredTurn;
 use measurement::TurnMeasurement;
 
 /// The message of [`ErrorClass::NoFinishReason`].
@@ -466,7 +467,7 @@ impl Drop for OpenTurn {
             sample.timeline.finished = None;
         }
         let extras = RowExtras { events: events.take(), headers: std::mem::take(headers) };
-        worker.record(sample, gaps, late_reads, extras, detail.take());
+        worker.record(MeasuredTurn { sample, gaps, late_reads }, extras, detail.take());
         let buffers = &worker.buffers;
         buffers.gaps.release(std::mem::take(gaps));
         if let Some(decoder) = decoder.take() {

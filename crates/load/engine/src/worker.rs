@@ -6,9 +6,7 @@ use std::iter::Peekable;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_measure::{
-    Clock as _, ConversationKey, LateRead, Moment, Nanos, Sample, StageId, TargetId,
-};
+use plimsoll_measure::{Clock as _, ConversationKey, Moment, Sample, StageId, TargetId};
 use plimsoll_schedule::{Arrival, ArrivalIter, Load, StagePlan};
 use plimsoll_transport::{Connector, ReadBuffers, RxClock};
 use plimsoll_workload::id_rank;
@@ -22,7 +20,7 @@ use crate::loop_watch::LoopWatch;
 use crate::prepared::PreparedRun;
 use crate::sink::{RowBatcher, RowExtras};
 use crate::timer::Timer;
-use crate::worker_stats::WorkerStats;
+use crate::worker_stats::{MeasuredTurn, WorkerStats};
 
 /// Everything that belongs to one worker.
 #[derive(Debug)]
@@ -163,22 +161,17 @@ impl Worker {
 
     /// Counts a turn that is scheduled: from here on it is accounted for.
     pub(crate) fn count_scheduled(&self, sample: &Sample) {
-        self.stats().scheduled(sample, self.clock.latest());
+        let now = self.clock.latest();
+        self.watch.scheduled(sample.timeline.intended, now);
+        self.stats().scheduled(sample, now);
     }
 
     /// Records a turn that is over; `detail` is the message of its failure.
-    pub(crate) fn record(
-        &self,
-        sample: &Sample,
-        gaps: &[Nanos],
-        late_reads: &[LateRead],
-        extras: RowExtras,
-        detail: Option<String>,
-    ) {
+    pub(crate) fn record(&self, turn: MeasuredTurn<'_>, extras: RowExtras, detail: Option<String>) {
         let now = self.clock.latest();
-        self.stats().record(sample, gaps, late_reads, detail, now);
-        self.watch.note(sample, now);
-        self.rows.borrow_mut().offer(sample, extras);
+        self.stats().record(turn, detail, now);
+        self.watch.note(turn.sample, now);
+        self.rows.borrow_mut().offer(turn.sample, extras);
     }
 
     /// An empty list for the times of a turn's content events, where its row shall have them.

@@ -14,6 +14,15 @@ pub(crate) type Causes = BTreeMap<String, (u64, String)>;
 /// The kind of cause under which answers with usage that cannot be true are counted. They may have
 /// completed.
 pub const REFUSED_USAGE: &str = "usage";
+/// A turn that is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MeasuredTurn<'m> {
+    pub(crate) sample: &'m Sample,
+    /// The gaps of its stream.
+    pub(crate) gaps: &'m [Nanos],
+    /// The late reads of its stream.
+    pub(crate) late_reads: &'m [LateRead],
+}
 
 /// Counts of one worker, over the run or since the last snapshot.
 #[derive(Debug)]
@@ -49,9 +58,7 @@ impl WorkerStats {
     /// Records a turn that is over; `detail` is the message of its failure.
     pub(crate) fn record(
         &mut self,
-        sample: &Sample,
-        gaps: &[Nanos],
-        late_reads: &[LateRead],
+        MeasuredTurn { sample, gaps, late_reads }: MeasuredTurn<'_>,
         detail: Option<String>,
         at: Moment,
     ) {

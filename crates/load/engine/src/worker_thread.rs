@@ -12,6 +12,7 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::task::spawn_local;
 
 use crate::affinity;
+use crate::beat::run_beat;
 use crate::clock::WorkerClock;
 use crate::connections::{OpenedAhead, WorkerConnections};
 use crate::control::Control;
@@ -19,7 +20,7 @@ use crate::error::EngineError;
 use crate::health::CpuTime;
 use crate::in_flight::StageInFlight;
 use crate::load_part::LoadPart;
-use crate::loop_watch::{Pauses, run_loop_watch};
+use crate::loop_watch::Pauses;
 use crate::pacer::{account_for_rest, run_pacer};
 use crate::prepared::PreparedRun;
 use crate::sink::RowBatcher;
@@ -159,7 +160,7 @@ pub(crate) async fn run_load(
 ) -> Moment {
     let driver = Rc::clone(worker);
     spawn_local(async move { driver.timer.drive().await });
-    spawn_local(run_loop_watch(Rc::clone(worker)));
+    spawn_local(run_beat(Rc::clone(worker)));
     spawn_local(run_ticker(Rc::clone(worker), control.clone(), intervals));
     for number in 0..worker.run.schedule.max_virtual_users() {
         if part.users.owns(u64::from(number)) {

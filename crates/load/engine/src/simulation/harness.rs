@@ -73,7 +73,9 @@ pub(crate) struct Simulated {
 /// The arrivals among the samples of a worker, as its recorder counts them.
 fn count_arrivals(stage_ends: Vec<Moment>, samples: &[Sample]) -> [u64; 3] {
     let mut recorder = Recorder::new(stage_ends);
-    samples.iter().for_each(|sample| recorder.record(sample, &[], &[]));
+    for sample in samples {
+        recorder.record(sample, &[], &[]);
+    }
     let counted = recorder.take().total(|_| true);
     let counters = counted.counters();
     [counters.arrivals_planned, counters.arrivals_in_stage, counters.arrivals_late_by_generator]

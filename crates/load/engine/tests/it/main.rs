@@ -10,6 +10,7 @@
 mod closed_model;
 mod open_model;
 mod outcomes;
+mod pauses;
 mod probe;
 mod support;
 mod timing;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use plimsoll_engine::Control;
+use plimsoll_engine::{Control, Run};
 use plimsoll_mock::LogRecord;
 use plimsoll_profile::Overrides;
 
@@ -53,6 +53,44 @@ fn shards_and_workers_carry_exactly_the_whole_schedule() {
         whole,
         "the same ids and prompts"
     );
+}
+
+/// The findings' case: each worker had a slot at least, so that 16 workers sent 11 at once with a
+/// limit of 4, and two workers two with a limit of 1.
+#[test]
+fn the_limit_in_flight_holds_over_all_workers() {
+    for (workers, limit) in [(16, 4), (2, 1)] {
+        let mock = mock("ttft: {constant: 50ms}");
+        let profile =
+            format!("{CHAT}stages: '@200:500ms'\nmax_in_flight: {limit}\nworkers: {workers}\n");
+        let ran = run(plan(&url(&mock), &profile));
+        let log = mock.take_log();
+        assert_eq!((ran.count("completed"), log.len()), (100, 100));
+        let mut changes: Vec<(u64, i64)> = log
+            .iter()
+            .flat_map(|record| [(record.received, 1), (record.received + 49_000_000, -1)])
+            .collect();
+        changes.sort_unstable();
+        let mut now = 0;
+        let at_once = changes.iter().map(|(_, change)| {
+            now += change;
+            now
+        });
+        assert_eq!(at_once.max(), Some(limit), "{workers} workers");
+    }
+}
+
+#[test]
+fn a_shard_without_a_slot_is_refused() {
+    let prepare = |shard: &str, stages: &str| {
+        let overrides = Overrides { shard: Some(shard.to_owned()), ..Overrides::default() };
+        let profile = format!("{CHAT}stages: '{stages}'\nmax_in_flight: 2\n");
+        Run::prepare(plan_with("http://127.0.0.1:1", &profile, &overrides)).err()
+    };
+    assert!(prepare("1/3", "@10:1s").is_none());
+    assert!(prepare("2/3", "3:1s").is_none(), "the closed model has no slots");
+    let refused = prepare("2/3", "@10:1s").unwrap().to_string();
+    assert!(refused.contains("shard 2/3") && refused.contains("max_in_flight"), "{refused}");
 }
 
 /// The most requests that the mock processed at once. Each took 100 ms at least; the mock may

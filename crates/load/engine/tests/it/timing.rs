@@ -87,3 +87,24 @@ fn progress_is_reported_about_once_a_second() {
         assert!((0.8..=1.2).contains(&(*completed as f64 / (100.0 * length))), "{reported:?}");
     }
 }
+
+/// What is reported is what the reads were like, not what was asked for.
+#[test]
+fn receive_times_by_the_kernel_are_counted_read_by_read() {
+    let mock = mock("ttft: {constant: 5ms}");
+    for (stamps, all) in [("true", Some(0)), ("false", None)] {
+        let profile = format!("{CHAT}stages: '@100:500ms'\nkernel_timestamps: {stamps}\n");
+        let ran = run(plan(&url(&mock), &profile));
+        let health = &ran.result.health;
+        assert!(health.reads >= Some(50), "{:?}", health.reads);
+        assert_eq!(health.unstamped_reads, all.or(health.reads));
+        assert_eq!(health.kernel_timestamps, Some(all.is_some()));
+        // Without them, every read may have come a little earlier, and none much.
+        let earlier = ran.samples.iter().map(|sample| sample.generator.finished);
+        let none = earlier.clone().filter(|by| *by == Nanos::ZERO).count();
+        assert_eq!(none, if all.is_some() { 50 } else { 0 });
+        let mut earlier: Vec<_> = earlier.collect();
+        earlier.sort_unstable();
+        assert!(earlier[12] < Nanos::from_millis(5), "{}", earlier[12]);
+    }
+}

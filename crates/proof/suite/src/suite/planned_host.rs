@@ -119,8 +119,8 @@ impl Host for PlannedHost {
                 recorder.scheduled(id, ended.scenario, TargetId(0));
                 // All within the stage, before its last half.
                 let at = stage.start_s + stage.duration_s * 0.5 * n as f64 / REQUESTS as f64;
-                recorder
-                    .record(&moved(Sample { stage: id, warmup: stage.warmup, ..ended }, at), &[]);
+                let sample = Sample { stage: id, warmup: stage.warmup, ..ended };
+                recorder.record(&moved(sample, at), &[], &[]);
             }
         }
         let open = metadata.stages.iter().all(|stage| stage.model == LoadModel::Open);
@@ -135,6 +135,7 @@ impl Host for PlannedHost {
                     measured: "dispatch lag p99 40ms".to_owned(),
                     bound: "5ms".to_owned(),
                     fix: "give the generator a core of its own".to_owned(),
+                    causes: Vec::new(),
                 }]);
         }
         let stages = summary.metadata.stages.iter();
