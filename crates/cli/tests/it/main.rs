@@ -16,6 +16,7 @@ mod profiles;
 mod report;
 mod run;
 mod secrets;
+mod streams;
 mod suite;
 mod support;
 mod usage;
