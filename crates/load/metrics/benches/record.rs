@@ -55,7 +55,7 @@ fn plain(index: usize) -> Sample {
         bytes_in: 400,
         flow: FlowControl::default(),
         read_lag: Some(Nanos::from_micros(15 + index as u64 % 10)),
-        generator: plimsoll_measure::GeneratorShare::default(),
+        ..Sample::unsent(at(start))
     }
 }
 

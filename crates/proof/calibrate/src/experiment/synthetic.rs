@@ -38,7 +38,7 @@ pub(super) fn completed(index: u64, service: Nanos) -> Sample {
         bytes_in: 0,
         flow: FlowControl::default(),
         read_lag: None,
-        generator: plimsoll_measure::GeneratorShare::default(),
+        ..Sample::unsent(intended)
     }
 }
 
