@@ -4,7 +4,7 @@
 //! Each whole stream has a [`StreamShape`], found from its own reads. Here the shapes are counted,
 //! and the counts decide. `docs/adr/0042-streams-are-diagnosed.md` derives the bounds.
 
-use plimsoll_measure::{ErrorClass, Outcome, Sample, StreamShape};
+use plimsoll_measure::{ErrorClass, GapSummary, Outcome, Sample, StreamShape};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,12 +25,14 @@ pub(crate) struct StreamTally {
     no_end: u64,
     no_finish_reason: u64,
     fewer_tokens: u64,
-    /// Of merged and stalled streams: content events, reads that brought them, and the time from
-    /// the first to the last event, in nanoseconds.
+    /// Of merged and stalled streams, without the last read, which brings what is left: content
+    /// events, and the reads that brought them.
     held_events: u64,
     held_reads: u64,
-    held_streams: u64,
-    held_span: u64,
+    /// The same streams without the first read: content events, and the time in which they were
+    /// sent, in nanoseconds.
+    later_events: u64,
+    later_span: u64,
 }
 
 impl StreamTally {
@@ -64,10 +66,11 @@ impl StreamTally {
         if matches!(shape, StreamShape::Merged | StreamShape::Stalled) {
             let line = &sample.timeline;
             let span = line.last_token.zip(line.first_token).map(|(last, first)| last.since(first));
-            self.held_events += u64::from(sample.events);
-            self.held_reads += u64::from(sample.gaps.count) + 1;
-            self.held_streams += 1;
-            self.held_span += span.unwrap_or_default().as_u64();
+            let GapSummary { count, first_burst, last_burst, .. } = sample.gaps;
+            self.held_events += u64::from(sample.events - last_burst.min(sample.events));
+            self.held_reads += u64::from(count);
+            self.later_events += u64::from(sample.events - first_burst.min(sample.events));
+            self.later_span += span.unwrap_or_default().as_u64();
         }
     }
 
@@ -83,8 +86,8 @@ impl StreamTally {
         self.fewer_tokens += other.fewer_tokens;
         self.held_events += other.held_events;
         self.held_reads += other.held_reads;
-        self.held_streams += other.held_streams;
-        self.held_span += other.held_span;
+        self.later_events += other.later_events;
+        self.later_span += other.later_span;
     }
 
     /// The diagnosis; `None` if no stream began.
@@ -118,11 +121,11 @@ impl StreamTally {
     }
 
     /// The time from the first to the last event of one read when they were sent, at the mean pace
-    /// of the streams. Merging does not change that pace.
+    /// of the events after the first read. Merging does not change that pace.
     fn over_ms(&self) -> Option<f64> {
-        let pairs = self.held_events.saturating_sub(self.held_streams);
-        let pace = (pairs > 0).then(|| self.held_span as f64 / 1e6 / pairs as f64)?;
-        Some((self.events_per_read()? - 1.0) * pace)
+        let pace = (self.later_events > 0)
+            .then(|| self.later_span as f64 / 1e6 / self.later_events as f64)?;
+        Some((self.events_per_read()? - 1.0).max(0.0) * pace)
     }
 }
 

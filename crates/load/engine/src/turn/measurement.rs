@@ -137,6 +137,10 @@ impl TurnMeasurement {
         }
         let gaps = &mut self.sample.gaps;
         gaps.largest_burst = gaps.largest_burst.max(content);
+        gaps.last_burst = content;
+        if gaps.count == 0 {
+            gaps.first_burst = content;
+        }
         if first_earlier_by > Nanos::ZERO {
             self.late_read();
         } else {

@@ -199,7 +199,9 @@ fn gaps() -> impl Strategy<Value = GapSummary> {
             return GapSummary::default();
         }
         let sum = Nanos::new(mean * u64::from(count));
-        GapSummary { count, sum, max, largest_burst: burst, late_together: burst }
+        let burst =
+            GapSummary { largest_burst: burst, late_together: burst, ..GapSummary::default() };
+        GapSummary { count, sum, max, ..burst }
     })
 }
 
