@@ -20,7 +20,7 @@ const DONE: &str = "data: [DONE]\n\n";
 const EVENTS: u32 = 40;
 const PACE: Duration = Duration::from_millis(15);
 const PROFILE: &str = "model: mock\nkey: test\ncontent: {mode: sized, approx_input_tokens: 8}\n\
-                       max_tokens: 64\nstream: true\nstages: '@8:2500ms'\ndrain: 5s\n";
+                       max_tokens: 64\nstream: true\nstages: '4:2500ms'\ndrain: 5s\n";
 
 /// What the server does to its streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,7 +179,7 @@ fn a_proxy_that_buffers_the_whole_answer_is_named() {
 
 #[test]
 fn nagles_algorithm_is_named() {
-    expect(Shape::Nagle, StreamWord::Stalled, "stalls of 40ms: Nagle's algorithm");
+    expect(Shape::Nagle, StreamWord::Stalled, "Nagle's algorithm with delayed acknowledgements");
 }
 
 #[test]

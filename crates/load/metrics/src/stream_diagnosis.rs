@@ -25,7 +25,7 @@ pub(crate) struct StreamTally {
     no_end: u64,
     no_finish_reason: u64,
     fewer_tokens: u64,
-    /// Of merged and stalled streams, without the last read, which brings what is left: content
+    /// Of merged streams, without the last read, which brings what is left: content
     /// events, and the reads that brought them.
     held_events: u64,
     held_reads: u64,
@@ -63,7 +63,7 @@ impl StreamTally {
             return;
         };
         self.shapes[shape as usize] += 1;
-        if matches!(shape, StreamShape::Merged | StreamShape::Stalled) {
+        if shape == StreamShape::Merged {
             let line = &sample.timeline;
             let span = line.last_token.zip(line.first_token).map(|(last, first)| last.since(first));
             let GapSummary { count, first_burst, last_burst, .. } = sample.gaps;
@@ -150,7 +150,7 @@ pub enum StreamWord {
     Merged,
     /// All events came in one piece, at the end.
     BufferedWhole,
-    /// Events were held for 40 ms, again and again: the mark of Nagle's algorithm with delayed
+    /// Events were held for 40 ms, once or again and again: the mark of Nagle's algorithm with delayed
     /// acknowledgements.
     Stalled,
     /// The generator read late: how the events came is not known.
@@ -187,7 +187,7 @@ pub struct StreamDiagnosis {
     pub merged: u64,
     /// All events came in one piece, at the end.
     pub buffered_whole: u64,
-    /// Merged, with 40 ms from one piece to the next.
+    /// Held for 40 ms, once or again and again: the mark of Nagle's algorithm.
     pub stalled: u64,
     /// At least an eighth of the events may have come together only because the generator read
     /// late.
@@ -205,7 +205,7 @@ pub struct StreamDiagnosis {
     /// Whether any stream says why the model stopped. If none does, a stream that was cut before a
     /// gateway ended it cannot be told from a whole one.
     pub finish_reasons_given: bool,
-    /// Mean number of content events of a read in merged and stalled streams.
+    /// Mean number of content events of a read in merged streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events_per_read: Option<f64>,
     /// The time over which the events of one such read were sent, in milliseconds.

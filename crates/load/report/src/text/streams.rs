@@ -50,16 +50,17 @@ fn shape(streams: &StreamDiagnosis) -> Option<String> {
             but_late(streams)
         ),
         StreamWord::Stalled => format!(
-            "stalls of 40ms: Nagle's algorithm with delayed acknowledgements ({}; set TCP_NODELAY at \
-             the target or proxy){}",
-            held(streams),
+            "stalls of 40ms in {} of {}: Nagle's algorithm with delayed acknowledgements (set \
+             TCP_NODELAY at the target or proxy){}",
+            format::count(streams.stalled),
+            format::count(streams.judged),
             but_late(streams)
         ),
         StreamWord::Mixed => {
             format!("mixed: {} intact, {}", format::count(streams.intact), others(streams)?)
         }
         StreamWord::ReadLate => format!(
-            "{} of {} read late by Plimsoll: how their tokens came is not known, and their ITL is \
+            "read late by Plimsoll: {} of {}; how their tokens came is not known, and their ITL is \
              not the target's",
             format::count(streams.read_late),
             format::count(streams.judged)
@@ -159,21 +160,17 @@ mod tests {
             "Streams: merged: 2 events a read over 200ms, as TCP_CORK or a retransmission makes it \
              (by the target or a proxy), and 10 read late by Plimsoll."
         );
-        let stalled = streams(|s| {
-            s.stalled = 400;
-            held(s, 4.0, 30.0);
-        });
-        assert!(
-            stalled.starts_with("Streams: stalls of 40ms: Nagle's algorithm with"),
-            "{stalled}"
-        );
+        let stalled = streams(|s| s.stalled = 400);
+        let expected = "Streams: stalls of 40ms in 400 of 400: Nagle's algorithm with delayed";
+        assert!(stalled.starts_with(expected), "{stalled}");
         let whole = streams(|s| s.buffered_whole = 400);
         assert!(
             whole.starts_with("Streams: buffered whole: every token came at the end"),
             "{whole}"
         );
         let late = streams(|s| (s.intact, s.read_late) = (100, 300));
-        assert!(late.starts_with("Streams: 300 of 400 read late by Plimsoll: "), "{late}");
+        let expected = "Streams: read late by Plimsoll: 300 of 400; ";
+        assert!(late.starts_with(expected), "{late}");
         let mixed = streams(|s| (s.intact, s.buffered_whole) = (300, 100));
         assert_eq!(mixed, "Streams: mixed: 300 intact, 100 buffered whole of 400.");
     }
