@@ -133,8 +133,8 @@ impl StreamReads {
         if self.events < MIN_EVENTS {
             StreamShape::TooShort
         } else if self.is_at_the_end() {
-            // How much earlier it may have begun decides whether that is known.
-            let unsure = is_more_than_a_twentieth(self.first_earlier_by, self.service_time);
+            // A stream that came event by event needs far more of its time than this.
+            let unsure = is_more_than_one_in(4, self.first_earlier_by, self.service_time);
             if unsure { StreamShape::ReadLate } else { StreamShape::BufferedWhole }
         } else if is_an_eighth(self.split_delayed, self.reads) || self.has_stall() {
             StreamShape::Stalled
@@ -172,7 +172,7 @@ impl StreamReads {
         let pairs = u64::from(self.events.saturating_sub(1));
         self.reads <= (self.events / 4).max(1)
             && self.span < Nanos::from_millis(pairs)
-            && !is_more_than_a_twentieth(self.span, self.service_time)
+            && !is_more_than_one_in(20, self.span, self.service_time)
     }
 }
 
@@ -181,8 +181,8 @@ pub fn is_delayed_ack(wait: Nanos) -> bool {
     DELAYED_ACK.contains(&wait)
 }
 
-fn is_more_than_a_twentieth(part: Nanos, whole: Nanos) -> bool {
-    part.as_u64().saturating_mul(20) > whole.as_u64()
+fn is_more_than_one_in(n: u64, part: Nanos, whole: Nanos) -> bool {
+    part.as_u64().saturating_mul(n) > whole.as_u64()
 }
 
 /// Whether a part is at least an eighth of the whole, and no single coincidence.
@@ -269,8 +269,8 @@ mod tests {
         let whole = StreamReads { reads: 1, together: 99, span: ms(0), ..intact() };
         let late = StreamReads { first_earlier_by: ms(400), late_together: 99, ..whole };
         assert_eq!(late.shape(), StreamShape::ReadLate);
-        // A lag of 20 ms cannot hide a stream of 1.2 s.
-        let slightly = StreamReads { first_earlier_by: ms(20), late_together: 99, ..whole };
+        // A lag of 200 ms cannot hide a stream of 1.2 s.
+        let slightly = StreamReads { first_earlier_by: ms(200), late_together: 99, ..whole };
         assert_eq!(slightly.shape(), StreamShape::BufferedWhole);
     }
 
