@@ -1,6 +1,6 @@
 //! The notes of a report: facts besides the numbers that a reader must know.
 
-use plimsoll_engine::{Cause, ProbeFinding, ProbeReport};
+use plimsoll_engine::{Cause, ProbeFinding, ProbeReport, REFUSED_USAGE};
 use plimsoll_measure::Stripe;
 use plimsoll_profile::{Plan, Scheme};
 
@@ -64,6 +64,13 @@ pub(crate) fn for_failures(causes: &[Cause], secrets: &Secrets) -> Vec<String> {
     shown
         .map(|cause| {
             let first = shorten(&secrets.redact(&cause.first));
+            if cause.kind == REFUSED_USAGE {
+                let answers = cause.count;
+                return format!(
+                    "{answers} answers report usage that cannot be true ({first}): it is taken as not \
+                     reported"
+                );
+            }
             format!("{} x {}; the first message: {first}", cause.count, cause.kind)
         })
         .collect()
@@ -97,6 +104,14 @@ mod tests {
         let causes = [cause("status 401", "bad\nkey sk-1234"), cause("reset", "")];
         let notes = for_failures(&causes, &secrets());
         assert_eq!(notes, ["3 x status 401; the first message: bad key <redacted>"]);
+        let refused = [cause(REFUSED_USAGE, "completion_tokens -5")];
+        assert_eq!(
+            for_failures(&refused, &secrets()),
+            [
+                "3 answers report usage that cannot be true (completion_tokens -5): it is taken as not \
+              reported"
+            ]
+        );
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod profiles;
 mod report;
 mod run;
 mod secrets;
+mod streams;
 mod suite;
 mod suite_targets;
 mod support;

@@ -19,6 +19,10 @@ pub struct GapSummary {
     pub max: Nanos,
     /// The most content events that one read brought.
     pub largest_burst: u32,
+    /// Content events of the first read that brought any; 0 if unknown.
+    pub first_burst: u32,
+    /// Those of the last one.
+    pub last_burst: u32,
     /// Content events that may share their read with the event before them only because the
     /// generator read late: at most the lateness of the read divided by the mean time between the
     /// events of the stream. All others that share a read count as sent together.

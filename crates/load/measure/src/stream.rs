@@ -45,8 +45,8 @@ names! {
         Merged => "merged",
         /// All events came in one piece, at the end.
         BufferedWhole => "buffered_whole",
-        /// Events were held for 40 ms, again and again: the mark of Nagle's algorithm with delayed
-        /// acknowledgements.
+        /// Events were held for 40 ms, once or again and again: the mark of Nagle's algorithm with
+        /// delayed acknowledgements.
         Stalled => "stalled",
         /// The generator read late: it cannot tell how the events came.
         ReadLate => "read_late",
@@ -115,6 +115,11 @@ pub struct StreamReads {
     /// Of these, those of reads in time that came [one delayed acknowledgement](is_delayed_ack)
     /// after the read before.
     pub together_delayed: u32,
+    /// Of the reads in time that came one delayed acknowledgement after the read before: the most
+    /// content events of one.
+    pub delayed_burst: u32,
+    /// Content events of the first read that brought any.
+    pub first_burst: u32,
     /// Reads that completed an event one delayed acknowledgement after its beginning.
     pub split_delayed: u32,
     /// Content events that may share their read only because the generator was late.
@@ -128,10 +133,10 @@ impl StreamReads {
         if self.events < MIN_EVENTS {
             StreamShape::TooShort
         } else if self.is_at_the_end() {
-            // How much earlier it may have begun decides whether that is known.
-            let unsure = is_more_than_a_twentieth(self.first_earlier_by, self.service_time);
+            // A stream that came event by event needs far more of its time than this.
+            let unsure = is_more_than_one_in(4, self.first_earlier_by, self.service_time);
             if unsure { StreamShape::ReadLate } else { StreamShape::BufferedWhole }
-        } else if is_an_eighth(self.split_delayed, self.reads) {
+        } else if is_an_eighth(self.split_delayed, self.reads) || self.has_stall() {
             StreamShape::Stalled
         } else if is_an_eighth(self.together.saturating_sub(self.late_together), pairs) {
             let stalls = self.together_delayed >= self.together.div_ceil(2);
@@ -143,13 +148,31 @@ impl StreamReads {
         }
     }
 
+    /// The mean time between two events, as they were sent. Merging does not change it. The events
+    /// of the first read began to come before it was seen.
+    pub fn pace(&self) -> Nanos {
+        let events = u64::from(self.events.saturating_sub(self.first_burst));
+        Nanos::new(self.span.as_u64().checked_div(events).unwrap_or(0))
+    }
+
+    /// Whether a read brought at once what the model wrote during one delayed acknowledgement, in a
+    /// stream whose pace is at most half of that. Linux delays one acknowledgement in an answer, and
+    /// then none for a while, so one such read is all that most streams show.
+    fn has_stall(&self) -> bool {
+        let pace = self.pace().as_u64();
+        let (shortest, longest_pace) = (30_000_000, 20_000_000);
+        self.delayed_burst >= 2
+            && pace <= longest_pace
+            && u64::from(self.delayed_burst).saturating_mul(pace) >= shortest
+    }
+
     /// Whether all content came in few pieces within the last twentieth of the response, faster
     /// than one event a millisecond.
     fn is_at_the_end(&self) -> bool {
         let pairs = u64::from(self.events.saturating_sub(1));
         self.reads <= (self.events / 4).max(1)
             && self.span < Nanos::from_millis(pairs)
-            && !is_more_than_a_twentieth(self.span, self.service_time)
+            && !is_more_than_one_in(20, self.span, self.service_time)
     }
 }
 
@@ -158,8 +181,8 @@ pub fn is_delayed_ack(wait: Nanos) -> bool {
     DELAYED_ACK.contains(&wait)
 }
 
-fn is_more_than_a_twentieth(part: Nanos, whole: Nanos) -> bool {
-    part.as_u64().saturating_mul(20) > whole.as_u64()
+fn is_more_than_one_in(n: u64, part: Nanos, whole: Nanos) -> bool {
+    part.as_u64().saturating_mul(n) > whole.as_u64()
 }
 
 /// Whether a part is at least an eighth of the whole, and no single coincidence.
@@ -246,8 +269,8 @@ mod tests {
         let whole = StreamReads { reads: 1, together: 99, span: ms(0), ..intact() };
         let late = StreamReads { first_earlier_by: ms(400), late_together: 99, ..whole };
         assert_eq!(late.shape(), StreamShape::ReadLate);
-        // A lag of 20 ms cannot hide a stream of 1.2 s.
-        let slightly = StreamReads { first_earlier_by: ms(20), late_together: 99, ..whole };
+        // A lag of 200 ms cannot hide a stream of 1.2 s.
+        let slightly = StreamReads { first_earlier_by: ms(200), late_together: 99, ..whole };
         assert_eq!(slightly.shape(), StreamShape::BufferedWhole);
     }
 
@@ -257,8 +280,20 @@ mod tests {
         assert_eq!(stalled.shape(), StreamShape::Stalled);
         let split = StreamReads { split_delayed: 90, ..intact() };
         assert_eq!(split.shape(), StreamShape::Stalled);
+        // One stall in a stream: four events of 10 ms each waited for 40 ms.
+        let once = StreamReads { together: 3, delayed_burst: 4, reads: 97, ..intact() };
+        assert_eq!(once.shape(), StreamShape::Stalled);
+        // Two events after 40 ms, where four would have been written: the target's own pause.
+        let pause = StreamReads { together: 1, delayed_burst: 2, reads: 99, ..intact() };
+        assert_eq!(pause.shape(), StreamShape::Intact);
         // A target with a natural pace of 40 ms sends its events one by one.
-        let pace = StreamReads { span: ms(3_960), service_time: ms(4_200), ..intact() };
+        let pace = StreamReads {
+            delayed_burst: 2,
+            together: 1,
+            span: ms(3_960),
+            service_time: ms(4_200),
+            ..intact()
+        };
         assert_eq!(pace.shape(), StreamShape::Intact);
         for (wait, delayed) in [(35, false), (40, true), (44, true), (50, false)] {
             assert_eq!(is_delayed_ack(ms(wait)), delayed, "{wait} ms");

@@ -58,7 +58,7 @@ fn plain(index: usize) -> Sample {
         flow: FlowControl::default(),
         server: ServerReport::default(),
         read_lag: Some(Nanos::from_micros(15 + index as u64 % 10)),
-        ..Sample::unsent(Moment::EPOCH)
+        ..Sample::unsent(at(start))
     }
 }
 

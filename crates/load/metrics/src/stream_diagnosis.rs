@@ -4,7 +4,7 @@
 //! Each whole stream has a [`StreamShape`], found from its own reads. Here the shapes are counted,
 //! and the counts decide. `docs/adr/0042-streams-are-diagnosed.md` derives the bounds.
 
-use plimsoll_measure::{ErrorClass, Outcome, Sample, StreamShape};
+use plimsoll_measure::{ErrorClass, GapSummary, Outcome, Sample, StreamShape};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,12 +25,14 @@ pub(crate) struct StreamTally {
     no_end: u64,
     no_finish_reason: u64,
     fewer_tokens: u64,
-    /// Of merged and stalled streams: content events, reads that brought them, and the time from
-    /// the first to the last event, in nanoseconds.
+    /// Of merged streams, without the last read, which brings what is left: content
+    /// events, and the reads that brought them.
     held_events: u64,
     held_reads: u64,
-    held_streams: u64,
-    held_span: u64,
+    /// The same streams without the first read: content events, and the time in which they were
+    /// sent, in nanoseconds.
+    later_events: u64,
+    later_span: u64,
 }
 
 impl StreamTally {
@@ -38,6 +40,10 @@ impl StreamTally {
     #[inline]
     pub(crate) fn count(&mut self, sample: &Sample) {
         if !sample.stream || !(200..300).contains(&sample.status) {
+            return;
+        }
+        if sample.outcome == Outcome::Completed && sample.events > 0 && sample.shape.is_none() {
+            // A row of version 0.1.0, which did not look.
             return;
         }
         match sample.outcome {
@@ -57,13 +63,14 @@ impl StreamTally {
             return;
         };
         self.shapes[shape as usize] += 1;
-        if matches!(shape, StreamShape::Merged | StreamShape::Stalled) {
+        if shape == StreamShape::Merged {
             let line = &sample.timeline;
             let span = line.last_token.zip(line.first_token).map(|(last, first)| last.since(first));
-            self.held_events += u64::from(sample.events);
-            self.held_reads += u64::from(sample.gaps.count) + 1;
-            self.held_streams += 1;
-            self.held_span += span.unwrap_or_default().as_u64();
+            let GapSummary { count, first_burst, last_burst, .. } = sample.gaps;
+            self.held_events += u64::from(sample.events - last_burst.min(sample.events));
+            self.held_reads += u64::from(count);
+            self.later_events += u64::from(sample.events - first_burst.min(sample.events));
+            self.later_span += span.unwrap_or_default().as_u64();
         }
     }
 
@@ -79,8 +86,8 @@ impl StreamTally {
         self.fewer_tokens += other.fewer_tokens;
         self.held_events += other.held_events;
         self.held_reads += other.held_reads;
-        self.held_streams += other.held_streams;
-        self.held_span += other.held_span;
+        self.later_events += other.later_events;
+        self.later_span += other.later_span;
     }
 
     /// The diagnosis; `None` if no stream began.
@@ -114,11 +121,11 @@ impl StreamTally {
     }
 
     /// The time from the first to the last event of one read when they were sent, at the mean pace
-    /// of the streams. Merging does not change that pace.
+    /// of the events after the first read. Merging does not change that pace.
     fn over_ms(&self) -> Option<f64> {
-        let pairs = self.held_events.saturating_sub(self.held_streams);
-        let pace = (pairs > 0).then(|| self.held_span as f64 / 1e6 / pairs as f64)?;
-        Some((self.events_per_read()? - 1.0) * pace)
+        let pace = (self.later_events > 0)
+            .then(|| self.later_span as f64 / 1e6 / self.later_events as f64)?;
+        Some((self.events_per_read()? - 1.0).max(0.0) * pace)
     }
 }
 
@@ -143,7 +150,7 @@ pub enum StreamWord {
     Merged,
     /// All events came in one piece, at the end.
     BufferedWhole,
-    /// Events were held for 40 ms, again and again: the mark of Nagle's algorithm with delayed
+    /// Events were held for 40 ms, once or again and again: the mark of Nagle's algorithm with delayed
     /// acknowledgements.
     Stalled,
     /// The generator read late: how the events came is not known.
@@ -180,7 +187,7 @@ pub struct StreamDiagnosis {
     pub merged: u64,
     /// All events came in one piece, at the end.
     pub buffered_whole: u64,
-    /// Merged, with 40 ms from one piece to the next.
+    /// Held for 40 ms, once or again and again: the mark of Nagle's algorithm.
     pub stalled: u64,
     /// At least an eighth of the events may have come together only because the generator read
     /// late.
@@ -198,7 +205,7 @@ pub struct StreamDiagnosis {
     /// Whether any stream says why the model stopped. If none does, a stream that was cut before a
     /// gateway ended it cannot be told from a whole one.
     pub finish_reasons_given: bool,
-    /// Mean number of content events of a read in merged and stalled streams.
+    /// Mean number of content events of a read in merged streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events_per_read: Option<f64>,
     /// The time over which the events of one such read were sent, in milliseconds.

@@ -59,6 +59,7 @@ fn streamed() -> Sample {
             max: Nanos::new(57_123_456),
             largest_burst: 2,
             late_together: 0,
+            ..GapSummary::default()
         },
         shape: Some(StreamShape::Intact),
         finish_reason: Some(FinishReason::Stop),

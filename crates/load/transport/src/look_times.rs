@@ -23,6 +23,8 @@ pub struct LookTimes {
     woke: MomentCell,
     /// The end of the look before.
     woke_before: MomentCell,
+    /// The end of the look before that one.
+    woke_long_before: MomentCell,
     /// When the beat was last handled, the time before that, and the time before that one.
     beats: [MomentCell; 3],
 }
@@ -48,6 +50,7 @@ impl LookTimes {
 
     /// The worker wakes.
     pub fn wakes(&self, now: Moment) {
+        self.woke_long_before.set(self.woke_before.get());
         self.woke_before.set(self.woke.get());
         self.woke.set(now);
     }
@@ -85,7 +88,16 @@ impl LookTimes {
     /// the last of them with `at`, and they were read at `now`.
     pub fn first_earlier_by(&self, at: Moment, now: Moment) -> Nanos {
         let is_late = now.since(at) > LATE_READ || self.lateness(now).is_some();
-        if is_late { at.since(self.nothing_before()) } else { Nanos::ZERO }
+        if !is_late {
+            return Nanos::ZERO;
+        }
+        // A process that was stopped wakes with `EINTR`, without a look. Then bytes are older than
+        // the end of that look.
+        let nothing_before = match self.nothing_before() {
+            later if later > at => self.woke_long_before.get(),
+            earlier => earlier,
+        };
+        at.since(nothing_before)
     }
 
     /// How much earlier than `now` bytes may have arrived that are read now, if the kernel does not
@@ -150,6 +162,20 @@ mod tests {
         looks.sleeps(at(102_100));
         looks.wakes(at(102_200));
         assert_eq!(looks.first_earlier_by(at(102_190), at(102_220)), us(0));
+    }
+
+    /// `epoll_wait` ends with `EINTR` when a stopped process goes on (signal(7)).
+    #[test]
+    fn a_wake_up_without_a_look_hides_nothing() {
+        let looks = idle();
+        let woke = at(2_000).max(looks.woke.get());
+        let after = |us: u64| woke + Nanos::from_micros(us);
+        looks.sleeps(after(10));
+        looks.wakes(after(200_000));
+        looks.sleeps(after(200_010));
+        looks.wakes(after(200_020));
+        // The last segment came 7 ms before the process went on.
+        assert_eq!(looks.first_earlier_by(after(193_000), after(200_030)), us(193_000));
     }
 
     #[test]

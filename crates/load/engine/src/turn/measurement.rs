@@ -20,6 +20,7 @@ pub(super) struct TurnMeasurement {
     together: u32,
     together_delayed: u32,
     split_delayed: u32,
+    delayed_burst: u32,
 }
 
 /// The read that is being processed.
@@ -56,6 +57,7 @@ impl TurnMeasurement {
             together: 0,
             together_delayed: 0,
             split_delayed: 0,
+            delayed_burst: 0,
         }
     }
 
@@ -137,6 +139,10 @@ impl TurnMeasurement {
         }
         let gaps = &mut self.sample.gaps;
         gaps.largest_burst = gaps.largest_burst.max(content);
+        gaps.last_burst = content;
+        if gaps.count == 0 {
+            gaps.first_burst = content;
+        }
         if first_earlier_by > Nanos::ZERO {
             self.late_read();
         } else {
@@ -151,6 +157,7 @@ impl TurnMeasurement {
         if since_last.is_some_and(|wait| is_delayed_ack(wait) && slightly(wait)) {
             self.together_delayed += content - 1;
             self.split_delayed += u32::from(self.read.continues);
+            self.delayed_burst = self.delayed_burst.max(content);
         }
     }
 
@@ -185,10 +192,9 @@ impl TurnMeasurement {
 
     /// Determines how the content events of a stream came that has come to its end.
     pub(super) fn judge_stream(&mut self) {
-        self.sample.gaps.late_together = self.late_together();
         let Sample { timeline, gaps, events, generator, .. } = &self.sample;
         let Some((first, last)) = timeline.first_token.zip(timeline.last_token) else { return };
-        let reads = StreamReads {
+        let mut reads = StreamReads {
             events: *events,
             reads: gaps.count + 1,
             span: last.since(first),
@@ -197,24 +203,23 @@ impl TurnMeasurement {
             together: self.together,
             together_delayed: self.together_delayed,
             split_delayed: self.split_delayed,
-            late_together: gaps.late_together,
+            delayed_burst: self.delayed_burst,
+            first_burst: gaps.first_burst,
+            late_together: 0,
         };
+        if !self.late_reads.is_empty() {
+            reads.late_together = self.late_together(reads.pace());
+            self.sample.gaps.late_together = reads.late_together;
+        }
         self.sample.shape = Some(reads.shape());
     }
 
     /// Content events that may share their read only because the generator was late. In the time
-    /// by which a read was late, at most so many events arrived as fit in at the mean pace of the
-    /// stream. Merging does not change that pace.
-    fn late_together(&self) -> u32 {
-        if self.late_reads.is_empty() {
-            return 0;
-        }
-        let Sample { timeline, events, .. } = &self.sample;
-        let span = timeline.last_token.zip(timeline.first_token);
-        let span = span.map_or(Nanos::ZERO, |(last, first)| last.since(first));
-        let pace = span.as_u64().checked_div(u64::from(events.saturating_sub(1))).unwrap_or(0);
+    /// by which a read was late, at most so many events arrived as fit in at the pace of the
+    /// stream.
+    fn late_together(&self, pace: Nanos) -> u32 {
         let explained = |read: &LateRead| {
-            let fit = read.earlier_by.as_u64().div_ceil(pace.max(1));
+            let fit = read.earlier_by.as_u64().div_ceil(pace.as_u64().max(1));
             u32::try_from(fit).unwrap_or(u32::MAX).min(read.events - 1)
         };
         self.late_reads.iter().map(explained).sum()

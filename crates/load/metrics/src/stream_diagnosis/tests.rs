@@ -45,13 +45,18 @@ fn diagnosis<'a>(samples: impl IntoIterator<Item = (usize, &'a Sample)>) -> Stre
 
 #[test]
 fn a_merged_stream_tells_how_many_events_a_read_and_over_which_time() {
-    // 18 events a read; they were sent 10 ms apart, so over 170 ms.
-    let merged = stream(StreamShape::Merged, 180, 10);
+    // 60 events, sent each 10 ms; 18 a read, and the rest with the end: 18, 18, 18 and 6, read at
+    // 370, 550, 730 and 790 ms.
+    let merged = stream(StreamShape::Merged, 60, 4);
+    let merged = Sample {
+        timeline: Timeline { first_token: at(370), last_token: at(790), ..merged.timeline },
+        gaps: GapSummary { first_burst: 18, last_burst: 6, ..merged.gaps },
+        ..merged
+    };
     let found = diagnosis([(20, &merged)]);
-    assert_eq!(
-        (found.word, found.begun, found.judged, found.merged),
-        (StreamWord::Merged, 20, 20, 20)
-    );
+    let counts = (found.begun, found.judged, found.merged);
+    assert_eq!((found.word, counts), (StreamWord::Merged, (20, 20, 20)));
+    // The 18 events of a read were sent over 170 ms.
     assert_eq!((found.events_per_read, found.over_ms), (Some(18.0), Some(170.0)));
     assert!(found.finish_reasons_given);
 }
@@ -133,6 +138,8 @@ fn only_streams_that_began_count() {
         Sample { status: 0, events: 0, ..ended(Outcome::TimedOut) },
         Sample { events: 0, ..ended(Outcome::Failed(ErrorClass::Reset)) },
         ended(Outcome::InFlight),
+        // A row of version 0.1.0.
+        Sample { shape: None, ..intact },
     ] {
         tally.count(&other);
     }

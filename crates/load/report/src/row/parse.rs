@@ -279,6 +279,7 @@ impl ParsedRow {
             max: self.gap_max_ms.unwrap_or_default(),
             largest_burst: self.largest_burst,
             late_together: self.late_together,
+            ..GapSummary::default()
         }
     }
 }

@@ -50,16 +50,17 @@ fn shape(streams: &StreamDiagnosis) -> Option<String> {
             but_late(streams)
         ),
         StreamWord::Stalled => format!(
-            "stalls of 40ms: Nagle's algorithm with delayed acknowledgements ({}; set TCP_NODELAY at \
-             the target or proxy){}",
-            held(streams),
+            "stalls of 40ms in {} of {}: Nagle's algorithm with delayed acknowledgements (set \
+             TCP_NODELAY at the target or proxy){}",
+            format::count(streams.stalled),
+            format::count(streams.judged),
             but_late(streams)
         ),
         StreamWord::Mixed => {
             format!("mixed: {} intact, {}", format::count(streams.intact), others(streams)?)
         }
         StreamWord::ReadLate => format!(
-            "{} of {} read late by Plimsoll: how their tokens came is not known, and their ITL is \
+            "read late by Plimsoll: {} of {}; how their tokens came is not known, and their ITL is \
              not the target's",
             format::count(streams.read_late),
             format::count(streams.judged)
@@ -107,5 +108,87 @@ fn but_late(streams: &StreamDiagnosis) -> String {
     match streams.read_late {
         0 => String::new(),
         late => format!(", and {} read late by Plimsoll", format::count(late)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn streams(change: impl FnOnce(&mut StreamDiagnosis)) -> String {
+        let mut streams = StreamDiagnosis {
+            word: StreamWord::Unknown,
+            begun: 400,
+            judged: 400,
+            intact: 0,
+            merged: 0,
+            buffered_whole: 0,
+            stalled: 0,
+            read_late: 0,
+            cut: 0,
+            no_end: 0,
+            no_finish_reason: 0,
+            fewer_tokens: 0,
+            finish_reasons_given: true,
+            events_per_read: None,
+            over_ms: None,
+        };
+        change(&mut streams);
+        sentences(&streams)
+    }
+
+    #[test]
+    fn each_diagnosis_is_a_sentence() {
+        assert_eq!(streams(|s| s.intact = 400), "Streams: intact.");
+        let few = streams(|s| (s.intact, s.merged) = (390, 10));
+        assert_eq!(few, "Streams: intact, but 10 merged of 400.");
+        let held = |s: &mut StreamDiagnosis, events, over| {
+            (s.events_per_read, s.over_ms) = (Some(events), Some(over));
+        };
+        let merged = streams(|s| {
+            s.merged = 400;
+            held(s, 18.0, 170.2);
+        });
+        let expected = "Streams: merged: 18 events a read over 170ms (by the target or a proxy).";
+        assert_eq!(merged, expected);
+        let corked = streams(|s| {
+            (s.merged, s.read_late) = (390, 10);
+            held(s, 2.04, 200.0);
+        });
+        assert_eq!(
+            corked,
+            "Streams: merged: 2 events a read over 200ms, as TCP_CORK or a retransmission makes it \
+             (by the target or a proxy), and 10 read late by Plimsoll."
+        );
+        let stalled = streams(|s| s.stalled = 400);
+        let expected = "Streams: stalls of 40ms in 400 of 400: Nagle's algorithm with delayed";
+        assert!(stalled.starts_with(expected), "{stalled}");
+        let whole = streams(|s| s.buffered_whole = 400);
+        assert!(
+            whole.starts_with("Streams: buffered whole: every token came at the end"),
+            "{whole}"
+        );
+        let late = streams(|s| (s.intact, s.read_late) = (100, 300));
+        let expected = "Streams: read late by Plimsoll: 300 of 400; ";
+        assert!(late.starts_with(expected), "{late}");
+        let mixed = streams(|s| (s.intact, s.buffered_whole) = (300, 100));
+        assert_eq!(mixed, "Streams: mixed: 300 intact, 100 buffered whole of 400.");
+    }
+
+    #[test]
+    fn bad_ends_come_first_with_their_counts() {
+        let cut = streams(|s| (s.cut, s.judged, s.intact) = (12, 388, 388));
+        assert_eq!(cut, "Streams: 12 of 400 cut off before their end; the others: intact.");
+        let all = streams(|s| (s.cut, s.judged, s.finish_reasons_given) = (400, 0, false));
+        assert_eq!(all, "Streams: 400 of 400 cut off before their end.");
+        let hidden = streams(|s| (s.no_finish_reason, s.judged, s.intact) = (3, 397, 397));
+        assert!(
+            hidden.starts_with("Streams: 3 of 400 ended without a `finish_reason`"),
+            "{hidden}"
+        );
+        let never = streams(|s| (s.intact, s.finish_reasons_given) = (400, false));
+        assert!(never.starts_with("Streams: intact; none says why the model stopped"), "{never}");
+        let short = streams(|s| s.judged = 0);
+        assert_eq!(short, "Streams: too few tokens in each to tell how they came.");
     }
 }

@@ -74,6 +74,7 @@ pub(crate) fn sample(stage: u16, scenario: u16, intended: u64, service: u64) -> 
             max: Nanos::from_micros(service / 5),
             largest_burst: 2,
             late_together: 0,
+            ..GapSummary::default()
         },
         shape: Some(StreamShape::Intact),
         finish_reason: Some(FinishReason::Stop),

@@ -79,10 +79,8 @@ fn a_proxy_that_merges_is_named_and_not_the_generator() {
     let run = run(Vec::new(), reply(reads));
     let found = diagnosis(&run);
     assert_eq!((found.word, found.merged, found.read_late), (StreamWord::Merged, 10, 0));
-    // 180 events in 10 reads; from the first to the last 9 x 180 ms, so 9.05 ms a token.
-    assert_eq!(found.events_per_read, Some(18.0));
-    let over = found.over_ms.unwrap();
-    assert!((over - 17.0 * 1_620.0 / 179.0).abs() < 1e-9, "{over}");
+    // 10 ms a token.
+    assert_eq!((found.events_per_read, found.over_ms), (Some(18.0), Some(170.0)));
 }
 
 /// T-16: one late read does not change the word, in either direction.
@@ -125,7 +123,6 @@ fn a_late_read_explains_no_more_events_than_fit_into_its_lateness() {
     let read = || late_read(200, &[&CONTENT.repeat(20)], 25);
     let sample = one((0..10).map(|_| read()).chain([end()]));
     assert_eq!(sample.shape, Some(StreamShape::Merged));
-    // The pace is 1,800 ms / 199 events = 9.05 ms.
     assert_eq!(sample.gaps.late_together, 10 * 3);
 }
 
@@ -150,6 +147,10 @@ fn stalls_of_a_delayed_acknowledgement_are_named() {
     // Four tokens of 10 ms wait for the acknowledgement of the piece before.
     let merged = one((0..20).map(|n| burst(if n % 2 == 0 { 40 } else { 44 }, 4)).chain([end()]));
     assert_eq!(merged.shape, Some(StreamShape::Stalled));
+    // Linux delays one acknowledgement and then none for a while: one stall in each stream.
+    let once = [read(30, &[ROLE]), burst(41, 4)].into_iter();
+    let once = one(once.chain((0..32).map(|_| burst(10, 1))).chain([end()]));
+    assert_eq!(once.shape, Some(StreamShape::Stalled));
     // The server writes each event in two parts; the second waits.
     let (begin, rest) = CONTENT.split_at(20);
     let parts = (0..20).flat_map(|_| [read(60, &[begin]), read(40, &[rest])]).chain([end()]);

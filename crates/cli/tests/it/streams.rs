@@ -1,0 +1,198 @@
+//! The diagnosis of streams, by a server that shapes them and by a generator that is stopped.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use plimsoll_metrics::{RunSummary, StreamDiagnosis, StreamWord};
+
+use crate::support::{command, summary};
+
+const HEAD: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+const WORD: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"word \"}}]}\n\n";
+const STOP: &str = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+const DONE: &str = "data: [DONE]\n\n";
+const EVENTS: u32 = 40;
+const PACE: Duration = Duration::from_millis(15);
+const PROFILE: &str = "model: mock\nkey: test\ncontent: {mode: sized, approx_input_tokens: 8}\n\
+                       max_tokens: 64\nstream: true\nstages: '4:2500ms'\ndrain: 5s\n";
+
+/// What the server does to its streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    Intact,
+    /// Sends this many events in one piece.
+    Merged(u32),
+    Whole,
+    /// Writes the size of each chunk by itself, with Nagle's algorithm on.
+    Nagle,
+    /// Closes the connection in the middle of every fifth stream.
+    Cut,
+    /// Ends every fifth stream in its middle with `[DONE]`.
+    HiddenCut,
+}
+
+/// The threads end with the process.
+fn spawn(shape: Shape) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = listener.local_addr().unwrap();
+    let count = Arc::new(AtomicU32::new(0));
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let count = Arc::clone(&count);
+            thread::spawn(move || serve(&stream, shape, &count));
+        }
+    });
+    addr
+}
+
+fn serve(mut stream: &TcpStream, shape: Shape, count: &AtomicU32) -> Option<()> {
+    stream.set_nodelay(shape != Shape::Nagle).ok()?;
+    let mut reader = BufReader::new(stream);
+    loop {
+        read_request(&mut reader)?;
+        // The probe is the first.
+        let number = count.fetch_add(1, Ordering::Relaxed);
+        let ends_early = matches!(shape, Shape::Cut | Shape::HiddenCut) && number % 5 == 3;
+        let start = Instant::now() + Duration::from_millis(60);
+        let mut held = HEAD.to_owned();
+        for event in 0..if ends_early { EVENTS / 2 } else { EVENTS } {
+            wait((start + PACE * event).saturating_duration_since(Instant::now()));
+            if shape == Shape::Nagle {
+                held.push_str(&format!("{:x}\r\n", WORD.len()));
+                stream.write_all(std::mem::take(&mut held).as_bytes()).ok()?;
+                held = format!("{WORD}\r\n");
+            } else {
+                held.push_str(&chunk(WORD));
+            }
+            let holds = match shape {
+                Shape::Whole => true,
+                Shape::Merged(events) => event % events != events - 1,
+                _ => false,
+            };
+            if !holds {
+                stream.write_all(std::mem::take(&mut held).as_bytes()).ok()?;
+            }
+        }
+        match shape {
+            Shape::Cut if ends_early => return None,
+            Shape::HiddenCut if ends_early => {}
+            _ => held.push_str(&chunk(STOP)),
+        }
+        held.push_str(&chunk(DONE));
+        held.push_str("0\r\n\r\n");
+        stream.write_all(held.as_bytes()).ok()?;
+    }
+}
+
+fn chunk(event: &str) -> String {
+    format!("{:x}\r\n{event}\r\n", event.len())
+}
+
+fn read_request(reader: &mut impl std::io::BufRead) -> Option<()> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        if line == "\r\n" {
+            break;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+    }
+    reader.read_exact(&mut vec![0; length]).ok()
+}
+
+/// Runs a load on such a server. This machine may be too busy for a valid run.
+fn load(shape: Shape, stops: bool) -> (StreamDiagnosis, String) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("streams.yaml"), PROFILE).unwrap();
+    let target = format!("http://{}", spawn(shape));
+    let args = ["run", "streams.yaml", "--target", &target, "--quiet", "--allow-invalid"];
+    let mut child = command(folder.path(), &args).spawn().unwrap();
+    if stops {
+        stop_again_and_again(child.id());
+    }
+    child.wait().unwrap();
+    let runs = folder.path().join("runs");
+    let run = std::fs::read_dir(runs).unwrap().next().unwrap().unwrap().path();
+    let report = std::fs::read_to_string(run.join("report.txt")).unwrap();
+    let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    let found = summary(&run).results.total.streams.unwrap();
+    println!("{shape:?}: {found:?}");
+    (found, report)
+}
+
+/// Stops the generator for 200 of every 450 ms.
+fn stop_again_and_again(pid: u32) {
+    let signal = |signal: &str| {
+        assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
+    };
+    wait(Duration::from_millis(900));
+    for _ in 0..6 {
+        signal("-STOP");
+        wait(Duration::from_millis(200));
+        signal("-CONT");
+        wait(Duration::from_millis(250));
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a server that paces its streams")]
+fn wait(time: Duration) {
+    thread::sleep(time);
+}
+
+#[track_caller]
+fn expect(shape: Shape, word: StreamWord, sentence: &str) -> StreamDiagnosis {
+    let (found, report) = load(shape, false);
+    assert_eq!(found.word, word, "{found:?}");
+    assert!(report.contains(sentence), "{report}");
+    found
+}
+
+#[test]
+fn a_stream_that_comes_event_by_event_is_intact() {
+    expect(Shape::Intact, StreamWord::Intact, "Streams: intact");
+}
+
+/// The generator got the blame for this.
+#[test]
+fn a_proxy_that_merges_is_named() {
+    let found = expect(Shape::Merged(10), StreamWord::Merged, "(by the target or a proxy)");
+    // Ten events, 15 ms apart.
+    let (events, over) = (found.events_per_read.unwrap(), found.over_ms.unwrap());
+    assert!((events - 10.0).abs() < 0.5 && (110.0..160.0).contains(&over), "{events} over {over}");
+}
+
+#[test]
+fn a_proxy_that_buffers_the_whole_answer_is_named() {
+    expect(Shape::Whole, StreamWord::BufferedWhole, "buffered whole: every token came at the end");
+}
+
+#[test]
+fn nagles_algorithm_is_named() {
+    expect(Shape::Nagle, StreamWord::Stalled, "Nagle's algorithm with delayed acknowledgements");
+}
+
+#[test]
+fn streams_that_are_cut_are_counted_even_if_a_gateway_ends_them_properly() {
+    let cut = expect(Shape::Cut, StreamWord::Cut, "cut off before their end");
+    assert!(cut.cut >= 2, "{cut:?}");
+    let hidden = expect(Shape::HiddenCut, StreamWord::NoFinishReason, "without a `finish_reason`");
+    assert!(hidden.no_finish_reason >= 2, "{hidden:?}");
+}
+
+#[test]
+fn a_generator_that_is_stopped_blames_itself() {
+    let (found, report) = load(Shape::Intact, true);
+    assert_eq!(found.word, StreamWord::ReadLate, "{found:?}");
+    assert!(report.contains("read late by Plimsoll"), "{report}");
+}
