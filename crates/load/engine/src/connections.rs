@@ -45,6 +45,8 @@ impl ConnectionSet {
 /// What the turns of one worker need to reach the targets.
 #[derive(Debug)]
 pub(crate) struct WorkerConnections {
+    /// The worker's part of the load.
+    pub(crate) stripe: Stripe,
     pub(crate) connectors: Vec<Rc<Connector>>,
     pub(crate) rx_clock: Rc<RxClock<WorkerClock>>,
     /// Shared by the conversations of the open model, and by all users of HTTP/2.
@@ -62,18 +64,18 @@ impl WorkerConnections {
         let rx_clock = Rc::new(RxClock::new(clock.clone()));
         let limits = limits_of_worker(&run.plan.http, stripe);
         let shared = Rc::new(ConnectionSet::new(&connectors, &rx_clock, limits));
-        Ok(Self { connectors, rx_clock, shared })
+        Ok(Self { stripe, connectors, rx_clock, shared })
     }
 
     /// Opens the connections that the first open stage will need, if the probe has shown how long
     /// an answer takes. Those that cannot be opened are left to the load, which shows why.
-    pub(crate) async fn open_ahead(&self, run: &PreparedRun, stripe: Stripe) -> OpenedAhead {
+    pub(crate) async fn open_ahead(&self, run: &PreparedRun) -> OpenedAhead {
         let mut opened = OpenedAhead::default();
         let times = run.answer_times.get().map_or(&[][..], Vec::as_slice);
         for (pool, time) in self.shared.pools().iter().zip(times) {
             let Some(answer) = *time else { continue };
             pool.expect_answer(answer);
-            let (good, failed) = pool.open_ahead(needed_ahead(run, stripe, answer)).await;
+            let (good, failed) = pool.open_ahead(needed_ahead(run, self.stripe, answer)).await;
             opened.opened += good as u64;
             opened.failed += failed as u64;
         }

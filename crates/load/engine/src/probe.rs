@@ -59,8 +59,7 @@ pub(crate) fn probe(
             .map_err(EngineError::Worker)?;
         let (origin, rows) = (clock.now(), RowBatcher::default());
         let connections = WorkerConnections::new(run, Stripe::WHOLE, &timer.clock())?;
-        let mut worker =
-            Worker::new(Arc::clone(run), Stripe::WHOLE, timer, origin, connections, rows);
+        let mut worker = Worker::new(Arc::clone(run), timer, origin, connections, rows);
         worker.output_cap = Some(OUTPUT_CAP);
         let worker = Rc::new(worker);
         let driver = Rc::clone(&worker);

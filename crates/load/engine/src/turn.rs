@@ -198,7 +198,7 @@ impl OpenTurn {
     /// Whether the target seems to have closed a used connection before it saw the request.
     fn is_unanswered(&self, class: ErrorClass) -> bool {
         let Sample { reused, bytes_in, timeline, .. } = *self.sample();
-        let sent = timeline.sent.unwrap_or(self.worker.clock.latest());
+        let sent = timeline.sent.unwrap_or_else(|| self.worker.clock.latest());
         let soon = self.worker.clock.now().since(sent) <= CLOSED_SOON;
         let closed = matches!(class, ErrorClass::Reset | ErrorClass::ClosedEarly);
         reused && bytes_in == 0 && closed && soon

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_measure::{
-    Clock as _, ConversationKey, LateRead, Moment, Nanos, Sample, StageId, Stripe, TargetId,
+    Clock as _, ConversationKey, LateRead, Moment, Nanos, Sample, StageId, TargetId,
 };
 use plimsoll_schedule::{Arrival, ArrivalIter, Load, StagePlan};
 use plimsoll_transport::{Connector, ReadBuffers, RxClock};
@@ -52,7 +52,6 @@ impl Worker {
     /// A worker for its part of the run, by the clock of `timer`.
     pub(crate) fn new(
         run: Arc<PreparedRun>,
-        stripe: Stripe,
         timer: Timer,
         origin: Moment,
         connections: WorkerConnections,
@@ -60,7 +59,7 @@ impl Worker {
     ) -> Self {
         let clock = timer.clock();
         let (targets, limits) = (run.plan.targets.len(), &run.plan.limits);
-        let WorkerConnections { connectors, rx_clock, shared } = connections;
+        let WorkerConnections { stripe, connectors, rx_clock, shared } = connections;
         let stage_ends = run.schedule.stages().iter().map(|stage| origin + stage.end).collect();
         let max_in_flight = stripe.share(limits.max_in_flight);
         Self {

@@ -95,7 +95,7 @@ pub(crate) fn run_worker(
     let PreparedWorker { runtime, timer, connections, opened_ahead } = prepared;
     let origin = context.origin.get().copied().unwrap_or(began);
     let run = Arc::clone(&context.run);
-    let worker = Rc::new(Worker::new(run, assignment.stripe, timer, origin, connections, rows));
+    let worker = Rc::new(Worker::new(run, timer, origin, connections, rows));
     let load = run_load(&worker, assignment.stripe, &context.control, intervals);
     let end = runtime.block_on(load);
     // Turns that are still open are recorded as they are dropped.
@@ -129,7 +129,7 @@ fn prepare(context: &RunContext, stripe: Stripe) -> Result<PreparedWorker, Engin
         let connections = WorkerConnections::new(&context.run, stripe, &clock)?;
         (Timer::new(clock, spin).map_err(EngineError::Worker)?, connections)
     };
-    let opened_ahead = runtime.block_on(connections.open_ahead(&context.run, stripe));
+    let opened_ahead = runtime.block_on(connections.open_ahead(&context.run));
     Ok(PreparedWorker { runtime, timer, connections, opened_ahead })
 }
 

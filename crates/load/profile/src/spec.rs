@@ -26,6 +26,7 @@ use crate::plan::{ConnectionLifetime, HttpVersion, Overflow, TlsPlan};
 /// sign.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "independent keys")]
 pub struct ProfileFile {
     /// Name of the run, in reports and in the name of its folder. Left out: the file's name.
     #[serde(default)]

@@ -20,7 +20,6 @@ use self::inner::Inner;
 use self::pooled::Pooled;
 use self::wait_queue::{Delivery, Waiter};
 use crate::failure::Failure;
-use crate::opened::Opened;
 
 pub use self::demand::{Demand, PoolLimits};
 pub use self::lease::Lease;

@@ -77,7 +77,7 @@ impl Harness {
         let batcher = sink.row_batcher();
         let connections = WorkerConnections::new(&run, Stripe::WHOLE, &timer.clock()).unwrap();
         let origin = simulation.now();
-        let worker = Worker::new(run, Stripe::WHOLE, timer, origin, connections, batcher);
+        let worker = Worker::new(run, timer, origin, connections, batcher);
         Self { simulation, worker: Rc::new(worker), tasks: LocalSet::new(), sink, rows }
     }
 
