@@ -120,7 +120,7 @@ fn cores() -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulation::harness::plan;
+    use crate::simulation::harness::{CHAT, plan};
 
     #[test]
     fn every_worker_has_a_connection() {
@@ -129,7 +129,7 @@ mod tests {
             ("workers: 8\nmax_connections: 100", 8),
             ("workers: 8\nmax_connections: 3", 3),
         ] {
-            let plan = plan(&format!("stages: '@1:1s'\n{profile}"));
+            let plan = plan(&format!("{CHAT}stages: '@1:1s'\n{profile}"));
             assert_eq!(worker_count(&plan), expected, "{profile}");
         }
     }
