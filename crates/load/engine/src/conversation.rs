@@ -58,14 +58,17 @@ pub(crate) async fn run_conversation(
     loop {
         let mut turn = OpenTurn::schedule(worker, &conversation, intended);
         if open_model && permit.is_none() {
-            permit = worker.in_flight_limit.acquire_by_policy().await;
+            permit = worker.in_flight_limit.acquire_by_policy(intended).await;
             if permit.is_none() {
                 return ConversationEnd { at: intended, sent: false };
             }
         }
-        let turn_end = turn.execute(&mut conversation, connections, timeout).await;
+        let slot = permit.as_ref();
+        let turn_end = turn.execute(&mut conversation, connections, timeout, slot).await;
         drop(turn);
-        permit = None;
+        if let Some(permit) = permit.take() {
+            permit.release(turn_end.without_generator);
+        }
         let conversation_end = ConversationEnd { at: turn_end.at, sent: turn_end.sent };
         if !turn_end.completed {
             return conversation_end;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_measure::{
-    Clock as _, ConversationKey, ErrorClass, MonotonicClock, Outcome, ScenarioId, Stripe, TargetId,
+    Clock as _, ConversationKey, ErrorClass, MonotonicClock, Outcome, ScenarioId, TargetId,
 };
 use plimsoll_protocol::Dialect;
 use tokio::runtime::{Builder, LocalOptions};
@@ -13,6 +13,7 @@ use tokio::task::spawn_local;
 use crate::clock::WorkerClock;
 use crate::connections::WorkerConnections;
 use crate::error::EngineError;
+use crate::load_part::LoadPart;
 use crate::prepared::PreparedRun;
 use crate::request_timeout::LazyTimeout;
 use crate::sink::RowBatcher;
@@ -58,7 +59,8 @@ pub(crate) fn probe(
         let timer = Timer::new(WorkerClock::new(clock), run.plan.instrument.spin)
             .map_err(EngineError::Worker)?;
         let (origin, rows) = (clock.now(), RowBatcher::default());
-        let connections = WorkerConnections::new(run, Stripe::WHOLE, &timer.clock())?;
+        let looks = Arc::default();
+        let connections = WorkerConnections::new(run, LoadPart::WHOLE, &timer.clock(), &looks)?;
         let mut worker = Worker::new(Arc::clone(run), timer, origin, connections, rows);
         worker.output_cap = Some(OUTPUT_CAP);
         let worker = Rc::new(worker);
@@ -72,6 +74,9 @@ pub(crate) fn probe(
             report.requests += 1;
             let time = &mut times[target.index()];
             *time = turn.sample().timeline.service_time().max(*time);
+            if worker.finish_reasons[target.index()].get() {
+                run.note_finish_reason(target);
+            }
             let found = diagnose(run.route(scenario, target).encoder.dialect(), &turn);
             report.findings.extend(found.map(|(fatal, message)| ProbeFinding {
                 target: run.plan.targets[target.index()].name.clone(),
@@ -120,7 +125,7 @@ async fn probe_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId
     let mut conversation = worker.run.workload.conversation(key, row);
     let mut turn = OpenTurn::schedule_on(worker, &conversation, target, worker.clock.now());
     let connections = worker.connections_of_user();
-    turn.execute(&mut conversation, &connections, &mut LazyTimeout::new(&worker.clock)).await;
+    turn.execute(&mut conversation, &connections, &mut LazyTimeout::new(&worker.clock), None).await;
     turn
 }
 
@@ -157,7 +162,7 @@ fn diagnose(dialect: Dialect, turn: &OpenTurn) -> Option<(bool, String)> {
 
 const fn refusal(status: u16) -> (bool, &'static str) {
     match status {
-        401 => (true, "give the right key with --vk (or PLIMSOLL_KEY)"),
+        401 => (true, "give the right key with --key (or PLIMSOLL_KEY)"),
         404 => (true, "check the path in --target, --protocol and --model"),
         400 | 405 | 406 | 415 | 422 => {
             (true, "does it speak this dialect? check --protocol and --model")

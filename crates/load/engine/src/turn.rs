@@ -8,7 +8,8 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use plimsoll_measure::{
-    Clock as _, ConnectPhases, ErrorClass, Moment, Nanos, Outcome, Sample, TargetId,
+    Clock as _, ConnectPhases, ErrorClass, FinishReason, GeneratorShare, Moment, Nanos, Outcome,
+    Sample, TargetId,
 };
 use plimsoll_protocol::Decoder;
 use plimsoll_transport::{
@@ -17,18 +18,24 @@ use plimsoll_transport::{
 use plimsoll_workload::Conversation;
 
 use crate::connections::ConnectionSet;
+use crate::in_flight_limit::InFlightPermit;
 use crate::policy_decision::DecisionScan;
 use crate::request_timeout::LazyTimeout;
+use crate::response_headers::RecordedHeader;
+use crate::sink::RowExtras;
 use crate::transport::Pool;
 use crate::worker::Worker;
 use measurement::TurnMeasurement;
 
-/// A turn that is dispatched later than this after its intended start was released late, or had to
-/// wait for a slot.
+/// A turn that the generator dispatched later than this, by its own fault, was released late.
 const LATE_RELEASE: Nanos = Nanos::from_millis(1);
 /// A target that closes a connection as it would close an idle one does so within this time of the
 /// request. Later it has given up on the request, which is a failure.
 const CLOSED_SOON: Nanos = Nanos::from_secs(1);
+
+/// The message of [`ErrorClass::NoFinishReason`].
+const NO_FINISH_REASON: &str = "the stream has its end, but no reason why the model stopped, which this target gives in \
+     other streams: it may have been cut before a gateway ended it";
 
 /// A turn that has been scheduled and not yet recorded.
 ///
@@ -37,11 +44,15 @@ const CLOSED_SOON: Nanos = Nanos::from_secs(1);
 pub(crate) struct OpenTurn {
     worker: Rc<Worker>,
     measurement: TurnMeasurement,
+    /// The most output tokens that the request asks for.
+    asked_output: Option<u32>,
     decoder: Option<Box<Decoder>>,
     /// Only where the policy decision does not follow from the status alone.
     scan: Option<DecisionScan>,
     /// The message of a failure.
     detail: Option<String>,
+    /// Headers that the profile records.
+    headers: Vec<RecordedHeader>,
 }
 
 /// The end of a turn, as the conversation needs it.
@@ -49,6 +60,9 @@ pub(crate) struct OpenTurn {
 pub(crate) struct TurnEnd {
     /// When the turn ended.
     pub(crate) at: Moment,
+    /// When it would have ended without what the generator added, at the latest start that the
+    /// generator is not to blame for.
+    pub(crate) without_generator: Moment,
     /// Whether the conversation may go on.
     pub(crate) completed: bool,
     /// Whether the request got as far as the kernel.
@@ -88,15 +102,16 @@ impl OpenTurn {
         };
         worker.count_scheduled(&sample);
         let events = worker.event_times(&sample);
-        let measurement = TurnMeasurement {
-            sample,
-            gaps: worker.buffers.gaps.acquire(),
-            late_reads: Vec::new(),
-            events,
-            burst: 0,
-            late: false,
-        };
-        Self { worker: Rc::clone(worker), measurement, decoder: None, scan: None, detail: None }
+        let measurement = TurnMeasurement::new(sample, worker.buffers.gaps.acquire(), events);
+        Self {
+            worker: Rc::clone(worker),
+            measurement,
+            asked_output: None,
+            decoder: None,
+            scan: None,
+            detail: None,
+            headers: Vec::new(),
+        }
     }
 
     /// The sample as measured up to now.
@@ -109,21 +124,29 @@ impl OpenTurn {
         self.detail.as_deref()
     }
 
-    /// Sends the turn's request and reads the response, to its end or to the time limit.
+    /// Accounts for a turn that is not sent; `late` by the generator's fault, or zero.
+    pub(crate) fn never_send(mut self, late: Nanos) {
+        self.measurement.sample.generator.dispatch = late;
+    }
+
+    /// Sends the turn's request and reads the response, to its end or to the time limit. `slot`
+    /// says when it might have started, in the open model.
     pub(crate) async fn execute(
         &mut self,
         conversation: &mut Conversation,
         connections: &ConnectionSet,
         timeout: &mut LazyTimeout,
+        slot: Option<&InFlightPermit>,
     ) -> TurnEnd {
         let worker = Rc::clone(&self.worker);
         let encoded = encode(&worker, self.sample(), conversation);
         conversation.release_text();
         let dispatched = worker.clock.now();
-        self.measurement.sample.timeline.dispatched = Some(dispatched);
+        self.dispatched(dispatched, slot);
         let result = match encoded {
             Err(failure) => Some(Err(failure)),
             Ok(encoded) => {
+                self.asked_output = encoded.asked_output;
                 self.measurement.sample.bytes_out = encoded.wire.len() as u64;
                 let limit = dispatched + worker.run.plan.limits.timeout;
                 let exchange = pin!(self.exchange(connections, conversation, encoded, dispatched));
@@ -131,6 +154,16 @@ impl OpenTurn {
             }
         };
         self.finish(result)
+    }
+
+    /// Notes the dispatch, and how late it is by the generator's fault.
+    fn dispatched(&mut self, at: Moment, slot: Option<&InFlightPermit>) {
+        let Sample { timeline, generator, .. } = &mut self.measurement.sample;
+        timeline.dispatched = Some(at);
+        generator.dispatch = at.since(slot.map_or(timeline.intended, InFlightPermit::start));
+        if let Some(slot) = slot {
+            slot.started(generator.dispatch);
+        }
     }
 
     /// Sends the request and, if a closing connection never answered it, sends it again.
@@ -143,11 +176,11 @@ impl OpenTurn {
     ) -> Result<(), Failure> {
         let worker = Rc::clone(&self.worker);
         let pool = connections.pool(self.sample().target);
-        let late = dispatched.since(self.sample().timeline.intended) > LATE_RELEASE;
+        let late = self.sample().generator.dispatch > LATE_RELEASE;
         let mut demand = Demand { late, ..Demand::at(dispatched) };
         loop {
             let id = conversation.request_id();
-            let EncodedTurn { head, wire } = encoded;
+            let EncodedTurn { head, wire, .. } = encoded;
             let request = Request { head: &head, id: Some(id.as_str()), encoded: wire };
             let Err(failed) = self.attempt(pool, demand, request).await else { return Ok(()) };
             let idle = failed.unanswered_after.filter(|_| worker.run.plan.http.retry_reused);
@@ -182,6 +215,11 @@ impl OpenTurn {
         let mut lease = acquired.connection?;
         sample.reused = lease.was_used();
         sample.timeline.connected = Some(acquired.connected);
+        if acquired.connected > acquired.dispatched {
+            // It may have been ready since the worker last looked, but not before the dispatch.
+            let late = worker.watch.looks.lateness(acquired.connected).unwrap_or_default();
+            sample.generator.send = late.min(acquired.connected.since(acquired.dispatched));
+        }
         let exchange = lease.exchange(&worker.rx_clock, &worker.read_buffers, request, self);
         match exchange.await {
             Ok(true) => lease.release(worker.clock.latest()),
@@ -206,23 +244,44 @@ impl OpenTurn {
 
     /// Ends the measurement and classifies the outcome. `None`: the time limit passed.
     fn finish(&mut self, result: Option<Result<(), Failure>>) -> TurnEnd {
-        self.measurement.end_of_read();
+        self.measurement.end();
         let outcome = self.outcome(result);
         let sample = &mut self.measurement.sample;
         // A response ends when its last byte arrives; a turn without a response ends now.
         let last_byte = sample.timeline.finished.filter(|_| outcome != Outcome::TimedOut);
-        let at = last_byte.unwrap_or_else(|| self.worker.clock.now());
+        let at = last_byte.unwrap_or_else(|| {
+            let now = self.worker.clock.now();
+            sample.generator.finished = match outcome {
+                Outcome::TimedOut => {
+                    let limit = self.worker.run.plan.limits.timeout;
+                    let asked = sample.timeline.dispatched.unwrap_or(now) + limit;
+                    now.since(asked - sample.connect.wait.unwrap_or_default())
+                }
+                _ => self.worker.watch.looks.lateness(now).unwrap_or_default(),
+            };
+            now
+        });
         if outcome == Outcome::TimedOut && sample.timeline.connected.is_none() {
             sample.connect.wait = sample.timeline.dispatched.map(|since| at.since(since));
         }
         sample.timeline.finished = Some(at);
         sample.outcome = outcome;
+        if outcome == Outcome::Completed && sample.events > 0 {
+            self.measurement.judge_stream();
+        }
+        let sample = &mut self.measurement.sample;
+        let GeneratorShare { dispatch, send, finished, .. } = sample.generator;
         let mut reply = String::new();
         let route = self.worker.run.route(sample.scenario, sample.target);
         sample.policy_decision =
             route.decisions.classify(self.scan.as_ref(), outcome, sample.status);
-        if let Some(decoder) = &self.decoder {
+        if let Some(decoder) = &mut self.decoder {
+            decoder.check_usage(sample.bytes_out, self.asked_output);
             sample.usage = decoder.usage();
+            if let Some(refused) = decoder.refused_usage() {
+                sample.usage_refused = true;
+                self.worker.stats().note_refused_usage(refused);
+            }
             decoder.text().clone_into(&mut reply);
             if let Some(detail) = decoder.error_detail() {
                 self.detail = Some(detail.message.clone());
@@ -230,6 +289,7 @@ impl OpenTurn {
         }
         TurnEnd {
             at,
+            without_generator: at - (dispatch + send + finished),
             completed: outcome == Outcome::Completed,
             sent: sample.timeline.sent.is_some(),
             reply,
@@ -245,9 +305,32 @@ impl OpenTurn {
                 self.detail = Some(failure.detail).filter(|detail| !detail.is_empty());
                 Outcome::Failed(found.unwrap_or(failure.class))
             }
-            (Some(Ok(())), Some(decoder)) => decoder.finish(),
+            (Some(Ok(())), Some(decoder)) => {
+                let outcome = decoder.finish();
+                self.checked_end(outcome)
+            }
             (Some(Ok(())), None) => Outcome::Failed(ErrorClass::LocalIo),
         }
+    }
+
+    /// Checks a response that was read to its end for signs that it lacks a part. A gateway may end
+    /// a stream properly that was cut before it. Then the reason is missing why the model stopped;
+    /// that counts against targets that give one.
+    fn checked_end(&mut self, outcome: Outcome) -> Outcome {
+        let Self { decoder: Some(decoder), measurement, worker, .. } = self else { return outcome };
+        let sample = &mut measurement.sample;
+        sample.finish_reason = decoder.finish_reason().map(FinishReason::of);
+        if outcome != Outcome::Completed || !decoder.is_stream() {
+            return outcome;
+        }
+        if sample.finish_reason.is_some() {
+            worker.finish_reasons[sample.target.index()].set(true);
+        } else if worker.finish_reasons[sample.target.index()].get() {
+            self.detail = Some(NO_FINISH_REASON.to_owned());
+            return Outcome::Failed(ErrorClass::NoFinishReason);
+        }
+        sample.fewer_tokens = decoder.has_fewer_tokens();
+        outcome
     }
 }
 
@@ -267,6 +350,8 @@ impl From<Failure> for FailedAttempt {
 /// The encoded request of a turn.
 struct EncodedTurn<'w> {
     head: Cow<'w, RequestHead>,
+    /// The most output tokens that it asks for.
+    asked_output: Option<u32>,
     wire: EncodedRequest,
 }
 
@@ -289,12 +374,20 @@ fn encode<'w>(
     let head = route.head(&turn).map_err(|error| broken(error.to_string()))?;
     let request_id = conversation.request_id();
     head.render(Some(request_id.as_str()), wire.body.len(), &mut wire.head);
-    Ok(EncodedTurn { head, wire })
+    Ok(EncodedTurn { head, asked_output: turn.max_tokens, wire })
 }
 
 impl ResponseHandler for OpenTurn {
     fn sent(&mut self, at: Moment, wire: EncodedRequest) {
-        self.measurement.sample.timeline.sent = Some(at);
+        let sample = &mut self.measurement.sample;
+        sample.timeline.sent = Some(at);
+        // A worker that slept meanwhile waited for the target: the socket was full.
+        let from = sample.timeline.connected.unwrap_or(at);
+        let waited =
+            sample.flow.send_stall.is_some() || self.worker.watch.looks.slept_between(from, at);
+        if !waited {
+            sample.generator.send += at.since(from);
+        }
         self.worker.buffers.requests.release(wire);
     }
 
@@ -305,6 +398,10 @@ impl ResponseHandler for OpenTurn {
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.measurement.sample.status = head.status;
         let Self { worker, measurement, decoder, scan, .. } = self;
+        measurement.sample.server = worker.run.headers.read(head);
+        if worker.run.headers.records() {
+            self.headers = worker.run.headers.recorded(head);
+        }
         let Sample { scenario, target, .. } = measurement.sample;
         worker.stats().note_server(target, head);
         let (route, buffers) = (worker.run.route(scenario, target), &worker.buffers);
@@ -336,19 +433,23 @@ impl ResponseHandler for OpenTurn {
             worker.run.route(scenario, target).decisions.scan_body(scan, bytes);
         }
         decoder.feed(bytes, &mut |delta| measurement.content(delta.kind, at));
+        if decoder.is_stream() {
+            measurement.fed(decoder);
+        }
         if decoder.failure().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
 impl Drop for OpenTurn {
     fn drop(&mut self) {
-        let Self { worker, measurement, decoder, scan, detail } = self;
+        let Self { worker, measurement, decoder, scan, detail, headers, .. } = self;
         let TurnMeasurement { sample, gaps, late_reads, events, .. } = measurement;
         if sample.timeline.dispatched.is_some() && sample.outcome == Outcome::NeverSent {
             sample.outcome = Outcome::InFlight;
             sample.timeline.finished = None;
         }
-        worker.record(sample, gaps, late_reads, events.take(), detail.take());
+        let extras = RowExtras { events: events.take(), headers: std::mem::take(headers) };
+        worker.record(sample, gaps, late_reads, extras, detail.take());
         let buffers = &worker.buffers;
         buffers.gaps.release(std::mem::take(gaps));
         if let Some(decoder) = decoder.take() {
@@ -360,3 +461,6 @@ impl Drop for OpenTurn {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

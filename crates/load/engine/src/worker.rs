@@ -17,8 +17,9 @@ use crate::buffer_pool::BufferPool;
 use crate::clock::WorkerClock;
 use crate::connections::{ConnectionSet, WorkerConnections, limits_of_user};
 use crate::in_flight_limit::InFlightLimit;
+use crate::loop_watch::LoopWatch;
 use crate::prepared::PreparedRun;
-use crate::sink::RowBatcher;
+use crate::sink::{RowBatcher, RowExtras};
 use crate::timer::Timer;
 use crate::worker_stats::WorkerStats;
 
@@ -35,6 +36,7 @@ pub(crate) struct Worker {
     /// Connections of the open model, and of all users of HTTP/2.
     pub(crate) connections: Rc<ConnectionSet>,
     pub(crate) rx_clock: Rc<RxClock<WorkerClock>>,
+    pub(crate) watch: LoopWatch,
     pub(crate) read_buffers: RefCell<ReadBuffers>,
     pub(crate) buffers: BufferPool,
     pub(crate) in_flight_limit: Rc<InFlightLimit>,
@@ -42,8 +44,12 @@ pub(crate) struct Worker {
     pub(crate) pacer_waits: Cell<bool>,
     /// The most output tokens that are asked for, whatever the scenario says: for the probe.
     pub(crate) output_cap: Option<u32>,
+    /// By target: whether its streams say why the model stopped. The probe learned it, or this
+    /// worker from its first streams.
+    pub(crate) finish_reasons: Vec<Cell<bool>>,
     connectors: Vec<Rc<Connector>>,
-    arrivals: RefCell<Peekable<ArrivalIter>>,
+    /// None where other workers have all slots of the open model.
+    arrivals: RefCell<Option<Peekable<ArrivalIter>>>,
     stats: RefCell<WorkerStats>,
     rows: RefCell<RowBatcher>,
 }
@@ -59,21 +65,24 @@ impl Worker {
     ) -> Self {
         let clock = timer.clock();
         let (targets, limits) = (run.plan.targets.len(), &run.plan.limits);
-        let WorkerConnections { stripe, connectors, rx_clock, shared } = connections;
+        let WorkerConnections { part, looks, connectors, rx_clock, shared } = connections;
         let stage_ends = run.schedule.stages().iter().map(|stage| origin + stage.end).collect();
-        let max_in_flight = stripe.share(limits.max_in_flight);
+        let arrivals = part.arrivals.map(|stripe| run.schedule.arrivals(stripe).peekable());
+        let max_in_flight = part.max_in_flight(limits.max_in_flight);
         Self {
             origin,
             end: Cell::new(origin + run.schedule.duration()),
             connections: shared,
             rx_clock,
+            watch: LoopWatch::new(looks),
             read_buffers: RefCell::default(),
             buffers: BufferPool::new(run.routes()),
             in_flight_limit: Rc::new(InFlightLimit::new(max_in_flight, limits.overflow)),
             pacer_waits: Cell::new(false),
             output_cap: None,
+            finish_reasons: run.finish_reasons().map(Cell::new).collect(),
             connectors,
-            arrivals: RefCell::new(run.schedule.arrivals(stripe).peekable()),
+            arrivals: RefCell::new(arrivals),
             stats: RefCell::new(WorkerStats::new(origin, stage_ends, targets)),
             rows: RefCell::new(rows),
             timer,
@@ -119,6 +128,11 @@ impl Worker {
         ConnectionSet::new(&self.connectors, &self.rx_clock, limits)
     }
 
+    /// The end of a stage.
+    pub(crate) fn stage_end(&self, stage: StageId) -> Moment {
+        self.stages().get(stage.index()).map_or(self.origin, |stage| self.origin + stage.end)
+    }
+
     /// The earlier of a moment and the run's end.
     pub(crate) fn end_by(&self, moment: Moment) -> Moment {
         moment.min(self.end.get())
@@ -131,12 +145,13 @@ impl Worker {
 
     /// When the next arrival is intended.
     pub(crate) fn next_arrival(&self) -> Option<Moment> {
-        self.arrivals.borrow_mut().peek().map(|arrival| self.origin + arrival.at)
+        let mut arrivals = self.arrivals.borrow_mut();
+        arrivals.as_mut()?.peek().map(|arrival| self.origin + arrival.at)
     }
 
     /// Takes the next arrival out of the schedule.
     pub(crate) fn take_arrival(&self) -> Option<Arrival> {
-        self.arrivals.borrow_mut().next()
+        self.arrivals.borrow_mut().as_mut()?.next()
     }
 
     /// The counters of this worker.
@@ -149,31 +164,26 @@ impl Worker {
         self.stats().scheduled(sample, self.clock.latest());
     }
 
-    /// Counts an arrival that the pacer released, `late` by its own fault.
-    pub(crate) fn count_released(&self, at: Moment, late: Nanos) {
-        let stage = self.stages().get(self.stage_at(at).index());
-        let in_time = stage.is_none_or(|stage| at + late < self.origin + stage.end);
-        self.stats().arrival_released(late, in_time);
-    }
-
     /// Records a turn that is over; `detail` is the message of its failure.
     pub(crate) fn record(
         &self,
         sample: &Sample,
         gaps: &[Nanos],
         late_reads: &[LateRead],
-        events: Option<Vec<Moment>>,
+        extras: RowExtras,
         detail: Option<String>,
     ) {
-        self.stats().record(sample, gaps, late_reads, detail, self.clock.latest());
-        self.rows.borrow_mut().offer(sample, events);
+        let now = self.clock.latest();
+        self.stats().record(sample, gaps, late_reads, detail, now);
+        self.watch.note(sample, now);
+        self.rows.borrow_mut().offer(sample, extras);
     }
 
     /// An empty list for the times of a turn's content events, where its row shall have them.
     pub(crate) fn event_times(&self, sample: &Sample) -> Option<Vec<Moment>> {
         let one_in = self.run.plan.instrument.event_times;
         let eligible = one_in > 0 && sample.stream && self.rows.borrow().is_open();
-        (eligible && is_among_one_in(one_in, id_rank(self.run.plan.seed, sample.conversation)))
+        (eligible && is_among_one_in(one_in, id_rank(self.run.ids, sample.conversation)))
             .then(Vec::new)
     }
 

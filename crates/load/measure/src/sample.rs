@@ -2,6 +2,8 @@
 
 use crate::id::{ConversationKey, ScenarioId, StageId, TargetId};
 use crate::outcome::{Outcome, PolicyDecision};
+use crate::server_report::ServerReport;
+use crate::stream::{FinishReason, StreamShape};
 use crate::time::{Moment, Nanos};
 use crate::timeline::{ConnectPhases, Timeline};
 use crate::tokens::Usage;
@@ -17,8 +19,9 @@ pub struct GapSummary {
     pub max: Nanos,
     /// The most content events that one read brought.
     pub largest_burst: u32,
-    /// Content events that shared a late read ([`LATE_READ`]) with the event before them: they may
-    /// have arrived separately. Events that shared any other read count as sent together.
+    /// Content events that may share their read with the event before them only because the
+    /// generator read late: at most the lateness of the read divided by the mean time between the
+    /// events of the stream. All others that share a read count as sent together.
     pub late_together: u32,
 }
 
@@ -32,7 +35,8 @@ pub const LATE_READ: Nanos = Nanos::from_micros(250);
 pub struct GeneratorShare {
     /// How much earlier a generator that is never late would have dispatched the turn: from the
     /// intended start, or from the moment at which such a generator would have had a slot or a
-    /// connection for it, to the dispatch.
+    /// connection for it, to the dispatch. Of a turn that was never sent: more than zero if such a
+    /// generator would have sent it.
     pub dispatch: Nanos,
     /// From the dispatch, or from the moment the connection was ready, to the last byte of the
     /// request in the kernel, where nothing but the generator delayed it.
@@ -53,6 +57,34 @@ impl GeneratorShare {
     /// Whether the generator added nothing.
     pub fn is_zero(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Whether anything may have arrived earlier than it was stamped.
+    #[inline]
+    pub const fn received_earlier(&self) -> bool {
+        let tokens =
+            self.first_token.as_u64() | self.first_output_token.as_u64() | self.last_token.as_u64();
+        self.first_byte.as_u64() | tokens | self.finished.as_u64() != 0
+    }
+
+    /// The parts, in the order in which rows have them.
+    pub const fn parts(&self) -> [Nanos; 7] {
+        [
+            self.dispatch,
+            self.send,
+            self.first_byte,
+            self.first_token,
+            self.first_output_token,
+            self.last_token,
+            self.finished,
+        ]
+    }
+
+    /// The inverse of [`GeneratorShare::parts`].
+    pub const fn from_parts(parts: [Nanos; 7]) -> Self {
+        let [dispatch, send, first_byte, first_token, first_output_token, last_token, finished] =
+            parts;
+        Self { dispatch, send, first_byte, first_token, first_output_token, last_token, finished }
     }
 }
 
@@ -120,8 +152,19 @@ pub struct Sample {
     pub events: u32,
     /// Gaps between them.
     pub gaps: GapSummary,
+    /// How they came; `None` unless a stream came to its end.
+    pub shape: Option<StreamShape>,
+    /// Why the model stopped, if the target said so.
+    pub finish_reason: Option<FinishReason>,
+    /// Whether a whole stream brought fewer tokens than its own usage says, by its events and by
+    /// its text.
+    pub fewer_tokens: bool,
+    /// Whether the target reported usage that cannot be true. It is left out of `usage`.
+    pub usage_refused: bool,
     /// Delays by flow control.
     pub flow: FlowControl,
+    /// What the response's headers say of cache, retries and time.
+    pub server: ServerReport,
     /// Bytes of the request, head included.
     pub bytes_out: u64,
     /// Bytes of the response, head included, as they came off the connection (after TLS).
@@ -134,6 +177,11 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// Whether it is an arrival of the open model: the first turn of its conversation.
+    pub const fn is_arrival(&self) -> bool {
+        self.conversation.is_arrival() && self.turn == 0
+    }
+
     /// A turn that is scheduled and has not been sent, with everything else zero or unknown.
     pub fn unsent(intended: Moment) -> Self {
         Self {
@@ -155,9 +203,14 @@ impl Sample {
             usage: Usage::default(),
             events: 0,
             gaps: GapSummary::default(),
+            shape: None,
+            finish_reason: None,
+            fewer_tokens: false,
+            usage_refused: false,
             flow: FlowControl::default(),
             bytes_out: 0,
             bytes_in: 0,
+            server: ServerReport::default(),
             read_lag: None,
             generator: GeneratorShare::default(),
         }
@@ -189,22 +242,51 @@ impl Sample {
         }
     }
 
+    /// Whether what the generator itself may have added is large enough to matter: at least 0.5 %
+    /// of the time to the first byte, or any doubt about a time of receipt.
+    #[inline]
+    pub fn generator_matters(&self) -> bool {
+        let (own, line) = (&self.generator, &self.timeline);
+        let added = own.dispatch + own.send;
+        if added == Nanos::ZERO {
+            return own.received_earlier();
+        }
+        let first = line.first_byte.or(line.finished).unwrap_or(line.intended);
+        let shortest = first.since(line.dispatched.unwrap_or(line.intended));
+        added.as_u64().saturating_mul(200) >= shortest.as_u64() || own.received_earlier()
+    }
+
     /// Whether the policy decision is the expected one. `None` if nothing is expected, or if there
     /// was no response.
     pub fn as_expected(&self) -> Option<bool> {
         Some(self.expected? == self.policy_decision?)
     }
 
-    /// Whether the turn ended in a way it should not: with an unexpected policy decision or, if
-    /// there is none to compare, without success. A cancelled turn is not unexpected.
+    /// Whether the turn got no good answer: it ended without success and its scenario does not
+    /// expect that, or with an unexpected policy decision. A turn that is let through and then
+    /// breaks off is never good. A cancelled turn is not unexpected.
     pub fn is_unexpected(&self) -> bool {
         let unsuccessful = !matches!(self.outcome, Outcome::Completed | Outcome::Cancelled);
-        self.as_expected().map_or(unsuccessful, |as_expected| !as_expected)
+        let let_through =
+            matches!(self.policy_decision, Some(PolicyDecision::Allow | PolicyDecision::Redact));
+        match self.as_expected() {
+            Some(as_expected) => !as_expected || (unsuccessful && let_through),
+            None => unsuccessful,
+        }
     }
 
     /// Content events that shared a read with the event before them.
     pub const fn events_together(&self) -> u32 {
         self.events.saturating_sub(1 + self.gaps.count)
+    }
+
+    /// `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens. `None` also if
+    /// the content came in one piece: then there is no time between its tokens.
+    pub fn tpot(&self) -> Option<Nanos> {
+        if self.gaps.count == 0 || self.shape == Some(StreamShape::BufferedWhole) {
+            return None;
+        }
+        self.timeline.tpot(self.output_tokens()?)
     }
 
     /// The output tokens, if known.
@@ -254,7 +336,17 @@ mod tests {
         assert_eq!(line.first_output_token, None);
         assert_eq!(line.finished, Some(at(144)));
         assert_eq!(line.response_time(), Some(Nanos::from_millis(44)));
+        assert!(sample.generator_matters());
+        let share = sample.generator;
+        assert_eq!(GeneratorShare::from_parts(share.parts()), share);
         let unaffected = Sample { generator: GeneratorShare::default(), ..sample };
+        assert!(!unaffected.generator_matters());
+        // The first byte came 13 ms after the dispatch, of which 0.5 % are 65 us.
+        for (us, matters) in [(64, false), (65, true)] {
+            let generator =
+                GeneratorShare { dispatch: Nanos::from_micros(us), ..GeneratorShare::default() };
+            assert_eq!(Sample { generator, ..sample }.generator_matters(), matters, "{us} us");
+        }
         assert_eq!(unaffected.timeline_without_generator(), sample.timeline);
     }
 }

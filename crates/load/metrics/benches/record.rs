@@ -6,7 +6,8 @@
 use divan::{Bencher, black_box};
 use plimsoll_measure::{
     ConnectPhases, ConversationKey, FlowControl, GapSummary, Moment, Nanos, Outcome,
-    PolicyDecision, Sample, ScenarioId, StageId, TargetId, Timeline, TokenCount, Usage,
+    PolicyDecision, Sample, ScenarioId, ServerReport, StageId, TargetId, Timeline, TokenCount,
+    Usage,
 };
 use plimsoll_metrics::{Recorder, Snapshot};
 
@@ -55,8 +56,9 @@ fn plain(index: usize) -> Sample {
         bytes_out: 120,
         bytes_in: 400,
         flow: FlowControl::default(),
+        server: ServerReport::default(),
         read_lag: Some(Nanos::from_micros(15 + index as u64 % 10)),
-        generator: plimsoll_measure::GeneratorShare::default(),
+        ..Sample::unsent(Moment::EPOCH)
     }
 }
 

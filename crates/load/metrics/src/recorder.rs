@@ -40,8 +40,12 @@ impl Recorder {
         let timeline = &sample.timeline;
         let whole = timeline.dispatched.is_some()
             && self.is_within(key.stage, timeline.intended, timeline.finished);
+        let stage_end = self.stage_ends.get(key.stage.index()).copied().unwrap_or(Moment::EPOCH);
         let cell = self.cell(key);
         cell.record(sample, gaps, late_reads);
+        if sample.is_arrival() {
+            cell.counters.arrival(sample, stage_end);
+        }
         if whole {
             cell.in_flight_time +=
                 u128::from(timeline.response_time().unwrap_or_default().as_u64());

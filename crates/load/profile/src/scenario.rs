@@ -6,7 +6,12 @@ use crate::spec::{Behaviour, ScenarioFile};
 
 /// The name of a scenario: the given one, or one by its position.
 pub(crate) fn scenario_name((index, file): (usize, &ScenarioFile)) -> String {
-    file.name.clone().unwrap_or_else(|| format!("scenario-{}", index + 1))
+    file.name.clone().unwrap_or_else(|| default_name(index))
+}
+
+/// The name of the scenario at a position, from 0, that has no other.
+pub(crate) fn default_name(index: usize) -> String {
+    format!("scenario-{}", index + 1)
 }
 
 /// A scenario with every default filled in.

@@ -14,17 +14,18 @@ use plimsoll_workload::{
     SystemPrompt, TraceSpec,
 };
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::byte_size::ByteSize;
 use crate::plan::{ConnectionLifetime, HttpVersion, Overflow, TlsPlan};
+use crate::response_headers::ResponseHeaders;
 
 /// A Plimsoll profile: the load, its content and the target.
 ///
 /// Every key may be left out. Durations are written with a unit (`500ms`, `30s`, `1m30s`). In
 /// texts, `${NAME}` and `${NAME:-default}` stand for an environment variable, and `$$` for a dollar
 /// sign.
-#[derive(Clone, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "independent keys")]
 pub struct ProfileFile {
@@ -56,6 +57,10 @@ pub struct ProfileFile {
     /// Headers of every request. Those of a scenario are added.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// Response headers that are read: cache states, upstream retries, server times, and others
+    /// that are recorded as they are.
+    #[serde(default)]
+    pub response_headers: ResponseHeaders,
     /// Time limit of one request, from its dispatch to the end of its response.
     #[serde(default = "timeout")]
     #[schemars(with = "String", extend("format" = "duration"))]
@@ -154,7 +159,7 @@ pub struct ProfileFile {
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
     /// Defaults of all scenarios; without `scenarios`, the only scenario of the run.
-    #[serde(flatten)]
+    #[serde(flatten, skip_serializing)]
     pub defaults: Behaviour,
     /// The scenario mix: each conversation belongs to one of them, chosen by weight.
     #[serde(default)]
@@ -169,7 +174,7 @@ impl fmt::Debug for ProfileFile {
 }
 
 /// One weighted kind of user behaviour. Keys that it leaves out are as at the top of the profile.
-#[derive(Clone, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioFile {
     /// Name in reports, unique in the profile. Left out: `scenario-` and its number, from 1.
@@ -198,7 +203,7 @@ impl fmt::Debug for ScenarioFile {
 }
 
 /// The behaviour of a scenario; at the top of the profile, the default of all scenarios.
-#[derive(Clone, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Behaviour {
     /// Wire format.
     #[serde(default)]

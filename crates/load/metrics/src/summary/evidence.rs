@@ -1,13 +1,10 @@
 //! Collects from the counts what the judgement of the instrument needs.
 
 use crate::accounting::Accounting;
-use crate::catalog::Metric;
-use crate::distribution::Distribution;
 use crate::group_stats::{GroupKey, GroupStats};
-use crate::health::Lag;
-use crate::run_metadata::{LoadModel, RunMetadata, StageInfo};
+use crate::run_metadata::RunMetadata;
 use crate::snapshot::Snapshot;
-use crate::validity::{ClosedStage, Evidence, StageOpenings};
+use crate::validity::{Evidence, StageOpenings};
 
 /// The evidence of a run; `whole` is the sum of the snapshot's cells.
 pub(super) fn of(metadata: &RunMetadata, snapshot: &Snapshot, whole: &GroupStats) -> Evidence {
@@ -15,19 +12,8 @@ pub(super) fn of(metadata: &RunMetadata, snapshot: &Snapshot, whole: &GroupStats
         ended: metadata.run.ended,
         unbalanced: unbalanced(metadata, snapshot),
         scheduled: Some(whole.accounting().scheduled),
-        open_model: metadata.stages.iter().any(|stage| stage.model == LoadModel::Open),
-        service_time_p50_ms: lag(whole, Metric::ServiceTime).map(|times| times.p50),
-        gap_p50_ms: lag(whole, Metric::Itl).map(|gaps| gaps.p50),
-        gaps: whole.distribution(Metric::Itl).map_or(0, Distribution::count),
-        events_together: whole.counters().events_together,
-        events_together_late: whole.counters().events_together_late,
-        closed: closed(metadata, snapshot),
         openings: openings(metadata, snapshot),
     }
-}
-
-fn lag(stats: &GroupStats, metric: Metric) -> Option<Lag> {
-    stats.distribution(metric).and_then(Lag::of)
 }
 
 /// Checks each cell by itself: one request too many in one cell must not hide one too few in
@@ -45,36 +31,19 @@ fn name(metadata: &RunMetadata, key: GroupKey) -> String {
     [stage, scenario, target].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-fn closed(metadata: &RunMetadata, snapshot: &Snapshot) -> Vec<ClosedStage> {
-    let is_judged = |stage: &StageInfo| stage.model == LoadModel::Closed && !stage.warmup;
-    let stages = metadata.stages.iter().enumerate().filter(|(_, stage)| is_judged(stage));
-    stages
-        .filter_map(|(index, stage)| {
-            let stats = snapshot.total(|key| key.stage.index() == index);
-            let counters = stats.counters();
-            Some(ClosedStage {
-                name: stage.name.clone(),
-                duration_s: stage.duration_s,
-                unfinished: counters.in_flight as f64 / counters.scheduled.max(1) as f64,
-                generator: lag(&stats, Metric::DispatchLag)?,
-                target: lag(&stats, Metric::ServiceTime)?,
-            })
-        })
-        .collect()
-}
-
 fn openings(metadata: &RunMetadata, snapshot: &Snapshot) -> Vec<StageOpenings> {
     let measured = metadata.stages.iter().enumerate().filter(|(_, stage)| !stage.warmup);
     measured
         .map(|(index, stage)| {
             let stats = snapshot.total(|key| key.stage.index() == index);
             let counters = stats.counters();
-            let users = stage.virtual_users.unwrap_or(0);
+            // Twice the mean, for a ramp.
+            let users = 2.0 * stage.users.unwrap_or(0.0) * metadata.targets.len() as f64;
             StageOpenings {
                 name: stage.name.clone(),
                 requests: counters.scheduled - counters.never_sent.min(counters.scheduled),
                 opened: counters.connections_opened,
-                needed: u64::from(users) * metadata.targets.len() as u64,
+                needed: users,
             }
         })
         .collect()

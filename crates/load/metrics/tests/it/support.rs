@@ -2,7 +2,8 @@
 
 use plimsoll_measure::{
     ConnectPhases, ConversationKey, FlowControl, GapSummary, Moment, Nanos, Outcome,
-    PolicyDecision, Sample, ScenarioId, StageId, TargetId, Timeline, TokenCount, Usage,
+    PolicyDecision, Sample, ScenarioId, ServerReport, StageId, TargetId, Timeline, TokenCount,
+    Usage,
 };
 use plimsoll_metrics::{
     Environment, InstrumentHealth, LoadModel, Recorder, RunEnd, RunInfo, RunMetadata, RunSummary,
@@ -53,9 +54,14 @@ pub(crate) fn sample(stage: u16, intended: u64, service: u64, outcome: Outcome) 
         },
         events: 5,
         gaps: GapSummary::default(),
+        shape: None,
+        finish_reason: None,
+        fewer_tokens: false,
+        usage_refused: false,
         bytes_out: 300,
         bytes_in: 900,
         flow: FlowControl::default(),
+        server: ServerReport::default(),
         read_lag: None,
         generator: plimsoll_measure::GeneratorShare::default(),
     }

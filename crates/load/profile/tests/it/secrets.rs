@@ -8,10 +8,10 @@ use proptest::prelude::*;
 fn carrying(secret: &str) -> String {
     base_with(&format!(
         "key: '{secret}'
-headers: {{Authorization: 'Bearer {secret}', X-Api-Key: '{secret}', cookie: 'session={secret}'}}
+headers: {{Authorization: 'Bearer {secret}', X-Api-Key: '{secret}', cookie: 'session={secret}', x-tenant: '{secret}'}}
 scenarios:
   - {{headers: {{x-auth-token: '{secret}'}}}}
-  - {{protocol: http, http: {{path: /, headers: {{Proxy-Authorization: '{secret}'}}}}}}
+  - {{protocol: http, http: {{path: '/a?x={secret}', headers: {{Proxy-Authorization: '{secret}', x-harmless: '{secret}'}}}}}}
 "
     ))
 }
