@@ -47,10 +47,12 @@ impl ConnectionSet {
 /// What the turns of one worker need to reach the targets.
 #[derive(Debug)]
 pub(crate) struct WorkerConnections {
+    /// The worker's part of the load.
+    pub(crate) part: LoadPart,
+    /// When its event loop looks at the sockets.
+    pub(crate) looks: Arc<LookTimes>,
     pub(crate) connectors: Vec<Rc<Connector>>,
     pub(crate) rx_clock: Rc<RxClock<WorkerClock>>,
-    /// When the worker's event loop looked at its sockets.
-    pub(crate) looks: Arc<LookTimes>,
     /// Shared by the conversations of the open model, and by all users of HTTP/2.
     pub(crate) shared: Rc<ConnectionSet>,
 }
@@ -61,24 +63,25 @@ impl WorkerConnections {
         run: &PreparedRun,
         part: LoadPart,
         clock: &WorkerClock,
-        looks: Arc<LookTimes>,
+        looks: &Arc<LookTimes>,
     ) -> Result<Self, EngineError> {
         let connectors: Vec<_> = run.connectors()?.into_iter().map(Rc::new).collect();
-        let rx_clock = Rc::new(RxClock::watched(clock.clone(), Arc::clone(&looks)));
-        let limits = limits_of_worker(&run.plan.http, part.shared());
+        let rx_clock = Rc::new(RxClock::watched(clock.clone(), Arc::clone(looks)));
+        let limits = limits_of_worker(&run.plan.http, part);
         let shared = Rc::new(ConnectionSet::new(&connectors, &rx_clock, limits));
-        Ok(Self { connectors, rx_clock, looks, shared })
+        Ok(Self { part, looks: Arc::clone(looks), connectors, rx_clock, shared })
     }
 
     /// Opens the connections that the first open stage will need, if the probe has shown how long
     /// an answer takes. Those that cannot be opened are left to the load, which shows why.
-    pub(crate) async fn open_ahead(&self, run: &PreparedRun, part: LoadPart) -> OpenedAhead {
+    pub(crate) async fn open_ahead(&self, run: &PreparedRun) -> OpenedAhead {
         let mut opened = OpenedAhead::default();
+        let Some(stripe) = self.part.arrivals else { return opened };
         let times = run.answer_times.get().map_or(&[][..], Vec::as_slice);
         for (pool, time) in self.shared.pools().iter().zip(times) {
             let Some(answer) = *time else { continue };
             pool.expect_answer(answer);
-            let (good, failed) = pool.open_ahead(needed_ahead(run, part.shared(), answer)).await;
+            let (good, failed) = pool.open_ahead(needed_ahead(run, stripe, answer)).await;
             opened.opened += good as u64;
             opened.failed += failed as u64;
         }
@@ -128,13 +131,11 @@ pub(crate) fn limits_of_user(http: &HttpPlan) -> PoolLimits {
 }
 
 /// The bounds of the connections that a worker with this part of the load shares.
-pub(crate) fn limits_of_worker(http: &HttpPlan, stripe: Stripe) -> PoolLimits {
+pub(crate) fn limits_of_worker(http: &HttpPlan, part: LoadPart) -> PoolLimits {
     let limits = limits_of_user(http);
-    let share = |total| usize::try_from(stripe.share(total)).unwrap_or(usize::MAX);
-    PoolLimits {
-        max_connections: http.max_connections.map_or(limits.max_connections, share),
-        ..limits
-    }
+    let share = http.max_connections.zip(part.arrivals).map(|(all, stripe)| stripe.share(all));
+    let share = share.map(|share| usize::try_from(share).unwrap_or(usize::MAX));
+    PoolLimits { max_connections: share.unwrap_or(limits.max_connections), ..limits }
 }
 
 #[cfg(test)]

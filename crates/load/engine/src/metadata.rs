@@ -78,10 +78,6 @@ fn info(stage: &StagePlan, name: String) -> StageInfo {
             LoadModel::Open
         },
         warmup: stage.warmup,
-        peak_users: match stage.load {
-            Load::Closed { from, to } => Some(from.max(to)),
-            Load::Open { .. } | Load::Trace => None,
-        },
         start_s: stage.start.as_secs_f64(),
         duration_s: (stage.end.saturating_sub(stage.start)).as_secs_f64(),
         users: match stage.load {

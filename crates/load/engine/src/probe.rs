@@ -60,9 +60,8 @@ pub(crate) fn probe(
             .map_err(EngineError::Worker)?;
         let (origin, rows) = (clock.now(), RowBatcher::default());
         let looks = Arc::default();
-        let connections = WorkerConnections::new(run, LoadPart::WHOLE, &timer.clock(), looks)?;
-        let mut worker =
-            Worker::new(Arc::clone(run), LoadPart::WHOLE, timer, origin, connections, rows);
+        let connections = WorkerConnections::new(run, LoadPart::WHOLE, &timer.clock(), &looks)?;
+        let mut worker = Worker::new(Arc::clone(run), timer, origin, connections, rows);
         worker.output_cap = Some(OUTPUT_CAP);
         let worker = Rc::new(worker);
         let driver = Rc::clone(&worker);
@@ -73,11 +72,11 @@ pub(crate) fn probe(
             let Some(key) = key_of(run, scenario) else { continue };
             let turn = probe_route(&worker, key, target).await;
             report.requests += 1;
+            let time = &mut times[target.index()];
+            *time = turn.sample().timeline.service_time().max(*time);
             if worker.finish_reasons[target.index()].get() {
                 run.note_finish_reason(target);
             }
-            let time = &mut times[target.index()];
-            *time = turn.sample().timeline.service_time().max(*time);
             let found = diagnose(run.route(scenario, target).encoder.dialect(), &turn);
             report.findings.extend(found.map(|(fatal, message)| ProbeFinding {
                 target: run.plan.targets[target.index()].name.clone(),

@@ -225,6 +225,11 @@ impl OpenTurn {
         let mut lease = acquired.connection?;
         sample.reused = lease.was_used();
         sample.timeline.connected = Some(acquired.connected);
+        if acquired.connected > acquired.dispatched {
+            // It may have been ready since the worker last looked, but not before the dispatch.
+            let late = worker.watch.looks.lateness(acquired.connected).unwrap_or_default();
+            sample.generator.send = late.min(acquired.connected.since(acquired.dispatched));
+        }
         let exchange = lease.exchange(&worker.rx_clock, &worker.read_buffers, request, self);
         match exchange.await {
             Ok(true) => lease.release(worker.clock.latest()),
@@ -255,7 +260,7 @@ impl OpenTurn {
     /// Whether the target seems to have closed a used connection before it saw the request.
     fn is_unanswered(&self, class: ErrorClass) -> bool {
         let Sample { reused, bytes_in, timeline, .. } = *self.sample();
-        let sent = timeline.sent.unwrap_or(self.worker.clock.latest());
+        let sent = timeline.sent.unwrap_or_else(|| self.worker.clock.latest());
         let soon = self.worker.clock.now().since(sent) <= CLOSED_SOON;
         let closed = matches!(class, ErrorClass::Reset | ErrorClass::ClosedEarly);
         reused && bytes_in == 0 && closed && soon
@@ -373,7 +378,6 @@ struct EncodedTurn<'w> {
 }
 
 /// Encodes a request before its turn is dispatched: the time that takes is ours, not the target's.
-/// Gives its head, and the most output tokens that it asks for.
 fn encode<'w>(
     worker: &'w Worker,
     sample: &Sample,

@@ -15,7 +15,6 @@ use crate::buffer_pool::BufferPool;
 use crate::clock::WorkerClock;
 use crate::connections::{ConnectionSet, WorkerConnections, limits_of_user};
 use crate::in_flight_limit::InFlightLimit;
-use crate::load_part::LoadPart;
 use crate::loop_watch::LoopWatch;
 use crate::prepared::PreparedRun;
 use crate::sink::{RowBatcher, RowExtras};
@@ -57,7 +56,6 @@ impl Worker {
     /// A worker for its part of the run, by the clock of `timer`.
     pub(crate) fn new(
         run: Arc<PreparedRun>,
-        part: LoadPart,
         timer: Timer,
         origin: Moment,
         connections: WorkerConnections,
@@ -65,7 +63,7 @@ impl Worker {
     ) -> Self {
         let clock = timer.clock();
         let (targets, limits) = (run.plan.targets.len(), &run.plan.limits);
-        let WorkerConnections { connectors, rx_clock, looks, shared } = connections;
+        let WorkerConnections { part, looks, connectors, rx_clock, shared } = connections;
         let stage_ends = run.schedule.stages().iter().map(|stage| origin + stage.end).collect();
         let arrivals = part.arrivals.map(|stripe| run.schedule.arrivals(stripe).peekable());
         let max_in_flight = part.max_in_flight(limits.max_in_flight);

@@ -101,7 +101,7 @@ pub(crate) fn run_worker(
     let PreparedWorker { runtime, timer, connections, opened_ahead } = prepared;
     let origin = context.origin.get().copied().unwrap_or(began);
     let run = Arc::clone(&context.run);
-    let worker = Rc::new(Worker::new(run, assignment.part, timer, origin, connections, rows));
+    let worker = Rc::new(Worker::new(run, timer, origin, connections, rows));
     let load = run_load(&worker, assignment.part, &context.control, intervals);
     let end = runtime.block_on(load);
     // Turns that are still open are recorded as they are dropped.
@@ -115,6 +115,17 @@ pub(crate) fn run_worker(
         wait_share: cpu_time.waited_since(&used).as_secs_f64() / wall.as_secs_f64(),
         ..output
     })
+}
+
+/// An event loop that notes when it looks at its sockets. tokio calls these hooks around each look
+/// for which the worker goes to sleep.
+fn event_loop(clock: MonotonicClock, looks: &Arc<LookTimes>) -> io::Result<LocalRuntime> {
+    let (before, after) = (Arc::clone(looks), Arc::clone(looks));
+    Builder::new_current_thread()
+        .enable_all()
+        .on_thread_park(move || before.sleeps(clock.now()))
+        .on_thread_unpark(move || after.wakes(clock.now()))
+        .build_local(LocalOptions::default())
 }
 
 /// What a worker has before the run begins.
@@ -132,22 +143,11 @@ fn prepare(context: &RunContext, part: LoadPart) -> Result<PreparedWorker, Engin
     let (timer, connections) = {
         let _guard = runtime.enter();
         let clock = WorkerClock::new(context.clock);
-        let connections = WorkerConnections::new(&context.run, part, &clock, looks)?;
+        let connections = WorkerConnections::new(&context.run, part, &clock, &looks)?;
         (Timer::new(clock, spin).map_err(EngineError::Worker)?, connections)
     };
-    let opened_ahead = runtime.block_on(connections.open_ahead(&context.run, part));
+    let opened_ahead = runtime.block_on(connections.open_ahead(&context.run));
     Ok(PreparedWorker { runtime, timer, connections, opened_ahead })
-}
-
-/// An event loop that notes when it looks at its sockets. tokio calls these hooks around each look
-/// for which the worker goes to sleep.
-fn event_loop(clock: MonotonicClock, looks: &Arc<LookTimes>) -> io::Result<LocalRuntime> {
-    let (before, after) = (Arc::clone(looks), Arc::clone(looks));
-    Builder::new_current_thread()
-        .enable_all()
-        .on_thread_park(move || before.sleeps(clock.now()))
-        .on_thread_unpark(move || after.wakes(clock.now()))
-        .build_local(LocalOptions::default())
 }
 
 /// Starts every task of the worker, and waits until the run is over. Gives the moment at which it

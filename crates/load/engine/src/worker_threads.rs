@@ -50,7 +50,7 @@ impl WorkerThreads {
         let cpus = run.plan.instrument.pin_workers.then(|| affinity::choose_cpus(count)).flatten();
         for index in 0..count {
             let cpu = cpus.as_ref().and_then(|cpus| cpus.get(usize::from(index)).copied());
-            let part = LoadPart::new(run.plan.shard, (index, count), run.plan.limits.max_in_flight);
+            let part = LoadPart::new(run.plan.shard, (index, count), open_slots(&run.plan));
             let assignment = WorkerAssignment { index, part, cpu };
             workers.spawn_one(assignment, sink, sender.clone())?;
         }
@@ -98,13 +98,9 @@ pub(crate) fn without_contention(mut plan: Plan) -> Plan {
     plan
 }
 
-/// As many workers as configured, else one for each core that this process may use; no more than
-/// connections, so that each worker has one.
+/// As many workers as configured, else one for each core that this process may use.
 fn worker_count(plan: &Plan) -> u16 {
-    let workers = plan.limits.workers.unwrap_or_else(cores);
-    let connections = plan.http.max_connections.map(|all| all / plan.shard.count().max(1));
-    let bound = connections.and_then(|of_shard| u16::try_from(of_shard).ok());
-    workers.min(bound.unwrap_or(u16::MAX)).max(1)
+    plan.limits.workers.unwrap_or_else(cores).max(1)
 }
 
 fn cores() -> u16 {
@@ -112,20 +108,8 @@ fn cores() -> u16 {
     u16::try_from(cores).unwrap_or(u16::MAX)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::simulation::harness::plan;
-
-    #[test]
-    fn every_worker_has_a_connection() {
-        for (profile, expected) in [
-            ("workers: 8", 8),
-            ("workers: 8\nmax_connections: 100", 8),
-            ("workers: 8\nmax_connections: 3", 3),
-        ] {
-            let plan = plan(&format!("stages: '@1:1s'\n{profile}"));
-            assert_eq!(worker_count(&plan), expected, "{profile}");
-        }
-    }
+/// Requests of the open model that can be sent at once: a worker without a connection gets no
+/// arrivals, as one without a slot.
+fn open_slots(plan: &Plan) -> u64 {
+    plan.limits.max_in_flight.min(plan.http.max_connections.unwrap_or(u64::MAX))
 }

@@ -78,9 +78,6 @@ pub struct StageInfo {
     /// Closed model: virtual users, on average over the stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<f64>,
-    /// Closed model: the most virtual users.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub peak_users: Option<u32>,
     /// Most requests in flight at once, if watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_in_flight: Option<u64>,

@@ -85,7 +85,7 @@ pub struct StageOpenings {
     /// Of these, the ones that opened a connection.
     pub opened: u64,
     /// Connections that the stage needs at least: its virtual users, in the closed model.
-    pub needed: u64,
+    pub needed: f64,
 }
 
 /// Judges whether the instrument kept up. A run without a completed request may be valid; its

@@ -27,6 +27,7 @@ use crate::response_headers::ResponseHeaders;
 /// sign.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "independent keys")]
 pub struct ProfileFile {
     /// Name of the run, in reports and in the name of its folder. Left out: the file's name.
     #[serde(default)]

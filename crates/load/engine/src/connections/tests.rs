@@ -33,7 +33,7 @@ fn response_time_us(samples: &[Sample], percentile: usize) -> u64 {
 /// Runs the server at a rate with Poisson arrivals: the number of connections, and p50 and p99 of
 /// the response time.
 fn serve(costs: Costs, rate: u32, more: &str) -> (u32, u64, u64) {
-    let profile = format!("{CHAT}stages: '@{rate}:1500ms'\narrivals: poisson\n{more}");
+    let profile = format!("{CHAT}stages: '@{rate}:900ms'\narrivals: poisson\n{more}");
     let run = simulate(&profile, ScriptedTarget::serial(costs));
     let samples = &run.samples;
     (connections(&run), response_time_us(samples, 50), response_time_us(samples, 99))

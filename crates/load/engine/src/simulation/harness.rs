@@ -90,10 +90,10 @@ impl Harness {
         let sink = Sink::start(Box::new(rows.clone()), run.ids).unwrap();
         let timer = Timer::Simulated(WorkerClock::simulated(Rc::clone(&simulation)));
         let (batcher, looks) = (sink.row_batcher(), Arc::clone(&simulation.looks));
-        let connections =
-            WorkerConnections::new(&run, LoadPart::WHOLE, &timer.clock(), looks).unwrap();
+        let clock = timer.clock();
+        let connections = WorkerConnections::new(&run, LoadPart::WHOLE, &clock, &looks).unwrap();
         let origin = simulation.now();
-        let worker = Worker::new(run, LoadPart::WHOLE, timer, origin, connections, batcher);
+        let worker = Worker::new(run, timer, origin, connections, batcher);
         Self { simulation, worker: Rc::new(worker), tasks: LocalSet::new(), sink, rows }
     }
 

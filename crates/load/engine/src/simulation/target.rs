@@ -132,10 +132,10 @@ impl ScriptedConnection {
 }
 
 /// Replies to a request that was sent at `start`.
-async fn reply<C: Simulated>(
+async fn reply(
     reply: Reply,
     handler: &mut impl ResponseHandler,
-    rx_clock: &RxClock<C>,
+    rx_clock: &RxClock<impl Simulated>,
     start: Moment,
 ) -> Result<bool, Failure> {
     let clock = rx_clock.clock();

@@ -37,12 +37,13 @@ fn openings(metadata: &RunMetadata, snapshot: &Snapshot) -> Vec<StageOpenings> {
         .map(|(index, stage)| {
             let stats = snapshot.total(|key| key.stage.index() == index);
             let counters = stats.counters();
-            let users = stage.peak_users.unwrap_or(0);
+            // Twice the mean, for a ramp.
+            let users = 2.0 * stage.users.unwrap_or(0.0) * metadata.targets.len() as f64;
             StageOpenings {
                 name: stage.name.clone(),
                 requests: counters.scheduled - counters.never_sent.min(counters.scheduled),
                 opened: counters.connections_opened,
-                needed: u64::from(users) * metadata.targets.len() as u64,
+                needed: users,
             }
         })
         .collect()

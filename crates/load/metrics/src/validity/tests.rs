@@ -197,14 +197,14 @@ fn requests_that_opened_a_connection_are_named_unless_the_profile_asks_for_it() 
             evidence.openings = vec![StageOpenings { name, requests, opened, needed }];
         }
     };
-    assert!(warnings(sound(), openings(1_000, 10, 0)).is_empty());
-    assert!(warnings(sound(), openings(10_000, 100, 0)).is_empty());
-    assert!(warnings(sound(), openings(500, 110, 100)).is_empty(), "each user opened one");
+    assert!(warnings(sound(), openings(1_000, 10, 0.0)).is_empty());
+    assert!(warnings(sound(), openings(10_000, 100, 0.0)).is_empty());
+    assert!(warnings(sound(), openings(500, 110, 100.0)).is_empty(), "each user opened one");
     let named = ["requests that opened a connection"];
-    assert_eq!(warnings(sound(), openings(1_000, 11, 0)), named);
-    assert_eq!(warnings(sound(), openings(500, 111, 100)), named);
+    assert_eq!(warnings(sound(), openings(1_000, 11, 0.0)), named);
+    assert_eq!(warnings(sound(), openings(500, 111, 100.0)), named);
     let planned = warnings(sound(), |health, evidence| {
-        openings(1_000, 500, 0)(health, evidence);
+        openings(1_000, 500, 0.0)(health, evidence);
         health.planned_reconnects = Some(true);
     });
     assert!(planned.is_empty());

@@ -8,7 +8,7 @@ use crate::health::InstrumentHealth;
 /// Share of a stage's requests that may open a connection before a reader is told.
 const OPENINGS_SHARE: f64 = 0.01;
 /// As many may in any case.
-const FEW_OPENINGS: u64 = 10;
+const FEW_OPENINGS: f64 = 10.0;
 
 /// All warnings.
 pub(super) fn warnings(health: &InstrumentHealth, evidence: &Evidence) -> Vec<Reason> {
@@ -54,7 +54,7 @@ fn openings(health: &InstrumentHealth, evidence: &Evidence) -> Option<Reason> {
     }
     let share = |stage: &StageOpenings| stage.opened as f64 / stage.requests.max(1) as f64;
     let many = |stage: &&StageOpenings| {
-        stage.opened > stage.needed + FEW_OPENINGS && share(stage) > OPENINGS_SHARE
+        stage.opened as f64 > stage.needed + FEW_OPENINGS && share(stage) > OPENINGS_SHARE
     };
     let worst = evidence
         .openings

@@ -103,7 +103,6 @@ pub(crate) fn ended(mut sample: Sample, outcome: Outcome, status: u16) -> Sample
 /// A warm-up of 1 s, 10 s of closed load, 10 s of open load.
 pub(crate) fn metadata() -> RunMetadata {
     let stage = |name: &str, model, start_s: f64, duration_s, peak_in_flight| StageInfo {
-        peak_users: None,
         name: name.to_owned(),
         model,
         warmup: name.starts_with('w'),
