@@ -161,7 +161,10 @@ fn a_cache_is_shown_by_its_header_or_by_its_speed() {
         assert!(output.stdout.contains("Cache-hit throughput"), "{shown}");
         let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(proof), "{proof} is not in {text}");
-        assert!(text.contains("how many of the measured answers were hits is not known"), "{text}");
+        // The test shares its machine: the measurement may be invalid, and is then not explained.
+        let parts =
+            ["how many of the measured answers were hits is not known", "do not use these figures"];
+        assert!(parts.iter().any(|part| text.contains(part)), "{text}");
         assert!(!text.contains("every measured answer is a hit"), "{text}");
     }
 }

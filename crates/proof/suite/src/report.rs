@@ -190,14 +190,18 @@ impl Report {
 
     /// Why the suite neither passes nor fails, a sentence each.
     pub(crate) fn doubts(&self) -> Vec<String> {
-        let unusable = self
+        let whys: Vec<_> = self
             .measurements
             .iter()
-            .filter_map(|result| Some(format!("{}: {}", result.label, result.why_unusable()?)));
+            .filter_map(|result| Some((&result.label, result.why_unusable()?.to_string())))
+            .collect();
+        // The bounds on such a measurement would say the same again.
         let open = self.bounds.iter().filter(|bound| bound.decides).filter_map(|bound| {
             let Judgement::Inconclusive(why) = &bound.judgement else { return None };
-            Some(format!("the bound on {}: {why}", bound.what))
+            let is_said = whys.iter().any(|(_, said)| said == why);
+            (!is_said).then(|| format!("the bound on {}: {why}", bound.what))
         });
+        let unusable = whys.iter().map(|(label, why)| format!("{label}: {why}"));
         let nothing = self.measurements.is_empty().then(|| "nothing could be measured".to_owned());
         let missing = self.missing.iter().map(|what| format!("left out: {what}"));
         nothing.into_iter().chain(missing).chain(unusable).chain(open).collect()

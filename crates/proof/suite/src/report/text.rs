@@ -218,18 +218,22 @@ impl Page {
             return;
         }
         let mut table = Table::new(["Bounds", "Result", "Target", "Status"]);
-        let mut notes = Vec::new();
+        // One line for each reason: an invalid measurement leaves several bounds open.
+        let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
         for bound in bounds {
             table.row([&*bound.what, &*bound.measured, &*bound.bound, bound.status()]);
             if let Judgement::Inconclusive(why) = &bound.judgement {
-                notes.push(format!("{}: {why}", bound.what));
+                match notes.iter_mut().find(|(known, _)| known == why) {
+                    Some((_, bounds)) => bounds.push(&bound.what),
+                    None => notes.push((why, vec![&bound.what])),
+                }
             }
         }
         self.heading("Bounds (PASS and FAIL decide the exit code; met and missed are goals)");
         let text = table.text(&layout(self.width));
         self.out.push_str(&text);
-        for note in notes {
-            self.hanging("  ", &note);
+        for (why, bounds) in notes {
+            self.hanging("  ", &format!("{}: {why}", bounds.join("; ")));
         }
     }
 }
