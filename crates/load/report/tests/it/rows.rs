@@ -49,7 +49,8 @@ fn a_completed_turn_is_written_like_this() {
             r#""response_time_ms":50.200007,"service_time_ms":50.000007,"ttfb_ms":2.5,"ttft_ms":5,"#,
             r#""ttfot_ms":5,"last_token_ms":49.9,"transfer_ms":47.500007,"read_lag_ms":0.02,"#,
             r#""tpot_ms":4.49,"events":11,"gap_count":10,"gap_mean_ms":2.5,"gap_max_ms":10,"#,
-            r#""largest_burst":2,"status":200,"outcome":"completed","policy_decision":"allow","#,
+            r#""largest_burst":2,"stream_shape":"intact","status":200,"outcome":"completed","#,
+            r#""finish_reason":"stop","policy_decision":"allow","#,
             r#""prompt_tokens":120,"prompt_tokens_source":"reported","completion_tokens":11,"#,
             r#""completion_tokens_source":"reported","bytes_out":840,"bytes_in":4200}"#,
             "\n"
