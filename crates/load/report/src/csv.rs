@@ -12,8 +12,8 @@ use crate::error::ReportError;
 
 const LABELS: [&str; 6] = ["stage", "scenario", "category", "target", "warmup", "duration_s"];
 
-/// The summary's cells as CSV. A figure without a value is an empty field; one that must not be used
-/// is named in the column `_refused` of its metric.
+/// The summary's cells as CSV. A figure without a value is an empty field; one that must not be
+/// used is named in the column `_refused` of its metric.
 ///
 /// # Errors
 /// [`ReportError::Csv`], which writing to memory does not cause.

@@ -44,8 +44,8 @@ pub fn time_or_dash(millis: Option<f64>) -> String {
     or_dash(millis, time)
 }
 
-/// The time of a figure, or `-` where there is none. One that must not be used is marked: `!` if the
-/// generator may have added too much, `?` if too many requests had no end.
+/// The time of a figure, or `-` where there is none. One that must not be used is marked: `!` if
+/// the generator may have added too much, `?` if too many requests had no end.
 pub fn figure(figure: Option<BoundedFigure>) -> String {
     or_dash(figure, |figure| format!("{}{}", time(figure.value), figure_mark(&figure)))
 }

@@ -1,9 +1,9 @@
 //! `metrics.prom`: the Prometheus text exposition format, version 0.0.4.
 //!
 //! Base units (seconds) and suffixes (`_total`, `_ratio`) follow Prometheus' naming conventions. A
-//! quantile with too few samples is left out, and so is one that must not be used. The labels of the run are on every line. A run with
-//! labels has a second family, `load_test_...`, with one line for the whole run and each status, as
-//! dashboards of other load tests expect it.
+//! quantile with too few samples is left out, and so is one that must not be used. The labels of
+//! the run are on every line. A run with labels has a second family, `load_test_...`, with one line
+//! for the whole run and each status, as dashboards of other load tests expect it.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
