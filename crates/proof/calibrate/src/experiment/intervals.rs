@@ -5,8 +5,8 @@ use plimsoll_measure::{
     Moment, MonotonicClock, Nanos, Rng, ScenarioId, Seed, StageId, TargetId, Timeline,
 };
 use plimsoll_metrics::{
-    InstrumentHealth, Metric, QUANTILES, Recorder, RunMetadata, RunSummary, Snapshot, StageInfo,
-    TargetInfo,
+    InstrumentHealth, Interval, Metric, QUANTILES, Recorder, RunMetadata, RunSummary, Snapshot,
+    StageInfo, TargetInfo,
 };
 
 use super::synthetic::completed;
@@ -25,7 +25,7 @@ const NOMINAL: f64 = 0.95;
 /// How the times of a run follow one another. All have the same distribution of single times, an
 /// exponential one of 20 ms.
 #[derive(Clone, Copy)]
-enum Series {
+pub(super) enum Series {
     /// Each is drawn by itself.
     Independent,
     /// With this probability a time is that of the request before: runs of about ten.
@@ -58,9 +58,13 @@ fn covered(
     seed: u64,
     repeats: u32,
 ) -> Result<Vec<Check>, CalibrateError> {
-    let (mut holding, mut apart, mut before) = ([0.0; JUDGED.len()], 0.0, None);
+    let (mut holding, mut apart, mut before) = ([0.0; JUDGED.len()], 0.0, None::<Interval>);
     for repeat in 0..repeats {
-        let summary = scripted_run(&mut Seed(seed).rng(name, repeat.into()), series)?;
+        let summary = scripted_run(
+            &mut Seed(seed).rng(name, repeat.into()),
+            series,
+            InstrumentHealth::default(),
+        )?;
         let times = summary.results.total.distribution(Metric::ServiceTime);
         for (count, quantile) in holding.iter_mut().zip(JUDGED.map(|index| QUANTILES[index])) {
             // Of an exponential distribution, quantile q is -mean ln(1 - q).
@@ -70,7 +74,6 @@ fn covered(
         }
         let median = times.and_then(|times| times.interval(&QUANTILES[0])).copied();
         if let (Some(a), Some(b)) = (before, median) {
-            let (a, b): (plimsoll_metrics::Interval, plimsoll_metrics::Interval) = (a, b);
             apart += f64::from(a.high < b.low || b.high < a.low);
         }
         before = median;
@@ -98,7 +101,11 @@ fn covered(
 const MEAN_MS: f64 = 20.0;
 
 /// A summary of a run whose times are drawn, in the order in which a worker would record them.
-fn scripted_run(rng: &mut Rng, series: Series) -> Result<RunSummary, CalibrateError> {
+pub(super) fn scripted_run(
+    rng: &mut Rng,
+    series: Series,
+    health: InstrumentHealth,
+) -> Result<RunSummary, CalibrateError> {
     let (mut recorder, mut snapshot) =
         (Recorder::new(vec![Moment::EPOCH + Nanos::from_secs(SECONDS)]), Snapshot::new());
     let mut time = MEAN_MS;
@@ -122,7 +129,7 @@ fn scripted_run(rng: &mut Rng, series: Series) -> Result<RunSummary, CalibrateEr
         }
         snapshot.append(recorder.take());
     }
-    Ok(RunSummary::build(metadata(), InstrumentHealth::default(), &snapshot, &[])?)
+    Ok(RunSummary::build(metadata(), health, &snapshot, &[])?)
 }
 
 fn metadata() -> RunMetadata {

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use plimsoll_harness::statistics::{mean, quantile_of};
 use plimsoll_harness::time::sleep;
-use plimsoll_metrics::{Metric, RunSummary};
+use plimsoll_measure::Seed;
+use plimsoll_metrics::{InstrumentHealth, Metric};
 use plimsoll_mock::LogRecord;
 
+use super::intervals::{Series, scripted_run};
 use super::{Observations, SMALL};
 use crate::error::CalibrateError;
 use crate::finding::Check;
@@ -155,26 +157,17 @@ pub(super) fn t26_hanging(runner: &Runner) -> Result<Observations, CalibrateErro
     .into())
 }
 
-/// Attempts to have a run that the host does not disturb.
-const ATTEMPTS: usize = 3;
-
 /// T27: a fifth of the CPU time stolen, by the kernel's counter, while nothing was late: the run is
-/// as valid as without it.
-pub(super) fn t27_steal_without_effect(runner: &Runner) -> Result<Observations, CalibrateError> {
-    for _ in 0..ATTEMPTS {
-        let mock = runner.mock("ttft: 20ms")?;
-        let run = runner.run(&mock.url(), &format!("{SMALL}stages: '@200:1s'\n"))?;
-        if !run.summary()?.validity.is_valid() {
-            continue;
-        }
-        let mut health = run.result.health.clone();
-        health.steal_share = Some(0.2);
-        let facts = run.result.metadata.clone();
-        let summary = RunSummary::build(facts, health, &run.result.snapshot, &[])?;
-        let valid = summary.validity.is_valid();
-        return Ok(vec![Check::holds("VALID with 20 % of steal", valid)].into());
-    }
-    Err(CalibrateError::Missing(
-        "no run was VALID: the host disturbs them; run nothing else on it".to_owned(),
-    ))
+/// as valid as without it. In scripted time, so that the host cannot disturb it.
+pub(super) fn t27_steal_without_effect(_: &Runner) -> Result<Observations, CalibrateError> {
+    let valid = |steal_share| {
+        let health = InstrumentHealth { steal_share, ..InstrumentHealth::default() };
+        let summary = scripted_run(&mut Seed(27).rng("steal", 0), Series::Independent, health)?;
+        Ok::<_, CalibrateError>(summary.validity.is_valid())
+    };
+    Ok(vec![
+        Check::holds("VALID without steal", valid(Some(0.0))?),
+        Check::holds("VALID with 20 % of steal", valid(Some(0.2))?),
+    ]
+    .into())
 }

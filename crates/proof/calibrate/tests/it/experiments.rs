@@ -36,6 +36,16 @@ fn littles_law_holds() {
 }
 
 #[test]
+fn verdicts_do_not_depend_on_causes_without_effect() {
+    assert_kept(&run("T27"), 1.0);
+}
+
+#[test]
+fn what_the_target_merged_is_not_blamed_on_the_generator() {
+    assert_kept_undisturbed("T28", 1.0);
+}
+
+#[test]
 fn printed_intervals_hold_the_truth() {
     let intervals = run("T14").checks.into_iter().filter(|check| check.what.contains("times:"));
     let broken: Vec<_> = intervals.filter(|check| !check.passes()).collect();
