@@ -1,6 +1,10 @@
 //! Times of events, stages and progress.
 
 use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::thread;
+use std::time::Duration;
 
 use plimsoll_engine::Control;
 use plimsoll_measure::{Moment, Nanos};
@@ -107,4 +111,43 @@ fn receive_times_by_the_kernel_are_counted_read_by_read() {
         earlier.sort_unstable();
         assert!(earlier[12] < Nanos::from_millis(5), "{}", earlier[12]);
     }
+}
+
+/// A target that reads the large body of its first request only after a while. The socket is full
+/// meanwhile, which is not the generator's doing.
+fn slow_reader(wait: Duration) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        thread::sleep(wait);
+        // Responds while the body is still coming; the rest of it is read until the end.
+        let mut buffer = vec![0; 1 << 20];
+        let mut read = 0;
+        while read < LARGE {
+            read += stream.read(&mut buffer).unwrap();
+        }
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").unwrap();
+        while stream.read(&mut buffer).is_ok_and(|read| read > 0) {}
+    });
+    address
+}
+
+/// More than the buffers of a socket on loopback take.
+const LARGE: usize = 12_000_000;
+
+#[test]
+fn a_full_socket_is_not_the_generators_part_of_sending() {
+    let target = format!("http://{}", slow_reader(Duration::from_millis(300)));
+    let body = "x".repeat(LARGE);
+    let profile = format!(
+        "protocol: http\nhttp: {{method: PUT, path: /, body: {body}}}\nstages: '@1:500ms'\nworkers: 1\n"
+    );
+    let ran = run(plan(&target, &profile));
+    let sample = ran.samples[0];
+    let line = sample.timeline;
+    let sending = line.sent.unwrap().since(line.dispatched.unwrap());
+    assert!(sending > Nanos::from_millis(250), "{sending}");
+    let own = sample.generator.send;
+    assert!(own < Nanos::from_millis(100), "{own} of {sending}");
 }
