@@ -5,7 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
-use plimsoll_engine::{ProcessStat, WatchedProcess};
+use plimsoll_engine::{ProcessStat, WatchedProcess, listener};
 use plimsoll_profile::Overrides;
 
 use crate::exit::UsageError;
@@ -43,7 +43,12 @@ pub(crate) struct ProfileFlags {
     /// Seed of all random numbers, a whole number [default: the profile's]
     #[arg(long, value_name = "N")]
     seed: Option<String>,
-    /// Send part K (counted from 0) of N equal parts of the load, to divide it among processes
+    /// Id of the run, from which the ids of its requests and its cache-busting markers follow: with
+    /// the same seed and run id a run repeats exactly [default: a random one]
+    #[arg(long, value_name = "ID")]
+    run_id: Option<String>,
+    /// Send part K (counted from 0) of N equal parts of the load, to divide it among processes;
+    /// give all parts the same --run-id
     #[arg(long, value_name = "K/N")]
     shard: Option<String>,
     /// Name of the run [default: the profile's]
@@ -85,6 +90,7 @@ impl ProfileFlags {
             no_resumption: self.tls.no_resumption,
             headers: self.headers.clone(),
             sets: name.chain(self.sets.iter().cloned()).collect(),
+            run_id: self.run_id.clone(),
             shard: self.shard.clone(),
         }
     }
@@ -113,18 +119,26 @@ pub(crate) struct RunFlags {
     /// says so
     #[arg(long)]
     allow_invalid: bool,
-    /// Report the CPU and memory use of a process on this host, like `gateway=4711` (repeatable)
-    #[arg(long, value_name = "NAME=PID", value_parser = watched_process)]
+    /// Report the CPU and memory use of a process on this host and its children, by its ID like
+    /// `gateway=4711` or by the port that it listens on like `gateway=:8080` (repeatable)
+    #[arg(long, value_name = "NAME=PID|:PORT", value_parser = watched_process)]
     watch: Vec<WatchedProcess>,
 }
 
 fn watched_process(text: &str) -> Result<WatchedProcess, String> {
-    let fix = "write NAME=PID, like gateway=4711";
-    let (name, pid) = text.split_once('=').ok_or(fix)?;
-    let pid = pid.parse().map_err(|_| format!("`{pid}` is not a process ID; {fix}"))?;
+    let fix = "write NAME=PID or NAME=:PORT, like gateway=4711 or gateway=:8080";
+    let (name, process) = text.split_once('=').ok_or(fix)?;
     if name.is_empty() {
         return Err(format!("the name is empty; {fix}"));
     }
+    let pid = match process.strip_prefix(':') {
+        Some(port) => {
+            let port = port.parse().ok().filter(|port| *port > 0);
+            let port = port.ok_or_else(|| format!("`{process}` is not a port; {fix}"))?;
+            listener(port).map_err(|error| error.to_string())?
+        }
+        None => process.parse().map_err(|_| format!("`{process}` is not a process ID; {fix}"))?,
+    };
     if ProcessStat::of(pid).is_none() {
         return Err(format!("no process has the ID {pid}; find it with `pgrep -a NAME`"));
     }
@@ -199,7 +213,19 @@ mod tests {
     fn a_watched_process_has_a_name_and_exists() {
         let own = std::process::id();
         assert_eq!(watched_process(&format!("me={own}")).unwrap().name, "me");
-        for (text, part) in [("me", "NAME=PID"), ("me=x", "not a process ID"), ("=1", "empty")] {
+        let listening = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listening.local_addr().unwrap().port();
+        assert_eq!(watched_process(&format!("me=:{port}")).unwrap().pid, own);
+        drop(listening);
+        let closed = format!("me=:{port}");
+        for (text, part) in [
+            ("me", "NAME=PID"),
+            ("me=x", "not a process ID"),
+            ("=1", "empty"),
+            ("me=:0", "not a port"),
+            ("me=:x", "not a port"),
+            (closed.as_str(), "nothing listens on port"),
+        ] {
             assert!(watched_process(text).unwrap_err().contains(part), "{text}");
         }
     }

@@ -91,7 +91,7 @@ mod tests {
     use plimsoll_profile::{EnvVars, Overrides, Profile, Purpose, load};
 
     fn secrets() -> Secrets {
-        std::iter::once("sk-1234").collect()
+        Secrets::of(&plan_with_key("minimal", "sk-1234"))
     }
 
     #[test]
@@ -121,7 +121,11 @@ mod tests {
     }
 
     fn plan(name: &str) -> Plan {
-        let overrides = Overrides { key: Some("any".to_owned()), ..Overrides::default() };
+        plan_with_key(name, "any")
+    }
+
+    fn plan_with_key(name: &str, key: &str) -> Plan {
+        let overrides = Overrides { key: Some(key.to_owned()), ..Overrides::default() };
         let profile = Profile::open(name).unwrap();
         load(&profile, &EnvVars::default(), &overrides, Purpose::Run).unwrap()
     }

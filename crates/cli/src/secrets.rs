@@ -1,52 +1,89 @@
 //! Removes credentials from texts of the target: an error message may quote the key that it
 //! refuses.
 
-use plimsoll_profile::{HeaderValue, Plan, REDACTED, Secret, is_sensitive};
+use plimsoll_profile::{
+    HeaderValue, Plan, REDACTED, Secret, is_shown_header, names_credential, secrets_of_query,
+};
 
 /// Shorter values are no credentials, and replacing them would garble other words.
 const SHORTEST: usize = 4;
+/// The same where nothing but the place says that a value may be a credential.
+const SHORTEST_BY_PLACE: usize = 8;
 
 /// The credentials of a plan.
-pub(crate) struct Secrets(Vec<String>);
+pub(crate) struct Secrets {
+    /// Keys and values of headers that are named like credentials: replaced wherever they occur.
+    known: Vec<String>,
+    /// Other values of headers and queries: replaced where they stand alone.
+    by_place: Vec<String>,
+}
 
 impl Secrets {
-    /// Collects the keys and the values of headers that carry credentials.
+    /// Collects the keys, and the values of headers and queries that may be credentials.
     pub(crate) fn of(plan: &Plan) -> Self {
-        let targets = plan.targets.iter().flat_map(|target| {
-            let headers = target.headers.values().filter(|value| value.shown() == REDACTED);
-            target
-                .key
-                .as_ref()
-                .map(Secret::reveal)
-                .into_iter()
-                .chain(headers.map(HeaderValue::reveal))
+        let keys = plan.targets.iter().filter_map(|target| target.key.as_ref().map(Secret::reveal));
+        let of_targets = plan.targets.iter().flat_map(|target| {
+            target.headers.iter().map(|(name, value)| (name.as_str(), HeaderValue::reveal(value)))
         });
-        let scenarios = plan.scenarios.iter().flat_map(|scenario| {
+        let of_scenarios = plan.scenarios.iter().flat_map(|scenario| {
             let http = scenario.http.iter().flat_map(|http| &http.headers);
             let headers = scenario.headers.iter().chain(http);
-            headers.filter(|(name, _)| is_sensitive(name)).map(|(_, value)| value.as_str())
+            headers.map(|(name, value)| (name.as_str(), value.as_str()))
         });
-        targets.chain(scenarios).collect()
+        let paths = plan.scenarios.iter().filter_map(|scenario| scenario.http.as_ref());
+        let of_urls = plan.targets.iter().flat_map(|target| secrets_of_query(target.url.query()));
+        let queries = paths.flat_map(|http| secrets_of_query(&http.path)).chain(of_urls);
+        let headers = of_targets.chain(of_scenarios).filter(|(name, _)| !is_shown_header(name));
+        let (named, others): (Vec<_>, Vec<_>) =
+            headers.partition(|(name, _)| names_credential(name));
+        let named = named.into_iter().map(|(_, value)| value);
+        let others = others.into_iter().map(|(_, value)| value);
+        Self::new(keys.chain(named), others.chain(queries))
+    }
+
+    fn new<'a>(
+        known: impl Iterator<Item = &'a str>,
+        by_place: impl Iterator<Item = &'a str>,
+    ) -> Self {
+        // In `Bearer KEY`, the key alone is a secret too.
+        let parts =
+            |value: &'a str| [value].into_iter().chain(value.split_whitespace().next_back());
+        Self {
+            known: longest_first(known.flat_map(parts), SHORTEST),
+            by_place: longest_first(by_place.flat_map(parts), SHORTEST_BY_PLACE),
+        }
     }
 
     /// The text, with every credential replaced.
     pub(crate) fn redact(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), REDACTED))
+        let known = |text: String, secret: &String| text.replace(secret.as_str(), REDACTED);
+        let text = self.known.iter().fold(text.to_owned(), known);
+        self.by_place.iter().fold(text, |text, secret| replace_words(&text, secret))
     }
 }
 
-impl<'a> FromIterator<&'a str> for Secrets {
-    /// In `Bearer KEY`, the key alone is a secret too.
-    fn from_iter<I: IntoIterator<Item = &'a str>>(values: I) -> Self {
-        let parts =
-            |value: &'a str| [value].into_iter().chain(value.split_whitespace().next_back());
-        let mut all: Vec<_> = values.into_iter().flat_map(parts).map(str::to_owned).collect();
-        all.retain(|secret| secret.len() >= SHORTEST);
-        // The longest first, so that a shorter one does not leave half a key behind.
-        all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        all.dedup();
-        Self(all)
+/// The longest first, so that a shorter one does not leave half a key behind.
+fn longest_first<'a>(values: impl Iterator<Item = &'a str>, shortest: usize) -> Vec<String> {
+    let mut all: Vec<_> = values.map(str::to_owned).collect();
+    all.retain(|secret| secret.len() >= shortest);
+    all.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+    all.dedup();
+    all
+}
+
+/// Replaces a secret where it is not part of a longer word.
+fn replace_words(text: &str, secret: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(secret) {
+        let (before, after) = (&rest[..at], &rest[at + secret.len()..]);
+        let joined =
+            before.ends_with(char::is_alphanumeric) || after.starts_with(char::is_alphanumeric);
+        shown.push_str(before);
+        shown.push_str(if joined { secret } else { REDACTED });
+        rest = after;
     }
+    shown + rest
 }
 
 #[cfg(test)]
@@ -55,12 +92,17 @@ mod tests {
 
     #[test]
     fn credentials_are_redacted_anywhere_in_a_text() {
-        let secrets: Secrets = ["sk-1234", "Bearer abcdef", "x", ""].into_iter().collect();
+        let known = ["sk-1234", "Bearer abcdef", "x", ""];
+        let by_place = ["production", "beta", "s1g=nature"];
+        let secrets = Secrets::new(known.into_iter(), by_place.into_iter());
         for (text, shown) in [
             ("wrong key sk-1234!", "wrong key <redacted>!"),
+            ("again\\nsk-1234", "again\\n<redacted>"),
             ("got `Bearer abcdef`", "got `<redacted>`"),
             ("token abcdef, again abcdef", "token <redacted>, again <redacted>"),
             ("an x is no secret", "an x is no secret"),
+            ("?sig=s1g=nature&x", "?sig=<redacted>&x"),
+            ("no beta; reproductions of production", "no beta; reproductions of <redacted>"),
         ] {
             assert_eq!(secrets.redact(text), shown);
         }

@@ -8,7 +8,7 @@ use plimsoll_engine::{
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{CalibrationQuote, InstrumentHealth, RunMetadata, RunSummary, Threshold};
 use plimsoll_profile::Plan;
-use plimsoll_report::format::utc_compact;
+use plimsoll_report::format::{utc, utc_compact};
 use plimsoll_report::text;
 use plimsoll_schedule::Load;
 
@@ -218,9 +218,10 @@ pub(crate) fn last_calibration() -> Option<CalibrationQuote> {
     let record = Record::load().ok().flatten()?;
     let (passed, failed) = record.counts();
     Some(CalibrationQuote {
-        when: utc_compact(record.taken_unix_s.saturating_mul(1_000_000_000)),
+        when: utc(record.taken_unix_s.saturating_mul(1_000_000_000)),
         passed,
         failed,
+        failed_tests: record.failed_tests(),
         floor_us: record.floor.map(|floor| floor.response_time_p50_us),
         max_rate: record.floor.map(|floor| floor.highest_rate),
     })

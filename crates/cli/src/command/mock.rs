@@ -127,7 +127,7 @@ fn parse_distribution(text: &str) -> Result<Distribution<HumanDuration>, String>
 fn greeting(addr: SocketAddr) -> String {
     format!(
         "listening on http://{addr} (Ctrl-C ends it)\n\
-         try: plimsoll run minimal --target http://{addr} --key any\n\
+         try: plimsoll run minimal --target http://{addr}\n\
          or:  curl http://{addr}/v1/chat/completions -H 'content-type: application/json' \\\n       \
          -d '{{\"model\":\"mock-medium\",\"messages\":[{{\"role\":\"user\",\"content\":\"hello\"}}]}}'\n"
     )

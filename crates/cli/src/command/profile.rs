@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand, ValueHint};
 use plimsoll_engine::Run;
 use plimsoll_profile::{
-    EnvVars, Overrides, Plan, Profile, Purpose, builtin, builtin_names, load, schema,
+    EnvVars, Overrides, Profile, Purpose, builtin, builtin_names, load, schema, show,
 };
 
 use crate::console;
@@ -16,7 +16,7 @@ use crate::exit::{Exit, UsageError, error_chain};
 use crate::flags::ProfileFlags;
 
 const AFTER_CHECK: &str = "\
-A placeholder as the key is accepted here, but not by `plimsoll run`.
+A placeholder as the key is accepted here, but not by `plimsoll run`. Refused are thresholds that no run can judge: for a stage that does not exist, a percentile of more samples than the stages plan, or TTFT without streams.
 
 Exit codes: 0 if every profile is valid, else 2.";
 
@@ -24,7 +24,7 @@ const AFTER_SHOW: &str = "\
 Example:
   plimsoll profile show realistic --stages 100:60s
 
-Prints the plan that `plimsoll run` would run with the same flags, with every default and without credentials.";
+Prints the profile that `plimsoll run` would run with the same flags, with every default and without credentials. It is a profile itself: `plimsoll profile check` accepts it.";
 
 const AFTER_INIT: &str = "\
 Examples:
@@ -40,7 +40,7 @@ pub(crate) enum ProfileCommand {
         #[arg(required = true, value_hint = ValueHint::FilePath)]
         profiles: Vec<String>,
     },
-    /// Print the plan that results from a profile and flags
+    /// Print the profile that results from a profile and flags
     #[command(after_help = AFTER_SHOW)]
     Show(Box<ShowFlags>),
     /// Create a profile from a built-in one
@@ -74,17 +74,14 @@ pub(crate) fn run(command: &ProfileCommand) -> Result<Exit> {
         ProfileCommand::Check { profiles } => return check_all(profiles),
         ProfileCommand::Show(flags) => {
             let overrides = flags.settings.overrides();
-            console::print(&resolve(&flags.profile, &overrides)?.show())?;
+            let profile = Profile::open(&flags.profile)?;
+            console::print(&show(&profile, &EnvVars::from_process(), &overrides)?)?;
         }
         ProfileCommand::Init { kind, file } => init(kind, file)?,
         ProfileCommand::Schema => console::print_line(&serde_json::to_string_pretty(&schema())?)?,
         ProfileCommand::List => list()?,
     }
     Ok(Exit::Pass)
-}
-
-fn resolve(profile: &str, overrides: &Overrides) -> Result<Plan> {
-    Ok(load(&Profile::open(profile)?, &EnvVars::from_process(), overrides, Purpose::Check)?)
 }
 
 fn check_all(profiles: &[String]) -> Result<Exit> {
@@ -103,7 +100,8 @@ fn check_all(profiles: &[String]) -> Result<Exit> {
 
 /// Resolves the profile and prepares it as for a run, so that traces and tokenizers are read.
 fn check(profile: &str) -> Result<()> {
-    let plan = resolve(profile, &Overrides::default())?;
+    let variables = EnvVars::from_process();
+    let plan = load(&Profile::open(profile)?, &variables, &Overrides::default(), Purpose::Check)?;
     plan.notes.iter().for_each(|note| console::eprint_line(&format!("note: {note}")));
     Run::prepare(plan).with_context(|| profile.to_owned())?;
     Ok(())

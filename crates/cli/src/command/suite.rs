@@ -10,7 +10,7 @@ use plimsoll_engine::Control;
 use plimsoll_measure::Nanos;
 use plimsoll_report::format::utc_compact;
 use plimsoll_suite::{
-    ExternalTarget, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome, become_child,
+    Accepted, ExternalTarget, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome, become_child,
 };
 
 use crate::console;
@@ -30,7 +30,9 @@ Examples:
 
 Without --target a suite starts the reference gateway and a mock provider as separate processes, on separate CPU cores if there are at least two. It creates a folder in --out with suite.json, report.txt, and the summary of each measurement in measurements/. docs/guides/suites.md says what each suite measures.
 
-Exit codes: 0 pass, 1 a bound is broken, 2 wrong usage, 3 a measurement is invalid or could not be made, 130 interrupted.";
+With --target a few single requests come first: routes that are absent or costly, and a cache that nothing shows, are left out and named.
+
+Exit codes: 0 pass, 1 a bound is broken, 2 wrong usage, 3 inconclusive (a measurement must not be used or could not be made, or a bound could not be judged), 130 interrupted.";
 
 /// The suites.
 #[derive(Debug, Subcommand)]
@@ -83,6 +85,9 @@ pub(crate) struct Flags {
     /// Do not verify the target's certificate
     #[arg(long, help_heading = "Target", requires = "target")]
     insecure: bool,
+    /// Speak HTTP/2 with the target: by ALPN over TLS, by prior knowledge over plain TCP
+    #[arg(long, help_heading = "Target", requires = "target")]
+    http2: bool,
     /// Port of the reference gateway [default: a free one]
     #[arg(long, value_name = "N", help_heading = "Target", conflicts_with = "target")]
     port: Option<u16>,
@@ -113,9 +118,13 @@ pub(crate) struct Flags {
     #[arg(help_heading = "Output")]
     out: PathBuf,
     /// Do not exit with code 3 when a measurement is invalid (Plimsoll did not keep up); the report
-    /// still says so
+    /// still says so. Measurements with too many errors are never accepted
     #[arg(long, help_heading = "Output")]
     allow_invalid: bool,
+    /// Do not exit with code 3 when the target lacks a part of the suite, like a route or a cache;
+    /// the report still says so
+    #[arg(long, help_heading = "Output", requires = "target")]
+    allow_missing: bool,
     #[command(flatten)]
     progress: ProgressFlags,
 }
@@ -178,21 +187,22 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
     };
     let report = suite.run(&options, &control, &mut show_progress);
     let report = report.inspect_err(|_| run_dir.discard()).map_err(suite_error)?;
-    print_and_store(&report, &run_dir, flags.allow_invalid)
+    let accepted = Accepted { invalid: flags.allow_invalid, missing: flags.allow_missing };
+    print_and_store(&report, &run_dir, accepted)
 }
 
 /// Prints the report before it writes the files: a full disk must not lose it.
-fn print_and_store(report: &Report, run_dir: &RunDir, allow_invalid: bool) -> Result<Exit> {
+fn print_and_store(report: &Report, run_dir: &RunDir, accepted: Accepted) -> Result<Exit> {
     console::print(&report.text(console::style().width.max(WIDTH)))?;
     let mut json = serde_json::to_vec_pretty(report)?;
     json.push(b'\n');
     run_dir.write("suite.json", &json)?;
     run_dir.write("report.txt", report.text(WIDTH).as_bytes())?;
     console::print_line(&format!("\nfiles: {}", run_dir.path().display()))?;
-    Ok(match report.outcome(allow_invalid) {
-        SuiteOutcome::Pass => Exit::Pass,
+    Ok(match report.outcome(accepted) {
+        SuiteOutcome::Pass | SuiteOutcome::Complete => Exit::Pass,
         SuiteOutcome::Fail => Exit::Fail,
-        SuiteOutcome::Invalid => Exit::Invalid,
+        SuiteOutcome::Inconclusive => Exit::Invalid,
         SuiteOutcome::Interrupted => Exit::Interrupted,
     })
 }
@@ -234,6 +244,7 @@ impl Flags {
             headers: self.headers.clone(),
             model: self.model.clone(),
             insecure: self.insecure,
+            http2: self.http2,
         }
     }
 }

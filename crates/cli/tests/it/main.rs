@@ -1,9 +1,11 @@
 //! Tests of the binary: exit codes, files, messages, signals.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
 
+mod cache;
 mod demo;
 mod failure;
 mod first_request;
+mod gate;
 mod gateway;
 mod host;
 mod http;
@@ -18,5 +20,7 @@ mod run;
 mod secrets;
 mod streams;
 mod suite;
+mod suite_targets;
 mod support;
 mod usage;
+mod watch;

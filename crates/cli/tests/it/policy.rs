@@ -130,7 +130,7 @@ fn an_inactive_policy_fails_the_thresholds_and_is_critical() {
         .map(|threshold| threshold.metric.as_str())
         .collect();
     // Queries about personal data are allowed, as expected.
-    assert_eq!(failed, ["policy_correctness", "unexpected"]);
+    assert_eq!(failed, ["error_rate", "policy_correctness", "unexpected"]);
     assert_eq!(summary.results.total.counters.failed + summary.results.total.counters.rejected, 0);
     assert!(output.stdout.contains("the policy may be inactive"), "{}", output.stdout);
 

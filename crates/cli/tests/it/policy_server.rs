@@ -63,7 +63,7 @@ fn serve(stream: TcpStream, words: &[&str], style: ReplyStyle, log: &Mutex<Vec<(
 }
 
 /// The body of the next request; `None` at the end of the connection.
-fn read_request(reader: &mut BufReader<TcpStream>) -> Option<String> {
+pub(crate) fn read_request(reader: &mut BufReader<TcpStream>) -> Option<String> {
     let mut length = 0;
     loop {
         let mut line = String::new();

@@ -63,6 +63,28 @@ fn shown_plans_and_error_messages_contain_no_credentials() {
     assert_no_credentials(&fixture.plimsoll(&["http", &url]).expect(2), fixture.folder.path());
 }
 
+/// Query parameters and headers are secret by their place, whatever they are called.
+#[test]
+fn queries_and_headers_with_harmless_names_are_not_shown() {
+    let fixture = Fixture::with(FAST);
+    for (target, code) in [(fixture.target(), 3), ("http://127.0.0.1:1".to_owned(), 3)] {
+        let url = format!("{target}/absent?sig={KEY}&api-version=2024-06-01");
+        let header = format!("x-harmless: {KEY}");
+        let args =
+            ["http", &url, "-H", &header, "-H", "x-monkey: absent", "-d", "300ms", "-c", "1"];
+        let out = ["--out", "runs", "-q"];
+        let output = fixture.plimsoll(&[&args[..], &out].concat()).expect(code);
+        assert_no_credentials(&output, fixture.folder.path());
+    }
+    let plan =
+        fixture.runs().into_iter().map(|run| fs::read_to_string(run.join("plan.json")).unwrap());
+    let plan: Vec<_> = plan.collect();
+    assert!(!plan.is_empty());
+    for plan in plan {
+        assert!(plan.contains("/absent?sig=<redacted>&api-version=2024-06-01"), "{plan}");
+    }
+}
+
 /// A target that refuses every key and quotes it in its error message.
 fn quoting_target() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

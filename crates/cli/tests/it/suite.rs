@@ -92,7 +92,12 @@ fn a_result_is_compared_with_an_earlier_one() {
     fs::write(&path, json.to_string()).unwrap();
     let path = path.to_string_lossy();
     let output = suite(&fixture, "quick", &["--target", &target, "-c", "4", "--baseline", &path]);
-    assert!(output.expect(1).stdout.contains("FAIL"));
+    // On a host that others use, a drop is theirs as well as the gateway's.
+    if output.stdout.contains("the host was busy: ") {
+        assert!(output.expect(0).stdout.contains("INCONCLUSIVE: "));
+    } else {
+        assert!(output.expect(1).stdout.contains("FAIL"));
+    }
     let output = suite(&fixture, "baseline", &["--target", &target, "--baseline", &path]).expect(2);
     assert!(output.stderr.contains("the result of `quick`"), "{}", output.stderr);
 }

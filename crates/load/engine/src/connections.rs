@@ -1,8 +1,21 @@
 //! The connections of a virtual user or a worker, by target.
 
-use plimsoll_measure::TargetId;
+use std::rc::Rc;
+use std::sync::Arc;
 
-use crate::transport::Pool;
+use plimsoll_measure::{Nanos, Stripe, TargetId};
+use plimsoll_profile::{HttpPlan, HttpVersion};
+use plimsoll_schedule::{Load, StagePlan};
+use plimsoll_transport::{Connector, LookTimes, PoolLimits, RxClock};
+
+use crate::clock::WorkerClock;
+use crate::error::EngineError;
+use crate::load_part::LoadPart;
+use crate::prepared::PreparedRun;
+use crate::transport::{Pool, TargetOpener};
+
+/// Most connections that a worker opens to a target before the run.
+const MAX_AHEAD: usize = 256;
 
 /// One pool of connections per target: those of one virtual user, or those that a worker's
 /// conversations share.
@@ -10,13 +23,119 @@ use crate::transport::Pool;
 pub(crate) struct ConnectionSet(Vec<Pool>);
 
 impl ConnectionSet {
-    /// Empty pools for so many targets.
-    pub(crate) fn new(targets: usize) -> Self {
-        Self((0..targets).map(|_| Pool::new()).collect())
+    /// Empty pools for the targets of these connectors.
+    pub(crate) fn new(
+        connectors: &[Rc<Connector>],
+        rx_clock: &Rc<RxClock<WorkerClock>>,
+        limits: PoolLimits,
+    ) -> Self {
+        let pool = |connector| Pool::new(TargetOpener::new(connector, rx_clock), limits);
+        Self(connectors.iter().map(pool).collect())
     }
 
     /// The connections to one target.
     pub(crate) fn pool(&self, target: TargetId) -> &Pool {
         &self.0[target.index()]
     }
+
+    /// Every pool, in the order of the targets.
+    pub(crate) fn pools(&self) -> &[Pool] {
+        &self.0
+    }
 }
+
+/// What the turns of one worker need to reach the targets.
+#[derive(Debug)]
+pub(crate) struct WorkerConnections {
+    pub(crate) connectors: Vec<Rc<Connector>>,
+    pub(crate) rx_clock: Rc<RxClock<WorkerClock>>,
+    /// When the worker's event loop looked at its sockets.
+    pub(crate) looks: Arc<LookTimes>,
+    /// Shared by the conversations of the open model, and by all users of HTTP/2.
+    pub(crate) shared: Rc<ConnectionSet>,
+}
+
+impl WorkerConnections {
+    /// No connection yet; for this part of the load.
+    pub(crate) fn new(
+        run: &PreparedRun,
+        part: LoadPart,
+        clock: &WorkerClock,
+        looks: Arc<LookTimes>,
+    ) -> Result<Self, EngineError> {
+        let connectors: Vec<_> = run.connectors()?.into_iter().map(Rc::new).collect();
+        let rx_clock = Rc::new(RxClock::watched(clock.clone(), Arc::clone(&looks)));
+        let limits = limits_of_worker(&run.plan.http, part.shared());
+        let shared = Rc::new(ConnectionSet::new(&connectors, &rx_clock, limits));
+        Ok(Self { connectors, rx_clock, looks, shared })
+    }
+
+    /// Opens the connections that the first open stage will need, if the probe has shown how long
+    /// an answer takes. Those that cannot be opened are left to the load, which shows why.
+    pub(crate) async fn open_ahead(&self, run: &PreparedRun, part: LoadPart) -> OpenedAhead {
+        let mut opened = OpenedAhead::default();
+        let times = run.answer_times.get().map_or(&[][..], Vec::as_slice);
+        for (pool, time) in self.shared.pools().iter().zip(times) {
+            let Some(answer) = *time else { continue };
+            pool.expect_answer(answer);
+            let (good, failed) = pool.open_ahead(needed_ahead(run, part.shared(), answer)).await;
+            opened.opened += good as u64;
+            opened.failed += failed as u64;
+        }
+        opened
+    }
+}
+
+/// Connections that were opened before the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OpenedAhead {
+    pub(crate) opened: u64,
+    pub(crate) failed: u64,
+}
+
+/// The number of connections that this part of the load will need to each target: twice as many as
+/// requests will be in flight there at once.
+fn needed_ahead(run: &PreparedRun, stripe: Stripe, answer: Nanos) -> usize {
+    let plan = &run.plan;
+    let open = |stage: &&StagePlan| !matches!(stage.load, Load::Closed { .. });
+    // Where it begins later, the connections would be idle for too long.
+    let soon = |stage: &&StagePlan| stage.start <= plan.http.idle_limit;
+    let Some(stage) = run.schedule.stages().iter().find(open).filter(soon) else { return 0 };
+    let length = stage.end.saturating_sub(stage.start).as_secs_f64();
+    let rate = match stage.load {
+        Load::Open { from, to } => from.max(to),
+        _ => run.schedule.planned(stage.id) as f64 / length.max(1.0),
+    };
+    let streams = match plan.http.version {
+        HttpVersion::Http1 => 1.0,
+        HttpVersion::Http2 => f64::from(plan.http.streams_per_connection),
+    };
+    let in_flight = (rate * answer.as_secs_f64() / plan.targets.len().max(1) as f64)
+        .min(plan.limits.max_in_flight as f64);
+    let total = Nanos::from_secs_f64((2.0 * in_flight / streams).ceil() / 1e9).as_u64();
+    let share = usize::try_from(stripe.share(total)).unwrap_or(usize::MAX);
+    share.clamp(1, MAX_AHEAD)
+}
+
+/// The bounds of one virtual user's connections.
+pub(crate) fn limits_of_user(http: &HttpPlan) -> PoolLimits {
+    let limits = PoolLimits::default();
+    match http.version {
+        HttpVersion::Http1 => PoolLimits { idle_limit: http.idle_limit, ..limits },
+        // Slots cost nothing while they are idle; the target says when it closes the connection.
+        HttpVersion::Http2 => limits,
+    }
+}
+
+/// The bounds of the connections that a worker with this part of the load shares.
+pub(crate) fn limits_of_worker(http: &HttpPlan, stripe: Stripe) -> PoolLimits {
+    let limits = limits_of_user(http);
+    let share = |total| usize::try_from(stripe.share(total)).unwrap_or(usize::MAX);
+    PoolLimits {
+        max_connections: http.max_connections.map_or(limits.max_connections, share),
+        ..limits
+    }
+}
+
+#[cfg(test)]
+mod tests;

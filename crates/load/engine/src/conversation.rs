@@ -73,7 +73,7 @@ pub(crate) async fn run_conversation(
         if !turn_end.completed {
             return conversation_end;
         }
-        conversation.advance(Some(&turn_end.reply));
+        conversation.advance_with(&turn_end.reply, turn_end.tool_calls);
         if conversation.is_over() {
             worker.stats().conversation_finished();
             return conversation_end;

@@ -39,6 +39,16 @@ pub enum EngineError {
     /// The target's name cannot be verified.
     #[error(transparent)]
     Host(#[from] InvalidHost),
+    /// `max_connections` leaves a shard without any.
+    #[error(
+        "`max_connections` is {connections}, for {shards} shards; raise it, or use fewer shards"
+    )]
+    TooFewConnections {
+        /// All connections.
+        connections: u64,
+        /// All shards.
+        shards: u64,
+    },
     /// A thread could not be started; lower `workers` or raise the process limit.
     #[error("cannot start a thread: {0}; lower `workers` or raise the limit on processes")]
     Thread(io::Error),

@@ -1,7 +1,9 @@
 //! The resources that the generator uses and has available, read from the kernel.
 
 mod kernel;
+pub(crate) mod listener;
 pub(crate) mod process;
+pub(crate) mod process_tree;
 
 use nix::sys::resource::{Resource, Usage, UsageWho, getrlimit, getrusage};
 use plimsoll_measure::{Clock, Moment, MonotonicClock, Nanos};

@@ -28,6 +28,11 @@ impl LoadPart {
         }
     }
 
+    /// Its part of what the conversations of the open model share, like connections.
+    pub(crate) fn shared(&self) -> Stripe {
+        self.arrivals.unwrap_or(self.users)
+    }
+
     /// Its slots of `max_in_flight`.
     pub(crate) const fn max_in_flight(&self, total: u64) -> u64 {
         match self.arrivals {

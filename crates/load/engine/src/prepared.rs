@@ -1,9 +1,9 @@
 //! A plan with everything that every worker needs, computed once and shared read-only.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use plimsoll_measure::{ScenarioId, TargetId};
+use plimsoll_measure::{IdSeed, Nanos, RunId, ScenarioId, TargetId};
 use plimsoll_profile::{HttpVersion, Plan, Scheme, Target};
 use plimsoll_schedule::Schedule;
 use plimsoll_transport::{
@@ -12,6 +12,7 @@ use plimsoll_transport::{
 use plimsoll_workload::{Trace, Workload};
 
 use crate::error::EngineError;
+use crate::response_headers::HeaderReader;
 use crate::route::Route;
 
 /// A plan, ready to be carried out.
@@ -20,6 +21,11 @@ pub(crate) struct PreparedRun {
     pub(crate) plan: Plan,
     pub(crate) schedule: Schedule,
     pub(crate) workload: Workload,
+    /// The seed of ids of conversations.
+    pub(crate) ids: IdSeed,
+    pub(crate) headers: HeaderReader,
+    /// How long the probe's answers took, by target; empty without a probe.
+    pub(crate) answer_times: OnceLock<Vec<Option<Nanos>>>,
     tls: Option<Arc<TlsClientConfig>>,
     routes: Vec<Route>,
     /// By target: whether the probe found that its streams say why the model stopped. Only read
@@ -28,8 +34,15 @@ pub(crate) struct PreparedRun {
 }
 
 impl PreparedRun {
-    /// Loads what the plan names (trace, tokenizer, roots) and prepares every route.
-    pub(crate) fn new(plan: Plan) -> Result<Self, EngineError> {
+    /// Loads what the plan names (trace, tokenizer, roots) and prepares every route. A plan without
+    /// a run id gets a random one.
+    pub(crate) fn new(mut plan: Plan) -> Result<Self, EngineError> {
+        let shards = plan.shard.count();
+        if let Some(connections) = plan.http.max_connections.filter(|&all| all < shards) {
+            return Err(EngineError::TooFewConnections { connections, shards });
+        }
+        plan.run_id.get_or_insert_with(RunId::random);
+        let ids = plan.id_seed();
         let trace = plan.read_trace()?;
         let offsets = trace.as_ref().map(Trace::offsets);
         let stages = match &trace {
@@ -37,7 +50,8 @@ impl PreparedRun {
             None => plan.stages.clone(),
         };
         let schedule = Schedule::new(&stages, plan.arrivals, plan.seed, offsets)?;
-        let workload = Workload::new(&plan.scenarios, trace, plan.tokenizer.as_deref(), plan.seed)?;
+        let tokenizer = plan.tokenizer.as_deref();
+        let workload = Workload::new(&plan.scenarios, trace, tokenizer, plan.seed, ids)?;
         let tls = tls_config(&plan)?;
         let mut routes = Vec::new();
         for target in &plan.targets {
@@ -45,8 +59,19 @@ impl PreparedRun {
                 routes.push(Route::new(scenario, target, plan.limits.max_body)?);
             }
         }
+        let headers = HeaderReader::new(&plan.response_headers);
         let finish_reasons = plan.targets.iter().map(|_| AtomicBool::new(false)).collect();
-        Ok(Self { plan, schedule, workload, tls, routes, finish_reasons })
+        Ok(Self {
+            plan,
+            schedule,
+            workload,
+            ids,
+            headers,
+            answer_times: OnceLock::new(),
+            tls,
+            routes,
+            finish_reasons,
+        })
     }
 
     /// The route of a scenario's turns to a target.

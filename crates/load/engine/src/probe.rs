@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::spawn_local;
 
 use crate::clock::WorkerClock;
-use crate::connections::ConnectionSet;
+use crate::connections::WorkerConnections;
 use crate::error::EngineError;
 use crate::load_part::LoadPart;
 use crate::prepared::PreparedRun;
@@ -59,13 +59,16 @@ pub(crate) fn probe(
         let timer = Timer::new(WorkerClock::new(clock), run.plan.instrument.spin)
             .map_err(EngineError::Worker)?;
         let (origin, rows) = (clock.now(), RowBatcher::default());
+        let looks = Arc::default();
+        let connections = WorkerConnections::new(run, LoadPart::WHOLE, &timer.clock(), looks)?;
         let mut worker =
-            Worker::new(Arc::clone(run), LoadPart::WHOLE, (timer, Arc::default()), origin, rows)?;
+            Worker::new(Arc::clone(run), LoadPart::WHOLE, timer, origin, connections, rows);
         worker.output_cap = Some(OUTPUT_CAP);
         let worker = Rc::new(worker);
         let driver = Rc::clone(&worker);
         spawn_local(async move { driver.timer.drive().await });
         let mut report = ProbeReport::default();
+        let mut times = vec![None; run.plan.targets.len()];
         for (scenario, target) in routes(run) {
             let Some(key) = key_of(run, scenario) else { continue };
             let turn = probe_route(&worker, key, target).await;
@@ -73,6 +76,8 @@ pub(crate) fn probe(
             if worker.finish_reasons[target.index()].get() {
                 run.note_finish_reason(target);
             }
+            let time = &mut times[target.index()];
+            *time = turn.sample().timeline.service_time().max(*time);
             let found = diagnose(run.route(scenario, target).encoder.dialect(), &turn);
             report.findings.extend(found.map(|(fatal, message)| ProbeFinding {
                 target: run.plan.targets[target.index()].name.clone(),
@@ -81,6 +86,8 @@ pub(crate) fn probe(
                 fatal,
             }));
         }
+        // The first probe counts.
+        let _ = run.answer_times.set(times);
         Ok(report)
     })
 }
@@ -118,7 +125,7 @@ async fn probe_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId
     let row = worker.run.plan.trace.is_some().then_some(0);
     let mut conversation = worker.run.workload.conversation(key, row);
     let mut turn = OpenTurn::schedule_on(worker, &conversation, target, worker.clock.now());
-    let connections = ConnectionSet::new(worker.run.plan.targets.len());
+    let connections = worker.connections_of_user();
     turn.execute(&mut conversation, &connections, &mut LazyTimeout::new(&worker.clock), None).await;
     turn
 }
@@ -156,7 +163,7 @@ fn diagnose(dialect: Dialect, turn: &OpenTurn) -> Option<(bool, String)> {
 
 const fn refusal(status: u16) -> (bool, &'static str) {
     match status {
-        401 => (true, "give the right key with --vk (or PLIMSOLL_KEY)"),
+        401 => (true, "give the right key with --key (or PLIMSOLL_KEY)"),
         404 => (true, "check the path in --target, --protocol and --model"),
         400 | 405 | 406 | 415 | 422 => {
             (true, "does it speak this dialect? check --protocol and --model")

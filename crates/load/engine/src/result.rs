@@ -121,6 +121,8 @@ fn health(workers: &[WorkerOutput], instrument: Instrument) -> InstrumentHealth 
         health.worker_cpu_shares.push(worker.cpu_share);
         health.worker_cpus.extend(worker.cpu.and_then(|cpu| u32::try_from(cpu).ok()));
         health.worker_wait_shares.push(worker.wait_share);
+        *health.connections_before_run.get_or_insert(0) += worker.opened_ahead.opened;
+        *health.connections_before_run_failed.get_or_insert(0) += worker.opened_ahead.failed;
         conversations.started += worker.conversations.started;
         conversations.finished += worker.conversations.finished;
         conversations.ended_early += worker.conversations.ended_early;

@@ -39,14 +39,14 @@ impl Route {
         let options = EncoderOptions {
             model: target.model.clone(),
             parameters: scenario.parameters.clone(),
-            ..EncoderOptions::default()
+            token_limit: scenario.max_tokens_field,
         };
         let encoder = Encoder::new(dialect, &options)
             .map_err(|cause| EngineError::Protocol { scenario: scenario.name.clone(), cause })?;
         let mut route = Self {
             headers: headers(&encoder, scenario, target),
             encoder,
-            base_path: target.url.path().to_owned(),
+            base_path: target.url.path_and_query(),
             origin: format!("{}://{}", target.url.scheme().name(), target.url.authority()),
             head: None,
             stream: scenario.stream,
@@ -135,11 +135,15 @@ fn fixed_head(http: &HttpSpec) -> Option<HttpContent> {
     })
 }
 
-/// Headers of every request: the dialect's; the profile's and then the scenario's replace those or
-/// join them.
+/// Who asks, unless the profile says otherwise.
+const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
+
+/// Headers of every request: ours and the dialect's; the profile's and then the scenario's replace
+/// those or join them.
 fn headers(encoder: &Encoder, scenario: &ScenarioSpec, target: &Target) -> Vec<(String, String)> {
     let key = target.key.as_ref().map(plimsoll_profile::Secret::reveal);
-    let mut headers = encoder.static_headers(scenario.stream, key);
+    let mut headers = vec![("user-agent".to_owned(), USER_AGENT.to_owned())];
+    headers.extend(encoder.static_headers(scenario.stream, key));
     let profile = target.headers.iter().map(|(name, value)| (name, value.reveal()));
     let own = scenario.headers.iter().map(|(name, value)| (name, value.as_str()));
     for (name, value) in profile.chain(own) {
@@ -148,3 +152,6 @@ fn headers(encoder: &Encoder, scenario: &ScenarioSpec, target: &Target) -> Vec<(
     }
     headers
 }
+
+#[cfg(test)]
+mod tests;

@@ -82,8 +82,8 @@ impl Run {
         control: &Control,
         observe: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<RunResult, EngineError> {
-        let seed = self.plan().seed;
-        let sink = sink.map(|sink| Sink::start(sink, seed)).transpose()?;
+        let ids = self.prepared.ids;
+        let sink = sink.map(|sink| Sink::start(sink, ids)).transpose()?;
         let workers = WorkerThreads::spawn(&self.prepared, self.clock, control, sink.as_ref())?;
         let baseline = Baseline::read(&self.clock);
         let origin = workers.begin();
@@ -99,6 +99,7 @@ impl Run {
         result.processes = monitor.processes.finish(monitor.ended, stages, counted);
         monitor.peaks.fill(&mut result.health);
         baseline.fill(&self.clock, &mut result.health);
+        result.health.planned_reconnects = Some(self.plan().http.requests_per_connection.is_some());
         result.close_sink(sink);
         Ok(result)
     }

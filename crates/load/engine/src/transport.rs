@@ -1,8 +1,14 @@
-//! The connection pool that turns use: the transport's, or in unit tests one to a scripted target
-//! in virtual time.
+//! The connection pool that turns use: the transport's, which leads to the target, or in unit tests
+//! to a scripted target in virtual time.
 
 #[cfg(not(test))]
-pub(crate) use plimsoll_transport::Pool;
+pub(crate) type TargetOpener = plimsoll_transport::TargetOpener<crate::clock::WorkerClock>;
 
 #[cfg(test)]
-pub(crate) use crate::simulation::target::ScriptedPool as Pool;
+pub(crate) use crate::simulation::target::ScriptedOpener as TargetOpener;
+
+/// The connections to one target.
+pub(crate) type Pool = plimsoll_transport::Pool<TargetOpener>;
+
+/// A wait for a connection that ended.
+pub(crate) type Acquired<'p> = plimsoll_transport::Acquired<'p, TargetOpener>;

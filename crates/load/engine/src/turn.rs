@@ -8,11 +8,12 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use plimsoll_measure::{
-    Clock as _, ErrorClass, FinishReason, GeneratorShare, Moment, Nanos, Outcome, Sample, TargetId,
+    Clock as _, ConnectPhases, ErrorClass, FinishReason, GeneratorShare, Moment, Nanos, Outcome,
+    Sample, TargetId,
 };
-use plimsoll_protocol::Decoder;
+use plimsoll_protocol::{Decoder, ToolCall};
 use plimsoll_transport::{
-    EncodedRequest, Failure, Request, RequestHead, ResponseHandler, ResponseHead, RxTime,
+    Demand, EncodedRequest, Failure, Request, RequestHead, ResponseHandler, ResponseHead, RxTime,
 };
 use plimsoll_workload::Conversation;
 
@@ -20,12 +21,21 @@ use crate::connections::ConnectionSet;
 use crate::in_flight_limit::InFlightPermit;
 use crate::policy_decision::DecisionScan;
 use crate::request_timeout::LazyTimeout;
+use crate::response_headers::RecordedHeader;
+use crate::sink::RowExtras;
+use crate::transport::{Acquired, Pool};
 use crate::worker::Worker;
 use measurement::TurnMeasurement;
 
 /// The message of [`ErrorClass::NoFinishReason`].
 const NO_FINISH_REASON: &str = "the stream has its end, but no reason why the model stopped, which this target gives in \
      other streams: it may have been cut before a gateway ended it";
+/// A turn that the generator dispatches later than this opens no connection: a generator in time
+/// would have found one free.
+const LATE_RELEASE: Nanos = Nanos::from_millis(1);
+/// A target that closes a connection as it would close an idle one does so within this time of the
+/// request. Later it has given up on the request, which is a failure.
+const CLOSED_SOON: Nanos = Nanos::from_secs(1);
 
 /// A turn that has been scheduled and not yet recorded.
 ///
@@ -36,11 +46,15 @@ pub(crate) struct OpenTurn {
     measurement: TurnMeasurement,
     /// The most output tokens that the request asks for.
     asked_output: Option<u32>,
+    /// When its time limit passes.
+    limit: Moment,
     decoder: Option<Box<Decoder>>,
     /// Only where the policy decision does not follow from the status alone.
     scan: Option<DecisionScan>,
     /// The message of a failure.
     detail: Option<String>,
+    /// Headers that the profile records.
+    headers: Vec<RecordedHeader>,
 }
 
 /// The end of a turn, as the conversation needs it.
@@ -57,6 +71,8 @@ pub(crate) struct TurnEnd {
     pub(crate) sent: bool,
     /// The assistant's text; empty unless it is kept for the next turn.
     pub(crate) reply: String,
+    /// The tools that it calls; likewise.
+    pub(crate) tool_calls: Vec<ToolCall>,
 }
 
 impl OpenTurn {
@@ -95,9 +111,11 @@ impl OpenTurn {
             worker: Rc::clone(worker),
             measurement,
             asked_output: None,
+            limit: intended,
             decoder: None,
             scan: None,
             detail: None,
+            headers: Vec::new(),
         }
     }
 
@@ -126,21 +144,17 @@ impl OpenTurn {
         slot: Option<&InFlightPermit>,
     ) -> TurnEnd {
         let worker = Rc::clone(&self.worker);
-        let mut wire = worker.buffers.requests.acquire();
-        let request_id = conversation.request_id();
-        let id = request_id.as_str();
-        let prepared = encode(&worker, self.sample(), conversation, id, &mut wire);
+        let encoded = encode(&worker, self.sample(), conversation);
         conversation.release_text();
         let dispatched = worker.clock.now();
         self.dispatched(dispatched, slot);
-        let result = match prepared {
+        let result = match encoded {
             Err(failure) => Some(Err(failure)),
-            Ok((head, asked_output)) => {
-                self.asked_output = asked_output;
-                self.measurement.sample.bytes_out = wire.len() as u64;
-                let request = Request { head: &head, id: Some(id), encoded: wire };
-                let limit = dispatched + worker.run.plan.limits.timeout;
-                let exchange = pin!(self.exchange(connections, request));
+            Ok(encoded) => {
+                self.asked_output = encoded.asked_output;
+                self.measurement.sample.bytes_out = encoded.wire.len() as u64;
+                let limit = self.limit;
+                let exchange = pin!(self.exchange(connections, conversation, encoded, dispatched));
                 timeout.run(&worker.clock, limit, exchange).await
             }
         };
@@ -149,6 +163,7 @@ impl OpenTurn {
 
     /// Notes the dispatch, and how late it is by the generator's fault.
     fn dispatched(&mut self, at: Moment, slot: Option<&InFlightPermit>) {
+        self.limit = at + self.worker.run.plan.limits.timeout;
         let Sample { timeline, generator, .. } = &mut self.measurement.sample;
         timeline.dispatched = Some(at);
         generator.dispatch = at.since(slot.map_or(timeline.intended, InFlightPermit::start));
@@ -157,32 +172,92 @@ impl OpenTurn {
         }
     }
 
+    /// Sends the request and, if a closing connection never answered it, sends it again.
     async fn exchange(
         &mut self,
         connections: &ConnectionSet,
-        request: Request<'_>,
+        conversation: &mut Conversation,
+        mut encoded: EncodedTurn<'_>,
+        dispatched: Moment,
     ) -> Result<(), Failure> {
         let worker = Rc::clone(&self.worker);
-        let target = self.sample().target;
-        let pool = connections.pool(target);
-        let acquired = pool.checkout(worker.connector(target), &worker.rx_clock).await;
-        self.measurement.sample.connect = acquired.phases;
-        let mut connection = acquired.connection?;
-        let sample = &mut self.measurement.sample;
-        sample.reused = connection.was_used();
-        sample.timeline.connected = sample.timeline.dispatched;
-        if !sample.reused {
-            let now = worker.clock.now();
-            sample.timeline.connected = Some(now);
-            // It may have been ready since the worker last looked, but not before the dispatch.
-            let late = worker.watch.looks.lateness(now).unwrap_or_default();
-            let dispatched = sample.timeline.dispatched.unwrap_or(now);
-            sample.generator.send = late.min(now.since(dispatched));
+        let pool = connections.pool(self.sample().target);
+        let late = self.sample().generator.dispatch > LATE_RELEASE;
+        let mut demand = Demand { late, ..Demand::at(dispatched) };
+        loop {
+            let id = conversation.request_id();
+            let EncodedTurn { head, wire, .. } = encoded;
+            let request = Request { head: &head, id: Some(id.as_str()), encoded: wire };
+            let Err(failed) = self.attempt(pool, demand, request).await else { return Ok(()) };
+            let idle = failed.unanswered_after.filter(|_| worker.run.plan.http.retry_reused);
+            let Some(idle) = idle.filter(|_| self.sample().retried_after.is_none()) else {
+                return Err(failed.failure);
+            };
+            self.measurement.sample.retried_after = Some(idle);
+            conversation.restore_text();
+            encoded = encode(&worker, self.sample(), conversation)?;
+            conversation.release_text();
+            demand = Demand { unused: true, ..Demand::at(worker.clock.now()) };
         }
-        if connection.exchange(&worker.rx_clock, &worker.read_buffers, request, self).await? {
-            pool.release(connection);
+    }
+
+    /// Sends the request over one connection.
+    async fn attempt(
+        &mut self,
+        pool: &Pool,
+        demand: Demand,
+        request: Request<'_>,
+    ) -> Result<(), FailedAttempt> {
+        let worker = Rc::clone(&self.worker);
+        let acquired = pool.checkout(demand).await;
+        let own = self.late_connection(&acquired, demand);
+        let sample = &mut self.measurement.sample;
+        sample.generator.dispatch += own.0;
+        sample.generator.send += own.1;
+        if sample.retried_after.is_none() {
+            sample.timeline.dispatched = Some(acquired.dispatched);
+            sample.connect = acquired.phases;
+        } else {
+            // The time of the first attempt and the wait for the second belong to the request.
+            sample.connect = ConnectPhases { wait: sample.connect.wait, ..acquired.phases };
+        }
+        let mut lease = acquired.connection?;
+        sample.reused = lease.was_used();
+        sample.timeline.connected = Some(acquired.connected);
+        let exchange = lease.exchange(&worker.rx_clock, &worker.read_buffers, request, self);
+        match exchange.await {
+            Ok(true) => lease.release(worker.clock.latest()),
+            Ok(false) => {}
+            Err(failure) => {
+                let unanswered = self.is_unanswered(failure.class) && lease.has_ended();
+                let unanswered_after = unanswered.then(|| lease.idle_for());
+                return Err(FailedAttempt { failure, unanswered_after });
+            }
         }
         Ok(())
+    }
+
+    /// The generator's part of the wait for a connection and of its set-up. A turn that was
+    /// released late opens none, so that its wait is the generator's. Else the connection may have
+    /// been ready since the worker last looked.
+    fn late_connection(&self, acquired: &Acquired<'_>, demand: Demand) -> (Nanos, Nanos) {
+        let Acquired { phases, dispatched, connected, .. } = acquired;
+        let (wait, set_up) = (phases.wait.unwrap_or_default(), connected.since(*dispatched));
+        if wait == Nanos::ZERO && set_up == Nanos::ZERO {
+            return Default::default();
+        }
+        let late = self.worker.watch.looks.lateness(*connected).unwrap_or_default();
+        let of_wait = if demand.late { wait } else { wait.min(late.saturating_sub(set_up)) };
+        (of_wait, set_up.min(late))
+    }
+
+    /// Whether the target seems to have closed a used connection before it saw the request.
+    fn is_unanswered(&self, class: ErrorClass) -> bool {
+        let Sample { reused, bytes_in, timeline, .. } = *self.sample();
+        let sent = timeline.sent.unwrap_or(self.worker.clock.latest());
+        let soon = self.worker.clock.now().since(sent) <= CLOSED_SOON;
+        let closed = matches!(class, ErrorClass::Reset | ErrorClass::ClosedEarly);
+        reused && bytes_in == 0 && closed && soon
     }
 
     /// Ends the measurement and classifies the outcome. `None`: the time limit passed.
@@ -195,14 +270,14 @@ impl OpenTurn {
         let at = last_byte.unwrap_or_else(|| {
             let now = self.worker.clock.now();
             sample.generator.finished = match outcome {
-                Outcome::TimedOut => {
-                    let limit = self.worker.run.plan.limits.timeout;
-                    now.since(sample.timeline.dispatched.unwrap_or(now) + limit)
-                }
+                Outcome::TimedOut => now.since(self.limit),
                 _ => self.worker.watch.looks.lateness(now).unwrap_or_default(),
             };
             now
         });
+        if outcome == Outcome::TimedOut && sample.timeline.connected.is_none() {
+            sample.connect.wait = sample.timeline.dispatched.map(|since| at.since(since));
+        }
         sample.timeline.finished = Some(at);
         sample.outcome = outcome;
         if outcome == Outcome::Completed && sample.events > 0 {
@@ -210,7 +285,7 @@ impl OpenTurn {
         }
         let sample = &mut self.measurement.sample;
         let GeneratorShare { dispatch, send, finished, .. } = sample.generator;
-        let mut reply = String::new();
+        let (mut reply, mut tool_calls) = (String::new(), Vec::new());
         let route = self.worker.run.route(sample.scenario, sample.target);
         sample.policy_decision =
             route.decisions.classify(self.scan.as_ref(), outcome, sample.status);
@@ -222,6 +297,7 @@ impl OpenTurn {
                 self.worker.stats().note_refused_usage(refused);
             }
             decoder.text().clone_into(&mut reply);
+            tool_calls.extend_from_slice(decoder.tool_calls());
             if let Some(detail) = decoder.error_detail() {
                 self.detail = Some(detail.message.clone());
             }
@@ -232,6 +308,7 @@ impl OpenTurn {
             completed: outcome == Outcome::Completed,
             sent: sample.timeline.sent.is_some(),
             reply,
+            tool_calls,
         }
     }
 
@@ -273,15 +350,34 @@ impl OpenTurn {
     }
 }
 
+/// Why one attempt to send a request failed.
+struct FailedAttempt {
+    failure: Failure,
+    /// The target closed a used connection without any answer: how long it had been idle.
+    unanswered_after: Option<Nanos>,
+}
+
+impl From<Failure> for FailedAttempt {
+    fn from(failure: Failure) -> Self {
+        Self { failure, unanswered_after: None }
+    }
+}
+
+/// The encoded request of a turn.
+struct EncodedTurn<'w> {
+    head: Cow<'w, RequestHead>,
+    wire: EncodedRequest,
+    /// The most output tokens that it asks for.
+    asked_output: Option<u32>,
+}
+
 /// Encodes a request before its turn is dispatched: the time that takes is ours, not the target's.
 /// Gives its head, and the most output tokens that it asks for.
 fn encode<'w>(
     worker: &'w Worker,
     sample: &Sample,
     conversation: &Conversation,
-    request_id: &str,
-    wire: &mut EncodedRequest,
-) -> Result<(Cow<'w, RequestHead>, Option<u32>), Failure> {
+) -> Result<EncodedTurn<'w>, Failure> {
     let route = worker.run.route(sample.scenario, sample.target);
     let broken = |detail: String| Failure::new(ErrorClass::LocalIo, detail);
     let Some(mut turn) = conversation.turn() else {
@@ -290,10 +386,12 @@ fn encode<'w>(
     if let Some(cap) = worker.output_cap {
         turn.max_tokens = turn.max_tokens.map(|tokens| tokens.min(cap));
     }
+    let mut wire = worker.buffers.requests.acquire();
     route.encoder.encode_body(&turn, &mut wire.body).map_err(|error| broken(error.to_string()))?;
     let head = route.head(&turn).map_err(|error| broken(error.to_string()))?;
-    head.render(Some(request_id), wire.body.len(), &mut wire.head);
-    Ok((head, turn.max_tokens))
+    let request_id = conversation.request_id();
+    head.render(Some(request_id.as_str()), wire.body.len(), &mut wire.head);
+    Ok(EncodedTurn { head, wire, asked_output: turn.max_tokens })
 }
 
 impl ResponseHandler for OpenTurn {
@@ -317,6 +415,10 @@ impl ResponseHandler for OpenTurn {
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.measurement.sample.status = head.status;
         let Self { worker, measurement, decoder, scan, .. } = self;
+        measurement.sample.server = worker.run.headers.read(head);
+        if worker.run.headers.records() {
+            self.headers = worker.run.headers.recorded(head);
+        }
         let Sample { scenario, target, .. } = measurement.sample;
         worker.stats().note_server(target, head);
         let (route, buffers) = (worker.run.route(scenario, target), &worker.buffers);
@@ -357,13 +459,14 @@ impl ResponseHandler for OpenTurn {
 
 impl Drop for OpenTurn {
     fn drop(&mut self) {
-        let Self { worker, measurement, decoder, scan, detail, .. } = self;
+        let Self { worker, measurement, decoder, scan, detail, headers, .. } = self;
         let TurnMeasurement { sample, gaps, late_reads, events, .. } = measurement;
         if sample.timeline.dispatched.is_some() && sample.outcome == Outcome::NeverSent {
             sample.outcome = Outcome::InFlight;
             sample.timeline.finished = None;
         }
-        worker.record(sample, gaps, late_reads, events.take(), detail.take());
+        let extras = RowExtras { events: events.take(), headers: std::mem::take(headers) };
+        worker.record(sample, gaps, late_reads, extras, detail.take());
         let buffers = &worker.buffers;
         buffers.gaps.release(std::mem::take(gaps));
         if let Some(decoder) = decoder.take() {

@@ -55,7 +55,7 @@ async fn run_iteration(
 /// The connections of one user.
 fn connections(worker: &Worker) -> Rc<ConnectionSet> {
     match worker.run.plan.http.version {
-        HttpVersion::Http1 => Rc::new(ConnectionSet::new(worker.run.plan.targets.len())),
+        HttpVersion::Http1 => Rc::new(worker.connections_of_user()),
         HttpVersion::Http2 => Rc::clone(&worker.connections),
     }
 }

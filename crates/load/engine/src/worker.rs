@@ -10,18 +10,17 @@ use plimsoll_measure::{
     Clock as _, ConversationKey, LateRead, Moment, Nanos, Sample, StageId, TargetId,
 };
 use plimsoll_schedule::{Arrival, ArrivalIter, Load, StagePlan};
-use plimsoll_transport::{Connector, LookTimes, ReadBuffers, RxClock};
+use plimsoll_transport::{Connector, ReadBuffers, RxClock};
 use plimsoll_workload::id_rank;
 
 use crate::buffer_pool::BufferPool;
 use crate::clock::WorkerClock;
-use crate::connections::ConnectionSet;
-use crate::error::EngineError;
+use crate::connections::{ConnectionSet, WorkerConnections, limits_of_user};
 use crate::in_flight_limit::InFlightLimit;
 use crate::load_part::LoadPart;
 use crate::loop_watch::LoopWatch;
 use crate::prepared::PreparedRun;
-use crate::sink::RowBatcher;
+use crate::sink::{RowBatcher, RowExtras};
 use crate::timer::Timer;
 use crate::worker_stats::WorkerStats;
 
@@ -49,7 +48,7 @@ pub(crate) struct Worker {
     /// By target: whether its streams say why the model stopped. The probe learned it, or this
     /// worker from its first streams.
     pub(crate) finish_reasons: Vec<Cell<bool>>,
-    connectors: Vec<Connector>,
+    connectors: Vec<Rc<Connector>>,
     /// None where other workers have all slots of the open model.
     arrivals: RefCell<Option<Peekable<ArrivalIter>>>,
     stats: RefCell<WorkerStats>,
@@ -57,26 +56,26 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// A worker for its part of the run, by the clock of `timer`. `looks` are those of its event
-    /// loop.
+    /// A worker for its part of the run, by the clock of `timer`.
     pub(crate) fn new(
         run: Arc<PreparedRun>,
         part: LoadPart,
-        (timer, looks): (Timer, Arc<LookTimes>),
+        timer: Timer,
         origin: Moment,
+        connections: WorkerConnections,
         rows: RowBatcher,
-    ) -> Result<Self, EngineError> {
+    ) -> Self {
         let clock = timer.clock();
         let (targets, limits) = (run.plan.targets.len(), &run.plan.limits);
-        let connectors = run.connectors()?;
+        let WorkerConnections { connectors, rx_clock, looks, shared } = connections;
         let stage_ends = run.schedule.stages().iter().map(|stage| origin + stage.end).collect();
         let arrivals = part.arrivals.map(|stripe| run.schedule.arrivals(stripe).peekable());
         let max_in_flight = part.max_in_flight(limits.max_in_flight);
-        Ok(Self {
+        Self {
             origin,
             end: Cell::new(origin + run.schedule.duration()),
-            connections: Rc::new(ConnectionSet::new(targets)),
-            rx_clock: Rc::new(RxClock::watched(clock.clone(), Arc::clone(&looks))),
+            connections: shared,
+            rx_clock,
             watch: LoopWatch::new(looks),
             read_buffers: RefCell::default(),
             buffers: BufferPool::new(run.routes()),
@@ -91,7 +90,7 @@ impl Worker {
             timer,
             clock,
             run,
-        })
+        }
     }
 
     fn stages(&self) -> &[StagePlan] {
@@ -125,8 +124,10 @@ impl Worker {
         TargetId((key.0 % self.connectors.len().max(1) as u64) as u16)
     }
 
-    pub(crate) fn connector(&self, target: TargetId) -> &Connector {
-        &self.connectors[target.index()]
+    /// Pools of their own for one virtual user.
+    pub(crate) fn connections_of_user(&self) -> ConnectionSet {
+        let limits = limits_of_user(&self.run.plan.http);
+        ConnectionSet::new(&self.connectors, &self.rx_clock, limits)
     }
 
     /// The end of a stage.
@@ -171,20 +172,20 @@ impl Worker {
         sample: &Sample,
         gaps: &[Nanos],
         late_reads: &[LateRead],
-        events: Option<Vec<Moment>>,
+        extras: RowExtras,
         detail: Option<String>,
     ) {
         let now = self.clock.latest();
         self.stats().record(sample, gaps, late_reads, detail, now);
         self.watch.note(sample, now);
-        self.rows.borrow_mut().offer(sample, events);
+        self.rows.borrow_mut().offer(sample, extras);
     }
 
     /// An empty list for the times of a turn's content events, where its row shall have them.
     pub(crate) fn event_times(&self, sample: &Sample) -> Option<Vec<Moment>> {
         let one_in = self.run.plan.instrument.event_times;
         let eligible = one_in > 0 && sample.stream && self.rows.borrow().is_open();
-        (eligible && is_among_one_in(one_in, id_rank(self.run.plan.seed, sample.conversation)))
+        (eligible && is_among_one_in(one_in, id_rank(self.run.ids, sample.conversation)))
             .then(Vec::new)
     }
 

@@ -13,6 +13,7 @@ use tokio::task::spawn_local;
 
 use crate::affinity;
 use crate::clock::WorkerClock;
+use crate::connections::{OpenedAhead, WorkerConnections};
 use crate::control::Control;
 use crate::error::EngineError;
 use crate::health::CpuTime;
@@ -72,6 +73,8 @@ pub(crate) struct WorkerOutput {
     pub(crate) servers: Vec<Option<String>>,
     /// No turn was started here or later.
     pub(crate) end: Moment,
+    /// Connections that were opened before the run.
+    pub(crate) opened_ahead: OpenedAhead,
     /// The CPU that the worker was bound to.
     pub(crate) cpu: Option<usize>,
     /// CPU time over wall time.
@@ -90,12 +93,14 @@ pub(crate) fn run_worker(
     // Before anything is allocated: memory then lies near its CPU.
     let cpu = assignment.cpu.filter(|&cpu| affinity::pin_current_thread(cpu));
     // Whatever fails here must fail after the barrier, or the other workers would wait for ever.
-    let looks = Arc::default();
-    let runtime = event_loop(context.clock, &looks).map_err(EngineError::Worker);
+    let prepared = prepare(context, assignment.part);
     context.ready.wait();
     context.ready.wait();
-    let (runtime, began, used) = (runtime?, context.clock.now(), CpuTime::of_thread());
-    let worker = new_worker(context, (&runtime, looks), assignment.part, rows)?;
+    let (prepared, began, used) = (prepared?, context.clock.now(), CpuTime::of_thread());
+    let PreparedWorker { runtime, timer, connections, opened_ahead } = prepared;
+    let origin = context.origin.get().copied().unwrap_or(began);
+    let run = Arc::clone(&context.run);
+    let worker = Rc::new(Worker::new(run, assignment.part, timer, origin, connections, rows));
     let load = run_load(&worker, assignment.part, &context.control, intervals);
     let end = runtime.block_on(load);
     // Turns that are still open are recorded as they are dropped.
@@ -104,10 +109,33 @@ pub(crate) fn run_worker(
     let (wall, cpu_time) = (context.clock.now().since(began), CpuTime::of_thread());
     Ok(WorkerOutput {
         cpu,
+        opened_ahead,
         cpu_share: cpu_time.busy_since(&used).as_secs_f64() / wall.as_secs_f64(),
         wait_share: cpu_time.waited_since(&used).as_secs_f64() / wall.as_secs_f64(),
         ..output
     })
+}
+
+/// What a worker has before the run begins.
+struct PreparedWorker {
+    runtime: LocalRuntime,
+    timer: Timer,
+    connections: WorkerConnections,
+    opened_ahead: OpenedAhead,
+}
+
+fn prepare(context: &RunContext, part: LoadPart) -> Result<PreparedWorker, EngineError> {
+    let looks = Arc::default();
+    let runtime = event_loop(context.clock, &looks).map_err(EngineError::Worker)?;
+    let spin = context.run.plan.instrument.spin;
+    let (timer, connections) = {
+        let _guard = runtime.enter();
+        let clock = WorkerClock::new(context.clock);
+        let connections = WorkerConnections::new(&context.run, part, &clock, looks)?;
+        (Timer::new(clock, spin).map_err(EngineError::Worker)?, connections)
+    };
+    let opened_ahead = runtime.block_on(connections.open_ahead(&context.run, part));
+    Ok(PreparedWorker { runtime, timer, connections, opened_ahead })
 }
 
 /// An event loop that notes when it looks at its sockets. tokio calls these hooks around each look
@@ -119,20 +147,6 @@ fn event_loop(clock: MonotonicClock, looks: &Arc<LookTimes>) -> io::Result<Local
         .on_thread_park(move || before.sleeps(clock.now()))
         .on_thread_unpark(move || after.wakes(clock.now()))
         .build_local(LocalOptions::default())
-}
-
-fn new_worker(
-    context: &RunContext,
-    (runtime, looks): (&LocalRuntime, Arc<LookTimes>),
-    part: LoadPart,
-    rows: RowBatcher,
-) -> Result<Rc<Worker>, EngineError> {
-    let _guard = runtime.enter();
-    let clock = WorkerClock::new(context.clock);
-    let origin = context.origin.get().copied().unwrap_or_else(|| clock.now());
-    let spin = context.run.plan.instrument.spin;
-    let timer = Timer::new(clock, spin).map_err(EngineError::Worker)?;
-    Worker::new(Arc::clone(&context.run), part, (timer, looks), origin, rows).map(Rc::new)
 }
 
 /// Starts every task of the worker, and waits until the run is over. Gives the moment at which it
@@ -193,6 +207,7 @@ pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
         conversations: stats.conversations(),
         servers: stats.take_servers(),
         end: worker.end.get(),
+        opened_ahead: OpenedAhead::default(),
         cpu: None,
         cpu_share: 0.0,
         wait_share: 0.0,

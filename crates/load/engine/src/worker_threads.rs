@@ -98,12 +98,34 @@ pub(crate) fn without_contention(mut plan: Plan) -> Plan {
     plan
 }
 
-/// As many workers as configured, else one for each core that this process may use.
+/// As many workers as configured, else one for each core that this process may use; no more than
+/// connections, so that each worker has one.
 fn worker_count(plan: &Plan) -> u16 {
-    plan.limits.workers.unwrap_or_else(cores).max(1)
+    let workers = plan.limits.workers.unwrap_or_else(cores);
+    let connections = plan.http.max_connections.map(|all| all / plan.shard.count().max(1));
+    let bound = connections.and_then(|of_shard| u16::try_from(of_shard).ok());
+    workers.min(bound.unwrap_or(u16::MAX)).max(1)
 }
 
 fn cores() -> u16 {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     u16::try_from(cores).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulation::harness::plan;
+
+    #[test]
+    fn every_worker_has_a_connection() {
+        for (profile, expected) in [
+            ("workers: 8", 8),
+            ("workers: 8\nmax_connections: 100", 8),
+            ("workers: 8\nmax_connections: 3", 3),
+        ] {
+            let plan = plan(&format!("stages: '@1:1s'\n{profile}"));
+            assert_eq!(worker_count(&plan), expected, "{profile}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::id::{ConversationKey, ScenarioId, StageId, TargetId};
 use crate::outcome::{Outcome, PolicyDecision};
+use crate::server_report::ServerReport;
 use crate::stream::{FinishReason, StreamShape};
 use crate::time::{Moment, Nanos};
 use crate::timeline::{ConnectPhases, Timeline};
@@ -61,6 +62,34 @@ impl GeneratorShare {
     pub fn is_zero(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Whether anything may have arrived earlier than it was stamped.
+    #[inline]
+    pub const fn received_earlier(&self) -> bool {
+        let tokens =
+            self.first_token.as_u64() | self.first_output_token.as_u64() | self.last_token.as_u64();
+        self.first_byte.as_u64() | tokens | self.finished.as_u64() != 0
+    }
+
+    /// The parts, in the order in which rows have them.
+    pub const fn parts(&self) -> [Nanos; 7] {
+        [
+            self.dispatch,
+            self.send,
+            self.first_byte,
+            self.first_token,
+            self.first_output_token,
+            self.last_token,
+            self.finished,
+        ]
+    }
+
+    /// The inverse of [`GeneratorShare::parts`].
+    pub const fn from_parts(parts: [Nanos; 7]) -> Self {
+        let [dispatch, send, first_byte, first_token, first_output_token, last_token, finished] =
+            parts;
+        Self { dispatch, send, first_byte, first_token, first_output_token, last_token, finished }
+    }
 }
 
 /// A late read of a stream: its content events may have arrived one by one before their common time
@@ -108,8 +137,11 @@ pub struct Sample {
     pub reused: bool,
     /// The instants of the turn.
     pub timeline: Timeline,
-    /// Connection set-up, if there was one.
+    /// The wait for a connection and its set-up, where there was any.
     pub connect: ConnectPhases,
+    /// Set if the request was sent again, because the target had closed its connection without any
+    /// answer: how long that connection had been idle before the first attempt.
+    pub retried_after: Option<Nanos>,
     /// HTTP status; 0 if none was received.
     pub status: u16,
     /// How it ended.
@@ -135,6 +167,8 @@ pub struct Sample {
     pub usage_refused: bool,
     /// Delays by flow control.
     pub flow: FlowControl,
+    /// What the response's headers say of cache, retries and time.
+    pub server: ServerReport,
     /// Bytes of the request, head included.
     pub bytes_out: u64,
     /// Bytes of the response, head included, as they came off the connection (after TLS).
@@ -165,6 +199,7 @@ impl Sample {
             reused: false,
             timeline: Timeline::intended(intended),
             connect: ConnectPhases::default(),
+            retried_after: None,
             status: 0,
             outcome: Outcome::NeverSent,
             policy_decision: None,
@@ -179,6 +214,7 @@ impl Sample {
             flow: FlowControl::default(),
             bytes_out: 0,
             bytes_in: 0,
+            server: ServerReport::default(),
             read_lag: None,
             generator: GeneratorShare::default(),
         }
@@ -210,17 +246,37 @@ impl Sample {
         }
     }
 
+    /// Whether what the generator itself may have added is large enough to matter: at least 0.5 %
+    /// of the time to the first byte, or any doubt about a time of receipt.
+    #[inline]
+    pub fn generator_matters(&self) -> bool {
+        let (own, line) = (&self.generator, &self.timeline);
+        let added = own.dispatch + own.send;
+        if added == Nanos::ZERO {
+            return own.received_earlier();
+        }
+        let first = line.first_byte.or(line.finished).unwrap_or(line.intended);
+        let shortest = first.since(line.dispatched.unwrap_or(line.intended));
+        added.as_u64().saturating_mul(200) >= shortest.as_u64() || own.received_earlier()
+    }
+
     /// Whether the policy decision is the expected one. `None` if nothing is expected, or if there
     /// was no response.
     pub fn as_expected(&self) -> Option<bool> {
         Some(self.expected? == self.policy_decision?)
     }
 
-    /// Whether the turn ended in a way it should not: with an unexpected policy decision or, if
-    /// there is none to compare, without success. A cancelled turn is not unexpected.
+    /// Whether the turn got no good answer: it ended without success and its scenario does not
+    /// expect that, or with an unexpected policy decision. A turn that is let through and then
+    /// breaks off is never good. A cancelled turn is not unexpected.
     pub fn is_unexpected(&self) -> bool {
         let unsuccessful = !matches!(self.outcome, Outcome::Completed | Outcome::Cancelled);
-        self.as_expected().map_or(unsuccessful, |as_expected| !as_expected)
+        let let_through =
+            matches!(self.policy_decision, Some(PolicyDecision::Allow | PolicyDecision::Redact));
+        match self.as_expected() {
+            Some(as_expected) => !as_expected || (unsuccessful && let_through),
+            None => unsuccessful,
+        }
     }
 
     /// Content events that shared a read with the event before them.
@@ -284,7 +340,17 @@ mod tests {
         assert_eq!(line.first_output_token, None);
         assert_eq!(line.finished, Some(at(144)));
         assert_eq!(line.response_time(), Some(Nanos::from_millis(44)));
+        assert!(sample.generator_matters());
+        let share = sample.generator;
+        assert_eq!(GeneratorShare::from_parts(share.parts()), share);
         let unaffected = Sample { generator: GeneratorShare::default(), ..sample };
+        assert!(!unaffected.generator_matters());
+        // The first byte came 13 ms after the dispatch, of which 0.5 % are 65 us.
+        for (us, matters) in [(64, false), (65, true)] {
+            let generator =
+                GeneratorShare { dispatch: Nanos::from_micros(us), ..GeneratorShare::default() };
+            assert_eq!(Sample { generator, ..sample }.generator_matters(), matters, "{us} us");
+        }
         assert_eq!(unaffected.timeline_without_generator(), sample.timeline);
     }
 }

@@ -7,9 +7,11 @@ use crate::time::{Moment, Nanos};
 pub struct Timeline {
     /// When the schedule asked for the request; closed model: when the virtual user became free.
     pub intended: Moment,
-    /// When the generator started to process it: before connection set-up and the first write.
+    /// When the generator started to process it: before connection set-up and the first write. A
+    /// turn that waits for a connection ([`ConnectPhases::wait`]) is dispatched when a used one
+    /// becomes free, or when the one that it gets begins to be opened.
     pub dispatched: Option<Moment>,
-    /// When a connection was available; equals `dispatched` for a reused one.
+    /// When the connection could be used; equals `dispatched` for a reused one.
     pub connected: Option<Moment>,
     /// When the last byte of the request was handed to the kernel.
     pub sent: Option<Moment>,
@@ -41,7 +43,8 @@ impl Timeline {
         self.since_dispatch(self.finished)
     }
 
-    /// `dispatched - intended`: the generator's lateness, or its wait for a connection.
+    /// `dispatched - intended`: the generator's lateness, the wait for a slot of `max_in_flight`,
+    /// and the wait for a connection.
     pub fn dispatch_lag(&self) -> Option<Nanos> {
         Some(self.dispatched?.since(self.intended))
     }
@@ -71,10 +74,12 @@ impl Timeline {
         Some(self.finished?.since(self.first_byte?))
     }
 
-    /// `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens.
+    /// `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens. `None` of a
+    /// stream that came in one piece: it has no time between tokens.
     pub fn tpot(&self, output_tokens: u32) -> Option<Nanos> {
         let gaps = u64::from(output_tokens.checked_sub(1)?);
-        let span = self.last_token?.since(self.first_token?);
+        let span =
+            Some(self.last_token?.since(self.first_token?)).filter(|span| *span > Nanos::ZERO)?;
         span.as_u64().checked_div(gaps).map(Nanos::new)
     }
 
@@ -88,9 +93,11 @@ impl Timeline {
     }
 }
 
-/// How long each part of connection set-up took; all `None` for a reused connection.
+/// How long each part of getting a connection took; all `None` for one that was idle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectPhases {
+    /// The wait for a pooled connection, or for the permission to open one: before `dispatched`.
+    pub wait: Option<Nanos>,
     /// Name resolution; `None` for an address.
     pub dns: Option<Nanos>,
     /// The TCP handshake.
@@ -99,6 +106,9 @@ pub struct ConnectPhases {
     pub tls: Option<Nanos>,
     /// Whether the TLS handshake resumed an earlier session (by a ticket or a session id).
     pub resumed: bool,
+    /// Whether the turn was the first on a connection that was idle: opened before the run, or for
+    /// a turn that another connection served first.
+    pub ahead: bool,
 }
 
 #[cfg(test)]
@@ -141,7 +151,7 @@ mod tests {
         assert_eq!(line.response_time(), None);
         assert_eq!(line.tpot(10), None);
         let one = Timeline { first_token: Some(at(6)), last_token: Some(at(6)), ..line };
-        assert_eq!(one.tpot(1), None);
+        assert_eq!((one.tpot(1), one.tpot(10)), (None, None));
         assert_eq!(one.tpot(0), None);
     }
 }

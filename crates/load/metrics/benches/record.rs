@@ -6,7 +6,8 @@
 use divan::{Bencher, black_box};
 use plimsoll_measure::{
     ConnectPhases, ConversationKey, FlowControl, GapSummary, Moment, Nanos, Outcome,
-    PolicyDecision, Sample, ScenarioId, StageId, TargetId, Timeline, TokenCount, Usage,
+    PolicyDecision, Sample, ScenarioId, ServerReport, StageId, TargetId, Timeline, TokenCount,
+    Usage,
 };
 use plimsoll_metrics::{Recorder, Snapshot};
 
@@ -44,6 +45,7 @@ fn plain(index: usize) -> Sample {
             ..Timeline::default()
         },
         connect: ConnectPhases::default(),
+        retried_after: None,
         status: 200,
         outcome: Outcome::Completed,
         policy_decision: Some(PolicyDecision::Allow),
@@ -54,8 +56,9 @@ fn plain(index: usize) -> Sample {
         bytes_out: 120,
         bytes_in: 400,
         flow: FlowControl::default(),
+        server: ServerReport::default(),
         read_lag: Some(Nanos::from_micros(15 + index as u64 % 10)),
-        ..Sample::unsent(at(start))
+        ..Sample::unsent(Moment::EPOCH)
     }
 }
 

@@ -46,11 +46,25 @@ pub struct CalibrationQuote {
     pub passed: u32,
     /// Tests that failed or could not run.
     pub failed: u32,
+    /// Their names, like `T12 many streams at once`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed_tests: Vec<String>,
     /// Response time of a server that does nothing, in microseconds: the least that can be
     /// measured.
     pub floor_us: Option<f64>,
     /// Highest rate of this host against such a server, in requests per second.
     pub max_rate: Option<f64>,
+}
+
+impl CalibrationQuote {
+    /// Which tests failed: their names, or how many where an older record has none.
+    pub fn failed_words(&self) -> String {
+        match (self.failed, self.failed_tests.as_slice()) {
+            (0, _) => "0 failed".to_owned(),
+            (count, []) => format!("{count} failed"),
+            (count, names) => format!("{count} failed ({})", names.join(", ")),
+        }
+    }
 }
 
 /// Conversations of the run.
@@ -174,6 +188,24 @@ pub struct InstrumentHealth {
     pub connections_opened: Option<u64>,
     /// Requests over a connection that was used before.
     pub connections_reused: Option<u64>,
+    /// Whether the profile closes connections after a number of requests.
+    #[serde(default)]
+    pub planned_reconnects: Option<bool>,
+    /// Connections that were opened before the run, ahead of the first open stage.
+    #[serde(default)]
+    pub connections_before_run: Option<u64>,
+    /// Of these, the attempts that failed; the load shows why.
+    #[serde(default)]
+    pub connections_before_run_failed: Option<u64>,
+    /// Requests that were the first on a connection that was idle.
+    #[serde(default)]
+    pub connections_ahead: Option<u64>,
+    /// Requests that were sent again, because the target had closed their connection.
+    #[serde(default)]
+    pub retries: Option<u64>,
+    /// The median time for which the connections of these had been idle.
+    #[serde(default)]
+    pub retried_after_p50_ms: Option<f64>,
     /// Full TLS handshakes.
     pub handshakes_full: Option<u64>,
     /// TLS handshakes that resumed an earlier session.
@@ -203,7 +235,9 @@ pub struct InstrumentHealth {
     pub sink_overflowed: Option<u64>,
     /// Errors on the generator's side, by class.
     pub generator_errors: BTreeMap<String, u64>,
-    /// Little's law, by stage.
+    /// Little's law, by stage. For `calibrate`; it is in no file.
+    #[serde(skip)]
+    #[schemars(skip)]
     pub littles_law: Vec<LittlesLaw>,
 }
 
@@ -216,6 +250,10 @@ impl InstrumentHealth {
         let counters = run.counters();
         self.connections_opened.get_or_insert(counters.connections_opened);
         self.connections_reused.get_or_insert(counters.connections_reused);
+        self.connections_ahead.get_or_insert(counters.connections_ahead);
+        self.retries.get_or_insert(counters.retries);
+        self.retried_after_p50_ms =
+            self.retried_after_p50_ms.or_else(|| lag(Metric::RetriedAfter).map(|idle| idle.p50));
         self.handshakes_full.get_or_insert(counters.handshakes_full);
         self.handshakes_resumed.get_or_insert(counters.handshakes_resumed);
         self.send_stalls.get_or_insert(counters.send_stalls);
@@ -240,5 +278,23 @@ impl InstrumentHealth {
     /// The generator's lateness.
     pub fn lateness(&self) -> Option<Lag> {
         self.pacing_lag_ms.or(self.dispatch_lag_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failed_tests_have_names_where_the_record_has_them() {
+        let names = || vec!["T4 known stall".to_owned(), "T12 many streams at once".to_owned()];
+        for (failed, failed_tests, words) in [
+            (0, Vec::new(), "0 failed"),
+            (2, Vec::new(), "2 failed"),
+            (2, names(), "2 failed (T4 known stall, T12 many streams at once)"),
+        ] {
+            let quote = CalibrationQuote { failed, failed_tests, ..CalibrationQuote::default() };
+            assert_eq!(quote.failed_words(), words);
+        }
     }
 }

@@ -15,6 +15,7 @@
 
 pub mod accounting;
 mod batch_means;
+pub mod bounded_figure;
 pub mod catalog;
 pub mod confidence;
 pub mod confusion_matrix;
@@ -23,6 +24,7 @@ pub mod environment;
 pub mod error;
 pub mod group_stats;
 pub mod health;
+mod moved;
 pub mod process_use;
 pub mod quantile;
 pub mod recorder;
@@ -38,6 +40,7 @@ pub mod validity;
 
 pub use accounting::Accounting;
 pub use batch_means::WITH_INTERVALS;
+pub use bounded_figure::{BoundedFigure, Refusal};
 pub use catalog::{Counters, Figure, Metric, Population, Rates, Unit};
 pub use confidence::{Interval, NoIntervalReason};
 pub use confusion_matrix::ConfusionMatrix;
@@ -51,7 +54,7 @@ pub use health::{
 pub use process_use::ProcessUse;
 pub use quantile::{QUANTILES, Quantile, samples_needed};
 pub use recorder::Recorder;
-pub use results::{DistributionSummary, Group, Results};
+pub use results::{DistributionSummary, Group, RefusedFigure, Results};
 pub use run_metadata::{
     Expectation, LoadModel, RunEnd, RunInfo, RunMetadata, StageInfo, TargetInfo,
 };
@@ -60,4 +63,4 @@ pub use snapshot::Snapshot;
 pub use stream_diagnosis::{StreamDiagnosis, StreamWord};
 pub use summary::RunSummary;
 pub use threshold::{Band, BandLevel, BandResult, Judgement, Threshold, ThresholdResult};
-pub use validity::{Assessment, ClosedStage, Evidence, Reason, Validity, judge_health};
+pub use validity::{Assessment, Evidence, Reason, StageOpenings, Validity, causes, judge_health};

@@ -1,9 +1,10 @@
-//! CPU time and memory of a watched process.
+//! CPU time and memory of a watched process and its descendants.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// CPU time and memory of a process in a stage, or in the whole run.
+/// CPU time and memory of a process and its descendants (its workers) in a stage, or in the whole
+/// run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessUse {
     /// Its name, as given by the user.
@@ -15,19 +16,24 @@ pub struct ProcessUse {
     pub stage: Option<String>,
     /// Time between the first and the last reading, in seconds.
     pub wall_s: f64,
-    /// CPU time of all its threads, user and system, in seconds. The kernel counts it in clock
-    /// ticks, mostly of 10 ms.
+    /// CPU time of all threads, user and system, in seconds. Descendants that have ended count too.
+    /// The kernel counts it in clock ticks, mostly of 10 ms.
     pub cpu_s: f64,
     /// `cpu_s / wall_s`.
     pub cores: f64,
     /// CPU time per request dispatched in that time, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_us_per_request: Option<f64>,
-    /// Resident memory at the end, in bytes.
+    /// Resident memory at the end, in bytes. Pages that several of the processes share count for
+    /// each of them.
     pub rss_bytes: u64,
     /// Threads at the end.
     pub threads: u64,
-    /// Whether the process ended before the last reading; the figures are those until then.
+    /// Processes at the end: itself and its descendants. 0 if it was not counted (0.1.0).
+    #[serde(default)]
+    pub processes: u64,
+    /// Whether the process and its descendants ended before the last reading; the figures are those
+    /// until then.
     #[serde(default)]
     pub gone: bool,
 }

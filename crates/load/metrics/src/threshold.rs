@@ -48,7 +48,7 @@ enum Comparison {
 impl Comparison {
     /// Whether `measured` keeps the bound.
     #[expect(clippy::float_cmp, reason = "`==` is for counters, which are whole")]
-    fn holds(self, measured: f64, bound: f64) -> bool {
+    const fn holds(self, measured: f64, bound: f64) -> bool {
         match self {
             Self::Less => measured < bound,
             Self::AtMost => measured <= bound,
@@ -60,6 +60,24 @@ impl Comparison {
 }
 
 impl Threshold {
+    /// The figure that it bounds.
+    pub const fn figure(&self) -> Figure {
+        self.figure
+    }
+
+    /// The part of the run that it is about.
+    pub const fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// The quantile that it bounds, from 0 to 1.
+    pub const fn quantile(&self) -> Option<f64> {
+        match self.aggregate {
+            Aggregate::Quantile(q) => Some(q),
+            _ => None,
+        }
+    }
+
     /// A note that names the new word, if the threshold uses one of an earlier version.
     pub const fn deprecation(&self) -> Option<&'static str> {
         self.deprecation

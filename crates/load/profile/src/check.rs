@@ -13,6 +13,7 @@ use plimsoll_protocol::Dialect;
 use plimsoll_workload::{READS_TOKENIZERS, TraceSpec, WindowFault, WorkloadError};
 
 use crate::error::{Fault, Problem, Problems, ValueSource};
+use crate::judgeable;
 use crate::layers::LayeredValues;
 use crate::path::ConfigPath;
 use crate::problem_collector::ProblemCollector;
@@ -25,8 +26,11 @@ use crate::url::{TargetUrl, UrlFault};
 /// The purpose of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To show or check it: a key that is still a placeholder is accepted.
+    /// To check it: a key that is still a placeholder is accepted, thresholds that no run can judge
+    /// are not.
     Check,
+    /// To show it: a key that is still a placeholder is accepted.
+    Show,
     /// To run it.
     Run,
 }
@@ -60,7 +64,9 @@ impl ProfileCheck<'_> {
         self.check_thresholds();
         self.check_labels();
         self.check_all_headers();
+        self.check_response_headers();
         self.check_scenarios();
+        self.check_judgeable(target.as_ref());
         let problems = self.found.into_problems();
         target.filter(|_| problems.is_empty()).ok_or(problems)
     }
@@ -71,7 +77,7 @@ impl ProfileCheck<'_> {
 
     fn report_fault(&mut self, path: ConfigPath, fault: Fault) {
         let source_name = self.layers.source(&path).clone();
-        self.found.add(Problem { source_name, path, fault });
+        self.found.add(Problem::new(source_name, path, fault));
     }
 
     fn check_name(&mut self) {
@@ -113,7 +119,7 @@ impl ProfileCheck<'_> {
     /// A placeholder may be checked and shown, but not run.
     fn check_placeholder(&mut self, path: ConfigPath, value: &str) {
         if self.purpose == Purpose::Run && value.starts_with(PLACEHOLDER) {
-            let fix = "write the key or `${NAME}` of a variable, or give --vk KEY (any, if the target asks for none)";
+            let fix = "write the key or `${NAME}` of a variable, give --key KEY, or leave `key` out if the target asks for none";
             self.report(path, "is still the placeholder", fix);
         }
     }
@@ -259,6 +265,18 @@ impl ProfileCheck<'_> {
             {
                 self.report_fault(path.index(index), Fault::from_error(&error));
             }
+        }
+    }
+
+    /// A run notes them instead: flags may make it shorter than the profile on purpose.
+    fn check_judgeable(&mut self, target: Option<&TargetUrl>) {
+        if self.purpose != Purpose::Check || self.found.any() {
+            return;
+        }
+        for (path, fault) in
+            target.map(|target| judgeable::faults(self.file, target)).into_iter().flatten()
+        {
+            self.report_fault(path, fault);
         }
     }
 

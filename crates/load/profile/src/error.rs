@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::lines::Lines;
 use crate::path::ConfigPath;
 
 /// The source of a value.
@@ -68,17 +69,31 @@ fn last_outside_of_quotes(text: &str, sign: &str) -> Option<usize> {
 
 /// One thing that is wrong with a profile.
 ///
-/// Displayed as `SOURCE: PATH: CAUSE; FIX`.
+/// Displayed as `SOURCE:LINE: PATH: CAUSE; FIX`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{source_name}: {}{}; {}", prefix(.path), .fault.cause, .fault.fix)]
+#[error("{source_name}{}: {}{}; {}", suffix(*.line), prefix(.path), .fault.cause, .fault.fix)]
 pub struct Problem {
     /// The source of the value.
     // Not called `source`, which thiserror would take for an underlying error.
     pub source_name: ValueSource,
+    /// The line of the file, from 1, where it is known.
+    pub line: Option<u64>,
     /// The path of the value in the profile.
     pub path: ConfigPath,
     /// The cause and the fix.
     pub fault: Fault,
+}
+
+impl Problem {
+    /// A problem of the value at a path, without a line.
+    pub(crate) const fn new(source_name: ValueSource, path: ConfigPath, fault: Fault) -> Self {
+        Self { source_name, line: None, path, fault }
+    }
+}
+
+/// A colon and the line; nothing where it is not known.
+fn suffix(line: Option<u64>) -> String {
+    line.map(|line| format!(":{line}")).unwrap_or_default()
 }
 
 /// The path and a colon; nothing for the whole profile.
@@ -111,6 +126,15 @@ impl Problems {
     /// Whether there are no problems.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Adds the lines of the values that stand in a file.
+    #[must_use]
+    pub(crate) fn with_lines(mut self, file: &ValueSource, lines: &Lines) -> Self {
+        for problem in self.0.iter_mut().filter(|problem| problem.source_name == *file) {
+            problem.line = lines.of(&problem.path);
+        }
+        self
     }
 
     /// `value` if there are no problems.

@@ -7,7 +7,8 @@ mod locate;
 use serde_json::Value;
 
 use crate::env_vars::EnvVars;
-use crate::error::{Fault, Problem, ValueSource};
+use crate::error::{Fault, Problem, Problems, ValueSource};
+use crate::lines::Lines;
 use crate::overrides::Overrides;
 use crate::parser::parse_scalar;
 use crate::path::{ConfigPath, Step};
@@ -15,6 +16,7 @@ use crate::problem_collector::ProblemCollector;
 use crate::renamed_keys::{self, RenamedKeyLog};
 use crate::schema::{self, Kind, Node};
 use crate::schema_check;
+pub(crate) use inherit::drop_nulls;
 use inherit::inherit;
 use locate::{header_path, insert, locate};
 
@@ -23,6 +25,8 @@ use locate::{header_path, insert, locate};
 pub(crate) struct LayeredValues {
     root: Value,
     file: ValueSource,
+    /// Where the values of the file stand.
+    lines: Lines,
     /// The paths that the environment or a flag has set, the latest last.
     written: Vec<(ConfigPath, ValueSource)>,
     problems: Vec<Problem>,
@@ -33,15 +37,21 @@ pub(crate) struct LayeredValues {
 
 impl LayeredValues {
     /// The values of a file.
-    pub(crate) fn new(mut root: Value, file: ValueSource) -> Self {
+    pub(crate) fn new((mut root, lines): (Value, Lines), file: ValueSource) -> Self {
         let mut renamed = RenamedKeyLog::default();
         let faults = renamed.rename_in(&mut root, &file);
         let (written, invalid) = (Vec::new(), Vec::new());
-        let mut layers = Self { root, file, written, problems: Vec::new(), invalid, renamed };
+        let mut layers =
+            Self { root, file, lines, written, problems: Vec::new(), invalid, renamed };
         for (path, fault) in faults {
             layers.report(path, fault);
         }
         layers
+    }
+
+    /// The problems with the lines of what stands in the file.
+    pub(crate) fn locate(&self, problems: Problems) -> Problems {
+        problems.with_lines(&self.file, &self.lines)
     }
 
     /// The source of the value at `path`: of the whole value, or else of its latest part.
@@ -69,7 +79,7 @@ impl LayeredValues {
     fn report(&mut self, path: ConfigPath, fault: Fault) {
         let source_name = self.source(&path).clone();
         self.invalid.push(path.clone());
-        self.problems.push(Problem { source_name, path, fault });
+        self.problems.push(Problem::new(source_name, path, fault));
     }
 
     /// Applies `PLIMSOLL_...` variables.
@@ -120,7 +130,7 @@ impl LayeredValues {
         let headers = ConfigPath::root().key("headers");
         let Some((name, value)) = header.split_once(':') else {
             let fault = Fault::new("has no colon", "write --header 'NAME: VALUE'");
-            self.problems.push(Problem { source_name: source, path: headers, fault });
+            self.problems.push(Problem::new(source, headers, fault));
             return;
         };
         let path = header_path(&headers, &self.root, name.trim());
@@ -132,14 +142,11 @@ impl LayeredValues {
             Some((path, text)) => {
                 self.set(path.trim(), text, ValueSource::Flag(format!("--set {}", path.trim())));
             }
-            None => self.problems.push(Problem {
-                source_name: ValueSource::Flag("--set".to_owned()),
-                path: ConfigPath::root(),
-                fault: Fault::new(
-                    "has no equals sign",
-                    "write --set PATH=VALUE, like `--set turns=3`",
-                ),
-            }),
+            None => self.problems.push(Problem::new(
+                ValueSource::Flag("--set".to_owned()),
+                ConfigPath::root(),
+                Fault::new("has no equals sign", "write --set PATH=VALUE, like `--set turns=3`"),
+            )),
         }
     }
 
@@ -154,7 +161,7 @@ impl LayeredValues {
         match located {
             Ok(path) => self.write(path, text, source),
             Err((path, fault)) => {
-                self.problems.push(Problem { source_name: source, path, fault });
+                self.problems.push(Problem::new(source, path, fault));
             }
         }
     }
@@ -163,7 +170,7 @@ impl LayeredValues {
         let value = value_of_text(&path, text);
         match insert(&mut self.root, path.steps(), value) {
             Ok(()) => self.written.push((path, source)),
-            Err(fault) => self.problems.push(Problem { source_name: source, path, fault }),
+            Err(fault) => self.problems.push(Problem::new(source, path, fault)),
         }
     }
 
@@ -217,9 +224,21 @@ impl LayeredValues {
     }
 }
 
-/// The key of the profile or of a scenario that contains `path`: what can be removed as a whole.
+/// Keys whose members are independent of each other: one can be removed, and the others be checked.
+const FREE_MEMBERS: [&str; 4] = ["thresholds", "bands", "labels", "headers"];
+
+/// What contains `path` and can be removed as a whole: a key of the profile or of a scenario, or a
+/// member of a mapping with free keys.
 fn enclosing_key(path: &ConfigPath) -> ConfigPath {
-    match path.steps() {
+    let steps = path.steps();
+    let free = |step: &Step| matches!(step, Step::Key(key) if FREE_MEMBERS.contains(&&**key));
+    if let Some(at) = steps.iter().position(free).filter(|at| at + 1 < steps.len()) {
+        return steps[..at + 2].iter().fold(ConfigPath::root(), |path, step| match step {
+            Step::Key(key) => path.key(key),
+            Step::Index(index) => path.index(*index),
+        });
+    }
+    match steps {
         [Step::Key(list), Step::Index(index)] if list == "scenarios" => {
             ConfigPath::root().key(list).index(*index)
         }

@@ -21,7 +21,9 @@ mod byte_size;
 mod check;
 mod env_vars;
 mod error;
+mod judgeable;
 mod layers;
+mod lines;
 mod overrides;
 mod parser;
 mod path;
@@ -29,10 +31,12 @@ mod plan;
 mod problem_collector;
 mod renamed_keys;
 mod resolve;
+mod response_headers;
 mod scenario;
 mod schema;
 mod schema_check;
 mod secret;
+mod shown_profile;
 mod source;
 mod spec;
 mod suggest;
@@ -48,9 +52,13 @@ pub use path::{ConfigPath, Step};
 pub use plan::{
     ConnectionLifetime, HttpPlan, HttpVersion, Instrument, Limits, Overflow, Plan, Target, TlsPlan,
 };
-pub use resolve::{load, parse};
+pub use resolve::{load, parse, show};
+pub use response_headers::ResponseHeaders;
 pub use schema::schema;
-pub use secret::{HeaderValue, REDACTED, Secret, is_sensitive};
+pub use secret::{
+    HeaderValue, REDACTED, Secret, is_shown_header, names_credential, redacted_path,
+    secrets_of_query,
+};
 pub use source::Profile;
 pub use spec::{Behaviour, ProfileFile, ScenarioFile};
 pub use url::{Scheme, TargetUrl, UrlFault};

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Overrides {
     /// `--target URL`.
     pub target: Option<String>,
-    /// `--vk KEY`.
+    /// `--key KEY`.
     pub key: Option<String>,
     /// `--model NAME`.
     pub model: Option<String>,
@@ -27,6 +27,9 @@ pub struct Overrides {
     pub headers: Vec<String>,
     /// `--set PATH=VALUE`, for every key: `--set scenarios.simple.weight=3`.
     pub sets: Vec<String>,
+    /// `--run-id ID`: the id of the run, from which the ids of its requests follow. Left out: a
+    /// random one.
+    pub run_id: Option<String>,
     /// `--shard K/N`: the part of the run that this process runs, from 0.
     pub shard: Option<String>,
 }
@@ -38,7 +41,7 @@ impl Overrides {
         let resumption = self.no_resumption.then_some("false");
         [
             ("--target", "target", self.target.as_deref()),
-            ("--vk", "key", self.key.as_deref()),
+            ("--key", "key", self.key.as_deref()),
             ("--model", "model", self.model.as_deref()),
             ("--protocol", "protocol", self.protocol.as_deref()),
             ("--stages", "stages", self.stages.as_deref()),

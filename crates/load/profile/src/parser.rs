@@ -1,13 +1,16 @@
 //! Parses bytes as JSON or YAML, by content, into untyped values.
 
+use std::cell::RefCell;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
-use serde_saphyr::UserMessageFormatter;
 use serde_saphyr::options::NonFiniteFloatPolicy;
+use serde_saphyr::{Spanned, UserMessageFormatter};
 
 use crate::error::Fault;
+use crate::lines::Lines;
+use crate::path::ConfigPath;
 
 /// Largest profile that is read. A bound on memory, far above any sensible profile.
 const MAX_BYTES: usize = 16 << 20;
@@ -23,17 +26,20 @@ const MAX_DEPTH: usize = 64;
 /// # Errors
 /// The text is neither, has a key twice, or exceeds the limits above; with line and column. The
 /// message never quotes the text: it may contain a credential.
-pub(crate) fn parse_values(bytes: &[u8]) -> Result<Value, Fault> {
+pub(crate) fn parse_values(bytes: &[u8]) -> Result<(Value, Lines), Fault> {
     if bytes.len() > MAX_BYTES {
         return Err(Fault::new("is larger than 16 MiB", "give a profile, not its data"));
     }
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Fault::new("is not UTF-8 text", "save it as UTF-8"))?
         .trim_start_matches('\u{feff}');
-    let root = if text.trim_start().starts_with('{') { json(text)? } else { yaml(text)? };
+    let lines = RefCell::default();
+    let is_json = text.trim_start().starts_with('{');
+    let root = if is_json { json(text, &lines)? } else { yaml(text, &lines)? };
+    let lines = lines.into_inner();
     match root {
-        Value::Object(_) => Ok(root),
-        Value::Null => Ok(Value::Object(Map::new())),
+        Value::Object(_) => Ok((root, lines)),
+        Value::Null => Ok((Value::Object(Map::new()), lines)),
         _ => Err(Fault::new(
             "is not a mapping of keys to values",
             "write lines like `target: http://127.0.0.1:9000`",
@@ -43,12 +49,12 @@ pub(crate) fn parse_values(bytes: &[u8]) -> Result<Value, Fault> {
 
 /// Parses one value as YAML, as written in an environment variable or after `--set path=`.
 pub(crate) fn parse_scalar(text: &str) -> Option<Value> {
-    yaml(text).ok()
+    yaml(text, &RefCell::default()).ok()
 }
 
-fn json(text: &str) -> Result<Value, Fault> {
+fn json(text: &str, lines: &RefCell<Lines>) -> Result<Value, Fault> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    ValueVisitor { depth: 0 }
+    ValueVisitor { path: ConfigPath::root(), lines }
         .deserialize(&mut reader)
         .and_then(|value| reader.end().map(|()| value))
         .map_err(|error| {
@@ -56,7 +62,7 @@ fn json(text: &str) -> Result<Value, Fault> {
         })
 }
 
-fn yaml(text: &str) -> Result<Value, Fault> {
+fn yaml(text: &str, lines: &RefCell<Lines>) -> Result<Value, Fault> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         // A snippet would quote the text.
@@ -71,7 +77,7 @@ fn yaml(text: &str) -> Result<Value, Fault> {
         },
     };
     serde_saphyr::with_deserializer_from_str_with_options(text, options, |reader| {
-        ValueVisitor { depth: 0 }.deserialize(reader)
+        ValueVisitor { path: ConfigPath::root(), lines }.deserialize(reader)
     })
     .map_err(|error| yaml_fault(&error))
 }
@@ -94,22 +100,27 @@ fn yaml_fault(error: &serde_saphyr::Error) -> Fault {
 
 /// Builds a [`Value`], and refuses what `Value` itself would silently accept: duplicate keys and
 /// numbers that are not finite.
-#[derive(Clone, Copy)]
-struct ValueVisitor {
-    depth: usize,
+struct ValueVisitor<'l> {
+    path: ConfigPath,
+    /// The lines of the keys so far.
+    lines: &'l RefCell<Lines>,
 }
 
-impl ValueVisitor {
-    fn deeper<E: Error>(self) -> Result<Self, E> {
-        if self.depth < MAX_DEPTH {
-            Ok(Self { depth: self.depth + 1 })
+impl ValueVisitor<'_> {
+    fn check_depth<E: Error>(&self) -> Result<(), E> {
+        if self.path.steps().len() < MAX_DEPTH {
+            Ok(())
         } else {
             Err(E::custom(format_args!("nested deeper than {MAX_DEPTH} levels")))
         }
     }
+
+    fn inside(&self, path: ConfigPath) -> Self {
+        Self { path, lines: self.lines }
+    }
 }
 
-impl<'de> DeserializeSeed<'de> for ValueVisitor {
+impl<'de> DeserializeSeed<'de> for ValueVisitor<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -117,7 +128,7 @@ impl<'de> DeserializeSeed<'de> for ValueVisitor {
     }
 }
 
-impl<'de> Visitor<'de> for ValueVisitor {
+impl<'de> Visitor<'de> for ValueVisitor<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -162,22 +173,29 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let deeper = self.deeper()?;
+        self.check_depth()?;
         let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(deeper)? {
+        while let Some(item) = items.next_element_seed(self.inside(self.path.index(list.len())))? {
             list.push(item);
         }
         Ok(Value::Array(list))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        let deeper = self.deeper()?;
+        self.check_depth()?;
         let mut map = Map::new();
-        while let Some(key) = members.next_key::<String>()? {
+        while let Some(Spanned { value: key, referenced, .. }) =
+            members.next_key::<Spanned<String>>()?
+        {
             if map.contains_key(&key) {
                 return Err(A::Error::custom(format_args!("the key `{key}` is given twice")));
             }
-            map.insert(key, members.next_value_seed(deeper)?);
+            let path = self.path.key(&key);
+            // 0: not known.
+            if referenced.line() > 0 {
+                self.lines.borrow_mut().note(path.clone(), referenced.line());
+            }
+            map.insert(key, members.next_value_seed(self.inside(path))?);
         }
         Ok(Value::Object(map))
     }

@@ -5,14 +5,15 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use plimsoll_measure::{Nanos, Seed, Stripe};
+use plimsoll_measure::{IdSeed, Nanos, RunId, Seed, Stripe};
 use plimsoll_protocol::Dialect;
 use plimsoll_schedule::{Arrivals, Stages};
-use plimsoll_workload::{ScenarioSpec, Trace, TraceSpec, WorkloadError};
+use plimsoll_workload::{CacheMode, ScenarioSpec, Trace, TraceFormat, TraceSpec, WorkloadError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::secret::{HeaderValue, REDACTED, Secret, is_sensitive};
+use crate::response_headers::ResponseHeaders;
+use crate::secret::{HeaderValue, REDACTED, Secret, is_shown_header, redacted_path};
 use crate::source;
 use crate::url::TargetUrl;
 
@@ -38,7 +39,7 @@ pub struct Target {
     pub model: String,
     /// Key: `Authorization: Bearer`, or `x-api-key` for Anthropic's dialect.
     pub key: Option<Secret>,
-    /// Headers of every request; values under names that carry credentials are secret.
+    /// Headers of every request; values are secret, but for a few harmless names.
     pub headers: BTreeMap<String, HeaderValue>,
     /// Overrides the protocol of every scenario.
     pub protocol: Option<Dialect>,
@@ -110,6 +111,13 @@ pub struct HttpPlan {
     pub streams_per_connection: u32,
     /// HTTP/1.1: requests after which a connection is closed.
     pub requests_per_connection: Option<ConnectionLifetime>,
+    /// Most connections to each target in the open model, over all workers of all shards; `None`
+    /// for as many as are needed.
+    pub max_connections: Option<u64>,
+    /// HTTP/1.1: a connection that has been idle for longer is not used again.
+    pub idle_limit: Nanos,
+    /// Whether a request that a closing connection never answered is sent again.
+    pub retry_reused: bool,
 }
 
 /// The number of requests after which a connection is closed, drawn for each connection.
@@ -149,6 +157,10 @@ pub struct Plan {
     /// Seed of every random draw.
     #[serde(serialize_with = "seed")]
     pub seed: Seed,
+    /// What tells this run from others with the same seed: the ids of requests and the markers that
+    /// keep prompts out of caches follow from it. `None` lets the run draw a random one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
     /// The part of the run that this process carries.
     #[serde(serialize_with = "stripe")]
     pub shard: Stripe,
@@ -175,6 +187,8 @@ pub struct Plan {
     pub tls: TlsPlan,
     /// Settings of the measurement itself.
     pub instrument: Instrument,
+    /// Response headers that are read and recorded.
+    pub response_headers: ResponseHeaders,
     /// Bounds on aggregates, by metric: `"ttft" -> ["p(95)<500ms"]`.
     pub thresholds: BTreeMap<String, Vec<String>>,
     /// Aggregates in three bands, by metric: `"response_time" -> ["p(95)<10ms|20ms"]`.
@@ -192,6 +206,38 @@ impl Plan {
         serde_saphyr::to_string(self).unwrap_or_default()
     }
 
+    /// The seed of the ids of this run's requests. Without a run id it is the same for every run.
+    pub fn id_seed(&self) -> IdSeed {
+        IdSeed::new(self.seed, self.run_id.as_ref().map_or("", RunId::as_str))
+    }
+
+    /// Whether conversations share text that begins with the id of the run: a pool of prefixes, or
+    /// the blocks of a trace. Shards with different run ids would not share it.
+    pub fn shares_text_of_the_run(&self) -> bool {
+        let blocks = self.trace.as_ref().is_some_and(|trace| trace.format == TraceFormat::Mooncake);
+        let busts = |scenario: &&ScenarioSpec| scenario.cache_mode == CacheMode::Bust;
+        let shares = |scenario: &ScenarioSpec| blocks || scenario.prefix_pool.is_some();
+        self.scenarios.iter().filter(busts).any(shares)
+    }
+
+    /// Whether no cache should be able to answer a scenario's requests: each has a text of its own.
+    /// The prompts of a trace with shared blocks repeat as they were recorded, and a plain request
+    /// is unique only with a placeholder that is.
+    pub fn busts_caches(&self, scenario: &ScenarioSpec) -> bool {
+        let unique = |text: &String| {
+            let mut placeholders = text.split("{{").skip(1).map(str::trim_start);
+            placeholders.any(|rest| rest.starts_with("uuid") || rest.starts_with("prompt"))
+        };
+        let blocks = self.trace.as_ref().is_some_and(|trace| trace.format == TraceFormat::Mooncake);
+        let is_unique = match &scenario.http {
+            Some(http) if scenario.protocol == Dialect::Http => {
+                unique(&http.path) || unique(&http.body)
+            }
+            _ => !blocks,
+        };
+        scenario.cache_mode == CacheMode::Bust && is_unique
+    }
+
     /// Reads the trace, from a file or built in.
     ///
     /// # Errors
@@ -207,7 +253,7 @@ impl fmt::Debug for Plan {
     }
 }
 
-/// Scenarios hold their headers as plain texts; sensitive ones are redacted by name.
+/// Scenarios hold their headers and queries as plain texts; all but harmless ones are redacted.
 fn scenarios<S: Serializer>(scenarios: &[ScenarioSpec], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(scenarios.iter().cloned().map(redacted))
 }
@@ -215,9 +261,12 @@ fn scenarios<S: Serializer>(scenarios: &[ScenarioSpec], serializer: S) -> Result
 fn redacted(mut scenario: ScenarioSpec) -> ScenarioSpec {
     let of_http = scenario.http.iter_mut().flat_map(|http| &mut http.headers);
     for (name, value) in scenario.headers.iter_mut().chain(of_http) {
-        if is_sensitive(name) {
+        if !is_shown_header(name) {
             REDACTED.clone_into(value);
         }
+    }
+    if let Some(http) = &mut scenario.http {
+        http.path = redacted_path(&http.path);
     }
     scenario
 }

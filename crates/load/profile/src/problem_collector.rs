@@ -23,6 +23,11 @@ impl ProblemCollector {
         }
     }
 
+    /// Whether there is a problem.
+    pub(crate) const fn any(&self) -> bool {
+        !self.problems.is_empty()
+    }
+
     /// All problems.
     pub(crate) fn into_problems(self) -> Problems {
         self.problems.into_iter().collect()

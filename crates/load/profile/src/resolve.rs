@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use plimsoll_measure::{Seed, Stripe};
+use plimsoll_measure::{RunId, Seed, Stripe};
 use plimsoll_workload::TraceSpec;
 use serde::Deserialize as _;
 
 use crate::check::{ProfileCheck, Purpose, resolve_path};
 use crate::env_vars::EnvVars;
 use crate::error::{Fault, Problem, Problems, ValueSource};
+use crate::judgeable;
 use crate::layers::LayeredValues;
 use crate::overrides::Overrides;
 use crate::parser::parse_values;
@@ -18,6 +19,7 @@ use crate::plan::{HttpPlan, Instrument, Limits, Plan, Target, TlsPlan};
 use crate::problem_collector::ProblemCollector;
 use crate::scenario::scenario;
 use crate::secret::{HeaderValue, Secret};
+use crate::shown_profile;
 use crate::source::Profile;
 use crate::spec::ProfileFile;
 use crate::url::TargetUrl;
@@ -33,15 +35,60 @@ pub fn load(
     purpose: Purpose,
 ) -> Result<Plan, Problems> {
     let mut layers = read(profile)?;
+    let resolved = resolve(profile, &mut layers, environment, overrides, purpose);
+    let Resolved { file, target, run } = resolved.map_err(|problems| layers.locate(problems))?;
+    let unjudgeable = judgeable::faults(&file, &target);
+    let mut plan = plan(profile, &layers, file, target, run);
+    let note = |(path, fault): (ConfigPath, Fault)| {
+        format!("{path} cannot be judged: {}; {}", fault.cause, fault.fix)
+    };
+    plan.notes.extend(unjudgeable.into_iter().map(note));
+    shared_by_shards(plan)
+}
+
+/// Resolves a profile, and writes it as a profile again: in YAML, with every default filled in and
+/// with credentials redacted. `check` accepts it if it accepts the profile.
+///
+/// # Errors
+/// All problems at once.
+pub fn show(
+    profile: &Profile,
+    environment: &EnvVars,
+    overrides: &Overrides,
+) -> Result<String, Problems> {
+    let mut layers = read(profile)?;
+    let resolved = resolve(profile, &mut layers, environment, overrides, Purpose::Show);
+    let Resolved { file, target, run } = resolved.map_err(|problems| layers.locate(problems))?;
+    let plan = plan(profile, &layers, file.clone(), target, run);
+    Ok(shown_profile::yaml(file, &plan))
+}
+
+/// A profile that has been checked.
+struct Resolved {
+    file: ProfileFile,
+    target: TargetUrl,
+    run: RunPart,
+}
+
+fn resolve(
+    profile: &Profile,
+    layers: &mut LayeredValues,
+    environment: &EnvVars,
+    overrides: &Overrides,
+    purpose: Purpose,
+) -> Result<Resolved, Problems> {
     layers.apply_environment(environment);
     layers.apply_flags(overrides);
     layers.expand(environment);
     let mut found = layers.check_schema();
-    let shard = shard(overrides.shard.as_deref(), &mut found);
-    let (file, found) = typed(&layers, found)?;
-    let check = ProfileCheck { profile, layers: &layers, file: &file, purpose, found };
+    let run = RunPart {
+        shard: shard(overrides.shard.as_deref(), &mut found),
+        id: run_id(overrides, environment, &mut found),
+    };
+    let (file, found) = typed(layers, found)?;
+    let check = ProfileCheck { profile, layers, file: &file, purpose, found };
     let target = check.target_or_problems()?;
-    Ok(plan(profile, &layers, file, target, shard))
+    Ok(Resolved { file, target, run })
 }
 
 /// Parses the text of a profile, without environment and flags. Keys and types are checked, the
@@ -52,15 +99,15 @@ pub fn load(
 pub fn parse(bytes: &[u8]) -> Result<ProfileFile, Problems> {
     let mut layers = read(&Profile::new("profile".as_ref(), bytes.to_vec()))?;
     let found = layers.check_schema();
-    let (file, found) = typed(&layers, found)?;
-    found.into_problems().or(file)
+    let typed = typed(&layers, found).and_then(|(file, found)| found.into_problems().or(file));
+    typed.map_err(|problems| layers.locate(problems))
 }
 
 fn read(profile: &Profile) -> Result<LayeredValues, Problems> {
     let source_name = profile.source().clone();
     match parse_values(profile.text()) {
-        Ok(root) => Ok(LayeredValues::new(root, source_name)),
-        Err(fault) => Err(Problem { source_name, path: ConfigPath::root(), fault }.into()),
+        Ok(values) => Ok(LayeredValues::new(values, source_name)),
+        Err(fault) => Err(Problem::new(source_name, ConfigPath::root(), fault).into()),
     }
 }
 
@@ -75,7 +122,7 @@ fn typed(
         Err(error) => {
             let path = ConfigPath::root();
             let fault = Fault::new(format!("cannot be typed ({error})"), "report this as a bug");
-            found.add(Problem { source_name: layers.source(&path).clone(), path, fault });
+            found.add(Problem::new(layers.source(&path).clone(), path, fault));
             Err(found.into_problems())
         }
     }
@@ -87,13 +134,56 @@ fn shard(text: Option<&str>, found: &mut ProblemCollector) -> Stripe {
     let parts = text.split_once('/').and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
     parts.and_then(|(index, count)| Stripe::new(index, count)).unwrap_or_else(|| {
         let fix = "write K/N with K from 0 to N-1, like `0/4`";
-        found.add(Problem {
-            source_name: ValueSource::Flag("--shard".to_owned()),
-            path: ConfigPath::root(),
-            fault: Fault::new(format!("`{text}` is not a part of a run"), fix),
-        });
+        found.add(Problem::new(
+            ValueSource::Flag("--shard".to_owned()),
+            ConfigPath::root(),
+            Fault::new(format!("`{text}` is not a part of a run"), fix),
+        ));
         Stripe::WHOLE
     })
+}
+
+/// Which run, and which part of it; not in a profile.
+#[derive(Debug)]
+struct RunPart {
+    shard: Stripe,
+    id: Option<RunId>,
+}
+
+/// The run id of the flag or else of the environment; one that is invalid is reported.
+fn run_id(
+    overrides: &Overrides,
+    environment: &EnvVars,
+    found: &mut ProblemCollector,
+) -> Option<RunId> {
+    let flag = overrides.run_id.as_deref();
+    let source_name = match flag {
+        Some(_) => ValueSource::Flag("--run-id".to_owned()),
+        None => ValueSource::Environment("PLIMSOLL_RUN_ID".to_owned()),
+    };
+    let text = flag.or_else(|| environment.run_id())?;
+    let refuse = |_| {
+        let cause = format!("`{text}` is not a run id");
+        let fix = format!("write 1 to {} letters, digits, `-`, `_` or `.`", RunId::MAX_LEN);
+        found.add(Problem::new(source_name, ConfigPath::root(), Fault::new(cause, fix)));
+    };
+    text.parse().map_err(refuse).ok()
+}
+
+/// Shards are one run, and must have one run id where its conversations share text. Elsewhere
+/// different ones are harmless, and get a note.
+fn shared_by_shards(mut plan: Plan) -> Result<Plan, Problems> {
+    if plan.shard == Stripe::WHOLE || plan.run_id.is_some() {
+        return Ok(plan);
+    }
+    let fix = "give every shard the same one, like `--run-id nightly-42` or PLIMSOLL_RUN_ID";
+    if plan.shares_text_of_the_run() {
+        let cause = "is not enough: the shards' prompts share text that begins with the run id";
+        let flag = ValueSource::Flag("--shard".to_owned());
+        return Err(Problem::new(flag, ConfigPath::root(), Fault::new(cause, fix)).into());
+    }
+    plan.notes.push(format!("this shard drew a run id of its own; {fix}"));
+    Ok(plan)
 }
 
 /// Builds the plan from a checked file.
@@ -102,7 +192,7 @@ fn plan(
     layers: &LayeredValues,
     file: ProfileFile,
     target: TargetUrl,
-    shard: Stripe,
+    run: RunPart,
 ) -> Plan {
     let resolved = |path: ConfigPath, named: PathBuf| resolve_path(profile, layers, &path, &named);
     let top = |key| ConfigPath::root().key(key);
@@ -111,6 +201,9 @@ fn plan(
         version: file.http_version,
         streams_per_connection: file.streams_per_connection,
         requests_per_connection: file.requests_per_connection,
+        max_connections: file.max_connections,
+        idle_limit: file.idle_limit,
+        retry_reused: file.retry_reused,
     };
     let instrument = Instrument {
         kernel_timestamps: file.kernel_timestamps,
@@ -122,7 +215,8 @@ fn plan(
         name: file.name.unwrap_or_else(|| profile.name().to_owned()),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         seed: Seed(file.seed),
-        shard,
+        run_id: run.id,
+        shard: run.shard,
         stages: file.stages.unwrap_or_default(),
         arrivals: file.arrivals,
         scenarios: file.scenarios.into_iter().enumerate().map(scenario).collect(),
@@ -147,6 +241,7 @@ fn plan(
             ca_file: file.tls.ca_file.map(|named| resolved(top("tls").key("ca_file"), named)),
             ..file.tls
         },
+        response_headers: file.response_headers,
         thresholds: file.thresholds,
         bands: file.bands,
         labels: file.labels,

@@ -7,15 +7,87 @@ use serde::{Serialize, Serializer};
 /// The replacement for a credential in every output.
 pub const REDACTED: &str = "<redacted>";
 
-/// Whether a header or setting of this name carries a credential.
-///
-/// True for the well-known ones, and for every name that contains `key`, `token` or `secret`:
-/// hiding a header without need is better than a key in a stored plan.
-pub fn is_sensitive(name: &str) -> bool {
+/// Headers whose values are shown. The value of any other header that a user gives may be a
+/// credential, whatever its name.
+const SHOWN_HEADERS: [&str; 18] = [
+    "accept",
+    "accept-charset",
+    "accept-encoding",
+    "accept-language",
+    "anthropic-beta",
+    "anthropic-version",
+    "api-version",
+    "cache-control",
+    "content-encoding",
+    "content-language",
+    "content-type",
+    "expect",
+    "host",
+    "openai-beta",
+    "origin",
+    "prefer",
+    "range",
+    "user-agent",
+];
+
+/// Parameters of a query whose values are shown.
+const SHOWN_PARAMETERS: [&str; 10] = [
+    "alt",
+    "api-version",
+    "beta",
+    "format",
+    "limit",
+    "model",
+    "offset",
+    "page",
+    "stream",
+    "version",
+];
+
+/// Whether the value of a header is shown in outputs: of the few that never carry a credential.
+pub fn is_shown_header(name: &str) -> bool {
+    SHOWN_HEADERS.contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// Whether the name of a header says that it carries a credential.
+pub fn names_credential(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    ["authorization", "cookie", "key", "token", "secret", "password"]
-        .iter()
-        .any(|part| name.contains(part))
+    let parts = ["authorization", "cookie", "token", "secret", "password"];
+    // A whole word: `x-api-key` and `apikey`, but not `x-keyboard`.
+    parts.iter().any(|part| name.contains(part))
+        || name.split(['-', '_']).any(|word| matches!(word, "key" | "apikey"))
+}
+
+/// The values in the query of a path that may be credentials: all but those of a few harmless
+/// parameters, and placeholders such as `{{uuid}}`.
+pub fn secrets_of_query(path: &str) -> impl Iterator<Item = &str> {
+    let query = path.split_once('?').map_or("", |(_, query)| query);
+    query.split(['&', ';']).filter_map(secret_of_parameter)
+}
+
+/// The value of `name=value`, or a parameter without a name, if it may be a credential.
+fn secret_of_parameter(parameter: &str) -> Option<&str> {
+    let (name, value) = parameter.split_once('=').unwrap_or(("", parameter));
+    let is_placeholder = value.starts_with("{{") && value.ends_with("}}");
+    let is_shown = SHOWN_PARAMETERS.contains(&name.to_ascii_lowercase().as_str());
+    (!value.is_empty() && !is_placeholder && !is_shown).then_some(value)
+}
+
+/// A path (or a URL) with the values of its query redacted, see [`secrets_of_query`].
+pub fn redacted_path(path: &str) -> String {
+    let Some((path, query)) = path.split_once('?') else { return path.to_owned() };
+    let shown = query.split_inclusive(['&', ';']).map(|piece| {
+        let parameter = piece.trim_end_matches(['&', ';']);
+        let end = &piece[parameter.len()..];
+        match secret_of_parameter(parameter) {
+            Some(value) => {
+                let name = &parameter[..parameter.len() - value.len()];
+                format!("{name}{REDACTED}{end}")
+            }
+            None => piece.to_owned(),
+        }
+    });
+    format!("{path}?{}", shown.collect::<String>())
 }
 
 /// A credential. It has no `Display`; `Debug` and `Serialize` write `<redacted>`.
@@ -46,17 +118,17 @@ impl Serialize for Secret {
     }
 }
 
-/// The value of a header. Hidden if the header's name says that it is a credential.
+/// The value of a header. Hidden unless the header is one of the few that never carry a credential.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HeaderValue {
     value: String,
-    sensitive: bool,
+    shown: bool,
 }
 
 impl HeaderValue {
     /// The value of the header `name`.
     pub fn new(name: &str, value: String) -> Self {
-        Self { value, sensitive: is_sensitive(name) }
+        Self { value, shown: is_shown_header(name) }
     }
 
     /// The value itself, only to be sent.
@@ -64,9 +136,9 @@ impl HeaderValue {
         &self.value
     }
 
-    /// The value, or [`REDACTED`] if it is a credential.
+    /// The value, or [`REDACTED`] if it may be a credential.
     pub fn shown(&self) -> &str {
-        if self.sensitive { REDACTED } else { &self.value }
+        if self.shown { &self.value } else { REDACTED }
     }
 }
 
@@ -87,29 +159,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_credentials_are_recognised_in_any_case() {
-        for name in [
-            "Authorization",
-            "proxy-authorization",
-            "x-api-key",
-            "api-key",
-            "apikey",
-            "Cookie",
-            "Set-Cookie",
-            "X-Auth-Token",
-            "client-secret",
+    fn only_harmless_headers_are_shown() {
+        for name in ["Accept", "content-type", "User-Agent", "anthropic-version"] {
+            assert!(is_shown_header(name), "{name}");
+        }
+        for name in ["Authorization", "x-api-key", "x-ocp", "x-tenant-id", "x-monkey", "accept-x"] {
+            assert!(!is_shown_header(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_of_credentials_are_words() {
+        for name in
+            ["Authorization", "x-api-key", "api_key", "apikey", "Set-Cookie", "X-Auth-Token"]
+        {
+            assert!(names_credential(name), "{name}");
+        }
+        for name in ["x-keyboard", "x-monkey", "accept", "x-request-id"] {
+            assert!(!names_credential(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn values_of_a_query_are_hidden_by_their_place() {
+        for (path, shown) in [
+            ("/v1/chat", "/v1/chat"),
+            ("/a?api-version=2024-06-01&limit=5", "/a?api-version=2024-06-01&limit=5"),
+            ("/a?sig=abc&code=x=y;k=1", "/a?sig=<redacted>&code=<redacted>;k=<redacted>"),
+            ("/a?q={{prompt}}&id={{uuid}}", "/a?q={{prompt}}&id={{uuid}}"),
+            ("/a?rawtoken", "/a?<redacted>"),
+            ("/a?x=&y", "/a?x=&<redacted>"),
         ] {
-            assert!(is_sensitive(name), "{name}");
+            assert_eq!(redacted_path(path), shown);
         }
-        for name in ["accept", "x-request-id", "x-tenant-id", "user-agent", "content-type"] {
-            assert!(!is_sensitive(name), "{name}");
-        }
+        let secrets: Vec<_> = secrets_of_query("/a?sig=abc&limit=5&raw").collect();
+        assert_eq!(secrets, ["abc", "raw"]);
     }
 
     #[test]
     fn a_header_is_shown_by_its_name() {
         let shown = |name| serde_json::to_string(&HeaderValue::new(name, "v".to_owned())).unwrap();
-        assert_eq!(shown("x-tenant-id"), "\"v\"");
+        assert_eq!(shown("accept"), "\"v\"");
         assert_eq!(shown("x-api-key"), "\"<redacted>\"");
     }
 }

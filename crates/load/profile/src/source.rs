@@ -119,8 +119,7 @@ fn unreadable(path: &str, error: &io::Error) -> Problems {
         format!("no built-in profile has this name either: {}", suggest::instead(path, &names))
     };
     let fault = Fault::new(format!("cannot be read ({})", plain_error(error)), fix);
-    Problem { source_name: ValueSource::File(path.to_owned()), path: ConfigPath::root(), fault }
-        .into()
+    Problem::new(ValueSource::File(path.to_owned()), ConfigPath::root(), fault).into()
 }
 
 /// The system's message without the error number.

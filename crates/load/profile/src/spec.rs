@@ -7,30 +7,32 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use plimsoll_measure::Nanos;
-use plimsoll_protocol::Dialect;
+use plimsoll_protocol::{Dialect, TokenLimit};
 use plimsoll_schedule::{Arrivals, Stages};
 use plimsoll_workload::{
     CacheMode, Content, DurationSpec, ExpectedDecision, HttpSpec, PolicyDecisionSpec, PrefixPool,
     SystemPrompt, TraceSpec,
 };
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::byte_size::ByteSize;
 use crate::plan::{ConnectionLifetime, HttpVersion, Overflow, TlsPlan};
+use crate::response_headers::ResponseHeaders;
 
 /// A Plimsoll profile: the load, its content and the target.
 ///
 /// Every key may be left out. Durations are written with a unit (`500ms`, `30s`, `1m30s`). In
 /// texts, `${NAME}` and `${NAME:-default}` stand for an environment variable, and `$$` for a dollar
 /// sign.
-#[derive(Clone, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileFile {
     /// Name of the run, in reports and in the name of its folder. Left out: the file's name.
     #[serde(default)]
     pub name: Option<String>,
-    /// Base URL of the target: scheme, host, port and an optional path prefix.
+    /// Base URL of the target: scheme, host, port, an optional path prefix, and an optional query
+    /// that is kept on every request, like `?api-version=2024-06-01`.
     #[serde(default)]
     pub target: Option<String>,
     /// The target's key: sent as `Authorization: Bearer`, or as `x-api-key` in Anthropic's
@@ -55,6 +57,10 @@ pub struct ProfileFile {
     /// Headers of every request. Those of a scenario are added.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// Response headers that are read: cache states, upstream retries, server times, and others
+    /// that are recorded as they are.
+    #[serde(default)]
+    pub response_headers: ResponseHeaders,
     /// Time limit of one request, from its dispatch to the end of its response.
     #[serde(default = "timeout")]
     #[schemars(with = "String", extend("format" = "duration"))]
@@ -93,6 +99,22 @@ pub struct ProfileFile {
     /// between `min` and `max`. Left out: it is kept as long as the target keeps it.
     #[serde(default)]
     pub requests_per_connection: Option<ConnectionLifetime>,
+    /// Most connections to each target in `@` and `trace` stages. A request that finds none free
+    /// waits for one; the wait is `connection_wait`, and part of the response time. Left out: as
+    /// many as are needed, which `max_in_flight` bounds.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub max_connections: Option<u64>,
+    /// HTTP/1.1: a connection that has been idle for longer is not used again. The default is below
+    /// the 5 s after which many servers close one.
+    #[serde(default = "idle_limit")]
+    #[schemars(with = "String", extend("format" = "duration"))]
+    pub idle_limit: Nanos,
+    /// Whether a request is sent again, once, if the target closed its connection without any
+    /// answer, and the connection had been used before. Browsers and proxies do the same. These
+    /// requests are counted as `retries`, and their times count from the first start.
+    #[serde(default = "retry_reused")]
+    pub retry_reused: bool,
     /// Local addresses of connections, used in turn; each address has its own local ports. Left
     /// out: the kernel chooses.
     #[serde(default)]
@@ -137,7 +159,7 @@ pub struct ProfileFile {
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
     /// Defaults of all scenarios; without `scenarios`, the only scenario of the run.
-    #[serde(flatten)]
+    #[serde(flatten, skip_serializing)]
     pub defaults: Behaviour,
     /// The scenario mix: each conversation belongs to one of them, chosen by weight.
     #[serde(default)]
@@ -152,7 +174,7 @@ impl fmt::Debug for ProfileFile {
 }
 
 /// One weighted kind of user behaviour. Keys that it leaves out are as at the top of the profile.
-#[derive(Clone, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioFile {
     /// Name in reports, unique in the profile. Left out: `scenario-` and its number, from 1.
@@ -181,7 +203,7 @@ impl fmt::Debug for ScenarioFile {
 }
 
 /// The behaviour of a scenario; at the top of the profile, the default of all scenarios.
-#[derive(Clone, Deserialize, JsonSchema)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Behaviour {
     /// Wire format.
     #[serde(default)]
@@ -203,6 +225,13 @@ pub struct Behaviour {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
+    /// The member of an `openai-chat` request that limits the output; reasoning models refuse
+    /// `max_tokens`.
+    #[serde(default)]
+    pub max_tokens_field: TokenLimit,
+    /// What every tool call of the model is answered with, before the user's next prompt.
+    #[serde(default = "tool_result")]
+    pub tool_result: String,
     /// Pause before every turn but the first: a duration, or a distribution of durations.
     #[serde(default)]
     pub think_time: Option<DurationSpec>,
@@ -254,6 +283,15 @@ const fn streams_per_connection() -> u32 {
     100
 }
 
+/// Node, uvicorn and Apache close after 5 s, nginx after 75 s.
+const fn idle_limit() -> Nanos {
+    Nanos::from_secs(4)
+}
+
+const fn retry_reused() -> bool {
+    true
+}
+
 /// The time to wake a sleeping core on a virtual machine, with a margin.
 const fn spin() -> Nanos {
     Nanos::from_micros(150)
@@ -273,6 +311,10 @@ const fn max_in_flight() -> u64 {
 
 const fn max_body() -> ByteSize {
     ByteSize::new(16 << 20)
+}
+
+fn tool_result() -> String {
+    "ok".to_owned()
 }
 
 const fn turns() -> u16 {

@@ -13,10 +13,16 @@ fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
         .map(|(_, name)| name)
 }
 
-/// The fix for an unknown name: the nearest known one, and all of them.
+/// More names than these are not listed.
+const LISTED: usize = 24;
+
+/// The fix for an unknown name: the nearest known one, or all of them if they are not too many.
 pub(crate) fn instead(written: &str, known: &[&str]) -> String {
     match nearest(written, known) {
-        Some(name) => format!("did you mean `{name}`? Known are {}", list(known, "and")),
+        Some(name) => format!("did you mean `{name}`?"),
+        None if known.len() > LISTED => {
+            format!("`plimsoll profile schema` lists the {} known ones", known.len())
+        }
         None => format!("known are {}", list(known, "and")),
     }
 }

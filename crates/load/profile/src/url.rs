@@ -12,6 +12,8 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
+use crate::secret::redacted_path;
+
 /// The scheme of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
@@ -39,14 +41,17 @@ impl Scheme {
     }
 }
 
-/// A base URL: scheme, host, port and an optional path prefix. Never with credentials, query or
-/// fragment.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// A base URL: scheme, host, port, an optional path prefix, and an optional query that is kept on
+/// every request (`?api-version=2024-06-01`). Never with credentials before the host, or a
+/// fragment. It is shown with the values of the query hidden that may be credentials.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct TargetUrl {
     scheme: Scheme,
     host: String,
     port: u16,
     path: String,
+    /// With its `?`; empty for none.
+    query: String,
 }
 
 impl TargetUrl {
@@ -70,6 +75,16 @@ impl TargetUrl {
         &self.path
     }
 
+    /// Path prefix and query as they are written, only to be sent.
+    pub fn path_and_query(&self) -> String {
+        format!("{}{}", self.path, self.query)
+    }
+
+    /// The query with its `?`, only to be sent; empty for none.
+    pub fn query(&self) -> &str {
+        &self.query
+    }
+
     /// The value of the `Host` header: IPv6 in brackets, the port only if it is not the scheme's
     /// default.
     pub fn authority(&self) -> String {
@@ -81,7 +96,15 @@ impl TargetUrl {
 
 impl fmt::Display for TargetUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}{}", self.scheme.name(), self.authority(), self.path)
+        let path = redacted_path(&self.path_and_query());
+        write!(f, "{}://{}{path}", self.scheme.name(), self.authority())
+    }
+}
+
+/// As it is shown: a query may have credentials.
+impl fmt::Debug for TargetUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -113,9 +136,9 @@ pub enum UrlFault {
     /// A port that is not a number from 1 to 65535. Remedy: correct it.
     #[error("has a port that is not a number from 1 to 65535")]
     Port,
-    /// `?` or `#`. Remedy: for plain HTTP, put the query in `http.path`.
-    #[error("has a query or a fragment")]
-    Query,
+    /// A fragment, which no request carries. Remedy: remove it.
+    #[error("has a fragment")]
+    Fragment,
     /// A space, a control or a non-ASCII character. Remedy: remove or percent-encode it.
     #[error("contains a space, a control or a non-ASCII character")]
     Character,
@@ -136,7 +159,7 @@ impl UrlFault {
                 "write a host name, an IPv4 address, or an IPv6 address in brackets like `[::1]`"
             }
             Self::Port => "write a port like `:9000`, or leave it out",
-            Self::Query => "remove it; requests of the `http` protocol have theirs in `http.path`",
+            Self::Fragment => "remove `#` and what follows: it is never sent",
             Self::Character => "remove or percent-encode it",
         }
     }
@@ -155,12 +178,19 @@ impl FromStr for TargetUrl {
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(UrlFault::Character);
         }
-        if path.contains(['?', '#']) {
-            return Err(UrlFault::Query);
+        if path.contains('#') {
+            return Err(UrlFault::Fragment);
         }
+        let (path, query) = path.split_at(path.find('?').unwrap_or(path.len()));
         let (host, port) = host_and_port(authority)?;
         let port = port.map_or_else(|| Ok(scheme.default_port()), port_of)?;
-        Ok(Self { scheme, host: host.to_owned(), port, path: path.to_owned() })
+        Ok(Self {
+            scheme,
+            host: host.to_owned(),
+            port,
+            path: path.to_owned(),
+            query: query.to_owned(),
+        })
     }
 }
 
@@ -204,6 +234,7 @@ fn port_of(text: &str) -> Result<u16, UrlFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::secret::REDACTED;
     use proptest::prelude::*;
 
     #[test]
@@ -222,6 +253,26 @@ mod tests {
                 (url.scheme(), url.host(), url.port(), url.path()),
                 (scheme, host, port, path),
                 "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_query_is_sent_as_written_and_shown_without_credentials() {
+        for (text, sent, shown) in [
+            ("https://h/p?api-version=2024-06-01", "/p?api-version=2024-06-01", None),
+            ("http://h?limit=1&b=2", "?limit=1&b=2", Some("http://h?limit=1&b=<redacted>")),
+            ("http://h/p?", "/p?", None),
+            (
+                "http://h/p?key=sk-1&limit=2",
+                "/p?key=sk-1&limit=2",
+                Some("http://h/p?key=<redacted>&limit=2"),
+            ),
+        ] {
+            let url: TargetUrl = text.parse().unwrap();
+            assert_eq!(
+                (url.path_and_query().as_str(), url.to_string().as_str()),
+                (sent, shown.unwrap_or(text))
             );
         }
     }
@@ -247,8 +298,8 @@ mod tests {
             ("http://host:0", UrlFault::Port),
             ("http://host:+80", UrlFault::Port),
             ("http://host:65536", UrlFault::Port),
-            ("http://host?x=1", UrlFault::Query),
-            ("http://host/p#f", UrlFault::Query),
+            ("http://host?x=1#f", UrlFault::Fragment),
+            ("http://host/p#f", UrlFault::Fragment),
             ("http://host/a b", UrlFault::Character),
             ("http://h\u{f6}st/", UrlFault::Character),
             ("http://host/\r\nX: y", UrlFault::Character),
@@ -261,7 +312,8 @@ mod tests {
         #[test]
         fn no_text_makes_the_parser_panic_and_accepted_urls_parse_again(text in "(https?://)?[ -~]{0,20}|\\PC*") {
             if let Ok(url) = text.parse::<TargetUrl>() {
-                prop_assert_eq!(url.to_string().parse::<TargetUrl>(), Ok(url));
+                let shown = url.to_string();
+                prop_assert!(shown.contains(REDACTED) || shown.parse() == Ok(url));
             }
         }
     }

@@ -19,7 +19,7 @@ fn prompt(words: usize) -> Vec<Message> {
     let mut text = Text::new();
     text.end().push_str("conversation-17 ");
     text.end().push_str(&"and ".repeat(words));
-    vec![Message { role: Role::User, text }]
+    vec![Message::new(Role::User, text)]
 }
 
 #[divan::bench(args = [128, 2_048, 32_768])]

@@ -15,6 +15,7 @@ use plimsoll_measure::{ErrorClass, Outcome, Usage};
 
 use crate::dialect::DONE;
 use crate::sse::Parser;
+use crate::turn::ToolCall;
 use crate::{Dialect, sse};
 use content_type::ContentType;
 use delta::OnDelta;
@@ -26,7 +27,7 @@ use usage::UsageBounds;
 /// Options of a [`Decoder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecoderOptions {
-    /// Whether the assistant's text is kept for the next turn.
+    /// Whether the assistant's text and tool calls are kept for the next turn.
     pub keep_text: bool,
     /// Largest line, and largest data of one event, in a stream, in bytes.
     pub max_event_bytes: usize,
@@ -168,6 +169,11 @@ impl Decoder {
     /// The assistant's text so far; empty unless it is kept.
     pub fn text(&self) -> &str {
         self.state.text()
+    }
+
+    /// The tools that the model calls; none unless the text is kept.
+    pub fn tool_calls(&self) -> &[ToolCall] {
+        self.state.tool_calls()
     }
 
     /// Why the model stopped, in the target's words; at most 64 bytes of them.

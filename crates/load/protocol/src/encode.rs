@@ -3,6 +3,7 @@
 mod json_template;
 mod json_writer;
 mod path;
+mod tool_use;
 
 use std::borrow::Cow;
 
@@ -11,12 +12,15 @@ use serde_json::{Map, Value};
 use crate::turn::{Message, RequestContent, Role, Text, Turn};
 use crate::{Dialect, ProtocolError};
 use json_template::JsonTemplate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The version of Anthropic's API that is spoken here.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 /// The member of an `openai-chat` request that limits the output.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum TokenLimit {
     /// `max_tokens`: understood by gateways and local servers.
     #[default]
@@ -102,14 +106,14 @@ impl Encoder {
     /// An empty base or `/` becomes the dialect's default path. To a base that ends in `/v1` the
     /// endpoint is appended. A base that ends with the endpoint is unchanged. Any other base is put
     /// before the default path. For plain HTTP it is the request's own path, else the base, else
-    /// `/`.
+    /// `/`. The query of the base is kept in any case.
     ///
     /// Only the path of plain HTTP depends on the turn; the others can be cached.
     pub fn path<'a>(&self, base_path: &'a str, turn: &Turn<'a>) -> Cow<'a, str> {
         match (self.dialect.endpoint(), turn.content) {
             (Some(endpoint), _) => Cow::Owned(path::join(base_path, endpoint)),
             (None, RequestContent::Http(http)) if !http.path.is_empty() => {
-                path::with_leading_slash(&http.path)
+                path::with_query_of(&http.path, base_path)
             }
             (None, _) => path::with_leading_slash(base_path),
         }
@@ -188,19 +192,31 @@ fn push_dialogue(
         out.push(b'"');
     }
     push(out, template.messages);
-    let first = system.filter(|_| template.system.is_none()).map(|text| ("system", text));
-    let rest = messages.iter().map(|message| (role(message.role), &message.text));
-    for (index, (role, text)) in first.into_iter().chain(rest).enumerate() {
-        if index > 0 {
-            out.push(b',');
+    let start = out.len();
+    if let (None, Some(text)) = (template.system, system) {
+        push_message(out, template, "system", text);
+    }
+    for message in messages {
+        if message.tool_calls.is_empty() && message.tool_results.is_empty() {
+            push_message(out, template, role(message.role), &message.text);
+        } else {
+            tool_use::push(out, template, message);
         }
-        push(out, template.message);
-        push(out, role);
-        push(out, r#"","content":""#);
-        push_text(out, text);
-        push(out, r#""}"#);
+    }
+    // Every item is written with a comma after it.
+    if out.len() > start {
+        out.pop();
     }
     out.push(b']');
+}
+
+/// A message, and a comma.
+fn push_message(out: &mut Vec<u8>, template: &JsonTemplate, role: &str, text: &Text) {
+    push(out, template.message);
+    push(out, role);
+    push(out, r#"","content":""#);
+    push_text(out, text);
+    push(out, r#""},"#);
 }
 
 fn push_limits(out: &mut Vec<u8>, template: &JsonTemplate, turn: &Turn<'_>) {

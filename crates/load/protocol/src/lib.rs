@@ -16,4 +16,4 @@ pub use decode::{Decoder, DecoderOptions, Delta, DeltaKind, ErrorDetail};
 pub use dialect::Dialect;
 pub use encode::{Encoder, EncoderOptions, TokenLimit};
 pub use error::ProtocolError;
-pub use turn::{HttpContent, Message, RequestContent, Role, Text, Turn};
+pub use turn::{HttpContent, Message, RequestContent, Role, Text, ToolCall, ToolResult, Turn};

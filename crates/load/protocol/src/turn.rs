@@ -69,6 +69,26 @@ impl std::fmt::Display for Text {
     }
 }
 
+/// A call of a tool that a model asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolCall {
+    /// Its id, by which the result names it.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// The arguments: JSON, as the model wrote it.
+    pub arguments: String,
+}
+
+/// The result of a tool call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolResult {
+    /// The id of the call.
+    pub call_id: String,
+    /// The content.
+    pub text: Arc<str>,
+}
+
 /// One message of a dialogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
@@ -76,6 +96,17 @@ pub struct Message {
     pub role: Role,
     /// The content.
     pub text: Text,
+    /// Of the model: the tools that it calls after the text.
+    pub tool_calls: Vec<ToolCall>,
+    /// Of the user: the results of the calls in the message before, which come before the text.
+    pub tool_results: Vec<ToolResult>,
+}
+
+impl Message {
+    /// A message without tools.
+    pub const fn new(role: Role, text: Text) -> Self {
+        Self { role, text, tool_calls: Vec::new(), tool_results: Vec::new() }
+    }
 }
 
 /// A plain HTTP request.

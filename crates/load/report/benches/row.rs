@@ -5,8 +5,8 @@
 use divan::{Bencher, black_box};
 use plimsoll_measure::{
     ConnectPhases, ConversationKey, FinishReason, FlowControl, GapSummary, Moment, Nanos, Outcome,
-    PolicyDecision, Sample, ScenarioId, StageId, StreamShape, TargetId, Timeline, TokenCount,
-    Usage,
+    PolicyDecision, Sample, ScenarioId, ServerReport, StageId, StreamShape, TargetId, Timeline,
+    TokenCount, Usage,
 };
 use plimsoll_report::{RowContext, RowNames, write_row};
 
@@ -41,6 +41,7 @@ fn streamed() -> Sample {
             finished: Some(at(1_300_223_459)),
         },
         connect: ConnectPhases::default(),
+        retried_after: None,
         status: 200,
         outcome: Outcome::Completed,
         policy_decision: Some(PolicyDecision::Allow),
@@ -67,6 +68,7 @@ fn streamed() -> Sample {
         bytes_out: 2_345,
         bytes_in: 34_567,
         flow: FlowControl::default(),
+        server: ServerReport::default(),
         read_lag: Some(Nanos::new(17_123)),
         generator: plimsoll_measure::GeneratorShare::default(),
     }
@@ -99,6 +101,7 @@ fn write(bencher: Bencher<'_, '_>, sample: &Sample) {
         epoch_unix_ns: 1_763_688_225_000_000_000,
         weight: 1,
         events: None,
+        headers: &[],
     };
     let mut out = Vec::with_capacity(64 * 1024);
     bencher.bench_local(|| {

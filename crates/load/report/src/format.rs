@@ -3,6 +3,8 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
+use plimsoll_metrics::{BoundedFigure, Refusal};
+
 /// Stands for a value that is not known.
 pub const DASH: &str = "-";
 
@@ -40,6 +42,21 @@ fn unit(millis: f64) -> (&'static str, f64) {
 /// [`time`] from milliseconds, or `-` where there is none.
 pub fn time_or_dash(millis: Option<f64>) -> String {
     or_dash(millis, time)
+}
+
+/// The time of a figure, or `-` where there is none. One that must not be used is marked: `!` if the
+/// generator may have added too much, `?` if too many requests had no end.
+pub fn figure(figure: Option<BoundedFigure>) -> String {
+    or_dash(figure, |figure| format!("{}{}", time(figure.value), figure_mark(&figure)))
+}
+
+/// The mark behind a figure that must not be used; else nothing.
+pub const fn figure_mark(figure: &BoundedFigure) -> &'static str {
+    match figure.refused {
+        Some(Refusal::Generator) => "!",
+        Some(Refusal::Censored) => "?",
+        None => "",
+    }
 }
 
 /// A number with three significant digits, or all digits before the point, in groups: `0.25`,

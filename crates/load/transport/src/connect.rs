@@ -16,6 +16,7 @@ use crate::connection::Connection;
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 use crate::http2::SharedConnection;
+use crate::opened::Opened;
 use crate::resolver::Resolver;
 use crate::rx_timestamp::RxClock;
 use crate::socket::Socket;
@@ -26,15 +27,6 @@ use crate::socket::Socket;
     "`{0}` is neither a DNS name nor an IP address, so no certificate can be checked against it"
 )]
 pub struct InvalidHost(String);
-
-/// A new connection or the failure to open it, with the duration of each phase.
-#[derive(Debug)]
-pub struct Connected {
-    /// Durations of the phases that took place.
-    pub phases: ConnectPhases,
-    /// The connection.
-    pub connection: Result<Connection, Failure>,
-}
 
 /// Options for new connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,10 +82,10 @@ impl Connector {
     }
 
     /// Opens a connection.
-    pub async fn connect<C: Clock>(&self, clock: &C) -> Connected {
+    pub async fn connect<C: Clock>(&self, clock: &C) -> Opened<Connection> {
         let mut phases = ConnectPhases::default();
         let connection = self.with_timeout(self.attempt(clock, &mut phases)).await;
-        Connected { phases, connection }
+        Opened { phases, connection }
     }
 
     /// Opens a connection for many streams at once.

@@ -48,6 +48,14 @@ impl Connection {
         }
     }
 
+    /// After a failed exchange: whether the connection ended, and not only the exchange.
+    pub fn has_ended(&self) -> bool {
+        match &self.0 {
+            Inner::Http1(_) => true,
+            Inner::Http2(slot) => slot.is_closed(),
+        }
+    }
+
     /// Sends a request and reads its response to the end. Returns whether the connection can be
     /// used again.
     ///

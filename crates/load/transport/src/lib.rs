@@ -5,7 +5,8 @@
 //! - [`Connection::exchange`]: sends one request and passes its response to a [`ResponseHandler`]
 //! - [`http1`], [`http2`]: the wire formats, without I/O, so that they can be tested and fuzzed
 //!   alone
-//! - [`Pool`]: idle connections, most recently used first
+//! - [`Pool`]: idle connections, most recently used first, and those who wait for one; generic over
+//!   the [`Opener`], so that its policy is tested in virtual time
 //!
 //! A misbehaving target is data: every such case ends in a [`Failure`] with its
 //! [`plimsoll_measure::ErrorClass`]. This crate knows no JSON, LLMs, scenarios or histograms.
@@ -22,6 +23,7 @@ pub mod http1;
 pub mod http2;
 mod look_times;
 mod message;
+mod opened;
 pub mod pool;
 mod resolver;
 mod rx_timestamp;
@@ -29,13 +31,14 @@ mod socket;
 pub mod tls;
 
 pub use buffers::{EncodedRequest, ReadBuffers};
-pub use connect::{Connected, Connector, InvalidHost, SocketOptions};
+pub use connect::{Connector, InvalidHost, SocketOptions};
 pub use connection::Connection;
 pub use endpoint::Endpoint;
 pub use failure::Failure;
 pub use look_times::{BEAT, LookTimes};
 pub use message::{Request, RequestHead, RequestHeadError, ResponseHandler, ResponseHead};
-pub use pool::Pool;
+pub use opened::Opened;
+pub use pool::{Acquired, Demand, Lease, Opener, Pool, PoolLimits, Poolable, TargetOpener};
 pub use rustls::ClientConfig as TlsClientConfig;
 pub use rx_timestamp::{ReadCounts, RxClock, RxTime};
 pub use tls::{TlsError, TlsSettings, with_own_session_cache};

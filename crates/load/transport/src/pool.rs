@@ -1,78 +1,143 @@
-//! A connection pool.
+//! A connection pool: who needs a connection waits for one in order, and takes whichever comes
+//! first, a freed connection or a finished handshake. ADR 0009 has the reasons.
 
-use std::cell::RefCell;
+mod demand;
+mod growth;
+mod inner;
+mod lease;
+mod opener;
+mod pooled;
+mod wait_queue;
+
+use std::cell::Cell;
+use std::future::poll_fn;
 use std::rc::Rc;
 
-use plimsoll_measure::{Clock, ConnectPhases, ErrorClass};
-use tokio::sync::Mutex;
+use plimsoll_measure::{ConnectPhases, Moment, Nanos};
+use tokio::task::spawn_local;
 
-use crate::connect::{Connected, Connector};
-use crate::connection::Connection;
-use crate::http2::SharedConnection;
-use crate::rx_timestamp::RxClock;
+use self::inner::Inner;
+use self::pooled::Pooled;
+use self::wait_queue::{Delivery, Waiter};
+use crate::failure::Failure;
 
-/// Connections to one target.
-///
-/// HTTP/1.1: idle connections, most recently used first. So the least used ones stay idle, and the
-/// target can close them without harm. HTTP/2: idle stream slots, most recently used first, on
-/// shared connections with a limited number of slots each.
-#[derive(Debug, Default)]
-pub struct Pool {
-    idle: RefCell<Vec<Connection>>,
-    shared: RefCell<Vec<Rc<SharedConnection>>>,
-    /// Held while a shared connection is being opened. Other tasks wait for its slots.
-    opening: Mutex<()>,
+pub use self::demand::{Demand, PoolLimits};
+pub use self::lease::Lease;
+pub use self::opener::{Opener, Poolable, TargetOpener};
+
+/// Handshakes at once when connections are opened ahead of the load.
+const AHEAD_AT_ONCE: usize = 8;
+
+/// The end of a wait for a connection.
+#[derive(Debug)]
+pub struct Acquired<'p, O: Opener> {
+    /// The wait for a connection, and the set-up of the one that ended it.
+    pub phases: ConnectPhases,
+    /// When the connection was there, or began to be opened for the request: later than the demand
+    /// by `phases.wait`.
+    pub dispatched: Moment,
+    /// When it could be used.
+    pub connected: Moment,
+    /// The connection.
+    pub connection: Result<Lease<'p, O>, Failure>,
 }
 
-impl Pool {
+/// Connections to one target, most recently used first. So the least used ones stay idle, and the
+/// target can close them without harm. HTTP/2: stream slots on shared connections.
+///
+/// It is used within a [`tokio::task::LocalSet`] or local runtime: handshakes are tasks of their
+/// own.
+#[derive(Debug)]
+pub struct Pool<O: Opener>(Rc<Inner<O>>);
+
+impl<O: Opener> Pool<O> {
     /// An empty pool.
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(opener: O, limits: PoolLimits) -> Self {
+        Self(Rc::new(Inner::new(opener, limits)))
     }
 
-    /// Returns a connection that can carry a request: a pooled one if there is one, else a new one.
-    pub async fn checkout<C: Clock + 'static>(
-        &self,
-        connector: &Connector,
-        rx_clock: &Rc<RxClock<C>>,
-    ) -> Connected {
-        if let Some(connection) = self.take_idle() {
-            return Connected { phases: ConnectPhases::default(), connection: Ok(connection) };
+    /// Returns a connection that can carry a request: an idle one if there is one, else whichever
+    /// comes first, a freed one or a new one.
+    ///
+    /// # Cancel safety
+    /// Whoever gives up leaves the queue. A handshake that was started goes on, and its connection
+    /// joins the pool.
+    pub async fn checkout(&self, demand: Demand) -> Acquired<'_, O> {
+        if !demand.unused
+            && let Some(connection) = self.0.take_idle(demand.now)
+        {
+            let ahead = !connection.connection.was_used();
+            return Acquired {
+                phases: ConnectPhases { ahead, ..ConnectPhases::default() },
+                dispatched: demand.now,
+                connected: demand.now,
+                connection: Ok(self.lease(connection)),
+            };
         }
-        let Some(streams) = connector.streams_per_connection() else {
-            return connector.connect(rx_clock.clock()).await;
-        };
-        let _opening = self.opening.lock().await;
-        if let Some(connection) = self.take_idle() {
-            return Connected { phases: ConnectPhases::default(), connection: Ok(connection) };
-        }
-        let (phases, opened) = connector.connect_shared(rx_clock, streams).await;
-        let connection = opened.and_then(|opened| {
-            self.shared.borrow_mut().push(Rc::clone(&opened));
-            opened.take_slot().map(Connection::http2).ok_or_else(|| ErrorClass::ClosedEarly.into())
+        self.wait(demand).await
+    }
+
+    async fn wait(&self, demand: Demand) -> Acquired<'_, O> {
+        let waiting = Waiting { pool: &self.0, waiter: self.0.waiting.push(demand) };
+        let wanted = self.0.demand_of(demand);
+        self.0.grow(demand.now, wanted);
+        let Delivery { mut phases, started, connection } =
+            poll_fn(|context| waiting.waiter.poll(context)).await;
+        let connected = self.0.opener.now();
+        // A handshake that began before the demand was no wait for one.
+        let dispatched = started.unwrap_or(connected).max(demand.now);
+        phases.wait = Some(dispatched.since(demand.now)).filter(|wait| *wait > Nanos::ZERO);
+        let connection = connection.map(|mut connection| {
+            connection.taken = connected;
+            self.lease(connection)
         });
-        Connected { phases, connection }
+        Acquired { phases, dispatched, connected, connection }
     }
 
-    /// Returns a connection that can carry another request to the pool.
-    pub fn release(&self, connection: Connection) {
-        self.idle.borrow_mut().push(connection);
+    /// Opens connections ahead of the load, up to so many in all. Gives the number of those that
+    /// could be opened, and of those that could not.
+    pub async fn open_ahead(&self, count: usize) -> (usize, usize) {
+        let count = count.min(self.0.limits.max_connections);
+        let (next, failed) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+        let run = || {
+            let (pool, next, failed) = (Rc::clone(&self.0), Rc::clone(&next), Rc::clone(&failed));
+            spawn_local(async move { pool.open_ahead(&next, &failed, count).await })
+        };
+        let tasks: Vec<_> = (0..AHEAD_AT_ONCE.min(count)).map(|_| run()).collect();
+        for task in tasks {
+            // A panic in it shows when its connection is missing.
+            let _ = task.await;
+        }
+        (next.get() - failed.get(), failed.get())
     }
 
-    /// Takes an idle connection or a free slot on a shared one. Closed connections are dropped.
-    fn take_idle(&self) -> Option<Connection> {
-        loop {
-            // In a loop condition the pool would stay borrowed while the connection is dropped.
-            let Some(mut connection) = self.idle.borrow_mut().pop() else { break };
-            if connection.is_idle() {
-                return Some(connection);
-            }
+    /// The time that an answer is expected to take, as long as the pool has seen none.
+    pub fn expect_answer(&self, answer: Nanos) {
+        self.0.growth.expect_answer(answer);
+    }
+
+    /// Connections that were opened.
+    pub fn opened(&self) -> u32 {
+        self.0.opened.get()
+    }
+
+    fn lease(&self, connection: Pooled<O::Connection>) -> Lease<'_, O> {
+        Lease::new(&self.0, connection)
+    }
+}
+
+/// One who waits, and leaves the queue when dropped.
+struct Waiting<'p, O: Opener> {
+    pool: &'p Rc<Inner<O>>,
+    waiter: Rc<Waiter<O::Connection>>,
+}
+
+impl<O: Opener> Drop for Waiting<'_, O> {
+    fn drop(&mut self) {
+        match self.waiter.take_delivery() {
+            Some(Delivery { connection: Ok(pooled), .. }) => self.pool.offer(pooled),
+            Some(_) => {}
+            None => self.pool.waiting.remove(&self.waiter),
         }
-        let mut shared = self.shared.borrow_mut();
-        let slot = shared.iter().find_map(SharedConnection::take_slot);
-        if slot.is_none() {
-            shared.retain(|connection| !connection.is_closed());
-        }
-        slot.map(Connection::http2)
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use plimsoll_measure::{ConversationKey, Nanos, ScenarioId, Seed};
-use plimsoll_protocol::{HttpContent, Message, RequestContent, Role, Text, Turn};
+use plimsoll_protocol::{
+    HttpContent, Message, RequestContent, Role, Text, ToolCall, ToolResult, Turn,
+};
 
 use crate::http_request::{HttpRequest, HttpTemplates};
 use crate::id::{ConversationId, RequestId, conversation_id, request_id, turn_id};
@@ -13,22 +15,27 @@ use crate::scenario::{RequestKind, Scenario};
 use crate::template::PlaceholderValues;
 
 /// A conversation: turns in order, each a request and its answer. A pure function of spec, seed,
-/// key and the answers.
+/// run id, key and the answers. The run id decides only its ids and markers.
 ///
 /// **Content.** A chat grows turn by turn: every request repeats the earlier prompts and answers.
 /// Embeddings and plain HTTP requests are independent, and have no system prompt.
+///
+/// **Tool calls** of an answer are kept with it. Every call gets the scenario's result, and the
+/// next prompt follows at once: a provider refuses a call without a result.
 ///
 /// **Before the first text** comes the shared prefix, if there is a pool of them, and then in
 /// `bust` mode the marker `[UUID]`, padded to 40 bytes. The first text is the system prompt if
 /// there is one, else the first prompt; in independent requests, every prompt is a first text. The
 /// tokens of the marker count as part of a text of given size; a text shorter than the marker gets
-/// a shorter one.
+/// a shorter one. In `bust` mode a shared prefix begins with a marker of its own, which is the same
+/// in the whole run: what an earlier run left in a cache does not help this one.
 ///
 /// **A row of a trace** is one turn of the chosen scenario, without its system prompt, prefix and
 /// content. The prompt has the row's input tokens (at least 1). The row's output tokens (at least
 /// 1, since no provider accepts 0) limit the answer. With cached blocks, every 512 tokens of the
-/// prompt are the text of one block, the same wherever its id occurs, and there is no marker, which
-/// would prevent the sharing that the trace recorded.
+/// prompt are the text of one block, the same wherever its id occurs. In `bust` mode such a prompt
+/// begins with the marker of the run instead of its own, which would prevent the sharing that the
+/// trace recorded.
 #[derive(Debug)]
 pub struct Conversation {
     workload: Arc<PreparedWorkload>,
@@ -65,7 +72,7 @@ impl Conversation {
         row: Option<u64>,
     ) -> Self {
         let seed = Seed(workload.seed.rng("conversation", key.0).next_u64());
-        let id = conversation_id(workload.seed, key);
+        let id = conversation_id(workload.ids, key);
         let row = row.filter(|row| workload.row(Some(*row)).is_some());
         let request = CurrentRequest::Released;
         let mut conversation = Self { workload, scenario, key, id, seed, row, turn: 0, request };
@@ -137,17 +144,30 @@ impl Conversation {
         Some(Turn { content, stream: scenario.stream, max_tokens: limit.or(scenario.max_tokens) })
     }
 
-    /// Frees the text of the last turn, which no later turn repeats. To be called when its request
+    /// Frees the text of the last turn, where it can be made again. To be called when its request
     /// has been encoded: the wait for the response may be long.
     pub fn release_text(&mut self) {
-        if self.turn + 1 >= self.turns() {
+        let made_of_answers = matches!(self.request, CurrentRequest::Chat { .. }) && self.turn > 0;
+        if self.turn + 1 >= self.turns() && !made_of_answers {
             self.request = CurrentRequest::Released;
+        }
+    }
+
+    /// Makes a [released](Self::release_text) text again, to encode the same request once more.
+    pub fn restore_text(&mut self) {
+        if matches!(self.request, CurrentRequest::Released) && !self.is_over() {
+            self.request = self.independent_request();
         }
     }
 
     /// Moves on to the next turn. The model's answer becomes part of a chat; an empty one is left
     /// out, since no provider accepts it in a request.
     pub fn advance(&mut self, answer: Option<&str>) {
+        self.advance_with(answer.unwrap_or_default(), Vec::new());
+    }
+
+    /// The same with the tools that the answer calls.
+    pub fn advance_with(&mut self, answer: &str, tool_calls: Vec<ToolCall>) {
         if self.is_over() {
             return;
         }
@@ -156,18 +176,27 @@ impl Conversation {
             return;
         }
         if matches!(self.request, CurrentRequest::Chat { .. }) {
-            self.continue_chat(answer);
+            self.continue_chat(answer, tool_calls);
         } else {
             self.request = self.independent_request();
         }
     }
 
-    fn continue_chat(&mut self, answer: Option<&str>) {
+    fn continue_chat(&mut self, answer: &str, mut tool_calls: Vec<ToolCall>) {
         let text = self.workload.prompts.build(&Preamble::default(), &self.user_text());
+        let result = Arc::clone(&self.spec().tool_result);
         let CurrentRequest::Chat { messages, .. } = &mut self.request else { return };
-        let answer = answer.filter(|answer| !answer.is_empty());
-        messages.extend(answer.map(|answer| message(Role::Assistant, answer.into())));
-        messages.push(message(Role::User, text));
+        // Some servers give calls no id, and the result must name one.
+        for (index, call) in tool_calls.iter_mut().enumerate().filter(|(_, c)| c.id.is_empty()) {
+            call.id = format!("call_{}_{index}", self.turn);
+        }
+        let result =
+            |call: &ToolCall| ToolResult { call_id: call.id.clone(), text: Arc::clone(&result) };
+        let tool_results = tool_calls.iter().map(result).collect();
+        if !answer.is_empty() || !tool_calls.is_empty() {
+            messages.push(Message { tool_calls, ..Message::new(Role::Assistant, answer.into()) });
+        }
+        messages.push(Message { tool_results, ..Message::new(Role::User, text) });
     }
 
     fn spec(&self) -> &Scenario {
@@ -190,7 +219,7 @@ impl Conversation {
     }
 
     fn preamble(&self, id: ConversationId) -> Preamble {
-        let preamble = self.spec().preamble(self.seed, id);
+        let preamble = self.spec().preamble(self.seed, self.workload.run_marker, id);
         if self.row.is_some() { Preamble { prefix: None, ..preamble } } else { preamble }
     }
 
@@ -217,7 +246,7 @@ impl Conversation {
             }
             None => (None, prompts.build(&preamble, &self.user_text())),
         };
-        CurrentRequest::Chat { system, messages: vec![message(Role::User, text)] }
+        CurrentRequest::Chat { system, messages: vec![Message::new(Role::User, text)] }
     }
 
     fn independent_text(&self) -> Text {
@@ -237,10 +266,6 @@ impl Conversation {
 
     /// The conversation's id in the first turn, a different one in each later turn.
     fn turn_id(&self) -> ConversationId {
-        turn_id(self.id, self.seed, self.turn)
+        turn_id(self.workload.ids, self.key, self.turn)
     }
-}
-
-fn message(role: Role, text: Text) -> Message {
-    Message { role, text }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Scenario {
     pub(crate) turns: u16,
     pub(crate) stream: bool,
     pub(crate) max_tokens: Option<u32>,
+    /// What every tool call is answered with.
+    pub(crate) tool_result: Arc<str>,
     content: TextSource,
     system: Option<TextSource>,
     bust: bool,
@@ -64,6 +66,7 @@ impl Scenario {
             turns: spec.turns,
             stream: spec.stream,
             max_tokens: spec.max_tokens,
+            tool_result: spec.tool_result.as_str().into(),
             content,
             system,
             bust: spec.cache_mode == CacheMode::Bust,
@@ -74,12 +77,21 @@ impl Scenario {
     }
 
     /// The text before the first prompt of the conversation with the seed `conversation`.
-    pub(crate) fn preamble(&self, conversation: Seed, id: ConversationId) -> Preamble {
+    pub(crate) fn preamble(
+        &self,
+        conversation: Seed,
+        run_marker: ConversationId,
+        id: ConversationId,
+    ) -> Preamble {
         let prefix = self.prefixes.map(|pool| {
             let choice = conversation.rng("prefix", 0).below(u64::from(pool.count));
             (self.seed.rng("prefix text", choice), pool.approx_tokens)
         });
-        Preamble { prefix, marker: self.bust.then_some(id) }
+        Preamble {
+            prefix,
+            run_marker: self.bust.then_some(run_marker),
+            marker: self.bust.then_some(id),
+        }
     }
 
     /// The system prompt, the same in every conversation.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use plimsoll_measure::Nanos;
-use plimsoll_protocol::Dialect;
+use plimsoll_protocol::{Dialect, TokenLimit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,8 @@ pub use system::SystemPrompt;
 #[serde(rename_all = "snake_case")]
 pub enum CacheMode {
     /// A unique id before every conversation (after a shared prefix, if there is one) and in
-    /// `x-request-id`.
+    /// `x-request-id`, and an id of the run before text that conversations share. The ids differ
+    /// from run to run, so that no run finds what an earlier one left in a cache.
     #[default]
     Bust,
     /// Prompts repeat as the content repeats them.
@@ -109,6 +110,10 @@ pub struct ScenarioSpec {
     pub content: Content,
     /// Most output tokens per turn.
     pub max_tokens: Option<u32>,
+    /// The name of the output token limit in `openai-chat`.
+    pub max_tokens_field: TokenLimit,
+    /// What every tool call of the model is answered with.
+    pub tool_result: String,
     /// Pause before every turn but the first.
     pub think_time: Option<DurationSpec>,
     /// Headers of every request, added to those of the profile.

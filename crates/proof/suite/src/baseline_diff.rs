@@ -10,6 +10,7 @@ use plimsoll_report::table::Table;
 use crate::bound::{BoundResult, Requirement};
 use crate::error::SuiteError;
 use crate::report::{OLDER_SCHEMAS, Report, SCHEMA, Section};
+use crate::result::MeasurementResult;
 
 /// The largest drop of throughput that is not a regression.
 const DROP: f64 = 0.2;
@@ -41,25 +42,32 @@ pub(crate) fn compare(old: &Report, new: &Report) -> (Section, Vec<BoundResult>)
         else {
             continue;
         };
-        let of = |figures: Option<crate::result::Figures>| figures.and_then(|f| f.requests_per_s);
-        let (then, now) = (of(before.figures()), of(result.figures()));
         // In the open model the throughput is that of the plan.
         if result.rate.is_some() {
             continue;
         }
-        let drop = then.zip(now).map(|(then, now)| 1.0 - now / then);
+        let rate = |result: &MeasurementResult| result.figure(|f| f.requests_per_s);
+        let (then, now) = (rate(before), rate(result));
+        let drop = then.as_ref().ok().zip(now.as_ref().ok()).map(|(then, now)| 1.0 - now / then);
+        let label = format!("{}{}", result.marker(), result.label);
         table.row([
-            result.label.clone(),
-            or_dash(then, digits),
-            or_dash(now, digits),
+            label,
+            or_dash(then.as_ref().ok().copied(), digits),
+            or_dash(now.as_ref().ok().copied(), digits),
             or_dash(drop.map(|drop| -drop), percent),
         ]);
         let what = format!("drop since {}: {}", old.started, result.label);
         let mut bound = BoundResult::value(&what, drop, Requirement::at_most(DROP, percent));
-        let is_invalid = before.is_invalid() || result.is_invalid();
-        if let Some(why) =
-            other.clone().or_else(|| is_invalid.then(|| "a measurement is invalid".to_owned()))
-        {
+        let host =
+            |result: &MeasurementResult| result.passes.iter().find_map(|f| f.busy_host.clone());
+        let doubt = other
+            .clone()
+            .or_else(|| Some(format!("now, {}", now.err()?)))
+            .or_else(|| Some(format!("then, {}", then.err()?)))
+            .or_else(|| {
+                Some(format!("the host was busy: {}", host(result).or_else(|| host(before))?))
+            });
+        if let Some(why) = doubt {
             bound.judgement = Judgement::Inconclusive(why);
         }
         bounds.push(bound);
@@ -90,10 +98,10 @@ fn difference(old: &Report, new: &Report) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::{Figures, MeasurementResult};
+    use crate::result::Figures;
 
     fn report(rate: f64, cpu: &str) -> Report {
-        let figures = Figures { requests_per_s: Some(rate), ..Figures::default() };
+        let figures = Figures { requests: 10, requests_per_s: Some(rate), ..Figures::default() };
         let result = MeasurementResult {
             label: "live".to_owned(),
             passes: vec![figures],
@@ -130,6 +138,15 @@ mod tests {
         let mut now = report(10.0, "a");
         now.measurements[0].passes[0].invalid = Some("late".to_owned());
         assert_eq!(compare(&report(100.0, "a"), &now).1[0].status(), "inconclusive");
+        let pass = &mut now.measurements[0].passes[0];
+        (pass.invalid, pass.busy_host) = (None, Some("12.0% was stolen".to_owned()));
+        assert_eq!(compare(&report(100.0, "a"), &now).1[0].status(), "inconclusive");
+        // Ten times as many refusals are no gain.
+        let mut refused = report(1_000.0, "a");
+        refused.measurements[0].passes[0].errors = 10;
+        let (section, bounds) = compare(&report(100.0, "a"), &refused);
+        assert_eq!(bounds[0].status(), "inconclusive");
+        assert_eq!(section.table.rows[0][0], "[ERRORS] live");
     }
 
     #[test]

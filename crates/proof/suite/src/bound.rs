@@ -5,7 +5,7 @@ use plimsoll_metrics::Judgement;
 use plimsoll_report::format::or_dash;
 use serde::{Deserialize, Serialize};
 
-use crate::result::{Figures, MeasurementResult};
+use crate::result::{Figures, MeasurementResult, Unusable};
 
 /// A bound, the figure that it was applied to, and the judgement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,11 +42,11 @@ impl Requirement {
         Self { bound: Bound::AtLeast(value), format }
     }
 
-    fn judge(&self, measured: Option<f64>) -> Judgement {
+    fn judge(&self, measured: Result<f64, Unusable>) -> Judgement {
         match measured {
-            None => Judgement::Inconclusive("too few samples, or not measured".to_owned()),
-            Some(measured) if self.bound.holds(measured) => Judgement::Pass,
-            Some(_) => Judgement::Fail,
+            Err(why) => Judgement::Inconclusive(why.to_string()),
+            Ok(measured) if self.bound.holds(measured) => Judgement::Pass,
+            Ok(_) => Judgement::Fail,
         }
     }
 
@@ -64,40 +64,37 @@ impl Requirement {
 }
 
 impl BoundResult {
-    /// Judges a figure of a measurement. An invalid measurement neither passes nor fails.
+    /// Judges a figure of a measurement. One that must not be used neither passes nor fails.
     pub(crate) fn of(
         what: &str,
         result: &MeasurementResult,
         figure: impl Fn(&Figures) -> Option<f64>,
         requirement: Requirement,
     ) -> Self {
-        let measured = result.figures().as_ref().and_then(figure);
-        let judgement = if result.passes.is_empty() {
-            Judgement::Inconclusive("not measured".to_owned())
-        } else if result.is_invalid() {
-            Judgement::Inconclusive("the measurement is invalid".to_owned())
-        } else {
-            requirement.judge(measured)
-        };
-        Self::new(what, measured, requirement, judgement)
+        Self::new(what, result.figure(figure), requirement)
+    }
+
+    /// Judges a count of errors: it is broken by many errors, where other bounds are inconclusive.
+    pub(crate) fn of_errors(
+        what: &str,
+        result: &MeasurementResult,
+        figure: impl Fn(&Figures) -> Option<f64>,
+        requirement: Requirement,
+    ) -> Self {
+        Self::new(what, result.error_figure(figure), requirement)
     }
 
     /// Judges a value that may be missing.
     pub(crate) fn value(what: &str, measured: Option<f64>, requirement: Requirement) -> Self {
-        Self::new(what, measured, requirement, requirement.judge(measured))
+        Self::new(what, measured.ok_or(Unusable::NoValue), requirement)
     }
 
-    fn new(
-        what: &str,
-        measured: Option<f64>,
-        requirement: Requirement,
-        judgement: Judgement,
-    ) -> Self {
+    fn new(what: &str, measured: Result<f64, Unusable>, requirement: Requirement) -> Self {
         Self {
             what: what.to_owned(),
-            measured: or_dash(measured, requirement.format),
+            measured: or_dash(measured.clone().ok(), requirement.format),
             bound: requirement.text(),
-            judgement,
+            judgement: requirement.judge(measured),
             decides: true,
         }
     }
@@ -127,7 +124,7 @@ mod tests {
     fn result(p99: Option<f64>, invalid: bool) -> MeasurementResult {
         let invalid = invalid.then(|| "late".to_owned());
         MeasurementResult {
-            passes: vec![Figures { p99_ms: p99, invalid, ..Figures::default() }],
+            passes: vec![Figures { requests: 10, p99_ms: p99, invalid, ..Figures::default() }],
             ..MeasurementResult::default()
         }
     }
@@ -155,7 +152,7 @@ mod tests {
             (Requirement::at_most(2.0, percent), "<= 200%", true, true, false),
             (Requirement::at_least(2.0, time), ">= 2.00ms", false, true, true),
         ] {
-            let passes = |value| requirement.judge(Some(value)) == Judgement::Pass;
+            let passes = |value| requirement.judge(Ok(value)) == Judgement::Pass;
             assert_eq!([1.0, 2.0, 3.0].map(passes), [below, on, above], "{text}");
             assert_eq!(requirement.text(), text);
         }
@@ -169,6 +166,31 @@ mod tests {
         {
             let goal = BoundResult::value("x", measured, requirement).into_goal();
             assert_eq!((goal.status(), goal.decides), (status, false));
+        }
+    }
+
+    #[test]
+    fn errors_break_their_own_bound_and_leave_the_others_open() {
+        let with = |errors| {
+            let pass = Figures {
+                requests: 100,
+                errors,
+                error_share: Some(errors as f64 / 100.0),
+                p99_ms: Some(1.0),
+                ..Figures::default()
+            };
+            MeasurementResult { passes: vec![pass], ..MeasurementResult::default() }
+        };
+        for (errors, of_time, of_errors) in [
+            (0, "PASS", "PASS"),
+            (50, "inconclusive", "FAIL"),
+            (100, "inconclusive", "inconclusive"),
+        ] {
+            let result = with(errors);
+            let time = BoundResult::of("p99", &result, |f| f.p99_ms, Requirement::below(9.0, time));
+            let share = Requirement::below(0.02, percent);
+            let errors = BoundResult::of_errors("errors", &result, |f| f.error_share, share);
+            assert_eq!((time.status(), errors.status()), (of_time, of_errors));
         }
     }
 }

@@ -40,7 +40,8 @@ pub(crate) struct ChildSpec<'a> {
 /// A running server process. Dropping this ends the process.
 #[derive(Debug)]
 pub(crate) struct Child {
-    process: ChildProcess,
+    /// `None` in tests of what suites conclude.
+    process: Option<ChildProcess>,
     address: String,
 }
 
@@ -66,7 +67,7 @@ impl Child {
         command.process_group(0);
         let mut process = ChildProcess::spawn(&mut command).map_err(cannot)?;
         let lines = process.lines();
-        let mut child = Self { process, address: String::new() };
+        let mut child = Self { process: Some(process), address: String::new() };
         child.wait_until_ready(lines).map_err(|why| {
             let what = spec.what.to_owned();
             SuiteError::NotReady { what, why: format!("{why}{}", last_lines(&spec.log)) }
@@ -88,7 +89,7 @@ impl Child {
                 Ok(response) => format!("GET /health answers {}", response.status),
                 Err(error) => format!("GET /health: {error}"),
             };
-            self.process.has_ended().then_some(false)
+            self.has_ended().then_some(false)
         });
         if ready == Some(true) { Ok(()) } else { Err(why) }
     }
@@ -99,15 +100,27 @@ impl Child {
     }
 
     /// Its process id.
-    pub(crate) fn pid(&self) -> Pid {
-        self.process.pid()
+    pub(crate) fn pid(&self) -> Option<Pid> {
+        self.process.as_ref().map(ChildProcess::pid)
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.process.as_mut().is_none_or(ChildProcess::has_ended)
+    }
+
+    /// A child that only has an address.
+    #[cfg(test)]
+    pub(crate) fn planned(address: &str) -> Self {
+        Self { process: None, address: address.to_owned() }
     }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
-        if !self.process.has_ended() {
-            self.process.terminate(EXIT_TIMEOUT);
+        if let Some(process) = &mut self.process
+            && !process.has_ended()
+        {
+            process.terminate(EXIT_TIMEOUT);
         }
     }
 }

@@ -7,9 +7,9 @@ mod scaling;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use bottleneck::bottleneck;
-pub(crate) use cost::{cost, relative};
-pub(crate) use quality::{errors, invalid, littles_law, sub_millisecond, tails};
+pub(crate) use bottleneck::{Bottleneck, bottleneck, limiter};
+pub(crate) use cost::{FEWEST_PAIRS, cost, costs, relative};
+pub(crate) use quality::{busy_host, errors, sub_millisecond, tails, unusable};
 pub(crate) use scaling::{degradation, saturation};
 
 /// The importance of a finding.
@@ -76,6 +76,7 @@ mod fixtures {
         BusyShares {
             gateway: Some(gateway),
             generator: Some(generator),
+            busiest_worker: Some(generator),
             provider: Some(0.0),
             waited: None,
             shared: true,

@@ -1,4 +1,4 @@
-//! Single requests to a child process, before or after the load, never during a measurement.
+//! Single requests over plain HTTP, before or after the load, never during a measurement.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
@@ -9,29 +9,74 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HttpResponse {
     pub(crate) status: u16,
+    /// Names in lower case, and values.
+    pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
 
 /// Gets `http://ADDRESS/PATH`, by HTTP/1.0, so that the body ends with the connection.
 pub(crate) fn get(address: &str, path: &str, timeout: Duration) -> io::Result<HttpResponse> {
+    let head = format!("GET {path} HTTP/1.0\r\nhost: {address}\r\n\r\n");
+    exchange(address, &head, timeout)
+}
+
+/// Posts JSON in the same way, with further headers, `NAME: VALUE`.
+pub(crate) fn post(
+    address: &str,
+    path: &str,
+    headers: &[String],
+    body: &str,
+    timeout: Duration,
+) -> io::Result<HttpResponse> {
+    let headers: String = headers.iter().map(|header| header.clone() + "\r\n").collect();
+    let length = body.len();
+    let request = format!(
+        "POST {path} HTTP/1.0\r\nhost: {address}\r\n{headers}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    exchange(address, &request, timeout)
+}
+
+fn exchange(address: &str, request: &str, timeout: Duration) -> io::Result<HttpResponse> {
     let addresses = address.to_socket_addrs()?.next();
     let address = addresses.ok_or_else(|| io::Error::other("the name has no address"))?;
     let mut stream = TcpStream::connect_timeout(&address, timeout)?;
     stream.set_read_timeout(Some(timeout))?;
-    stream.write_all(format!("GET {path} HTTP/1.0\r\nhost: {address}\r\n\r\n").as_bytes())?;
-    let mut bytes = Vec::new();
-    match stream.read_to_end(&mut bytes) {
-        // A reset after the response does not matter.
-        Err(error) if bytes.is_empty() => Err(error),
-        _ => Ok(parse(&String::from_utf8_lossy(&bytes))),
+    stream.write_all(request.as_bytes())?;
+    let (mut bytes, mut piece) = (Vec::new(), [0; 4_096]);
+    loop {
+        match stream.read(&mut piece) {
+            Ok(0) => break,
+            Ok(read) => bytes.extend_from_slice(&piece[..read]),
+            Err(error) if bytes.is_empty() => return Err(error),
+            // A reset after the response does not matter.
+            Err(_) => break,
+        }
+        if is_complete(&parse(&String::from_utf8_lossy(&bytes))) {
+            break;
+        }
     }
+    Ok(parse(&String::from_utf8_lossy(&bytes)))
+}
+
+/// Whether the body has its announced length: some servers keep the connection open all the same.
+fn is_complete(response: &HttpResponse) -> bool {
+    let announced = response.headers.iter().find(|(name, _)| name == "content-length");
+    let length = announced.and_then(|(_, length)| length.parse().ok());
+    length.is_some_and(|length: usize| response.body.len() >= length)
 }
 
 fn parse(text: &str) -> HttpResponse {
+    // Without the empty line the head may be cut within a header.
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text, ""));
     let status = head.strip_prefix("HTTP/").and_then(|rest| rest.split(' ').nth(1));
     let status = status.and_then(|status| status.parse().ok()).unwrap_or(0);
-    HttpResponse { status, body: body.to_owned() }
+    let header = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        Some((name.to_ascii_lowercase(), value.trim().to_owned()))
+    };
+    let whole = text.contains("\r\n\r\n");
+    let headers = head.lines().skip(1).filter(|_| whole).filter_map(header).collect();
+    HttpResponse { status, headers, body: body.to_owned() }
 }
 
 #[cfg(test)]
@@ -39,13 +84,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_response_is_a_status_and_a_body() {
-        for (text, status, body) in [
-            ("HTTP/1.1 200 OK\r\na: b\r\n\r\nhello\r\n\r\n", 200, "hello\r\n\r\n"),
-            ("HTTP/1.0 503 Service Unavailable\r\n\r\n", 503, ""),
-            ("\u{15}\u{3}\u{1}", 0, ""),
+    fn a_response_is_a_status_headers_and_a_body() {
+        for (text, status, headers, body) in [
+            (
+                "HTTP/1.1 200 OK\r\nA: b\r\n\r\nhello\r\n\r\n",
+                200,
+                &[("a", "b")][..],
+                "hello\r\n\r\n",
+            ),
+            ("HTTP/1.0 503 Service Unavailable\r\n\r\n", 503, &[], ""),
+            ("\u{15}\u{3}\u{1}", 0, &[], ""),
+            ("HTTP/1.1 200 OK\r\nContent-Le", 200, &[], ""),
         ] {
-            assert_eq!(parse(text), HttpResponse { status, body: body.to_owned() }, "{text}");
+            let headers = headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+            assert_eq!(
+                parse(text),
+                HttpResponse { status, headers, body: body.to_owned() },
+                "{text}"
+            );
         }
     }
 }

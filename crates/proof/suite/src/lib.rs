@@ -20,10 +20,15 @@ mod bound;
 mod child;
 mod cores;
 mod error;
+mod figures;
 mod finding;
+mod host;
 mod http_get;
 mod measurement;
 mod options;
+mod probe;
+mod probed;
+mod process_use;
 mod report;
 mod result;
 mod runner;
@@ -37,6 +42,9 @@ pub use cores::Cores;
 pub use error::SuiteError;
 pub use finding::{Finding, Tone};
 pub use options::{ExternalTarget, SuiteOptions};
-pub use report::{Report, SCHEMA, Section, SuiteOutcome};
-pub use result::{BusyShares, Figures, MeasurementResult};
+pub use report::{Accepted, Report, SCHEMA, Section, SuiteOutcome};
+pub use result::{BusyShares, ERROR_GATE, Figures, MeasurementResult, Unusable};
 pub use suite::Suite;
+
+#[cfg(test)]
+mod fixtures;

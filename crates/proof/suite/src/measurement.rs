@@ -7,6 +7,7 @@ use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
 use serde_json::{Map, Value, json};
 
 use crate::error::SuiteError;
+use crate::result::ERROR_GATE;
 use crate::target::SuiteTarget;
 
 /// The length of a load: the warm-up, which is recorded separately, and the measured part.
@@ -56,6 +57,10 @@ pub(crate) struct Measurement {
     pub(crate) label: String,
     pub(crate) target: SuiteTarget,
     pub(crate) shape: LoadShape,
+    /// The highest share of requests without an expected answer with which figures may be used.
+    pub(crate) error_gate: f64,
+    /// Whether requests carry the target's key.
+    with_key: bool,
     profile: Map<String, Value>,
     /// A built-in profile, in place of `profile`.
     builtin: Option<String>,
@@ -80,14 +85,26 @@ impl Measurement {
         let overrides = Overrides {
             headers: target.headers.clone(),
             insecure: target.insecure,
+            sets: Vec::from_iter(target.http2.then(|| HTTP2.to_owned())),
             ..Overrides::default()
         };
+        let with_key = target.key.is_some() || !target.external;
         let (label, target) = (label.to_owned(), target.clone());
-        Self { label, target, shape: LoadShape::Clients(1), profile, builtin: None, overrides }
+        Self {
+            label,
+            target,
+            shape: LoadShape::Clients(1),
+            error_gate: ERROR_GATE,
+            with_key,
+            profile,
+            builtin: None,
+            overrides,
+        }
     }
 
-    /// `GET` of a path.
+    /// `GET` of a path below that of the target's URL.
     pub(crate) fn get(label: &str, target: &SuiteTarget, path: &str) -> Self {
+        let path = format!("{}{path}", target.prefix());
         let request = json!({"protocol": "http", "http": {"method": "GET", "path": path}});
         Self::new(label, target, request)
     }
@@ -106,9 +123,9 @@ impl Measurement {
             "content": {"mode": "sized", "approx_input_tokens": tokens.0},
             "max_tokens": tokens.1,
             "cache_mode": "bust",
+            "key": literal(key(target)),
         });
-        let measurement = Self::new(label, target, request);
-        if target.key.is_some() { measurement } else { measurement.with("key", "any") }
+        Self::new(label, target, request)
     }
 
     /// A built-in profile with another target; `sets` are settings of it, `PATH=VALUE`.
@@ -116,9 +133,24 @@ impl Measurement {
         let mut measurement = Self::new(label, target, json!({}));
         measurement.builtin = Some(name.to_owned());
         measurement.overrides.target = Some(target.base.clone());
-        measurement.overrides.key = Some(target.key.clone().unwrap_or_else(|| "any".to_owned()));
+        // In place of the profile's placeholder.
+        measurement.overrides.key = Some(key(target).to_owned());
         let models = std::iter::once(format!("model={}", target.model));
-        measurement.overrides.sets = models.chain(sets.iter().map(|&set| set.to_owned())).collect();
+        let sets = models.chain(sets.iter().map(|&set| set.to_owned()));
+        measurement.overrides.sets.extend(sets);
+        measurement
+    }
+
+    /// The built-in policy profile `name`, whose requests have a path of their own: it comes after
+    /// that of the target's URL, as every path.
+    pub(crate) fn policy(label: &str, target: &SuiteTarget, name: &str, sets: &[&str]) -> Self {
+        let mut measurement = Self::builtin(label, target, name, sets);
+        let path = format!("http.path={}/api/request", target.prefix());
+        let scenarios: &[&str] =
+            if name == "policy-llm" { &["llm-explain", "llm-summarise", "llm-draft"] } else { &[] };
+        let own = scenarios.iter().map(|scenario| format!("scenarios.{scenario}.{path}"));
+        measurement.overrides.sets.extend(own);
+        measurement.overrides.sets.push(path);
         measurement
     }
 
@@ -142,6 +174,11 @@ impl Measurement {
             headers.insert(name.to_owned(), literal(value).into());
         }
         self
+    }
+
+    /// The same without the target's key.
+    pub(crate) fn without_key(self) -> Self {
+        Self { with_key: false, ..self }
     }
 
     /// With a number of clients, for a length of time.
@@ -170,8 +207,20 @@ impl Measurement {
         let seed = Some((pass + 1).to_string());
         let overrides = Overrides { seed, ..self.overrides.clone() };
         // Environment variables are meant for the user's profiles.
-        Ok(load(&profile, &EnvVars::default(), &overrides, Purpose::Run)?)
+        let mut plan = load(&profile, &EnvVars::default(), &overrides, Purpose::Run)?;
+        if !self.with_key {
+            plan.targets.iter_mut().for_each(|target| target.key = None);
+        }
+        Ok(plan)
     }
+}
+
+const HTTP2: &str = "http_version=http2";
+
+/// The key of LLM requests. The suite's own gateways that check keys accept this one, and all get
+/// the same bytes; the user's gateway gets none that the user did not give.
+fn key(target: &SuiteTarget) -> &str {
+    target.key.as_deref().unwrap_or("any")
 }
 
 /// Escapes `$`, which has a meaning in profiles.
@@ -215,5 +264,46 @@ mod tests {
         assert_eq!(length.stages("@50"), "@50:1s");
         let length = Length::new(Nanos::from_millis(250), Nanos::from_secs(1));
         assert_eq!(length.stages("8"), "w8:250ms,8:1s");
+    }
+
+    #[test]
+    fn every_path_comes_after_that_of_the_target() {
+        let length = Length::new(Nanos::ZERO, Nanos::from_secs(1));
+        let base = "http://127.0.0.1:1/team".to_owned();
+        let target = SuiteTarget { base, http2: true, ..target() };
+        for (measurement, path) in [
+            (Measurement::get("a", &target, "/health"), "/team/health"),
+            (Measurement::policy("b", &target, "policy", &[]), "/team/api/request"),
+            (Measurement::policy("c", &target, "policy-llm", &[]), "/team/api/request"),
+        ] {
+            let plan = measurement.clients(1, length).plan(0).unwrap();
+            let text = format!("{plan:?}");
+            assert!(text.contains(&format!("path: {path}")), "{path} is not in {text}");
+            assert!(!text.contains("path: /api/request"), "a scenario has another path: {text}");
+            assert_eq!(plan.http.version, plimsoll_profile::HttpVersion::Http2);
+        }
+    }
+
+    #[test]
+    fn the_users_gateway_gets_no_key_that_the_user_did_not_give() {
+        let length = Length::new(Nanos::ZERO, Nanos::from_secs(1));
+        let key = Some("of the user".to_owned());
+        let external = SuiteTarget { external: true, ..target() };
+        for (target, own, with_key) in [
+            (target(), "the suite's", true),
+            (external.clone(), "without a key", false),
+            (SuiteTarget { key, ..external }, "with a key", true),
+        ] {
+            for measurement in [
+                Measurement::chat("b", &target, true, (8, 8)),
+                Measurement::builtin("c", &target, "perf-550-nonstream", &[]),
+                Measurement::policy("d", &target, "policy", &[]),
+            ] {
+                let measurement = measurement.clients(1, length);
+                let has_key = |plan: Plan| plan.targets[0].key.is_some();
+                assert_eq!(has_key(measurement.plan(0).unwrap()), with_key, "{own}");
+                assert!(!has_key(measurement.without_key().plan(0).unwrap()));
+            }
+        }
     }
 }

@@ -18,6 +18,8 @@ pub struct ExternalTarget {
     pub model: Option<String>,
     /// Whether its certificate is accepted without verification.
     pub insecure: bool,
+    /// Whether HTTP/2 is spoken: by ALPN over TLS, by prior knowledge over plain TCP.
+    pub http2: bool,
 }
 
 /// Shows the address alone: key and headers are secrets.

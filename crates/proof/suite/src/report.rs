@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::bound::BoundResult;
 use crate::finding::{self, Finding};
+use crate::probed::{self, Probed};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
+use crate::sizing::{self, Capacity};
 
 /// Version of the layout of `suite.json`.
 pub const SCHEMA: &str = "plimsoll.suite/2";
@@ -45,12 +47,24 @@ impl Section {
 pub enum SuiteOutcome {
     /// Every bound that decides was kept.
     Pass,
+    /// Everything was measured, and the suite has no bound that decides.
+    Complete,
     /// One was broken.
     Fail,
-    /// A measurement is invalid or missing, or a bound could not be judged.
-    Invalid,
+    /// A measurement must not be used or is missing, or a bound could not be judged.
+    #[serde(alias = "invalid")]
+    Inconclusive,
     /// The user ended it early.
     Interrupted,
+}
+
+/// What the user accepts in a suite that passes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accepted {
+    /// Measurements with which Plimsoll did not keep up, and bounds that were not judged.
+    pub invalid: bool,
+    /// Parts of the suite that the target does not have.
+    pub missing: bool,
 }
 
 /// The report of a suite.
@@ -94,6 +108,9 @@ pub struct Report {
     pub references: Vec<Section>,
     /// Parts that were left out, and why.
     pub skipped: Vec<String>,
+    /// Those of them that the user's gateway does not have, or only at a cost.
+    #[serde(default)]
+    pub missing: Vec<String>,
 }
 
 impl Report {
@@ -112,49 +129,93 @@ impl Report {
             setup: setup(runner),
             environment: options.environment.clone(),
             measurements: runner.results.clone(),
-            sections: Vec::new(),
+            sections: Vec::from_iter(probed(&runner.probed)),
             findings: Vec::new(),
             bounds: Vec::new(),
             sizing: None,
             references: Vec::new(),
             skipped: runner.skipped.clone(),
+            missing: runner.missing.clone(),
         }
     }
 
-    /// Adds the findings that every suite has: errors, tails, Little's law, invalid measurements.
+    /// Adds the findings that every suite has: errors, tails, what must not be used and why.
     pub(crate) fn conclude(mut self) -> Self {
         self.findings.extend(finding::errors(&self.measurements));
         self.findings.extend(finding::tails(&self.measurements));
-        self.findings.extend(finding::littles_law(&self.measurements));
-        self.findings.extend(finding::invalid(&self.measurements));
+        self.findings.extend(finding::busy_host(&self.measurements));
+        self.findings.extend(finding::unusable(&self.measurements));
         self
     }
 
-    /// The outcome. Validity comes before the bounds, as for a single run.
-    pub fn outcome(&self, allow_invalid: bool) -> SuiteOutcome {
+    /// Adds the sizes that the capacities give, and says of the others why there are none.
+    pub(crate) fn size(
+        &mut self,
+        title: &str,
+        capacities: Vec<Result<Capacity, String>>,
+        wanted: Option<f64>,
+    ) {
+        let (sizes, not_shown) = sizing::sizes(capacities, wanted);
+        self.sizing = sizes.map(|(table, notes)| Section { notes, ..Section::new(title, table) });
+        self.skipped.extend(not_shown);
+    }
+
+    /// The outcome. A bound is broken only by figures that may be used, so that a broken one counts
+    /// whatever else could not be measured. A suite passes only if everything of it was measured,
+    /// may be used and was judged. Answers that were not the expected ones are never accepted.
+    pub fn outcome(&self, accepted: Accepted) -> SuiteOutcome {
         let deciding = || self.bounds.iter().filter(|bound| bound.decides);
         let measured = self.measurements.iter().any(|result| !result.passes.is_empty());
+        let unusable = |result: &MeasurementResult| {
+            let tolerated = accepted.invalid && result.is_only_invalid();
+            result.why_unusable().is_some() && !tolerated
+        };
+        let open = |bound: &BoundResult| matches!(bound.judgement, Judgement::Inconclusive(_));
         if self.interrupted {
             SuiteOutcome::Interrupted
-        } else if !measured
-            || (!allow_invalid && self.measurements.iter().any(MeasurementResult::is_invalid))
-        {
-            SuiteOutcome::Invalid
         } else if deciding().any(|bound| bound.judgement == Judgement::Fail) {
             SuiteOutcome::Fail
-        } else if deciding().any(|bound| matches!(bound.judgement, Judgement::Inconclusive(_)))
-            && !allow_invalid
+        } else if !measured
+            || self.measurements.iter().any(unusable)
+            || (!accepted.missing && !self.missing.is_empty())
+            || (!accepted.invalid && deciding().any(open))
         {
-            SuiteOutcome::Invalid
+            SuiteOutcome::Inconclusive
+        } else if deciding().next().is_none() {
+            SuiteOutcome::Complete
         } else {
             SuiteOutcome::Pass
         }
+    }
+
+    /// Why the suite neither passes nor fails, a sentence each.
+    pub(crate) fn doubts(&self) -> Vec<String> {
+        let unusable = self
+            .measurements
+            .iter()
+            .filter_map(|result| Some(format!("{}: {}", result.label, result.why_unusable()?)));
+        let open = self.bounds.iter().filter(|bound| bound.decides).filter_map(|bound| {
+            let Judgement::Inconclusive(why) = &bound.judgement else { return None };
+            Some(format!("the bound on {}: {why}", bound.what))
+        });
+        let nothing = self.measurements.is_empty().then(|| "nothing could be measured".to_owned());
+        let missing = self.missing.iter().map(|what| format!("left out: {what}"));
+        nothing.into_iter().chain(missing).chain(unusable).chain(open).collect()
     }
 
     /// The report as text, wrapped at `width` columns.
     pub fn text(&self, width: usize) -> String {
         text::render(self, width)
     }
+}
+
+/// What the user's gateway has.
+fn probed(rows: &[Probed]) -> Option<Section> {
+    (!rows.is_empty()).then(|| {
+        Section::new("What the target has", probed::table(rows)).note(
+            "found by single requests before the load; what is left out has its reason under \"Left out\"",
+        )
+    })
 }
 
 fn setup(runner: &SuiteRunner<'_>) -> Vec<(String, String)> {
@@ -210,41 +271,73 @@ mod tests {
             sizing: None,
             references: Vec::new(),
             skipped: Vec::new(),
+            missing: Vec::new(),
         }
     }
 
     fn result(invalid: bool) -> MeasurementResult {
         let invalid = invalid.then(|| "late".to_owned());
         MeasurementResult {
-            passes: vec![Figures { invalid, ..Figures::default() }],
+            passes: vec![Figures { requests: 10, invalid, ..Figures::default() }],
             ..MeasurementResult::default()
         }
     }
 
+    /// Every answer is a refusal.
+    fn refused() -> MeasurementResult {
+        let mut result = result(false);
+        result.passes[0].errors = 10;
+        result
+    }
+
     #[test]
-    fn the_outcome_is_that_of_a_single_run() {
+    fn a_suite_passes_only_if_everything_could_be_used_and_judged() {
+        use SuiteOutcome::{Complete, Fail, Inconclusive, Pass};
         let requirement = Requirement::below(1.0, time);
         let bound = |value| BoundResult::value("b", value, requirement);
         for (results, bounds, expected, allowed) in [
-            (vec![result(false)], vec![], SuiteOutcome::Pass, SuiteOutcome::Pass),
-            (vec![], vec![], SuiteOutcome::Invalid, SuiteOutcome::Invalid),
-            (vec![result(false)], vec![bound(Some(0.5))], SuiteOutcome::Pass, SuiteOutcome::Pass),
-            (vec![result(false)], vec![bound(Some(2.0))], SuiteOutcome::Fail, SuiteOutcome::Fail),
-            (
-                vec![result(false)],
-                vec![bound(Some(2.0)).into_goal()],
-                SuiteOutcome::Pass,
-                SuiteOutcome::Pass,
-            ),
-            (vec![result(false)], vec![bound(None)], SuiteOutcome::Invalid, SuiteOutcome::Pass),
-            (vec![result(true)], vec![bound(Some(2.0))], SuiteOutcome::Invalid, SuiteOutcome::Fail),
+            (vec![result(false)], vec![], Complete, Complete),
+            (vec![], vec![], Inconclusive, Inconclusive),
+            (vec![result(false)], vec![bound(Some(0.5))], Pass, Pass),
+            (vec![result(false)], vec![bound(Some(2.0))], Fail, Fail),
+            (vec![result(false)], vec![bound(Some(2.0)).into_goal()], Complete, Complete),
+            (vec![result(false)], vec![bound(None)], Inconclusive, Pass),
+            (vec![result(true)], vec![bound(Some(0.5))], Inconclusive, Pass),
+            // Its figures may be used: what else was measured does not unbreak it.
+            (vec![result(true)], vec![bound(Some(2.0))], Fail, Fail),
+            (vec![result(false), refused()], vec![bound(Some(0.5))], Inconclusive, Inconclusive),
+            (vec![MeasurementResult::default()], vec![], Inconclusive, Inconclusive),
         ] {
             let report = report(results, bounds);
-            assert_eq!(report.outcome(false), expected, "{report:?}");
-            assert_eq!(report.outcome(true), allowed, "{report:?}");
+            assert_eq!(report.outcome(Accepted::default()), expected, "{report:?}");
+            let invalid = Accepted { invalid: true, missing: false };
+            assert_eq!(report.outcome(invalid), allowed, "{report:?}");
         }
         let ended = Report { interrupted: true, ..report(vec![result(true)], vec![]) };
-        assert_eq!(ended.outcome(false), SuiteOutcome::Interrupted);
+        assert_eq!(ended.outcome(Accepted::default()), SuiteOutcome::Interrupted);
+        let missing = vec!["GET /health: too costly".to_owned()];
+        let partial = Report { missing, ..report(vec![result(false)], vec![bound(Some(0.5))]) };
+        assert_eq!(partial.outcome(Accepted::default()), Inconclusive);
+        assert_eq!(partial.outcome(Accepted { invalid: false, missing: true }), Pass);
+        assert!(partial.text(100).contains("left out: GET /health: too costly"));
+    }
+
+    #[test]
+    fn what_stands_in_the_way_of_a_pass_is_said_first() {
+        let bound = BoundResult::value("p99", None, Requirement::below(1.0, time));
+        let mut late = result(true);
+        late.label = "live".to_owned();
+        let report = report(vec![late], vec![bound]);
+        let text = report.text(100);
+        let lines: Vec<_> = text.lines().skip(1).take(3).collect();
+        assert_eq!(
+            lines,
+            [
+                "INCONCLUSIVE: 1 of 1 measurements must not be used, 1 of 1 deciding bounds could not be judged",
+                "  - live: the measurement is invalid: late",
+                "  - the bound on p99: too few samples, or not measured"
+            ]
+        );
     }
 
     #[test]

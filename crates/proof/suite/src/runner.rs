@@ -3,18 +3,23 @@
 use std::fs;
 use std::time::Duration;
 
-use plimsoll_engine::{Control, WatchedProcess};
-use plimsoll_harness::{RunOptions, execute};
-use plimsoll_metrics::{Band, ProcessUse, RunSummary};
-use plimsoll_report::format::{digits, or_dash, time_or_dash};
+use plimsoll_engine::Control;
+use plimsoll_measure::Sample;
+use plimsoll_metrics::{Band, RunSummary};
+use plimsoll_profile::Plan;
+use plimsoll_report::format::{count, digits, or_dash, time_or_dash};
 
 use crate::child::{Child, ChildSpec};
 use crate::cores::{Cores, Pinned};
 use crate::error::SuiteError;
+use crate::figures::TimedResponses;
+use crate::host::Host;
 use crate::http_get::get;
 use crate::measurement::{LoadShape, Measurement};
 use crate::options::SuiteOptions;
-use crate::result::{BusyShares, Figures, MeasurementResult, TimedResponses};
+use crate::probed::Probed;
+use crate::process_use::{CpuTime, GATEWAY, PROVIDER, busy_host, cpu_time, watched};
+use crate::result::{BusyShares, Figures, MeasurementResult};
 use crate::target::{Gateway, MODEL, Provider, SuiteTarget};
 
 /// The state that all measurements of a suite share.
@@ -23,14 +28,17 @@ pub(crate) struct SuiteRunner<'a> {
     pub(crate) cores: Cores,
     /// Parts that were left out, and why.
     pub(crate) skipped: Vec<String>,
+    /// Those that the user's gateway does not have, or only at a cost.
+    pub(crate) missing: Vec<String>,
     /// Every result so far, for `suite.json`.
     pub(crate) results: Vec<MeasurementResult>,
     /// The gateway's description of its build.
     pub(crate) version: Option<String>,
-    /// Largest memory of a reference gateway, in bytes.
-    pub(crate) memory: Option<u64>,
     /// The commands of the gateways, for the report.
     pub(crate) commands: Vec<String>,
+    /// What the user's gateway has.
+    pub(crate) probed: Vec<Probed>,
+    host: &'a mut dyn Host,
     control: &'a Control,
     observe: &'a mut dyn FnMut(&str),
     _pinned: Pinned,
@@ -48,6 +56,7 @@ impl<'a> SuiteRunner<'a> {
     /// the gateway is the user's.
     pub(crate) fn new(
         options: &'a SuiteOptions,
+        host: &'a mut dyn Host,
         control: &'a Control,
         observe: &'a mut dyn FnMut(&str),
     ) -> Self {
@@ -57,10 +66,12 @@ impl<'a> SuiteRunner<'a> {
             options,
             cores,
             skipped: Vec::new(),
+            missing: Vec::new(),
             results: Vec::new(),
             version: None,
-            memory: None,
             commands: Vec::new(),
+            probed: Vec::new(),
+            host,
             control,
             observe,
             _pinned: pinned,
@@ -80,6 +91,13 @@ impl<'a> SuiteRunner<'a> {
         self.skipped.push(line);
     }
 
+    /// The same for a part that the gateway under test should have: without it the suite is not
+    /// whole.
+    pub(crate) fn miss(&mut self, what: &str, why: &str) {
+        self.skip(what, why);
+        self.missing.push(format!("{what}: {why}"));
+    }
+
     /// Whether the user has ended the suite.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.control.is_interrupted()
@@ -94,6 +112,8 @@ impl<'a> SuiteRunner<'a> {
             headers: target.headers.clone(),
             model: target.model.clone().unwrap_or_else(|| MODEL.to_owned()),
             insecure: target.insecure,
+            http2: target.http2,
+            external: true,
             ..SuiteTarget::default()
         })
     }
@@ -150,7 +170,7 @@ impl<'a> SuiteRunner<'a> {
     ) -> Result<Child, SuiteError> {
         self.children += 1;
         let log = self.options.folder.join(format!("process-{}.log", self.children));
-        Child::start(&ChildSpec { what, exe: &self.options.exe, core, args, log })
+        self.host.start(&ChildSpec { what, exe: &self.options.exe, core, args, log })
     }
 
     /// Asks the gateway for its version and layers.
@@ -165,9 +185,50 @@ impl<'a> SuiteRunner<'a> {
         self.version = build.map(|build| build.trim().to_owned());
     }
 
-    /// Records the memory of a gateway that is about to end.
-    pub(crate) fn record_memory(&mut self, gateway: &Gateway) {
-        self.memory = self.memory.max(gateway.peak_memory());
+    /// Why no request reaches a target, if none does.
+    pub(crate) fn reach(&mut self, target: &SuiteTarget) -> Result<(), SuiteError> {
+        let plan = Measurement::get("reach", target, "/").stages(LoadShape::Clients(1), "1:1s");
+        let why = self.host.reach(plan.plan(0)?)?;
+        why.map_or(Ok(()), |why| Err(SuiteError::Target { url: target.base.clone(), why }))
+    }
+
+    /// Sends the few requests of a plan, which are not counted, and returns what became of each.
+    pub(crate) fn probe(&mut self, plan: Plan) -> Result<Vec<Sample>, SuiteError> {
+        self.host.probe(plan, self.control)
+    }
+
+    /// The connections that open files allow, and whose limit that is. Each takes a file of the
+    /// load, a file of the gateway, and behind a gateway one more there and one of the provider.
+    pub(crate) fn most_connections(&self, target: &SuiteTarget) -> (u64, &'static str) {
+        let of = |pid: Option<u32>, each: u64| {
+            let files = self.host.open_files(pid).unwrap_or(u64::MAX);
+            files.saturating_sub(RESERVED_FILES) / each
+        };
+        let mut most = (of(None, 1), "the load generator");
+        let behind = target.provider_pid.is_some();
+        let mut limit = |pid: Option<u32>, each, whose| {
+            let own = pid.map_or(u64::MAX, |pid| of(Some(pid), each));
+            if own < most.0 {
+                most = (own, whose);
+            }
+        };
+        limit(target.gateway_pid, if behind { 2 } else { 1 }, "the gateway");
+        limit(target.provider_pid, 1, "the provider");
+        most
+    }
+
+    /// Why a measurement must not be started: it would run into a limit on open files, and the
+    /// failures would be shown as the gateway's.
+    fn too_many_connections(&self, measurement: &Measurement) -> Option<String> {
+        let LoadShape::Clients(clients) = measurement.shape else { return None };
+        let (most, whose) = self.most_connections(&measurement.target);
+        (u64::from(clients) > most).then(|| {
+            format!(
+                "{} clients need more open files than {whose} may have, which allows {}; raise the hard limit (`ulimit -Hn`) or take fewer with --concurrency",
+                count(u64::from(clients)),
+                count(most)
+            )
+        })
     }
 
     /// Carries measurements out, `passes` times each, in turn: changes of the machine affect all
@@ -212,11 +273,19 @@ impl<'a> SuiteRunner<'a> {
         if self.is_interrupted() {
             return None;
         }
-        let done = self.pass(measurement, pass, responses).inspect_err(|error| {
-            (self.observe)(&format!("{}: {error}", measurement.label));
-            result.error = Some(error.to_string());
-        });
-        let (measured, file) = done.ok()?;
+        let limit = self.too_many_connections(measurement);
+        let done = limit.map_or_else(
+            || self.pass(measurement, pass, responses).map_err(|error| error.to_string()),
+            Err,
+        );
+        let (measured, file) = match done {
+            Ok(done) => done,
+            Err(error) => {
+                self.log(&format!("{}: {error}", measurement.label));
+                result.error = Some(error);
+                return None;
+            }
+        };
         self.report_pass(measurement, pass, &measured.figures);
         result.files.push(file);
         result.passes.push(measured.figures.clone());
@@ -225,6 +294,9 @@ impl<'a> SuiteRunner<'a> {
 
     fn report_pass(&mut self, measurement: &Measurement, pass: u32, figures: &Figures) {
         let invalid = figures.invalid.as_ref().map(|why| format!("  INVALID: {why}"));
+        let invalid = invalid.or_else(|| {
+            figures.gated(measurement.error_gate).map(|why| format!("  NOT USABLE: {why}"))
+        });
         let line = format!(
             "{}, pass {}: {}/s, p99 {}, {} errors{}",
             measurement.label,
@@ -248,13 +320,13 @@ impl<'a> SuiteRunner<'a> {
             bounds.iter().map(move |bound| Band::parse(metric, bound))
         });
         let bands = bands.collect::<Result<Vec<_>, _>>()?;
-        let options = RunOptions { watched: watched(&measurement.target), ..RunOptions::default() };
-        let mut run = execute(plan, options, self.control, &mut |_| {})?;
-        run.result.metadata.environment.clone_from(&self.options.environment);
-        run.result.health.calibration.clone_from(&self.options.calibration);
-        let summary = run.summary()?.with_bands(&bands);
+        let summary = self.host.run(plan, watched(&measurement.target), self.control)?;
+        let mut summary = summary.with_bands(&bands);
+        summary.metadata.environment.clone_from(&self.options.environment);
+        summary.health.calibration.clone_from(&self.options.calibration);
         let mut figures = Figures::of(&summary, responses)?;
         self.add_cpu(&mut figures, &summary);
+        figures.busy_host = busy_host(&summary.health, &figures.busy);
         let file = self.keep(&summary, measurement, pass)?;
         Ok((Pass { summary, figures }, file))
     }
@@ -271,6 +343,7 @@ impl<'a> SuiteRunner<'a> {
             gateway: share(gateway),
             provider: share(provider),
             generator: (!workers.is_empty()).then_some(generator),
+            busiest_worker: workers.iter().copied().reduce(f64::max),
             waited: summary.health.worker_wait_shares.iter().copied().reduce(f64::max),
             shared: self.cores.shared(),
             gateway_cores: gateway.and(self.cores.gateway).map(|_| 1.0),
@@ -279,6 +352,7 @@ impl<'a> SuiteRunner<'a> {
         let answered = counters.completed + counters.rejected;
         let per_request = |time: CpuTime| time.cpu_s * 1e6 / answered as f64;
         figures.gateway_cpu_us = gateway.filter(|_| answered > 0).map(per_request);
+        figures.gateway_memory = gateway.map(|time| time.memory).filter(|memory| *memory > 0.0);
     }
 
     fn keep(
@@ -298,44 +372,8 @@ impl<'a> SuiteRunner<'a> {
     }
 }
 
-const GATEWAY: &str = "gateway";
-const PROVIDER: &str = "provider";
-
-/// The processes whose CPU time is measured.
-fn watched(target: &SuiteTarget) -> Vec<WatchedProcess> {
-    let processes = [(GATEWAY, target.gateway_pid), (PROVIDER, target.provider_pid)];
-    let watched = |(name, pid): (&str, Option<u32>)| {
-        Some(WatchedProcess { name: name.to_owned(), pid: pid? })
-    };
-    processes.into_iter().filter_map(watched).collect()
-}
-
-/// CPU time of a process over the measured window, and the length of that.
-#[derive(Clone, Copy, Debug, Default)]
-struct CpuTime {
-    cpu_s: f64,
-    wall_s: f64,
-}
-
-/// The sum over the measured stages. A run of one stage has only the whole.
-fn cpu_time(summary: &RunSummary, name: &str) -> Option<CpuTime> {
-    let measured = |process: &&ProcessUse| {
-        let stage = process.stage.as_deref();
-        process.name == name
-            && if summary.metadata.stages.len() > 1 {
-                summary.metadata.stages.iter().any(|s| !s.warmup && Some(&*s.name) == stage)
-            } else {
-                stage.is_none()
-            }
-    };
-    let add = |sum: CpuTime, process: &ProcessUse| CpuTime {
-        cpu_s: sum.cpu_s + process.cpu_s,
-        wall_s: sum.wall_s + process.wall_s,
-    };
-    let mut parts = summary.processes.iter().filter(measured).peekable();
-    parts.peek()?;
-    Some(parts.fold(CpuTime::default(), add))
-}
+/// Files that a process has open besides its connections.
+const RESERVED_FILES: u64 = 128;
 
 fn without_passes(measurement: &Measurement) -> MeasurementResult {
     let (clients, rate) = match measurement.shape {
@@ -346,6 +384,7 @@ fn without_passes(measurement: &Measurement) -> MeasurementResult {
         label: measurement.label.clone(),
         clients,
         rate,
+        error_gate: measurement.error_gate,
         ..MeasurementResult::default()
     }
 }
@@ -370,17 +409,5 @@ mod tests {
         ] {
             assert_eq!(slug(label), name);
         }
-    }
-
-    #[test]
-    fn only_children_are_watched() {
-        let watched_names = |gateway_pid, provider_pid| {
-            let target = SuiteTarget { gateway_pid, provider_pid, ..SuiteTarget::default() };
-            let watched = watched(&target).into_iter();
-            watched.map(|process| (process.name, process.pid)).collect::<Vec<_>>()
-        };
-        assert_eq!(watched_names(None, None), []);
-        let both = [("gateway".to_owned(), 7), ("provider".to_owned(), 8)];
-        assert_eq!(watched_names(Some(7), Some(8)), both);
     }
 }

@@ -3,6 +3,9 @@
 use plimsoll_report::format::{DASH, bytes, count, digits, or_dash};
 use plimsoll_report::table::Table;
 
+use crate::finding;
+use crate::result::MeasurementResult;
+
 /// Share of an instance's capacity that is planned with. Above it queues grow fast, and the others
 /// cannot replace a lost instance.
 const HEADROOM: f64 = 0.7;
@@ -18,8 +21,48 @@ pub(crate) struct Capacity {
     pub(crate) per_s: f64,
     /// CPU use, in cores.
     pub(crate) cores: Option<f64>,
-    /// Largest memory of the process, in bytes.
-    pub(crate) memory: Option<u64>,
+    /// Resident memory of the process under this load, in bytes.
+    pub(crate) memory: Option<f64>,
+    /// What limited it, in a sentence.
+    pub(crate) limiter: String,
+}
+
+/// The capacity that results under rising load show: the throughput of the highest load, if
+/// something limited it.
+///
+/// # Errors
+/// Why they show none, in a sentence.
+pub(crate) fn capacity(what: &str, levels: &[&MeasurementResult]) -> Result<Capacity, String> {
+    let unknown = |why: String| format!("instances for a rate, {what}: {why}");
+    let last = levels.last().ok_or_else(|| unknown("not measured".to_owned()))?;
+    let per_s = last.figure(|f| f.requests_per_s).map_err(|why| unknown(why.to_string()))?;
+    let figures = last.figures().unwrap_or_default();
+    if let Some(why) = figures.busy_host {
+        return Err(unknown(format!("the host was busy: {why}")));
+    }
+    let limiter = finding::limiter(levels).ok_or_else(|| {
+        unknown(
+            "no limit was shown: neither was the gateway's own CPU saturated, nor did throughput stop rising with the load while the generator had headroom".to_owned(),
+        )
+    })?;
+    let (cores, memory) = (figures.busy.gateway, figures.gateway_memory);
+    Ok(Capacity { what: what.to_owned(), per_s, cores, memory, limiter })
+}
+
+/// The sizes for all capacities that were shown, as a table with its notes; and the sentences about
+/// those that were not.
+pub(crate) fn sizes(
+    capacities: Vec<Result<Capacity, String>>,
+    wanted: Option<f64>,
+) -> (Option<(Table, Vec<String>)>, Vec<String>) {
+    let (mut shown, mut not_shown) = (Vec::new(), Vec::new());
+    for capacity in capacities {
+        match capacity {
+            Ok(capacity) => shown.push(capacity),
+            Err(why) => not_shown.push(why),
+        }
+    }
+    ((!shown.is_empty()).then(|| table(&shown, wanted)), not_shown)
 }
 
 /// Instances that carry a rate with headroom; at least one.
@@ -34,7 +77,7 @@ pub(crate) fn instances(wanted: f64, per_s: f64) -> Option<u64> {
 }
 
 /// The sizing table, and its assumptions.
-pub(crate) fn table(capacities: &[Capacity], wanted: Option<f64>) -> (Table, Vec<String>) {
+fn table(capacities: &[Capacity], wanted: Option<f64>) -> (Table, Vec<String>) {
     let mut rates: Vec<f64> = USUAL.into_iter().chain(wanted).collect();
     rates.sort_by(f64::total_cmp);
     rates.dedup();
@@ -49,22 +92,26 @@ pub(crate) fn table(capacities: &[Capacity], wanted: Option<f64>) -> (Table, Vec
             capacity.what.clone(),
             digits(capacity.per_s),
             or_dash(capacity.cores, digits),
-            or_dash(capacity.memory, |size| bytes(size as f64)),
+            or_dash(capacity.memory, bytes),
         ];
         table.row(fixed.into_iter().chain(counts));
     }
-    let notes = vec![
+    let limits =
+        capacities.iter().map(|capacity| format!("{}: {}", capacity.what, capacity.limiter));
+    let mut notes: Vec<_> = limits.collect();
+    notes.extend([
         format!(
             "instances = rate / (measured x {HEADROOM}), rounded up; add one to tolerate the loss of an instance"
         ),
         "an extrapolation from one instance on the machine named above: it assumes that instances do not slow each other down, which was not measured, and payloads like these".to_owned(),
-    ];
+    ]);
     (table, notes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::result::{BusyShares, Figures};
     use plimsoll_report::table::Layout;
 
     #[test]
@@ -85,12 +132,53 @@ mod tests {
 
     #[test]
     fn the_users_own_rate_is_a_column_in_its_place() {
-        let capacity =
-            Capacity { what: "x".to_owned(), per_s: 1_000.0, cores: Some(1.0), memory: None };
-        let (table, _) = table(&[capacity], Some(2_500.0));
+        let capacity = Capacity {
+            what: "x".to_owned(),
+            per_s: 1_000.0,
+            cores: Some(1.0),
+            memory: None,
+            limiter: "limited by the gateway's own CPU".to_owned(),
+        };
+        let (table, notes) = table(&[capacity], Some(2_500.0));
+        assert_eq!(notes[0], "x: limited by the gateway's own CPU");
         let text = table.text(&Layout::new(200));
         let head = text.lines().next().unwrap();
         assert!(head.contains("for 1,000/s  for 2,500/s"), "{head}");
         assert!(text.lines().any(|line| line.contains("2  ") && line.ends_with("143")), "{text}");
+    }
+
+    #[test]
+    fn a_size_needs_usable_figures_a_quiet_host_and_a_shown_limit() {
+        let busy = BusyShares { gateway: Some(0.97), generator: Some(0.3), ..Default::default() };
+        let good = Figures {
+            requests: 1_000,
+            requests_per_s: Some(500.0),
+            gateway_memory: Some(3e6),
+            busy,
+            ..Figures::default()
+        };
+        let of = |figures: Figures| {
+            let passes = vec![figures];
+            let result = MeasurementResult { passes, clients: Some(8), ..Default::default() };
+            capacity("x", &[&result])
+        };
+        let found = of(good.clone()).unwrap();
+        assert_eq!((found.per_s, found.memory), (500.0, Some(3e6)));
+        assert_eq!(found.limiter, "limited by the gateway's own CPU, which was 97.0% busy");
+        let invalid = Some("late".to_owned());
+        let busy_host = Some("12.0% was stolen".to_owned());
+        let idle = BusyShares { gateway: Some(0.5), ..busy };
+        for (figures, why) in [
+            (Figures { errors: 1_000, ..good.clone() }, "no expected answer"),
+            (Figures { invalid, ..good.clone() }, "the measurement is invalid: late"),
+            (Figures { busy_host, ..good.clone() }, "the host was busy: 12.0% was stolen"),
+            (Figures { busy: idle, ..good }, "no limit was shown"),
+        ] {
+            let found = of(figures).unwrap_err();
+            assert!(
+                found.starts_with("instances for a rate, x: ") && found.contains(why),
+                "{found}"
+            );
+        }
     }
 }

@@ -10,16 +10,16 @@ mod tiers;
 
 use std::path::Path;
 
-use plimsoll_engine::{Control, Run};
+use plimsoll_engine::Control;
 use plimsoll_measure::Nanos;
 
 use crate::baseline_diff;
 use crate::error::SuiteError;
-use crate::measurement::{Length, Measurement};
+use crate::host::{Host, Machine};
+use crate::measurement::Length;
 use crate::options::SuiteOptions;
 use crate::report::Report;
 use crate::runner::SuiteRunner;
-use crate::target::SuiteTarget;
 
 /// A suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,12 +59,24 @@ impl Suite {
         control: &Control,
         observe: &mut dyn FnMut(&str),
     ) -> Result<Report, SuiteError> {
+        self.run_on(&mut Machine, options, control, observe)
+    }
+
+    /// The same on any host.
+    fn run_on(
+        self,
+        host: &mut dyn Host,
+        options: &SuiteOptions,
+        control: &Control,
+        observe: &mut dyn FnMut(&str),
+    ) -> Result<Report, SuiteError> {
         // First: a wrong file must be reported before minutes of load.
         let old = options.baseline.as_deref().map(|path| baseline_diff::read(path, self.name()));
         let old = old.transpose()?;
-        let mut runner = SuiteRunner::new(options, control, observe);
+        let mut runner = SuiteRunner::new(options, host, control, observe);
         if let Some(target) = runner.target() {
-            probe(&target)?;
+            runner.reach(&target)?;
+            runner.probe_unknown_route(&target)?;
         }
         let mut report = match self {
             Self::Baseline => baseline::run(&mut runner),
@@ -94,18 +106,6 @@ fn remove_rows(folder: &Path) {
     }
 }
 
-/// Sends one request to the user's target, which is not counted.
-fn probe(target: &SuiteTarget) -> Result<(), SuiteError> {
-    let short = Length::new(Nanos::ZERO, Nanos::from_secs(1));
-    let plan = Measurement::get("probe", target, "/health").clients(1, short).plan(0)?;
-    let probed = Run::prepare(plan)?.probe()?;
-    let fatal = probed.findings.into_iter().find(|finding| finding.fatal);
-    fatal.map_or(Ok(()), |finding| {
-        let (url, why) = (target.base.clone(), finding.message);
-        Err(SuiteError::Target { url, why })
-    })
-}
-
 /// The length of a suite's measurements: the user's, or a second with `--quick`, or `usual`
 /// seconds.
 fn length(options: &SuiteOptions, usual: u64) -> Length {
@@ -119,6 +119,11 @@ fn length(options: &SuiteOptions, usual: u64) -> Length {
 const fn passes(options: &SuiteOptions, usual: u32, quick: u32) -> u32 {
     if options.quick { quick } else { usual }
 }
+
+#[cfg(test)]
+mod false_verdicts;
+#[cfg(test)]
+mod planned_host;
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,7 @@ use crate::child::Child;
 
 /// The destination of a load, and the processes whose CPU time is measured.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(crate) struct SuiteTarget {
     /// Base URL.
     pub(crate) base: String,
@@ -12,10 +13,23 @@ pub(crate) struct SuiteTarget {
     pub(crate) headers: Vec<String>,
     pub(crate) model: String,
     pub(crate) insecure: bool,
+    /// Whether HTTP/2 is spoken.
+    pub(crate) http2: bool,
+    /// Whether it is the user's gateway, which gets no header that the user did not give.
+    pub(crate) external: bool,
     /// The gateway's process, if it is a child.
     pub(crate) gateway_pid: Option<u32>,
     /// The provider's process, if it is a child.
     pub(crate) provider_pid: Option<u32>,
+}
+
+impl SuiteTarget {
+    /// The path of its base URL, without a slash at the end: every path of a suite comes after it.
+    pub(crate) fn prefix(&self) -> &str {
+        let after_scheme = self.base.split_once("://").map_or(&*self.base, |(_, rest)| rest);
+        let path = after_scheme.find('/').map_or("", |slash| &after_scheme[slash..]);
+        path.split('?').next().unwrap_or_default().trim_end_matches('/')
+    }
 }
 
 /// The mock provider.
@@ -81,36 +95,15 @@ impl Gateway {
     pub(crate) fn address(&self) -> Option<&str> {
         self.child.as_ref().map(Child::address)
     }
-
-    /// Largest resident memory so far, in bytes.
-    pub(crate) fn peak_memory(&self) -> Option<u64> {
-        let pid = self.child.as_ref()?.pid();
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-        peak_resident_bytes(&status)
-    }
-}
-
-/// `VmHWM` of `/proc/PID/status` (proc(5)), in bytes.
-fn peak_resident_bytes(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kibibytes * 1024)
 }
 
 fn pid(child: &Child) -> Option<u32> {
-    u32::try_from(child.pid().as_raw()).ok()
+    u32::try_from(child.pid()?.as_raw()).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_peak_of_memory_is_read_from_the_status_of_a_process() {
-        let status = "Name:\tplimsoll\nVmPeak:\t  999 kB\nVmHWM:\t   2048 kB\nVmRSS:\t  7 kB\n";
-        assert_eq!(peak_resident_bytes(status), Some(2_097_152));
-        assert_eq!(peak_resident_bytes("VmRSS:\t7 kB\n"), None);
-    }
 
     #[test]
     fn the_secure_variant_differs_in_its_scheme_alone() {
@@ -119,5 +112,18 @@ mod tests {
         let secure = Gateway::external(target).https();
         assert_eq!(secure.base, "https://127.0.0.1:1/http://");
         assert!(secure.insecure && secure.model == MODEL);
+    }
+
+    #[test]
+    fn the_prefix_is_the_path_of_the_base() {
+        for (base, prefix) in [
+            ("http://127.0.0.1:1", ""),
+            ("https://gateway.example/", ""),
+            ("https://gateway.example/team/v1/", "/team/v1"),
+            ("https://gateway.example/v1?api-version=2", "/v1"),
+        ] {
+            let target = SuiteTarget { base: base.to_owned(), ..SuiteTarget::default() };
+            assert_eq!(target.prefix(), prefix, "{base}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 use plimsoll_engine::{Control, Run};
 use plimsoll_harness::statistics::{Spread, median};
-use plimsoll_metrics::{Metric, RunSummary};
+use plimsoll_metrics::{Metric, QUANTILES, RunSummary};
 use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
 
 /// Pairs of windows, after a first pair as a warm-up that is not counted.
@@ -57,7 +57,7 @@ fn window(addr: SocketAddr, control: &Control) -> Result<Option<f64>> {
     let summary = RunSummary::build(result.metadata, result.health, &result.snapshot, &[])?;
     let times = summary.results.total.distribution(Metric::ServiceTime);
     Ok(times
-        .and_then(|times| times.p50)
+        .and_then(|times| times.figure(&QUANTILES[0])?.usable())
         .map(|median| median * 1e3)
         .filter(|_| !control.is_interrupted()))
 }

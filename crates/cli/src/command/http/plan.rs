@@ -20,6 +20,7 @@ pub(super) fn build(flags: &Flags, url: &str) -> Result<Plan> {
         Profile::new(Path::new("command line"), profile(flags, url)?.to_string().into_bytes());
     let overrides = Overrides {
         seed: flags.load.seed.clone(),
+        run_id: flags.load.run_id.clone(),
         ca_file: flags.tls.ca_file.clone(),
         insecure: flags.tls.insecure,
         no_resumption: flags.tls.no_resumption,
@@ -120,6 +121,7 @@ mod tests {
             duration: Nanos::from_secs(30),
             warmup: Nanos::from_millis(warmup),
             seed: None,
+            run_id: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The comparison of several endpoints.
 
-use plimsoll_metrics::{DistributionSummary, Metric, RunSummary};
-use plimsoll_report::format::{self, or_dash, time_or_dash};
+use plimsoll_metrics::{DistributionSummary, Metric, QUANTILES, RunSummary};
+use plimsoll_report::format::{self, or_dash};
 use plimsoll_report::table::{Layout, Table};
 
 const COLUMNS: [&str; 7] = ["done/s", "completed", "p50", "p90", "p99", "max", "URL"];
@@ -18,14 +18,14 @@ pub(super) fn side_by_side<'a>(runs: impl Iterator<Item = (&'a String, &'a RunSu
 fn row(url: &str, summary: &RunSummary) -> [String; COLUMNS.len()] {
     let total = &summary.results.total;
     let times = total.distribution(Metric::ResponseTime);
-    let figure = |of: fn(&DistributionSummary) -> Option<f64>| time_or_dash(times.and_then(of));
+    let figure = |index: usize| format::figure(times.and_then(|t| t.figure(&QUANTILES[index])));
     [
         or_dash(total.rates.throughput_per_s, format::digits),
         format!("{} of {}", total.counters.completed, total.counters.scheduled),
-        figure(|times| times.p50),
-        figure(|times| times.p90),
-        figure(|times| times.p99),
-        figure(|times| Some(times.max)),
+        figure(0),
+        figure(1),
+        figure(3),
+        format::figure(times.map(DistributionSummary::max_figure)),
         url.to_owned(),
     ]
 }

@@ -55,10 +55,24 @@ fn each_turn_carries_the_replies_to_the_ones_before() {
     };
     assert_eq!(count(r#""role":"user""#), [1, 2, 3]);
     assert_eq!(count(r#""role":"assistant","content":"fine""#), [0, 1, 2]);
-    let seed = harness.worker.run.plan.seed;
-    let id = conversation_id(seed, ConversationKey::iteration(0, 0));
+    let id = conversation_id(harness.worker.run.ids, ConversationKey::iteration(0, 0));
     let ids: Vec<_> = requests.iter().map(|request| request.id.clone()).collect();
     assert_eq!(ids, [0, 1, 2].map(|turn| format!("{}-{turn}", id.as_str())));
+}
+
+#[test]
+fn a_tool_call_is_followed_by_its_result() {
+    const CALL: &str = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c7","type":"function","function":{"name":"weather","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
+    let harness = three_turns(ScriptedTarget::script([Reply::Body(CALL)], respond_after(20)));
+    converse(&harness, 10_000);
+    let requests = harness.simulation.target.requests();
+    let dialogue = concat!(
+        r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c7","type":"function","#,
+        r#""function":{"name":"weather","arguments":"{}"}}]},"#,
+        r#"{"role":"tool","tool_call_id":"c7","content":"ok"},{"role":"user","#,
+    );
+    let has_it: Vec<_> = requests.iter().map(|request| request.body.contains(dialogue)).collect();
+    assert_eq!(has_it, [false, true, true], "{requests:?}");
 }
 
 #[test]
@@ -67,8 +81,9 @@ fn the_first_turn_that_does_not_complete_ends_the_conversation() {
         (Reply::Reset { after: Nanos::from_millis(7) }, Outcome::Failed(ErrorClass::Reset), 127),
         (Reply::Respond { after: Nanos::from_millis(9), status: 429 }, Outcome::Rejected(429), 129),
     ] {
-        let harness =
-            three_turns(ScriptedTarget::script([respond_after(20), reply], respond_after(20)));
+        let target = ScriptedTarget::script([respond_after(20), reply], respond_after(20));
+        let profile = format!("{THREE_TURNS}stages: '1:10s'\nretry_reused: false\n");
+        let harness = Harness::new(&profile, target);
         let end = converse(&harness, 10_000);
         assert_eq!(end, ConversationEnd { at: at(ended), sent: true });
         let run = harness.finish(end.at);

@@ -82,14 +82,14 @@ fn arrivals_beyond_the_limit_are_dropped_where_the_plan_says_so() {
 }
 
 #[test]
-fn a_late_pacer_sends_all_that_is_due_at_once_and_reports_its_lag() {
+fn a_late_pacer_releases_all_that_is_due_at_once_and_reports_its_lag() {
     let target = ScriptedTarget::always(respond_after(5));
     let harness = Harness::new(&format!("{CHAT}stages: '@100:2s'\n"), target);
     harness.run(async {
         harness.worker.timer.sleep_until(at(1_000)).await;
         let pacer = tokio::task::spawn_local(run_pacer(Rc::clone(&harness.worker)));
         // More arrivals than the pacer releases at once: it lets other tasks run in between.
-        while harness.simulation.target.requests().len() < 101 {
+        while harness.worker.stats().in_flight() < 101 {
             yield_now().await;
         }
         assert_eq!(harness.simulation.now(), at(1_000));

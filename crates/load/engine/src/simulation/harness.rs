@@ -14,6 +14,7 @@ use super::executor::run_simulated;
 use super::script::{ReceivedRequest, ScriptedTarget};
 use super::world::Simulation;
 use crate::clock::WorkerClock;
+use crate::connections::WorkerConnections;
 use crate::control::Control;
 use crate::load_part::LoadPart;
 use crate::prepared::PreparedRun;
@@ -84,11 +85,13 @@ impl Harness {
         let simulation = Simulation::new(target);
         let run = Arc::new(PreparedRun::new(plan(profile)).unwrap());
         let rows = Rows::default();
-        let sink = Sink::start(Box::new(rows.clone()), run.plan.seed).unwrap();
+        let sink = Sink::start(Box::new(rows.clone()), run.ids).unwrap();
         let timer = Timer::Simulated(WorkerClock::simulated(Rc::clone(&simulation)));
         let (batcher, looks) = (sink.row_batcher(), Arc::clone(&simulation.looks));
-        let worker =
-            Worker::new(run, LoadPart::WHOLE, (timer, looks), simulation.now(), batcher).unwrap();
+        let connections =
+            WorkerConnections::new(&run, LoadPart::WHOLE, &timer.clock(), looks).unwrap();
+        let origin = simulation.now();
+        let worker = Worker::new(run, LoadPart::WHOLE, timer, origin, connections, batcher);
         Self { simulation, worker: Rc::new(worker), tasks: LocalSet::new(), sink, rows }
     }
 
@@ -128,10 +131,12 @@ pub(crate) fn simulate(profile: &str, target: ScriptedTarget) -> Simulated {
     Harness::new(profile, target).run_load(&Control::new())
 }
 
-fn plan(profile: &str) -> Plan {
+/// The plan of a profile.
+pub(crate) fn plan(profile: &str) -> Plan {
     let text = format!("target: http://scripted.test\nmodel: mock\nkey: test\n{profile}\n");
     let profile = Profile::new("test.yaml".as_ref(), text.into_bytes());
-    load(&profile, &EnvVars::default(), &Overrides::default(), Purpose::Run).unwrap()
+    let overrides = Overrides { run_id: Some("simulated".to_owned()), ..Overrides::default() };
+    load(&profile, &EnvVars::default(), &overrides, Purpose::Run).unwrap()
 }
 
 /// Keeps the samples.

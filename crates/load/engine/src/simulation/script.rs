@@ -2,8 +2,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use plimsoll_measure::{Moment, Nanos};
+
+use super::serial_server::{Costs, SerialServer};
+
+/// The time that the news of a closed connection takes to the client.
+pub(crate) const FLIGHT: Nanos = Nanos::from_millis(1);
 
 /// A response of a chat in one piece.
 pub(crate) const CHAT_BODY: &str = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"fine"},"finish_reason":"stop"}],"usage":{"prompt_tokens":8,"completion_tokens":1}}"#;
@@ -15,6 +21,8 @@ pub(crate) enum Reply {
     Refuse,
     /// Responds in one piece, so long after the request.
     Respond { after: Nanos, status: u16 },
+    /// Responds with this body at once.
+    Body(&'static str),
     /// Streams so many content events: the first so long after the request, the others with gaps.
     Stream { first: Nanos, gap: Nanos, events: u32 },
     /// Streams these reads.
@@ -59,6 +67,11 @@ pub(crate) struct ScriptedTarget {
     otherwise: Reply,
     /// Time to open a connection.
     pub(crate) connect_time: Nanos,
+    /// The target closes a connection that has been idle for so long. The client learns it
+    /// [`FLIGHT`] later.
+    pub(crate) idle_timeout: Option<Nanos>,
+    /// Does one thing at a time, and answers each request when it is done.
+    pub(crate) serial: Option<Rc<SerialServer>>,
     connections: Cell<u32>,
     requests: RefCell<Vec<ReceivedRequest>>,
 }
@@ -75,9 +88,27 @@ impl ScriptedTarget {
             script: RefCell::new(first.into_iter().collect()),
             otherwise,
             connect_time: Nanos::ZERO,
+            idle_timeout: None,
+            serial: None,
             connections: Cell::new(0),
             requests: RefCell::default(),
         }
+    }
+
+    /// A target that does one thing at a time.
+    pub(crate) fn serial(costs: Costs) -> Self {
+        let serial = Some(SerialServer::new(costs));
+        Self { serial, ..Self::always(respond_after(0)) }
+    }
+
+    /// Whether it refuses the next connection.
+    pub(super) fn refuses(&self) -> bool {
+        let mut script = self.script.borrow_mut();
+        let refuses = matches!(script.front().unwrap_or(&self.otherwise), Reply::Refuse);
+        if refuses {
+            script.pop_front();
+        }
+        refuses
     }
 
     /// The reply to the next request.

@@ -1,78 +1,105 @@
-//! The client side of the scripted target: a pool with the interface of the transport's.
+//! The client side of the scripted target: opens its connections for the transport's pool.
 
 use std::cell::RefCell;
 use std::future::pending;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use plimsoll_measure::{ConnectPhases, ErrorClass, Moment, Nanos};
+use plimsoll_measure::{Clock as _, ConnectPhases, ErrorClass, Moment, Nanos};
 use plimsoll_transport::{
-    Connector, Failure, ReadBuffers, Request, ResponseHandler, ResponseHead, RxClock, RxTime,
+    Connector, Failure, Opened, Opener, Poolable, ReadBuffers, Request, ResponseHandler,
+    ResponseHead, RxClock, RxTime,
 };
 
-use super::script::{CHAT_BODY, ReceivedRequest, Reply, ScriptedRead};
-use super::world::{Simulated, sleep_until};
+use super::script::{CHAT_BODY, FLIGHT, ReceivedRequest, Reply, ScriptedRead};
+use super::world::{Simulated, Simulation, sleep_until};
+use crate::clock::WorkerClock;
 
-/// Idle connections to the scripted target.
-#[derive(Debug, Default)]
-pub(crate) struct ScriptedPool(RefCell<Vec<ScriptedConnection>>);
-
-/// A connection, or why there is none, and how long it took to open it.
+/// Opens connections to the scripted target.
 #[derive(Debug)]
-pub(crate) struct ScriptedConnect {
-    pub(crate) phases: ConnectPhases,
-    pub(crate) connection: Result<ScriptedConnection, Failure>,
-}
+pub(crate) struct ScriptedOpener(Rc<RxClock<WorkerClock>>);
 
 /// A connection to the scripted target.
 #[derive(Debug)]
 pub(crate) struct ScriptedConnection {
     number: u32,
     used: bool,
-    /// The reply to the next request.
-    reply: Reply,
+    /// When its last response ended.
+    idle_since: Moment,
+    rx_clock: Rc<RxClock<WorkerClock>>,
 }
 
-impl ScriptedPool {
-    pub(crate) fn new() -> Self {
-        Self::default()
+impl ScriptedOpener {
+    pub(crate) fn new(_: &Rc<Connector>, rx_clock: &Rc<RxClock<WorkerClock>>) -> Self {
+        Self(Rc::clone(rx_clock))
     }
 
-    pub(crate) async fn checkout<C: Simulated>(
-        &self,
-        _connector: &Connector,
-        rx_clock: &Rc<RxClock<C>>,
-    ) -> ScriptedConnect {
-        let clock = rx_clock.clock();
-        let simulation = clock.simulation().expect("the worker's clock shows virtual time");
-        let (target, reply) = (&simulation.target, simulation.target.next_reply());
-        if matches!(reply, Reply::Refuse) {
+    fn simulation(&self) -> &Rc<Simulation> {
+        self.0.clock().simulation().expect("the worker's clock shows virtual time")
+    }
+}
+
+impl Opener for ScriptedOpener {
+    type Connection = ScriptedConnection;
+
+    fn now(&self) -> Moment {
+        self.0.clock().now()
+    }
+
+    async fn sleep(&self, time: Nanos) {
+        let clock = self.0.clock();
+        sleep_until(clock, clock.now() + time).await;
+    }
+
+    async fn open(&self) -> Opened<ScriptedConnection> {
+        let target = &self.simulation().target;
+        if target.refuses() {
             let refused = Failure::new(ErrorClass::ConnectRefused, "scripted");
-            return ScriptedConnect { phases: ConnectPhases::default(), connection: Err(refused) };
+            return Opened { phases: ConnectPhases::default(), connection: Err(refused) };
         }
-        let idle = self.0.borrow_mut().pop();
-        if let Some(connection) = idle {
-            let connection = Ok(ScriptedConnection { reply, ..connection });
-            return ScriptedConnect { phases: ConnectPhases::default(), connection };
+        let began = self.now();
+        self.sleep(target.connect_time).await;
+        if let Some(server) = &target.serial {
+            server.connect(self.0.clock());
+            if server.costs.handshake > Nanos::ZERO {
+                server.perform(self.0.clock(), server.costs.handshake).await;
+            }
         }
-        sleep_until(clock, clock.now() + target.connect_time).await;
-        let number = target.open_connection();
-        ScriptedConnect {
-            phases: ConnectPhases { tcp: Some(target.connect_time), ..ConnectPhases::default() },
-            connection: Ok(ScriptedConnection { number, used: false, reply }),
-        }
+        let tcp = Some(self.now().since(began));
+        let phases = ConnectPhases { tcp, ..ConnectPhases::default() };
+        let connection = ScriptedConnection {
+            number: target.open_connection(),
+            used: false,
+            idle_since: self.now(),
+            rx_clock: Rc::clone(&self.0),
+        };
+        Opened { phases, connection: Ok(connection) }
+    }
+}
+
+impl Poolable for ScriptedConnection {
+    fn was_used(&self) -> bool {
+        self.used
     }
 
-    pub(crate) fn release(&self, connection: ScriptedConnection) {
-        self.0.borrow_mut().push(connection);
+    fn is_idle(&mut self) -> bool {
+        self.idle_beyond(FLIGHT).is_none()
+    }
+
+    fn has_ended(&self) -> bool {
+        true
     }
 }
 
 impl ScriptedConnection {
-    pub(crate) const fn was_used(&self) -> bool {
-        self.used
+    /// Whether the target closed it, longer than `flight` ago.
+    fn idle_beyond(&self, flight: Nanos) -> Option<()> {
+        let clock = self.rx_clock.clock();
+        let timeout = clock.simulation()?.target.idle_timeout?;
+        (clock.now() >= self.idle_since + timeout + flight).then_some(())
     }
 
+    /// Sends a request and reads its response, as the script has it.
     pub(crate) async fn exchange<C: Simulated, R: ResponseHandler>(
         &mut self,
         rx_clock: &RxClock<C>,
@@ -91,28 +118,55 @@ impl ScriptedConnection {
             body: String::from_utf8(request.encoded.body.clone()).unwrap(),
         });
         handler.sent(start, request.encoded);
-        match self.reply {
-            Reply::Refuse => unreachable!("a refused connection carries no request"),
-            Reply::Hang => pending().await,
-            Reply::Reset { after } => {
-                sleep_until(clock, start + after).await;
-                Err(Failure::new(ErrorClass::Reset, "scripted"))
-            }
-            Reply::Respond { after, status } => {
-                sleep_until(clock, start + after).await;
-                let at = receive(handler, rx_clock, CHAT_BODY, start + after);
-                head(handler, status, "application/json");
-                let _ = handler.body(CHAT_BODY.as_bytes(), at);
-                Ok(true)
-            }
-            Reply::Reads(reads) => {
-                scripted_reads(handler, clock, reads).await;
-                Ok(true)
-            }
-            Reply::Stream { first, gap, events } => {
-                stream(handler, rx_clock, start + first, gap, events).await;
-                Ok(true)
-            }
+        if self.idle_beyond(Nanos::ZERO).is_some() {
+            sleep_until(clock, start + FLIGHT).await;
+            return Err(Failure::new(ErrorClass::ClosedEarly, "scripted"));
+        }
+        if let Some(server) = &simulation.target.serial {
+            server.perform(self.rx_clock.clock(), server.costs.request).await;
+        }
+        let result = reply(simulation.target.next_reply(), handler, rx_clock, start).await;
+        self.idle_since = clock.now();
+        result
+    }
+}
+
+/// Replies to a request that was sent at `start`.
+async fn reply<C: Simulated>(
+    reply: Reply,
+    handler: &mut impl ResponseHandler,
+    rx_clock: &RxClock<C>,
+    start: Moment,
+) -> Result<bool, Failure> {
+    let clock = rx_clock.clock();
+    match reply {
+        Reply::Refuse => unreachable!("a refused connection carries no request"),
+        Reply::Hang => pending().await,
+        Reply::Reset { after } => {
+            sleep_until(clock, start + after).await;
+            Err(Failure::new(ErrorClass::Reset, "scripted"))
+        }
+        Reply::Respond { after, status } => {
+            let arrived = clock.now().max(start + after);
+            sleep_until(clock, start + after).await;
+            let at = receive(handler, rx_clock, CHAT_BODY, arrived);
+            head(handler, status, "application/json");
+            let _ = handler.body(CHAT_BODY.as_bytes(), at);
+            Ok(true)
+        }
+        Reply::Body(body) => {
+            let at = receive(handler, rx_clock, body, start);
+            head(handler, 200, "application/json");
+            let _ = handler.body(body.as_bytes(), at);
+            Ok(true)
+        }
+        Reply::Reads(reads) => {
+            scripted_reads(handler, clock, reads).await;
+            Ok(true)
+        }
+        Reply::Stream { first, gap, events } => {
+            stream(handler, rx_clock, start + first, gap, events).await;
+            Ok(true)
         }
     }
 }

@@ -69,7 +69,7 @@ fn a_user_goes_on_at_once_when_the_target_is_back() {
 fn after_a_reset_the_user_goes_on_at_once_over_a_new_connection() {
     let reset = Reply::Reset { after: Nanos::from_millis(5) };
     let target = ScriptedTarget::script([respond_after(10), reset], respond_after(10));
-    let run = simulate(&format!("{CHAT}stages: '1:30ms'\n"), target);
+    let run = simulate(&format!("{CHAT}stages: '1:30ms'\nretry_reused: false\n"), target);
     assert_eq!(sent(&run), [(0, 1), (10, 1), (15, 2), (25, 2)]);
     assert_eq!(
         run.samples.iter().map(|sample| sample.reused).collect::<Vec<_>>(),

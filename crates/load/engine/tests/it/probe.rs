@@ -16,7 +16,7 @@ fn the_probe_tells_what_would_make_the_load_pointless() {
     let fine = probe(&url(&mock), "");
     assert_eq!((fine.requests, fine.findings.len()), (1, 0));
     for (profile, fatal, words) in [
-        ("headers: {x-mock-status: '401'}", true, "--vk"),
+        ("headers: {x-mock-status: '401'}", true, "--key"),
         ("headers: {x-mock-status: '404'}", true, "--model"),
         ("headers: {x-mock-status: '429'}", false, "429"),
         ("headers: {x-mock-status: '503'}", false, "503"),

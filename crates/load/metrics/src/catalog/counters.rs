@@ -1,6 +1,8 @@
 //! Counters: whole numbers that add up over requests, workers and shards.
 
-use plimsoll_measure::{Moment, Nanos, Outcome, PolicyDecision, Sample, TokenCount, TokenSource};
+use plimsoll_measure::{
+    CacheState, Moment, Nanos, Outcome, PolicyDecision, Sample, TokenCount, TokenSource,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -75,15 +77,23 @@ counters! {
     bytes_in(Bytes): "Bytes of responses, heads included, after TLS.";
     connections_opened(Connections): "Requests that opened a connection.";
     connections_reused(Connections): "Requests that went over a connection used before.";
+    connections_ahead(Connections): "Requests that were the first on a connection that was idle: opened before the run, or for a request that another connection served first.";
+    connection_waits(Requests): "Requests that had to wait for a connection; `connection_wait` is the time.";
+    retries(Requests): "Requests that were sent again, because the target had closed their used connection without any answer. Their times count from the first start.";
     handshakes_full(Connections): "Of the connections opened, those whose TLS handshake was a full one.";
     handshakes_resumed(Connections): "Of the connections opened, those whose TLS handshake resumed an earlier session.";
     send_stalls(Requests): "HTTP/2 requests that had to wait for the target's flow-control windows or its limit of concurrent streams; `send_stall` is the time.";
     receive_stalls(Requests): "HTTP/2 responses that the generator read so late that its own flow-control window may have held the target up.";
+    cache_hits(Requests): "Responses whose headers say that a cache answered, whatever their outcome.";
+    cache_misses(Requests): "Responses whose headers say that a cache was asked and did not have it.";
+    cache_bypassed(Requests): "Responses whose headers say that no cache was asked.";
+    retried_upstream(Requests): "Responses whose headers say that the target asked its upstream more than once.";
+    upstream_retries(Requests): "The number of times that the target asked its upstream again, as the headers say, over all responses.";
     allowed(Requests): "Completed requests that the target let through: policy decision `allow` or `redact`.";
     blocked(Requests): "Requests that the target blocked: policy decision `block`, expected or not.";
     judged(Requests): "Requests with an expected policy decision that were answered.";
     as_expected(Requests): "Of `judged`, those whose policy decision is the expected one.";
-    unexpected(Requests): "Requests with another policy decision than the expected one or, if none is expected or none came, without success (`cancelled` left out).";
+    unexpected(Requests): "Requests without a good answer: with another policy decision than the expected one or, if none is expected or none came, without success (`cancelled` left out).";
 }
 
 impl Counters {
@@ -102,12 +112,16 @@ impl Counters {
         } else if sample.connect.tcp.is_some() {
             self.connections_opened += 1;
         }
+        self.connections_ahead += sample.connect.ahead as u64;
+        self.connection_waits += sample.connect.wait.is_some() as u64;
+        self.retries += sample.retried_after.is_some() as u64;
         if sample.connect.tls.is_some() {
             self.handshakes_resumed += sample.connect.resumed as u64;
             self.handshakes_full += !sample.connect.resumed as u64;
         }
         self.send_stalls += sample.flow.send_stall.is_some() as u64;
         self.receive_stalls += sample.flow.receive_stall as u64;
+        self.server(sample);
         if matches!(sample.outcome, Outcome::Completed) {
             self.tokens(sample);
         }
@@ -159,6 +173,18 @@ impl Counters {
             self.as_expected += u64::from(as_expected);
         }
         self.unexpected += u64::from(sample.is_unexpected());
+    }
+
+    /// Counts what the response says of itself.
+    const fn server(&mut self, sample: &Sample) {
+        match sample.server.cache {
+            None => {}
+            Some(CacheState::Hit) => self.cache_hits += 1,
+            Some(CacheState::Miss) => self.cache_misses += 1,
+            Some(CacheState::Bypass) => self.cache_bypassed += 1,
+        }
+        self.retried_upstream += (sample.server.retries > 0) as u64;
+        self.upstream_retries += sample.server.retries as u64;
     }
 
     const fn tokens(&mut self, sample: &Sample) {

@@ -79,6 +79,21 @@ macro_rules! metrics {
                 match self { $(Self::$variant => Population::$population,)+ }
             }
 
+            /// Calls `visit` with every bounded metric that covers the request: its value, and its
+            /// value in `other`, the same request with other instants.
+            pub(crate) fn each_bounded(
+                sample: &Sample,
+                other: &Sample,
+                mut visit: impl FnMut(Self, Nanos, Nanos),
+            ) {
+                $(if Self::$variant.is_bounded() && Population::$population.covers(sample.outcome) {
+                    let of: fn(&Sample) -> Option<Nanos> = $of;
+                    if let (Some(value), Some(other)) = (of(sample), of(other)) {
+                        visit(Self::$variant, value, other);
+                    }
+                })+
+            }
+
             /// Calls `visit` with every metric that covers the request and has a value in it. The
             /// macro writes it out metric by metric, so that nothing is called through a pointer.
             #[inline]
@@ -102,7 +117,7 @@ metrics! {
         "`finished - dispatched`: what the target took, connection set-up included."
         => |s| s.timeline.service_time();
     DispatchLag("dispatch_lag", "Dispatch lag", Dispatched):
-        "`dispatched - intended`: the generator's lateness, or its wait for a connection."
+        "`dispatched - intended`: the generator's lateness, the wait for a slot of `max_in_flight`, and the wait for a connection."
         => |s| s.timeline.dispatch_lag();
     ReadLag("read_lag", "Read lag", Dispatched):
         "User-space read minus the kernel's receive time stamp, the worst read of a request: how late the generator read."
@@ -128,6 +143,9 @@ metrics! {
     Ntpot("ntpot", "NTPOT", Completed):
         "Per request `service_time / output_tokens`."
         => |s| s.timeline.ntpot(s.output_tokens()?);
+    ConnectionWait("connection_wait", "Connection wait", Dispatched):
+        "The wait for a connection, before `dispatched`: until a used one was free, or until the one that the request got began to be opened; only requests that had to wait. Part of the response time, not of the service time."
+        => |s| s.connect.wait;
     Dns("dns", "DNS", Completed):
         "Name resolution, where a connection was opened to a name."
         => |s| s.connect.dns;
@@ -140,9 +158,15 @@ metrics! {
     SendStall("send_stall", "Send stall", Dispatched):
         "HTTP/2: the time a request waited for the target's flow-control windows or its limit of concurrent streams; only requests that had to wait."
         => |s| s.flow.send_stall;
+    ServerTime("server_time", "Server time, as it says", Completed):
+        "The time that a response header says the target took, where one does; not measured by Plimsoll."
+        => |s| s.server.time;
     Transfer("transfer", "Transfer", Completed):
         "First byte of the response to its end."
         => |s| s.timeline.transfer_time();
+    RetriedAfter("retried_after", "Idle before retry", Dispatched):
+        "Requests that were sent again: how long the connection of the first attempt had been idle."
+        => |s| s.retried_after;
     RejectedResponseTime("rejected_response_time", "Response time, rejected", Rejected):
         "`finished - intended` of well-formed refusals."
         => |s| s.timeline.response_time();
@@ -152,4 +176,20 @@ metrics! {
     UnsuccessfulResponseTime("unsuccessful_response_time", "Response time, unsuccessful", Unsuccessful):
         "`finished - intended` of failed and timed-out requests."
         => |s| s.timeline.response_time();
+}
+
+impl Metric {
+    /// Whether its figures have a bound: what the generator itself may have added to them. The
+    /// others are about the generator, or about parts of connection set-up.
+    pub const fn is_bounded(self) -> bool {
+        !matches!(
+            self,
+            Self::DispatchLag
+                | Self::ReadLag
+                | Self::Dns
+                | Self::Connect
+                | Self::Tls
+                | Self::SendStall
+        )
+    }
 }

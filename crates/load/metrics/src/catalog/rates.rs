@@ -86,7 +86,10 @@ rates! {
         "`never_sent / scheduled`."
         => |b| b.share(b.counters.never_sent);
     error_rate = "error_rate"(Share):
-        "`(failed + timed_out + in_flight + never_sent) / scheduled`: the share of planned requests without a well-formed response."
+        "`unexpected / scheduled`: the share of planned requests without a good answer. That is refused, failed, timed out, in flight at the end, never sent, or another policy decision than the expected one. A refusal that the scenario expects is a good answer."
+        => |b| b.share(b.counters.unexpected);
+    error_rate_excluding_rejected = "error_rate_excluding_rejected"(Share):
+        "`(failed + timed_out + in_flight + never_sent) / scheduled`: the share of planned requests without a well-formed response, where refusals (4xx) are part of the plan. This was `error_rate` in 0.1.0."
         => |b| b.share(b.unanswered());
     resumption_rate = "resumption_rate"(Share):
         "`handshakes_resumed / (handshakes_full + handshakes_resumed)`."
@@ -98,7 +101,7 @@ rates! {
         "`blocked / scheduled`."
         => |b| b.share(b.counters.blocked);
     unexpected_rate = "unexpected_rate"(Share):
-        "`unexpected / scheduled`: unlike `error_rate` and `reject_rate`, it does not count an expected refusal, and does count an unexpected success."
+        "The same as `error_rate`, under a name that plans of 0.1.0 use."
         => |b| b.share(b.counters.unexpected);
 }
 
@@ -143,6 +146,8 @@ mod tests {
             cancelled: 2,
             in_flight: 6,
             never_sent: 4,
+            // 15 of the 20 refusals were expected, and 3 successes were not.
+            unexpected: 36,
             dispatched_in_stage: 196,
             completed_in_stage: 140,
             ..Counters::default()
@@ -153,7 +158,8 @@ mod tests {
         assert_eq!(rates.throughput_per_s, Some(35.0));
         assert_eq!(rates.success_rate, Some(0.75));
         assert_eq!(rates.reject_rate, Some(0.1));
-        assert_eq!(rates.error_rate, Some(0.14));
+        assert_eq!(rates.error_rate, Some(0.18));
+        assert_eq!(rates.error_rate_excluding_rejected, Some(0.14));
     }
 
     #[test]

@@ -7,7 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::distribution_summary::DistributionSummary;
 use crate::accounting::Accounting;
-use crate::catalog::{Counters, Metric, Rates};
+use crate::bounded_figure::{BoundedFigure, Refusal};
+use crate::catalog::{Counters, Metric, RateSpec, Rates};
 use crate::confusion_matrix::Matrix;
 use crate::error::MetricsError;
 use crate::group_stats::GroupStats;
@@ -35,6 +36,13 @@ pub struct Group {
     pub counters: Counters,
     /// Rates and shares.
     pub rates: Rates,
+    /// How much higher a rate may be without the generator, by rate; those that would be the same
+    /// are left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rate_bounds: BTreeMap<String, f64>,
+    /// The rates that must not be used, with the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused_rates: BTreeMap<String, Refusal>,
     /// Failures by error class.
     pub errors: BTreeMap<String, u64>,
     /// Responses by HTTP status.
@@ -78,6 +86,13 @@ impl Group {
     /// The terms of the accounting identity.
     pub fn accounting(&self) -> Accounting {
         Accounting::from(&self.counters)
+    }
+
+    /// A rate with its bound, and whether it may be used; `None` if its divisor is zero.
+    pub fn rate(&self, rate: &RateSpec) -> Option<BoundedFigure> {
+        let bound = self.rate_bounds.get(rate.key).copied().unwrap_or_default();
+        let refused = self.refused_rates.get(rate.key).copied();
+        Some(BoundedFigure { value: (rate.of)(&self.rates)?, bound, refused })
     }
 
     /// A distribution; `None` if it has no value.

@@ -1,12 +1,10 @@
 //! Collects from the counts what the judgement of the instrument needs.
 
 use crate::accounting::Accounting;
-use crate::catalog::Metric;
 use crate::group_stats::{GroupKey, GroupStats};
-use crate::health::Lag;
-use crate::run_metadata::{LoadModel, RunMetadata, StageInfo};
+use crate::run_metadata::RunMetadata;
 use crate::snapshot::Snapshot;
-use crate::validity::{ClosedStage, Evidence};
+use crate::validity::{Evidence, StageOpenings};
 
 /// The evidence of a run; `whole` is the sum of the snapshot's cells.
 pub(super) fn of(metadata: &RunMetadata, snapshot: &Snapshot, whole: &GroupStats) -> Evidence {
@@ -14,14 +12,8 @@ pub(super) fn of(metadata: &RunMetadata, snapshot: &Snapshot, whole: &GroupStats
         ended: metadata.run.ended,
         unbalanced: unbalanced(metadata, snapshot),
         scheduled: Some(whole.accounting().scheduled),
-        open_model: metadata.stages.iter().any(|stage| stage.model == LoadModel::Open),
-        service_time_p50_ms: lag(whole, Metric::ServiceTime).map(|times| times.p50),
-        closed: closed(metadata, snapshot),
+        openings: openings(metadata, snapshot),
     }
-}
-
-fn lag(stats: &GroupStats, metric: Metric) -> Option<Lag> {
-    stats.distribution(metric).and_then(Lag::of)
 }
 
 /// Checks each cell by itself: one request too many in one cell must not hide one too few in
@@ -39,20 +31,19 @@ fn name(metadata: &RunMetadata, key: GroupKey) -> String {
     [stage, scenario, target].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-fn closed(metadata: &RunMetadata, snapshot: &Snapshot) -> Vec<ClosedStage> {
-    let is_judged = |stage: &StageInfo| stage.model == LoadModel::Closed && !stage.warmup;
-    let stages = metadata.stages.iter().enumerate().filter(|(_, stage)| is_judged(stage));
-    stages
-        .filter_map(|(index, stage)| {
+fn openings(metadata: &RunMetadata, snapshot: &Snapshot) -> Vec<StageOpenings> {
+    let measured = metadata.stages.iter().enumerate().filter(|(_, stage)| !stage.warmup);
+    measured
+        .map(|(index, stage)| {
             let stats = snapshot.total(|key| key.stage.index() == index);
             let counters = stats.counters();
-            Some(ClosedStage {
+            let users = stage.peak_users.unwrap_or(0);
+            StageOpenings {
                 name: stage.name.clone(),
-                duration_s: stage.duration_s,
-                unfinished: counters.in_flight as f64 / counters.scheduled.max(1) as f64,
-                generator: lag(&stats, Metric::DispatchLag)?,
-                target: lag(&stats, Metric::ServiceTime)?,
-            })
+                requests: counters.scheduled - counters.never_sent.min(counters.scheduled),
+                opened: counters.connections_opened,
+                needed: u64::from(users) * metadata.targets.len() as u64,
+            }
         })
         .collect()
 }

@@ -64,9 +64,28 @@ fn expected_refusals_are_neither_errors_nor_surprises() {
     assert_eq!(rates.policy_correctness, Some(107.0 / 117.0));
     assert_eq!(rates.block_rate, Some(31.0 / 120.0));
     assert_eq!(rates.unexpected_rate, Some(13.0 / 120.0));
-    // All refusals count as rejected, and only requests without a response as errors.
+    // All refusals count as rejected; only those that nobody expected as errors.
     assert_eq!(rates.reject_rate, Some(32.0 / 120.0));
-    assert_eq!(rates.error_rate, Some(3.0 / 120.0));
+    assert_eq!(rates.error_rate, Some(13.0 / 120.0));
+    assert_eq!(rates.error_rate_excluding_rejected, Some(3.0 / 120.0));
+}
+
+/// A stream that the target lets through and then cuts is no good answer, whatever its head said.
+#[test]
+fn what_is_let_through_and_breaks_off_is_an_error() {
+    let cut = Outcome::Failed(plimsoll_measure::ErrorClass::StreamTruncated);
+    for (outcome, decision, is_error) in [
+        (cut, Some(PolicyDecision::Allow), true),
+        (Outcome::Completed, Some(PolicyDecision::Allow), false),
+        (Outcome::Rejected(429), Some(PolicyDecision::RateLimited), true),
+        (Outcome::Cancelled, None, false),
+        (Outcome::InFlight, None, true),
+        (Outcome::NeverSent, None, true),
+    ] {
+        assert_eq!(turn(0, 0, outcome, decision).is_unexpected(), is_error, "{outcome:?}");
+    }
+    let refused = Outcome::Failed(plimsoll_measure::ErrorClass::ServerError);
+    assert!(!turn(0, 1, refused, Some(PolicyDecision::Block)).is_unexpected());
 }
 
 #[test]
@@ -102,7 +121,7 @@ fn the_matrix_is_given_by_run_stage_scenario_and_category() {
 fn bands_have_three_levels_and_are_inconclusive_without_data() {
     let summary = summary(&[
         ("block_rate", "rate>=10%|>0"),
-        ("error_rate", "<=0|5%"),
+        ("error_rate_excluding_rejected", "<=0|5%"),
         ("policy_correctness", ">=99%|95%"),
         ("response_time", "p(50)<60ms|70ms"),
         ("response_time", "p(99)<60ms|70ms"),

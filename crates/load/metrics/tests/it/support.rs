@@ -2,7 +2,8 @@
 
 use plimsoll_measure::{
     ConnectPhases, ConversationKey, FlowControl, GapSummary, Moment, Nanos, Outcome,
-    PolicyDecision, Sample, ScenarioId, StageId, TargetId, Timeline, TokenCount, Usage,
+    PolicyDecision, Sample, ScenarioId, ServerReport, StageId, TargetId, Timeline, TokenCount,
+    Usage,
 };
 use plimsoll_metrics::{
     Environment, InstrumentHealth, LoadModel, Recorder, RunEnd, RunInfo, RunMetadata, RunSummary,
@@ -40,6 +41,7 @@ pub(crate) fn sample(stage: u16, intended: u64, service: u64, outcome: Outcome) 
             ..Timeline::default()
         },
         connect: ConnectPhases::default(),
+        retried_after: None,
         status: status(outcome),
         outcome,
         policy_decision: Some(PolicyDecision::from_status(status(outcome))),
@@ -59,6 +61,7 @@ pub(crate) fn sample(stage: u16, intended: u64, service: u64, outcome: Outcome) 
         bytes_out: 300,
         bytes_in: 900,
         flow: FlowControl::default(),
+        server: ServerReport::default(),
         read_lag: None,
         generator: plimsoll_measure::GeneratorShare::default(),
     }

@@ -5,15 +5,17 @@ use plimsoll_metrics::{Judgement, ThresholdResult, Validity};
 
 use crate::support::{recorder, run, sample, summary};
 
-/// 200 completed in 40 ms and 2 failed in stage 1; a warm-up in which every request timed out.
+/// 200 completed in 40 ms, 1 failed, 2 refused and 1 never sent in stage 1; a warm-up in which
+/// every request timed out.
 fn judge(metric: &str, expression: &str) -> ThresholdResult {
     let mut recorder = recorder();
     for i in 0..200 {
         run(&mut recorder, &sample(0, i, 9_000, Outcome::TimedOut), &[]);
         run(&mut recorder, &sample(1, 1_000 + i, 40, Outcome::Completed), &[]);
     }
-    for _ in 0..2 {
-        run(&mut recorder, &sample(1, 1_500, 4, Outcome::Failed(ErrorClass::Reset)), &[]);
+    let refused = Outcome::Rejected(429);
+    for outcome in [Outcome::Failed(ErrorClass::Reset), refused, Outcome::NeverSent, refused] {
+        run(&mut recorder, &sample(1, 1_500, 4, outcome), &[]);
     }
     summary(&mut recorder, &[(metric, expression)]).thresholds.remove(0)
 }
@@ -27,8 +29,11 @@ fn bounds_are_kept_or_broken() {
         ("response_time{scenario:simple}", "mean<41.1ms", true),
         ("response_time{stage:1:10s}", "mean<40.9ms", false),
         ("response_time{target:gateway}", "count==200", true),
-        ("error_rate", "<1%", true),
-        ("error_rate", "rate<0.9%", false),
+        // 4 of 204, and 2 without the refusals.
+        ("error_rate", "<2%", true),
+        ("error_rate", "<1.9%", false),
+        ("error_rate_excluding_rejected", "<1%", true),
+        ("error_rate_excluding_rejected", "rate<0.9%", false),
         ("throughput", ">=10", true),
         ("throughput", "value>10.1", false),
         ("timed_out", "count==0", true),
@@ -45,7 +50,7 @@ fn no_data_is_never_a_pass() {
     for (metric, expression, why) in [
         ("service_time", "p(99)<10s", "200 samples are too few"),
         ("itl", "p(95)<10s", "no value (completed requests)"),
-        ("rejected_response_time", "count==0", "no value (rejected requests)"),
+        ("tls", "count==0", "no value (completed requests)"),
         ("failed{scenario:complex}", "count==0", "nothing was scheduled"),
         ("error_rate{stage:2:10s}", "<1%", "nothing was scheduled"),
         ("error_rate{scenario:absent}", "<1%", "no such group"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{ProfileCheck, top};
 use crate::path::ConfigPath;
-use crate::secret::is_sensitive;
+use crate::secret::names_credential;
 
 /// Headers that frame the message. A wrong one makes the target wait for bytes that never come.
 const FRAMING: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
@@ -21,6 +21,19 @@ impl ProfileCheck<'_> {
                     &self.layers.behaviour_path(index, "http").key("headers"),
                     &http.headers,
                 );
+            }
+        }
+    }
+
+    /// Names of response headers; a value under another name than it is sent with is never found.
+    pub(super) fn check_response_headers(&mut self) {
+        let headers = &self.file.response_headers;
+        for (key, names) in headers.lists() {
+            let wrong = names.iter().enumerate().filter(|(_, name)| !is_name(name));
+            for (index, _) in wrong {
+                let path = top("response_headers").key(key).index(index);
+                let fix = "write letters, digits and `-`, without spaces and colons";
+                self.report(path, "is not the name of a header", fix);
             }
         }
     }
@@ -42,7 +55,7 @@ impl ProfileCheck<'_> {
                 let cause = "has a line break or another character that no header can carry";
                 self.report(path.clone(), cause, "write one line of text");
             }
-            if is_sensitive(name) {
+            if names_credential(name) {
                 self.check_placeholder(path, value.trim_start_matches("Bearer "));
             }
             seen.push(lower);

@@ -34,7 +34,7 @@ fn overlay(defaults: &Map<String, Value>, scenario: Value) -> Value {
 }
 
 /// Removes keys without a value. Inside `parameters`, which are sent to the target, `null` stays.
-fn drop_nulls(value: &mut Value) {
+pub(crate) fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(map) => {
             map.retain(|_, member| !member.is_null());

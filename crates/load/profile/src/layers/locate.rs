@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use crate::error::Fault;
 use crate::path::{ConfigPath, Step};
 use crate::renamed_keys::{self, Spelling};
+use crate::scenario::default_name;
 use crate::schema::Kind;
 use crate::suggest;
 
@@ -32,6 +33,9 @@ pub(super) fn locate(root: &Value, text: &str) -> Result<Located, (ConfigPath, F
             return Err((path.clone(), fault));
         }
         located.path = match path.find(root) {
+            None | Some(Value::Null) if *path == ConfigPath::root().key("scenarios") => {
+                only_scenario(name).map_err(|fault| (path.clone(), fault))?
+            }
             Some(Value::Array(items)) => {
                 let index = item_index(items, name).map_err(|fault| (path.clone(), fault))?;
                 path.index(index)
@@ -48,10 +52,29 @@ pub(super) fn locate(root: &Value, text: &str) -> Result<Located, (ConfigPath, F
     Ok(located)
 }
 
+/// The path of a scenario in a profile that lists none, and so has one that is described at the
+/// top.
+fn only_scenario(name: &str) -> Result<ConfigPath, Fault> {
+    if name == "0" || name == default_name(0) {
+        return Ok(ConfigPath::root().key("scenarios").index(0));
+    }
+    let cause =
+        format!("lists no scenario `{name}`: the profile describes its only one at the top");
+    let own = default_name(0);
+    Err(Fault::new(
+        cause,
+        format!("write its keys without `scenarios.{name}.`, or call it `{own}`"),
+    ))
+}
+
 fn item_index(items: &[Value], name: &str) -> Result<usize, Fault> {
     let by_number = name.parse().ok().filter(|&index: &usize| index < items.len());
     let by_name = || items.iter().position(|item| item.get("name").is_some_and(|own| own == name));
-    by_number.or_else(by_name).ok_or_else(|| {
+    let unnamed = |(index, item): (usize, &Value)| {
+        item.get("name").is_none_or(Value::is_null) && name == default_name(index)
+    };
+    let by_default_name = || items.iter().enumerate().position(unnamed);
+    by_number.or_else(by_name).or_else(by_default_name).ok_or_else(|| {
         let names: Vec<_> = items.iter().filter_map(|item| item.get("name")?.as_str()).collect();
         let fix = match items.len() {
             0 => "it is empty: write it in the profile".to_owned(),
@@ -84,6 +107,10 @@ pub(super) fn insert(root: &mut Value, steps: &[Step], value: Value) -> Result<(
     };
     if root.is_null() {
         *root = Value::Object(Map::new());
+    }
+    if *step == Step::Index(0) && root.as_object().is_some_and(Map::is_empty) {
+        // The only scenario of a profile that lists none.
+        *root = Value::Array(vec![Value::Object(Map::new())]);
     }
     let kind = Kind::of(root);
     match (step, root) {

@@ -4,9 +4,11 @@
 mod arbitrary_input;
 mod builtin;
 mod documents;
+mod judgeable;
 mod merge;
 mod problems;
 mod renamed_keys;
 mod schema;
 mod secrets;
+mod shown;
 mod support;

@@ -33,7 +33,8 @@ fn a_tokenizer_that_this_build_cannot_read_is_reported_with_the_fix() {
         return;
     }
     let message = result.unwrap_err().to_string();
-    for part in ["p.yaml: tokenizer: ", "this build cannot read tokenizer files; build with `cargo"]
+    for part in
+        ["p.yaml:5: tokenizer: ", "this build cannot read tokenizer files; build with `cargo"]
     {
         assert!(message.contains(part), "{message}");
     }
@@ -44,6 +45,36 @@ fn an_empty_profile_lacks_the_keys_without_a_default() {
     let nothing = resolve("", &[], &Overrides::default()).unwrap_err();
     let paths: Vec<_> = nothing.iter().map(|problem| problem.path.to_string()).collect();
     assert_eq!(paths, ["content", "model", "stages", "target"]);
+}
+
+/// Each wrong value of a mapping with free keys is reported, and each with its line.
+#[test]
+fn no_problem_hides_another_and_each_has_its_line() {
+    let text = "target: http://127.0.0.1:9000\nmodel: m\nstages: 1:1s\ntimeout: 30\ncontent:\n  mode: sized\n  \
+        approx_input_tokens: lots\nthresholds:\n  response_time: 5\n  nonsense: ['<1%']\n  ttfb: ['p(95)<1']\n\
+        headers:\n  x-a: 7\n  'b d': x\nscenarios:\n  - name: a\n    weight: -1\n    headers:\n      c: [1]\n      \
+        content-length: '5'\n  - {}\n";
+    let problems = resolve(text, &[], &Overrides::default()).unwrap_err();
+    let mut seen: Vec<_> =
+        problems.iter().map(|problem| (problem.line.unwrap(), problem.path.to_string())).collect();
+    seen.sort();
+    assert_eq!(
+        seen,
+        [
+            (4, "timeout".to_owned()),
+            (7, "content.approx_input_tokens".to_owned()),
+            (9, "thresholds.response_time".to_owned()),
+            (10, "thresholds.nonsense[0]".to_owned()),
+            (11, "thresholds.ttfb[0]".to_owned()),
+            (13, "headers.x-a".to_owned()),
+            (14, "headers.b d".to_owned()),
+            (17, "scenarios[0].weight".to_owned()),
+            (19, "scenarios[0].headers.c".to_owned()),
+            (20, "scenarios[0].headers.content-length".to_owned()),
+        ],
+        "{problems}"
+    );
+    assert!(problems.to_string().contains("p.yaml:4: timeout: is a number"), "{problems}");
 }
 
 #[test]

@@ -50,10 +50,14 @@ from_object!(Message<'a> { content, stop_reason, usage, error });
 /// A content block: text, thinking or a tool call.
 #[derive(Default)]
 struct Block<'a> {
+    kind: Str<'a>,
     text: Str<'a>,
     thinking: Str<'a>,
+    id: Str<'a>,
+    name: Str<'a>,
+    input: Option<Raw<'a>>,
 }
-from_object!(Block<'a> { text, thinking });
+from_object!(Block<'a> { kind = "type", text, thinking, id, name, input });
 
 /// Reads one event of a stream.
 pub(super) fn read_event(
@@ -77,6 +81,10 @@ pub(super) fn read_event(
             if let Some(block) = &read.content_block {
                 state.push_delta(DeltaKind::Reasoning, &block.thinking, on_delta);
                 state.push_delta(DeltaKind::Text, &block.text, on_delta);
+                // The input is empty here, and comes in the deltas.
+                if &*block.kind == "tool_use" {
+                    state.begin_tool_call([&block.id, &block.name, ""]);
+                }
             }
         }
         "content_block_delta" => read_delta(state, &delta, on_delta),
@@ -94,6 +102,7 @@ fn read_delta(state: &mut ResponseState, delta: &BlockDelta<'_>, on_delta: OnDel
     state.push_delta(DeltaKind::Reasoning, &delta.thinking, on_delta);
     state.push_delta(DeltaKind::Text, &delta.text, on_delta);
     state.push_delta(DeltaKind::ToolCall, &delta.partial_json, on_delta);
+    state.push_tool_call(None, ["", "", &delta.partial_json]);
 }
 
 /// Reads the finish reason and the final token counts.
@@ -117,6 +126,10 @@ pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult 
     let missing = || DecodeError::new(ErrorClass::MalformedBody, "there is no `content`");
     for block in message.content.as_ref().ok_or_else(missing)? {
         state.push_text(&block.text);
+        if &*block.kind == "tool_use" {
+            let input = block.input.map_or("", |input| input.0);
+            state.begin_tool_call([&block.id, &block.name, input]);
+        }
     }
     state.set_finish_reason(&message.stop_reason);
     if let Some(usage) = message.usage {

@@ -62,9 +62,12 @@ from_object!(Message<'a> {
 
 #[derive(Default)]
 struct ToolCall<'a> {
+    /// Of any kind: no response is malformed because of what is not needed to measure it.
+    index: Option<Raw<'a>>,
+    id: Option<Raw<'a>>,
     function: Option<Function<'a>>,
 }
-from_object!(ToolCall<'a> { function });
+from_object!(ToolCall<'a> { index, id, function });
 
 #[derive(Default)]
 struct Function<'a> {
@@ -118,8 +121,13 @@ fn read_delta(state: &mut ResponseState, delta: Message<'_>, on_delta: OnDelta<'
     state.push_delta(DeltaKind::Reasoning, &delta.reasoning_content.or(delta.reasoning), on_delta);
     state.push_delta(DeltaKind::Text, &delta.content, on_delta);
     state.push_delta(DeltaKind::Text, &delta.refusal, on_delta);
-    let calls = delta.tool_calls.into_iter().flatten().filter_map(|call| call.function);
-    for Function { name, arguments } in calls.chain(delta.function_call) {
+    for ToolCall { index, id, function } in delta.tool_calls.into_iter().flatten() {
+        let Function { name, arguments } = function.unwrap_or_default();
+        let (index, id) = (index.and_then(|index| index.0.parse().ok()), id.map(Raw::text));
+        state.push_tool_call(index, [&id.unwrap_or_default(), &name, &arguments]);
+        state.push_delta(DeltaKind::ToolCall, &arguments.or(name), on_delta);
+    }
+    if let Some(Function { name, arguments }) = delta.function_call {
         state.push_delta(DeltaKind::ToolCall, &arguments.or(name), on_delta);
     }
 }
@@ -137,6 +145,11 @@ pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult 
     // Content is null where the model calls a tool.
     state.push_text(&message.content);
     state.push_text(&message.refusal);
+    for call in message.tool_calls.into_iter().flatten() {
+        let function = call.function.unwrap_or_default();
+        let id = call.id.map(Raw::text).unwrap_or_default();
+        state.begin_tool_call([&id, &function.name, &function.arguments]);
+    }
     state.set_finish_reason(&choice.finish_reason);
     if let Some(usage) = completion.usage {
         state.set_usage(|_, refused| usage.read(refused));

@@ -314,6 +314,13 @@ impl Deref for Str<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Raw<'a>(pub(super) &'a str);
 
+impl<'a> Raw<'a> {
+    /// The string; empty if the value is of another kind.
+    pub(super) fn text(self) -> Str<'a> {
+        from_str(self.0).unwrap_or_default()
+    }
+}
+
 impl<'a> FromJson<'a> for Raw<'a> {
     fn read(json: &mut Reader<'a>) -> Result<Self> {
         json.peek();

@@ -6,12 +6,16 @@ use super::delta::{Delta, DeltaKind, OnDelta};
 use super::error_detail::ErrorDetail;
 use super::json_reader::{JsonError, Raw};
 use super::usage::{RefusedUsage, UsageBounds};
+use crate::turn::ToolCall;
 
 /// Buffer capacity kept between responses. The excess that one huge body needed is freed.
 pub(super) const KEPT_CAPACITY: usize = 64 * 1024;
 
 /// Longest finish reason that is kept, in bytes.
 const MAX_FINISH_REASON: usize = 64;
+
+/// Most tool calls of a response that are kept.
+const MAX_TOOL_CALLS: usize = 128;
 
 /// The result of decoding a part of the response.
 pub(super) type DecodeResult = Result<(), DecodeError>;
@@ -75,6 +79,8 @@ pub(super) struct ResponseState {
     /// The first count that cannot be true, which `usage` is without.
     refused: RefusedUsage,
     content_events: u32,
+    /// Only if the text is kept.
+    tool_calls: Vec<ToolCall>,
     /// Bytes of their content.
     content_bytes: u64,
     /// Whether the last event had content.
@@ -94,6 +100,7 @@ impl ResponseState {
             usage: NOTHING_REPORTED,
             refused: RefusedUsage::NONE,
             content_events: 0,
+            tool_calls: Vec::new(),
             content_bytes: 0,
             after_content: false,
             finish_reason: String::new(),
@@ -129,6 +136,42 @@ impl ResponseState {
 
     pub(super) fn text(&self) -> &str {
         &self.text
+    }
+
+    pub(super) fn tool_calls(&self) -> &[ToolCall] {
+        &self.tool_calls
+    }
+
+    /// Keeps a tool call, or the start of one.
+    pub(super) fn begin_tool_call(&mut self, [id, name, arguments]: [&str; 3]) {
+        let next = self.tool_calls.len() as u64;
+        self.push_tool_call(Some(next), [id, name, arguments]);
+    }
+
+    /// Keeps a tool call or a part of one. `position` is that of the call in the response; without
+    /// one, an id begins a call.
+    pub(super) fn push_tool_call(
+        &mut self,
+        position: Option<u64>,
+        [id, name, arguments]: [&str; 3],
+    ) {
+        if !self.keep_text {
+            return;
+        }
+        let known = position.and_then(|position| usize::try_from(position).ok());
+        let is_new = known.map_or(!id.is_empty(), |known| known >= self.tool_calls.len());
+        if is_new && self.tool_calls.len() < MAX_TOOL_CALLS {
+            self.tool_calls.push(ToolCall::default());
+        }
+        let last = self.tool_calls.len().saturating_sub(1);
+        let Some(call) = self.tool_calls.get_mut(known.unwrap_or(last).min(last)) else { return };
+        // Id and name come once; some servers repeat them with every part.
+        for (kept, part) in [(&mut call.id, id), (&mut call.name, name)] {
+            if kept.is_empty() {
+                kept.push_str(part);
+            }
+        }
+        call.arguments.push_str(arguments);
     }
 
     pub(super) fn finish_reason(&self) -> Option<&str> {

@@ -13,9 +13,19 @@ use crate::sse::Event;
 struct StreamEvent<'a> {
     kind: Str<'a>,
     delta: Str<'a>,
+    item: Option<NewItem<'a>>,
     response: Option<Response<'a>>,
 }
-from_object!(StreamEvent<'a> { kind = "type", delta, response });
+from_object!(StreamEvent<'a> { kind = "type", delta, item, response });
+
+/// An output item at its start: only what a tool call needs.
+#[derive(Default)]
+struct NewItem<'a> {
+    kind: Str<'a>,
+    call_id: Option<Raw<'a>>,
+    name: Option<Raw<'a>>,
+}
+from_object!(NewItem<'a> { kind = "type", call_id, name });
 
 /// A response that is not streamed, and the content of a stream's last event. In the latter the
 /// output repeats the deltas and is not parsed.
@@ -40,8 +50,12 @@ from_object!(IncompleteDetails<'a> { reason });
 struct OutputItem<'a> {
     kind: Str<'a>,
     content: Option<Vec<ContentPart<'a>>>,
+    /// Of any kind: other items may have members of the same names.
+    call_id: Option<Raw<'a>>,
+    name: Option<Raw<'a>>,
+    arguments: Option<Raw<'a>>,
 }
-from_object!(OutputItem<'a> { kind = "type", content });
+from_object!(OutputItem<'a> { kind = "type", content, call_id, name, arguments });
 
 #[derive(Default)]
 struct ContentPart<'a> {
@@ -65,14 +79,32 @@ pub(super) fn read_event(
         )),
         "error" => Err(DecodeError::from_error_event(event.data)),
         "" => Err(DecodeError::new(ErrorClass::MalformedBody, "an event has no `type`")),
+        "response.output_item.added" => {
+            // Its arguments are empty here, and come in the deltas.
+            if let Some(item) = read.item.filter(|item| &*item.kind == FUNCTION_CALL) {
+                state.begin_tool_call([&text(item.call_id), &text(item.name), ""]);
+            }
+            Ok(())
+        }
         kind => {
+            let is_arguments = kind == "response.function_call_arguments.delta";
             if let Some(kind) = delta_kind(kind) {
+                if is_arguments {
+                    state.push_tool_call(None, ["", "", &read.delta]);
+                }
                 state.push_delta(kind, &read.delta, on_delta);
             }
             Ok(())
         }
     }
 }
+
+fn text(member: Option<Raw<'_>>) -> Str<'_> {
+    member.map(Raw::text).unwrap_or_default()
+}
+
+/// The type of an output item that calls a tool of the client.
+const FUNCTION_CALL: &str = "function_call";
 
 /// The kind of content in events of this type; `None` for events without content.
 fn delta_kind(kind: &str) -> Option<DeltaKind> {
@@ -108,6 +140,10 @@ pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult 
     for part in messages.flat_map(|item| item.content.iter().flatten()) {
         state.push_text(&part.text);
         state.push_text(&part.refusal);
+    }
+    for item in output.iter().filter(|item| &*item.kind == FUNCTION_CALL) {
+        let (id, name) = (text(item.call_id), text(item.name));
+        state.begin_tool_call([&id, &name, &text(item.arguments)]);
     }
     read_final_state(state, response);
     Ok(())

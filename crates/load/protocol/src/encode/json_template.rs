@@ -15,6 +15,19 @@ pub(super) struct JsonTemplate {
     pub(super) default_limit: Option<u32>,
     /// Requests a stream, with usage at its end.
     pub(super) stream: &'static str,
+    /// How tool calls and their results are written.
+    pub(super) tools: ToolFormat,
+}
+
+/// How a dialect writes tool calls and their results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ToolFormat {
+    /// `tool_calls` in the model's message, and a message of the role `tool` for each result.
+    Messages,
+    /// Items of their own, beside the messages.
+    Items,
+    /// Blocks in the content of the messages.
+    Blocks,
 }
 
 pub(super) const OPENAI_CHAT: JsonTemplate = JsonTemplate {
@@ -24,6 +37,7 @@ pub(super) const OPENAI_CHAT: JsonTemplate = JsonTemplate {
     limit: r#","max_tokens":"#,
     default_limit: None,
     stream: r#","stream":true,"stream_options":{"include_usage":true}"#,
+    tools: ToolFormat::Messages,
 };
 
 pub(super) const OPENAI_CHAT_COMPLETION_LIMIT: JsonTemplate =
@@ -36,6 +50,7 @@ pub(super) const OPENAI_RESPONSES: JsonTemplate = JsonTemplate {
     limit: r#","max_output_tokens":"#,
     default_limit: None,
     stream: r#","stream":true"#,
+    tools: ToolFormat::Items,
 };
 
 pub(super) const ANTHROPIC_MESSAGES: JsonTemplate = JsonTemplate {
@@ -45,4 +60,5 @@ pub(super) const ANTHROPIC_MESSAGES: JsonTemplate = JsonTemplate {
     limit: r#","max_tokens":"#,
     default_limit: Some(1024),
     stream: r#","stream":true"#,
+    tools: ToolFormat::Blocks,
 };

@@ -21,6 +21,18 @@ pub(super) fn join(base: &str, endpoint: &str) -> String {
     with_leading_slash(&[path, version, endpoint, query].concat()).into_owned()
 }
 
+/// A request's own path with the query of the target, which is kept on every request.
+pub(super) fn with_query_of<'a>(path: &'a str, base: &str) -> Cow<'a, str> {
+    let path = with_leading_slash(path);
+    match base.split_once('?').map(|(_, query)| query).filter(|query| !query.is_empty()) {
+        None => path,
+        Some(query) => {
+            let join = if path.contains('?') { '&' } else { '?' };
+            Cow::Owned(format!("{path}{join}{query}"))
+        }
+    }
+}
+
 /// The path with a leading `/`.
 pub(super) fn with_leading_slash(path: &str) -> Cow<'_, str> {
     if path.starts_with('/') { Cow::Borrowed(path) } else { Cow::Owned(format!("/{path}")) }
@@ -29,6 +41,18 @@ pub(super) fn with_leading_slash(path: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_targets_query_is_kept_on_a_requests_own_path() {
+        for (path, base, whole) in [
+            ("/x", "/base", "/x"),
+            ("x", "/base?", "/x"),
+            ("/x", "/base?v=1", "/x?v=1"),
+            ("/x?a=2", "?v=1&w=2", "/x?a=2&v=1&w=2"),
+        ] {
+            assert_eq!(with_query_of(path, base), whole);
+        }
+    }
 
     #[test]
     fn base_paths_are_joined_with_the_endpoint() {

@@ -21,7 +21,7 @@ fn text(pieces: &[&str]) -> Text {
 }
 
 fn dialogue() -> (Text, Vec<Message>) {
-    let say = |role, pieces: &[&str]| Message { role, text: text(pieces) };
+    let say = |role, pieces: &[&str]| Message::new(role, text(pieces));
     let messages = vec![
         say(Role::User, &["id-1 ", "Say \"ahoy\"\nplease"]),
         say(Role::Assistant, &["Ahoy! 🚢"]),
@@ -349,9 +349,9 @@ proptest! {
     ) {
         let messages: Vec<_> = lines
             .iter()
-            .map(|(user, pieces)| Message {
-                role: if *user { Role::User } else { Role::Assistant },
-                text: text(&pieces.iter().map(String::as_str).collect::<Vec<_>>()),
+            .map(|(user, pieces)| {
+                let role = if *user { Role::User } else { Role::Assistant };
+                Message::new(role, text(&pieces.iter().map(String::as_str).collect::<Vec<_>>()))
             })
             .collect();
         let system = system.as_deref().map(Text::from);

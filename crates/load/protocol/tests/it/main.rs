@@ -8,5 +8,6 @@ mod sse;
 mod sse_oracle;
 mod streams;
 mod support;
+mod tool_use;
 mod usage;
 mod whole_responses;

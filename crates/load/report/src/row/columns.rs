@@ -54,6 +54,16 @@ columns! {
     "transfer_ms" ["ms"]
         "Finished minus first byte of the response.",
         "no response, or in flight at the end";
+    "connection_wait_ms" ["ms"]
+        "Wait for a connection, before the dispatch.",
+        "the request did not wait";
+    "opened_ahead" ["boolean"]
+        "`true` if the request was the first on a connection that was idle.",
+        "it was not";
+    "retried_after_ms" ["ms"]
+        "The request was sent again, because the target had closed its connection without any \
+         answer: how long that connection had been idle.",
+        "it was sent once";
     "dns_ms" ["ms"] "Name resolution.", "no connection to a name was opened";
     "connect_ms" ["ms"] "TCP handshake.", "no connection was opened";
     "tls_ms" ["ms"] "TLS handshake.", "no TLS connection was opened";
@@ -74,6 +84,14 @@ columns! {
         "Time per output token after the first: `(last_token - first_token) / (output_tokens - \
          1)`.",
         "no content event, fewer than 2 tokens, their number is not known, or they came in one piece";
+    "generator_ms" ["ms"]
+        "Of the response time, what the generator itself may have added: an upper bound.",
+        "less than 0.5 % of the time to the first byte, or no response time";
+    "generator_parts_ms" ["list of ms"]
+        "What the generator may have added to the dispatch and to the sending, and how much earlier \
+         than stamped may have arrived: the first byte, the first content event, the first that is \
+         not reasoning, the last, and the end. Zeros at the end are left out.",
+        "as `generator_ms`";
     "events" ["number"] "Content events received.", "";
     "gap_count" ["number"] "Gaps between content events.", "no gap";
     "gap_mean_ms" ["ms"] "Mean gap.", "no gap";
@@ -124,6 +142,18 @@ columns! {
     "fewer_tokens" ["boolean"]
         "`true` if a whole stream brought fewer tokens than its own usage says.",
         "it did not";
+    "cache" ["text"]
+        "What the response says of a cache: `hit`, `miss` or `bypass`.",
+        "it says nothing";
+    "upstream_retries" ["number"]
+        "How often the target asked its upstream again, as the response says.",
+        "none, or it says nothing";
+    "server_time_ms" ["ms"]
+        "How long the target took, as the response says.",
+        "it says nothing";
+    "response_headers" ["object of texts"]
+        "The headers that the profile records (`response_headers.record`), by name.",
+        "the profile records none, or the response has none of them";
     "bytes_out" ["bytes"] "Size of the request with its head.", "";
     "bytes_in" ["bytes"] "Size of the response with its head, after TLS.", "";
     "weight" ["number"]

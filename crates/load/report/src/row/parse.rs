@@ -1,11 +1,13 @@
 //! Parses rows.
 
+use std::collections::BTreeMap;
+
 use plimsoll_measure::{
-    ConnectPhases, ErrorClass, FinishReason, FlowControl, GapSummary, Moment, Nanos, Outcome,
-    PolicyDecision, Sample, ScenarioId, StageId, StreamShape, TargetId, Timeline, TokenCount,
-    TokenSource, Usage,
+    CacheState, ConnectPhases, ConversationKey, ErrorClass, FinishReason, FlowControl, GapSummary,
+    GeneratorShare, Moment, Nanos, Outcome, PolicyDecision, Sample, ScenarioId, ServerReport,
+    StageId, StreamShape, TargetId, Timeline, TokenCount, TokenSource, Usage,
 };
-use plimsoll_metrics::RunMetadata;
+use plimsoll_metrics::{LoadModel, RunMetadata};
 use serde::{Deserialize, Deserializer};
 
 use crate::error::ReportError;
@@ -43,6 +45,12 @@ pub struct ParsedRow {
     #[serde(default, deserialize_with = "millis")]
     pub transfer_ms: Option<Nanos>,
     #[serde(default, deserialize_with = "millis")]
+    pub connection_wait_ms: Option<Nanos>,
+    #[serde(default)]
+    pub opened_ahead: bool,
+    #[serde(default, deserialize_with = "millis")]
+    pub retried_after_ms: Option<Nanos>,
+    #[serde(default, deserialize_with = "millis")]
     pub dns_ms: Option<Nanos>,
     #[serde(default, deserialize_with = "millis")]
     pub connect_ms: Option<Nanos>,
@@ -58,6 +66,10 @@ pub struct ParsedRow {
     pub receive_stall: bool,
     #[serde(default, deserialize_with = "millis")]
     pub tpot_ms: Option<Nanos>,
+    #[serde(default, deserialize_with = "millis")]
+    pub generator_ms: Option<Nanos>,
+    #[serde(default)]
+    pub generator_parts_ms: Vec<f64>,
     pub events: u32,
     #[serde(default)]
     pub gap_count: u32,
@@ -98,6 +110,13 @@ pub struct ParsedRow {
     pub usage_refused: bool,
     #[serde(default)]
     pub fewer_tokens: bool,
+    pub cache: Option<CacheState>,
+    #[serde(default)]
+    pub upstream_retries: u32,
+    #[serde(default, deserialize_with = "millis")]
+    pub server_time_ms: Option<Nanos>,
+    #[serde(default)]
+    pub response_headers: BTreeMap<String, String>,
     pub bytes_out: u64,
     pub bytes_in: u64,
     #[serde(default = "one")]
@@ -170,13 +189,16 @@ impl ParsedRow {
             stage: StageId(position("stage", stages, &self.stage)?),
             scenario: ScenarioId(position("scenario", scenarios, &self.scenario)?),
             target: TargetId(position("target", targets, &self.target)?),
-            conversation: plimsoll_measure::ConversationKey::default(),
+            conversation: self.conversation_key(metadata),
             turn: self.turn,
             stream: self.stream,
             warmup: self.warmup,
             reused: self.reused,
             timeline: self.timeline(metadata.run.started_unix_ns),
+            retried_after: self.retried_after_ms,
             connect: ConnectPhases {
+                wait: self.connection_wait_ms,
+                ahead: self.opened_ahead,
                 dns: self.dns_ms,
                 tcp: self.connect_ms,
                 tls: self.tls_ms,
@@ -196,9 +218,31 @@ impl ParsedRow {
             bytes_out: self.bytes_out,
             bytes_in: self.bytes_in,
             flow: FlowControl { send_stall: self.send_stall_ms, receive_stall: self.receive_stall },
+            server: ServerReport {
+                cache: self.cache,
+                retries: self.upstream_retries,
+                time: self.server_time_ms,
+            },
             read_lag: self.read_lag_ms,
-            generator: plimsoll_measure::GeneratorShare::default(),
+            generator: self.generator(),
         })
+    }
+
+    /// A key of the stage's model: the row has the id that was made from the real one.
+    fn conversation_key(&self, metadata: &RunMetadata) -> ConversationKey {
+        let stage = metadata.stages.iter().find(|stage| stage.name == self.stage);
+        match stage.map(|stage| stage.model) {
+            Some(LoadModel::Closed) => ConversationKey::iteration(0, 0),
+            _ => ConversationKey::arrival(0),
+        }
+    }
+
+    fn generator(&self) -> GeneratorShare {
+        let mut parts = [Nanos::ZERO; 7];
+        for (part, millis) in parts.iter_mut().zip(&self.generator_parts_ms) {
+            *part = Nanos::from_secs_f64(millis / 1e3);
+        }
+        GeneratorShare::from_parts(parts)
     }
 
     fn timeline(&self, epoch_unix_ns: u64) -> Timeline {

@@ -1,5 +1,7 @@
 //! Writes rows. Without serde, because this runs for every request on the generator's machine.
 
+use std::sync::Arc;
+
 use plimsoll_measure::{Moment, Nanos, Outcome, Sample, TokenCount};
 
 /// A key as it is written, joined by the compiler: `,"turn":`. The opening brace replaces the comma
@@ -25,6 +27,8 @@ pub struct RowContext<'a> {
     pub weight: u32,
     /// Arrivals of its content events, if the row shall have them.
     pub events: Option<&'a [Moment]>,
+    /// Texts of response headers by name, if the profile records any.
+    pub headers: &'a [(Arc<str>, String)],
 }
 
 /// The names in a row, already encoded, because many rows of a run have the same.
@@ -79,6 +83,7 @@ pub fn write_row(sample: &Sample, context: &RowContext<'_>, out: &mut Vec<u8>) {
     }
     outcome(&mut object, sample);
     usage(&mut object, sample);
+    server(&mut object, sample, context.headers);
     object.number(key!("bytes_out"), sample.bytes_out);
     object.number(key!("bytes_in"), sample.bytes_in);
     if context.weight != 1 {
@@ -125,6 +130,11 @@ fn times(object: &mut JsonObject<'_>, sample: &Sample) {
     object.millis(key!("ttfot_ms"), timeline.ttfot());
     object.millis(key!("last_token_ms"), last_token);
     object.millis(key!("transfer_ms"), timeline.transfer_time());
+    object.millis(key!("connection_wait_ms"), sample.connect.wait);
+    if sample.connect.ahead {
+        object.flag(key!("opened_ahead"), true);
+    }
+    object.millis(key!("retried_after_ms"), sample.retried_after);
     object.millis(key!("dns_ms"), sample.connect.dns);
     object.millis(key!("connect_ms"), sample.connect.tcp);
     object.millis(key!("tls_ms"), sample.connect.tls);
@@ -137,6 +147,20 @@ fn times(object: &mut JsonObject<'_>, sample: &Sample) {
         object.flag(key!("receive_stall"), true);
     }
     object.millis(key!("tpot_ms"), sample.tpot());
+    if sample.generator_matters() {
+        generator(object, sample);
+    }
+}
+
+/// What the generator may have added, without the zeros at the end.
+#[cold]
+fn generator(object: &mut JsonObject<'_>, sample: &Sample) {
+    let without = sample.timeline_without_generator().response_time();
+    let added = sample.timeline.response_time().zip(without);
+    object.millis(key!("generator_ms"), added.map(|(all, without)| all.saturating_sub(without)));
+    let parts = sample.generator.parts();
+    let used = parts.iter().rposition(|part| *part > Nanos::ZERO).map_or(0, |last| last + 1);
+    object.list(key!("generator_parts_ms"), parts[..used].iter().copied());
 }
 
 fn gaps(object: &mut JsonObject<'_>, sample: &Sample) {
@@ -200,6 +224,29 @@ fn tokens(object: &mut JsonObject<'_>, [count, source]: [&str; 2], tokens: Token
     }
 }
 
+fn server(object: &mut JsonObject<'_>, sample: &Sample, headers: &[(Arc<str>, String)]) {
+    if let Some(cache) = sample.server.cache {
+        object.word(key!("cache"), cache.name());
+    }
+    if sample.server.retries > 0 {
+        object.number(key!("upstream_retries"), sample.server.retries.into());
+    }
+    object.millis(key!("server_time_ms"), sample.server.time);
+    if headers.is_empty() {
+        return;
+    }
+    object.put(key!("response_headers"));
+    let mut members = JsonObject { start: object.out.len(), out: object.out };
+    for (name, text) in headers {
+        members.out.push(b',');
+        members.quoted(name);
+        members.out.push(b':');
+        members.quoted(text);
+    }
+    members.out[members.start] = b'{';
+    members.out.push(b'}');
+}
+
 /// A JSON object under construction. Keys are those of [`key!`].
 struct JsonObject<'a> {
     /// Its first position in `out`.
@@ -223,6 +270,10 @@ impl JsonObject<'_> {
             return self.word(key, text);
         }
         self.put(key);
+        self.quoted(text);
+    }
+
+    fn quoted(&mut self, text: &str) {
         self.out.push(b'"');
         text.bytes().for_each(|byte| self.escaped(byte));
         self.out.push(b'"');

@@ -53,5 +53,5 @@ fn row(cell: &Group, with_target: bool) -> Vec<String> {
 /// Empty without a value, `-` with too few values.
 fn time(cell: &Group, metric: Metric, quantile: &Quantile) -> String {
     let times = cell.distribution(metric);
-    times.map(|times| format::time_or_dash(times.quantile(quantile))).unwrap_or_default()
+    times.map(|times| format::figure(times.figure(quantile))).unwrap_or_default()
 }

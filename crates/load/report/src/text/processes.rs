@@ -10,7 +10,8 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
         return;
     }
     page.heading("Processes (CPU time is counted by the kernel in ticks, mostly of 10 ms)");
-    let mut table = Table::new(["", "pid", "stage", "cores", "CPU/request", "memory", "threads"]);
+    let mut table =
+        Table::new(["", "pid", "stage", "cores", "CPU/request", "memory", "processes", "threads"]);
     for process in &summary.processes {
         table.row(row(process));
     }
@@ -26,6 +27,7 @@ fn row(process: &ProcessUse) -> Vec<String> {
         format!("{:.2}", process.cores),
         format::time_or_dash(process.cpu_us_per_request.map(|us| us / 1e3)),
         format::bytes(process.rss_bytes as f64),
+        if process.processes > 0 { process.processes.to_string() } else { "1".to_owned() },
         process.threads.to_string(),
     ]
 }

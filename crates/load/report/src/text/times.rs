@@ -6,17 +6,19 @@ use super::table::Table;
 use super::{Labelled, Page, format};
 
 /// The metrics that readers look for first; `summary.json` has the whole catalog.
-const SHOWN: [Metric; 12] = [
+const SHOWN: [Metric; 14] = [
     Metric::ResponseTime,
     Metric::ServiceTime,
     Metric::Ttfb,
     Metric::Ttft,
     Metric::Itl,
     Metric::Tpot,
+    Metric::ConnectionWait,
     Metric::Dns,
     Metric::Connect,
     Metric::Tls,
     Metric::DispatchLag,
+    Metric::ServerTime,
     Metric::RejectedResponseTime,
     Metric::UnsuccessfulResponseTime,
 ];
@@ -42,16 +44,26 @@ fn block(table: &mut Table, label: &str, group: &Group) {
     for metric in SHOWN {
         if let Some(times) = group.distribution(metric) {
             table.row(row(metric, times));
+        } else if metric == Metric::Tpot && came_in_one_piece(group) {
+            table.row(vec![format!("  {}", metric.title()), "in one piece".to_owned()]);
         }
     }
 }
 
 fn row(metric: Metric, times: &DistributionSummary) -> Vec<String> {
-    let mut cells =
-        vec![format!("  {}", metric.title()), format::count(times.count), format::time(times.mean)];
-    cells.extend(QUANTILES.iter().map(|quantile| format::time_or_dash(times.quantile(quantile))));
-    cells.push(format::time(times.max));
+    let mut cells = vec![format!("  {}", metric.title()), format::count(times.count)];
+    cells.push(format::figure(Some(times.mean_figure())));
+    cells.extend(QUANTILES.iter().map(|quantile| format::figure(times.figure(quantile))));
+    cells.push(format::figure(Some(times.max_figure())));
     cells
+}
+
+/// Whether all streams of several events came in one piece: then there is no time between tokens.
+fn came_in_one_piece(group: &Group) -> bool {
+    let streams = group.distribution(Metric::Ttft).map_or(0, |times| times.count);
+    streams > 0
+        && group.counters.events_together >= streams
+        && group.distribution(Metric::Itl).is_none()
 }
 
 /// Whether a percentile of the group's block has too few samples.

@@ -70,7 +70,7 @@ fn the_text_has_the_matrix_the_bands_and_their_interpretation() {
     assert!(text.contains("3 of 50 policy decisions are not the expected ones"), "{text}");
     assert_eq!(
         line(&text, &["gateway", "7"]),
-        ["gateway", "7", "whole", "run", "0.97", "12.3us", "20.0", "MB", "3"]
+        ["gateway", "7", "whole", "run", "0.97", "12.3us", "20.0", "MB", "1", "3"]
     );
 }
 

@@ -1,8 +1,8 @@
 //! HTTP/1.1 exchanges with servers that behave well, badly and unusually.
 
 use crate::support::{Act, Client, Recorded, options, run, send, serve, wait_until};
-use plimsoll_measure::{ErrorClass, Nanos};
-use plimsoll_transport::{Connector, Endpoint, Pool, SocketOptions};
+use plimsoll_measure::{Clock as _, ErrorClass, Nanos};
+use plimsoll_transport::{Connector, Endpoint, SocketOptions};
 
 const SMALL: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
@@ -110,18 +110,20 @@ fn the_pool_drops_connections_that_were_closed_or_have_unexpected_data() {
                 Act::Pause(10_000),
             ],
         ]));
-        let pool = Pool::new();
+        let pool = client.pool();
+        let mut leases = Vec::new();
         for number in 0..3 {
-            let mut connection = client.connect().await;
-            assert_eq!(client.get(&mut connection).await.1, Ok(true));
+            let mut lease = pool.checkout(client.demand()).await.connection.unwrap();
+            assert_eq!(client.get(&mut lease).await.1, Ok(true));
             if number > 0 {
-                wait_until(|| !connection.is_idle()).await;
+                wait_until(|| !lease.is_idle()).await;
             }
-            pool.release(connection);
+            leases.push(lease);
         }
-        let first = pool.checkout(&client.connector, &client.rx_clock).await;
+        leases.into_iter().for_each(|lease| lease.release(client.clock.now()));
+        let first = pool.checkout(client.demand()).await;
         assert!(first.connection.unwrap().was_used(), "the first is still open");
-        let second = pool.checkout(&client.connector, &client.rx_clock).await;
+        let second = pool.checkout(client.demand()).await;
         assert!(second.phases.tcp.is_some(), "the others are not to be used");
     });
 }

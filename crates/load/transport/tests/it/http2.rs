@@ -11,8 +11,8 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use plimsoll_measure::{ErrorClass, Nanos};
-use plimsoll_transport::{Connector, Endpoint, Pool, SocketOptions};
+use plimsoll_measure::{Clock as _, ErrorClass, Nanos};
+use plimsoll_transport::{Connector, Endpoint, SocketOptions};
 use tokio::net::TcpListener;
 
 /// Responds with the request's method, `x-test`, `x-request-id` and body length, then as many
@@ -82,10 +82,10 @@ async fn respond_slowly(
 fn a_body_that_waits_for_the_targets_window_is_measured() {
     run(async {
         let address = small_window_server(Duration::from_millis(60)).await;
-        let (client, pool) = (client(address, 10), Pool::new());
+        let client = client(address, 10);
+        let pool = client.pool();
         let post = async |size: usize| {
-            let mut connection =
-                pool.checkout(&client.connector, &client.rx_clock).await.connection.unwrap();
+            let mut connection = pool.checkout(client.demand()).await.connection.unwrap();
             client.send(&mut connection, "POST", &vec![b'x'; size]).await
         };
         // The server's windows are known after the first request. Until then those of the RFC hold.
@@ -108,10 +108,10 @@ fn a_body_that_waits_for_the_targets_window_is_measured() {
 fn a_response_that_fills_our_own_window_is_reported() {
     run(async {
         let address = small_window_server(Duration::ZERO).await;
-        let (client, pool) = (client(address, 10), Pool::new());
+        let client = client(address, 10);
+        let pool = client.pool();
         let stalled = async |pause: u64| {
-            let mut connection =
-                pool.checkout(&client.connector, &client.rx_clock).await.connection.unwrap();
+            let mut connection = pool.checkout(client.demand()).await.connection.unwrap();
             let mut recorded = Recorded::default();
             let mut exchange = Box::pin(client.send_to(&mut connection, "GET", b"", &mut recorded));
             if pause > 0 {
@@ -153,12 +153,13 @@ fn client(address: SocketAddr, streams: u32) -> Client {
 fn exchanges_share_connections_up_to_their_stream_limit() {
     run(async {
         let (address, accepted) = server().await;
-        let (client, pool) = (client(address, 10), Pool::new());
+        let client = client(address, 10);
+        let pool = client.pool();
         let exchange = async |size: usize| {
-            let checked_out = pool.checkout(&client.connector, &client.rx_clock).await;
+            let checked_out = pool.checkout(client.demand()).await;
             let mut connection = checked_out.connection.unwrap();
             let (recorded, end) = client.send(&mut connection, "POST", &vec![b'x'; size]).await;
-            pool.release(connection);
+            connection.release(client.clock.now());
             let expected = format!("POST 1 id {size} {}", "z".repeat(size));
             assert_eq!(
                 (recorded.status, end, recorded.body.len()),
@@ -206,8 +207,9 @@ fn a_target_without_http_2_fails_with_its_class() {
     run(async {
         let talks_http_1 =
             serve(vec![vec![send("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n")]]);
-        let (client, pool) = (client(talks_http_1, 10), Pool::new());
-        let checked_out = pool.checkout(&client.connector, &client.rx_clock).await;
+        let client = client(talks_http_1, 10);
+        let pool = client.pool();
+        let checked_out = pool.checkout(client.demand()).await;
         let class = match checked_out.connection {
             Err(failure) => failure.class,
             Ok(mut connection) => client.get(&mut connection).await.1.unwrap_err(),
@@ -226,10 +228,10 @@ fn a_target_without_http_2_fails_with_its_class() {
 fn sequential_requests_share_a_connection() {
     run(async {
         let (address, accepted) = server().await;
-        let (client, pool) = (client(address, 10), Pool::new());
+        let client = client(address, 10);
+        let pool = client.pool();
         for _ in 0..3 {
-            let mut connection =
-                pool.checkout(&client.connector, &client.rx_clock).await.connection.unwrap();
+            let mut connection = pool.checkout(client.demand()).await.connection.unwrap();
             assert_eq!(client.get(&mut connection).await.1, Ok(true));
         }
         assert_eq!(accepted.get(), 1);

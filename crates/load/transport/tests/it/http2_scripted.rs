@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::support::{Client, Recorded, options, run, wait_until};
+use crate::support::{Client, Recorded, TestLease, TestPool, options, run, wait_until};
 use bytes::Bytes;
-use plimsoll_measure::{ErrorClass, Nanos};
-use plimsoll_transport::{Connection, Connector, Endpoint, Pool, SocketOptions};
+use plimsoll_measure::{Clock as _, ErrorClass, Nanos};
+use plimsoll_transport::{Connector, Endpoint, SocketOptions};
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -21,8 +21,8 @@ fn client(address: SocketAddr) -> Client {
     Client::with(Connector::new(endpoint, None, options).unwrap())
 }
 
-async fn checkout(pool: &Pool, client: &Client) -> Connection {
-    pool.checkout(&client.connector, &client.rx_clock).await.connection.unwrap()
+async fn checkout<'p>(pool: &'p TestPool, client: &Client) -> TestLease<'p> {
+    pool.checkout(client.demand()).await.connection.unwrap()
 }
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -101,7 +101,8 @@ fn errors_of_a_target_have_their_class() {
     ] {
         run(async {
             let (address, _) = scripted(wire, true).await;
-            let (client, pool) = (client(address), Pool::new());
+            let client = client(address);
+            let pool = client.pool();
             let mut connection = checkout(&pool, &client).await;
             let (recorded, end) = client.get(&mut connection).await;
             assert_eq!(end, Err(class), "{sentence}");
@@ -114,13 +115,14 @@ fn errors_of_a_target_have_their_class() {
 fn a_connection_with_a_violation_gets_a_goaway_and_is_replaced() {
     run(async {
         let (address, received) = scripted(frame(6, 0, 1, &[0; 8]), false).await;
-        let (client, pool) = (client(address), Pool::new());
+        let client = client(address);
+        let pool = client.pool();
         let mut connection = checkout(&pool, &client).await;
         let end = client.get(&mut connection).await.1;
         assert_eq!((end, connection.is_idle()), (Err(ErrorClass::MalformedHead), false));
         wait_until(|| received.borrow().ends_with(&frame(7, 0, 0, &[0, 0, 0, 0, 0, 0, 0, 1])))
             .await;
-        pool.release(connection);
+        connection.release(client.clock.now());
         let again = checkout(&pool, &client).await;
         assert!(!again.was_used(), "a new connection");
     });
@@ -130,7 +132,8 @@ fn a_connection_with_a_violation_gets_a_goaway_and_is_replaced() {
 fn a_cancelled_request_is_reset() {
     run(async {
         let (address, received) = scripted(Vec::new(), false).await;
-        let (client, pool) = (client(address), Pool::new());
+        let client = client(address);
+        let pool = client.pool();
         let mut connection = checkout(&pool, &client).await;
         let mut recorded = Recorded::default();
         let first = client.send_to(&mut connection, "GET", b"", &mut recorded);
@@ -144,7 +147,7 @@ fn a_cancelled_request_is_reset() {
 fn a_connection_stays_usable_after_a_cancelled_request() {
     run(async {
         let client = client(limited(10, Duration::from_millis(40)).await);
-        let pool = Pool::new();
+        let pool = client.pool();
         let mut connection = checkout(&pool, &client).await;
         let first = client.get(&mut connection);
         assert!(tokio::time::timeout(Duration::from_millis(20), first).await.is_err());
@@ -191,11 +194,11 @@ fn requests_beyond_the_targets_stream_limit_wait_in_order() {
     run(async {
         let address = limited(2, Duration::from_millis(20)).await;
         let client = Rc::new(client(address));
-        let pool = Rc::new(Pool::new());
+        let pool = Rc::new(client.pool());
         // The limit is known after the first request.
         let mut connection = checkout(&pool, &client).await;
         assert_eq!(client.get(&mut connection).await.1, Ok(true));
-        pool.release(connection);
+        connection.release(client.clock.now());
         let order = Rc::new(RefCell::new(Vec::new()));
         let tasks: Vec<_> = (0..6)
             .map(|number| {
@@ -227,7 +230,8 @@ fn requests_beyond_the_targets_stream_limit_wait_in_order() {
 fn a_request_that_waits_for_a_stream_can_be_cancelled_without_delaying_others() {
     run(async {
         let address = limited(1, Duration::from_millis(30)).await;
-        let (client, pool) = (client(address), Pool::new());
+        let client = client(address);
+        let pool = client.pool();
         let mut connection = checkout(&pool, &client).await;
         assert_eq!(client.get(&mut connection).await.1, Ok(true));
         let (mut a, mut b, mut c) = (
@@ -254,7 +258,8 @@ fn after_a_goaway_open_streams_complete_and_no_new_ones_are_opened() {
             frame(0, 1, 1, b"bye"),
         ];
         let (address, _) = scripted(wire.concat(), false).await;
-        let (client, pool) = (client(address), Pool::new());
+        let client = client(address);
+        let pool = client.pool();
         let (mut a, mut b) = (checkout(&pool, &client).await, checkout(&pool, &client).await);
         let ((recorded, end), (_, left)) = tokio::join!(client.get(&mut a), client.get(&mut b));
         assert_eq!(
@@ -269,10 +274,12 @@ fn after_a_goaway_open_streams_complete_and_no_new_ones_are_opened() {
 fn an_unused_connection_is_closed_with_a_goaway() {
     run(async {
         let (address, received) = scripted(frame(1, 5, 1, b"\x88"), false).await;
-        let (client, pool) = (client(address), Pool::new());
+        let client = client(address);
+        let pool = client.pool();
         let mut connection = checkout(&pool, &client).await;
         assert_eq!(client.get(&mut connection).await.1, Ok(true));
-        drop((connection, pool));
+        drop(connection);
+        drop(pool);
         wait_until(|| received.borrow().ends_with(&frame(7, 0, 0, &[0; 8]))).await;
     });
 }
@@ -351,7 +358,7 @@ proptest! {
             let client = client(listener.local_addr().unwrap());
             let server = responses.clone();
             let server = spawn_local(async move { serve_all(listener.accept().await.unwrap().0, server).await });
-            let pool = Pool::new();
+            let pool = client.pool();
             let mut connection = checkout(&pool, &client).await;
             let mut expected = Vec::new();
             for (planned, size) in responses.iter().zip(&sizes) {
@@ -365,7 +372,8 @@ proptest! {
                 let sorted = |mut values: Vec<Vec<u8>>| { values.sort(); values };
                 assert_eq!(sorted(lines), sorted(headers));
             }
-            drop((connection, pool));
+            drop(connection);
+        drop(pool);
             assert_eq!(server.await.unwrap(), expected);
         });
     }

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::support::{Client, options, run};
-use plimsoll_measure::{ErrorClass, Nanos};
-use plimsoll_transport::{Connector, Endpoint, Pool, SocketOptions, TlsSettings};
+use plimsoll_measure::{Clock as _, ErrorClass, Nanos};
+use plimsoll_transport::{Connector, Endpoint, SocketOptions, TlsSettings};
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, pem::PemObject as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -65,11 +65,12 @@ fn client(address: SocketAddr, streams: u32) -> Client {
 #[test]
 fn large_and_small_requests_share_a_connection() {
     run(async {
-        let (client, pool) = (client(serve("h2").await, 4), Pool::new());
+        let client = client(serve("h2").await, 4);
+        let pool = client.pool();
         let post = async |size: usize| {
-            let checked_out = pool.checkout(&client.connector, &client.rx_clock).await;
-            let mut connection = checked_out.connection.unwrap();
-            let (recorded, end) = client.send(&mut connection, "POST", &vec![b'x'; size]).await;
+            let checked_out = pool.checkout(client.demand()).await;
+            let mut lease = checked_out.connection.unwrap();
+            let (recorded, end) = client.send(&mut lease, "POST", &vec![b'x'; size]).await;
             assert_eq!((recorded.status, recorded.body.len(), end), (200, size, Ok(true)));
             let length = ("x-length".to_owned(), size.to_string().into_bytes());
             assert!(
@@ -77,7 +78,7 @@ fn large_and_small_requests_share_a_connection() {
                     && recorded.body.iter().all(|byte| *byte == b'z')
             );
             assert!(recorded.sent.unwrap() <= *recorded.reads.last().unwrap());
-            pool.release(connection);
+            lease.release(client.clock.now());
             checked_out.phases.tls
         };
         let (first, ..) = tokio::join!(post(1_000_000), post(3), post(70_000), post(16_384));
@@ -92,8 +93,8 @@ fn a_session_is_resumed() {
         let client = client(serve("h2").await, 1);
         let mut resumed = Vec::new();
         for _ in 0..2 {
-            let pool = Pool::new();
-            let checked_out = pool.checkout(&client.connector, &client.rx_clock).await;
+            let pool = client.pool();
+            let checked_out = pool.checkout(client.demand()).await;
             assert_eq!(client.get(&mut checked_out.connection.unwrap()).await.1, Ok(true));
             resumed.push(checked_out.phases.resumed);
         }
@@ -105,8 +106,8 @@ fn a_session_is_resumed() {
 fn a_target_without_http_2_fails_the_handshake() {
     run(async {
         let client = client(serve("http/1.1").await, 1);
-        let pool = Pool::new();
-        let checked_out = pool.checkout(&client.connector, &client.rx_clock).await;
+        let pool = client.pool();
+        let checked_out = pool.checkout(client.demand()).await;
         assert_eq!(checked_out.connection.err().unwrap().class, ErrorClass::TlsHandshake);
     });
 }

@@ -9,10 +9,11 @@ use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_measure::{ErrorClass, Moment, MonotonicClock, Nanos};
+use plimsoll_measure::{Clock as _, ErrorClass, Moment, MonotonicClock, Nanos};
 use plimsoll_transport::{
-    Connection, Connector, EncodedRequest, Endpoint, ReadBuffers, Request, RequestHead,
-    ResponseHandler, ResponseHead, RxClock, RxTime, SocketOptions,
+    Connection, Connector, Demand, EncodedRequest, Endpoint, Lease, Pool, PoolLimits, ReadBuffers,
+    Request, RequestHead, ResponseHandler, ResponseHead, RxClock, RxTime, SocketOptions,
+    TargetOpener,
 };
 
 /// A step of a raw server on one connection, after it has read a request head.
@@ -141,12 +142,17 @@ pub(crate) fn options(timeout: Nanos) -> SocketOptions {
     }
 }
 
+/// A pool on a real clock.
+pub(crate) type TestPool = Pool<TargetOpener<MonotonicClock>>;
+/// A connection of it.
+pub(crate) type TestLease<'p> = Lease<'p, TargetOpener<MonotonicClock>>;
+
 /// A client of one address.
 pub(crate) struct Client {
     pub(crate) clock: MonotonicClock,
     pub(crate) rx_clock: Rc<RxClock<MonotonicClock>>,
     pub(crate) buffers: RefCell<ReadBuffers>,
-    pub(crate) connector: Connector,
+    pub(crate) connector: Rc<Connector>,
 }
 
 impl Client {
@@ -165,8 +171,22 @@ impl Client {
             clock,
             rx_clock: Rc::new(RxClock::new(clock)),
             buffers: RefCell::default(),
-            connector,
+            connector: Rc::new(connector),
         }
+    }
+
+    /// An empty pool without bounds.
+    pub(crate) fn pool(&self) -> TestPool {
+        self.pool_with(PoolLimits::default())
+    }
+
+    pub(crate) fn pool_with(&self, limits: PoolLimits) -> TestPool {
+        Pool::new(TargetOpener::new(&self.connector, &self.rx_clock), limits)
+    }
+
+    /// Any connection, needed from now on.
+    pub(crate) fn demand(&self) -> Demand {
+        Demand::at(self.clock.now())
     }
 
     pub(crate) async fn connect(&self) -> Connection {

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::support::{Client, options, run, send, serve};
 use plimsoll_measure::{ErrorClass, Nanos};
-use plimsoll_transport::{Connected, Connector, Endpoint, TlsSettings, with_own_session_cache};
+use plimsoll_transport::{
+    Connection, Connector, Endpoint, Opened, TlsSettings, with_own_session_cache,
+};
 use rustls::pki_types::{PrivateKeyDer, pem::PemObject as _};
 use rustls::{HandshakeKind, ServerConfig, ServerConnection, StreamOwned};
 
@@ -67,7 +69,7 @@ fn client(address: SocketAddr, host: &str, settings: &TlsSettings) -> Client {
     Client::with(Connector::new(endpoint, Some(config), options(Nanos::from_secs(2))).unwrap())
 }
 
-async fn connect(client: &Client) -> Connected {
+async fn connect(client: &Client) -> Opened<Connection> {
     client.connector.connect(&client.clock).await
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_measure::{ConversationKey, Seed};
-use plimsoll_protocol::{Dialect, Message, RequestContent, Role};
+use plimsoll_measure::{ConversationKey, IdSeed, Seed};
+use plimsoll_protocol::{Dialect, Message, RequestContent, Role, TokenLimit};
 use plimsoll_workload::{
     CacheMode, Content, Conversation, PolicyDecisionSpec, ScenarioSpec, Trace, Workload,
 };
@@ -19,6 +19,8 @@ pub(crate) fn scenario() -> ScenarioSpec {
         system: None,
         content: Content::Pool { prompts: vec!["hello".to_owned()] },
         max_tokens: Some(64),
+        max_tokens_field: TokenLimit::MaxTokens,
+        tool_result: "done".to_owned(),
         think_time: None,
         headers: BTreeMap::new(),
         cache_mode: CacheMode::Allow,
@@ -36,11 +38,18 @@ pub(crate) const fn sized(approx_input_tokens: u32) -> Content {
 }
 
 pub(crate) fn workload(scenarios: &[ScenarioSpec]) -> Workload {
-    Workload::new(scenarios, None, None, Seed(42)).unwrap()
+    Workload::new(scenarios, None, None, Seed(42), IdSeed::default()).unwrap()
 }
 
 pub(crate) fn traced(scenario: &ScenarioSpec, trace: &Trace) -> Workload {
-    Workload::new(std::slice::from_ref(scenario), Some(trace.clone()), None, Seed(42)).unwrap()
+    Workload::new(
+        std::slice::from_ref(scenario),
+        Some(trace.clone()),
+        None,
+        Seed(42),
+        IdSeed::default(),
+    )
+    .unwrap()
 }
 
 /// The first conversations of a scenario.

@@ -19,7 +19,7 @@ pub(super) fn t9_conservation(runner: &Runner) -> Result<Observations, Calibrate
     let mut rng = Seed(MonotonicClock::start().unix_nanos(Moment::EPOCH)).rng("interrupts", 0);
     let mut checks = Vec::new();
     let shapes = ["@600:1s,30:1s", "30:1s,@600:1s"];
-    for (number, stages) in shapes.iter().cycle().take(runner.usual_or_full(4, 20)).enumerate() {
+    for (number, stages) in shapes.iter().cycle().take(runner.usual_or_full(2, 20)).enumerate() {
         // The first is not interrupted.
         let at = (number > 0).then(|| Duration::from_millis(100 + rng.below(1_700)));
         checks.extend(conserved(runner, stages, at)?);

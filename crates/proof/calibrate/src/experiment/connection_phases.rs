@@ -102,7 +102,7 @@ fn counted(name: &str, run: &CompletedRun, log: &PhasedLog) -> [Check; 3] {
 
 /// A separate network with twenty local ports, and a load of sixty-four connections.
 const STARVED: &str = "ip link set lo up && echo 40000 40019 > /proc/sys/net/ipv4/ip_local_port_range && \
-    { \"$0\" mock --addr 127.0.0.1:9000 >/dev/null 2>&1 & mock=$!; } && sleep 0.5 && \
+    { \"$0\" mock --listen 127.0.0.1:9000 >/dev/null 2>&1 & mock=$!; } && sleep 0.5 && \
     { \"$0\" http http://127.0.0.1:9000/ -c 64 -d 1s --warmup 0 --quiet --out \"$1\" >/dev/null 2>&1; exit=$?; kill $mock; exit $exit; }";
 
 fn port_exhaustion(runner: &Runner) -> Result<Check, CalibrateError> {

@@ -78,7 +78,7 @@ const DISTRIBUTIONS: [(&str, &str); 4] = [
 
 /// T3: distributions of delays, against the quantiles of the server's record of the same requests.
 pub(super) fn t3_distributions(runner: &Runner) -> Result<Observations, CalibrateError> {
-    let seconds = runner.usual_or_full(2, 20);
+    let seconds = runner.usual_or_full(1, 20);
     let mut checks = Vec::new();
     for (name, distribution) in DISTRIBUTIONS {
         let mock = runner.mock(&format!("ttft: {{{distribution}}}"))?;

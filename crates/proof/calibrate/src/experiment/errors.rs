@@ -28,7 +28,7 @@ pub(super) fn t10_error_mix(runner: &Runner) -> Result<Observations, CalibrateEr
         format!("  - {{name: {name}, weight: {weight}, headers: {{{header}}}}}\n")
     };
     let scenarios: String = MIX.iter().map(scenario).collect();
-    let stage = runner.usual_or_full("@500:3s", "@500:20s");
+    let stage = runner.usual_or_full("@500:2s", "@500:20s");
     let mock = runner.mock("ttft: 5ms")?;
     let run = runner.run(
         &mock.url(),

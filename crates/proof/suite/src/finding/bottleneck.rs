@@ -1,16 +1,21 @@
 //! The bottleneck, by measured CPU time.
 
-use plimsoll_report::format::{or_dash, percent};
+use plimsoll_report::format::{digits, or_dash, percent};
 
-use crate::result::BusyShares;
+use crate::result::{BusyShares, MeasurementResult};
 
 /// A core with more than this share of CPU time is saturated: the scheduler and the kernel take the
 /// rest.
 const SATURATED: f64 = 0.9;
 
-/// A load that waits for its core for more than this share of the time shares it with other
-/// processes.
-const STOLEN: f64 = 0.1;
+/// A load whose cores are busy for less than this share of the time could have sent more.
+const HEADROOM: f64 = 0.8;
+
+/// Throughput that rises by less than this share has stopped rising.
+const FLAT: f64 = 0.05;
+
+/// More load means at least this many times as many clients, or as high a rate.
+const MORE: f64 = 1.2;
 
 /// The part that limits the throughput.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +37,7 @@ pub(crate) enum Bottleneck {
 /// Finds the bottleneck.
 pub(crate) fn bottleneck(busy: &BusyShares) -> Bottleneck {
     let provider = busy.provider.unwrap_or(0.0);
-    let on_core = |generator: f64| if busy.shared { generator + provider } else { generator };
-    let client = busy.generator.is_some_and(|generator| on_core(generator) >= SATURATED);
+    let client = load(busy).is_some_and(|load| load >= SATURATED);
     let cores = busy.gateway_cores.unwrap_or(1.0);
     let gateway = busy.gateway.map(|gateway| gateway / cores >= SATURATED);
     match (gateway, client) {
@@ -44,6 +48,63 @@ pub(crate) fn bottleneck(busy: &BusyShares) -> Bottleneck {
         (Some(false), false) => Bottleneck::NoCore,
         (None, false) => Bottleneck::Unknown,
     }
+}
+
+/// CPU use of the load's cores, including the provider if they share one.
+fn load(busy: &BusyShares) -> Option<f64> {
+    Some(busy.generator? + provider_on_core(busy))
+}
+
+fn provider_on_core(busy: &BusyShares) -> f64 {
+    busy.provider.filter(|_| busy.shared).unwrap_or(0.0)
+}
+
+/// Whether the load could have sent more: all of its cores together, and its busiest worker.
+fn has_headroom(busy: &BusyShares) -> bool {
+    let busiest = busy.busiest_worker.map(|worker| worker + provider_on_core(busy));
+    load(busy).is_some_and(|load| busiest.map_or(load, |busiest| busiest.max(load)) < HEADROOM)
+}
+
+/// What limited the throughput of the last of some results under rising load, in a sentence. `None`
+/// if no limit was shown: then the throughput is what this load asked for, and says nothing about
+/// the most that the target can carry.
+pub(crate) fn limiter(levels: &[&MeasurementResult]) -> Option<String> {
+    let (last, lower) = levels.split_last()?;
+    let figures = last.figures().filter(|figures| figures.busy_host.is_none())?;
+    let rate = figures.requests_per_s?;
+    let busy = figures.busy;
+    if let Bottleneck::Gateway | Bottleneck::Both = bottleneck(&busy) {
+        let share = busy.gateway.unwrap_or(0.0) / busy.gateway_cores.unwrap_or(1.0);
+        return Some(format!(
+            "limited by the gateway's own CPU, which was {} busy",
+            percent(share)
+        ));
+    }
+    if figures.limited || !has_headroom(&busy) {
+        return None;
+    }
+    let load = or_dash(load(&busy), percent);
+    if let Some(planned) = last.rate.filter(|planned| rate < planned * (1.0 - FLAT)) {
+        return Some(format!(
+            "throughput stopped rising: of {}/s planned it completed {}/s, while the load's cores were {load} busy",
+            digits(planned),
+            digits(rate)
+        ));
+    }
+    let clients = f64::from(last.clients?);
+    let before = lower
+        .iter()
+        .rev()
+        .find(|result| result.clients.is_some_and(|fewer| f64::from(fewer) * MORE <= clients))?;
+    let less = before.figures()?.requests_per_s?;
+    (rate < less * (1.0 + FLAT)).then(|| {
+        format!(
+            "throughput stopped rising: {}/s with {} clients and {}/s with {clients}, while the load's cores were {load} busy",
+            digits(less),
+            before.clients.unwrap_or_default(),
+            digits(rate)
+        )
+    })
 }
 
 impl Bottleneck {
@@ -86,15 +147,9 @@ impl Bottleneck {
             Self::Both => format!(
                 "{cores}: both are at their limit, and the throughput is a lower bound of the gateway's"
             ),
-            Self::NoCore => match busy.waited.filter(|&waited| waited > STOLEN) {
-                Some(waited) => format!(
-                    "{cores}, but the load waited for its core {} of the time: other processes use this machine and lower the figures",
-                    percent(waited)
-                ),
-                None => format!(
-                    "{cores}, and none is saturated: something waits for a lock, a limit, the network or the provider"
-                ),
-            },
+            Self::NoCore => format!(
+                "{cores}, and none is saturated: clients wait for answers, by the latency of the path, a lock or a limit"
+            ),
             Self::Unknown => format!(
                 "the load's core is {} busy; the gateway's CPU use is not known",
                 or_dash(busy.generator, percent)
@@ -105,6 +160,7 @@ impl Bottleneck {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixtures::{figures, result};
     use super::*;
 
     #[test]
@@ -112,6 +168,7 @@ mod tests {
         let of = |gateway, generator, provider, shared| BusyShares {
             gateway,
             generator,
+            busiest_worker: generator,
             provider,
             waited: None,
             shared,
@@ -141,6 +198,7 @@ mod tests {
         let busy = BusyShares {
             gateway: Some(0.5),
             generator: Some(0.25),
+            busiest_worker: None,
             provider: Some(0.125),
             waited: None,
             shared: true,
@@ -149,13 +207,65 @@ mod tests {
         let both =
             "the gateway's core is 50.0% busy, the load's 37.5% with the provider's part of 12.5%";
         assert!(Bottleneck::Gateway.sentence(&busy).starts_with(both));
-        assert!(Bottleneck::NoCore.sentence(&busy).contains("something waits for a lock"));
-        // A load that waits for its core shares it with others.
-        let waited = BusyShares { waited: Some(0.2), ..busy };
-        assert!(Bottleneck::NoCore.sentence(&waited).contains("waited for its core 20.0% of"));
+        assert!(Bottleneck::NoCore.sentence(&busy).contains("none is saturated"));
         let alone = BusyShares { shared: false, gateway: None, ..busy };
         let unknown = "the load's core is 25.0% busy; the gateway's CPU use is not known";
         assert_eq!(Bottleneck::Unknown.sentence(&alone), unknown);
         assert_eq!(Bottleneck::Load.word(true), "client+provider core");
+    }
+
+    #[test]
+    fn a_limit_is_a_full_core_or_throughput_that_stopped_rising() {
+        let at = |clients, rate, gateway, generator| {
+            let busy = BusyShares { gateway, generator, ..BusyShares::default() };
+            let mut result = result("x", clients, figures(rate, 1.0));
+            result.passes[0].busy = busy;
+            result
+        };
+        let known = |few: &MeasurementResult, many: &MeasurementResult| limiter(&[few, many]);
+        for (few, many, shown) in [
+            (
+                (100, 9_000.0),
+                (200, 15_000.0, Some(0.95), Some(0.5)),
+                Some("own CPU, which was 95.0%"),
+            ),
+            (
+                (100, 9_000.0),
+                (200, 9_100.0, None, Some(0.4)),
+                Some("stopped rising: 9,000/s with 100"),
+            ),
+            // The clients set the rate: six clients and 100 ms are 60 a second.
+            ((100, 9_000.0), (200, 18_000.0, Some(0.2), Some(0.4)), None),
+            // The load has no core left: it may be its own limit.
+            ((100, 9_000.0), (200, 9_100.0, None, Some(0.95)), None),
+            ((100, 9_000.0), (200, 9_100.0, None, None), None),
+            // Hardly more load shows nothing.
+            ((190, 9_000.0), (200, 9_100.0, None, Some(0.4)), None),
+        ] {
+            let few = at(few.0, few.1, Some(0.2), Some(0.2));
+            let many = at(many.0, many.1, many.2, many.3);
+            let found = known(&few, &many);
+            let fits = match shown {
+                None => found.is_none(),
+                Some(part) => found.as_ref().is_some_and(|text| text.contains(part)),
+            };
+            assert!(fits, "{shown:?}: {found:?}");
+        }
+        let flat = at(100, 9_000.0, None, Some(0.4));
+        let mut more = at(200, 9_000.0, None, Some(0.4));
+        assert!(known(&flat, &more).is_some());
+        more.passes[0].busy_host = Some("steal".to_owned());
+        assert_eq!(known(&flat, &more), None, "the host was busy");
+        more.passes[0].busy_host = None;
+        more.passes[0].busy.busiest_worker = Some(0.95);
+        assert_eq!(known(&flat, &more), None, "one worker of the load was full");
+        more.passes[0].busy.busiest_worker = Some(0.5);
+        more.passes[0].errors = 5_000;
+        assert_eq!(known(&flat, &more), None, "refusals are no throughput");
+        let mut open = at(1, 800.0, None, Some(0.1));
+        (open.clients, open.rate) = (None, Some(1_000.0));
+        assert!(limiter(&[&open]).unwrap().contains("of 1,000/s planned it completed 800/s"));
+        open.rate = Some(810.0);
+        assert_eq!(limiter(&[&open]), None);
     }
 }

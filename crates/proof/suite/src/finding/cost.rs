@@ -1,6 +1,6 @@
 //! The cost of a layer, and the relative cost of two endpoints.
 
-use plimsoll_harness::statistics::{Spread, paired_changes};
+use plimsoll_harness::statistics::{Spread, paired_changes, paired_differences};
 use plimsoll_report::format::{percent, time_us};
 
 use super::Finding;
@@ -18,16 +18,44 @@ pub(crate) struct Cost {
     pub(crate) noise: bool,
 }
 
-/// The cost of a variant; `None` if one of the two was not measured.
+/// A cost is the median of at least this many pairs of valid passes: one pair shows a difference,
+/// never how much such differences vary.
+pub(crate) const FEWEST_PAIRS: usize = 3;
+
+/// The cost of a variant; `None` with too few pairs of usable passes.
 pub(crate) fn cost(base: &MeasurementResult, variant: &MeasurementResult) -> Option<Cost> {
-    let rates = |result: &MeasurementResult| result.valid_figures(|f| f.requests_per_s);
+    let rates = |result: &MeasurementResult| result.usable_figures(|f| f.requests_per_s);
     let drops = paired_changes(&rates(base), &rates(variant)).into_iter().map(|change| -change);
     let throughput = Spread::of(&drops.collect::<Vec<_>>())?;
+    if throughput.count < FEWEST_PAIRS {
+        return None;
+    }
     let noise_of_base = base.spread(|f| f.requests_per_s)?.relative();
-    let cpu = |result: &MeasurementResult| result.figures()?.gateway_cpu_us;
-    let cpu_us = cpu(variant).zip(cpu(base)).map(|(variant, base)| variant - base);
+    let cpu = |result: &MeasurementResult| result.usable_figures(|f| f.gateway_cpu_us);
+    let cpu_us = Spread::of(&paired_differences(&cpu(base), &cpu(variant)));
+    let cpu_us = cpu_us.filter(|cpu| cpu.count >= FEWEST_PAIRS).map(|cpu| cpu.median);
     let noise = throughput.spans_zero() || throughput.median.abs() <= noise_of_base;
     Some(Cost { throughput, cpu_us, noise })
+}
+
+/// The costs of some variants as sentences, and a warning about those that could not be told.
+pub(crate) fn costs(base: &MeasurementResult, variants: &[MeasurementResult]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut unknown = Vec::new();
+    for variant in variants {
+        match cost(base, variant) {
+            Some(cost) => findings.push(cost.finding(&variant.label)),
+            None => unknown.push(&*variant.label),
+        }
+    }
+    if !unknown.is_empty() {
+        findings.push(Finding::warning(format!(
+            "no cost is given for {}: it takes {FEWEST_PAIRS} pairs of valid passes with {}",
+            unknown.join(", "),
+            base.label
+        )));
+    }
+    findings
 }
 
 impl Cost {
@@ -57,7 +85,7 @@ impl Cost {
         }
         let gain = percent(-self.throughput.median);
         Finding::note(format!(
-            "{what}: {gain} more throughput than without it, which is impossible: the passes differ by more than it costs{cpu}"
+            "{what}: {gain} more throughput than without it: what it costs is not shown{cpu}"
         ))
     }
 }
@@ -69,9 +97,6 @@ pub(crate) fn relative(
     expensive: &MeasurementResult,
 ) -> Option<Finding> {
     let (cheap_figures, expensive_figures) = (cheap.figures()?, expensive.figures()?);
-    if cheap.is_invalid() || expensive.is_invalid() {
-        return None;
-    }
     let rates = cheap_figures.requests_per_s? / expensive_figures.requests_per_s?;
     let times = cheap_figures.gateway_cpu_us.zip(expensive_figures.gateway_cpu_us);
     Some(Finding::note(match times {
@@ -121,12 +146,17 @@ mod tests {
     }
 
     #[test]
-    fn invalid_passes_are_not_paired() {
-        let mut variant = passes(&[50.0, 90.0]);
+    fn a_cost_takes_three_pairs_of_usable_passes() {
+        let base = passes(&[100.0; 4]);
+        let mut variant = passes(&[90.0, 90.0, 90.0, 90.0]);
         variant.passes[0].invalid = Some("late".to_owned());
-        let found = cost(&passes(&[100.0, 100.0]), &variant).unwrap();
-        assert_eq!(found.throughput.count, 1);
+        assert_eq!(cost(&base, &variant).unwrap().throughput.count, 3);
+        // Refusals are faster than answers, and no cost at all.
+        variant.passes[1].errors = variant.passes[1].requests;
+        assert_eq!(cost(&base, &variant), None);
         assert_eq!(cost(&passes(&[]), &variant), None);
+        let text = &costs(&base, &[variant])[0].text;
+        assert_eq!(text, "no cost is given for x: it takes 3 pairs of valid passes with x");
     }
 
     #[test]

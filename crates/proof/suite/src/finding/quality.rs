@@ -1,13 +1,12 @@
 //! Tails, errors, and the validity of the figures.
 
-use plimsoll_report::format::{count, percent, time, time_or_dash};
+use plimsoll_report::format::{count, time, time_or_dash};
 
 use super::Finding;
-use crate::result::{Figures, MeasurementResult};
+use crate::result::{Figures, MeasurementResult, Unusable};
 
 fn measured(results: &[MeasurementResult]) -> impl Iterator<Item = (&MeasurementResult, Figures)> {
-    let valid = results.iter().filter(|result| !result.is_invalid());
-    valid.filter_map(|result| Some((result, result.figures()?)))
+    results.iter().filter_map(|result| Some((result, result.figures()?)))
 }
 
 /// The longest tail of all.
@@ -28,7 +27,7 @@ pub(crate) fn tails(results: &[MeasurementResult]) -> Option<Finding> {
 
 /// The largest percentile that is below a millisecond.
 pub(crate) fn sub_millisecond(result: &MeasurementResult) -> Option<Finding> {
-    let figures = result.figures().filter(|_| !result.is_invalid())?;
+    let figures = result.figures()?;
     let below = |value: Option<f64>| value.is_some_and(|value| value < 1.0);
     let finding = |part: &str| Some(Finding::note(format!("{}: {part}", result.label)));
     if below(figures.max_ms) {
@@ -55,75 +54,69 @@ pub(crate) fn sub_millisecond(result: &MeasurementResult) -> Option<Finding> {
     }
 }
 
-/// The errors of all measurements.
+/// The errors of all measurements that are valid, whatever their gate says.
 pub(crate) fn errors(results: &[MeasurementResult]) -> Option<Finding> {
-    let measured = |results| measured(results).filter(|(result, _)| !result.errors_expected);
-    let requests: u64 = measured(results).map(|(_, figures)| figures.requests).sum();
-    let errors: u64 = measured(results).map(|(_, figures)| figures.errors).sum();
-    if requests == 0 {
-        return None;
-    }
-    let worst = measured(results).max_by_key(|(_, figures)| figures.errors)?.0;
+    let judged = || results.iter().filter(|result| !result.errors_expected);
+    let valid = || judged().filter(|result| !result.is_invalid());
+    let shown = |result: &MeasurementResult| result.shown().unwrap_or_default();
+    let requests: u64 = valid().map(|result| shown(result).requests).sum();
+    let errors: u64 = valid().map(|result| shown(result).errors).sum();
+    let worst = valid().max_by_key(|result| shown(result).errors)?;
+    let all_usable = judged().all(|result| result.why_unusable().is_none());
     Some(match errors {
-        0 => Finding::good(format!("no errors in {} requests", count(requests))),
+        0 if requests == 0 => return None,
+        0 if all_usable => Finding::good(format!("no errors in {} requests", count(requests))),
+        0 => return None,
         _ => Finding::warning(format!(
-            "{} errors in {} requests, most in: {}",
+            "{} of {} requests had no expected answer, most in: {}{}",
             count(errors),
             count(requests),
-            worst.label
+            worst.label,
+            shown(worst).error_kinds.map(|kinds| format!(" ({kinds})")).unwrap_or_default()
         )),
     })
 }
 
-/// Invalid measurements, and why.
-pub(crate) fn invalid(results: &[MeasurementResult]) -> Vec<Finding> {
+/// Measurements that must not be used, and why; and passes that were left out.
+pub(crate) fn unusable(results: &[MeasurementResult]) -> Vec<Finding> {
     let finding = |result: &MeasurementResult| {
-        if let (Some(error), true) = (&result.error, result.passes.is_empty()) {
-            return Some(Finding::warning(format!(
-                "{}: could not be measured: {error}",
-                result.label
-            )));
+        if let Some(why) = result.why_unusable() {
+            let text = match why {
+                Unusable::NotMeasured(why) => format!("could not be measured{why}"),
+                Unusable::Invalid(why) => format!("INVALID, do not use the figures: {why}"),
+                why => format!("do not use the figures: {why}"),
+            };
+            return Some(Finding::warning(format!("{}: {text}", result.label)));
         }
-        let bad: Vec<_> = result.passes.iter().filter_map(|pass| pass.invalid.as_ref()).collect();
-        let first = bad.first()?;
-        let (bad, all) = (bad.len(), result.passes.len());
-        Some(Finding::warning(if bad == all {
-            format!("{}: INVALID, do not use the figures: {first}", result.label)
-        } else {
-            format!(
-                "{}: {bad} of {all} passes were invalid and are left out: {first}",
-                result.label
-            )
-        }))
+        let left_out =
+            result.passes.len() - result.usable_figures(|_| Some(0.0)).iter().flatten().count();
+        let why = result
+            .passes
+            .iter()
+            .find_map(|pass| pass.invalid.clone().or_else(|| pass.gated(result.error_gate)))?;
+        (left_out > 0).then(|| {
+            Finding::warning(format!(
+                "{}: {left_out} of {} passes are left out: {why}",
+                result.label,
+                result.passes.len()
+            ))
+        })
     };
     results.iter().filter_map(finding).collect()
 }
 
-/// In shorter measurements the requests in flight at the start and the end distort the law.
-const STEADY_S: f64 = 5.0;
-
-/// Little's law in all measurements of the closed model: clients = throughput x response time.
-pub(crate) fn littles_law(results: &[MeasurementResult]) -> Option<Finding> {
-    let long = |result: &&MeasurementResult| {
-        result.figures().is_some_and(|figures| figures.seconds >= STEADY_S)
-    };
-    let errors = results.iter().filter(long);
-    let errors = errors.filter_map(|result| Some((result, result.figures()?.little_error?)));
-    let (result, error) = errors.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let text = format!(
-        "Little's law (clients = throughput x response time) holds within {} in every measurement of 5 s and more (worst: {})",
-        percent(error),
-        result.label
-    );
-    Some(if error <= 0.02 {
-        Finding::good(text)
-    } else {
-        Finding::warning(format!(
-            "Little's law is off by {} in: {}; the steady state was too short, or a figure is wrong",
-            percent(error),
-            result.label
-        ))
-    })
+/// What other processes and machines took from this host: the figures of these measurements are
+/// those of a busy host.
+pub(crate) fn busy_host(results: &[MeasurementResult]) -> Option<Finding> {
+    let busy = |result: &MeasurementResult| result.passes.iter().find_map(|f| f.busy_host.clone());
+    let all: Vec<_> = results.iter().filter_map(|result| Some((result, busy(result)?))).collect();
+    let (first, why) = all.first()?;
+    Some(Finding::warning(format!(
+        "this host was busy during {} of {} measurements ({}: {why}): they give no capacity, and a drop against an earlier result is not judged",
+        all.len(),
+        results.len(),
+        first.label
+    )))
 }
 
 #[cfg(test)]
@@ -158,7 +151,7 @@ mod tests {
         bad.passes[0].invalid = Some("late".to_owned());
         let results = [result("good", 1, figures(1.0, 2.0)), bad];
         assert!(tails(&results).unwrap().text.contains("(good)"));
-        let found = invalid(&results);
+        let found = unusable(&results);
         assert_eq!(found.len(), 1);
         assert!(found[0].text.starts_with("bad: INVALID"), "{}", found[0].text);
     }
@@ -171,18 +164,21 @@ mod tests {
         assert_eq!(errors(&results[..1]).unwrap().text, "no errors in 10,000 requests");
         let found = errors(&results).unwrap();
         assert_eq!(found.tone, Tone::Warning);
-        assert_eq!(found.text, "1,234 errors in 20,000 requests, most in: b");
+        assert_eq!(found.text, "1,234 of 20,000 requests had no expected answer, most in: b");
         assert_eq!(errors(&[]), None);
+        // Without errors where it could be seen, and with measurements where it could not.
+        let mut late = result("c", 1, figures(1.0, 1.0));
+        late.passes[0].invalid = Some("late".to_owned());
+        assert_eq!(errors(&[results[0].clone(), late]), None);
     }
 
     #[test]
-    fn littles_law_is_judged_by_the_worst_measurement() {
-        let with = |error| {
-            let figures = figures(1.0, 1.0);
-            result("x", 1, Figures { little_error: Some(error), seconds: 10.0, ..figures })
-        };
-        for (worst, tone) in [(0.004, Tone::Good), (0.05, Tone::Warning)] {
-            assert_eq!(littles_law(&[with(0.001), with(worst)]).unwrap().tone, tone);
-        }
+    fn a_busy_host_is_named_once() {
+        let mut busy = result("b", 1, figures(1.0, 1.0));
+        busy.passes[0].busy_host = Some("12.0% of its CPU time was stolen".to_owned());
+        let found = busy_host(&[result("a", 1, figures(1.0, 1.0)), busy]).unwrap();
+        let begin = "this host was busy during 1 of 2 measurements (b: 12.0% of its CPU time";
+        assert!(found.text.starts_with(begin), "{}", found.text);
+        assert_eq!(busy_host(&[]), None);
     }
 }

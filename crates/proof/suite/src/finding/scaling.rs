@@ -2,7 +2,7 @@
 
 use plimsoll_report::format::{digits, percent, time_or_dash};
 
-use super::{Finding, bottleneck};
+use super::{Bottleneck, Finding, bottleneck};
 use crate::result::{Figures, MeasurementResult};
 
 /// Throughput is flat if it changes by at most this share, or by at most the spread of the passes.
@@ -16,8 +16,7 @@ const GRACEFUL_GROWTH: f64 = 2.0;
 /// between their numbers of clients.
 fn ends(sweep: &[MeasurementResult]) -> Option<(&MeasurementResult, &MeasurementResult, f64)> {
     let clients = |result: &&MeasurementResult| result.clients.unwrap_or(0);
-    let measured =
-        || sweep.iter().filter(|result| !result.passes.is_empty() && !result.is_invalid());
+    let measured = || sweep.iter().filter(|result| result.why_unusable().is_none());
     let (few, many) = (measured().min_by_key(clients)?, measured().max_by_key(clients)?);
     let factor = f64::from(clients(&many)) / f64::from(clients(&few).max(1));
     (factor > 1.0).then_some((few, many, factor))
@@ -39,13 +38,22 @@ pub(crate) fn saturation(what: &str, sweep: &[MeasurementResult]) -> Option<Find
         digits(high.median),
         many.clients?
     );
-    let busy = many.figures()?.busy;
+    let figures = many.figures()?;
+    if let Some(why) = figures.busy_host.or(few.figures()?.busy_host) {
+        return Some(Finding::warning(format!(
+            "{rates}: nothing follows, as the host was busy: {why}"
+        )));
+    }
+    let busy = figures.busy;
     let limit = bottleneck(&busy).sentence(&busy);
+    let saturated =
+        matches!(bottleneck(&busy), Bottleneck::Gateway | Bottleneck::Load | Bottleneck::Both);
     Some(if change.abs() <= FLAT_CHANGE.max(noise) {
-        Finding::note(format!("{rates}: throughput is flat, so something is saturated; {limit}"))
+        let so = if saturated { ", with a core saturated" } else { "" };
+        Finding::note(format!("{rates}: throughput is flat{so}; {limit}"))
     } else if change > 0.0 {
         Finding::note(format!(
-            "{rates}: throughput still rises by {}, so {} clients do not saturate it",
+            "{rates}: throughput still rises by {}, so {} clients are not its limit",
             percent(change),
             few.clients?
         ))
@@ -94,11 +102,7 @@ mod tests {
     #[test]
     fn flat_throughput_is_saturation_and_the_busy_core_is_named() {
         for (few, many, part) in [
-            (
-                68_010.0,
-                67_934.0,
-                "flat, so something is saturated; the gateway's core is 99.0% busy",
-            ),
+            (68_010.0, 67_934.0, "flat, with a core saturated; the gateway's core is 99.0% busy"),
             (30_000.0, 60_000.0, "still rises by 100%"),
             (60_000.0, 30_000.0, "falls by 50.0% under contention"),
         ] {
@@ -139,5 +143,16 @@ mod tests {
         let refused = Figures { p99_ms: None, ..figures(1.0, 1.0) };
         assert_eq!(degradation("x", &[few, result("b", 256, refused)]), None);
         assert_eq!(saturation("x", &[]), None);
+    }
+
+    #[test]
+    fn flat_throughput_is_saturation_only_where_a_core_is_full() {
+        let [few, mut many] = sweep((100.0, 1.0), (100.0, 1.0));
+        many.passes[0].busy = busy(0.19, 0.1);
+        let text = saturation("x", &[few.clone(), many.clone()]).unwrap().text;
+        assert!(!text.contains("saturated;") && text.contains("none is saturated"), "{text}");
+        many.passes[0].busy_host = Some("stolen".to_owned());
+        let text = saturation("x", &[few, many]).unwrap().text;
+        assert!(text.ends_with("nothing follows, as the host was busy: stolen"), "{text}");
     }
 }

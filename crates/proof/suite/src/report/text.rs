@@ -4,7 +4,7 @@ use plimsoll_metrics::{Environment, Judgement};
 use plimsoll_report::format::bytes;
 use plimsoll_report::table::{Layout, Table};
 
-use super::{Report, Section, SuiteOutcome};
+use super::{Accepted, Report, Section, SuiteOutcome};
 use crate::bound::BoundResult;
 use crate::finding::{Finding, Tone};
 
@@ -44,26 +44,60 @@ pub(super) fn render(report: &Report, width: usize) -> String {
 }
 
 fn conclusion(page: &mut Page, report: &Report) {
-    let invalid = report.measurements.iter().filter(|result| result.is_invalid()).count();
-    let conclusion = match report.outcome(false) {
+    let conclusion = match report.outcome(Accepted::default()) {
         SuiteOutcome::Pass => {
-            "PASS: every measurement is valid, and every deciding bound is kept".to_owned()
+            "PASS: every measurement may be used, and every deciding bound is kept".to_owned()
+        }
+        SuiteOutcome::Complete => {
+            "COMPLETE: every measurement may be used; this suite has no bound to pass or fail"
+                .to_owned()
         }
         SuiteOutcome::Fail => "FAIL: a deciding bound is broken, see Bounds".to_owned(),
-        SuiteOutcome::Invalid if invalid > 0 => {
-            format!(
-                "INVALID: {invalid} of {} measurements must not be used, see Findings",
-                report.measurements.len()
-            )
-        }
-        SuiteOutcome::Invalid => "INCONCLUSIVE: a deciding bound could not be judged".to_owned(),
+        SuiteOutcome::Inconclusive => inconclusive(report),
         SuiteOutcome::Interrupted => "INTERRUPTED: the measurements until then".to_owned(),
     };
     page.line(&conclusion);
+    if report.outcome(Accepted::default()) == SuiteOutcome::Inconclusive {
+        let doubts = report.doubts();
+        for doubt in doubts.iter().take(MAX_DOUBTS) {
+            page.hanging("  - ", doubt);
+        }
+        if doubts.len() > MAX_DOUBTS {
+            page.line(&format!(
+                "  - and {} more, see Findings and Bounds",
+                doubts.len() - MAX_DOUBTS
+            ));
+        }
+    }
     if report.quick {
         page.line("--quick: measurements of about a second each; the figures are rough");
     }
-    page.line("[>=] the load's own core was (partly) the bottleneck: the throughput is a lower bound; [INVALID] do not use");
+    page.line("[>=] the load's own core was (partly) the bottleneck: the throughput is a lower bound; do not use: [INVALID] Plimsoll was too slow, [ERRORS] too many answers were not the expected ones, [NOT RUN]");
+}
+
+/// The most reasons that are shown first.
+const MAX_DOUBTS: usize = 5;
+
+fn inconclusive(report: &Report) -> String {
+    let all = report.measurements.len();
+    let unusable = report.measurements.iter().filter(|result| result.why_unusable().is_some());
+    let deciding: Vec<_> = report.bounds.iter().filter(|bound| bound.decides).collect();
+    let open = |bound: &&&BoundResult| matches!(bound.judgement, Judgement::Inconclusive(_));
+    let parts = [
+        (report.missing.len(), "left out for the target".to_owned()),
+        (unusable.count(), format!("of {all} measurements must not be used")),
+        (
+            deciding.iter().filter(open).count(),
+            format!("of {} deciding bounds could not be judged", deciding.len()),
+        ),
+    ];
+    let parts: Vec<_> = parts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    let why = if parts.is_empty() { "nothing was measured".to_owned() } else { parts.join(", ") };
+    format!("INCONCLUSIVE: {why}")
 }
 
 /// The machine and the gateway under test.

@@ -31,10 +31,18 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
         Some(target) => Gateway::external(target),
         None => runner.gateway("baseline", &off(), provider.as_ref())?,
     };
-    let sweep = sweep(runner, &gateway, length);
+    let mut endpoints = Vec::new();
+    for path in ENDPOINTS {
+        if runner.serves(&gateway.target, path)? {
+            endpoints.push(path);
+        }
+    }
+    if let Some(path) = endpoints.first() {
+        runner.probe_limits(&Measurement::get("burst", &gateway.target, path))?;
+    }
+    let sweep = sweep(runner, &gateway, &endpoints, length);
     let variants = variants(runner, &gateway, provider.as_ref(), length)?;
     let chats = chats(runner, &gateway.target, length)?;
-    runner.record_memory(&gateway);
     runner.skip(
         "WebSocket load",
         "the engine speaks HTTP only; the gateway passes WebSockets through, and its tests cover them",
@@ -43,11 +51,16 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
         Report::begin("baseline", "the cheap endpoints, under few and many clients", runner);
     let base = sweep.iter().find(|result| result.label.starts_with("GET /health/live,"));
     report.sections.extend(sections(&sweep));
-    report.sections.push(variants_section(&variants));
-    report.sections.push(chats_section(&chats));
+    if !variants.is_empty() {
+        report.sections.push(variants_section(&variants));
+    }
+    if !chats.is_empty() {
+        report.sections.push(chats_section(&chats, runner));
+    }
     report.findings = findings(&sweep, &variants);
     report.findings.extend(base.and_then(finding::sub_millisecond));
-    report.sizing = sizes(&sweep, &chats, runner);
+    let capacities = sizes(&sweep, &chats);
+    report.size("Instances for a rate", capacities, runner.options.size_for);
     report.references.push(reference());
     Ok(report.conclude())
 }
@@ -68,6 +81,7 @@ fn clients(runner: &SuiteRunner<'_>) -> Vec<u32> {
 fn sweep(
     runner: &mut SuiteRunner<'_>,
     gateway: &Gateway,
+    endpoints: &[&str],
     length: Length,
 ) -> Vec<MeasurementResult> {
     let clients = clients(runner);
@@ -77,7 +91,8 @@ fn sweep(
     };
     let measurements: Vec<_> = clients
         .iter()
-        .flat_map(|&clients| ENDPOINTS.map(|path| measurement(path, clients)))
+        .flat_map(|&clients| endpoints.iter().map(move |path| (path, clients)))
+        .map(|(path, clients)| measurement(path, clients))
         .collect();
     let passes = passes(runner.options, 1, 3);
     runner.measure(&measurements, passes)
@@ -126,11 +141,7 @@ fn variants(
     };
     let mut measurements = vec![measurement("plain", &plain.target)];
     measurements.extend(gateways.iter().map(|(name, gateway)| measurement(name, &gateway.target)));
-    let results = runner.measure(&measurements, passes(options, 3, 3));
-    for (_, gateway) in &gateways {
-        runner.record_memory(gateway);
-    }
-    Ok(results)
+    Ok(runner.measure(&measurements, passes(options, 3, 3)))
 }
 
 /// In this preset keys and limits apply to every path.
@@ -167,15 +178,21 @@ fn chats(
         Some((gateway, provider))
     };
     let clients = runner.options.clients.unwrap_or(USUAL);
-    let measurements = [false, true].map(|stream| {
+    let mut kinds = Vec::new();
+    for stream in [false, true] {
+        if runner.answers_chats(target, stream)? {
+            kinds.push(stream);
+        }
+    }
+    let measurements = kinds.into_iter().map(|stream| {
         let how = if stream { "SSE stream" } else { "plain" };
         let label = format!("POST /v1/chat/completions, {how}");
         let paced = paced.as_ref().filter(|_| stream).map(|(gateway, _)| &gateway.target);
         Measurement::chat(&label, paced.unwrap_or(target), stream, (128, 64))
             .clients(clients, length)
     });
-    let passes = passes(runner.options, 1, 2);
-    Ok(runner.measure(&measurements, passes))
+    let measurements: Vec<_> = measurements.collect();
+    Ok(runner.measure(&measurements, passes(runner.options, 1, 2)))
 }
 
 fn sections(sweep: &[MeasurementResult]) -> Vec<Section> {
@@ -230,12 +247,17 @@ fn variants_section(results: &[MeasurementResult]) -> Section {
     )
 }
 
-fn chats_section(results: &[MeasurementResult]) -> Section {
-    Section::new(
-        "Agent-loop endpoints against the mock provider",
-        table(results),
-    )
-    .note("the provider answers at once; its streams begin after 20 ms and have 16 tokens, one every 2 ms. With a real provider these figures would be the provider's")
+fn chats_section(results: &[MeasurementResult], runner: &SuiteRunner<'_>) -> Section {
+    if runner.target().is_some() {
+        return Section::new("Agent-loop endpoints of the target", table(results))
+            .note("with whatever answers behind it: its time is in these figures");
+    }
+    let section = Section::new("Agent-loop endpoints against the mock provider", table(results));
+    section.note(if runner.options.port.is_some() {
+        "the provider answers at once, its streams too"
+    } else {
+        "the provider answers at once; its streams begin after 20 ms and have 16 tokens, one every 2 ms. With a real provider these figures would be the provider's"
+    })
 }
 
 fn findings(sweep: &[MeasurementResult], variants: &[MeasurementResult]) -> Vec<Finding> {
@@ -253,9 +275,7 @@ fn findings(sweep: &[MeasurementResult], variants: &[MeasurementResult]) -> Vec<
         findings.extend(finding::relative("/metrics beside /health/live", live, metrics));
     }
     if let Some((plain, others)) = variants.split_first() {
-        let cost =
-            |result: &MeasurementResult| Some(finding::cost(plain, result)?.finding(&result.label));
-        findings.extend(others.iter().filter_map(cost));
+        findings.extend(finding::costs(plain, others));
     }
     findings
 }
@@ -263,24 +283,12 @@ fn findings(sweep: &[MeasurementResult], variants: &[MeasurementResult]) -> Vec<
 fn sizes(
     sweep: &[MeasurementResult],
     chats: &[MeasurementResult],
-    runner: &SuiteRunner<'_>,
-) -> Option<Section> {
-    let capacity = |result: &MeasurementResult| {
-        let figures = result.figures().filter(|_| !result.is_invalid())?;
-        Some(Capacity {
-            what: result.label.clone(),
-            per_s: figures.requests_per_s?,
-            cores: figures.busy.gateway,
-            memory: runner.memory,
-        })
-    };
-    let live = sweep.iter().filter(|result| result.label.starts_with("GET /health/live"));
-    let capacities: Vec<_> = live.chain(chats).filter_map(capacity).collect();
-    if capacities.is_empty() {
-        return None;
-    }
-    let (table, notes) = sizing::table(&capacities, runner.options.size_for);
-    Some(Section { notes, ..Section::new("Instances for a rate", table) })
+) -> Vec<Result<Capacity, String>> {
+    let live: Vec<_> =
+        sweep.iter().filter(|result| result.label.starts_with("GET /health/live")).collect();
+    let live = (!live.is_empty()).then(|| sizing::capacity("GET /health/live", &live));
+    let chats = chats.iter().map(|chat| sizing::capacity(&chat.label, &[chat]));
+    live.into_iter().chain(chats).collect()
 }
 
 /// The figures of the published benchmark.

@@ -2,17 +2,24 @@
 
 use plimsoll_report::format::{DASH, count, digits, or_dash, percent, time_or_dash, time_us};
 
+use crate::finding;
 use crate::result::{Figures, MeasurementResult};
 
-/// The label with its marker.
+/// The label behind its mark.
 pub(super) fn label(result: &MeasurementResult) -> String {
-    format!("{}{}", result.label, result.marker())
+    marked(result, &result.label)
+}
+
+/// Any name of a row behind the mark of its result. The end of a name may be cut off, its beginning
+/// never is.
+pub(super) fn marked(result: &MeasurementResult, name: &str) -> String {
+    format!("{}{name}", result.marker())
 }
 
 /// Throughput, with half its range over the passes.
 pub(super) fn throughput(result: &MeasurementResult) -> String {
     let Some(spread) = result.spread(|figures| figures.requests_per_s) else {
-        return DASH.to_owned();
+        return or_dash(result.shown().and_then(|figures| figures.requests_per_s), digits);
     };
     let median = digits(spread.median);
     if spread.count > 1 { format!("{median} ±{:.0}%", spread.relative() * 100.0) } else { median }
@@ -20,33 +27,39 @@ pub(super) fn throughput(result: &MeasurementResult) -> String {
 
 /// A time.
 pub(super) fn time(result: &MeasurementResult, of: fn(&Figures) -> Option<f64>) -> String {
-    time_or_dash(result.figures().as_ref().and_then(of))
+    time_or_dash(result.shown().as_ref().and_then(of))
 }
 
 /// The number of errors.
 pub(super) fn errors(result: &MeasurementResult) -> String {
-    result.figures().map_or_else(|| DASH.to_owned(), |figures| count(figures.errors))
+    result.shown().map_or_else(|| DASH.to_owned(), |figures| count(figures.errors))
 }
 
 /// The number of requests.
 pub(super) fn requests(result: &MeasurementResult) -> String {
-    result.figures().map_or_else(|| DASH.to_owned(), |figures| count(figures.requests))
+    result.shown().map_or_else(|| DASH.to_owned(), |figures| count(figures.requests))
 }
 
 /// CPU time of the gateway per request.
 pub(super) fn cpu(result: &MeasurementResult) -> String {
-    or_dash(result.figures().and_then(|figures| figures.gateway_cpu_us), time_us)
+    or_dash(result.shown().and_then(|figures| figures.gateway_cpu_us), time_us)
 }
 
 /// CPU use of the gateway's core.
 pub(super) fn gateway_busy(result: &MeasurementResult) -> String {
-    or_dash(result.figures().and_then(|figures| figures.busy.gateway), percent)
+    or_dash(result.shown().and_then(|figures| figures.busy.gateway), percent)
+}
+
+/// The process whose core was at its limit; nothing where the figures must not be used.
+pub(super) fn bottleneck(result: &MeasurementResult) -> String {
+    let word = |figures: Figures| finding::bottleneck(&figures.busy).word(figures.busy.shared);
+    result.figures().map_or_else(|| DASH.to_owned(), |figures| word(figures).to_owned())
 }
 
 /// CPU use of the load's core, including the provider's if they share it.
 pub(super) fn load_busy(result: &MeasurementResult) -> String {
     or_dash(
-        result.figures().and_then(|figures| {
+        result.shown().and_then(|figures| {
             let provider = figures.busy.provider.filter(|_| figures.busy.shared).unwrap_or(0.0);
             Some(figures.busy.generator? + provider)
         }),
@@ -67,7 +80,7 @@ mod tests {
             ..BusyShares::default()
         };
         let pass = |rate: &f64| Figures {
-            requests: 600,
+            requests: 70_000,
             errors: 700,
             requests_per_s: Some(*rate),
             p50_ms: Some(0.456_7),
@@ -90,7 +103,7 @@ mod tests {
     #[test]
     fn counts_are_sums_and_times_medians() {
         let two = result(&[1.0, 1.0]);
-        assert_eq!((requests(&two).as_str(), errors(&two).as_str()), ("1,200", "1,400"));
+        assert_eq!((requests(&two).as_str(), errors(&two).as_str()), ("140,000", "1,400"));
         assert_eq!((time(&two, |f| f.p50_ms).as_str(), cpu(&two).as_str()), ("457us", "1.25us"));
         assert_eq!(time(&two, |f| f.p99_ms), "-");
     }
@@ -108,10 +121,10 @@ mod tests {
         let mut one = result(&[1.0]);
         assert_eq!(label(&one), "x");
         one.passes[0].limited = true;
-        assert_eq!(label(&one), "x [>=]");
+        assert_eq!(label(&one), "[>=] x");
         one.passes[0].invalid = Some("late".to_owned());
-        assert_eq!(label(&one), "x [INVALID]");
+        assert_eq!(label(&one), "[INVALID] x");
         let failed = MeasurementResult { error: Some("no port".to_owned()), ..result(&[]) };
-        assert_eq!(label(&failed), "x [NOT RUN]");
+        assert_eq!(label(&failed), "[NOT RUN] x");
     }
 }

@@ -12,7 +12,7 @@ use plimsoll_report::format::{digits, percent, time};
 use crate::bound::{BoundResult, Requirement};
 use crate::error::SuiteError;
 use crate::finding;
-use crate::report::{Report, Section};
+use crate::report::Report;
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
@@ -29,99 +29,97 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     let stack = gateway_layers::stack(runner)?;
     let llm = llm_layers::measure(runner)?;
     let log = llm_layers::log(runner)?;
-    let ops = store_ops::measure(runner);
+    let ops = if runner.target().is_none() {
+        store_ops::measure(runner)
+    } else {
+        runner.skip(
+            "store operations",
+            "they would be those of this tool's own store, which says nothing about the target",
+        );
+        store_ops::StoreOps::default()
+    };
     let title = "a layered gateway: the cost of every layer, the full stack, cache, streams, log and stores";
     let mut report = Report::begin("layers", title, runner);
     report.sections.extend(tables::gateway(&gateway));
-    report.sections.push(tables::stack(&stack));
+    if !stack.results.is_empty() {
+        report.sections.push(tables::stack(&stack));
+    }
     report.sections.extend(tables::llm(&llm));
     report.sections.extend(log.iter().map(tables::log));
-    report.sections.push(tables::store_ops(&ops));
+    if !ops.rows.is_empty() {
+        report.sections.push(tables::store_ops(&ops));
+    }
     report.bounds.extend(bounds(&gateway, &llm));
     report.bounds.extend(log.iter().flat_map(llm_layers::RequestLog::bounds));
     report.bounds.extend(ops.bounds());
     report.findings.extend(layer_costs(&gateway));
     report.findings.extend(stack_findings(&stack));
-    report.sizing = sizing_section(&gateway, &llm, runner);
+    let capacities = capacities(&gateway, &llm);
+    report.size("Replicas for a rate, per service", capacities, runner.options.size_for);
     report.references = tables::references();
     Ok(report.conclude())
 }
 
 /// The cost of every variant of layer 1.
 fn layer_costs(gateway: &GatewayLayers) -> Vec<finding::Finding> {
-    let of = |base: &MeasurementResult, variants: &[MeasurementResult]| -> Vec<finding::Finding> {
-        let cost =
-            |result: &MeasurementResult| Some(finding::cost(base, result)?.finding(&result.label));
-        variants.iter().filter_map(cost).collect()
-    };
     let mut findings = Vec::new();
     if let Some((bare, others)) = gateway.alone.split_first() {
-        findings.extend(of(bare, others));
-        let busy = bare.figures().map(|figures| figures.busy).unwrap_or_default();
-        let limit = finding::bottleneck(&busy).sentence(&busy);
-        findings.push(finding::Finding::note(format!("layer 1 without an upstream: {limit}")));
+        findings.extend(finding::costs(bare, others));
+        findings.extend(bare.figures().map(|figures| {
+            let limit = finding::bottleneck(&figures.busy).sentence(&figures.busy);
+            finding::Finding::note(format!("layer 1 without an upstream: {limit}"))
+        }));
     }
     if let Some((bare, others)) = gateway.chats.split_first() {
-        findings.extend(of(bare, others));
+        findings.extend(finding::costs(bare, others));
     }
     findings
 }
 
 /// The throughput of the full stack as a share of the upstream's, and the bottleneck by CPU time.
 fn stack_findings(stack: &FullStack) -> Vec<finding::Finding> {
-    let mut findings = Vec::new();
-    let rate_of = |result: &MeasurementResult| result.figures()?.requests_per_s;
-    if let Some(results) = stack.results.split_last() {
-        let (direct, through) = results;
-        for result in through.iter().filter(|result| !result.is_invalid()) {
-            let Some((a, b)) = rate_of(result).zip(rate_of(direct)) else { continue };
-            let busy = result.figures().map(|figures| figures.busy).unwrap_or_default();
-            findings.push(finding::Finding::note(format!(
-                "{}: {} of the upstream's own rate; {}",
-                result.label,
-                percent(a / b),
-                finding::bottleneck(&busy).sentence(&busy)
-            )));
-        }
-    }
-    findings
+    let Some((direct, through)) = stack.results.split_last() else { return Vec::new() };
+    let of = |result: &MeasurementResult| {
+        let (figures, upstream) = (result.figures()?, direct.figures()?);
+        let share = figures.requests_per_s? / upstream.requests_per_s?;
+        Some(finding::Finding::note(format!(
+            "{}: {} of the upstream's own rate; {}",
+            result.label,
+            percent(share),
+            finding::bottleneck(&figures.busy).sentence(&figures.busy)
+        )))
+    };
+    through.iter().filter_map(of).collect()
 }
 
 /// The bounds of the published benchmark, which decide, and its goals, which do not.
 fn bounds(gateway: &GatewayLayers, llm: &LlmLayers) -> Vec<BoundResult> {
     let mut bounds = Vec::new();
     let errors = |f: &crate::result::Figures| f.error_share;
-    if let Some(all) = gateway.alone.last() {
-        bounds.push(BoundResult::of(
-            "layer 1, all layers: p99",
-            all,
-            |f| f.p99_ms,
-            Requirement::below(100.0, time),
-        ));
-        bounds.push(BoundResult::of(
-            "layer 1, all layers: errors",
-            all,
-            errors,
-            Requirement::below(0.01, percent),
-        ));
-        bounds.push(
-            BoundResult::of("layer 1: p50", all, |f| f.p50_ms, Requirement::below(10.0, time))
-                .into_goal(),
-        );
-        bounds.push(
-            BoundResult::of("layer 1: p99", all, |f| f.p99_ms, Requirement::below(50.0, time))
-                .into_goal(),
-        );
-        bounds.push(
-            BoundResult::of("layer 1: errors", all, errors, Requirement::below(0.000_1, percent))
-                .into_goal(),
-        );
-        let overhead = gateway.alone.first().and_then(|bare| finding::cost(bare, all));
-        let overhead = overhead.map(|cost| cost.throughput.median);
+    let compared = gateway.alone.last().map(|all| ("layer 1, all layers", all));
+    let judged = gateway.as_it_is.as_ref().map(|target| ("the target as it is", target));
+    if let Some((name, all)) = compared.or(judged) {
+        let time_below = |what: &str, of: fn(&crate::result::Figures) -> Option<f64>, limit| {
+            let what = format!("{name}: {what}");
+            BoundResult::of(&what, all, of, Requirement::below(limit, time))
+        };
+        let errors_below = |limit| {
+            let what = format!("{name}: errors");
+            BoundResult::of_errors(&what, all, errors, Requirement::below(limit, percent))
+        };
+        bounds.extend([
+            time_below("p99", |f| f.p99_ms, 100.0),
+            errors_below(0.01),
+            time_below("p50", |f| f.p50_ms, 10.0).into_goal(),
+            time_below("p99", |f| f.p99_ms, 50.0).into_goal(),
+            errors_below(0.000_1).into_goal(),
+        ]);
+    }
+    if let (Some((bare, _)), Some(all)) = (gateway.alone.split_first(), gateway.alone.last()) {
         bounds.push(
             BoundResult::value(
                 "layer 1: cost of all layers",
-                overhead,
+                finding::cost(bare, all).map(|cost| cost.throughput.median),
                 Requirement::below(0.1, percent),
             )
             .into_goal(),
@@ -149,30 +147,15 @@ fn bounds(gateway: &GatewayLayers, llm: &LlmLayers) -> Vec<BoundResult> {
     bounds
 }
 
-fn sizing_section(
-    gateway: &GatewayLayers,
-    llm: &LlmLayers,
-    runner: &SuiteRunner<'_>,
-) -> Option<Section> {
-    let capacity = |what: &str, result: &MeasurementResult| {
-        let figures = result.figures().filter(|_| !result.is_invalid())?;
-        Some(Capacity {
-            what: what.to_owned(),
-            per_s: figures.requests_per_s?,
-            cores: figures.busy.gateway,
-            memory: runner.memory,
-        })
-    };
+fn capacities(gateway: &GatewayLayers, llm: &LlmLayers) -> Vec<Result<Capacity, String>> {
     let results = [
         ("layer 1, all layers", gateway.alone.last()),
+        ("the target as it is", gateway.as_it_is.as_ref()),
         ("chat, all layers", gateway.chats.last()),
         ("layer 2, cache hits", llm.hit.as_ref()),
     ];
-    let capacities: Vec<_> =
-        results.into_iter().filter_map(|(what, result)| capacity(what, result?)).collect();
-    if capacities.is_empty() {
-        return None;
-    }
-    let (table, notes) = sizing::table(&capacities, runner.options.size_for);
-    Some(Section { notes, ..Section::new("Replicas for a rate, per service", table) })
+    let capacity = |(what, result): (&str, Option<&MeasurementResult>)| {
+        Some(sizing::capacity(what, &[result?]))
+    };
+    results.into_iter().filter_map(capacity).collect()
 }

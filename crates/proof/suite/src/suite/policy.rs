@@ -10,12 +10,13 @@ use plimsoll_report::format::{DASH, digits, or_dash, percent, time};
 use super::certificate;
 use crate::bound::{BoundResult, Requirement};
 use crate::error::SuiteError;
+use crate::figures::TimedResponses;
 use crate::finding::{self, Finding};
 use crate::measurement::{Length, LoadShape, Measurement};
-use crate::report::{Report, Section};
-use crate::result::{Figures, MeasurementResult, TimedResponses};
+use crate::report::Report;
+use crate::result::{Figures, MeasurementResult};
 use crate::runner::SuiteRunner;
-use crate::sizing::{self, Capacity};
+use crate::sizing;
 use crate::target::{Gateway, Provider, SuiteTarget};
 
 /// The profiles of the published policy benchmark: name, requests per second, seconds; and the
@@ -43,11 +44,23 @@ pub(super) struct PolicyRow {
 pub(super) struct ColdWarm {
     pub(super) name: &'static str,
     pub(super) rate: f64,
-    pub(super) cold: MeasurementResult,
+    /// `None` for the user's gateway, which the suite cannot start anew.
+    pub(super) cold: Option<MeasurementResult>,
     pub(super) warm: PolicyRow,
 }
 
 pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
+    let title =
+        "policy enforcement at rising rates, cold and warm, with every policy decision checked";
+    if let Some(target) = runner.target() {
+        if !runner.decides_policy(&target)? {
+            return Ok(Report::begin("policy", title, runner).conclude());
+        }
+        let request = Measurement::policy("burst", &target, "policy", &[]);
+        runner.probe_limits(&request)?;
+        runner
+            .skip("cold runs", "the suite cannot start the target anew; only warm runs are shown");
+    }
     let provider = match runner.target() {
         Some(_) => None,
         None => Some(runner.provider(&[])?),
@@ -61,30 +74,29 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     let gateway = start(runner, provider.as_ref(), &[])?;
     let (ladder, steps) = ladder(runner, &gateway.target);
     let full = full(runner, &gateway.target);
-    let model = with_llm(runner, &gateway.target, "LLM on, healthy provider");
+    let mode = if runner.target().is_some() { "LLM on" } else { "LLM on, healthy provider" };
+    let model = with_llm(runner, &gateway.target, mode);
     let unhealthy = unhealthy(runner)?;
     let secure = secure(runner, provider.as_ref())?;
-    runner.record_memory(&gateway);
-    let title =
-        "policy enforcement at rising rates, cold and warm, with every policy decision checked";
     let mut report = Report::begin("policy", title, runner);
     let warm: Vec<_> = pairs.iter().map(|pair| &pair.warm).collect();
     let rows: Vec<_> = warm.iter().copied().chain([&full, &model]).chain(&secure).collect();
     report.sections.push(tables::headline(&rows));
-    report.sections.push(tables::ladder(&steps));
-    report.sections.push(tables::cold_and_warm(&pairs));
-    let capacity = pairs.last().map(|pair| &pair.warm);
-    if let Some(summary) = capacity.and_then(|row| row.summary.as_ref()) {
-        report.sections.push(tables::confusion(summary));
-        report.sections.push(tables::categories(summary));
-        report.bounds.extend(bands(summary, capacity.is_some_and(|row| row.result.is_invalid())));
-        report.findings.extend(summary.interpretation.iter().map(|sign| of_sign(sign)));
+    report.sections.push(tables::ladder(&ladder, &steps));
+    if pairs.iter().any(|pair| pair.cold.is_some()) {
+        report.sections.push(tables::cold_and_warm(&pairs));
     }
-    report.sections.push(tables::unhealthy(unhealthy.as_ref()));
+    if let Some(capacity) = pairs.last().map(|pair| &pair.warm) {
+        report.sections.extend(tables::decisions(capacity));
+        report.bounds.extend(bands(capacity));
+        report.findings.extend(signs(capacity));
+    }
+    report.sections.extend(unhealthy.as_ref().map(tables::unhealthy));
     report.findings.extend(of_full(&full));
-    report.findings.extend(of_unhealthy(unhealthy.as_ref()));
+    report.findings.extend(unhealthy.as_ref().and_then(of_unhealthy));
     report.bounds.extend(bounds(&full, &ladder));
-    report.sizing = size(&full, runner);
+    let capacity = sizing::capacity("policy node, skip_llm=true", &[&full.result]);
+    report.size("Nodes for a rate", vec![capacity], runner.options.size_for);
     report.references = tables::references();
     Ok(report.conclude())
 }
@@ -124,11 +136,12 @@ fn pair(
     let gateway = start(runner, provider, &[])?;
     let measurement = |pass: &str| {
         let label = format!("{name}, {rate}/s, {pass}");
-        Measurement::builtin(&label, &gateway.target, "policy", &[]).rate(rate, length)
+        Measurement::policy(&label, &gateway.target, "policy", &[]).rate(rate, length)
     };
-    let (cold, _) = measure(runner, measurement("first run (cold)"));
-    let (warm, summary) = measure(runner, measurement("second run (warm)"));
-    runner.record_memory(&gateway);
+    let cold =
+        runner.target().is_none().then(|| measure(runner, measurement("first run (cold)")).0);
+    let pass = if cold.is_some() { "second run (warm)" } else { "as it is" };
+    let (warm, summary) = measure(runner, measurement(pass));
     let warm = row(warm, summary, format!("{rate}"), topology(runner), "skip_llm=true, warm");
     Ok(ColdWarm { name, rate, cold, warm })
 }
@@ -155,7 +168,7 @@ fn ladder(
     let stages = if runner.options.quick { LADDER_QUICK } else { LADDER };
     let label = format!("ladder {stages}");
     let measurement =
-        Measurement::builtin(&label, target, "policy", &[]).stages(LoadShape::Rate(100.0), stages);
+        Measurement::policy(&label, target, "policy", &[]).stages(LoadShape::Rate(100.0), stages);
     let (result, summary) = measure(runner, measurement);
     let Some(summary) = summary else { return (result, Vec::new()) };
     let step = |group: &plimsoll_metrics::Group| {
@@ -173,9 +186,9 @@ fn full(runner: &mut SuiteRunner<'_>, target: &SuiteTarget) -> PolicyRow {
     let clients = runner.options.clients.unwrap_or(64);
     let length = super::length(runner.options, 20);
     let label = format!("as fast as it goes, {clients} clients");
-    let measurement = Measurement::builtin(&label, target, "policy", &[]).clients(clients, length);
+    let measurement = Measurement::policy(&label, target, "policy", &[]).clients(clients, length);
     let (result, summary) = measure(runner, measurement);
-    let rate = or_dash(result.figures().and_then(|figures| figures.requests_per_s), digits);
+    let rate = or_dash(result.shown().and_then(|figures| figures.requests_per_s), digits);
     row(result, summary, format!("max ({rate})"), topology(runner), "skip_llm=true, warm")
 }
 
@@ -185,7 +198,7 @@ fn with_llm(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, mode: &'static s
     let length = Length::new(Nanos::ZERO, measured);
     let label = format!("20/s, {mode}");
     let measurement =
-        Measurement::builtin(&label, target, "policy-llm", &[WITH_LLM]).rate(20.0, length);
+        Measurement::policy(&label, target, "policy-llm", &[WITH_LLM]).rate(20.0, length);
     let (result, summary) = measure(runner, measurement);
     row(result, summary, "20".to_owned(), topology(runner), mode)
 }
@@ -217,7 +230,7 @@ fn secure(
     if runner.target().is_some() {
         runner.skip(
             "HTTP/2 with TLS 1.3",
-            "give an https:// target; the suite then runs over it as it is",
+            "give an https:// target with --http2; the whole suite then runs over it",
         );
         return Ok(None);
     }
@@ -230,15 +243,17 @@ fn secure(
     let measured = if runner.options.quick { Nanos::from_secs(5) } else { Nanos::from_secs(60) };
     let length = Length::new(Nanos::from_millis(500), runner.options.duration.unwrap_or(measured));
     let sets = ["http_version=http2", "tls.insecure=true"];
-    let measurement = Measurement::builtin("100/s, HTTP/2 and TLS 1.3", &target, "policy", &sets);
+    let measurement = Measurement::policy("100/s, HTTP/2 and TLS 1.3", &target, "policy", &sets);
     let (result, summary) = measure(runner, measurement.rate(100.0, length));
     let row = row(result, summary, "100".to_owned(), "loopback, HTTP/2 + TLS 1.3", "skip_llm=true");
     Ok(Some(row))
 }
 
 /// The three bands of the published benchmark, judged on the warm run at the highest rate: critical
-/// fails.
-fn bands(summary: &RunSummary, invalid: bool) -> Vec<BoundResult> {
+/// fails. Where too many answers are not the expected ones nothing can be on target.
+fn bands(row: &PolicyRow) -> Vec<BoundResult> {
+    let Some(summary) = &row.summary else { return Vec::new() };
+    let unusable = row.result.why_unusable();
     let bound_result = |band: &BandResult| {
         let (level, judgement) = match &band.level {
             BandLevel::Target => ("on target", Judgement::Pass),
@@ -256,10 +271,9 @@ fn bands(summary: &RunSummary, invalid: bool) -> Vec<BoundResult> {
             what: format!("warm, 100/s: {}", band.metric),
             measured: format!("{measured} {level}").trim().to_owned(),
             bound: band.expression.clone(),
-            judgement: if invalid {
-                Judgement::Inconclusive("the measurement is invalid".to_owned())
-            } else {
-                judgement
+            judgement: match &unusable {
+                Some(why) => Judgement::Inconclusive(why.to_string()),
+                None => judgement,
             },
             decides: true,
         }
@@ -268,7 +282,6 @@ fn bands(summary: &RunSummary, invalid: bool) -> Vec<BoundResult> {
 }
 
 fn bounds(full: &PolicyRow, ladder: &MeasurementResult) -> Vec<BoundResult> {
-    let correct = |row: &PolicyRow| row.summary.as_ref()?.results.total.rates.policy_correctness;
     let all = Requirement::at_least(1.0, percent);
     let throughput = |figures: &Figures| figures.requests_per_s;
     vec![
@@ -285,10 +298,15 @@ fn bounds(full: &PolicyRow, ladder: &MeasurementResult) -> Vec<BoundResult> {
             Requirement::at_least(1_000.0, digits),
         )
         .into_goal(),
-        BoundResult::value("policy correctness, as fast as it goes", correct(full), all),
+        BoundResult::of_errors(
+            "policy correctness, as fast as it goes",
+            &full.result,
+            |f| f.policy_correctness,
+            all,
+        ),
         BoundResult::of("ladder: p95", ladder, |f| f.p95_ms, Requirement::below(10.0, time)),
         BoundResult::of("ladder: p99", ladder, |f| f.p99_ms, Requirement::below(25.0, time)),
-        BoundResult::of(
+        BoundResult::of_errors(
             "ladder: errors",
             ladder,
             |f| f.error_share,
@@ -297,14 +315,27 @@ fn bounds(full: &PolicyRow, ladder: &MeasurementResult) -> Vec<BoundResult> {
     ]
 }
 
-fn of_sign(sign: &str) -> Finding {
-    if sign.starts_with("Healthy") { Finding::good(sign) } else { Finding::warning(sign) }
+/// The signs that the metrics see in a run. Without usable figures there is neither a good nor a
+/// bad one.
+fn signs(row: &PolicyRow) -> Vec<Finding> {
+    let summary = row.summary.as_ref().filter(|_| row.result.why_unusable().is_none());
+    let signs = summary.into_iter().flat_map(|summary| &summary.interpretation);
+    signs
+        .map(
+            |sign| {
+                if sign.starts_with("Healthy") {
+                    Finding::good(sign)
+                } else {
+                    Finding::warning(sign)
+                }
+            },
+        )
+        .collect()
 }
 
 fn of_full(row: &PolicyRow) -> Option<Finding> {
-    let figures = row.result.figures().filter(|_| !row.result.is_invalid())?;
-    let total = &row.summary.as_ref()?.results.total;
-    let correct = total.rates.policy_correctness?;
+    let figures = row.result.figures()?;
+    let correct = figures.policy_correctness?;
     let limit = finding::bottleneck(&figures.busy).sentence(&figures.busy);
     let text = format!(
         "as fast as it goes: {}/s with {} policy correctness; {limit}",
@@ -315,8 +346,9 @@ fn of_full(row: &PolicyRow) -> Option<Finding> {
 }
 
 /// With a broken provider only requests that are blocked before it get a useful response.
-fn of_unhealthy(row: Option<&PolicyRow>) -> Option<Finding> {
-    let total = &row?.summary.as_ref()?.results.total;
+fn of_unhealthy(row: &PolicyRow) -> Option<Finding> {
+    row.result.figures()?;
+    let total = &row.summary.as_ref()?.results.total;
     let (blocked, all) = (total.counters.blocked, total.counters.scheduled.max(1));
     let useful = total.counters.completed + blocked;
     Some(Finding::note(format!(
@@ -324,16 +356,4 @@ fn of_unhealthy(row: Option<&PolicyRow>) -> Option<Finding> {
         percent(useful as f64 / all as f64),
         percent(blocked as f64 / all as f64)
     )))
-}
-
-fn size(full: &PolicyRow, runner: &SuiteRunner<'_>) -> Option<Section> {
-    let figures = full.result.figures().filter(|_| !full.result.is_invalid())?;
-    let capacity = Capacity {
-        what: "policy node, skip_llm=true".to_owned(),
-        per_s: figures.requests_per_s?,
-        cores: figures.busy.gateway,
-        memory: runner.memory,
-    };
-    let (table, notes) = sizing::table(&[capacity], runner.options.size_for);
-    Some(Section { notes, ..Section::new("Nodes for a rate", table) })
 }

@@ -10,7 +10,7 @@ use crate::measurement::{Length, Measurement};
 use crate::report::{Report, Section};
 use crate::result::{Figures, MeasurementResult};
 use crate::runner::SuiteRunner;
-use crate::sizing::{self, Capacity};
+use crate::sizing;
 use crate::target::Gateway;
 
 const PATH: &str = "/metrics";
@@ -22,10 +22,13 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     };
     let options = runner.options;
     let loads = [("moderate", 100, length(options, 30)), ("extreme", 200, length(options, 60))];
-    let measurements =
-        loads.map(|(name, clients, length)| measurement(runner, &gateway, name, clients, length));
-    let results = runner.measure(&measurements, passes(options, 1, 3));
-    runner.record_memory(&gateway);
+    let mut results = Vec::new();
+    if runner.serves(&gateway.target, PATH)? {
+        runner.probe_limits(&Measurement::get("burst", &gateway.target, PATH))?;
+        let measurements = loads
+            .map(|(name, clients, length)| measurement(runner, &gateway, name, clients, length));
+        results = runner.measure(&measurements, passes(options, 1, 3));
+    }
     let mut report =
         Report::begin("quick", "a closed loop on /metrics, moderate and extreme", runner);
     report.sections.push(side_by_side(&results));
@@ -33,10 +36,9 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     report.findings.extend(steps(&results));
     report.findings.extend(finding::degradation(PATH, &results));
     report.findings.extend(results.iter().filter_map(finding::sub_millisecond));
-    report.sizing = capacity(&results, runner).map(|capacity| {
-        let (table, notes) = sizing::table(&[capacity], runner.options.size_for);
-        Section { notes, ..Section::new("Instances of the gateway for a rate", table) }
-    });
+    let levels: Vec<_> = results.iter().collect();
+    let capacity = sizing::capacity(&format!("gateway, GET {PATH}"), &levels);
+    report.size("Instances of the gateway for a rate", vec![capacity], options.size_for);
     report.references.push(reference());
     Ok(report.conclude())
 }
@@ -58,7 +60,7 @@ fn side_by_side(results: &[MeasurementResult]) -> Section {
         ["Load", "RPS", "Avg", "p99", "Max", "MB/s", "Total", "Errors", "gateway CPU", "load CPU"];
     let mut table = Table::new(heads);
     for result in results {
-        let figure = |of: fn(&Figures) -> Option<f64>| result.figures().as_ref().and_then(of);
+        let figure = |of: fn(&Figures) -> Option<f64>| result.shown().as_ref().and_then(of);
         table.row([
             columns::label(result),
             columns::throughput(result),
@@ -79,9 +81,6 @@ fn side_by_side(results: &[MeasurementResult]) -> Section {
 /// The effect of more connections on throughput and times.
 fn steps(results: &[MeasurementResult]) -> Option<finding::Finding> {
     let [few, many] = results else { return None };
-    if few.is_invalid() || many.is_invalid() {
-        return None;
-    }
     let (a, b) = (few.figures()?, many.figures()?);
     let rates = (b.requests_per_s? / a.requests_per_s? - 1.0) * 100.0;
     let times = b.mean_ms? / a.mean_ms?;
@@ -90,20 +89,6 @@ fn steps(results: &[MeasurementResult]) -> Option<finding::Finding> {
     Some(finding::Finding::note(format!(
         "{clients:.1} times the connections changed throughput by {rates:+.1}% and made the average response {times:.2} times as long; {limit}"
     )))
-}
-
-fn capacity(results: &[MeasurementResult], runner: &SuiteRunner<'_>) -> Option<Capacity> {
-    let valid =
-        results.iter().filter(|result| !result.is_invalid()).filter_map(MeasurementResult::figures);
-    let best = valid.max_by(|a, b| {
-        a.requests_per_s.unwrap_or(0.0).total_cmp(&b.requests_per_s.unwrap_or(0.0))
-    })?;
-    Some(Capacity {
-        what: format!("gateway, GET {PATH}"),
-        per_s: best.requests_per_s?,
-        cores: best.busy.gateway,
-        memory: runner.memory,
-    })
 }
 
 /// The figures of the published benchmark.

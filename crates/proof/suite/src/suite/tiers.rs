@@ -35,9 +35,10 @@ const TIERS: [Tier; 6] = [
     Tier { name: "12.5k/64 SSE", profile: "perf-hotpath-stream", clients: 32, stream: true },
 ];
 
-/// The rates of the sweep, as shares of the ceiling.
-const STEPS: [f64; 5] = [0.25, 0.5, 0.7, 0.85, 1.0];
-const STEPS_QUICK: [f64; 4] = [0.3, 0.6, 0.8, 1.0];
+/// The rates of the sweep, as shares of what the closed loop carries. Those above 1 are for
+/// gateways that the closed loop does not fill: its throughput is clients / response time.
+const STEPS: [f64; 9] = [0.25, 0.5, 0.7, 0.85, 1.0, 1.4, 2.0, 2.8, 4.0];
+const STEPS_QUICK: [f64; 6] = [0.3, 0.6, 0.8, 1.0, 2.0, 4.0];
 /// Turns off every layer that the preset turns on: the raw path.
 const RAW: [&str; 5] =
     ["request_id=null", "metrics=null", "tenant=null", "cache=null", "budgets=null"];
@@ -61,22 +62,30 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
         None => runner.gateway("llm", &RAW.map(str::to_owned), provider.as_ref())?,
     };
     let mut tiers = Vec::new();
+    let plain = runner.answers_chats(&gateway.target, false)?;
+    if plain {
+        runner.probe_limits(&Measurement::chat("burst", &gateway.target, false, (8, 16)))?;
+    }
+    let streamed = runner.answers_chats(&gateway.target, true)?;
     for tier in &TIERS {
-        if !runner.is_interrupted() {
+        if !runner.is_interrupted() && if tier.stream { streamed } else { plain } {
             tiers.push(sweep(runner, &gateway.target, tier));
         }
     }
     let features = features(runner, provider.as_ref())?;
-    runner.record_memory(&gateway);
     let title =
         "three sizes of chat, streamed and not, up to the knee; then each feature as a delta";
     let mut report = Report::begin("tiers", title, runner);
-    report.sections.push(overview(&tiers));
+    if !tiers.is_empty() {
+        report.sections.push(overview(&tiers));
+    }
     report.sections.extend(tiers.iter().map(steps));
-    report.sections.push(deltas(&features));
+    if !features.is_empty() {
+        report.sections.push(deltas(&features));
+    }
     report.findings.extend(tiers.iter().filter_map(of_tier));
     report.findings.extend(of_features(&features));
-    report.sizing = sizes(&tiers, runner);
+    report.size("Instances for a rate", sizes(&tiers), runner.options.size_for);
     Ok(report.conclude())
 }
 
@@ -87,11 +96,12 @@ fn length(runner: &SuiteRunner<'_>, usual: u64) -> Length {
     Length::new(warmup, runner.options.duration.unwrap_or(own))
 }
 
-/// The closed loop finds the ceiling; the open loop measures the rates below it.
+/// The closed loop finds a first rate; the open loop measures rates below it, and above it until
+/// one breaks the objective.
 fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> TierResult {
     let measurement = |label: &str| Measurement::builtin(label, target, tier.profile, &[]);
     let clients = runner.options.clients.unwrap_or(tier.clients);
-    let label = format!("{}, ceiling with {clients} clients", tier.name);
+    let label = format!("{}, closed loop with {clients} clients", tier.name);
     let measurements = [measurement(&label).clients(clients, length(runner, 10))];
     let ceiling = runner.measure(&measurements, 1).into_iter().next().unwrap_or_default();
     let highest = ceiling.figures().and_then(|figures| figures.requests_per_s);
@@ -101,15 +111,15 @@ fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> Tie
         let Some(highest) = highest.filter(|_| !runner.is_interrupted()) else { break };
         let rate = (highest * share).round().max(1.0);
         // Named by its share, not its rate: labels must be the same from run to run.
-        let label = format!("{}, {:.0} % of the ceiling", tier.name, share * 100.0);
+        let label = format!("{}, {:.0} % of the closed loop", tier.name, share * 100.0);
         let step = measurement(&label).rate(rate, length(runner, 30));
         let results = runner.measure(&[step], 1);
-        let broken = results
-            .first()
-            .and_then(MeasurementResult::figures)
-            .is_none_or(|f| !OBJECTIVE.kept(&f));
+        let kept = results.first().and_then(|result| OBJECTIVE.kept_by(result));
         steps.extend(results);
-        if broken {
+        // An invalid step shows nothing; above the closed loop's rate the next would be no better.
+        // A gateway whose core is full carries no more.
+        let is_last = *share >= 1.0 && (kept.is_none() || finding::limiter(&[&ceiling]).is_some());
+        if kept == Some(false) || is_last {
             break;
         }
     }
@@ -162,39 +172,38 @@ fn features(
         measurement.clients(64, length)
     };
     let measurements: Vec<_> = gateways.iter().map(measurement).collect();
-    Ok(runner.measure(&measurements, passes(runner.options, 3, 2)))
+    Ok(runner.measure(&measurements, passes(runner.options, 3, 3)))
 }
 
 fn overview(tiers: &[TierResult]) -> Section {
     let heads = [
         "Tier (in/out tokens)",
-        "ceiling/s",
+        "closed loop/s",
         "knee/s",
         "p50 at half",
         "p99 at half",
         "TTFT p50",
         "gw CPU/req",
-        "Bottleneck at the ceiling",
+        "Bottleneck, closed loop",
     ];
     let mut table = Table::new(heads);
     for tier in tiers {
-        let busy = tier.ceiling.figures().map(|figures| figures.busy).unwrap_or_default();
         let half = half(tier);
         let of = |value: fn(&Figures) -> Option<f64>| time_or_dash(half.as_ref().and_then(value));
         table.row([
-            format!("{}{}", tier.name, tier.ceiling.marker()),
+            columns::marked(&tier.ceiling, tier.name),
             columns::throughput(&tier.ceiling),
             knee(&tier.steps, OBJECTIVE).map_or_else(|| DASH.to_owned(), |knee| knee.text()),
             of(|f| f.p50_ms),
             of(|f| f.p99_ms),
             if tier.stream { of(|f| f.ttft_p50_ms) } else { DASH.to_owned() },
             columns::cpu(&tier.ceiling),
-            finding::bottleneck(&busy).word(busy.shared).to_owned(),
+            columns::bottleneck(&tier.ceiling),
         ]);
     }
     let Objective { achieved, p99_ms, errors } = OBJECTIVE;
     Section::new("Raw path, every tier: what it carries and where it breaks", table)
-        .note("the ceiling is that of a closed loop; the knee is the highest rate of the open sweep that keeps the objective, a lower bound if no rate broke it")
+        .note("the closed loop carries clients / response time, which is the most that the gateway carries only if something limits it; the knee is the highest rate of the open sweep that keeps the objective, a lower bound if no rate broke it; half is the usable step nearest to half of the closed loop's rate")
         .note(format!(
             "objective: {:.0}% of the planned rate achieved, p99 <= {p99_ms}ms, errors <= {:.1}%",
             achieved * 100.0,
@@ -202,11 +211,13 @@ fn overview(tiers: &[TierResult]) -> Section {
         ))
 }
 
-/// The figures of the step nearest to half of the ceiling.
+/// The figures of the usable step nearest to half of the closed loop's rate, if one is near.
 fn half(tier: &TierResult) -> Option<Figures> {
-    let ceiling = tier.ceiling.figures()?.requests_per_s?;
-    let distance = |result: &&MeasurementResult| (result.rate.unwrap_or(0.0) - ceiling / 2.0).abs();
-    tier.steps.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?.figures()
+    let half = tier.ceiling.figures()?.requests_per_s? / 2.0;
+    let distance = |result: &MeasurementResult| (result.rate.unwrap_or(0.0) - half).abs();
+    let near = tier.steps.iter().filter(|step| distance(step) <= half * 0.3);
+    let usable = near.filter(|step| step.why_unusable().is_none());
+    usable.min_by(|a, b| distance(a).total_cmp(&distance(b)))?.figures()
 }
 
 fn steps(tier: &TierResult) -> Section {
@@ -229,7 +240,7 @@ fn steps(tier: &TierResult) -> Section {
         table.row([
             columns::label(result),
             or_dash(result.rate, digits),
-            or_dash(result.figures().and_then(|figures| figures.requests_per_s), digits),
+            or_dash(result.shown().and_then(|figures| figures.requests_per_s), digits),
             columns::time(result, |f| f.p50_ms),
             columns::time(result, |f| f.p95_ms),
             columns::time(result, |f| f.p99_ms),
@@ -283,36 +294,36 @@ fn deltas(features: &[MeasurementResult]) -> Section {
 }
 
 fn of_tier(tier: &TierResult) -> Option<Finding> {
-    let figures = tier.ceiling.figures().filter(|_| !tier.ceiling.is_invalid())?;
-    let limit = finding::bottleneck(&figures.busy).sentence(&figures.busy);
-    Some(Finding::note(format!(
-        "{}: ceiling {}/s; {limit}",
-        tier.name,
-        or_dash(figures.requests_per_s, digits)
-    )))
+    let figures = tier.ceiling.figures()?;
+    let rate = or_dash(figures.requests_per_s, digits);
+    let clients = tier.ceiling.clients?;
+    let text = match finding::limiter(&[&tier.ceiling]) {
+        Some(limit) => format!("{limit}: its ceiling"),
+        None => format!(
+            "{}; this is what {clients} clients ask for, not the most that it carries",
+            finding::bottleneck(&figures.busy).sentence(&figures.busy)
+        ),
+    };
+    Some(Finding::note(format!("{}: {rate}/s in a closed loop; {text}", tier.name)))
 }
 
 fn of_features(features: &[MeasurementResult]) -> Vec<Finding> {
-    let Some((raw, others)) = features.split_first() else { return Vec::new() };
-    let of = |result: &MeasurementResult| Some(finding::cost(raw, result)?.finding(&result.label));
-    others.iter().filter_map(of).collect()
+    features.split_first().map_or_else(Vec::new, |(raw, others)| finding::costs(raw, others))
 }
 
-fn sizes(tiers: &[TierResult], runner: &SuiteRunner<'_>) -> Option<Section> {
-    let capacity = |tier: &TierResult| {
-        let figures = tier.ceiling.figures().filter(|_| !tier.ceiling.is_invalid())?;
-        let knee = knee(&tier.steps, OBJECTIVE).map(|knee| knee.rate);
-        Some(Capacity {
-            what: format!("chat {}", tier.name),
-            per_s: knee.or(figures.requests_per_s)?,
-            cores: figures.busy.gateway,
-            memory: runner.memory,
-        })
+/// The knee of each tier, where something limited it: the core in the closed loop, or throughput
+/// that fell behind the planned rate.
+fn sizes(tiers: &[TierResult]) -> Vec<Result<Capacity, String>> {
+    let of = |tier: &TierResult| {
+        let what = format!("chat {}", tier.name);
+        let closed = sizing::capacity(&what, &[&tier.ceiling]);
+        let last = tier.steps.iter().rev().find(|step| step.why_unusable().is_none());
+        let capacity =
+            closed.or_else(|why| last.map_or(Err(why), |step| sizing::capacity(&what, &[step])))?;
+        let knee = knee(&tier.steps, OBJECTIVE).ok_or_else(|| {
+            format!("instances for a rate, {what}: no rate of the sweep kept the objective")
+        })?;
+        Ok(Capacity { per_s: knee.rate.min(capacity.per_s), ..capacity })
     };
-    let capacities: Vec<_> = tiers.iter().filter_map(capacity).collect();
-    if capacities.is_empty() {
-        return None;
-    }
-    let (table, notes) = sizing::table(&capacities, runner.options.size_for);
-    Some(Section { notes, ..Section::new("Instances for a rate", table) })
+    tiers.iter().map(of).collect()
 }

@@ -11,6 +11,8 @@ use crate::target::{Gateway, SuiteTarget};
 /// Layer 1, measured.
 #[derive(Default)]
 pub(super) struct GatewayLayers {
+    /// `GET /` of the user's gateway, whose layers cannot be switched: there is nothing to compare.
+    pub(super) as_it_is: Option<MeasurementResult>,
     /// `GET /`, which the gateway answers itself: bare, each layer, all.
     pub(super) alone: Vec<MeasurementResult>,
     /// A chat of 128 tokens through the gateway: bare, all layers with the policy.
@@ -81,15 +83,20 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<GatewayLayers, Sui
             "bare against all layers, and each layer alone",
             "the suite cannot switch the layers of a target; it measures the target as it is",
         );
-        let measurement =
-            get("target as it is", &target, "/").clients(clients, length(runner.options, 30));
+        let request = get("target as it is, GET /", &target, "/");
+        if !runner.serves(&target, "/")? {
+            return Ok(GatewayLayers::default());
+        }
+        runner.probe_limits(&request)?;
+        let measurement = request.clients(clients, length(runner.options, 30));
+        let results = runner.measure(&[measurement], passes(runner.options, 3, 2));
         return Ok(GatewayLayers {
-            alone: runner.measure(&[measurement], passes(runner.options, 3, 2)),
-            chats: vec![],
+            as_it_is: results.into_iter().next(),
+            ..GatewayLayers::default()
         });
     }
     let alone = alone(runner, clients)?;
-    Ok(GatewayLayers { alone, chats: chats(runner)? })
+    Ok(GatewayLayers { alone, chats: chats(runner)?, as_it_is: None })
 }
 
 /// All variants run at once and take turns: all but the measured one are idle.
@@ -107,11 +114,7 @@ fn alone(runner: &mut SuiteRunner<'_>, clients: u32) -> Result<Vec<MeasurementRe
         .iter()
         .map(|(name, gateway)| get(name, &gateway.target, "/").clients(clients, length))
         .collect();
-    let results = runner.measure(&measurements, passes(runner.options, 3, 2));
-    for (_, gateway) in &gateways {
-        runner.record_memory(gateway);
-    }
-    Ok(results)
+    Ok(runner.measure(&measurements, passes(runner.options, 3, 3)))
 }
 
 /// Chats of 128 tokens to the mock: bare, and with every layer and the policy scan.
@@ -143,9 +146,7 @@ fn chats(runner: &mut SuiteRunner<'_>) -> Result<Vec<MeasurementResult>, SuiteEr
         measurement("chat of 128 tokens, bare", &bare.target),
         measurement("chat of 128 tokens, all layers and the policy scan", &full.target),
     ];
-    let results = runner.measure(&measurements, passes(runner.options, 3, 3));
-    runner.record_memory(&full);
-    Ok(results)
+    Ok(runner.measure(&measurements, passes(runner.options, 3, 3)))
 }
 
 /// `GET` with the consumer's key and tenant.
@@ -153,9 +154,15 @@ fn get(label: &str, target: &SuiteTarget, path: &str) -> Measurement {
     with_identity(Measurement::get(label, target, path))
 }
 
-/// Adds the consumer's key and tenant to every request.
+/// Adds the consumer's key and tenant to every request to a gateway of the suite.
 pub(super) fn with_identity(measurement: Measurement) -> Measurement {
-    measurement.header(KEY.0, KEY.1).header(TENANT.0, TENANT.1)
+    let headers = identity(&measurement.target);
+    headers.iter().fold(measurement, |measurement, (name, value)| measurement.header(name, value))
+}
+
+/// The headers of the consumer's key and tenant, which only a gateway of the suite knows.
+pub(super) const fn identity(target: &SuiteTarget) -> &'static [(&'static str, &'static str)] {
+    if target.external { &[] } else { &[KEY, TENANT] }
 }
 
 /// Measures requests through the gateway to an upstream, with and without keys, with few and many

@@ -7,13 +7,18 @@ use plimsoll_report::format::{DASH, count, digits, or_dash, percent, time, time_
 use plimsoll_report::table::Table;
 
 use super::{ColdWarm, PolicyRow};
+use crate::figures::TimedResponses;
 use crate::report::Section;
-use crate::result::{Figures, TimedResponses};
+use crate::result::{Figures, MeasurementResult};
 use crate::suite::columns;
 
-/// HTTP success: the share of requests with a well-formed response, a refusal included.
+/// HTTP success: the share of requests with a 2xx or with the 403 of a policy. Any other refusal,
+/// like 429 or 404, is none.
 fn success(group: &Group) -> String {
-    or_dash(group.rates.error_rate.map(|errors| 1.0 - errors), percent)
+    let ok: u64 = group.statuses.range(200..300).map(|(_, count)| *count).sum();
+    let blocked = group.statuses.get(&403).copied().unwrap_or(0);
+    let all = group.counters.scheduled;
+    or_dash((all > 0).then(|| (ok + blocked) as f64 / all as f64), percent)
 }
 
 fn correctness(group: &Group) -> String {
@@ -36,7 +41,7 @@ pub(super) fn headline(rows: &[&PolicyRow]) -> Section {
     for row in rows {
         let total = row.summary.as_ref().map(|summary| &summary.results.total);
         table.row([
-            format!("{}{}", row.rate, row.result.marker()),
+            columns::marked(&row.result, &row.rate),
             row.topology.to_owned(),
             row.mode.to_owned(),
             columns::throughput(&row.result),
@@ -47,12 +52,15 @@ pub(super) fn headline(rows: &[&PolicyRow]) -> Section {
             total.map_or_else(|| DASH.to_owned(), correctness),
         ]);
     }
-    Section::new("By rate, topology and mode (headline: second run, warm)", table)
-        .note("times are response times of all responses, allowed and blocked; arrivals are evenly spaced. HTTP success: a well-formed response, 200 or 403; policy correctness: the share of answered requests with the policy decision that the scenario expects")
+    Section::new("By rate, topology and mode (headline: warm)", table)
+        .note("times are response times of all responses, allowed and blocked; arrivals are evenly spaced. HTTP success: 2xx or 403; achieved: answers with the expected policy decision per second; policy correctness: the share of answered requests with the policy decision that the scenario expects")
         .note("too few requests for a percentile: `-` (a p95 needs 200, a p99 1,000)")
 }
 
-pub(super) fn ladder(steps: &[(String, Figures, RunSummary)]) -> Section {
+pub(super) fn ladder(
+    whole: &MeasurementResult,
+    steps: &[(String, Figures, RunSummary)],
+) -> Section {
     let heads = [
         "Step",
         "planned/s",
@@ -70,7 +78,7 @@ pub(super) fn ladder(steps: &[(String, Figures, RunSummary)]) -> Section {
     for (name, figures, part) in steps {
         let total = &part.results.total;
         table.row([
-            name.clone(),
+            format!("{}{name}", step_marker(whole, figures)),
             or_dash(total.rates.planned_rate_per_s, digits),
             or_dash(figures.requests_per_s, digits),
             time_or_dash(figures.p50_ms),
@@ -88,6 +96,12 @@ pub(super) fn ladder(steps: &[(String, Figures, RunSummary)]) -> Section {
     )
 }
 
+/// The mark of a step: that of its run, or that of its own errors.
+fn step_marker(whole: &MeasurementResult, step: &Figures) -> &'static str {
+    let gated = step.gated(whole.error_gate).is_some();
+    if gated && !whole.is_invalid() { "[ERRORS] " } else { whole.marker() }
+}
+
 pub(super) fn cold_and_warm(pairs: &[ColdWarm]) -> Section {
     type Of = fn(&Figures) -> Option<f64>;
     let heads = ["Profile", "First run (cold)", "Second run (warm)", "Factor"];
@@ -99,15 +113,15 @@ pub(super) fn cold_and_warm(pairs: &[ColdWarm]) -> Section {
         ("Max", |f| f.max_ms),
     ];
     for pair in pairs {
+        let Some(cold) = &pair.cold else { continue };
         for (name, of) in figures {
-            let (cold, warm) = (&pair.cold, &pair.warm.result);
-            let value =
-                |result: &crate::result::MeasurementResult| result.figures().as_ref().and_then(of);
+            let warm = &pair.warm.result;
+            let value = |result: &MeasurementResult| result.figure(of).ok();
             let factor = value(cold).zip(value(warm)).map(|(cold, warm)| cold / warm);
             table.row([
                 format!("{}/s {}, {name}", pair.rate, pair.name),
-                columns::time(cold, of),
-                columns::time(warm, of),
+                columns::marked(cold, &columns::time(cold, of)),
+                columns::marked(warm, &columns::time(warm, of)),
                 factor.map_or_else(|| DASH.to_owned(), |factor| format!("{factor:.1}x")),
             ]);
         }
@@ -116,7 +130,15 @@ pub(super) fn cold_and_warm(pairs: &[ColdWarm]) -> Section {
         .note("the figures of the first run include its first request: nothing is warmed up")
 }
 
-pub(super) fn confusion(summary: &RunSummary) -> Section {
+/// The confusion matrix, and the figures by category, of the warm run at the highest rate.
+pub(super) fn decisions(row: &PolicyRow) -> Vec<Section> {
+    let summary = row.summary.as_ref();
+    summary.map_or_else(Vec::new, |summary| {
+        vec![confusion(&row.result, summary), categories(&row.result, summary)]
+    })
+}
+
+fn confusion(result: &MeasurementResult, summary: &RunSummary) -> Section {
     let policy_decisions = &summary.results.total.policy_decisions;
     let actual: BTreeSet<_> =
         policy_decisions.values().flat_map(|row| row.keys()).cloned().collect();
@@ -127,12 +149,12 @@ pub(super) fn confusion(summary: &RunSummary) -> Section {
         let counts = actual
             .iter()
             .map(|policy_decision| count(row.get(policy_decision).copied().unwrap_or(0)));
-        table.row(std::iter::once(expected.clone()).chain(counts));
+        table.row(std::iter::once(columns::marked(result, expected)).chain(counts));
     }
     Section::new("Confusion matrix of the warm run at 100/s", table)
 }
 
-pub(super) fn categories(summary: &RunSummary) -> Section {
+fn categories(result: &MeasurementResult, summary: &RunSummary) -> Section {
     let mut table = Table::new([
         "Category",
         "requests",
@@ -147,7 +169,7 @@ pub(super) fn categories(summary: &RunSummary) -> Section {
         let figures = Figures::of_group(group, TimedResponses::All).unwrap_or_default();
         let counters = &group.counters;
         table.row([
-            group.category.clone().unwrap_or_default(),
+            columns::marked(result, group.category.as_deref().unwrap_or_default()),
             count(counters.scheduled),
             count(counters.allowed),
             count(counters.blocked),
@@ -162,16 +184,15 @@ pub(super) fn categories(summary: &RunSummary) -> Section {
     )
 }
 
-pub(super) fn unhealthy(row: Option<&PolicyRow>) -> Section {
+pub(super) fn unhealthy(row: &PolicyRow) -> Section {
     let mut table =
         Table::new(["Category", "requests", "200", "403 blocked", "failed", "useful responses"]);
-    let summary = row.and_then(|row| row.summary.as_ref());
-    for group in summary.into_iter().flat_map(|summary| &summary.results.by_category) {
+    for group in row.summary.iter().flat_map(|summary| &summary.results.by_category) {
         let c = &group.counters;
         let useful = (c.completed + c.blocked) as f64 / c.scheduled.max(1) as f64;
         let failed = c.scheduled.saturating_sub(c.completed + c.rejected);
         table.row([
-            group.category.clone().unwrap_or_default(),
+            columns::marked(&row.result, group.category.as_deref().unwrap_or_default()),
             count(c.scheduled),
             count(c.completed),
             count(c.blocked),

@@ -2,7 +2,7 @@
 
 use plimsoll_report::format::digits;
 
-use crate::result::{Figures, MeasurementResult};
+use crate::result::{Figures, MeasurementResult, Unusable};
 
 /// The bounds of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,6 +23,15 @@ impl Objective {
         achieved.is_some_and(|(achieved, planned)| achieved >= planned * self.achieved)
             && tail.is_some_and(|tail| tail <= self.p99_ms)
             && figures.errors as f64 <= figures.requests as f64 * self.errors
+    }
+
+    /// Whether a result keeps it. Errors over the gate break it; `None` if it was not valid.
+    pub(super) fn kept_by(&self, result: &MeasurementResult) -> Option<bool> {
+        match (result.figures(), result.why_unusable()) {
+            (Some(figures), _) => Some(self.kept(&figures)),
+            (None, Some(Unusable::Errors(_))) => Some(false),
+            _ => None,
+        }
     }
 }
 
@@ -49,12 +58,12 @@ impl Knee {
 /// measured.
 pub(super) fn knee(steps: &[MeasurementResult], objective: Objective) -> Option<Knee> {
     let mut kept = None;
-    for result in steps.iter().filter(|result| !result.is_invalid()) {
-        let (rate, figures) = (result.rate?, result.figures()?);
-        if !objective.kept(&figures) {
-            return kept.map(|rate| Knee { rate, broken: result.rate });
+    for result in steps {
+        match objective.kept_by(result) {
+            Some(true) => kept = result.rate,
+            Some(false) => return kept.map(|rate| Knee { rate, broken: result.rate }),
+            None => {}
         }
-        kept = Some(rate);
     }
     kept.map(|rate| Knee { rate, broken: None })
 }
@@ -89,6 +98,8 @@ mod tests {
             (step(300.0, 280.0, 9.0, 0), (200.0, Some(300.0))),
             (step(300.0, 300.0, 101.0, 0), (200.0, Some(300.0))),
             (step(300.0, 300.0, 9.0, 2), (200.0, Some(300.0))),
+            // Fast, because half of the answers are refusals.
+            (step(300.0, 300.0, 1.0, 500), (200.0, Some(300.0))),
         ] {
             let steps = [&good[..], &[last]].concat();
             let found = knee(&steps, OBJECTIVE).unwrap();

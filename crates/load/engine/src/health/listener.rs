@@ -1,0 +1,134 @@
+//! Finds the process that listens on a port of this host, from `/proc`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use super::process_tree::{ProcessStat, process_ids};
+
+/// Why no process was found.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ListenerError {
+    /// Nothing listens. Remedy: start the server first, or correct the port.
+    #[error("nothing listens on port {0} of this host; start the server first")]
+    None(u16),
+    /// Something listens, but its process cannot be seen. Remedy: run as its user, or give its id.
+    #[error(
+        "the process that listens on port {0} is not visible to this user (it belongs to another user, or runs in another container); run as that user or as root, or write NAME=PID"
+    )]
+    NotVisible(u16),
+    /// Several processes listen that do not descend from each other. Remedy: choose one.
+    #[error(
+        "several processes listen on port {port} ({}); write NAME=PID with the id of one, or of their common parent",
+        list(pids)
+    )]
+    Several {
+        /// The port.
+        port: u16,
+        /// Their ids.
+        pids: Vec<u32>,
+    },
+}
+
+fn list(pids: &[u32]) -> String {
+    pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The process that listens on a TCP port of this host, whatever the address. Of a master and the
+/// workers that inherited its socket, the master.
+///
+/// # Errors
+/// None listens, it is not visible, or there are several.
+pub fn listener(port: u16) -> Result<u32, ListenerError> {
+    let inodes: BTreeSet<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
+        .iter()
+        .filter_map(|table| fs::read_to_string(table).ok())
+        .flat_map(|table| listening(&table, port))
+        .collect();
+    if inodes.is_empty() {
+        return Err(ListenerError::None(port));
+    }
+    let holders: BTreeMap<u32, u32> = process_ids()
+        .filter(|pid| holds(*pid, &inodes))
+        .filter_map(|pid| Some((pid, ProcessStat::of(pid)?.parent)))
+        .collect();
+    match topmost(&holders, |pid| ProcessStat::of(pid).map(|stat| stat.parent)).as_slice() {
+        [] => Err(ListenerError::NotVisible(port)),
+        [pid] => Ok(*pid),
+        pids => Err(ListenerError::Several { port, pids: pids.to_vec() }),
+    }
+}
+
+/// The inodes of the sockets that listen on a port, from a table of `proc_net(5)`.
+fn listening(table: &str, port: u16) -> Vec<String> {
+    const LISTEN: &str = "0A";
+    let inode = |line: &str| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let (_, local_port) = fields.get(1)?.rsplit_once(':')?;
+        let matches =
+            u16::from_str_radix(local_port, 16) == Ok(port) && fields.get(3) == Some(&LISTEN);
+        matches.then(|| fields.get(9).map(|inode| (*inode).to_owned()))?
+    };
+    table.lines().skip(1).filter_map(inode).collect()
+}
+
+/// Whether a process holds one of these sockets. False if its descriptors may not be read.
+fn holds(pid: u32, inodes: &BTreeSet<String>) -> bool {
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    descriptors.filter_map(|fd| fs::read_link(fd.path()).ok()).any(|link| {
+        let link = link.to_string_lossy();
+        let inode = link.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']'));
+        inode.is_some_and(|inode| inodes.contains(inode))
+    })
+}
+
+/// Those that have no ancestor among them. `holders` are processes with their parents.
+fn topmost(holders: &BTreeMap<u32, u32>, parent_of: impl Fn(u32) -> Option<u32>) -> Vec<u32> {
+    let descends = |pid: u32| {
+        let mut ancestor = holders.get(&pid).copied();
+        while let Some(pid) = ancestor.filter(|pid| *pid > 0) {
+            if holders.contains_key(&pid) {
+                return true;
+            }
+            ancestor = parent_of(pid);
+        }
+        false
+    };
+    holders.keys().copied().filter(|pid| !descends(*pid)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    const TABLE: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
+        \x20  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4242 1 0 100 0 0 10 0\n\
+        \x20  1: 0100007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 00000000     0        0 4343 1 0 20 4 30 10 -1\n";
+
+    #[test]
+    fn only_sockets_that_listen_count() {
+        assert_eq!(listening(TABLE, 8080), ["4242"]);
+        assert!(listening(TABLE, 50_000).is_empty());
+    }
+
+    #[test]
+    fn of_a_master_and_its_workers_the_master_is_found() {
+        let holders = BTreeMap::from([(10, 1), (11, 10), (13, 12)]);
+        let parent_of = |pid| [(12, 10), (10, 1)].iter().find(|(p, _)| *p == pid).map(|(_, p)| *p);
+        assert_eq!(topmost(&holders, parent_of), [10]);
+        assert_eq!(topmost(&BTreeMap::from([(10, 1), (20, 1)]), |_| None), [10, 20]);
+    }
+
+    #[test]
+    fn this_process_is_found_by_its_port() {
+        let own = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = own.local_addr().unwrap().port();
+        let connected = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        assert_eq!(listener(port), Ok(std::process::id()));
+        drop((own, connected));
+        assert_eq!(listener(port), Err(ListenerError::None(port)));
+        let words = ListenerError::Several { port: 80, pids: vec![7, 8] }.to_string();
+        assert!(words.contains("(7, 8)"), "{words}");
+    }
+}

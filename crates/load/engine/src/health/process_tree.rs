@@ -1,0 +1,315 @@
+//! CPU time and memory of a process and its descendants, from `/proc`.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use nix::unistd::{SysconfVar, sysconf};
+use plimsoll_measure::Nanos;
+
+/// What `/proc/PID/stat` says about one process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessStat {
+    /// CPU time of all its threads, those that have ended included: user and system.
+    pub cpu: Nanos,
+    /// CPU time of its children that have ended and that it waited for, and of theirs.
+    pub waited_for: Nanos,
+    /// Resident memory in bytes.
+    pub rss_bytes: u64,
+    /// Threads.
+    pub threads: u64,
+    /// The process that started it, or that adopted it since.
+    pub parent: u32,
+    /// When it was started, in clock ticks since boot: tells it from a later process with the same
+    /// id.
+    started: u64,
+}
+
+impl ProcessStat {
+    /// Reads `/proc/PID/stat`; `None` where there is no such process.
+    pub fn of(pid: u32) -> Option<Self> {
+        let unit = |name| u64::try_from(sysconf(name).ok()??).ok();
+        let (ticks, page) = (unit(SysconfVar::CLK_TCK)?, unit(SysconfVar::PAGE_SIZE)?);
+        Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, ticks, page)
+    }
+
+    /// `proc_pid_stat(5)`. The name of the program, which is in brackets, may contain blanks and
+    /// brackets.
+    fn parse(stat: &str, ticks_per_s: u64, page: u64) -> Option<Self> {
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        // The first after the name is field 3 of the manual.
+        let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+        let time = |user: usize, system: usize| {
+            let ticks = field(user)? + field(system)?;
+            Some(Nanos::new(ticks.saturating_mul(1_000_000_000 / ticks_per_s.max(1))))
+        };
+        Some(Self {
+            cpu: time(14, 15)?,
+            waited_for: time(16, 17)?,
+            rss_bytes: field(24)?.saturating_mul(page),
+            threads: field(20)?,
+            parent: u32::try_from(field(4)?).ok()?,
+            started: field(22)?,
+        })
+    }
+
+    /// Its CPU time and that of the children it waited for.
+    fn total(&self) -> Nanos {
+        self.cpu + self.waited_for
+    }
+}
+
+/// CPU time and memory of a tree of processes up to now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TreeUse {
+    /// CPU time of all members, those that have ended included.
+    pub(crate) cpu: Nanos,
+    /// Sum of the resident memory. Pages that several processes share count for each of them.
+    pub(crate) rss_bytes: u64,
+    pub(crate) threads: u64,
+    pub(crate) processes: u64,
+}
+
+/// A process and its descendants. Who was a member once remains one, whoever adopts it.
+///
+/// The CPU time of a member that has ended is not lost. If its parent waited for it, the kernel
+/// adds it to the parent's `waited_for`. What is missing there (nobody waited, or the parent ended
+/// first) is kept here, as of the last reading that found the member.
+#[derive(Debug)]
+pub(crate) struct ProcessTree {
+    members: BTreeMap<u32, ProcessStat>,
+    descendants: bool,
+    kept: Nanos,
+}
+
+impl ProcessTree {
+    /// The tree of a process; without `descendants`, only the process itself.
+    pub(crate) fn of(pid: u32, descendants: bool) -> Self {
+        let root = ProcessStat::of(pid).map(|root| (pid, root));
+        Self { members: root.into_iter().collect(), descendants, kept: Nanos::ZERO }
+    }
+
+    /// Looks for new members, and reads them all; `None` if none is left.
+    pub(crate) fn read(&mut self) -> Option<TreeUse> {
+        let now = self.find();
+        self.update(now);
+        self.total()
+    }
+
+    /// The members that are alive, and their descendants.
+    fn find(&self) -> BTreeMap<u32, ProcessStat> {
+        let mut found = BTreeMap::new();
+        for (pid, known) in &self.members {
+            if let Some(stat) = ProcessStat::of(*pid).filter(|stat| stat.started == known.started) {
+                found.insert(*pid, stat);
+            }
+        }
+        if !self.descendants {
+            return found;
+        }
+        let mut unvisited: Vec<u32> = found.keys().copied().collect();
+        while let Some(pid) = unvisited.pop() {
+            for child in children(pid).into_iter().filter(|child| *child != std::process::id()) {
+                if let std::collections::btree_map::Entry::Vacant(entry) = found.entry(child)
+                    && let Some(stat) = ProcessStat::of(child)
+                {
+                    entry.insert(stat);
+                    unvisited.push(child);
+                }
+            }
+        }
+        found
+    }
+
+    /// Replaces the members, and keeps the CPU time of those that have ended and that no living
+    /// member has waited for.
+    fn update(&mut self, now: BTreeMap<u32, ProcessStat>) {
+        let alive = |pid: u32, known: &ProcessStat| {
+            now.get(&pid).filter(|stat| stat.started == known.started)
+        };
+        // By the nearest ancestor that is alive.
+        let mut ended: BTreeMap<Option<u32>, Nanos> = BTreeMap::new();
+        for (pid, known) in &self.members {
+            if alive(*pid, known).is_some() {
+                continue;
+            }
+            let mut ancestor = known.parent;
+            let heir = loop {
+                match self.members.get(&ancestor) {
+                    Some(parent) if alive(ancestor, parent).is_some() => break Some(ancestor),
+                    Some(parent) => ancestor = parent.parent,
+                    None => break None,
+                }
+            };
+            let sum = ended.entry(heir).or_default();
+            *sum = *sum + known.total();
+        }
+        for (heir, sum) in ended {
+            let grown = heir.and_then(|pid| Some((now.get(&pid)?, self.members.get(&pid)?)));
+            let waited_for = grown
+                .map(|(after, before)| after.waited_for.saturating_sub(before.waited_for))
+                .unwrap_or_default();
+            self.kept = self.kept + sum.saturating_sub(waited_for);
+        }
+        self.members = now;
+    }
+
+    fn total(&self) -> Option<TreeUse> {
+        if self.members.is_empty() {
+            return None;
+        }
+        let mut sum = TreeUse { cpu: self.kept, ..TreeUse::default() };
+        for member in self.members.values() {
+            let waited_for = if self.descendants { member.waited_for } else { Nanos::ZERO };
+            sum.cpu = sum.cpu + member.cpu + waited_for;
+            sum.rss_bytes += member.rss_bytes;
+            sum.threads += member.threads;
+            sum.processes += 1;
+        }
+        Some(sum)
+    }
+}
+
+/// The children of a process: those of each of its threads, from `/proc/PID/task/TID/children`.
+/// Kernels without that file (`CONFIG_PROC_CHILDREN`) have the parent in each process's `stat`.
+fn children(pid: u32) -> Vec<u32> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let mut listed = false;
+    let mut children = Vec::new();
+    for thread in threads.flatten() {
+        let Ok(text) = fs::read_to_string(thread.path().join("children")) else { continue };
+        listed = true;
+        children.extend(text.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+    }
+    if listed { children } else { children_by_parent(pid) }
+}
+
+fn children_by_parent(parent: u32) -> Vec<u32> {
+    let is_child =
+        |pid: &u32| ProcessStat::of(*pid).is_some_and(|process| process.parent == parent);
+    process_ids().filter(is_child).collect()
+}
+
+/// Every process that is visible here.
+pub(super) fn process_ids() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+    use crate::health::CpuTime;
+
+    const STAT: &str = "4711 (a (b) c) S 1 2 3 0 -1 4194304 900 0 1 0 250 50 7 8 20 0 9 0 123456 99999999 512 \
+        18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0";
+
+    #[test]
+    fn the_kernels_file_is_parsed_as_its_manual_page_says() {
+        let reading = ProcessStat::parse(STAT, 100, 4_096).unwrap();
+        assert_eq!((reading.cpu, reading.waited_for), (Nanos::from_secs(3), ms(150)));
+        assert_eq!((reading.threads, reading.rss_bytes), (9, 512 * 4_096));
+        assert_eq!((reading.parent, reading.started), (1, 123_456));
+        assert_eq!(ProcessStat::parse("1 (x) S 1", 100, 4_096), None);
+        assert_eq!(ProcessStat::of(u32::MAX), None);
+    }
+
+    /// A thread that was busy for a while: the kernel's count agrees with the thread's own clock,
+    /// to a few ticks.
+    #[test]
+    fn threads_that_have_ended_count() {
+        let pid = std::process::id();
+        let before = ProcessStat::of(pid).unwrap();
+        let busy = std::thread::spawn(|| {
+            let cpu = CpuTime::of_thread();
+            while CpuTime::of_thread().busy_since(&cpu) < Nanos::from_millis(200) {}
+        });
+        busy.join().unwrap();
+        let after = ProcessStat::of(pid).unwrap();
+        let used = after.cpu.saturating_sub(before.cpu);
+        assert!(used >= Nanos::from_millis(170), "{used}");
+        assert!(after.rss_bytes > 100_000 && after.started == before.started);
+    }
+
+    const fn ms(millis: u64) -> Nanos {
+        Nanos::from_millis(millis)
+    }
+
+    /// A process with this parent, CPU time and waited-for CPU time in milliseconds.
+    fn process(parent: u32, cpu: u64, waited_for: u64) -> ProcessStat {
+        let started = 1;
+        let (cpu, waited_for) = (ms(cpu), ms(waited_for));
+        ProcessStat { cpu, waited_for, rss_bytes: 1_000, threads: 1, parent, started }
+    }
+
+    /// The CPU time of a tree, in ms, after each of these readings of its members.
+    fn readings<const N: usize>(all: [&[(u32, ProcessStat)]; N]) -> [u64; N] {
+        let mut tree =
+            ProcessTree { members: BTreeMap::new(), descendants: true, kept: Nanos::ZERO };
+        all.map(|members| {
+            tree.update(members.iter().copied().collect());
+            tree.total().map_or(0, |total| total.cpu.as_u64() / 1_000_000)
+        })
+    }
+
+    #[test]
+    fn the_time_of_a_child_that_ended_counts_once() {
+        let master = |waited_for| (1, process(0, 10, waited_for));
+        let worker = |cpu| (2, process(1, cpu, 0));
+        // The master waited for it, and so for 5 ms after the last reading too.
+        assert_eq!(readings([&[master(0), worker(300)], &[master(305)]]), [310, 315]);
+        // Nobody waited.
+        assert_eq!(readings([&[master(0), worker(300)], &[master(0)]]), [310, 310]);
+        // A worker that was never seen ended too.
+        assert_eq!(readings([&[master(0)], &[master(40)]]), [10, 50]);
+        // Its successor has the same id.
+        let successor = (2, ProcessStat { started: 9, ..process(1, 7, 0) });
+        assert_eq!(readings([&[master(0), worker(300)], &[master(0), successor]]), [310, 317]);
+    }
+
+    #[test]
+    fn grandchildren_and_orphans_count() {
+        let master = |waited_for| (1, process(0, 10, waited_for));
+        let (middle, leaf) = ((2, process(1, 20, 0)), (3, process(2, 400, 0)));
+        let all: &[_] = &[master(0), middle, leaf];
+        // The middle ended, and process 1 of the host adopted the leaf.
+        let orphan = (3, process(1, 450, 0));
+        assert_eq!(readings([all, &[master(20), orphan], &[master(20)]]), [430, 480, 480]);
+        // Both ended: the middle waited for the leaf, and the master for the middle.
+        assert_eq!(readings([all, &[master(430)]]), [430, 440]);
+        // Both ended, and only the middle was waited for.
+        assert_eq!(readings([all, &[master(20)]]), [430, 430]);
+    }
+
+    /// A real master that does nothing, and a worker that uses CPU time.
+    #[test]
+    fn workers_of_a_real_master_are_found_and_outlive_themselves() {
+        // The shell counts its own children's time only when it has waited for them.
+        let script = "exec 3<&0; (i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo done; \
+            read x <&3; exit 0) & wait $!; echo waited; read x";
+        let mut master = Command::new("sh")
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut tree = ProcessTree::of(master.id(), true);
+        let mut lines = BufReader::new(master.stdout.take().unwrap()).lines();
+        assert_eq!(lines.next().unwrap().unwrap(), "done");
+        let busy = tree.read().unwrap();
+        let alone = ProcessTree::of(master.id(), false).read().unwrap();
+        assert_eq!((busy.processes, alone.processes), (2, 1));
+        assert!(busy.cpu >= alone.cpu + ms(50), "{busy:?} {alone:?}");
+        let mut stdin = master.stdin.take().unwrap();
+        std::io::Write::write_all(&mut stdin, b"\n").unwrap();
+        assert_eq!(lines.next().unwrap().unwrap(), "waited");
+        let after = tree.read().unwrap();
+        assert_eq!(after.processes, 1);
+        assert!(after.cpu >= busy.cpu && after.cpu <= busy.cpu + ms(100), "{after:?} {busy:?}");
+        drop(stdin);
+        master.wait().unwrap();
+        assert_eq!(tree.read(), None);
+    }
+}

@@ -1,0 +1,94 @@
+//! A target that does one thing at a time: accepts a connection, completes a TLS handshake, answers
+//! a request.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+use plimsoll_measure::{Clock as _, Nanos};
+use tokio::task::spawn_local;
+
+use super::world::sleep_until;
+use crate::clock::WorkerClock;
+
+/// What each thing costs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Costs {
+    /// Accepting a connection. It comes before anything else, and the client does not wait for it:
+    /// the kernel has already completed the TCP handshake.
+    pub(crate) accept: Nanos,
+    /// A TLS handshake, in turn with requests. The client waits for it.
+    pub(crate) handshake: Nanos,
+    /// A request.
+    pub(crate) request: Nanos,
+}
+
+/// The server. Its time passes while it works, whatever else happens.
+#[derive(Debug)]
+pub(crate) struct SerialServer {
+    pub(crate) costs: Costs,
+    accepts: Cell<u32>,
+    jobs: RefCell<VecDeque<(Nanos, Rc<Job>)>>,
+    working: Cell<bool>,
+}
+
+/// Something that a client waits for.
+#[derive(Debug, Default)]
+struct Job {
+    done: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl SerialServer {
+    pub(crate) fn new(costs: Costs) -> Rc<Self> {
+        Rc::new(Self {
+            costs,
+            accepts: Cell::new(0),
+            jobs: RefCell::default(),
+            working: Cell::new(false),
+        })
+    }
+
+    /// A connection to accept.
+    pub(super) fn connect(self: &Rc<Self>, clock: &WorkerClock) {
+        self.accepts.set(self.accepts.get() + 1);
+        self.work(clock);
+    }
+
+    /// Waits until the server has done something of this cost.
+    pub(super) async fn perform(self: &Rc<Self>, clock: &WorkerClock, cost: Nanos) {
+        let job = Rc::new(Job::default());
+        self.jobs.borrow_mut().push_back((cost, Rc::clone(&job)));
+        self.work(clock);
+        poll_fn(|context| {
+            job.waker.replace(Some(context.waker().clone()));
+            if job.done.get() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    fn work(self: &Rc<Self>, clock: &WorkerClock) {
+        if self.working.replace(true) {
+            return;
+        }
+        let (server, clock) = (Rc::clone(self), clock.clone());
+        spawn_local(async move {
+            loop {
+                if server.accepts.get() > 0 {
+                    server.accepts.set(server.accepts.get() - 1);
+                    sleep_until(&clock, clock.now() + server.costs.accept).await;
+                    continue;
+                }
+                let Some((cost, job)) = server.jobs.borrow_mut().pop_front() else { break };
+                sleep_until(&clock, clock.now() + cost).await;
+                job.done.set(true);
+                if let Some(waker) = job.waker.take() {
+                    waker.wake();
+                }
+            }
+            server.working.set(false);
+        });
+    }
+}

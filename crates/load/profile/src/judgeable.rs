@@ -1,0 +1,186 @@
+//! Finds thresholds and bands that no run of a profile can ever judge.
+
+use plimsoll_measure::Nanos;
+use plimsoll_metrics::{Band, Figure, Metric, Scope, Threshold, samples_needed};
+use plimsoll_protocol::Dialect;
+use plimsoll_schedule::{Arrivals, Load, StageSpec};
+
+use crate::error::Fault;
+use crate::path::ConfigPath;
+use crate::plan::HttpVersion;
+use crate::scenario::scenario_name;
+use crate::spec::{ProfileFile, ScenarioFile};
+use crate::suggest;
+use crate::url::{Scheme, TargetUrl};
+
+/// The bounds that no run of the profile can judge, with the path of each.
+pub(crate) fn faults(file: &ProfileFile, target: &TargetUrl) -> Vec<(ConfigPath, Fault)> {
+    let plan = PlannedLoad { file, target };
+    let mut faults = Vec::new();
+    for (metric, bounds) in &file.thresholds {
+        for (index, bound) in bounds.iter().enumerate() {
+            let path = ConfigPath::root().key("thresholds").key(metric).index(index);
+            let parsed = Threshold::parse(metric, bound).ok();
+            faults.extend(parsed.and_then(|bound| Some((path, plan.fault(&bound)?))));
+        }
+    }
+    for (metric, bounds) in &file.bands {
+        for (index, bound) in bounds.iter().enumerate() {
+            let path = ConfigPath::root().key("bands").key(metric).index(index);
+            let parsed = Band::parse(metric, bound).ok();
+            faults.extend(parsed.and_then(|band| Some((path, plan.fault(band.target())?))));
+        }
+    }
+    faults
+}
+
+/// What a profile plans, as far as it says.
+struct PlannedLoad<'p> {
+    file: &'p ProfileFile,
+    target: &'p TargetUrl,
+}
+
+impl PlannedLoad<'_> {
+    /// Why a bound can never be judged.
+    fn fault(&self, bound: &Threshold) -> Option<Fault> {
+        self.scope_fault(bound.scope())
+            .or_else(|| self.metric_fault(bound))
+            .or_else(|| self.sample_fault(bound))
+    }
+
+    fn stages(&self) -> &[StageSpec] {
+        self.file.stages.as_ref().map_or(&[], |stages| &stages.0)
+    }
+
+    fn scope_fault(&self, scope: &Scope) -> Option<Fault> {
+        let unknown = |kind: &str, name: &str, known: Vec<String>| {
+            let known: Vec<_> = known.iter().map(String::as_str).collect();
+            let cause = format!("no {kind} is named `{name}`");
+            (!known.contains(&name)).then(|| Fault::new(cause, suggest::instead(name, &known)))
+        };
+        let file = self.file;
+        match scope {
+            Scope::Stage(name) => {
+                let number = name.parse::<usize>().ok();
+                let exists = number.is_some_and(|n| (1..=self.stages().len()).contains(&n));
+                let known = self.stages().iter().map(ToString::to_string).collect();
+                if exists { None } else { unknown("stage", name, known) }
+            }
+            Scope::Target(name) => unknown("target", name, vec![self.target.authority()]),
+            Scope::Category(name) => {
+                let categories = file.scenarios.iter().filter_map(|s| s.behaviour.category.clone());
+                unknown("category", name, categories.collect())
+            }
+            // The name of a scenario is checked in every profile, not only here.
+            Scope::Scenario(_) | Scope::Run => None,
+        }
+        .or_else(|| self.warm_up_fault(scope))
+    }
+
+    fn warm_up_fault(&self, scope: &Scope) -> Option<Fault> {
+        let only_warm_up = !self.stages().is_empty() && self.stages().iter().all(|s| s.warmup);
+        (only_warm_up && !matches!(scope, Scope::Stage(_))).then(|| {
+            Fault::new(
+                "is about measured stages, but every stage is a warm-up",
+                "add a stage without `w`, or name the stage in braces, like `ttft{stage:1}`",
+            )
+        })
+    }
+
+    /// The scenarios of a scope, with their position.
+    fn scenarios(&self, scope: &Scope) -> impl Iterator<Item = &ScenarioFile> {
+        let is_in_scope = move |(index, scenario): (usize, &ScenarioFile)| match scope {
+            Scope::Scenario(name) => scenario_name((index, scenario)) == *name,
+            Scope::Category(name) => scenario.behaviour.category.as_deref() == Some(name),
+            Scope::Run | Scope::Stage(_) | Scope::Target(_) => true,
+        };
+        let all = self.file.scenarios.iter().enumerate();
+        all.filter(move |scenario| is_in_scope(*scenario)).map(|(_, scenario)| scenario)
+    }
+
+    fn metric_fault(&self, bound: &Threshold) -> Option<Fault> {
+        let any =
+            |wanted: &dyn Fn(&ScenarioFile) -> bool| self.scenarios(bound.scope()).any(wanted);
+        let streams = || any(&|s| s.behaviour.stream && s.behaviour.protocol != Dialect::Http);
+        match bound.figure() {
+            Figure::Distribution(
+                Metric::Ttft | Metric::ResponseTtft | Metric::Ttfot | Metric::Itl | Metric::Tpot,
+            ) if !streams() => Some(Fault::new(
+                "is about streams, and no scenario of it asks for one",
+                "write `stream: true` with an LLM protocol, or bound `response_time` or `ttfb`",
+            )),
+            Figure::Distribution(Metric::Tls) if self.target.scheme() == Scheme::Http => {
+                Some(Fault::new("is about TLS, and the target is `http`", "leave it out"))
+            }
+            Figure::Distribution(Metric::Dns) if is_address(self.target) => {
+                Some(Fault::new("is about DNS, and the target is an address", "leave it out"))
+            }
+            Figure::Distribution(Metric::SendStall)
+                if self.file.http_version == HttpVersion::Http1 =>
+            {
+                Some(Fault::new("is about HTTP/2", "write `http_version: http2`, or leave it out"))
+            }
+            Figure::Rate(rate)
+                if rate.name == "policy_correctness" && !any(&|s| s.behaviour.expect.is_some()) =>
+            {
+                Some(Fault::new(
+                    "compares policy decisions, and no scenario of it expects one",
+                    "write `expect:` in the scenarios, or leave it out",
+                ))
+            }
+            _ => None,
+        }
+    }
+
+    /// A percentile of more samples than the profile plans requests.
+    fn sample_fault(&self, bound: &Threshold) -> Option<Fault> {
+        // A stream has many gaps.
+        if matches!(bound.figure(), Figure::Distribution(Metric::Itl)) {
+            return None;
+        }
+        let needed = samples_needed(bound.quantile()?);
+        let most = self.most_requests(bound.scope())?;
+        (most < needed as f64).then(|| {
+            let most = most.floor();
+            Fault::new(
+                format!(
+                    "is a percentile that needs {needed} samples, and its part of the load is at most {most} requests"
+                ),
+                "bound a lower percentile, or make the stages longer or faster",
+            )
+        })
+    }
+
+    /// The most requests that the measured stages of a scope can send; `None` if that depends on
+    /// the target or on a trace.
+    fn most_requests(&self, scope: &Scope) -> Option<f64> {
+        let stages = self.stages().iter().enumerate().filter(|(index, stage)| match scope {
+            Scope::Stage(name) => stage.to_string() == *name || name.parse() == Ok(index + 1),
+            _ => !stage.warmup,
+        });
+        let arrivals: f64 = stages.map(|(_, stage)| arrivals(stage)).sum::<Option<f64>>()?;
+        let weights: f64 = self.file.scenarios.iter().map(|s| s.weight).sum();
+        let share: f64 = self.scenarios(scope).map(|s| s.weight).sum::<f64>() / weights;
+        let turns = self.scenarios(scope).map(|s| s.behaviour.turns).max()?;
+        let drawn = self.file.arrivals == Arrivals::Poisson || share < 1.0;
+        let conversations = arrivals * share;
+        // Four standard deviations of a Poisson number above its mean.
+        let spread = if drawn { 4.0 * conversations.sqrt() } else { 1.0 };
+        let most = (conversations + spread) * f64::from(turns);
+        most.is_finite().then_some(most)
+    }
+}
+
+/// The arrivals of an open stage on average.
+fn arrivals(stage: &StageSpec) -> Option<f64> {
+    match stage.load {
+        Load::Open { from, to } => {
+            Some(f64::midpoint(from, to) * stage.duration.map(Nanos::as_secs_f64)?)
+        }
+        Load::Closed { .. } | Load::Trace => None,
+    }
+}
+
+fn is_address(target: &TargetUrl) -> bool {
+    target.host().parse::<std::net::IpAddr>().is_ok()
+}

@@ -1,0 +1,111 @@
+//! Writes a resolved profile as a profile again.
+
+use std::path::PathBuf;
+
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde_json::Value;
+
+use crate::layers::drop_nulls;
+use crate::plan::Plan;
+use crate::scenario::scenario_name;
+use crate::secret::{REDACTED, is_shown_header, redacted_path};
+use crate::spec::ProfileFile;
+
+/// The keys that a reader looks for first, in this order.
+const FIRST: [&str; 10] = [
+    "name", "weight", "target", "key", "model", "seed", "stages", "arrivals", "protocol", "content",
+];
+/// The longest key, shown last.
+const LAST: &str = "scenarios";
+
+/// The profile in YAML, with every default filled in: each scenario is complete, and nothing is
+/// left at the top for them to inherit. Files have absolute paths, so that it can be kept anywhere.
+pub(crate) fn yaml(mut file: ProfileFile, plan: &Plan) -> String {
+    file.name = Some(plan.name.clone());
+    let named = |path: &PathBuf| match path.starts_with("builtin:")
+        || path.to_string_lossy().starts_with("builtin:")
+    {
+        true => path.clone(),
+        false => std::path::absolute(path).unwrap_or_else(|_| path.clone()),
+    };
+    if let (Some(trace), Some(resolved)) = (&mut file.trace, &plan.trace) {
+        trace.file = named(&resolved.file);
+    }
+    file.tokenizer = plan.tokenizer.as_ref().map(named);
+    file.tls.ca_file = plan.tls.ca_file.as_ref().map(named);
+    if let (Some(target), Some(resolved)) = (&mut file.target, plan.targets.first()) {
+        *target = resolved.url.to_string();
+    }
+    redact(&mut file);
+    let mut value = serde_json::to_value(&file).unwrap_or_default();
+    drop_nulls(&mut value);
+    escape_dollars(&mut value);
+    let text = serde_saphyr::to_string(&Ordered(&value)).unwrap_or_default();
+    let mut notes = vec![format!("plimsoll {}, every default filled in", plan.tool_version)];
+    if plan.shard.count() > 1 {
+        notes.push(format!(
+            "part {}/{} of the run (--shard)",
+            plan.shard.index(),
+            plan.shard.count()
+        ));
+    }
+    notes.extend(plan.notes.iter().cloned());
+    notes.iter().map(|note| format!("# {note}\n")).chain([text]).collect()
+}
+
+/// Hides what may be a credential, and names the scenarios.
+fn redact(file: &mut ProfileFile) {
+    if let Some(key) = &mut file.key {
+        REDACTED.clone_into(key);
+    }
+    let hide = |(name, value): (&String, &mut String)| {
+        if !is_shown_header(name) {
+            REDACTED.clone_into(value);
+        }
+    };
+    file.headers.iter_mut().for_each(hide);
+    let names: Vec<_> = file.scenarios.iter().enumerate().map(scenario_name).collect();
+    for (scenario, name) in file.scenarios.iter_mut().zip(names) {
+        scenario.name = Some(name);
+        scenario.headers.iter_mut().for_each(hide);
+        if let Some(http) = &mut scenario.behaviour.http {
+            http.headers.iter_mut().for_each(hide);
+            http.path = redacted_path(&http.path);
+        }
+    }
+}
+
+/// `$` begins a variable in a profile.
+fn escape_dollars(value: &mut Value) {
+    match value {
+        Value::String(text) if text.contains('$') => *text = text.replace('$', "$$"),
+        Value::Array(items) => items.iter_mut().for_each(escape_dollars),
+        Value::Object(map) => map.values_mut().for_each(escape_dollars),
+        _ => {}
+    }
+}
+
+/// A value whose mappings are written with the most important keys first.
+struct Ordered<'v>(&'v Value);
+
+impl Serialize for Ordered<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Array(items) => serializer.collect_seq(items.iter().map(Ordered)),
+            Value::Object(members) => {
+                let rank = |key: &str| match FIRST.iter().position(|first| *first == key) {
+                    Some(position) => position,
+                    None => FIRST.len() + usize::from(key == LAST),
+                };
+                let mut keys: Vec<_> = members.keys().collect();
+                keys.sort_by_key(|key| rank(key));
+                let mut map = serializer.serialize_map(Some(keys.len()))?;
+                for key in keys {
+                    map.serialize_entry(key, &Ordered(&members[key]))?;
+                }
+                map.end()
+            }
+            other => other.serialize(serializer),
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Decides when a pool opens another connection.
+//!
+//! A connection costs the target time: to accept it, and for TLS much more. A target that is slowed
+//! down by that keeps its connections busy for longer, so that more arrivals find none free. If
+//! each of them opened one, the target would do nothing else. So the number of connections grows
+//! carefully, as a TCP sender's window does:
+//!
+//! - While a new connection has not yet brought its first answer, it is *young*. Only so many may
+//!   be young at once: one at first, twice as many each time that waits persist.
+//! - After that answer it stays young for as long again: what piled up while the target was busy
+//!   with it is first served by the connections that there are.
+//! - A target whose answers take long is busy with answers, not with connections. Waiting for a
+//!   free connection would cost more than opening one, so there only handshakes are bounded.
+//!
+//! A connection that is closed leaves its *place*, which may be filled again at once: a target that
+//! closes each connection after its answer makes clients do so, too.
+
+use std::cell::{Cell, RefCell};
+
+use plimsoll_measure::{Moment, Nanos};
+
+/// Most handshakes in progress to add connections, and most young connections.
+const MAX_WINDOW: usize = 8;
+/// Answers that take longer than this make opening a connection cheap in comparison.
+const SLOW_ANSWER: Nanos = Nanos::from_millis(5);
+/// The longest time that a connection without an answer is young: while no answer of the target is
+/// known, and where its answers are known to be fast.
+const PATIENCE_UNKNOWN: Nanos = Nanos::from_millis(2);
+const PATIENCE_FAST: Nanos = Nanos::from_millis(20);
+/// The longest time that a connection stays young after its first answer.
+const MAX_SETTLING: Nanos = Nanos::from_millis(4);
+
+/// How long the target's answers take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    Unknown,
+    Fast,
+    Slow,
+}
+
+/// A connection that was opened a short time ago.
+#[derive(Clone, Copy, Debug)]
+struct Young {
+    number: u32,
+    started: Moment,
+    ready: Moment,
+    /// Until when it is young, once it has brought an answer.
+    settled: Option<Moment>,
+}
+
+/// What a pool knows about the connections that it opens.
+#[derive(Debug)]
+pub(super) struct Growth {
+    /// Handshakes in progress.
+    handshakes: Cell<usize>,
+    /// Of these, the ones that fill a free place.
+    refills: Cell<usize>,
+    /// Places of connections that were closed.
+    places: Cell<usize>,
+    window: Cell<usize>,
+    young: RefCell<Vec<Young>>,
+    /// The median time of an answer, roughly; zero if none is known.
+    answer: Cell<Nanos>,
+}
+
+impl Default for Growth {
+    fn default() -> Self {
+        Self {
+            handshakes: Cell::new(0),
+            refills: Cell::new(0),
+            places: Cell::new(0),
+            window: Cell::new(1),
+            young: RefCell::default(),
+            answer: Cell::new(Nanos::ZERO),
+        }
+    }
+}
+
+impl Growth {
+    fn pace(&self) -> Pace {
+        match self.answer.get() {
+            Nanos::ZERO => Pace::Unknown,
+            answer if answer < SLOW_ANSWER => Pace::Fast,
+            _ => Pace::Slow,
+        }
+    }
+
+    /// Whether a free connection is likely to come soon.
+    pub(super) fn is_fast(&self) -> bool {
+        self.pace() == Pace::Fast
+    }
+
+    /// How long a young connection may block others, and how often to look whether waits persist.
+    pub(super) fn patience(&self) -> Nanos {
+        if self.is_fast() { PATIENCE_FAST } else { PATIENCE_UNKNOWN }
+    }
+
+    /// Handshakes in progress.
+    pub(super) const fn handshakes(&self) -> usize {
+        self.handshakes.get()
+    }
+
+    /// Takes a free place, if there is one.
+    pub(super) fn take_place(&self) -> bool {
+        let places = self.places.get();
+        self.places.set(places.saturating_sub(1));
+        places > 0
+    }
+
+    /// Whether one more connection may be added now.
+    pub(super) fn may_add(&self, now: Moment) -> bool {
+        let adding = self.handshakes.get() - self.refills.get();
+        let window = if self.pace() == Pace::Slow { MAX_WINDOW } else { self.window.get() };
+        adding + self.count_young(now) < window
+    }
+
+    fn count_young(&self, now: Moment) -> usize {
+        let pace = self.pace();
+        let patience = self.patience();
+        let mut young = self.young.borrow_mut();
+        young.retain(|young| match young.settled {
+            _ if pace == Pace::Slow => false,
+            Some(settled) => now < settled,
+            None => now < young.ready + patience,
+        });
+        young.len()
+    }
+
+    /// A handshake begins, in a free place or to add a connection.
+    pub(super) fn handshake_began(&self, refill: bool) {
+        self.handshakes.set(self.handshakes.get() + 1);
+        self.refills.set(self.refills.get() + usize::from(refill));
+    }
+
+    /// It has ended, for good or ill.
+    pub(super) fn handshake_ended(&self, refill: bool) {
+        self.handshakes.set(self.handshakes.get().saturating_sub(1));
+        self.refills.set(self.refills.get().saturating_sub(usize::from(refill)));
+    }
+
+    /// A connection is open: its handshake lasted from `started` to `ready`.
+    pub(super) fn opened(&self, number: u32, started: Moment, ready: Moment) {
+        self.young.borrow_mut().push(Young { number, started, ready, settled: None });
+    }
+
+    /// A place is free: its connection is closed, or could not be opened.
+    pub(super) fn free_place(&self) {
+        self.places.set(self.places.get() + 1);
+    }
+
+    /// A connection is closed.
+    pub(super) fn closed(&self, number: u32) {
+        self.young.borrow_mut().retain(|young| young.number != number);
+        self.free_place();
+    }
+
+    /// An answer is complete, `held` after its connection was handed out. `first`: the connection
+    /// had carried none before.
+    pub(super) fn answered(&self, number: u32, first: bool, held: Nanos, now: Moment) {
+        let (known, held) = (self.answer.get().as_u64(), held.as_u64().max(1));
+        if known == 0 {
+            self.answer.set(Nanos::new(held));
+        } else if !first {
+            // In steps towards each value: so it follows the median, not single long answers.
+            let step = known / 8 + 1;
+            let next = if held > known { known + step } else { known.saturating_sub(step).max(1) };
+            self.answer.set(Nanos::new(next));
+        }
+        if first
+            && let Some(young) =
+                self.young.borrow_mut().iter_mut().find(|young| young.number == number)
+        {
+            let took = now.since(young.started).min(MAX_SETTLING);
+            young.settled.get_or_insert(now + took);
+        }
+    }
+
+    /// The time that an answer is expected to take, as long as none is known.
+    pub(super) fn expect_answer(&self, answer: Nanos) {
+        if self.answer.get() == Nanos::ZERO {
+            self.answer.set(answer);
+        }
+    }
+
+    /// A look at the queue, once per [`patience`](Self::patience) while anyone waits: whether the
+    /// first has waited since the look before.
+    pub(super) fn look(&self, persists: bool) {
+        self.window.set(if persists { (self.window.get() * 2).min(MAX_WINDOW) } else { 1 });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(us: u64) -> Moment {
+        Moment::EPOCH + Nanos::from_micros(us)
+    }
+
+    /// Opens a connection in no time.
+    fn open(growth: &Growth, number: u32, us: u64) {
+        growth.handshake_began(false);
+        growth.handshake_ended(false);
+        growth.opened(number, at(us), at(us));
+    }
+
+    #[test]
+    fn the_next_connection_waits_for_the_first_answer_and_as_long_again() {
+        let growth = Growth::default();
+        assert!(growth.may_add(at(0)));
+        open(&growth, 1, 0);
+        assert!(!growth.may_add(at(899)));
+        growth.answered(1, true, Nanos::from_micros(900), at(900));
+        assert!(!growth.may_add(at(1_799)));
+        assert!(growth.may_add(at(1_800)));
+    }
+
+    #[test]
+    fn a_connection_without_an_answer_blocks_others_for_a_time_only() {
+        let growth = Growth::default();
+        open(&growth, 1, 0);
+        assert!(!growth.may_add(at(1_999)));
+        assert!(growth.may_add(at(2_000)));
+        // Where answers are known to take 100 us, 2 ms without one are a target that is stuck.
+        growth.answered(9, false, Nanos::from_micros(100), at(2_000));
+        open(&growth, 2, 2_000);
+        assert!(!growth.may_add(at(21_999)));
+        assert!(growth.may_add(at(22_000)));
+    }
+
+    #[test]
+    fn waits_that_persist_double_what_may_be_opened_at_once() {
+        let growth = Growth::default();
+        let mut room = Vec::new();
+        for look in 0..5_u32 {
+            let now = u64::from(look) * 10_000;
+            let before = look * 100;
+            let opened = (0..20).take_while(|n| {
+                let may = growth.may_add(at(now));
+                if may {
+                    open(&growth, before + n, now);
+                }
+                may
+            });
+            room.push(opened.count());
+            growth.look(true);
+        }
+        assert_eq!(room, [1, 2, 4, 8, 8]);
+        growth.look(false);
+        open(&growth, 999, 90_000);
+        assert!(!growth.may_add(at(90_000)));
+    }
+
+    #[test]
+    fn where_answers_take_long_only_handshakes_are_bounded() {
+        let growth = Growth::default();
+        growth.expect_answer(Nanos::from_secs(2));
+        (0..100).for_each(|number| open(&growth, number, 0));
+        (0..8).for_each(|_| {
+            assert!(growth.may_add(at(0)));
+            growth.handshake_began(false);
+        });
+        assert!(!growth.may_add(at(0)));
+    }
+
+    #[test]
+    fn the_place_of_a_closed_connection_may_be_filled_at_once() {
+        let growth = Growth::default();
+        assert!(!growth.take_place());
+        open(&growth, 1, 0);
+        growth.closed(1);
+        assert!(growth.take_place() && !growth.take_place());
+        growth.handshake_began(true);
+        assert!(growth.may_add(at(0)), "it is none of those that are added");
+    }
+
+    #[test]
+    fn one_long_answer_does_not_make_a_target_slow() {
+        let growth = Growth::default();
+        for _ in 0..10 {
+            growth.answered(0, false, Nanos::from_micros(100), at(0));
+        }
+        growth.answered(0, false, Nanos::from_secs(1), at(0));
+        assert!(growth.is_fast());
+        for _ in 0..60 {
+            growth.answered(0, false, Nanos::from_millis(50), at(0));
+        }
+        assert!(!growth.is_fast());
+    }
+}

@@ -1,0 +1,270 @@
+//! The state of a pool: its connections, those who wait, and the handshakes in progress.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use plimsoll_measure::{ConnectPhases, Moment};
+use tokio::task::spawn_local;
+
+use super::demand::{Demand, PoolLimits};
+use super::growth::Growth;
+use super::opener::{Opener, Poolable as _};
+use super::pooled::Pooled;
+use super::wait_queue::{Delivery, WaitQueue};
+use crate::failure::Failure;
+use crate::opened::Opened;
+
+/// The state of a pool, which handshakes share with it.
+#[derive(Debug)]
+pub(super) struct Inner<O: Opener> {
+    pub(super) opener: O,
+    pub(super) limits: PoolLimits,
+    pub(super) idle: RefCell<Vec<Pooled<O::Connection>>>,
+    pub(super) waiting: WaitQueue<O::Connection>,
+    pub(super) growth: Growth,
+    /// HTTP/1.1: open connections.
+    open: Cell<usize>,
+    /// Connections opened so far.
+    pub(super) opened: Cell<u32>,
+    /// Whether a task looks at the queue from time to time.
+    watched: Cell<bool>,
+}
+
+impl<O: Opener> Inner<O> {
+    pub(super) fn new(opener: O, limits: PoolLimits) -> Self {
+        Self {
+            opener,
+            limits,
+            idle: RefCell::default(),
+            waiting: WaitQueue::default(),
+            growth: Growth::default(),
+            open: Cell::new(0),
+            opened: Cell::new(0),
+            watched: Cell::new(false),
+        }
+    }
+
+    /// Takes an idle connection or a free slot on a shared one. Closed connections are dropped.
+    pub(super) fn take_idle(self: &Rc<Self>, now: Moment) -> Option<Pooled<O::Connection>> {
+        loop {
+            // In a loop condition the pool would stay borrowed while the connection is dropped.
+            let Some(mut pooled) = self.idle.borrow_mut().pop() else { break };
+            let idle_for = now.since(pooled.idle_since);
+            if idle_for <= self.limits.idle_limit && pooled.connection.is_idle() {
+                pooled.taken = now;
+                return Some(pooled);
+            }
+            self.forget(pooled);
+        }
+        // Number 0: a slot is not a connection.
+        self.opener.free_slot().map(|slot| Pooled::new(slot, 0, now))
+    }
+
+    /// Drops a connection.
+    pub(super) fn forget(&self, pooled: Pooled<O::Connection>) {
+        let number = pooled.number;
+        drop(pooled);
+        self.closed(number);
+    }
+
+    /// A connection was dropped.
+    pub(super) fn closed(&self, number: u32) {
+        // The slots of a shared connection come and go without it.
+        if number > 0 && self.opener.shared_connections().is_none() {
+            self.open.set(self.open.get().saturating_sub(1));
+            self.growth.closed(number);
+        }
+    }
+
+    /// Takes back a connection that has brought an answer.
+    pub(super) fn take_back(self: &Rc<Self>, mut pooled: Pooled<O::Connection>, now: Moment) {
+        pooled.idle_since = now;
+        let first = !std::mem::replace(&mut pooled.answered, true);
+        self.growth.answered(pooled.number, first, now.since(pooled.taken), now);
+        self.offer(pooled);
+        self.grow_if_wanted(now, self.waiting.eager());
+    }
+
+    /// Serves those who wait, after a connection was closed.
+    pub(super) fn serve(self: &Rc<Self>) {
+        if !self.waiting.is_empty() {
+            let now = self.opener.now();
+            self.serve_from_slots(now);
+            self.grow_if_wanted(now, self.waiting.len());
+        }
+    }
+
+    /// Adds a connection that was opened.
+    pub(super) fn add(&self, connection: O::Connection) -> Pooled<O::Connection> {
+        let number = self.opened.get().saturating_add(1);
+        self.opened.set(number);
+        self.open.set(self.open.get() + 1);
+        Pooled::new(connection, number, self.opener.now())
+    }
+
+    /// Connections, those that are being opened included.
+    fn connections(&self) -> usize {
+        let open = self.opener.shared_connections().unwrap_or_else(|| self.open.get());
+        open + self.growth.handshakes()
+    }
+
+    /// How many connections a demand that has just joined the queue may ask for.
+    pub(super) fn demand_of(&self, demand: Demand) -> usize {
+        let busy = self.connections() > self.idle.borrow().len();
+        if demand.late && self.growth.is_fast() && busy {
+            self.waiting.eager()
+        } else {
+            self.waiting.len()
+        }
+    }
+
+    /// Starts handshakes for so many who wait, as far as that is allowed now.
+    pub(super) fn grow(self: &Rc<Self>, now: Moment, wanted: usize) {
+        let slots = self.opener.slots();
+        while wanted > self.growth.handshakes().saturating_mul(slots) {
+            if self.connections() >= self.limits.max_connections && !self.make_room() {
+                break;
+            }
+            let refill = self.growth.take_place();
+            if !refill && !self.growth.may_add(now) {
+                break;
+            }
+            self.start_handshake(now, refill);
+        }
+        if self.waiting.len() > self.growth.handshakes().saturating_mul(slots) {
+            self.watch();
+        }
+    }
+
+    /// Closes an idle connection that those who wait cannot use.
+    fn make_room(&self) -> bool {
+        let idle = self.idle.borrow_mut().pop();
+        idle.map(|pooled| self.forget(pooled)).is_some()
+    }
+
+    fn start_handshake(self: &Rc<Self>, now: Moment, refill: bool) {
+        self.growth.handshake_began(refill);
+        let pool = Rc::clone(self);
+        spawn_local(async move {
+            let opened = pool.opener.open().await;
+            pool.growth.handshake_ended(refill);
+            pool.handshake_ended(opened, now, refill);
+        });
+    }
+
+    fn handshake_ended(
+        self: &Rc<Self>,
+        opened: Opened<O::Connection>,
+        started: Moment,
+        refill: bool,
+    ) {
+        let Opened { phases, connection } = opened;
+        let now = self.opener.now();
+        match connection {
+            Ok(connection) => {
+                let pooled = self.add(connection);
+                self.growth.opened(pooled.number, started, now);
+                match self.waiting.pop(false) {
+                    Some(waiter) => {
+                        let connection = Ok(pooled);
+                        waiter.deliver(Delivery { phases, started: Some(started), connection });
+                    }
+                    None => self.idle.borrow_mut().push(pooled),
+                }
+                self.serve_from_slots(now);
+            }
+            Err(failure) => {
+                if refill {
+                    self.growth.free_place();
+                }
+                self.fail(&failure, phases, started);
+            }
+        }
+        self.grow_if_wanted(now, self.waiting.eager());
+    }
+
+    /// Fails the first who waits; all of them where nothing else could end their wait.
+    fn fail(&self, failure: &Failure, phases: ConnectPhases, started: Moment) {
+        while let Some(waiter) = self.waiting.pop(false) {
+            let connection = Err(failure.clone());
+            waiter.deliver(Delivery { phases, started: Some(started), connection });
+            if self.connections() > 0 {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn grow_if_wanted(self: &Rc<Self>, now: Moment, wanted: usize) {
+        if !self.waiting.is_empty() {
+            self.grow(now, wanted);
+        }
+    }
+
+    /// HTTP/2: serves those who wait from free slots.
+    pub(super) fn serve_from_slots(&self, now: Moment) {
+        while !self.waiting.is_empty() {
+            let Some(slot) = self.opener.free_slot() else { return };
+            self.offer(Pooled::new(slot, 0, now));
+        }
+    }
+
+    /// Gives a connection to the first who waits for one, or keeps it.
+    pub(super) fn offer(&self, mut pooled: Pooled<O::Connection>) {
+        if self.waiting.is_empty() {
+            self.idle.borrow_mut().push(pooled);
+            return;
+        }
+        if !pooled.connection.is_idle() {
+            return self.forget(pooled);
+        }
+        match self.waiting.pop(pooled.connection.was_used()) {
+            Some(waiter) => {
+                let (phases, connection) = (ConnectPhases::default(), Ok(pooled));
+                waiter.deliver(Delivery { phases, started: None, connection });
+            }
+            None => self.idle.borrow_mut().push(pooled),
+        }
+    }
+
+    /// Looks at the queue from time to time, until nobody waits.
+    fn watch(self: &Rc<Self>) {
+        if self.watched.replace(true) {
+            return;
+        }
+        let pool = Rc::clone(self);
+        spawn_local(async move {
+            while pool.look_again().await {}
+            pool.growth.look(false);
+            pool.watched.set(false);
+        });
+    }
+
+    /// Looks at the queue after a while; false if nobody waits any more.
+    async fn look_again(self: &Rc<Self>) -> bool {
+        let looked = self.opener.now();
+        self.opener.sleep(self.growth.patience()).await;
+        let since = self.waiting.first_since();
+        if let Some(since) = since {
+            self.growth.look(since <= looked);
+            self.grow(self.opener.now(), self.waiting.len());
+        }
+        since.is_some()
+    }
+
+    /// Opens connections that nobody waits for, until `next` has reached `count` or one fails.
+    pub(super) async fn open_ahead(&self, next: &Cell<usize>, failed: &Cell<usize>, count: usize) {
+        while next.get() < count && failed.get() == 0 {
+            next.set(next.get() + 1);
+            self.growth.handshake_began(true);
+            let Opened { connection, .. } = self.opener.open().await;
+            self.growth.handshake_ended(true);
+            match connection {
+                Ok(connection) => {
+                    let pooled = self.add(connection);
+                    self.idle.borrow_mut().push(pooled);
+                }
+                Err(_) => failed.set(failed.get() + 1),
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! A connection that is in use.
+
+use std::ops::{Deref, DerefMut};
+use std::rc::Rc;
+
+use plimsoll_measure::{Moment, Nanos};
+
+use super::inner::Inner;
+use super::opener::{Opener, Poolable};
+use super::pooled::Pooled;
+
+/// A connection that is in use. Dropping it closes it; [`release`](Self::release) returns it to its
+/// pool.
+#[derive(Debug)]
+pub struct Lease<'p, O: Opener> {
+    connection: Pooled<O::Connection>,
+    /// Dropped after the connection.
+    place: Place<'p, O>,
+}
+
+/// The place of a connection in its pool.
+#[derive(Debug)]
+struct Place<'p, O: Opener> {
+    pool: &'p Rc<Inner<O>>,
+    number: u32,
+    /// Whether the connection went back to the pool.
+    released: bool,
+}
+
+impl<'p, O: Opener> Lease<'p, O> {
+    pub(super) fn new(pool: &'p Rc<Inner<O>>, connection: Pooled<O::Connection>) -> Self {
+        let place = Place { pool, number: connection.number, released: false };
+        Self { connection, place }
+    }
+
+    /// How long the connection had been idle when it was handed out.
+    pub fn idle_for(&self) -> Nanos {
+        self.connection.idle_for()
+    }
+
+    /// Whether the connection has carried a request before.
+    pub fn was_used(&self) -> bool {
+        Poolable::was_used(&**self)
+    }
+
+    /// After a failed exchange: whether the connection ended, and not only the exchange.
+    pub fn has_ended(&self) -> bool {
+        Poolable::has_ended(&**self)
+    }
+
+    /// Returns the connection to its pool: it can carry another request.
+    pub fn release(self, now: Moment) {
+        let Self { connection, mut place } = self;
+        place.released = true;
+        place.pool.take_back(connection, now);
+    }
+}
+
+impl<O: Opener> Deref for Lease<'_, O> {
+    type Target = O::Connection;
+
+    fn deref(&self) -> &O::Connection {
+        &self.connection.connection
+    }
+}
+
+impl<O: Opener> DerefMut for Lease<'_, O> {
+    fn deref_mut(&mut self) -> &mut O::Connection {
+        &mut self.connection.connection
+    }
+}
+
+impl<O: Opener> Drop for Place<'_, O> {
+    fn drop(&mut self) {
+        if !self.released {
+            self.pool.closed(self.number);
+            self.pool.serve();
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The boundary to the machine: child processes, runs of the engine, limits on open files.
+//!
+//! Suites only know this trait, so that tests can plan what a machine does.
+
+use std::fs;
+
+use plimsoll_engine::{Control, Run, WatchedProcess};
+use plimsoll_harness::{RunOptions, execute};
+use plimsoll_measure::Sample;
+use plimsoll_metrics::RunSummary;
+use plimsoll_profile::Plan;
+
+use crate::child::{Child, ChildSpec};
+use crate::error::SuiteError;
+
+/// What a suite needs of its machine.
+pub(crate) trait Host {
+    /// Starts a gateway or a provider.
+    fn start(&mut self, spec: &ChildSpec<'_>) -> Result<Child, SuiteError>;
+
+    /// Carries a load out.
+    fn run(
+        &mut self,
+        plan: Plan,
+        watched: Vec<WatchedProcess>,
+        control: &Control,
+    ) -> Result<RunSummary, SuiteError>;
+
+    /// Why no request of a plan reaches its target, if none does.
+    fn reach(&mut self, plan: Plan) -> Result<Option<String>, SuiteError>;
+
+    /// Carries a few requests out, and returns each.
+    fn probe(&mut self, plan: Plan, control: &Control) -> Result<Vec<Sample>, SuiteError>;
+
+    /// The number of files that a process may have open; of this process without an id. `None` if
+    /// that is not known.
+    fn open_files(&self, pid: Option<u32>) -> Option<u64>;
+}
+
+/// The machine that this process runs on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Machine;
+
+impl Host for Machine {
+    fn start(&mut self, spec: &ChildSpec<'_>) -> Result<Child, SuiteError> {
+        Child::start(spec)
+    }
+
+    fn run(
+        &mut self,
+        plan: Plan,
+        watched: Vec<WatchedProcess>,
+        control: &Control,
+    ) -> Result<RunSummary, SuiteError> {
+        let options = RunOptions { watched, ..RunOptions::default() };
+        Ok(execute(plan, options, control, &mut |_| {})?.summary()?)
+    }
+
+    fn reach(&mut self, plan: Plan) -> Result<Option<String>, SuiteError> {
+        let probed = Run::prepare(plan)?.probe()?;
+        let fatal = probed.findings.into_iter().find(|finding| finding.fatal);
+        Ok(fatal.map(|finding| finding.message))
+    }
+
+    fn probe(&mut self, plan: Plan, control: &Control) -> Result<Vec<Sample>, SuiteError> {
+        let options = RunOptions { keep_samples: true, ..RunOptions::default() };
+        let mut samples = execute(plan, options, control, &mut |_| {})?.samples;
+        samples.sort_by_key(|sample| sample.timeline.intended);
+        Ok(samples)
+    }
+
+    fn open_files(&self, pid: Option<u32>) -> Option<u64> {
+        let pid = pid.map_or_else(|| "self".to_owned(), |pid| pid.to_string());
+        soft_limit(&fs::read_to_string(format!("/proc/{pid}/limits")).ok()?)
+    }
+}
+
+/// The soft limit on open files in `/proc/PID/limits` (proc(5)).
+fn soft_limit(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    let soft = line.split_whitespace().next()?;
+    if soft == "unlimited" { Some(u64::MAX) } else { soft.parse().ok() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_soft_limit_counts() {
+        let limits = "Limit                     Soft Limit           Hard Limit           Units\n\
+                      Max processes             7                    8                    processes\n\
+                      Max open files            1024                 1048576              files\n";
+        assert_eq!(soft_limit(limits), Some(1_024));
+        assert_eq!(soft_limit(&limits.replace("1024 ", "unlimited ")), Some(u64::MAX));
+        assert_eq!(soft_limit("Max processes 7 8"), None);
+        assert!(Machine.open_files(None).is_some_and(|files| files > 0));
+    }
+}

@@ -1,0 +1,242 @@
+//! What the user's gateway has, found by a few requests before any load: which routes it serves and
+//! what they cost, whether it has a cache, whether it limits the rate, whether it checks the key.
+//!
+//! What is absent or costly is left out of the suite and named in the report.
+
+mod cache;
+
+use plimsoll_measure::{Nanos, Outcome, Sample};
+use plimsoll_report::format::time;
+
+use crate::error::SuiteError;
+use crate::measurement::{LoadShape, Measurement};
+use crate::probed::Probed;
+use crate::runner::SuiteRunner;
+use crate::target::SuiteTarget;
+
+/// Time limit of a single request to a cheap route.
+const ROUTE_TIMEOUT: &str = "2s";
+/// A route that takes longer than this, and longer than [`ROUND_TRIPS`] to the target, does work
+/// for each request that a suite must not ask for thousands of times: some gateways call every
+/// model for `GET /health`.
+const CHEAP: Nanos = Nanos::from_millis(100);
+const ROUND_TRIPS: u64 = 4;
+/// Seeds of probes begin far from those of passes.
+const FIRST_SEED: u32 = 1_000_000;
+/// A path that no gateway serves.
+const UNKNOWN: &str = "/plimsoll-no-such-route";
+/// Requests at once that show whether the rate is limited.
+const BURST: u64 = 20;
+
+impl SuiteRunner<'_> {
+    /// Whether `path` of a target can be loaded. Anything of the reference gateway can; a route of
+    /// the user's is tried once, and left out and named if it is absent, refused or costly.
+    pub(crate) fn serves(&mut self, target: &SuiteTarget, path: &str) -> Result<bool, SuiteError> {
+        let what = format!("GET {path}");
+        let request = Measurement::get(&what, target, path).with("timeout", ROUTE_TIMEOUT);
+        self.try_once(&what, request, true)
+    }
+
+    /// Whether the target answers 200 to anything: then its routes are not shown to exist.
+    pub(crate) fn probe_unknown_route(&mut self, target: &SuiteTarget) -> Result<(), SuiteError> {
+        let what = format!("GET {UNKNOWN}");
+        let request = Measurement::get(&what, target, UNKNOWN).with("timeout", ROUTE_TIMEOUT);
+        let samples = self.send(request, 1, 10.0)?;
+        let answers = samples.first().is_some_and(|sample| sample.outcome == Outcome::Completed);
+        if answers {
+            self.found(&what, samples.first(), "answers any path");
+            self.skip(
+                "a proof that the routes exist",
+                "the target answers 200 to a path that nothing serves, so that what answers below may be one page for all paths",
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether a target answers chats. They may take as long as its model takes.
+    pub(crate) fn answers_chats(
+        &mut self,
+        target: &SuiteTarget,
+        stream: bool,
+    ) -> Result<bool, SuiteError> {
+        let how = if stream { ", streamed" } else { "" };
+        let what = format!("POST /v1/chat/completions{how}");
+        self.try_once(&what, Measurement::chat(&what, target, stream, (8, 16)), false)
+    }
+
+    /// Whether a target takes the requests of the policy profile.
+    pub(crate) fn decides_policy(&mut self, target: &SuiteTarget) -> Result<bool, SuiteError> {
+        let what = "POST /api/request";
+        self.try_once(what, Measurement::policy(what, target, "policy", &[]), false)
+    }
+
+    fn try_once(
+        &mut self,
+        what: &str,
+        request: Measurement,
+        must_be_cheap: bool,
+    ) -> Result<bool, SuiteError> {
+        if self.options.target.is_none() {
+            return Ok(true);
+        }
+        let samples = self.send(request, 1, 10.0)?;
+        let refusal = samples
+            .first()
+            .map_or_else(|| Some("no answer".to_owned()), |sample| refusal(sample, must_be_cheap));
+        let conclusion = refusal.clone().map_or("measured", |_| "left out");
+        self.found(what, samples.first(), conclusion);
+        if let Some(why) = &refusal {
+            self.miss(what, why);
+        }
+        Ok(refusal.is_none())
+    }
+
+    /// Sends `count` requests, at a rate.
+    fn send(
+        &mut self,
+        request: Measurement,
+        count: u64,
+        per_s: f64,
+    ) -> Result<Vec<Sample>, SuiteError> {
+        let length = Nanos::from_secs_f64(count as f64 / per_s);
+        let stages = format!("@{per_s}:{length}");
+        // With the seed of another probe or of a pass, a cache would know these prompts.
+        let seed = FIRST_SEED + u32::try_from(self.probed.len()).unwrap_or(0);
+        let plan = request.stages(LoadShape::Rate(per_s), &stages).plan(seed)?;
+        self.probe(plan)
+    }
+
+    /// Whether the user's gateway limits the rate, and whether it checks the key, by requests that
+    /// it has just answered.
+    pub(crate) fn probe_limits(&mut self, request: &Measurement) -> Result<(), SuiteError> {
+        if self.options.target.is_none() {
+            return Ok(());
+        }
+        let samples = self.send(request.clone(), BURST, 1_000.0)?;
+        let limited = samples.iter().filter(|sample| sample.status == 429).count();
+        let conclusion = if limited > 0 {
+            let why = format!(
+                "{limited} of {BURST} requests at once got 429: raise the limit for this key, or refusals are all that is measured"
+            );
+            self.miss("the target without its rate limit", &why);
+            format!("limits the rate: {limited} of {BURST} got 429")
+        } else {
+            "none got 429".to_owned()
+        };
+        self.found(&format!("{BURST} requests at once"), samples.first(), &conclusion);
+        if self.options.target.as_ref().is_some_and(|target| target.key.is_some()) {
+            let samples = self.send(request.clone().without_key(), 1, 10.0)?;
+            let is_checked =
+                samples.first().is_some_and(|sample| matches!(sample.status, 401 | 403));
+            let conclusion =
+                if is_checked { "the key is checked" } else { "answered without the key too" };
+            self.found("the same without the key", samples.first(), conclusion);
+        }
+        Ok(())
+    }
+
+    fn found(&mut self, what: &str, sample: Option<&Sample>, conclusion: &str) {
+        self.log(&format!("probe: {what}: {conclusion}"));
+        self.probed.push(Probed {
+            what: what.to_owned(),
+            answer: sample.map_or_else(|| "-".to_owned(), answer),
+            time: sample.and_then(own_time).map_or_else(|| "-".to_owned(), shown),
+            conclusion: conclusion.to_owned(),
+        });
+    }
+}
+
+fn shown(of: Nanos) -> String {
+    time(of.as_millis_f64())
+}
+
+/// The time of a request without connection set-up.
+fn own_time(sample: &Sample) -> Option<Nanos> {
+    let timeline = &sample.timeline;
+    Some(timeline.finished?.since(timeline.connected.or(timeline.dispatched)?))
+}
+
+/// The end of a request in a word or two.
+fn answer(sample: &Sample) -> String {
+    match sample.outcome {
+        _ if sample.status > 0 => sample.status.to_string(),
+        Outcome::Failed(class) => class.name().to_owned(),
+        Outcome::TimedOut => "none in time".to_owned(),
+        _ => "none".to_owned(),
+    }
+}
+
+/// Why a route must be left out; `None` if it can be loaded.
+fn refusal(sample: &Sample, must_be_cheap: bool) -> Option<String> {
+    let answer = answer(sample);
+    match sample.outcome {
+        _ if sample.as_expected() == Some(true) => {}
+        Outcome::Completed => {}
+        Outcome::Rejected(401 | 403) => {
+            return Some(format!(
+                "the target answers {answer}: give its key with --key, or a header with -H"
+            ));
+        }
+        Outcome::Rejected(404 | 405 | 410) => {
+            return Some(format!("the target has no such route: it answers {answer}"));
+        }
+        Outcome::Rejected(429) => {
+            return Some(
+                "the target limits the rate: it answers 429 to a single request".to_owned(),
+            );
+        }
+        Outcome::Rejected(_) => return Some(format!("the target answers {answer}")),
+        Outcome::TimedOut => {
+            return Some("no answer in time to a single request: too costly to load".to_owned());
+        }
+        _ => return Some(format!("a single request failed: {answer}")),
+    }
+    let took = own_time(sample)?;
+    let round_trip = sample.connect.tcp.unwrap_or_default();
+    let cheap = CHEAP.max(Nanos::new(round_trip.as_u64().saturating_mul(ROUND_TRIPS)));
+    (must_be_cheap && took > cheap).then(|| {
+        format!(
+            "a single request took {}: too costly to send thousands of them (some gateways call every model for it)",
+            shown(took)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::sample;
+    use plimsoll_measure::ErrorClass;
+
+    #[test]
+    fn a_route_is_loaded_only_if_it_is_there_open_and_cheap() {
+        for (outcome, status, millis, part) in [
+            (Outcome::Completed, 200, 5, None),
+            (Outcome::Completed, 200, 99, None),
+            (Outcome::Completed, 200, 140, Some("took 140ms: too costly")),
+            (Outcome::Rejected(404), 404, 1, Some("no such route: it answers 404")),
+            (Outcome::Rejected(429), 429, 1, Some("limits the rate")),
+            (Outcome::Rejected(401), 401, 1, Some("--key")),
+            (Outcome::Rejected(418), 418, 1, Some("answers 418")),
+            (Outcome::TimedOut, 0, 2_000, Some("no answer in time")),
+            (Outcome::Failed(ErrorClass::ServerError), 503, 1, Some("failed: 503")),
+            (Outcome::Failed(ErrorClass::Reset), 0, 1, Some("failed: reset")),
+        ] {
+            let sample = sample(outcome, status, Nanos::from_millis(millis));
+            let found = refusal(&sample, true);
+            let fits = match part {
+                None => found.is_none(),
+                Some(part) => found.as_ref().is_some_and(|why| why.contains(part)),
+            };
+            assert!(fits, "{part:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_model_may_take_its_time_and_so_may_a_long_path() {
+        let mut slow = sample(Outcome::Completed, 200, Nanos::from_millis(140));
+        assert_eq!(refusal(&slow, false), None);
+        slow.connect.tcp = Some(Nanos::from_millis(40));
+        assert_eq!(refusal(&slow, true), None);
+    }
+}

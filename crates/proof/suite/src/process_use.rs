@@ -1,0 +1,97 @@
+//! CPU time and memory of the processes of a measurement, and whether others used their host.
+
+use plimsoll_engine::WatchedProcess;
+use plimsoll_metrics::{InstrumentHealth, ProcessUse, RunSummary};
+use plimsoll_report::format::percent;
+
+use crate::figures::BusyShares;
+use crate::target::SuiteTarget;
+
+/// A host with more steal than this is busy: what ran on it, the gateway too, was stopped for that
+/// share of the time.
+const MOST_STEAL: f64 = 0.1;
+/// The same for a load that waited for a core, beyond what the provider on its core explains.
+const MOST_WAITING: f64 = 0.1;
+
+/// What other processes and machines took from this host; `None` if it was quiet.
+pub(crate) fn busy_host(health: &InstrumentHealth, busy: &BusyShares) -> Option<String> {
+    if let Some(steal) = health.steal_share.filter(|steal| *steal > MOST_STEAL) {
+        return Some(format!("{} of its CPU time went to other machines", percent(steal)));
+    }
+    let own = busy.provider.filter(|_| busy.shared).unwrap_or(0.0);
+    let waited = busy.waited.map(|waited| waited - own).filter(|waited| *waited > MOST_WAITING)?;
+    Some(format!("the load waited {} of the time for a core that others used", percent(waited)))
+}
+
+pub(crate) const GATEWAY: &str = "gateway";
+pub(crate) const PROVIDER: &str = "provider";
+
+/// The processes whose CPU time is measured.
+pub(crate) fn watched(target: &SuiteTarget) -> Vec<WatchedProcess> {
+    let processes = [(GATEWAY, target.gateway_pid), (PROVIDER, target.provider_pid)];
+    let watched = |(name, pid): (&str, Option<u32>)| {
+        Some(WatchedProcess { name: name.to_owned(), pid: pid? })
+    };
+    processes.into_iter().filter_map(watched).collect()
+}
+
+/// CPU time of a process over the measured window, and the length of that.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CpuTime {
+    pub(crate) cpu_s: f64,
+    pub(crate) wall_s: f64,
+    /// Resident bytes at the end of the last stage.
+    pub(crate) memory: f64,
+}
+
+/// The sum over the measured stages. A run of one stage has only the whole.
+pub(crate) fn cpu_time(summary: &RunSummary, name: &str) -> Option<CpuTime> {
+    let measured = |process: &&ProcessUse| {
+        let stage = process.stage.as_deref();
+        process.name == name
+            && if summary.metadata.stages.len() > 1 {
+                summary.metadata.stages.iter().any(|s| !s.warmup && Some(&*s.name) == stage)
+            } else {
+                stage.is_none()
+            }
+    };
+    let add = |sum: CpuTime, process: &ProcessUse| CpuTime {
+        cpu_s: sum.cpu_s + process.cpu_s,
+        wall_s: sum.wall_s + process.wall_s,
+        memory: process.rss_bytes as f64,
+    };
+    let mut parts = summary.processes.iter().filter(measured).peekable();
+    parts.peek()?;
+    Some(parts.fold(CpuTime::default(), add))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_children_are_watched() {
+        let watched_names = |gateway_pid, provider_pid| {
+            let target = SuiteTarget { gateway_pid, provider_pid, ..SuiteTarget::default() };
+            let watched = watched(&target).into_iter();
+            watched.map(|process| (process.name, process.pid)).collect::<Vec<_>>()
+        };
+        assert_eq!(watched_names(None, None), []);
+        let both = [("gateway".to_owned(), 7), ("provider".to_owned(), 8)];
+        assert_eq!(watched_names(Some(7), Some(8)), both);
+    }
+
+    #[test]
+    fn a_provider_on_the_core_of_the_load_makes_no_busy_host() {
+        let of = |steal_share, waited, provider, shared| {
+            let health = InstrumentHealth { steal_share, ..InstrumentHealth::default() };
+            let busy = BusyShares { provider, waited, shared, ..BusyShares::default() };
+            busy_host(&health, &busy)
+        };
+        assert_eq!(of(Some(0.06), Some(0.05), None, false), None);
+        let stolen = of(Some(0.12), None, None, false).unwrap();
+        assert_eq!(stolen, "12.0% of its CPU time went to other machines");
+        assert!(of(None, Some(0.2), Some(0.4), false).is_some());
+        assert_eq!(of(None, Some(0.2), Some(0.4), true), None);
+    }
+}

@@ -1,0 +1,300 @@
+//! Every suite against gateways and hosts that make a careless report lie: whatever they are, the
+//! suite must not pass, and must not print a sentence that the data do not carry.
+
+use std::path::Path;
+
+use plimsoll_engine::Control;
+use plimsoll_measure::{ErrorClass, Nanos, Outcome};
+use plimsoll_metrics::Environment;
+
+use super::Suite;
+use super::planned_host::{Answer, PlannedHost};
+use crate::error::SuiteError;
+use crate::options::{ExternalTarget, SuiteOptions};
+use crate::report::{Accepted, Report, SuiteOutcome};
+
+const SUITES: [Suite; 5] =
+    [Suite::Baseline, Suite::Layers, Suite::Policy, Suite::Quick, Suite::Tiers];
+
+/// What only good figures may say.
+const POSITIVE: [&str; 19] = [
+    "  + ",
+    "PASS:",
+    "COMPLETE:",
+    "no errors in",
+    "degrades gracefully",
+    "took less than a millisecond",
+    "Healthy",
+    "is a hit",
+    "100% policy correctness",
+    "for 1,000/s",
+    "instances = rate",
+    " costs ",
+    "no difference in throughput beyond noise",
+    "still rises",
+    "is the bottleneck",
+    "its ceiling",
+    "of the upstream's own rate",
+    "fewer requests/s",
+    "saturated",
+];
+
+fn options(folder: &Path, target: bool) -> SuiteOptions {
+    let target = target.then(|| ExternalTarget {
+        url: "http://127.0.0.1:1/team".to_owned(),
+        key: Some("secret".to_owned()),
+        ..ExternalTarget::default()
+    });
+    SuiteOptions {
+        exe: "plimsoll".into(),
+        target,
+        quick: true,
+        duration: None,
+        clients: None,
+        passes: None,
+        port: None,
+        folder: folder.to_owned(),
+        environment: Environment::default(),
+        calibration: None,
+        baseline: None,
+        size_for: None,
+        command: "plimsoll suite".to_owned(),
+        started: "S".to_owned(),
+    }
+}
+
+/// Without `passes`, as many as the suite's own: costs take three.
+fn run_with(
+    suite: Suite,
+    host: &mut PlannedHost,
+    target: bool,
+    passes: Option<u32>,
+) -> Result<Report, SuiteError> {
+    let folder = tempfile::tempdir().unwrap();
+    let options = SuiteOptions { passes, ..options(folder.path(), target) };
+    suite.run_on(host, &options, &Control::new(), &mut |_| {})
+}
+
+fn run(suite: Suite, host: &mut PlannedHost, target: bool) -> Result<Report, SuiteError> {
+    run_with(suite, host, target, Some(1))
+}
+
+/// A fast gateway that does everything right.
+fn good(_: &str, _: bool) -> (Outcome, u16, Nanos) {
+    (Outcome::Completed, 200, Nanos::from_micros(400))
+}
+
+fn all_429(_: &str, _: bool) -> (Outcome, u16, Nanos) {
+    (Outcome::Rejected(429), 429, Nanos::from_micros(200))
+}
+
+fn all_404(_: &str, _: bool) -> (Outcome, u16, Nanos) {
+    (Outcome::Rejected(404), 404, Nanos::from_micros(200))
+}
+
+fn all_503(_: &str, _: bool) -> (Outcome, u16, Nanos) {
+    (Outcome::Failed(ErrorClass::ServerError), 503, Nanos::from_micros(200))
+}
+
+/// The single requests are answered; the load is refused.
+fn only_load_429(path: &str, in_load: bool) -> (Outcome, u16, Nanos) {
+    if in_load { all_429(path, in_load) } else { good(path, in_load) }
+}
+
+fn only_load_404(path: &str, in_load: bool) -> (Outcome, u16, Nanos) {
+    if in_load { all_404(path, in_load) } else { good(path, in_load) }
+}
+
+/// Its `/health` calls every model.
+fn costly_health(path: &str, in_load: bool) -> (Outcome, u16, Nanos) {
+    let slow = (Outcome::Completed, 200, Nanos::from_millis(1_500));
+    if path.ends_with("/health") { slow } else { good(path, in_load) }
+}
+
+fn assert_no_praise(report: &Report, case: &str) {
+    let text = report.text(160);
+    // References and the heading of the bounds say words of their own.
+    let own = text.split("Reference: ").next().unwrap();
+    for sentence in POSITIVE {
+        assert!(!own.contains(sentence), "{case}: `{sentence}` is in\n{text}");
+    }
+    assert!(report.sizing.is_none(), "{case}: sized\n{text}");
+    for bound in &report.bounds {
+        // What the suite counts without the target is none of the target's merits.
+        let of_target = !bound.what.contains("store") && !bound.what.contains("memory");
+        let kept = ["PASS", "met"].contains(&bound.status());
+        assert!(!(of_target && kept), "{case}: {bound:?}\n{text}");
+    }
+}
+
+fn assert_never_passes(report: &Report, case: &str) {
+    for accepted in [Accepted::default(), Accepted { invalid: true, missing: false }] {
+        let outcome = report.outcome(accepted);
+        let passes = matches!(outcome, SuiteOutcome::Pass | SuiteOutcome::Complete);
+        assert!(!passes, "{case}, {accepted:?}: {outcome:?}\n{}", report.text(160));
+    }
+}
+
+/// Every row about a measurement that must not be used begins with a mark.
+fn assert_marked(report: &Report, case: &str) {
+    let unusable = report.measurements.iter().filter(|result| result.why_unusable().is_some());
+    let labels: Vec<_> = unusable.map(|result| &*result.label).collect();
+    for section in &report.sections {
+        for row in &section.table.rows {
+            let about = labels.iter().any(|label| row[0].contains(label));
+            // Tables of single figures have the mark before the figure, where nothing is cut.
+            let marked = row.iter().any(|cell| cell.starts_with('['));
+            assert!(!about || marked, "{case}: {row:?} has no mark");
+        }
+    }
+    for line in report.text(80).lines().filter(|line| line.starts_with("  [")) {
+        let marks = ["  [INVALID] ", "  [ERRORS] ", "  [NOT RUN] ", "  [>=] "];
+        assert!(marks.iter().any(|mark| line.starts_with(mark)), "{case}: a cut mark in {line}");
+    }
+}
+
+#[test]
+fn a_target_that_answers_nothing_useful_never_passes() {
+    let cases: [(&str, Answer); 5] = [
+        ("all 429", all_429),
+        ("all 404", all_404),
+        ("all 503", all_503),
+        ("429 under load", only_load_429),
+        ("404 under load", only_load_404),
+    ];
+    for suite in SUITES {
+        for (name, answer) in cases {
+            let case = format!("{} against {name}", suite.name());
+            let report = run(suite, &mut PlannedHost::with(answer), true).unwrap();
+            assert_never_passes(&report, &case);
+            assert_no_praise(&report, &case);
+            assert_marked(&report, &case);
+            let text = report.text(160);
+            let status =
+                name.split(' ').find(|word| word.len() == 3 && word.parse::<u16>().is_ok());
+            let named = status.is_none_or(|status| text.contains(status));
+            assert!(named, "{case}: the status is not named\n{text}");
+        }
+    }
+}
+
+#[test]
+fn nothing_that_was_refused_when_tried_once_is_loaded() {
+    for suite in SUITES {
+        let mut host = PlannedHost::with(all_404);
+        let report = run(suite, &mut host, true).unwrap();
+        assert_eq!(host.loaded, [""; 0], "{}", suite.name());
+        assert!(report.text(160).contains("nothing could be measured"), "{}", suite.name());
+        assert!(report.text(160).contains("the target has no such route: it answers 404"));
+    }
+}
+
+#[test]
+fn a_target_where_nothing_listens_is_an_error_before_any_load() {
+    for suite in SUITES {
+        let mut host = PlannedHost::with(good);
+        host.unreachable = Some("nothing listens there".to_owned());
+        let error = run(suite, &mut host, true).unwrap_err().to_string();
+        assert!(error.contains("nothing listens there"), "{error}");
+        assert_eq!(host.loaded, [""; 0]);
+    }
+}
+
+#[test]
+fn a_busy_host_never_passes_and_gives_no_sizes() {
+    for suite in SUITES {
+        for target in [false, true] {
+            let mut host = PlannedHost::with(good);
+            (host.late, host.steal) = (true, 0.3);
+            let report = run(suite, &mut host, target).unwrap();
+            let case = format!("{} on a busy host, target {target}", suite.name());
+            let outcome = report.outcome(Accepted::default());
+            assert_eq!(outcome, SuiteOutcome::Inconclusive, "{case}\n{}", report.text(160));
+            assert_no_praise(&report, &case);
+            assert_marked(&report, &case);
+            assert!(report.text(160).contains("requests were sent late"), "{case}");
+        }
+    }
+}
+
+#[test]
+fn a_gateway_of_ours_that_refuses_everything_never_passes() {
+    for suite in SUITES {
+        let report = run(suite, &mut PlannedHost::with(all_429), false).unwrap();
+        let case = format!("{} of the reference gateway, all 429", suite.name());
+        assert_never_passes(&report, &case);
+        assert_no_praise(&report, &case);
+        assert_marked(&report, &case);
+    }
+}
+
+#[test]
+fn without_a_cache_there_is_not_a_word_of_hits() {
+    let report = run(Suite::Layers, &mut PlannedHost::with(good), true).unwrap();
+    let text = report.text(200);
+    let why = "cache hits: not measured: no cache: the second equal request was not faster and no header says hit";
+    assert!(text.contains(why), "{text}");
+    for sentence in [
+        "is a hit",
+        "Cache-hit",
+        "layer 2, cache hit",
+        "Layer overhead",
+        " inf",
+        "Store operations",
+    ] {
+        let before = text.split("Reference: ").next().unwrap();
+        let tables = before.split("Findings").next().unwrap();
+        assert!(!tables.contains(sentence), "`{sentence}` is in\n{text}");
+    }
+    assert_never_passes(&report, "no cache");
+}
+
+#[test]
+fn a_target_that_answers_any_path_is_not_believed_to_have_routes() {
+    let report = run(Suite::Quick, &mut PlannedHost::with(good), true).unwrap();
+    let text = report.text(200);
+    assert!(text.contains("answers 200 to a path that nothing serves"), "{text}");
+    let report = run(Suite::Quick, &mut PlannedHost::with(all_404), true).unwrap();
+    assert!(!report.text(200).contains("nothing serves"));
+}
+
+#[test]
+fn a_costly_health_is_tried_once_and_left_out() {
+    let mut host = PlannedHost::with(costly_health);
+    let report = run(Suite::Baseline, &mut host, true).unwrap();
+    assert!(!host.loaded.iter().any(|path| path.ends_with("/health")), "{:?}", host.loaded);
+    assert!(host.loaded.iter().any(|path| path == "/team/metrics"), "{:?}", host.loaded);
+    let text = report.text(200);
+    assert!(text.contains("GET /health: a single request took 1.50s: too costly"), "{text}");
+    assert_never_passes(&report, "costly health");
+}
+
+#[test]
+fn open_files_limit_the_streams_before_they_are_opened() {
+    let mut host = PlannedHost::with(good);
+    host.files = 500;
+    let folder = tempfile::tempdir().unwrap();
+    let options = options(folder.path(), false);
+    let report = Suite::Layers.run_on(&mut host, &options, &Control::new(), &mut |_| {}).unwrap();
+    let labels: Vec<_> = report.measurements.iter().map(|result| &*result.label).collect();
+    assert!(labels.contains(&"300 SSE streams at once"), "{labels:?}");
+    let text = report.text(300);
+    assert!(text.contains("1,000 concurrent streams: measured with 300"), "{text}");
+    // 500 connections do not fit, and are not tried.
+    let many = report.measurements.iter().find(|result| result.label.ends_with("(500)")).unwrap();
+    assert!(many.error.as_ref().unwrap().contains("open files"), "{many:?}");
+}
+
+/// The same hosts without a fault: or the tests above would pass for nothing.
+#[test]
+fn a_good_gateway_on_a_quiet_host_is_sized_and_praised() {
+    for suite in SUITES {
+        let report = run_with(suite, &mut PlannedHost::with(good), false, None).unwrap();
+        let text = report.text(160);
+        assert!(report.sizing.is_some(), "{}\n{text}", suite.name());
+        assert!(text.contains("  + no errors in"), "{}\n{text}", suite.name());
+        let unusable: Vec<_> =
+            report.measurements.iter().filter(|r| r.why_unusable().is_some()).collect();
+        assert!(unusable.is_empty(), "{}: {unusable:?}", suite.name());
+    }
+}

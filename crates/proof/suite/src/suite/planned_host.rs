@@ -1,0 +1,185 @@
+//! A host on which nothing runs: its loads end at once, as planned. So the conclusions of whole
+//! suites are tested without time.
+
+use plimsoll_engine::{Control, Run, WatchedProcess};
+use plimsoll_measure::{
+    Moment, Nanos, Outcome, PolicyDecision, Sample, ScenarioId, StageId, TargetId,
+};
+use plimsoll_metrics::{
+    InstrumentHealth, LoadModel, ProcessUse, Recorder, RunMetadata, RunSummary,
+};
+use plimsoll_profile::Plan;
+
+use crate::child::{Child, ChildSpec};
+use crate::error::SuiteError;
+use crate::fixtures::sample;
+use crate::host::Host;
+
+/// How a planned gateway answers a path, to the single requests before the load or in the load.
+pub(super) type Answer = fn(path: &str, in_load: bool) -> (Outcome, u16, Nanos);
+
+/// Requests of each stage: enough for a p99.
+const REQUESTS: u64 = 1_000;
+
+/// The planned host.
+pub(super) struct PlannedHost {
+    pub(super) answer: Answer,
+    /// Makes every load invalid, as late requests do.
+    pub(super) late: bool,
+    /// Steal of the host.
+    pub(super) steal: f64,
+    /// CPU use of the gateway's process.
+    pub(super) gateway_cpu: Option<f64>,
+    /// Files that each process may open.
+    pub(super) files: u64,
+    /// Why nothing is reached.
+    pub(super) unreachable: Option<String>,
+    /// Loads that were carried out, by path.
+    pub(super) loaded: Vec<String>,
+}
+
+impl PlannedHost {
+    /// A quiet host with a gateway that answers like this.
+    pub(super) fn with(answer: Answer) -> Self {
+        Self {
+            answer,
+            late: false,
+            steal: 0.0,
+            gateway_cpu: Some(0.97),
+            files: 1_000_000,
+            unreachable: None,
+            loaded: Vec::new(),
+        }
+    }
+
+    fn health(&self) -> InstrumentHealth {
+        InstrumentHealth {
+            worker_cpu_shares: vec![0.3],
+            worker_wait_shares: vec![0.01],
+            steal_share: Some(self.steal),
+            ..InstrumentHealth::default()
+        }
+    }
+}
+
+/// The path that a plan asks for; that of chats where it names none.
+fn path(plan: &Plan) -> String {
+    let text = format!("{plan:?}");
+    let line = text.lines().find_map(|line| line.trim().strip_prefix("path: "));
+    line.unwrap_or("/v1/chat/completions").to_owned()
+}
+
+/// A request of a scenario that ended like this; a policy gateway that answers blocks what it
+/// should.
+fn ended(
+    (outcome, status, took): (Outcome, u16, Nanos),
+    scenario: usize,
+    metadata: &RunMetadata,
+) -> Sample {
+    let expected = metadata.expectations.get(scenario).and_then(|own| own.policy_decision);
+    let blocks = outcome == Outcome::Completed && expected == Some(PolicyDecision::Block);
+    let (outcome, status) = if blocks { (Outcome::Rejected(403), 403) } else { (outcome, status) };
+    let decision = match outcome {
+        Outcome::Completed => Some(PolicyDecision::Allow),
+        Outcome::Rejected(403) => Some(PolicyDecision::Block),
+        Outcome::Rejected(429) => Some(PolicyDecision::RateLimited),
+        Outcome::Rejected(_) => Some(PolicyDecision::Unexpected),
+        _ => None,
+    };
+    let policy_decision = decision.filter(|_| expected.is_some());
+    let scenario = ScenarioId(u16::try_from(scenario).unwrap());
+    Sample { expected, policy_decision, scenario, ..sample(outcome, status, took) }
+}
+
+impl Host for PlannedHost {
+    fn start(&mut self, _: &ChildSpec<'_>) -> Result<Child, SuiteError> {
+        // Nothing listens on port 1.
+        Ok(Child::planned("127.0.0.1:1"))
+    }
+
+    fn run(
+        &mut self,
+        plan: Plan,
+        _: Vec<WatchedProcess>,
+        _: &Control,
+    ) -> Result<RunSummary, SuiteError> {
+        let path = path(&plan);
+        let answer = (self.answer)(&path, true);
+        self.loaded.push(path);
+        let mut metadata = Run::prepare(plan)?.metadata();
+        metadata.run.ended = plimsoll_metrics::RunEnd::Complete;
+        let nanos = |seconds: f64| Moment::EPOCH + Nanos::from_secs_f64(seconds);
+        let ends = metadata.stages.iter().map(|stage| nanos(stage.start_s + stage.duration_s));
+        let mut recorder = Recorder::new(ends.collect());
+        for (index, stage) in metadata.stages.iter().enumerate() {
+            let id = StageId(u16::try_from(index).unwrap());
+            for n in 0..REQUESTS {
+                let scenario = usize::try_from(n).unwrap() % metadata.scenarios.len();
+                let ended = ended(answer, scenario, &metadata);
+                recorder.scheduled(id, ended.scenario, TargetId(0));
+                // All within the stage, before its last half.
+                let at = stage.start_s + stage.duration_s * 0.5 * n as f64 / REQUESTS as f64;
+                recorder
+                    .record(&moved(Sample { stage: id, warmup: stage.warmup, ..ended }, at), &[]);
+            }
+        }
+        let open = metadata.stages.iter().all(|stage| stage.model == LoadModel::Open);
+        let arrivals = open.then_some(REQUESTS * metadata.stages.len() as u64);
+        let (planned_arrivals, achieved_arrivals) = (arrivals, arrivals);
+        let health = InstrumentHealth { planned_arrivals, achieved_arrivals, ..self.health() };
+        let mut summary = RunSummary::build(metadata, health, &recorder.take(), &[])?;
+        if self.late {
+            summary.validity =
+                plimsoll_metrics::Validity::Invalid(vec![plimsoll_metrics::Reason {
+                    what: "requests were sent late".to_owned(),
+                    measured: "dispatch lag p99 40ms".to_owned(),
+                    bound: "5ms".to_owned(),
+                    fix: "give the generator a core of its own".to_owned(),
+                }]);
+        }
+        let stages = summary.metadata.stages.iter();
+        let whole = stages.clone().map(|stage| Some(stage.name.clone())).chain([None]);
+        summary.processes = whole.filter_map(|stage| self.process(stage)).collect();
+        Ok(summary)
+    }
+
+    fn reach(&mut self, _: Plan) -> Result<Option<String>, SuiteError> {
+        Ok(self.unreachable.clone())
+    }
+
+    fn probe(&mut self, plan: Plan, _: &Control) -> Result<Vec<Sample>, SuiteError> {
+        let answer = (self.answer)(&path(&plan), false);
+        let metadata = Run::prepare(plan)?.metadata();
+        Ok((0..4).map(|_| ended(answer, 0, &metadata)).collect())
+    }
+
+    fn open_files(&self, _: Option<u32>) -> Option<u64> {
+        Some(self.files)
+    }
+}
+
+impl PlannedHost {
+    fn process(&self, stage: Option<String>) -> Option<ProcessUse> {
+        let cores = self.gateway_cpu?;
+        let name = "gateway".to_owned();
+        let rss_bytes = 20_000_000;
+        Some(ProcessUse { name, stage, wall_s: 1.0, cpu_s: cores, rss_bytes, ..Default::default() })
+    }
+}
+
+/// The same request at another time.
+fn moved(mut sample: Sample, seconds: f64) -> Sample {
+    let by = Nanos::from_secs_f64(seconds);
+    let timeline = &mut sample.timeline;
+    timeline.intended = timeline.intended + by;
+    for moment in [
+        &mut timeline.dispatched,
+        &mut timeline.connected,
+        &mut timeline.sent,
+        &mut timeline.first_byte,
+        &mut timeline.finished,
+    ] {
+        *moment = moment.map(|moment| moment + by);
+    }
+    sample
+}
