@@ -20,8 +20,8 @@ impl CachedMock {
         let fixture = Fixture::with("log: memory\nother_models: {output: 2}");
         let config = format!(
             "listen: 127.0.0.1:0\ncache: {{}}\nupstreams: {{m: {{addresses: ['{}']}}}}\n\
-             routes: [{{path: /v1/chat/completions, upstream: m, llm: true}}, \
-             {{path: /v1/messages, upstream: m, llm: true}}]\n",
+             routes: [{{name: chat, path: /v1/chat/completions, upstream: m, llm: true}}, \
+             {{name: messages, path: /v1/messages, upstream: m, llm: true}}]\n",
             fixture.mock.addr()
         );
         fs::write(fixture.folder.path().join("g.yaml"), config).unwrap();
@@ -35,8 +35,11 @@ impl CachedMock {
         let trace = profile.ends_with("-trace");
         let stages = if trace { "w@20:200ms,trace:1s" } else { "w2:100ms,2:200ms" };
         let fixed = ["run", profile, "--target", &target, "--key", "any", "--model", "m"];
-        let rest = ["--stages", stages, "--quiet", "--allow-invalid", "--name", name];
-        self.fixture.plimsoll(&[&fixed[..], &rest, args].concat()).expect(0);
+        let rest = ["--quiet", "--allow-invalid", "--name", name];
+        let stages = if args.contains(&"--stages") { vec![] } else { vec!["--stages", stages] };
+        // A threshold of the profile may be inconclusive: the runs are short.
+        let output = self.fixture.plimsoll(&[&fixed[..], &rest, &stages, args].concat());
+        assert!(matches!(output.code, Some(0 | 3)), "{}{}", output.stdout, output.stderr);
         let runs = self.fixture.runs();
         let run = runs.iter().find(|run| run.to_str().unwrap().ends_with(&format!("-{name}")));
         let log = self.fixture.mock.take_log();
@@ -110,8 +113,8 @@ fn hits_that_are_wanted_are_counted_without_a_warning_and_headers_are_recorded()
     let args = ["--set", "cache_mode=allow", "--set", record, "--stages", "@50:400ms"];
     let (summary, ids) = cached.run("minimal", "wanted", &args);
     let (hits, misses) = hits_and_misses(&summary);
-    // The pool has three prompts; the probe may have asked one of them.
-    assert!(ids.len() <= 3 && misses <= 3 && hits + misses == 20, "{hits} {misses}");
+    // The pool has three prompts; the probe asks for fewer tokens, which is another request.
+    assert!(ids.len() <= 4 && misses <= 3 && hits + misses == 20, "{hits} {misses}");
     assert!(!format!("{:?}", summary.warnings).contains("cache hits"));
     let runs = cached.fixture.runs();
     let rows = fs::read_to_string(runs[0].join("results.jsonl")).unwrap();
