@@ -4,6 +4,7 @@
 mod demo;
 mod failure;
 mod first_request;
+mod full_disk;
 mod gate;
 mod gateway;
 mod host;

@@ -45,6 +45,9 @@ pub(crate) async fn run_pacer(worker: Rc<Worker>) {
         }
         worker.count_released(at, worker.clock.now().since(at.max(free)));
         let (permit, waited) = acquire_permit(&worker).await;
+        if permit.is_some() && !worker.take_request(at) {
+            return;
+        }
         // Only now: an arrival that is still waiting when the run ends belongs to the rest.
         if let Some(arrival) = worker.take_arrival() {
             match permit {

@@ -1,6 +1,7 @@
 //! A plan with everything that every worker needs, computed once and shared read-only.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_measure::{ScenarioId, TargetId};
 use plimsoll_profile::{HttpVersion, Plan, Scheme, Target};
@@ -21,6 +22,9 @@ pub(crate) struct PreparedRun {
     pub(crate) workload: Workload,
     tls: Option<Arc<TlsClientConfig>>,
     routes: Vec<Route>,
+    /// How many requests may still be sent, where that is limited. The only thing that workers share
+    /// while they run, because parts of it would not be used up at the same time.
+    requests_left: Option<AtomicU64>,
 }
 
 impl PreparedRun {
@@ -41,7 +45,20 @@ impl PreparedRun {
                 routes.push(Route::new(scenario, target, plan.limits.max_body)?);
             }
         }
-        Ok(Self { plan, schedule, workload, tls, routes })
+        let requests = plan.limits.max_requests.map(|most| plan.shard.share(most));
+        let requests_left = requests.map(AtomicU64::new);
+        Ok(Self { plan, schedule, workload, tls, routes, requests_left })
+    }
+
+    /// Takes one of the requests that may still be sent; `false` if none is left.
+    pub(crate) fn take_request(&self) -> bool {
+        let Some(left) = &self.requests_left else { return true };
+        left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+    }
+
+    /// Whether a request may still be sent.
+    pub(crate) fn has_requests_left(&self) -> bool {
+        self.requests_left.as_ref().is_none_or(|left| left.load(Ordering::Relaxed) > 0)
     }
 
     /// The route of a scenario's turns to a target.

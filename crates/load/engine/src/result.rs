@@ -123,6 +123,8 @@ fn health(workers: &[WorkerOutput], instrument: Instrument) -> InstrumentHealth 
         conversations.started += worker.conversations.started;
         conversations.finished += worker.conversations.finished;
         conversations.ended_early += worker.conversations.ended_early;
+        conversations.retry_after_waits += worker.conversations.retry_after_waits;
+        conversations.retry_after_wait_s += worker.conversations.retry_after_wait_s;
     }
     let open_model = arrivals.planned > 0;
     health.planned_arrivals = open_model.then_some(arrivals.planned);

@@ -35,6 +35,8 @@ pub(crate) struct OpenTurn {
     scan: Option<DecisionScan>,
     /// The message of a failure.
     detail: Option<String>,
+    /// What the response asks to wait.
+    retry_after: Option<Nanos>,
 }
 
 /// The end of a turn, as the conversation needs it.
@@ -48,6 +50,8 @@ pub(crate) struct TurnEnd {
     pub(crate) sent: bool,
     /// The assistant's text; empty unless it is kept for the next turn.
     pub(crate) reply: String,
+    /// How long the target asks to wait before the next request, where the plan honours that.
+    pub(crate) retry_after: Option<Nanos>,
 }
 
 impl OpenTurn {
@@ -100,7 +104,14 @@ impl OpenTurn {
             burst: 0,
             late: false,
         };
-        Self { worker: Rc::clone(worker), measurement, decoder: None, scan: None, detail: None }
+        Self {
+            worker: Rc::clone(worker),
+            measurement,
+            decoder: None,
+            scan: None,
+            detail: None,
+            retry_after: None,
+        }
     }
 
     /// The sample as measured up to now.
@@ -188,6 +199,7 @@ impl OpenTurn {
             completed: outcome == Outcome::Completed,
             sent: sample.timeline.sent.is_some(),
             reply,
+            retry_after: self.retry_after,
         }
     }
 
@@ -240,6 +252,9 @@ impl ResponseHandler for OpenTurn {
 
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.measurement.sample.status = head.status;
+        if matches!(head.status, 429 | 503) && self.worker.run.plan.limits.honour_retry_after {
+            self.retry_after = head.header("retry-after").and_then(retry_after);
+        }
         let Self { worker, measurement, decoder, scan, .. } = self;
         let Sample { scenario, target, .. } = measurement.sample;
         worker.stats().note_server(target, head);
@@ -276,9 +291,15 @@ impl ResponseHandler for OpenTurn {
     }
 }
 
+/// The seconds of a `Retry-After` header (RFC 9110, 10.2.3). The other form, a date, depends on two
+/// clocks and is not honoured.
+fn retry_after(value: &str) -> Option<Nanos> {
+    value.trim().parse::<u32>().ok().map(|seconds| Nanos::from_secs(seconds.into()))
+}
+
 impl Drop for OpenTurn {
     fn drop(&mut self) {
-        let Self { worker, measurement, decoder, scan, detail } = self;
+        let Self { worker, measurement, decoder, scan, detail, .. } = self;
         let TurnMeasurement { sample, gaps, events, .. } = measurement;
         if sample.timeline.dispatched.is_some() && sample.outcome == Outcome::NeverSent {
             sample.outcome = Outcome::InFlight;

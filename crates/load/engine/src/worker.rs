@@ -128,6 +128,21 @@ impl Worker {
         self.clock.now() >= moment
     }
 
+    /// Takes one of the requests that the run may send, for a turn that is intended at `at`. If none
+    /// is left, or this is the last one, the run ends there: nothing later is started or counted.
+    pub(crate) fn take_request(&self, at: Moment) -> bool {
+        let taken = self.run.take_request();
+        if !self.run.has_requests_left() {
+            self.end.set(self.end_by(if taken { at + Nanos::new(1) } else { at }));
+        }
+        taken
+    }
+
+    /// Whether the run may send another request.
+    pub(crate) fn has_requests_left(&self) -> bool {
+        self.run.has_requests_left()
+    }
+
     /// When the next arrival is intended.
     pub(crate) fn next_arrival(&self) -> Option<Moment> {
         self.arrivals.borrow_mut().peek().map(|arrival| self.origin + arrival.at)

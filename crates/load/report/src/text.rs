@@ -20,6 +20,7 @@ mod validity;
 
 use plimsoll_metrics::{Group, RunSummary};
 
+use crate::escape::printable;
 use crate::{format, table};
 use color::Color;
 
@@ -53,7 +54,7 @@ pub fn text(summary: &RunSummary, style: Style) -> String {
     processes::write(&mut page, summary);
     health::write(&mut page, &summary.health);
     environment::write(&mut page, &summary.metadata.environment);
-    page.out
+    printable(&page.out).into_owned()
 }
 
 const WARMUP: &str = "Warm-up (in no total and no threshold)";
