@@ -5,9 +5,11 @@ use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use plimsoll_report::{Style, printable};
 use terminal_size::{Width, terminal_size_of};
 
-/// Writes results to stdout unchanged. A closed pipe (`| head`) is not an error.
+/// Writes results to stdout: on a terminal with control characters written out, else unchanged. A
+/// closed pipe (`| head`) is not an error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
+    let text = if stdout.is_terminal() { printable(text) } else { text.into() };
     ignore_broken_pipe(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 

@@ -61,8 +61,8 @@ pub(crate) struct LimitFlags {
     /// End the run after N requests have been sent
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_requests: Option<u64>,
-    /// End the run when more than this share of the requests, like `50%`, got no good answer (looked
-    /// at every second, once 100 have ended); exit code 1
+    /// End the run when more than this share of the requests, like `50%`, got no good answer
+    /// (looked at every second, once 100 have ended); exit code 1
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub(crate) abort_on_errors: Option<f64>,
 }

@@ -4,8 +4,8 @@ use std::process::Command;
 
 use crate::support::{FAST, Fixture};
 
-/// The rows fill a disk of 3 MiB; the summary has its space. The disk is a `tmpfs` in a namespace of
-/// its own; where that is not allowed, only the unit test of the reservation is left.
+/// The rows fill a disk of 3 MiB; the summary has its space. The disk is a `tmpfs` in a namespace
+/// of its own; where that is not allowed, only the unit test of the reservation is left.
 #[test]
 fn a_full_disk_does_not_lose_the_summary() {
     let fixture = Fixture::with(FAST);
@@ -38,4 +38,15 @@ fn a_full_disk_does_not_lose_the_summary() {
     for file in ["report.txt", "report.csv", "metrics.prom"] {
         assert!(folder.join(file).exists(), "{file}: {stdout} {stderr}");
     }
+    // A disk that is full already is an error before any request.
+    let sent = fixture.mock.stats().requests;
+    let script = format!(
+        "mount -t tmpfs -o size=1m tmpfs disk && {{ {binary} run minimal --target {target} --key any \
+         -q --out disk; echo ended $?; ls -A disk; }}"
+    );
+    let output = unshared(&script).unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("left for the results"), "{stderr}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "ended 3");
+    assert_eq!(fixture.mock.stats().requests, sent);
 }

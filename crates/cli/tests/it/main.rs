@@ -10,6 +10,7 @@ mod gateway;
 mod host;
 mod http;
 mod interrupt;
+mod limits;
 mod mock;
 mod policy;
 mod policy_server;

@@ -24,7 +24,7 @@ fn all_problems_of_all_files_are_printed_at_once() {
     let lines: Vec<_> = output.stderr.lines().collect();
     let starts = |line: &&&str, start: &str| line.starts_with(start);
     for (start, count) in
-        [("error: bad.yaml: ", 3), ("error: worse.yaml: ", 1), ("error: absent: ", 1)]
+        [("error: bad.yaml:", 3), ("error: worse.yaml: ", 1), ("error: absent: ", 1)]
     {
         assert_eq!(
             lines.iter().filter(|line| starts(line, start)).count(),
@@ -54,6 +54,9 @@ fn every_listed_profile_is_valid_and_can_be_shown() {
     let shown =
         fixture.plimsoll(&["profile", "show", "realistic", "--stages", "7:9s"]).expect(0).stdout;
     assert!(shown.contains("7:9s") && shown.contains("max_in_flight"), "{shown}");
+    // What is shown is a profile.
+    fs::write(fixture.folder.path().join("shown.yaml"), &shown).unwrap();
+    fixture.plimsoll(&["profile", "check", "shown.yaml"]).expect(0);
 }
 
 #[test]
@@ -64,7 +67,11 @@ fn a_created_profile_runs_once_its_key_is_set_and_is_never_overwritten() {
     let target = fixture.target();
     let run = ["run", "mine.yaml", "--target", &target, "--stages", "1:200ms", "-q"];
     let unset = fixture.plimsoll(&run).expect(2);
-    assert!(unset.stderr.contains("mine.yaml: key: is still the placeholder"), "{}", unset.stderr);
+    assert!(
+        unset.stderr.contains("mine.yaml:10: key: is still the placeholder"),
+        "{}",
+        unset.stderr
+    );
     fixture.plimsoll(&[&run[..], &["--key", "any", "--allow-invalid"]].concat()).expect(0);
     let again = fixture.plimsoll(&["profile", "init", "mine.yaml"]).expect(2);
     assert!(again.stderr.contains("exists already"), "{}", again.stderr);

@@ -22,8 +22,8 @@ pub(crate) struct PreparedRun {
     pub(crate) workload: Workload,
     tls: Option<Arc<TlsClientConfig>>,
     routes: Vec<Route>,
-    /// How many requests may still be sent, where that is limited. The only thing that workers share
-    /// while they run, because parts of it would not be used up at the same time.
+    /// How many requests may still be sent, where that is limited. The only thing that workers
+    /// share while they run, because parts of it would not be used up at the same time.
     requests_left: Option<AtomicU64>,
 }
 

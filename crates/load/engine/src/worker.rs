@@ -128,8 +128,9 @@ impl Worker {
         self.clock.now() >= moment
     }
 
-    /// Takes one of the requests that the run may send, for a turn that is intended at `at`. If none
-    /// is left, or this is the last one, the run ends there: nothing later is started or counted.
+    /// Takes one of the requests that the run may send, for a turn that is intended at `at`. If
+    /// none is left, or this is the last one, the run ends there: nothing later is started or
+    /// counted.
     pub(crate) fn take_request(&self, at: Moment) -> bool {
         let taken = self.run.take_request();
         if !self.run.has_requests_left() {

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// CPU time and memory of a process and its descendants (its workers) in a stage, or in the whole run.
+/// CPU time and memory of a process and its descendants (its workers) in a stage, or in the whole
+/// run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessUse {
     /// Its name, as given by the user.
@@ -31,7 +32,8 @@ pub struct ProcessUse {
     /// Processes at the end: itself and its descendants. 0 if it was not counted (0.1.0).
     #[serde(default)]
     pub processes: u64,
-    /// Whether the process and its descendants ended before the last reading; the figures are those until then.
+    /// Whether the process and its descendants ended before the last reading; the figures are those
+    /// until then.
     #[serde(default)]
     pub gone: bool,
 }

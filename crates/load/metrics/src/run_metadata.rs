@@ -16,8 +16,8 @@ pub enum RunEnd {
     Complete,
     /// The user ended it early; the report covers the time until then.
     Interrupted,
-    /// Too many requests got no good answer (`abort_on_error_rate`); the report covers the time until
-    /// then.
+    /// Too many requests got no good answer (`abort_on_error_rate`); the report covers the time
+    /// until then.
     TooManyErrors,
     /// Plimsoll gave up.
     Aborted,

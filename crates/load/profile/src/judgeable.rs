@@ -151,8 +151,8 @@ impl PlannedLoad<'_> {
         })
     }
 
-    /// The most requests that the measured stages of a scope can send; `None` if that depends on the
-    /// target or on a trace.
+    /// The most requests that the measured stages of a scope can send; `None` if that depends on
+    /// the target or on a trace.
     fn most_requests(&self, scope: &Scope) -> Option<f64> {
         let stages = self.stages().iter().enumerate().filter(|(index, stage)| match scope {
             Scope::Stage(name) => stage.to_string() == *name || name.parse() == Ok(index + 1),

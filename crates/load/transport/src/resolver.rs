@@ -86,8 +86,8 @@ impl Resolver {
         (now.since(*at) < valid).then(|| answer.clone())
     }
 
-    /// The look-up in progress, or a new one. It has a thread of its own, which nothing waits for at
-    /// the end of the run: the system's look-up cannot be cancelled, and may take half a minute.
+    /// The look-up in progress, or a new one. It has a thread of its own, which nothing waits for
+    /// at the end of the run: the system's look-up cannot be cancelled, and may take half a minute.
     fn join_lookup(&self, endpoint: &Endpoint) -> Result<watch::Receiver<Option<Answer>>, Failure> {
         if let Some(pending) = &*self.pending.borrow() {
             return Ok(pending.clone());

@@ -71,9 +71,9 @@ pub(crate) struct TreeUse {
 
 /// A process and its descendants. Who was a member once remains one, whoever adopts it.
 ///
-/// The CPU time of a member that has ended is not lost. If its parent waited for it, the kernel adds
-/// it to the parent's `waited_for`. What is missing there (nobody waited, or the parent ended first)
-/// is kept here, as of the last reading that found the member.
+/// The CPU time of a member that has ended is not lost. If its parent waited for it, the kernel
+/// adds it to the parent's `waited_for`. What is missing there (nobody waited, or the parent ended
+/// first) is kept here, as of the last reading that found the member.
 #[derive(Debug)]
 pub(crate) struct ProcessTree {
     members: BTreeMap<u32, ProcessStat>,

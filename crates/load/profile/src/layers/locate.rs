@@ -52,7 +52,8 @@ pub(super) fn locate(root: &Value, text: &str) -> Result<Located, (ConfigPath, F
     Ok(located)
 }
 
-/// The path of a scenario in a profile that lists none, and so has one that is described at the top.
+/// The path of a scenario in a profile that lists none, and so has one that is described at the
+/// top.
 fn only_scenario(name: &str) -> Result<ConfigPath, Fault> {
     if name == "0" || name == default_name(0) {
         return Ok(ConfigPath::root().key("scenarios").index(0));
