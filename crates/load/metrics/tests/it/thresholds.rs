@@ -5,8 +5,8 @@ use plimsoll_metrics::{Judgement, ThresholdResult, Validity};
 
 use crate::support::{recorder, run, sample, summary};
 
-/// 200 completed in 40 ms, 1 failed, 2 refused and 1 never sent in stage 1; a warm-up in which every
-/// request timed out.
+/// 200 completed in 40 ms, 1 failed, 2 refused and 1 never sent in stage 1; a warm-up in which
+/// every request timed out.
 fn judge(metric: &str, expression: &str) -> ThresholdResult {
     let mut recorder = recorder();
     for i in 0..200 {
