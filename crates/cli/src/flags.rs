@@ -45,7 +45,12 @@ pub(crate) struct ProfileFlags {
     /// Seed of all random numbers, a whole number [default: the profile's]
     #[arg(long, value_name = "N")]
     seed: Option<String>,
-    /// Send part K (counted from 0) of N equal parts of the load, to divide it among processes
+    /// Id of the run, from which the ids of its requests and its cache-busting markers follow: with
+    /// the same seed and run id a run repeats exactly [default: a random one]
+    #[arg(long, value_name = "ID")]
+    run_id: Option<String>,
+    /// Send part K (counted from 0) of N equal parts of the load, to divide it among processes;
+    /// give all parts the same --run-id
     #[arg(long, value_name = "K/N")]
     shard: Option<String>,
     /// Name of the run [default: the profile's]
@@ -101,6 +106,7 @@ impl ProfileFlags {
             no_resumption: self.tls.no_resumption,
             headers: self.headers.clone(),
             sets: name.chain(self.sets.iter().cloned()).collect(),
+            run_id: self.run_id.clone(),
             shard: self.shard.clone(),
         }
     }

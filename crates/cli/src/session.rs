@@ -223,6 +223,7 @@ pub(crate) fn last_calibration() -> Option<CalibrationQuote> {
         when: utc_compact(record.taken_unix_s.saturating_mul(1_000_000_000)),
         passed,
         failed,
+        failed_tests: record.failed_tests(),
         floor_us: record.floor.map(|floor| floor.response_time_p50_us),
         max_rate: record.floor.map(|floor| floor.highest_rate),
     })

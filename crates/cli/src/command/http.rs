@@ -77,6 +77,10 @@ pub(crate) struct Load {
     /// Seed of all random numbers, a whole number [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<String>,
+    /// Id of the run: with the same seed and run id, `{{uuid}}` and request ids repeat [default: a
+    /// random one]
+    #[arg(long, value_name = "ID")]
+    run_id: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -13,7 +13,7 @@ Examples:
   plimsoll run realistic --target https://gateway.example --key KEY --model NAME
   PLIMSOLL_KEY=... plimsoll run my.yaml --stages w10:10s,100:60s --set timeout=30s
   plimsoll run realistic --stages @5..50:2m --set 'thresholds.ttft=[\"p(95)<500ms\"]'
-  plimsoll run big.yaml --shard 0/2 & plimsoll run big.yaml --shard 1/2
+  export PLIMSOLL_RUN_ID=big-42; plimsoll run big.yaml --shard 0/2 & plimsoll run big.yaml --shard 1/2
 
 Environment variables set any key of the profile, like PLIMSOLL_TARGET or PLIMSOLL_TLS__CA_FILE (`__` for the dot). Flags override variables, and variables override the file. `plimsoll profile show PROFILE` prints the result.
 

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Write as _};
 
 use anyhow::{Context as _, Result};
-use plimsoll_engine::{SampleBatch, SampleSink};
-use plimsoll_measure::{Moment, Sample, ScenarioId, Seed, StageId, TargetId};
+use plimsoll_engine::{RecordedHeader, SampleBatch, SampleSink};
+use plimsoll_measure::{IdSeed, Moment, Sample, ScenarioId, StageId, TargetId};
 use plimsoll_metrics::RunMetadata;
 use plimsoll_report::{RowContext, RowNames, write_row};
 use plimsoll_workload::{conversation_id, request_id};
@@ -19,6 +19,7 @@ use super::{RunDir, file};
 pub(crate) struct RowFile {
     file: File,
     metadata: RunMetadata,
+    ids: IdSeed,
     names: RowNameCache,
     lines: Vec<u8>,
 }
@@ -29,12 +30,19 @@ impl RowFile {
         let path = run_dir.path().join(file::ROWS);
         let file =
             File::create_new(&path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self { file, metadata, names: RowNameCache::default(), lines: Vec::new() })
+        let ids = metadata.run.id_seed();
+        Ok(Self { file, metadata, ids, names: RowNameCache::default(), lines: Vec::new() })
     }
 
-    fn add(&mut self, sample: &Sample, events: Option<&[Moment]>, weight: u32) {
-        let Self { metadata, names, lines, .. } = self;
-        let conversation = conversation_id(Seed(metadata.run.seed), sample.conversation);
+    fn add(
+        &mut self,
+        sample: &Sample,
+        events: Option<&[Moment]>,
+        headers: &[RecordedHeader],
+        weight: u32,
+    ) {
+        let Self { metadata, ids, names, lines, .. } = self;
+        let conversation = conversation_id(*ids, sample.conversation);
         let request = request_id(conversation, sample.turn);
         let row = RowContext {
             conversation: conversation.as_str(),
@@ -43,6 +51,7 @@ impl RowFile {
             epoch_unix_ns: metadata.run.started_unix_ns,
             weight,
             events,
+            headers,
         };
         write_row(sample, &row, lines);
     }
@@ -51,8 +60,8 @@ impl RowFile {
 impl SampleSink for RowFile {
     fn write(&mut self, batch: &SampleBatch) -> io::Result<()> {
         self.lines.clear();
-        for (sample, events) in batch.rows() {
-            self.add(sample, events, batch.sampling_rate.weight(sample));
+        for (sample, events, headers) in batch.rows() {
+            self.add(sample, events, headers, batch.sampling_rate.weight(sample));
         }
         self.file.write_all(&self.lines)
     }

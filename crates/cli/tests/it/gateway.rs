@@ -11,14 +11,14 @@ use nix::unistd::Pid;
 use crate::support::{FAST, Fixture, command, pause};
 
 /// A running gateway, killed when the test is over.
-struct Gateway {
+pub(crate) struct Gateway {
     child: Child,
     stdout: BufReader<std::process::ChildStdout>,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Gateway {
-    fn start(fixture: &Fixture, args: &[&str]) -> Self {
+    pub(crate) fn start(fixture: &Fixture, args: &[&str]) -> Self {
         let args: Vec<_> = ["gateway"].iter().chain(args).copied().collect();
         let mut child = command(fixture.folder.path(), &args)
             .stdout(Stdio::piped())

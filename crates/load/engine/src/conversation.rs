@@ -64,14 +64,17 @@ pub(crate) async fn run_conversation(
     loop {
         let mut turn = OpenTurn::schedule(worker, &conversation, intended);
         if open_model && permit.is_none() {
-            permit = worker.in_flight_limit.acquire_by_policy().await;
+            permit = worker.in_flight_limit.acquire_by_policy(intended).await;
             if permit.is_none() {
                 return ConversationEnd { at: intended, sent: false, retry_after: None };
             }
         }
-        let turn_end = turn.execute(&mut conversation, connections, timeout).await;
+        let slot = permit.as_ref();
+        let turn_end = turn.execute(&mut conversation, connections, timeout, slot).await;
         drop(turn);
-        permit = None;
+        if let Some(permit) = permit.take() {
+            permit.release(turn_end.without_generator);
+        }
         let TurnEnd { at, sent, retry_after, .. } = turn_end;
         let conversation_end = ConversationEnd { at, sent, retry_after };
         if !turn_end.completed {

@@ -18,6 +18,7 @@ pub(crate) fn planned(run: &PreparedRun, clock: &MonotonicClock) -> RunMetadata 
             name: plan.name.clone(),
             tool_version: plan.tool_version.clone(),
             seed: plan.seed.0,
+            run_id: plan.run_id.as_ref().map(ToString::to_string).unwrap_or_default(),
             shard,
             started_unix_ns: clock.unix_nanos(Moment::EPOCH),
             ..RunInfo::default()
@@ -35,6 +36,12 @@ pub(crate) fn planned(run: &PreparedRun, clock: &MonotonicClock) -> RunMetadata 
             })
             .collect(),
         expectations: expectations(&plan.scenarios),
+        cache_busting: plan
+            .scenarios
+            .iter()
+            .filter(|scenario| plan.busts_caches(scenario))
+            .map(|scenario| scenario.name.clone())
+            .collect(),
         labels: plan.labels.clone(),
         ..RunMetadata::default()
     }
@@ -73,6 +80,10 @@ fn info(stage: &StagePlan, name: String) -> StageInfo {
         warmup: stage.warmup,
         start_s: stage.start.as_secs_f64(),
         duration_s: (stage.end.saturating_sub(stage.start)).as_secs_f64(),
+        users: match stage.load {
+            Load::Closed { from, to } => Some(f64::midpoint(from.into(), to.into())),
+            _ => None,
+        },
         ..StageInfo::default()
     }
 }

@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
-use plimsoll_measure::{Clock as _, ConversationKey, Moment};
+use plimsoll_measure::{ConversationKey, Moment, Nanos};
 use plimsoll_profile::Overflow;
 use plimsoll_schedule::Arrival;
+use plimsoll_transport::BEAT;
 
 use crate::conversation::{ConversationStart, run_conversation};
 use crate::in_flight_limit::InFlightPermit;
@@ -27,8 +28,6 @@ pub(crate) async fn run_pacer(worker: Rc<Worker>) {
     let tasks =
         TaskPool::new(move |(arrival, start)| run_arrival(Rc::clone(&of_tasks), arrival, start));
     let mut burst = 0;
-    // Since when the pacer is free: waiting for a permit is the target's lateness, not the pacer's.
-    let mut free = worker.origin;
     while let Some(at) = worker.next_arrival() {
         if worker.is_past(at) {
             burst += 1;
@@ -43,8 +42,7 @@ pub(crate) async fn run_pacer(worker: Rc<Worker>) {
         if at >= worker.end.get() {
             return;
         }
-        worker.count_released(at, worker.clock.now().since(at.max(free)));
-        let (permit, waited) = acquire_permit(&worker).await;
+        let permit = acquire_permit(&worker, at).await;
         if permit.is_some() && !worker.take_request(at) {
             return;
         }
@@ -52,33 +50,31 @@ pub(crate) async fn run_pacer(worker: Rc<Worker>) {
         if let Some(arrival) = worker.take_arrival() {
             match permit {
                 Some(permit) => tasks.spawn((arrival, ConversationStart::open(at, permit))),
-                None => never_send(&worker, &arrival, at),
+                None => never_send(&worker, &arrival, at, dropped_by_us(&worker, at)),
             }
         }
-        if waited == Waited::Yes {
-            free = worker.clock.now();
-        }
     }
 }
 
-/// Whether an arrival had to wait for a permit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Waited {
-    No,
-    Yes,
-}
-
-/// A permit for the next arrival; none where arrivals beyond the limit are dropped.
-async fn acquire_permit(worker: &Worker) -> (Option<InFlightPermit>, Waited) {
+/// A permit for the next arrival, which is due at `at`; none where arrivals beyond the limit are
+/// dropped.
+async fn acquire_permit(worker: &Worker, at: Moment) -> Option<InFlightPermit> {
     let limit = &worker.in_flight_limit;
-    let permit = limit.try_acquire();
+    let permit = limit.try_acquire(at);
     if permit.is_some() || limit.overflow() == Overflow::Drop {
-        return (permit, Waited::No);
+        return permit;
     }
     worker.pacer_waits.set(true);
-    let permit = limit.acquire().await;
+    let permit = limit.acquire(at).await;
     worker.pacer_waits.set(false);
-    (permit, Waited::Yes)
+    permit
+}
+
+/// How late an arrival was dropped, if the generator may be the reason that there was no slot: it
+/// released several arrivals at once, after a time in which it released none.
+fn dropped_by_us(worker: &Worker, at: Moment) -> Nanos {
+    let late = worker.clock.latest().since(at);
+    if late > BEAT { late } else { Nanos::ZERO }
 }
 
 /// Runs the conversation of an arrival.
@@ -94,26 +90,25 @@ async fn run_arrival(worker: Rc<Worker>, arrival: Arrival, start: ConversationSt
     timeouts.release(timeout);
 }
 
-/// Counts the arrivals that were due before `end` and were never dispatched.
+/// Accounts for the arrivals that were due before `end` and were never dispatched. Where they wait
+/// for a slot, a generator that is never late would have sent only some of them.
 pub(crate) fn account_for_rest(worker: &Rc<Worker>, end: Moment) {
-    // Arrivals behind one that waits for a permit are not the pacer's fault; others are.
-    let in_time = worker.pacer_waits.get();
-    // The one that waits was counted when it was released.
-    let mut is_counted = worker.pacer_waits.get();
+    let mut rest = 0;
     while let Some(at) = worker.next_arrival().filter(|&at| at < end) {
-        if !std::mem::take(&mut is_counted) {
-            worker.stats().count_arrival(in_time);
-        }
-        if let Some(arrival) = worker.take_arrival() {
-            never_send(worker, &arrival, at);
-        }
+        let Some(arrival) = worker.take_arrival() else { return };
+        let owed = !worker.pacer_waits.get()
+            || rest < worker.in_flight_limit.owed(worker.stage_end(arrival.stage));
+        rest += 1;
+        let late = if owed { end.since(at) } else { Nanos::ZERO };
+        never_send(worker, &arrival, at, late);
     }
 }
 
-fn never_send(worker: &Rc<Worker>, arrival: &Arrival, at: Moment) {
+/// Accounts for an arrival that is not sent; `late` by the generator's fault, or zero.
+fn never_send(worker: &Rc<Worker>, arrival: &Arrival, at: Moment, late: Nanos) {
     let key = ConversationKey::arrival(arrival.seq);
     let conversation = worker.run.workload.conversation(key, trace_row(worker, arrival));
-    drop(OpenTurn::schedule(worker, &conversation, at));
+    OpenTurn::schedule(worker, &conversation, at).never_send(late);
 }
 
 /// The row of the trace that an arrival plays.

@@ -1,9 +1,9 @@
 //! A plan with everything that every worker needs, computed once and shared read-only.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use plimsoll_measure::{ScenarioId, TargetId};
+use plimsoll_measure::{IdSeed, RunId, ScenarioId, TargetId};
 use plimsoll_profile::{HttpVersion, Plan, Scheme, Target};
 use plimsoll_schedule::Schedule;
 use plimsoll_transport::{
@@ -12,6 +12,7 @@ use plimsoll_transport::{
 use plimsoll_workload::{Trace, Workload};
 
 use crate::error::EngineError;
+use crate::response_headers::HeaderReader;
 use crate::route::Route;
 
 /// A plan, ready to be carried out.
@@ -20,16 +21,25 @@ pub(crate) struct PreparedRun {
     pub(crate) plan: Plan,
     pub(crate) schedule: Schedule,
     pub(crate) workload: Workload,
+    /// The seed of ids of conversations.
+    pub(crate) ids: IdSeed,
+    pub(crate) headers: HeaderReader,
     tls: Option<Arc<TlsClientConfig>>,
     routes: Vec<Route>,
     /// How many requests may still be sent, where that is limited. The only thing that workers
     /// share while they run, because parts of it would not be used up at the same time.
     requests_left: Option<AtomicU64>,
+    /// By target: whether the probe found that its streams say why the model stopped. Only read
+    /// once the load has begun.
+    finish_reasons: Vec<AtomicBool>,
 }
 
 impl PreparedRun {
-    /// Loads what the plan names (trace, tokenizer, roots) and prepares every route.
-    pub(crate) fn new(plan: Plan) -> Result<Self, EngineError> {
+    /// Loads what the plan names (trace, tokenizer, roots) and prepares every route. A plan without
+    /// a run id gets a random one.
+    pub(crate) fn new(mut plan: Plan) -> Result<Self, EngineError> {
+        plan.run_id.get_or_insert_with(RunId::random);
+        let ids = plan.id_seed();
         let trace = plan.read_trace()?;
         let offsets = trace.as_ref().map(Trace::offsets);
         let stages = match &trace {
@@ -37,7 +47,8 @@ impl PreparedRun {
             None => plan.stages.clone(),
         };
         let schedule = Schedule::new(&stages, plan.arrivals, plan.seed, offsets)?;
-        let workload = Workload::new(&plan.scenarios, trace, plan.tokenizer.as_deref(), plan.seed)?;
+        let tokenizer = plan.tokenizer.as_deref();
+        let workload = Workload::new(&plan.scenarios, trace, tokenizer, plan.seed, ids)?;
         let tls = tls_config(&plan)?;
         let mut routes = Vec::new();
         for target in &plan.targets {
@@ -47,7 +58,19 @@ impl PreparedRun {
         }
         let requests = plan.limits.max_requests.map(|most| plan.shard.share(most));
         let requests_left = requests.map(AtomicU64::new);
-        Ok(Self { plan, schedule, workload, tls, routes, requests_left })
+        let headers = HeaderReader::new(&plan.response_headers);
+        let finish_reasons = plan.targets.iter().map(|_| AtomicBool::new(false)).collect();
+        Ok(Self {
+            plan,
+            schedule,
+            workload,
+            ids,
+            headers,
+            tls,
+            routes,
+            requests_left,
+            finish_reasons,
+        })
     }
 
     /// Takes one of the requests that may still be sent; `false` if none is left.
@@ -74,6 +97,16 @@ impl PreparedRun {
     /// Number of routes.
     pub(crate) const fn routes(&self) -> usize {
         self.routes.len()
+    }
+
+    /// By target: whether its streams are known to say why the model stopped.
+    pub(crate) fn finish_reasons(&self) -> impl Iterator<Item = bool> {
+        self.finish_reasons.iter().map(|known| known.load(Ordering::Relaxed))
+    }
+
+    /// Notes that the streams of a target say why the model stopped.
+    pub(crate) fn note_finish_reason(&self, target: TargetId) {
+        self.finish_reasons[target.index()].store(true, Ordering::Relaxed);
     }
 
     /// A connector for each target.

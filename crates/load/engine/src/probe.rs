@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_measure::{
-    Clock as _, ConversationKey, ErrorClass, MonotonicClock, Outcome, ScenarioId, Stripe, TargetId,
+    Clock as _, ConversationKey, ErrorClass, MonotonicClock, Outcome, ScenarioId, TargetId,
 };
 use plimsoll_profile::{HttpVersion, Scheme};
 use plimsoll_protocol::Dialect;
@@ -15,6 +15,7 @@ use tokio::task::spawn_local;
 use crate::clock::WorkerClock;
 use crate::connections::ConnectionSet;
 use crate::error::EngineError;
+use crate::load_part::LoadPart;
 use crate::prepared::PreparedRun;
 use crate::request_timeout::LazyTimeout;
 use crate::sink::RowBatcher;
@@ -63,7 +64,8 @@ pub(crate) fn probe(
         let timer = Timer::new(WorkerClock::new(clock), run.plan.instrument.spin)
             .map_err(EngineError::Worker)?;
         let (origin, rows) = (clock.now(), RowBatcher::default());
-        let mut worker = Worker::new(Arc::clone(run), Stripe::WHOLE, timer, origin, rows)?;
+        let mut worker =
+            Worker::new(Arc::clone(run), LoadPart::WHOLE, (timer, Arc::default()), origin, rows)?;
         worker.output_cap = Some(OUTPUT_CAP);
         let worker = Rc::new(worker);
         let driver = Rc::clone(&worker);
@@ -71,6 +73,9 @@ pub(crate) fn probe(
         let mut report = ProbeReport::default();
         for (scenario, target) in routes(run) {
             let found = try_route(&worker, scenario, target, &mut report.requests).await;
+            if worker.finish_reasons[target.index()].get() {
+                run.note_finish_reason(target);
+            }
             report.findings.extend(found.map(|(fatal, message)| ProbeFinding {
                 target: run.plan.targets[target.index()].name.clone(),
                 scenario: run.plan.scenarios[scenario.index()].name.clone(),
@@ -183,7 +188,7 @@ async fn probe_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId
     let mut conversation = worker.run.workload.conversation(key, row);
     let mut turn = OpenTurn::schedule_on(worker, &conversation, target, worker.clock.now());
     let connections = ConnectionSet::new(worker.run.plan.targets.len());
-    turn.execute(&mut conversation, &connections, &mut LazyTimeout::new(&worker.clock)).await;
+    turn.execute(&mut conversation, &connections, &mut LazyTimeout::new(&worker.clock), None).await;
     turn
 }
 

@@ -2,13 +2,14 @@
 
 use plimsoll_measure::{Moment, Nanos, StageId};
 use plimsoll_metrics::{
-    Conversations, Distribution, InstrumentHealth, Lag, ProcessUse, RunMetadata, Snapshot,
+    Conversations, Counters, Distribution, InstrumentHealth, Lag, ProcessUse, RunMetadata, Snapshot,
 };
 use plimsoll_profile::Instrument;
+use plimsoll_transport::ReadCounts;
 
 use crate::in_flight::StageInFlight;
 use crate::sink::{Sink, SinkReport};
-use crate::worker_stats::{ArrivalCounts, Causes};
+use crate::worker_stats::Causes;
 use crate::worker_thread::WorkerOutput;
 
 /// A reason why requests did not complete.
@@ -65,6 +66,7 @@ impl RunResult {
             merge_causes(&mut causes, worker.causes);
         }
         snapshot.append(rest);
+        count_arrivals(&mut health, &snapshot);
         Self {
             snapshot,
             metadata,
@@ -108,15 +110,14 @@ fn health(workers: &[WorkerOutput], instrument: Instrument) -> InstrumentHealth 
     let mut health = InstrumentHealth {
         workers: u32::try_from(workers.len()).ok(),
         timer: Some(timer(instrument)),
-        kernel_timestamps: Some(instrument.kernel_timestamps),
         ..InstrumentHealth::default()
     };
     let (mut lag, mut conversations) = (Distribution::default(), Conversations::default());
-    let mut arrivals = ArrivalCounts::default();
+    let mut reads = ReadCounts::default();
     for worker in workers {
         lag.merge(&worker.pacing_lag);
-        arrivals.planned += worker.arrivals.planned;
-        arrivals.in_time += worker.arrivals.in_time;
+        reads.all += worker.reads.all;
+        reads.unstamped += worker.reads.unstamped;
         health.worker_cpu_shares.push(worker.cpu_share);
         health.worker_cpus.extend(worker.cpu.and_then(|cpu| u32::try_from(cpu).ok()));
         health.worker_wait_shares.push(worker.wait_share);
@@ -126,12 +127,29 @@ fn health(workers: &[WorkerOutput], instrument: Instrument) -> InstrumentHealth 
         conversations.retry_after_waits += worker.conversations.retry_after_waits;
         conversations.retry_after_wait_s += worker.conversations.retry_after_wait_s;
     }
-    let open_model = arrivals.planned > 0;
-    health.planned_arrivals = open_model.then_some(arrivals.planned);
-    health.achieved_arrivals = open_model.then_some(arrivals.in_time);
+    health.kernel_timestamps = (reads.all > 0).then(|| are_stamped(reads));
+    (health.reads, health.unstamped_reads) = (Some(reads.all), Some(reads.unstamped));
     health.pacing_lag_ms = Lag::of(&lag);
     health.conversations = Some(conversations);
     health
+}
+
+/// Whether the kernel stamped at least 99 % of the reads.
+const fn are_stamped(reads: ReadCounts) -> bool {
+    reads.unstamped * 100 <= reads.all
+}
+
+/// Fills in the arrivals of the open model.
+fn count_arrivals(health: &mut InstrumentHealth, snapshot: &Snapshot) {
+    let sum = |count: fn(&Counters) -> u64| {
+        snapshot.cells().map(|(_, cell)| count(cell.counters())).sum::<u64>()
+    };
+    let planned = sum(|counters| counters.arrivals_planned);
+    let late = sum(|counters| counters.arrivals_late_by_generator);
+    if planned > 0 {
+        health.planned_arrivals = Some(planned);
+        health.achieved_arrivals = Some(planned.saturating_sub(late));
+    }
 }
 
 /// The way the workers wait for deadlines, in words.

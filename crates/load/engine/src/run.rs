@@ -82,8 +82,8 @@ impl Run {
         control: &Control,
         observe: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<RunResult, EngineError> {
-        let seed = self.plan().seed;
-        let sink = sink.map(|sink| Sink::start(sink, seed)).transpose()?;
+        let ids = self.prepared.ids;
+        let sink = sink.map(|sink| Sink::start(sink, ids)).transpose()?;
         let workers = WorkerThreads::spawn(&self.prepared, self.clock, control, sink.as_ref())?;
         let baseline = Baseline::read(&self.clock);
         let origin = workers.begin();

@@ -15,9 +15,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use plimsoll_measure::Seed;
+use plimsoll_measure::IdSeed;
 
 use crate::error::EngineError;
+pub(crate) use batch::RowExtras;
 pub use batch::SampleBatch;
 use channel::{RowChannel, RowCounters};
 pub(crate) use row_batcher::RowBatcher;
@@ -39,7 +40,7 @@ pub trait SampleSink: Send {
 pub(crate) struct Sink {
     sender: SyncSender<SampleBatch>,
     counters: Arc<RowCounters>,
-    seed: Seed,
+    ids: IdSeed,
     thread: JoinHandle<Option<io::Error>>,
 }
 
@@ -64,7 +65,7 @@ pub struct SinkReport {
 
 impl Sink {
     /// Starts the writer of a run with this seed.
-    pub(crate) fn start(target: Box<dyn SampleSink>, seed: Seed) -> Result<Self, EngineError> {
+    pub(crate) fn start(target: Box<dyn SampleSink>, ids: IdSeed) -> Result<Self, EngineError> {
         let (sender, receiver) = sync_channel(MAX_WAITING);
         let counters = Arc::new(RowCounters::default());
         let of_thread = Arc::clone(&counters);
@@ -72,7 +73,7 @@ impl Sink {
             .name("plimsoll-sink".to_owned())
             .spawn(move || write_all(target, &receiver, &of_thread))
             .map_err(EngineError::Thread)?;
-        Ok(Self { sender, counters, seed, thread })
+        Ok(Self { sender, counters, ids, thread })
     }
 
     /// The sending side for one worker.
@@ -80,7 +81,7 @@ impl Sink {
         RowBatcher::new(RowChannel {
             sender: self.sender.clone(),
             counters: Arc::clone(&self.counters),
-            seed: self.seed,
+            ids: self.ids,
         })
     }
 

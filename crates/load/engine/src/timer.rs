@@ -14,6 +14,7 @@ use std::time::Duration;
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use plimsoll_measure::{Clock as _, Moment, Nanos};
+use plimsoll_transport::BEAT;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -58,6 +59,21 @@ impl Timer {
         }
     }
 
+    /// Waits for the next beat, which comes every [`BEAT`] and wakes an idle worker.
+    ///
+    /// # Errors
+    /// Where the kernel refuses to arm or read the `timerfd`.
+    pub(crate) async fn beat(&self) -> io::Result<()> {
+        match self {
+            Self::Kernel(timer) => timer.beat().await,
+            #[cfg(test)]
+            Self::Simulated(clock) => {
+                sleep_until(clock, clock.now() + BEAT).await;
+                Ok(())
+            }
+        }
+    }
+
     /// Wakes sleepers for ever; runs as a task of the worker.
     ///
     /// # Errors
@@ -90,6 +106,9 @@ impl AsRawFd for Descriptor {
 pub(crate) struct KernelTimer {
     clock: WorkerClock,
     fd: AsyncFd<Descriptor>,
+    /// Expires with every beat, without being armed again.
+    beat: AsyncFd<Descriptor>,
+    beat_armed: Cell<bool>,
     /// The longest time that the worker spins before a deadline.
     spin: Nanos,
     /// The time that it spins before the deadline that is armed.
@@ -104,15 +123,18 @@ impl KernelTimer {
         reason = "its successor is unsafe, which the workspace forbids; its condition holds: the descriptor is owned"
     )]
     fn new(clock: WorkerClock, spin: Nanos) -> io::Result<Self> {
-        let fd = TimerFd::new(
-            ClockId::CLOCK_MONOTONIC,
-            TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
-        )?;
+        let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
+        let timerfd = || -> io::Result<AsyncFd<Descriptor>> {
+            let fd = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?;
+            AsyncFd::with_interest(Descriptor(fd), Interest::READABLE)
+        };
         Ok(Self {
             clock,
             spin,
             lead: Cell::new(Nanos::ZERO),
-            fd: AsyncFd::with_interest(Descriptor(fd), Interest::READABLE)?,
+            fd: timerfd()?,
+            beat: timerfd()?,
+            beat_armed: Cell::new(false),
             deadlines: Deadlines::default(),
             armed: Cell::new(None),
         })
@@ -131,6 +153,16 @@ impl KernelTimer {
             Poll::Pending
         })
         .await;
+    }
+
+    async fn beat(&self) -> io::Result<()> {
+        if !self.beat_armed.replace(true) {
+            let interval = Expiration::Interval(TimeSpec::from_duration(BEAT.to_duration()));
+            self.beat.get_ref().0.set(interval, TimerSetTimeFlags::empty())?;
+        }
+        // As below, it is never read: every expiry is an event of its own.
+        self.beat.readable().await?.clear_ready();
+        Ok(())
     }
 
     async fn drive(&self) -> io::Result<()> {

@@ -8,8 +8,7 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use plimsoll_measure::{
-    Clock as _, ConnectPhases, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome, Sample,
-    TargetId, Timeline, Usage,
+    Clock as _, ErrorClass, FinishReason, GeneratorShare, Moment, Nanos, Outcome, Sample, TargetId,
 };
 use plimsoll_protocol::Decoder;
 use plimsoll_transport::{
@@ -18,10 +17,17 @@ use plimsoll_transport::{
 use plimsoll_workload::Conversation;
 
 use crate::connections::ConnectionSet;
+use crate::in_flight_limit::InFlightPermit;
 use crate::policy_decision::DecisionScan;
 use crate::request_timeout::LazyTimeout;
+use crate::response_headers::RecordedHeader;
+use crate::sink::RowExtras;
 use crate::worker::Worker;
 use measurement::TurnMeasurement;
+
+/// The message of [`ErrorClass::NoFinishReason`].
+const NO_FINISH_REASON: &str = "the stream has its end, but no reason why the model stopped, which this target gives in \
+     other streams: it may have been cut before a gateway ended it";
 
 /// A turn that has been scheduled and not yet recorded.
 ///
@@ -30,6 +36,8 @@ use measurement::TurnMeasurement;
 pub(crate) struct OpenTurn {
     worker: Rc<Worker>,
     measurement: TurnMeasurement,
+    /// The most output tokens that the request asks for.
+    asked_output: Option<u32>,
     decoder: Option<Box<Decoder>>,
     /// Only where the policy decision does not follow from the status alone.
     scan: Option<DecisionScan>,
@@ -37,6 +45,8 @@ pub(crate) struct OpenTurn {
     detail: Option<String>,
     /// What the response asks to wait.
     retry_after: Option<Nanos>,
+    /// Headers that the profile records.
+    headers: Vec<RecordedHeader>,
 }
 
 /// The end of a turn, as the conversation needs it.
@@ -44,6 +54,9 @@ pub(crate) struct OpenTurn {
 pub(crate) struct TurnEnd {
     /// When the turn ended.
     pub(crate) at: Moment,
+    /// When it would have ended without what the generator added, at the latest start that the
+    /// generator is not to blame for.
+    pub(crate) without_generator: Moment,
     /// Whether the conversation may go on.
     pub(crate) completed: bool,
     /// Whether the request got as far as the kernel.
@@ -80,36 +93,20 @@ impl OpenTurn {
             turn: conversation.index(),
             stream: worker.run.route(scenario, target).streams(),
             warmup: worker.is_warmup(stage),
-            reused: false,
-            timeline: Timeline::intended(intended),
-            connect: ConnectPhases::default(),
-            status: 0,
-            outcome: Outcome::NeverSent,
-            policy_decision: None,
             expected: worker.run.route(scenario, target).decisions.expected,
-            usage: Usage::default(),
-            events: 0,
-            gaps: GapSummary::default(),
-            bytes_out: 0,
-            bytes_in: 0,
-            flow: FlowControl::default(),
-            read_lag: None,
+            ..Sample::unsent(intended)
         };
         worker.count_scheduled(&sample);
         let events = worker.event_times(&sample);
-        let measurement = TurnMeasurement {
-            sample,
-            gaps: worker.buffers.gaps.acquire(),
-            events,
-            burst: 0,
-            late: false,
-        };
+        let measurement = TurnMeasurement::new(sample, worker.buffers.gaps.acquire(), events);
         Self {
             worker: Rc::clone(worker),
             measurement,
+            asked_output: None,
             decoder: None,
             scan: None,
             detail: None,
+            headers: Vec::new(),
             retry_after: None,
         }
     }
@@ -124,12 +121,19 @@ impl OpenTurn {
         self.detail.as_deref()
     }
 
-    /// Sends the turn's request and reads the response, to its end or to the time limit.
+    /// Accounts for a turn that is not sent; `late` by the generator's fault, or zero.
+    pub(crate) fn never_send(mut self, late: Nanos) {
+        self.measurement.sample.generator.dispatch = late;
+    }
+
+    /// Sends the turn's request and reads the response, to its end or to the time limit. `slot`
+    /// says when it might have started, in the open model.
     pub(crate) async fn execute(
         &mut self,
         conversation: &mut Conversation,
         connections: &ConnectionSet,
         timeout: &mut LazyTimeout,
+        slot: Option<&InFlightPermit>,
     ) -> TurnEnd {
         let worker = Rc::clone(&self.worker);
         let mut wire = worker.buffers.requests.acquire();
@@ -138,18 +142,29 @@ impl OpenTurn {
         let prepared = encode(&worker, self.sample(), conversation, id, &mut wire);
         conversation.release_text();
         let dispatched = worker.clock.now();
-        self.measurement.sample.timeline.dispatched = Some(dispatched);
+        self.dispatched(dispatched, slot);
         let result = match prepared {
             Err(failure) => Some(Err(failure)),
-            Ok(shape) => {
+            Ok((head, asked_output)) => {
+                self.asked_output = asked_output;
                 self.measurement.sample.bytes_out = wire.len() as u64;
-                let request = Request { head: &shape, id: Some(id), encoded: wire };
+                let request = Request { head: &head, id: Some(id), encoded: wire };
                 let limit = dispatched + worker.run.plan.limits.timeout;
                 let exchange = pin!(self.exchange(connections, request));
                 timeout.run(&worker.clock, limit, exchange).await
             }
         };
         self.finish(result)
+    }
+
+    /// Notes the dispatch, and how late it is by the generator's fault.
+    fn dispatched(&mut self, at: Moment, slot: Option<&InFlightPermit>) {
+        let Sample { timeline, generator, .. } = &mut self.measurement.sample;
+        timeline.dispatched = Some(at);
+        generator.dispatch = at.since(slot.map_or(timeline.intended, InFlightPermit::start));
+        if let Some(slot) = slot {
+            slot.started(generator.dispatch);
+        }
     }
 
     async fn exchange(
@@ -165,8 +180,15 @@ impl OpenTurn {
         let mut connection = acquired.connection?;
         let sample = &mut self.measurement.sample;
         sample.reused = connection.was_used();
-        sample.timeline.connected =
-            if sample.reused { sample.timeline.dispatched } else { Some(worker.clock.now()) };
+        sample.timeline.connected = sample.timeline.dispatched;
+        if !sample.reused {
+            let now = worker.clock.now();
+            sample.timeline.connected = Some(now);
+            // It may have been ready since the worker last looked, but not before the dispatch.
+            let late = worker.watch.looks.lateness(now).unwrap_or_default();
+            let dispatched = sample.timeline.dispatched.unwrap_or(now);
+            sample.generator.send = late.min(now.since(dispatched));
+        }
         if connection.exchange(&worker.rx_clock, &worker.read_buffers, request, self).await? {
             pool.release(connection);
         }
@@ -175,20 +197,40 @@ impl OpenTurn {
 
     /// Ends the measurement and classifies the outcome. `None`: the time limit passed.
     fn finish(&mut self, result: Option<Result<(), Failure>>) -> TurnEnd {
-        self.measurement.end_of_read();
+        self.measurement.end();
         let outcome = self.outcome(result);
         let sample = &mut self.measurement.sample;
         // A response ends when its last byte arrives; a turn without a response ends now.
         let last_byte = sample.timeline.finished.filter(|_| outcome != Outcome::TimedOut);
-        let at = last_byte.unwrap_or_else(|| self.worker.clock.now());
+        let at = last_byte.unwrap_or_else(|| {
+            let now = self.worker.clock.now();
+            sample.generator.finished = match outcome {
+                Outcome::TimedOut => {
+                    let limit = self.worker.run.plan.limits.timeout;
+                    now.since(sample.timeline.dispatched.unwrap_or(now) + limit)
+                }
+                _ => self.worker.watch.looks.lateness(now).unwrap_or_default(),
+            };
+            now
+        });
         sample.timeline.finished = Some(at);
         sample.outcome = outcome;
+        if outcome == Outcome::Completed && sample.events > 0 {
+            self.measurement.judge_stream();
+        }
+        let sample = &mut self.measurement.sample;
+        let GeneratorShare { dispatch, send, finished, .. } = sample.generator;
         let mut reply = String::new();
         let route = self.worker.run.route(sample.scenario, sample.target);
         sample.policy_decision =
             route.decisions.classify(self.scan.as_ref(), outcome, sample.status);
-        if let Some(decoder) = &self.decoder {
+        if let Some(decoder) = &mut self.decoder {
+            decoder.check_usage(sample.bytes_out, self.asked_output);
             sample.usage = decoder.usage();
+            if let Some(refused) = decoder.refused_usage() {
+                sample.usage_refused = true;
+                self.worker.stats().note_refused_usage(refused);
+            }
             decoder.text().clone_into(&mut reply);
             if let Some(detail) = decoder.error_detail() {
                 self.detail = Some(detail.message.clone());
@@ -196,6 +238,7 @@ impl OpenTurn {
         }
         TurnEnd {
             at,
+            without_generator: at - (dispatch + send + finished),
             completed: outcome == Outcome::Completed,
             sent: sample.timeline.sent.is_some(),
             reply,
@@ -212,20 +255,44 @@ impl OpenTurn {
                 self.detail = Some(failure.detail).filter(|detail| !detail.is_empty());
                 Outcome::Failed(found.unwrap_or(failure.class))
             }
-            (Some(Ok(())), Some(decoder)) => decoder.finish(),
+            (Some(Ok(())), Some(decoder)) => {
+                let outcome = decoder.finish();
+                self.checked_end(outcome)
+            }
             (Some(Ok(())), None) => Outcome::Failed(ErrorClass::LocalIo),
         }
+    }
+
+    /// Checks a response that was read to its end for signs that it lacks a part. A gateway may end
+    /// a stream properly that was cut before it. Then the reason is missing why the model stopped;
+    /// that counts against targets that give one.
+    fn checked_end(&mut self, outcome: Outcome) -> Outcome {
+        let Self { decoder: Some(decoder), measurement, worker, .. } = self else { return outcome };
+        let sample = &mut measurement.sample;
+        sample.finish_reason = decoder.finish_reason().map(FinishReason::of);
+        if outcome != Outcome::Completed || !decoder.is_stream() {
+            return outcome;
+        }
+        if sample.finish_reason.is_some() {
+            worker.finish_reasons[sample.target.index()].set(true);
+        } else if worker.finish_reasons[sample.target.index()].get() {
+            self.detail = Some(NO_FINISH_REASON.to_owned());
+            return Outcome::Failed(ErrorClass::NoFinishReason);
+        }
+        sample.fewer_tokens = decoder.has_fewer_tokens();
+        outcome
     }
 }
 
 /// Encodes a request before its turn is dispatched: the time that takes is ours, not the target's.
+/// Gives its head, and the most output tokens that it asks for.
 fn encode<'w>(
     worker: &'w Worker,
     sample: &Sample,
     conversation: &Conversation,
     request_id: &str,
     wire: &mut EncodedRequest,
-) -> Result<Cow<'w, RequestHead>, Failure> {
+) -> Result<(Cow<'w, RequestHead>, Option<u32>), Failure> {
     let route = worker.run.route(sample.scenario, sample.target);
     let broken = |detail: String| Failure::new(ErrorClass::LocalIo, detail);
     let Some(mut turn) = conversation.turn() else {
@@ -237,12 +304,20 @@ fn encode<'w>(
     route.encoder.encode_body(&turn, &mut wire.body).map_err(|error| broken(error.to_string()))?;
     let head = route.head(&turn).map_err(|error| broken(error.to_string()))?;
     head.render(Some(request_id), wire.body.len(), &mut wire.head);
-    Ok(head)
+    Ok((head, turn.max_tokens))
 }
 
 impl ResponseHandler for OpenTurn {
     fn sent(&mut self, at: Moment, wire: EncodedRequest) {
-        self.measurement.sample.timeline.sent = Some(at);
+        let sample = &mut self.measurement.sample;
+        sample.timeline.sent = Some(at);
+        // A worker that slept meanwhile waited for the target: the socket was full.
+        let from = sample.timeline.connected.unwrap_or(at);
+        let waited =
+            sample.flow.send_stall.is_some() || self.worker.watch.looks.slept_between(from, at);
+        if !waited {
+            sample.generator.send += at.since(from);
+        }
         self.worker.buffers.requests.release(wire);
     }
 
@@ -256,6 +331,10 @@ impl ResponseHandler for OpenTurn {
             self.retry_after = head.header("retry-after").and_then(retry_after);
         }
         let Self { worker, measurement, decoder, scan, .. } = self;
+        measurement.sample.server = worker.run.headers.read(head);
+        if worker.run.headers.records() {
+            self.headers = worker.run.headers.recorded(head);
+        }
         let Sample { scenario, target, .. } = measurement.sample;
         worker.stats().note_server(target, head);
         let (route, buffers) = (worker.run.route(scenario, target), &worker.buffers);
@@ -287,6 +366,9 @@ impl ResponseHandler for OpenTurn {
             worker.run.route(scenario, target).decisions.scan_body(scan, bytes);
         }
         decoder.feed(bytes, &mut |delta| measurement.content(delta.kind, at));
+        if decoder.is_stream() {
+            measurement.fed(decoder);
+        }
         if decoder.failure().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
@@ -299,13 +381,14 @@ fn retry_after(value: &str) -> Option<Nanos> {
 
 impl Drop for OpenTurn {
     fn drop(&mut self) {
-        let Self { worker, measurement, decoder, scan, detail, .. } = self;
-        let TurnMeasurement { sample, gaps, events, .. } = measurement;
+        let Self { worker, measurement, decoder, scan, detail, headers, .. } = self;
+        let TurnMeasurement { sample, gaps, late_reads, events, .. } = measurement;
         if sample.timeline.dispatched.is_some() && sample.outcome == Outcome::NeverSent {
             sample.outcome = Outcome::InFlight;
             sample.timeline.finished = None;
         }
-        worker.record(sample, gaps, events.take(), detail.take());
+        let extras = RowExtras { events: events.take(), headers: std::mem::take(headers) };
+        worker.record(sample, gaps, late_reads, extras, detail.take());
         let buffers = &worker.buffers;
         buffers.gaps.release(std::mem::take(gaps));
         if let Some(decoder) = decoder.take() {
@@ -317,3 +400,6 @@ impl Drop for OpenTurn {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

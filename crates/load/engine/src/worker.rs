@@ -7,10 +7,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_measure::{
-    Clock as _, ConversationKey, Moment, Nanos, Sample, StageId, Stripe, TargetId,
+    Clock as _, ConversationKey, LateRead, Moment, Nanos, Sample, StageId, TargetId,
 };
 use plimsoll_schedule::{Arrival, ArrivalIter, Load, StagePlan};
-use plimsoll_transport::{Connector, ReadBuffers, RxClock};
+use plimsoll_transport::{Connector, LookTimes, ReadBuffers, RxClock};
 use plimsoll_workload::id_rank;
 
 use crate::buffer_pool::BufferPool;
@@ -18,8 +18,10 @@ use crate::clock::WorkerClock;
 use crate::connections::ConnectionSet;
 use crate::error::EngineError;
 use crate::in_flight_limit::InFlightLimit;
+use crate::load_part::LoadPart;
+use crate::loop_watch::LoopWatch;
 use crate::prepared::PreparedRun;
-use crate::sink::RowBatcher;
+use crate::sink::{RowBatcher, RowExtras};
 use crate::timer::Timer;
 use crate::worker_stats::WorkerStats;
 
@@ -36,6 +38,7 @@ pub(crate) struct Worker {
     /// Connections of the open model, and of all users of HTTP/2.
     pub(crate) connections: Rc<ConnectionSet>,
     pub(crate) rx_clock: Rc<RxClock<WorkerClock>>,
+    pub(crate) watch: LoopWatch,
     pub(crate) read_buffers: RefCell<ReadBuffers>,
     pub(crate) buffers: BufferPool,
     pub(crate) in_flight_limit: Rc<InFlightLimit>,
@@ -43,18 +46,23 @@ pub(crate) struct Worker {
     pub(crate) pacer_waits: Cell<bool>,
     /// The most output tokens that are asked for, whatever the scenario says: for the probe.
     pub(crate) output_cap: Option<u32>,
+    /// By target: whether its streams say why the model stopped. The probe learned it, or this
+    /// worker from its first streams.
+    pub(crate) finish_reasons: Vec<Cell<bool>>,
     connectors: Vec<Connector>,
-    arrivals: RefCell<Peekable<ArrivalIter>>,
+    /// None where other workers have all slots of the open model.
+    arrivals: RefCell<Option<Peekable<ArrivalIter>>>,
     stats: RefCell<WorkerStats>,
     rows: RefCell<RowBatcher>,
 }
 
 impl Worker {
-    /// A worker for its part of the run, by the clock of `timer`.
+    /// A worker for its part of the run, by the clock of `timer`. `looks` are those of its event
+    /// loop.
     pub(crate) fn new(
         run: Arc<PreparedRun>,
-        stripe: Stripe,
-        timer: Timer,
+        part: LoadPart,
+        (timer, looks): (Timer, Arc<LookTimes>),
         origin: Moment,
         rows: RowBatcher,
     ) -> Result<Self, EngineError> {
@@ -62,19 +70,22 @@ impl Worker {
         let (targets, limits) = (run.plan.targets.len(), &run.plan.limits);
         let connectors = run.connectors()?;
         let stage_ends = run.schedule.stages().iter().map(|stage| origin + stage.end).collect();
-        let max_in_flight = stripe.share(limits.max_in_flight);
+        let arrivals = part.arrivals.map(|stripe| run.schedule.arrivals(stripe).peekable());
+        let max_in_flight = part.max_in_flight(limits.max_in_flight);
         Ok(Self {
             origin,
             end: Cell::new(origin + run.schedule.duration()),
             connections: Rc::new(ConnectionSet::new(targets)),
-            rx_clock: Rc::new(RxClock::new(clock.clone())),
+            rx_clock: Rc::new(RxClock::watched(clock.clone(), Arc::clone(&looks))),
+            watch: LoopWatch::new(looks),
             read_buffers: RefCell::default(),
             buffers: BufferPool::new(run.routes()),
             in_flight_limit: Rc::new(InFlightLimit::new(max_in_flight, limits.overflow)),
             pacer_waits: Cell::new(false),
             output_cap: None,
+            finish_reasons: run.finish_reasons().map(Cell::new).collect(),
             connectors,
-            arrivals: RefCell::new(run.schedule.arrivals(stripe).peekable()),
+            arrivals: RefCell::new(arrivals),
             stats: RefCell::new(WorkerStats::new(origin, stage_ends, targets)),
             rows: RefCell::new(rows),
             timer,
@@ -118,6 +129,11 @@ impl Worker {
         &self.connectors[target.index()]
     }
 
+    /// The end of a stage.
+    pub(crate) fn stage_end(&self, stage: StageId) -> Moment {
+        self.stages().get(stage.index()).map_or(self.origin, |stage| self.origin + stage.end)
+    }
+
     /// The earlier of a moment and the run's end.
     pub(crate) fn end_by(&self, moment: Moment) -> Moment {
         moment.min(self.end.get())
@@ -146,12 +162,13 @@ impl Worker {
 
     /// When the next arrival is intended.
     pub(crate) fn next_arrival(&self) -> Option<Moment> {
-        self.arrivals.borrow_mut().peek().map(|arrival| self.origin + arrival.at)
+        let mut arrivals = self.arrivals.borrow_mut();
+        arrivals.as_mut()?.peek().map(|arrival| self.origin + arrival.at)
     }
 
     /// Takes the next arrival out of the schedule.
     pub(crate) fn take_arrival(&self) -> Option<Arrival> {
-        self.arrivals.borrow_mut().next()
+        self.arrivals.borrow_mut().as_mut()?.next()
     }
 
     /// The counters of this worker.
@@ -164,30 +181,26 @@ impl Worker {
         self.stats().scheduled(sample, self.clock.latest());
     }
 
-    /// Counts an arrival that the pacer released, `late` by its own fault.
-    pub(crate) fn count_released(&self, at: Moment, late: Nanos) {
-        let stage = self.stages().get(self.stage_at(at).index());
-        let in_time = stage.is_none_or(|stage| at + late < self.origin + stage.end);
-        self.stats().arrival_released(late, in_time);
-    }
-
     /// Records a turn that is over; `detail` is the message of its failure.
     pub(crate) fn record(
         &self,
         sample: &Sample,
         gaps: &[Nanos],
-        events: Option<Vec<Moment>>,
+        late_reads: &[LateRead],
+        extras: RowExtras,
         detail: Option<String>,
     ) {
-        self.stats().record(sample, gaps, detail, self.clock.latest());
-        self.rows.borrow_mut().offer(sample, events);
+        let now = self.clock.latest();
+        self.stats().record(sample, gaps, late_reads, detail, now);
+        self.watch.note(sample, now);
+        self.rows.borrow_mut().offer(sample, extras);
     }
 
     /// An empty list for the times of a turn's content events, where its row shall have them.
     pub(crate) fn event_times(&self, sample: &Sample) -> Option<Vec<Moment>> {
         let one_in = self.run.plan.instrument.event_times;
         let eligible = one_in > 0 && sample.stream && self.rows.borrow().is_open();
-        (eligible && is_among_one_in(one_in, id_rank(self.run.plan.seed, sample.conversation)))
+        (eligible && is_among_one_in(one_in, id_rank(self.run.ids, sample.conversation)))
             .then(Vec::new)
     }
 

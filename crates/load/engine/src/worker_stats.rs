@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_measure::{Moment, Nanos, Outcome, Sample, TargetId};
+use plimsoll_measure::{LateRead, Moment, Nanos, Outcome, Sample, TargetId};
 use plimsoll_metrics::{Conversations, Distribution, Recorder, Snapshot};
 use plimsoll_transport::ResponseHead;
 
@@ -11,12 +11,9 @@ use crate::in_flight::{InFlightIntegral, StageInFlight};
 /// Reasons why requests did not complete, each with its count and the message of the first request.
 pub(crate) type Causes = BTreeMap<String, (u64, String)>;
 
-/// Numbers of arrivals of the open model: planned, and released within their stage.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ArrivalCounts {
-    pub(crate) planned: u64,
-    pub(crate) in_time: u64,
-}
+/// The kind of cause under which answers with usage that cannot be true are counted. They may have
+/// completed.
+pub const REFUSED_USAGE: &str = "usage";
 
 /// Counts of one worker, over the run or since the last snapshot.
 #[derive(Debug)]
@@ -25,7 +22,6 @@ pub(crate) struct WorkerStats {
     in_flight: InFlightIntegral,
     conversations: Conversations,
     pacing_lag: Distribution,
-    arrivals: ArrivalCounts,
     causes: Causes,
     /// `Server` headers by target, from the first responses.
     servers: Vec<Option<String>>,
@@ -39,7 +35,6 @@ impl WorkerStats {
             recorder: Recorder::new(stage_ends),
             conversations: Conversations::default(),
             pacing_lag: Distribution::default(),
-            arrivals: ArrivalCounts::default(),
             causes: Causes::default(),
             servers: vec![None; targets],
         }
@@ -56,13 +51,27 @@ impl WorkerStats {
         &mut self,
         sample: &Sample,
         gaps: &[Nanos],
+        late_reads: &[LateRead],
         detail: Option<String>,
         at: Moment,
     ) {
         self.in_flight.dec(at);
-        self.recorder.record(sample, gaps);
+        self.recorder.record(sample, gaps, late_reads);
+        if sample.is_arrival() && sample.timeline.dispatched.is_some() {
+            self.pacing_lag.record(sample.generator.dispatch);
+        }
         if sample.as_expected() != Some(true) {
             self.count_cause(sample.outcome, detail);
+        }
+    }
+
+    /// Counts an answer with usage that cannot be true; `example` is one of its counts.
+    #[cold]
+    pub(crate) fn note_refused_usage(&mut self, example: &str) {
+        let (count, first) = self.causes.entry(REFUSED_USAGE.to_owned()).or_default();
+        *count += 1;
+        if first.is_empty() {
+            example.clone_into(first);
         }
     }
 
@@ -100,23 +109,7 @@ impl WorkerStats {
         self.in_flight.stages().to_vec()
     }
 
-    /// Counts an arrival that was released `late` by the pacer's own fault.
-    pub(crate) fn arrival_released(&mut self, late: Nanos, in_time: bool) {
-        self.pacing_lag.record(late);
-        self.count_arrival(in_time);
-    }
-
-    /// Counts an arrival of the schedule.
-    pub(crate) fn count_arrival(&mut self, in_time: bool) {
-        self.arrivals.planned += 1;
-        self.arrivals.in_time += u64::from(in_time);
-    }
-
-    pub(crate) const fn arrivals(&self) -> ArrivalCounts {
-        self.arrivals
-    }
-
-    /// Delays of the released arrivals, as far as the pacer caused them.
+    /// How much earlier a generator that is never late would have dispatched the arrivals.
     pub(crate) fn take_pacing_lag(&mut self) -> Distribution {
         std::mem::take(&mut self.pacing_lag)
     }

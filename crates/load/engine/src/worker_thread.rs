@@ -1,11 +1,13 @@
 //! The thread of one worker, from start to end.
 
+use std::io;
 use std::rc::Rc;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Barrier, OnceLock};
 
-use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, Stripe};
+use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 use plimsoll_metrics::{Conversations, Distribution, Snapshot};
+use plimsoll_transport::{LookTimes, ReadCounts};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::task::spawn_local;
 
@@ -15,6 +17,8 @@ use crate::control::Control;
 use crate::error::EngineError;
 use crate::health::CpuTime;
 use crate::in_flight::StageInFlight;
+use crate::load_part::LoadPart;
+use crate::loop_watch::{Pauses, run_loop_watch};
 use crate::pacer::{account_for_rest, run_pacer};
 use crate::prepared::PreparedRun;
 use crate::sink::RowBatcher;
@@ -22,7 +26,7 @@ use crate::ticker::{Interval, run_ticker};
 use crate::timer::Timer;
 use crate::virtual_user::run_virtual_user;
 use crate::worker::Worker;
-use crate::worker_stats::{ArrivalCounts, Causes};
+use crate::worker_stats::Causes;
 
 /// Longest time that responses are awaited after an interrupt.
 const INTERRUPTED_DRAIN: Nanos = Nanos::from_secs(2);
@@ -48,7 +52,7 @@ pub(crate) struct WorkerAssignment {
     /// Its number.
     pub(crate) index: u16,
     /// Its part of the load.
-    pub(crate) stripe: Stripe,
+    pub(crate) part: LoadPart,
     /// The CPU that it is bound to.
     pub(crate) cpu: Option<usize>,
 }
@@ -61,7 +65,8 @@ pub(crate) struct WorkerOutput {
     pub(crate) causes: Causes,
     pub(crate) in_flight: Vec<StageInFlight>,
     pub(crate) pacing_lag: Distribution,
-    pub(crate) arrivals: ArrivalCounts,
+    pub(crate) pauses: Pauses,
+    pub(crate) reads: ReadCounts,
     pub(crate) conversations: Conversations,
     /// `Server` headers by target.
     pub(crate) servers: Vec<Option<String>>,
@@ -85,13 +90,13 @@ pub(crate) fn run_worker(
     // Before anything is allocated: memory then lies near its CPU.
     let cpu = assignment.cpu.filter(|&cpu| affinity::pin_current_thread(cpu));
     // Whatever fails here must fail after the barrier, or the other workers would wait for ever.
-    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
-    let runtime = runtime.map_err(EngineError::Worker);
+    let looks = Arc::default();
+    let runtime = event_loop(context.clock, &looks).map_err(EngineError::Worker);
     context.ready.wait();
     context.ready.wait();
     let (runtime, began, used) = (runtime?, context.clock.now(), CpuTime::of_thread());
-    let worker = new_worker(context, &runtime, assignment.stripe, rows)?;
-    let load = run_load(&worker, assignment.stripe, &context.control, intervals);
+    let worker = new_worker(context, (&runtime, looks), assignment.part, rows)?;
+    let load = run_load(&worker, assignment.part, &context.control, intervals);
     let end = runtime.block_on(load);
     // Turns that are still open are recorded as they are dropped.
     drop(runtime);
@@ -105,10 +110,21 @@ pub(crate) fn run_worker(
     })
 }
 
+/// An event loop that notes when it looks at its sockets. tokio calls these hooks around each look
+/// for which the worker goes to sleep.
+fn event_loop(clock: MonotonicClock, looks: &Arc<LookTimes>) -> io::Result<LocalRuntime> {
+    let (before, after) = (Arc::clone(looks), Arc::clone(looks));
+    Builder::new_current_thread()
+        .enable_all()
+        .on_thread_park(move || before.sleeps(clock.now()))
+        .on_thread_unpark(move || after.wakes(clock.now()))
+        .build_local(LocalOptions::default())
+}
+
 fn new_worker(
     context: &RunContext,
-    runtime: &LocalRuntime,
-    stripe: Stripe,
+    (runtime, looks): (&LocalRuntime, Arc<LookTimes>),
+    part: LoadPart,
     rows: RowBatcher,
 ) -> Result<Rc<Worker>, EngineError> {
     let _guard = runtime.enter();
@@ -116,22 +132,23 @@ fn new_worker(
     let origin = context.origin.get().copied().unwrap_or_else(|| clock.now());
     let spin = context.run.plan.instrument.spin;
     let timer = Timer::new(clock, spin).map_err(EngineError::Worker)?;
-    Worker::new(Arc::clone(&context.run), stripe, timer, origin, rows).map(Rc::new)
+    Worker::new(Arc::clone(&context.run), part, (timer, looks), origin, rows).map(Rc::new)
 }
 
 /// Starts every task of the worker, and waits until the run is over. Gives the moment at which it
 /// was.
 pub(crate) async fn run_load(
     worker: &Rc<Worker>,
-    stripe: Stripe,
+    part: LoadPart,
     control: &Control,
     intervals: Sender<Interval>,
 ) -> Moment {
     let driver = Rc::clone(worker);
     spawn_local(async move { driver.timer.drive().await });
+    spawn_local(run_loop_watch(Rc::clone(worker)));
     spawn_local(run_ticker(Rc::clone(worker), control.clone(), intervals));
     for number in 0..worker.run.schedule.max_virtual_users() {
-        if stripe.owns(u64::from(number)) {
+        if part.users.owns(u64::from(number)) {
             let windows = worker.run.schedule.windows(number);
             spawn_local(run_virtual_user(Rc::clone(worker), number, windows));
         }
@@ -171,7 +188,8 @@ pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
         causes: stats.take_causes(),
         in_flight: stats.in_flight_by_stage(load_end),
         pacing_lag: stats.take_pacing_lag(),
-        arrivals: stats.arrivals(),
+        pauses: worker.watch.take_pauses(),
+        reads: worker.rx_clock.reads(),
         conversations: stats.conversations(),
         servers: stats.take_servers(),
         end: worker.end.get(),

@@ -5,12 +5,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier};
 use std::thread::{self, JoinHandle};
 
-use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, Stripe};
+use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 use plimsoll_profile::Plan;
 
 use crate::affinity;
 use crate::control::Control;
 use crate::error::EngineError;
+use crate::load_part::LoadPart;
 use crate::prepared::PreparedRun;
 use crate::sink::Sink;
 use crate::ticker::Interval;
@@ -49,17 +50,11 @@ impl WorkerThreads {
         let cpus = run.plan.instrument.pin_workers.then(|| affinity::choose_cpus(count)).flatten();
         for index in 0..count {
             let cpu = cpus.as_ref().and_then(|cpus| cpus.get(usize::from(index)).copied());
-            let stripe = workers.stripe(index, count);
-            let assignment = WorkerAssignment { index, stripe, cpu };
+            let part = LoadPart::new(run.plan.shard, (index, count), run.plan.limits.max_in_flight);
+            let assignment = WorkerAssignment { index, part, cpu };
             workers.spawn_one(assignment, sink, sender.clone())?;
         }
         Ok(workers)
-    }
-
-    /// The part of the load of one of so many workers.
-    fn stripe(&self, index: u16, count: u16) -> Stripe {
-        let shard = self.context.run.plan.shard;
-        shard.divide(u64::from(index), u64::from(count)).unwrap_or(shard)
     }
 
     fn spawn_one(

@@ -50,6 +50,11 @@ impl ConversationKey {
     pub const fn iteration(vu: u32, iteration: u32) -> Self {
         Self(Self::CLOSED | ((vu as u64) << 32) | iteration as u64)
     }
+
+    /// Whether an arrival of the open model starts it.
+    pub const fn is_arrival(self) -> bool {
+        self.0 & Self::CLOSED == 0
+    }
 }
 
 impl fmt::Display for ConversationKey {

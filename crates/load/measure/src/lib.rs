@@ -6,15 +6,21 @@
 //! - [`outcome`]: how a scheduled request ended, and which side caused an error
 //! - [`tokens`]: token counts with their source
 //! - [`timeline`]: the instants of one turn, and the durations that the glossary defines on them
+//! - [`stream`]: how the content events of a stream came, and why it ended
 //! - [`sample`]: one measured turn, `Copy`, without heap
+//! - [`server_report`]: what a target says of itself in response headers
 //! - [`rng`]: random numbers that are functions of (seed, stream, index)
+//! - [`run_id`]: what tells one run from another with the same seed
 //!
 //! Nothing here knows HTTP, JSON, async or any other crate of the workspace.
 
 pub mod id;
 pub mod outcome;
 pub mod rng;
+pub mod run_id;
 pub mod sample;
+pub mod server_report;
+pub mod stream;
 pub mod time;
 pub mod timeline;
 pub mod tokens;
@@ -22,7 +28,10 @@ pub mod tokens;
 pub use id::{ConversationKey, ScenarioId, StageId, Stripe, TargetId};
 pub use outcome::{ErrorClass, Outcome, PolicyDecision, Side};
 pub use rng::{Rng, Seed};
-pub use sample::{FlowControl, GapSummary, LATE_READ, Sample};
+pub use run_id::{IdSeed, ParseRunIdError, RunId};
+pub use sample::{FlowControl, GapSummary, GeneratorShare, LATE_READ, LateRead, Sample};
+pub use server_report::{CacheState, ServerReport};
+pub use stream::{FinishReason, StreamReads, StreamShape};
 pub use time::{Clock, ManualClock, Moment, MonotonicClock, Nanos, ParseNanosError};
 pub use timeline::{ConnectPhases, Timeline};
 pub use tokens::{TokenCount, TokenSource, Usage};

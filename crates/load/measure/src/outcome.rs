@@ -85,6 +85,9 @@ error_classes! {
     StreamError => ("stream_error", Target),
     /// The stream ended without its terminator.
     StreamTruncated => ("stream_truncated", Target),
+    /// The stream had its terminator and no reason why the model stopped, although the target gives
+    /// one in other streams: a gateway may have ended a stream that was cut before it.
+    NoFinishReason => ("no_finish_reason", Target),
 }
 
 /// How a scheduled request ended: the seven counts that add up to all scheduled requests.

@@ -2,7 +2,9 @@
 
 use crate::id::{ConversationKey, ScenarioId, StageId, TargetId};
 use crate::outcome::{Outcome, PolicyDecision};
-use crate::time::Nanos;
+use crate::server_report::ServerReport;
+use crate::stream::{FinishReason, StreamShape};
+use crate::time::{Moment, Nanos};
 use crate::timeline::{ConnectPhases, Timeline};
 use crate::tokens::Usage;
 
@@ -17,14 +19,87 @@ pub struct GapSummary {
     pub max: Nanos,
     /// The most content events that one read brought.
     pub largest_burst: u32,
-    /// Content events that shared a late read ([`LATE_READ`]) with the event before them: they may
-    /// have arrived separately. Events that shared any other read count as sent together.
+    /// Content events that may share their read with the event before them only because the
+    /// generator read late: at most the lateness of the read divided by the mean time between the
+    /// events of the stream. All others that share a read count as sent together.
     pub late_together: u32,
 }
 
 /// A read that lags the kernel's receive time stamp by more than this may return several sends at
 /// once. An idle worker reads within some tens of microseconds.
 pub const LATE_READ: Nanos = Nanos::from_micros(250);
+
+/// What the generator itself may have added to the instants of one turn: upper bounds, zero where
+/// it added nothing. `docs/adr/0007-judged-by-effect.md` derives them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GeneratorShare {
+    /// How much earlier a generator that is never late would have dispatched the turn: from the
+    /// intended start, or from the moment at which such a generator would have had a slot or a
+    /// connection for it, to the dispatch. Of a turn that was never sent: more than zero if such a
+    /// generator would have sent it.
+    pub dispatch: Nanos,
+    /// From the dispatch, or from the moment the connection was ready, to the last byte of the
+    /// request in the kernel, where nothing but the generator delayed it.
+    pub send: Nanos,
+    /// How much earlier than stamped the first byte may have arrived.
+    pub first_byte: Nanos,
+    /// The same for the first content event.
+    pub first_token: Nanos,
+    /// The same for the first content event that is not reasoning.
+    pub first_output_token: Nanos,
+    /// The same for the last content event.
+    pub last_token: Nanos,
+    /// The same for the end of the response.
+    pub finished: Nanos,
+}
+
+impl GeneratorShare {
+    /// Whether the generator added nothing.
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether anything may have arrived earlier than it was stamped.
+    #[inline]
+    pub const fn received_earlier(&self) -> bool {
+        let tokens =
+            self.first_token.as_u64() | self.first_output_token.as_u64() | self.last_token.as_u64();
+        self.first_byte.as_u64() | tokens | self.finished.as_u64() != 0
+    }
+
+    /// The parts, in the order in which rows have them.
+    pub const fn parts(&self) -> [Nanos; 7] {
+        [
+            self.dispatch,
+            self.send,
+            self.first_byte,
+            self.first_token,
+            self.first_output_token,
+            self.last_token,
+            self.finished,
+        ]
+    }
+
+    /// The inverse of [`GeneratorShare::parts`].
+    pub const fn from_parts(parts: [Nanos; 7]) -> Self {
+        let [dispatch, send, first_byte, first_token, first_output_token, last_token, finished] =
+            parts;
+        Self { dispatch, send, first_byte, first_token, first_output_token, last_token, finished }
+    }
+}
+
+/// A late read of a stream: its content events may have arrived one by one before their common time
+/// stamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LateRead {
+    /// Position, among the gaps of the stream, of the gap that ends with this read. The first read
+    /// with content ends none: `None`.
+    pub gap: Option<u32>,
+    /// Content events that the read brought.
+    pub events: u32,
+    /// How much earlier than stamped the first of them may have arrived.
+    pub earlier_by: Nanos,
+}
 
 /// Delays of one turn by HTTP/2 flow control (RFC 9113, 5.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,8 +149,19 @@ pub struct Sample {
     pub events: u32,
     /// Gaps between them.
     pub gaps: GapSummary,
+    /// How they came; `None` unless a stream came to its end.
+    pub shape: Option<StreamShape>,
+    /// Why the model stopped, if the target said so.
+    pub finish_reason: Option<FinishReason>,
+    /// Whether a whole stream brought fewer tokens than its own usage says, by its events and by
+    /// its text.
+    pub fewer_tokens: bool,
+    /// Whether the target reported usage that cannot be true. It is left out of `usage`.
+    pub usage_refused: bool,
     /// Delays by flow control.
     pub flow: FlowControl,
+    /// What the response's headers say of cache, retries and time.
+    pub server: ServerReport,
     /// Bytes of the request, head included.
     pub bytes_out: u64,
     /// Bytes of the response, head included, as they came off the connection (after TLS).
@@ -83,9 +169,89 @@ pub struct Sample {
     /// The longest read lag of the turn: from the kernel's receive time stamp to our read. `None`
     /// without kernel time stamps.
     pub read_lag: Option<Nanos>,
+    /// What the generator itself may have added to the instants.
+    pub generator: GeneratorShare,
 }
 
 impl Sample {
+    /// Whether it is an arrival of the open model: the first turn of its conversation.
+    pub const fn is_arrival(&self) -> bool {
+        self.conversation.is_arrival() && self.turn == 0
+    }
+
+    /// A turn that is scheduled and has not been sent, with everything else zero or unknown.
+    pub fn unsent(intended: Moment) -> Self {
+        Self {
+            stage: StageId::default(),
+            scenario: ScenarioId::default(),
+            target: TargetId::default(),
+            conversation: ConversationKey::default(),
+            turn: 0,
+            stream: false,
+            warmup: false,
+            reused: false,
+            timeline: Timeline::intended(intended),
+            connect: ConnectPhases::default(),
+            status: 0,
+            outcome: Outcome::NeverSent,
+            policy_decision: None,
+            expected: None,
+            usage: Usage::default(),
+            events: 0,
+            gaps: GapSummary::default(),
+            shape: None,
+            finish_reason: None,
+            fewer_tokens: false,
+            usage_refused: false,
+            flow: FlowControl::default(),
+            bytes_out: 0,
+            bytes_in: 0,
+            server: ServerReport::default(),
+            read_lag: None,
+            generator: GeneratorShare::default(),
+        }
+    }
+
+    /// The instants as they would be without what the generator itself may have added. The real
+    /// ones lie between these and the measured ones.
+    pub fn timeline_without_generator(&self) -> Timeline {
+        let (line, own) = (&self.timeline, &self.generator);
+        let before_sent = own.dispatch + own.send;
+        let earlier = |moment: Option<Moment>, by: Nanos, floor: Option<Moment>| {
+            let moment = moment?;
+            Some((moment - by).max(floor.unwrap_or(line.intended)).min(moment))
+        };
+        let dispatched = earlier(line.dispatched, own.dispatch, None);
+        let connected = earlier(line.connected, own.dispatch, dispatched);
+        let sent = earlier(line.sent, before_sent, connected.or(dispatched));
+        let received = |moment, by| earlier(moment, before_sent + by, sent.or(dispatched));
+        Timeline {
+            intended: line.intended,
+            dispatched,
+            connected,
+            sent,
+            first_byte: received(line.first_byte, own.first_byte),
+            first_token: received(line.first_token, own.first_token),
+            first_output_token: received(line.first_output_token, own.first_output_token),
+            last_token: received(line.last_token, own.last_token),
+            finished: received(line.finished, own.finished),
+        }
+    }
+
+    /// Whether what the generator itself may have added is large enough to matter: at least 0.5 %
+    /// of the time to the first byte, or any doubt about a time of receipt.
+    #[inline]
+    pub fn generator_matters(&self) -> bool {
+        let (own, line) = (&self.generator, &self.timeline);
+        let added = own.dispatch + own.send;
+        if added == Nanos::ZERO {
+            return own.received_earlier();
+        }
+        let first = line.first_byte.or(line.finished).unwrap_or(line.intended);
+        let shortest = first.since(line.dispatched.unwrap_or(line.intended));
+        added.as_u64().saturating_mul(200) >= shortest.as_u64() || own.received_earlier()
+    }
+
     /// Whether the policy decision is the expected one. `None` if nothing is expected, or if there
     /// was no response.
     pub fn as_expected(&self) -> Option<bool> {
@@ -110,8 +276,73 @@ impl Sample {
         self.events.saturating_sub(1 + self.gaps.count)
     }
 
+    /// `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens. `None` also if
+    /// the content came in one piece: then there is no time between its tokens.
+    pub fn tpot(&self) -> Option<Nanos> {
+        if self.gaps.count == 0 || self.shape == Some(StreamShape::BufferedWhole) {
+            return None;
+        }
+        self.timeline.tpot(self.output_tokens()?)
+    }
+
     /// The output tokens, if known.
     pub const fn output_tokens(&self) -> Option<u32> {
         self.usage.completion.known()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Moment {
+        Moment::EPOCH + Nanos::from_millis(ms)
+    }
+
+    /// Sent 5 ms late, written 1 ms late; the first byte may have come 20 ms before its stamp.
+    #[test]
+    fn the_generators_part_is_taken_off_and_no_instant_before_the_one_it_follows() {
+        let sample = Sample {
+            timeline: Timeline {
+                intended: at(100),
+                dispatched: Some(at(107)),
+                connected: Some(at(107)),
+                sent: Some(at(108)),
+                first_byte: Some(at(120)),
+                first_token: Some(at(130)),
+                first_output_token: None,
+                last_token: Some(at(140)),
+                finished: Some(at(150)),
+            },
+            generator: GeneratorShare {
+                dispatch: Nanos::from_millis(5),
+                send: Nanos::from_millis(1),
+                first_byte: Nanos::from_millis(20),
+                ..GeneratorShare::default()
+            },
+            ..Sample::unsent(at(100))
+        };
+        let line = sample.timeline_without_generator();
+        assert_eq!(line.dispatched, Some(at(102)));
+        assert_eq!(line.connected, Some(at(102)));
+        assert_eq!(line.sent, Some(at(102)));
+        // 120 - 6 - 20 would be before the request was sent.
+        assert_eq!(line.first_byte, Some(at(102)));
+        assert_eq!(line.first_token, Some(at(124)));
+        assert_eq!(line.first_output_token, None);
+        assert_eq!(line.finished, Some(at(144)));
+        assert_eq!(line.response_time(), Some(Nanos::from_millis(44)));
+        assert!(sample.generator_matters());
+        let share = sample.generator;
+        assert_eq!(GeneratorShare::from_parts(share.parts()), share);
+        let unaffected = Sample { generator: GeneratorShare::default(), ..sample };
+        assert!(!unaffected.generator_matters());
+        // The first byte came 13 ms after the dispatch, of which 0.5 % are 65 us.
+        for (us, matters) in [(64, false), (65, true)] {
+            let generator =
+                GeneratorShare { dispatch: Nanos::from_micros(us), ..GeneratorShare::default() };
+            assert_eq!(Sample { generator, ..sample }.generator_matters(), matters, "{us} us");
+        }
+        assert_eq!(unaffected.timeline_without_generator(), sample.timeline);
     }
 }

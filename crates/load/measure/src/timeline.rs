@@ -71,10 +71,12 @@ impl Timeline {
         Some(self.finished?.since(self.first_byte?))
     }
 
-    /// `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens.
+    /// `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens. `None` of a
+    /// stream that came in one piece: it has no time between tokens.
     pub fn tpot(&self, output_tokens: u32) -> Option<Nanos> {
         let gaps = u64::from(output_tokens.checked_sub(1)?);
-        let span = self.last_token?.since(self.first_token?);
+        let span =
+            Some(self.last_token?.since(self.first_token?)).filter(|span| *span > Nanos::ZERO)?;
         span.as_u64().checked_div(gaps).map(Nanos::new)
     }
 
@@ -141,7 +143,7 @@ mod tests {
         assert_eq!(line.response_time(), None);
         assert_eq!(line.tpot(10), None);
         let one = Timeline { first_token: Some(at(6)), last_token: Some(at(6)), ..line };
-        assert_eq!(one.tpot(1), None);
+        assert_eq!((one.tpot(1), one.tpot(10)), (None, None));
         assert_eq!(one.tpot(0), None);
     }
 }

@@ -6,7 +6,8 @@
 use divan::{Bencher, black_box};
 use plimsoll_measure::{
     ConnectPhases, ConversationKey, FlowControl, GapSummary, Moment, Nanos, Outcome,
-    PolicyDecision, Sample, ScenarioId, StageId, TargetId, Timeline, TokenCount, Usage,
+    PolicyDecision, Sample, ScenarioId, ServerReport, StageId, TargetId, Timeline, TokenCount,
+    Usage,
 };
 use plimsoll_metrics::{Recorder, Snapshot};
 
@@ -54,7 +55,9 @@ fn plain(index: usize) -> Sample {
         bytes_out: 120,
         bytes_in: 400,
         flow: FlowControl::default(),
+        server: ServerReport::default(),
         read_lag: Some(Nanos::from_micros(15 + index as u64 % 10)),
+        ..Sample::unsent(Moment::EPOCH)
     }
 }
 
@@ -82,7 +85,7 @@ fn warm(samples: &[Sample]) -> Recorder {
     let mut recorder = Recorder::new(vec![at(500_000), at(60_000_000), at(120_000_000)]);
     for sample in samples {
         recorder.scheduled(sample.stage, sample.scenario, sample.target);
-        recorder.record(sample, &[Nanos::from_millis(10)]);
+        recorder.record(sample, &[Nanos::from_millis(10)], &[]);
     }
     recorder
 }
@@ -95,7 +98,7 @@ fn plain_request(bencher: Bencher<'_, '_>) {
     bencher.bench_local(|| {
         let Some(sample) = next.next() else { return };
         recorder.scheduled(sample.stage, sample.scenario, sample.target);
-        recorder.record(black_box(sample), &[]);
+        recorder.record(black_box(sample), &[], &[]);
     });
 }
 
@@ -108,7 +111,7 @@ fn streamed_request_with_128_gaps(bencher: Bencher<'_, '_>) {
     bencher.bench_local(|| {
         let Some(sample) = next.next() else { return };
         recorder.scheduled(sample.stage, sample.scenario, sample.target);
-        recorder.record(black_box(sample), black_box(&gaps));
+        recorder.record(black_box(sample), black_box(&gaps), &[]);
     });
 }
 

@@ -158,6 +158,13 @@ impl ShareVariance {
     }
 }
 
+/// The shares of [`ShareVariance::shares`] if the `count` values were independent.
+pub(crate) fn independent_shares(q: f64, count: u64) -> (f64, f64) {
+    let exact = ShareVariance { variance: 0.0, degrees_of_freedom: f64::INFINITY, batches: 0 };
+    let (low, high, _) = exact.shares(q, count);
+    (low, high)
+}
+
 /// The interval of quantile `q`: the values of the whole distribution at the two shares of
 /// [`ShareVariance::shares`] (Woodruff's method).
 pub(crate) fn interval(

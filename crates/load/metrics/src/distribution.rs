@@ -2,6 +2,8 @@
 
 mod buckets;
 
+use std::collections::BTreeMap;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
@@ -123,6 +125,41 @@ impl Distribution {
         };
         // A bucket's upper edge may lie beyond the largest value that is in it.
         Some(Nanos::new(value.clamp(self.min, self.max)))
+    }
+
+    /// These values with the values `from`, which must be among them, replaced by the values `to`.
+    /// Smallest and largest are exact to the histogram's resolution.
+    pub(crate) fn replaced(&self, from: &Self, to: &Self) -> Self {
+        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+        self.for_each_bucket(&mut |bucket, n| *counts.entry(bucket).or_default() += n);
+        from.for_each_bucket(&mut |bucket, n| {
+            if let Some(count) = counts.get_mut(&bucket) {
+                *count = count.saturating_sub(n);
+            }
+        });
+        to.for_each_bucket(&mut |bucket, n| *counts.entry(bucket).or_default() += n);
+        counts.retain(|_, count| *count > 0);
+        let mut histogram = empty();
+        counts.iter().for_each(|(bucket, n)| record_n(&mut histogram, upper_edge(*bucket), *n));
+        let largest = counts.last_key_value().map_or(0, |(bucket, _)| upper_edge(*bucket));
+        Self {
+            counts: Counts::Wide(histogram),
+            count: counts.values().sum(),
+            sum: (self.sum + to.sum).saturating_sub(from.sum),
+            min: self.min.min(to.min),
+            max: largest.min(self.max.max(to.max)),
+        }
+    }
+
+    /// Standard deviation in nanoseconds, to the histogram's resolution.
+    pub(crate) fn standard_deviation(&self) -> f64 {
+        let count = self.count.max(1) as f64;
+        let mean = self.sum as f64 / count;
+        let mut squares = 0.0;
+        self.for_each_bucket(&mut |bucket, n| {
+            squares += (upper_edge(bucket) as f64 - mean).powi(2) * n as f64;
+        });
+        (squares / count).sqrt()
     }
 
     /// Calls `visit` with the [`bucket_index`] and the count of every bucket that holds values,
@@ -288,6 +325,22 @@ mod tests {
         assert_eq!(of(&[5_000; 100]).quantile(0.9), Some(Nanos::from_micros(5)));
         assert_eq!(of(&[]).nearest_rank(0.5), None);
         assert_eq!(of(&[]).mean(), None);
+    }
+
+    #[test]
+    fn replaced_values_are_those_of_a_recording_without_them() {
+        let all = of(&[1_000_000, 20_000_000, 20_000_000, 90_000_000]);
+        let (from, to) = (of(&[20_000_000, 90_000_000]), of(&[5_000_000, 30_000_000, 1_000_000]));
+        let expected = of(&[1_000_000, 20_000_000, 5_000_000, 30_000_000, 1_000_000]);
+        let found = all.replaced(&from, &to);
+        assert_eq!((found.count(), found.sum(), found.min()), (5, expected.sum(), expected.min()));
+        let buckets = |d: &Distribution| filled(&d.counts.to_histogram()).collect::<Vec<_>>();
+        assert_eq!(buckets(&found), buckets(&expected));
+        let max = found.max().unwrap().as_u64();
+        assert!(max.abs_diff(30_000_000) < 30_000, "{max}");
+        // 10, 10, 40 and 40 ms: 15 ms to each side of 25 ms.
+        let deviation = of(&[10_000_000, 10_000_000, 40_000_000, 40_000_000]).standard_deviation();
+        assert!((deviation / 15e6 - 1.0).abs() < 0.001, "{deviation}");
     }
 
     #[test]

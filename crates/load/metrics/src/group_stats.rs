@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_measure::{ErrorClass, Nanos, Outcome, Sample, ScenarioId, StageId, TargetId};
+use plimsoll_measure::{
+    ErrorClass, LateRead, Nanos, Outcome, Sample, ScenarioId, StageId, TargetId,
+};
 
 use crate::accounting::Accounting;
 use crate::catalog::{Counters, Metric};
 use crate::confusion_matrix::ConfusionMatrix;
 use crate::distribution::Distribution;
+use crate::moved::MovedValues;
+use crate::stream_diagnosis::{StreamDiagnosis, StreamTally};
 
 /// The key of a cell: the requests of one stage, one scenario and one target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,15 +39,22 @@ pub struct GroupStats {
     errors: BTreeMap<ErrorClass, u64>,
     statuses: BTreeMap<u16, u64>,
     policy_decisions: ConfusionMatrix,
+    streams: StreamTally,
     distributions: [Option<Box<Distribution>>; Metric::COUNT],
+    /// The values that would be others without the generator's part.
+    moved: Option<Box<MovedValues>>,
+    /// Time of the generator in the cycles of virtual users, in nanoseconds.
+    pub(crate) generator_time: u128,
 }
 
 impl GroupStats {
-    /// Records one request. `gaps` are those of its stream.
-    pub(crate) fn record(&mut self, sample: &Sample, gaps: &[Nanos]) {
+    /// Records one request. `gaps` are those of its stream, and `late_reads` those of its reads
+    /// that came late.
+    pub(crate) fn record(&mut self, sample: &Sample, gaps: &[Nanos], late_reads: &[LateRead]) {
         self.counters.count(sample);
         self.counters.judge(sample);
         self.policy_decisions.count(sample);
+        self.streams.count(sample);
         if let Outcome::Failed(class) = sample.outcome {
             *self.errors.entry(class).or_default() += 1;
         }
@@ -57,13 +68,21 @@ impl GroupStats {
                 values.record(*gap);
             }
         }
+        let own = &sample.generator;
+        self.generator_time += u128::from((own.dispatch + own.send + own.finished).as_u64());
+        if sample.generator_matters() || !late_reads.is_empty() {
+            self.moved.get_or_insert_default().record(sample, gaps, late_reads);
+        }
     }
 
     /// Adds another group's counts and values.
     pub fn merge(&mut self, other: &Self) {
-        self.counters.merge(&other.counters);
-        self.in_flight_time += other.in_flight_time;
+        self.add_time(other);
+        if let Some(theirs) = &other.moved {
+            self.moved.get_or_insert_default().merge(theirs);
+        }
         self.policy_decisions.merge(&other.policy_decisions);
+        self.streams.merge(&other.streams);
         other.errors.iter().for_each(|(class, n)| *self.errors.entry(*class).or_default() += n);
         other.statuses.iter().for_each(|(code, n)| *self.statuses.entry(*code).or_default() += n);
         for (mine, theirs) in self.distributions.iter_mut().zip(&other.distributions) {
@@ -71,6 +90,13 @@ impl GroupStats {
                 mine.get_or_insert_default().merge(theirs);
             }
         }
+    }
+
+    /// Adds another group's counters and times, without its distributions.
+    pub(crate) fn add_time(&mut self, other: &Self) {
+        self.counters.merge(&other.counters);
+        self.in_flight_time += other.in_flight_time;
+        self.generator_time += other.generator_time;
     }
 
     /// The counters.
@@ -98,9 +124,26 @@ impl GroupStats {
         &self.policy_decisions
     }
 
+    /// How its streams came; `None` if none began.
+    pub fn streams(&self) -> Option<StreamDiagnosis> {
+        self.streams.diagnosis()
+    }
+
     /// A distribution; `None` if it has no value.
     pub fn distribution(&self, metric: Metric) -> Option<&Distribution> {
         self.distributions[metric as usize].as_deref()
+    }
+
+    /// A distribution as it would be without the generator's part; `None` if that would be the
+    /// same.
+    pub fn undisturbed(&self, metric: Metric) -> Option<Distribution> {
+        self.moved.as_ref()?.undisturbed(metric, self.distribution(metric)?)
+    }
+
+    /// Requests without an end, which may be longer than all others: in flight, timed out or never
+    /// sent.
+    pub const fn unfinished(&self) -> u64 {
+        self.counters.in_flight + self.counters.timed_out + self.counters.never_sent
     }
 
     /// The time that requests were in flight during the stage, summed over the requests, in

@@ -46,11 +46,25 @@ pub struct CalibrationQuote {
     pub passed: u32,
     /// Tests that failed or could not run.
     pub failed: u32,
+    /// Their names, like `T12 many streams at once`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed_tests: Vec<String>,
     /// Response time of a server that does nothing, in microseconds: the least that can be
     /// measured.
     pub floor_us: Option<f64>,
     /// Highest rate of this host against such a server, in requests per second.
     pub max_rate: Option<f64>,
+}
+
+impl CalibrationQuote {
+    /// Which tests failed: their names, or how many where an older record has none.
+    pub fn failed_words(&self) -> String {
+        match (self.failed, self.failed_tests.as_slice()) {
+            (0, _) => "0 failed".to_owned(),
+            (count, []) => format!("{count} failed"),
+            (count, names) => format!("{count} failed ({})", names.join(", ")),
+        }
+    }
 }
 
 /// Conversations of the run.
@@ -92,24 +106,52 @@ impl LittlesLaw {
     }
 }
 
+/// A window in which workers did not look at their sockets: they were busy with other things, or
+/// did not run. It judges nothing; what it added to the requests is part of each figure's bound.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DisturbedWindow {
+    /// Seconds from the run's start.
+    pub start_s: f64,
+    /// Length in seconds.
+    pub length_s: f64,
+    /// Number of workers that did not look at their sockets for a part of it.
+    pub workers: u32,
+    /// What is known of its causes, in words; empty where nothing is.
+    pub causes: Vec<String>,
+    /// Requests that were due or in flight in it, and to whose response time the generator added
+    /// more than 5 %.
+    pub requests: u64,
+}
+
 /// Plimsoll's measurements of itself. `None` means unknown, never zero.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct InstrumentHealth {
     /// Arrivals that the schedule of the open stages planned.
     pub planned_arrivals: Option<u64>,
-    /// Of `planned_arrivals`, those that the pacer released while their stage lasted, even if they
-    /// then waited because of the limit on requests in flight.
+    /// Of `planned_arrivals`, those that the generator did not keep from being dispatched while
+    /// their stage lasted: dispatched in time, or held up by the limit on requests in flight.
     pub achieved_arrivals: Option<u64>,
-    /// How late the pacer released arrivals: the generator's lateness, without any wait for the
-    /// limit on requests in flight. If known, it is judged instead of `dispatch_lag_ms`.
+    /// How much earlier a generator that is never late would have dispatched the arrivals: from the
+    /// intended start, or from the moment at which it would have had a slot of `max_in_flight`.
     pub pacing_lag_ms: Option<Lag>,
     /// Dispatched minus intended, of all requests, warm-up included.
     pub dispatch_lag_ms: Option<Lag>,
     /// User-space read minus the kernel's receive time stamp.
     pub read_lag_ms: Option<Lag>,
-    /// Whether the kernel's receive time stamps were used.
+    /// Whether the kernel gave its receive time stamp with the reads: with at least 99 % of them.
+    /// `None` without any read.
     pub kernel_timestamps: Option<bool>,
+    /// Reads of responses.
+    pub reads: Option<u64>,
+    /// Of `reads`, those without a time stamp of the kernel: they are stamped when they happen.
+    pub unstamped_reads: Option<u64>,
+    /// Windows in which workers did not look at their sockets, in the order of time: the longest
+    /// ones of the run.
+    pub disturbed_windows: Vec<DisturbedWindow>,
+    /// Shorter such windows, which are not listed.
+    pub disturbed_windows_omitted: Option<u64>,
     /// Timer precision, and how the timer waits for deadlines.
     pub timer: Option<String>,
     /// Number of workers.
@@ -181,7 +223,9 @@ pub struct InstrumentHealth {
     pub sink_overflowed: Option<u64>,
     /// Errors on the generator's side, by class.
     pub generator_errors: BTreeMap<String, u64>,
-    /// Little's law, by stage.
+    /// Little's law, by stage. For `calibrate`; it is in no file.
+    #[serde(skip)]
+    #[schemars(skip)]
     pub littles_law: Vec<LittlesLaw>,
 }
 

@@ -15,6 +15,7 @@
 
 pub mod accounting;
 mod batch_means;
+pub mod bounded_figure;
 pub mod catalog;
 pub mod confidence;
 pub mod confusion_matrix;
@@ -23,6 +24,7 @@ pub mod environment;
 pub mod error;
 pub mod group_stats;
 pub mod health;
+mod moved;
 pub mod process_use;
 pub mod quantile;
 pub mod recorder;
@@ -31,12 +33,14 @@ pub mod results;
 pub mod run_metadata;
 pub mod scope;
 pub mod snapshot;
+pub mod stream_diagnosis;
 pub mod summary;
 pub mod threshold;
 pub mod validity;
 
 pub use accounting::Accounting;
 pub use batch_means::WITH_INTERVALS;
+pub use bounded_figure::{BoundedFigure, Refusal};
 pub use catalog::{Counters, Figure, Metric, Population, Rates, Unit};
 pub use confidence::{Interval, NoIntervalReason};
 pub use confusion_matrix::ConfusionMatrix;
@@ -44,16 +48,19 @@ pub use distribution::Distribution;
 pub use environment::Environment;
 pub use error::MetricsError;
 pub use group_stats::{GroupKey, GroupStats};
-pub use health::{CalibrationQuote, Conversations, InstrumentHealth, Lag, LittlesLaw};
+pub use health::{
+    CalibrationQuote, Conversations, DisturbedWindow, InstrumentHealth, Lag, LittlesLaw,
+};
 pub use process_use::ProcessUse;
 pub use quantile::{QUANTILES, Quantile, samples_needed};
 pub use recorder::Recorder;
-pub use results::{DistributionSummary, Group, Results};
+pub use results::{DistributionSummary, Group, RefusedFigure, Results};
 pub use run_metadata::{
     Expectation, LoadModel, RunEnd, RunInfo, RunMetadata, StageInfo, TargetInfo,
 };
 pub use scope::Scope;
 pub use snapshot::Snapshot;
+pub use stream_diagnosis::{StreamDiagnosis, StreamWord};
 pub use summary::RunSummary;
 pub use threshold::{Band, BandLevel, BandResult, Judgement, Threshold, ThresholdResult};
-pub use validity::{Assessment, ClosedStage, Evidence, Reason, Validity, judge_health};
+pub use validity::{Assessment, Evidence, Reason, Validity, causes, judge_health};

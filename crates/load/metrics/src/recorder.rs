@@ -1,7 +1,7 @@
 //! The recorder: counts in one worker, without locks and, once every cell exists, without
 //! allocation.
 
-use plimsoll_measure::{Moment, Nanos, Outcome, Sample, ScenarioId, StageId, TargetId};
+use plimsoll_measure::{LateRead, Moment, Nanos, Outcome, Sample, ScenarioId, StageId, TargetId};
 
 use crate::group_stats::{GroupKey, GroupStats};
 use crate::snapshot::Snapshot;
@@ -33,15 +33,19 @@ impl Recorder {
         self.cell(GroupKey { stage, scenario, target }).counters.scheduled += 1;
     }
 
-    /// Records the outcome of a request, with the gaps of its stream. The gaps count only if the
-    /// request completed.
-    pub fn record(&mut self, sample: &Sample, gaps: &[Nanos]) {
+    /// Records the outcome of a request, with the gaps of its stream and those of its reads that
+    /// came late. The gaps count only if the request completed.
+    pub fn record(&mut self, sample: &Sample, gaps: &[Nanos], late_reads: &[LateRead]) {
         let key = GroupKey::of(sample);
         let timeline = &sample.timeline;
         let whole = timeline.dispatched.is_some()
             && self.is_within(key.stage, timeline.intended, timeline.finished);
+        let stage_end = self.stage_ends.get(key.stage.index()).copied().unwrap_or(Moment::EPOCH);
         let cell = self.cell(key);
-        cell.record(sample, gaps);
+        cell.record(sample, gaps, late_reads);
+        if sample.is_arrival() {
+            cell.counters.arrival(sample, stage_end);
+        }
         if whole {
             cell.in_flight_time +=
                 u128::from(timeline.response_time().unwrap_or_default().as_u64());

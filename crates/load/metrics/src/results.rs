@@ -2,6 +2,8 @@
 
 mod distribution_summary;
 mod group;
+mod lost_rate;
+mod refused;
 mod rollup;
 
 use schemars::JsonSchema;
@@ -13,6 +15,7 @@ use crate::scope::Scope;
 
 pub use distribution_summary::DistributionSummary;
 pub use group::Group;
+pub use refused::RefusedFigure;
 
 /// The measured results of a run. All groups but those of warm-up stages leave warm-up out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

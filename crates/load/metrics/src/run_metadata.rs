@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_measure::PolicyDecision;
+use plimsoll_measure::{IdSeed, PolicyDecision, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,12 +35,23 @@ pub struct RunInfo {
     pub tool_version: String,
     /// Seed of all random numbers.
     pub seed: u64,
+    /// What tells it from other runs with the same seed; `--run-id` reproduces the ids of its
+    /// requests. Empty for a run of version 0.1.0, whose ids follow from the seed alone.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub run_id: String,
     /// The part of the run that this process carried, `k/n` with k from 0.
     pub shard: String,
     /// Wall-clock time of the run clock's epoch, in nanoseconds since 1970 UTC.
     pub started_unix_ns: u64,
     /// How it ended.
     pub ended: RunEnd,
+}
+
+impl RunInfo {
+    /// The seed of the ids of its conversations.
+    pub fn id_seed(&self) -> IdSeed {
+        IdSeed::new(Seed(self.seed), &self.run_id)
+    }
 }
 
 /// The load model: the rule that decides when a request starts.
@@ -67,6 +78,9 @@ pub struct StageInfo {
     pub start_s: f64,
     /// Time in which new requests were started, in seconds: planned in a plan, actual in a summary.
     pub duration_s: f64,
+    /// Closed model: virtual users, on average over the stage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<f64>,
     /// Most requests in flight at once, if watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_in_flight: Option<u64>,
@@ -116,6 +130,10 @@ pub struct RunMetadata {
     /// Expectations of the scenarios, in the same order; empty if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<Expectation>,
+    /// Names of the scenarios whose requests no cache should be able to answer: every prompt is
+    /// unique (`cache_mode: bust`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cache_busting: Vec<String>,
     /// Labels of the run, for systems that collect the figures of many runs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,

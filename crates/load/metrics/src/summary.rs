@@ -1,6 +1,7 @@
 //! The summary of a run: its results, validity, thresholds and bands. `summary.json` holds it, and
 //! every report shows it.
 
+mod cache_hits;
 mod evidence;
 mod interpretation;
 mod littles_law;
@@ -69,8 +70,9 @@ impl RunSummary {
         health.observe(&whole);
         health.littles_law = littles_law::by_stage(&metadata, snapshot);
         let evidence = evidence::of(&metadata, snapshot, &whole);
-        let Assessment { validity, warnings } = judge_health(&health, &evidence);
         let results = Results::of(&metadata, snapshot)?;
+        let Assessment { validity, mut warnings } = judge_health(&health, &evidence, &results);
+        warnings.extend(cache_hits::warning(&metadata, snapshot));
         let thresholds = thresholds.iter().map(|threshold| threshold.judge(&results)).collect();
         Ok(Self {
             schema: SCHEMA.to_owned(),

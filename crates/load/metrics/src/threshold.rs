@@ -48,7 +48,7 @@ enum Comparison {
 impl Comparison {
     /// Whether `measured` keeps the bound.
     #[expect(clippy::float_cmp, reason = "`==` is for counters, which are whole")]
-    fn holds(self, measured: f64, bound: f64) -> bool {
+    const fn holds(self, measured: f64, bound: f64) -> bool {
         match self {
             Self::Less => measured < bound,
             Self::AtMost => measured <= bound,

@@ -1,8 +1,11 @@
 //! Judges whether Plimsoll kept up, so that the figures describe the target.
 //!
-//! The bounds and their reasons are in `docs/statistics.md`, under "When a run is invalid".
+//! The rules are in `docs/statistics.md`, under "When a run is invalid", and their reasons in
+//! `docs/adr/0007-judged-by-effect.md`.
 
 mod bounds;
+mod causes;
+mod headline;
 mod violations;
 mod warnings;
 
@@ -10,8 +13,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::accounting::Accounting;
-use crate::health::{InstrumentHealth, Lag};
+use crate::health::InstrumentHealth;
+use crate::results::Results;
 use crate::run_metadata::RunEnd;
+
+pub use causes::causes;
 
 /// A broken bound, or a limit of the measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +31,9 @@ pub struct Reason {
     /// What to do about it.
     #[serde(alias = "mend")]
     pub fix: String,
+    /// What may have held the generator up meanwhile, if that was the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<String>,
 }
 
 /// The validity of a run, and the limits of its measurement.
@@ -62,45 +71,19 @@ pub struct Evidence {
     pub unbalanced: Vec<(String, Accounting)>,
     /// Requests that were planned, warm-up included.
     pub scheduled: Option<u64>,
-    /// Whether any stage follows the open model.
-    pub open_model: bool,
-    /// Median service time of completed requests, in milliseconds.
-    pub service_time_p50_ms: Option<f64>,
-    /// Median gap between content events, in milliseconds; `None` without streams.
-    pub gap_p50_ms: Option<f64>,
-    /// Gaps between content events that were measured, in all streams.
-    pub gaps: u64,
-    /// Content events read together with the one before them; the gap between the two was not
-    /// measured.
-    pub events_together: u64,
-    /// Of these, the ones that were read late.
-    pub events_together_late: u64,
-    /// The measured stages of the closed model.
-    pub closed: Vec<ClosedStage>,
-}
-
-/// A stage of the closed model, with the time of its virtual users in the generator and in the
-/// target.
-#[derive(Clone, Debug, Default)]
-pub struct ClosedStage {
-    /// Its name.
-    pub name: String,
-    /// Its length, in seconds.
-    pub duration_s: f64,
-    /// Share of its requests without a response at the end of the run.
-    pub unfinished: f64,
-    /// Time from the end of one request to the dispatch of the next: the generator's.
-    pub generator: Lag,
-    /// Service time of completed requests: the target's.
-    pub target: Lag,
 }
 
 /// Judges whether the instrument kept up. A run without a completed request may be valid; its
 /// thresholds are inconclusive.
-pub fn judge_health(health: &InstrumentHealth, evidence: &Evidence) -> Assessment {
-    let reasons = violations::violations(health, evidence);
+pub fn judge_health(
+    health: &InstrumentHealth,
+    evidence: &Evidence,
+    results: &Results,
+) -> Assessment {
+    let mut reasons = violations::violations(health, evidence);
+    reasons.extend(headline::refused(results, &causes(health)));
     let validity = if reasons.is_empty() { Validity::Valid } else { Validity::Invalid(reasons) };
-    Assessment { validity, warnings: warnings::warnings(health, evidence) }
+    Assessment { validity, warnings: warnings::warnings(health) }
 }
 
 #[cfg(test)]

@@ -64,6 +64,7 @@ impl ProfileCheck<'_> {
         self.check_thresholds();
         self.check_labels();
         self.check_all_headers();
+        self.check_response_headers();
         self.check_scenarios();
         self.check_judgeable(target.as_ref());
         let problems = self.found.into_problems();

@@ -31,6 +31,11 @@ impl EnvVars {
         })
     }
 
+    /// The run id that all shards of a run share; not a key of the profile.
+    pub(crate) fn run_id(&self) -> Option<&str> {
+        self.0.get("PLIMSOLL_RUN_ID").map(String::as_str)
+    }
+
     /// Replaces `${NAME}`, `${NAME:-default}` and `$$`; any other dollar sign stays.
     ///
     /// # Errors

@@ -31,6 +31,7 @@ mod plan;
 mod problem_collector;
 mod renamed_keys;
 mod resolve;
+mod response_headers;
 mod scenario;
 mod schema;
 mod schema_check;
@@ -53,6 +54,7 @@ pub use plan::{
     Target, TlsPlan,
 };
 pub use resolve::{load, parse, show};
+pub use response_headers::ResponseHeaders;
 pub use schema::schema;
 pub use secret::{
     HeaderValue, REDACTED, Secret, is_shown_header, names_credential, redacted_path,

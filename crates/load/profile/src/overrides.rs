@@ -31,6 +31,9 @@ pub struct Overrides {
     pub headers: Vec<String>,
     /// `--set PATH=VALUE`, for every key: `--set scenarios.simple.weight=3`.
     pub sets: Vec<String>,
+    /// `--run-id ID`: the id of the run, from which the ids of its requests follow. Left out: a
+    /// random one.
+    pub run_id: Option<String>,
     /// `--shard K/N`: the part of the run that this process runs, from 0.
     pub shard: Option<String>,
 }

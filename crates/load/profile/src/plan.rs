@@ -5,13 +5,14 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use plimsoll_measure::{Nanos, Seed, Stripe};
+use plimsoll_measure::{IdSeed, Nanos, RunId, Seed, Stripe};
 use plimsoll_protocol::Dialect;
 use plimsoll_schedule::{Arrivals, Stages};
-use plimsoll_workload::{ScenarioSpec, Trace, TraceSpec, WorkloadError};
+use plimsoll_workload::{CacheMode, ScenarioSpec, Trace, TraceFormat, TraceSpec, WorkloadError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::response_headers::ResponseHeaders;
 use crate::secret::{HeaderValue, REDACTED, Secret, is_shown_header, redacted_path};
 use crate::source;
 use crate::url::TargetUrl;
@@ -166,6 +167,10 @@ pub struct Plan {
     /// Seed of every random draw.
     #[serde(serialize_with = "seed")]
     pub seed: Seed,
+    /// What tells this run from others with the same seed: the ids of requests and the markers that
+    /// keep prompts out of caches follow from it. `None` lets the run draw a random one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
     /// The part of the run that this process carries.
     #[serde(serialize_with = "stripe")]
     pub shard: Stripe,
@@ -192,6 +197,8 @@ pub struct Plan {
     pub tls: TlsPlan,
     /// Settings of the measurement itself.
     pub instrument: Instrument,
+    /// Response headers that are read and recorded.
+    pub response_headers: ResponseHeaders,
     /// Bounds on aggregates, by metric: `"ttft" -> ["p(95)<500ms"]`.
     pub thresholds: BTreeMap<String, Vec<String>>,
     /// Aggregates in three bands, by metric: `"response_time" -> ["p(95)<10ms|20ms"]`.
@@ -207,6 +214,38 @@ impl Plan {
     /// The plan as YAML, with every default, and with credentials redacted.
     pub fn show(&self) -> String {
         serde_saphyr::to_string(self).unwrap_or_default()
+    }
+
+    /// The seed of the ids of this run's requests. Without a run id it is the same for every run.
+    pub fn id_seed(&self) -> IdSeed {
+        IdSeed::new(self.seed, self.run_id.as_ref().map_or("", RunId::as_str))
+    }
+
+    /// Whether conversations share text that begins with the id of the run: a pool of prefixes, or
+    /// the blocks of a trace. Shards with different run ids would not share it.
+    pub fn shares_text_of_the_run(&self) -> bool {
+        let blocks = self.trace.as_ref().is_some_and(|trace| trace.format == TraceFormat::Mooncake);
+        let busts = |scenario: &&ScenarioSpec| scenario.cache_mode == CacheMode::Bust;
+        let shares = |scenario: &ScenarioSpec| blocks || scenario.prefix_pool.is_some();
+        self.scenarios.iter().filter(busts).any(shares)
+    }
+
+    /// Whether no cache should be able to answer a scenario's requests: each has a text of its own.
+    /// The prompts of a trace with shared blocks repeat as they were recorded, and a plain request
+    /// is unique only with a placeholder that is.
+    pub fn busts_caches(&self, scenario: &ScenarioSpec) -> bool {
+        let unique = |text: &String| {
+            let mut placeholders = text.split("{{").skip(1).map(str::trim_start);
+            placeholders.any(|rest| rest.starts_with("uuid") || rest.starts_with("prompt"))
+        };
+        let blocks = self.trace.as_ref().is_some_and(|trace| trace.format == TraceFormat::Mooncake);
+        let is_unique = match &scenario.http {
+            Some(http) if scenario.protocol == Dialect::Http => {
+                unique(&http.path) || unique(&http.body)
+            }
+            _ => !blocks,
+        };
+        scenario.cache_mode == CacheMode::Bust && is_unique
     }
 
     /// Reads the trace, from a file or built in.

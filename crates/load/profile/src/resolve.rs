@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use plimsoll_measure::{Seed, Stripe};
+use plimsoll_measure::{RunId, Seed, Stripe};
 use plimsoll_workload::TraceSpec;
 use serde::Deserialize as _;
 
@@ -36,14 +36,14 @@ pub fn load(
 ) -> Result<Plan, Problems> {
     let mut layers = read(profile)?;
     let resolved = resolve(profile, &mut layers, environment, overrides, purpose);
-    let Resolved { file, target, shard } = resolved.map_err(|problems| layers.locate(problems))?;
+    let Resolved { file, target, run } = resolved.map_err(|problems| layers.locate(problems))?;
     let unjudgeable = judgeable::faults(&file, &target);
-    let mut plan = plan(profile, &layers, file, target, shard);
+    let mut plan = plan(profile, &layers, file, target, run);
     let note = |(path, fault): (ConfigPath, Fault)| {
         format!("{path} cannot be judged: {}; {}", fault.cause, fault.fix)
     };
     plan.notes.extend(unjudgeable.into_iter().map(note));
-    Ok(plan)
+    shared_by_shards(plan)
 }
 
 /// Resolves a profile, and writes it as a profile again: in YAML, with every default filled in and
@@ -58,8 +58,8 @@ pub fn show(
 ) -> Result<String, Problems> {
     let mut layers = read(profile)?;
     let resolved = resolve(profile, &mut layers, environment, overrides, Purpose::Show);
-    let Resolved { file, target, shard } = resolved.map_err(|problems| layers.locate(problems))?;
-    let plan = plan(profile, &layers, file.clone(), target, shard);
+    let Resolved { file, target, run } = resolved.map_err(|problems| layers.locate(problems))?;
+    let plan = plan(profile, &layers, file.clone(), target, run);
     Ok(shown_profile::yaml(file, &plan))
 }
 
@@ -67,7 +67,7 @@ pub fn show(
 struct Resolved {
     file: ProfileFile,
     target: TargetUrl,
-    shard: Stripe,
+    run: RunPart,
 }
 
 fn resolve(
@@ -81,11 +81,14 @@ fn resolve(
     layers.apply_flags(overrides);
     layers.expand(environment);
     let mut found = layers.check_schema();
-    let shard = shard(overrides.shard.as_deref(), &mut found);
+    let run = RunPart {
+        shard: shard(overrides.shard.as_deref(), &mut found),
+        id: run_id(overrides, environment, &mut found),
+    };
     let (file, found) = typed(layers, found)?;
     let check = ProfileCheck { profile, layers, file: &file, purpose, found };
     let target = check.target_or_problems()?;
-    Ok(Resolved { file, target, shard })
+    Ok(Resolved { file, target, run })
 }
 
 /// Parses the text of a profile, without environment and flags. Keys and types are checked, the
@@ -140,13 +143,60 @@ fn shard(text: Option<&str>, found: &mut ProblemCollector) -> Stripe {
     })
 }
 
+/// Which run, and which part of it; not in a profile.
+#[derive(Debug)]
+struct RunPart {
+    shard: Stripe,
+    id: Option<RunId>,
+}
+
+/// The run id of the flag or else of the environment; one that is invalid is reported.
+fn run_id(
+    overrides: &Overrides,
+    environment: &EnvVars,
+    found: &mut ProblemCollector,
+) -> Option<RunId> {
+    let flag = overrides.run_id.as_deref();
+    let source_name = match flag {
+        Some(_) => ValueSource::Flag("--run-id".to_owned()),
+        None => ValueSource::Environment("PLIMSOLL_RUN_ID".to_owned()),
+    };
+    let text = flag.or_else(|| environment.run_id())?;
+    let refuse = |_| {
+        let cause = format!("`{text}` is not a run id");
+        let fix = format!("write 1 to {} letters, digits, `-`, `_` or `.`", RunId::MAX_LEN);
+        found.add(Problem::new(source_name, ConfigPath::root(), Fault::new(cause, fix)));
+    };
+    text.parse().map_err(refuse).ok()
+}
+
+/// Shards are one run, and must have one run id where its conversations share text. Elsewhere
+/// different ones are harmless, and get a note.
+fn shared_by_shards(mut plan: Plan) -> Result<Plan, Problems> {
+    if plan.shard == Stripe::WHOLE || plan.run_id.is_some() {
+        return Ok(plan);
+    }
+    let fix = "give every shard the same one, like `--run-id nightly-42` or PLIMSOLL_RUN_ID";
+    if plan.shares_text_of_the_run() {
+        let cause = "is not enough: the shards' prompts share text that begins with the run id";
+        return Err(Problem::new(
+            ValueSource::Flag("--shard".to_owned()),
+            ConfigPath::root(),
+            Fault::new(cause, fix),
+        )
+        .into());
+    }
+    plan.notes.push(format!("this shard drew a run id of its own; {fix}"));
+    Ok(plan)
+}
+
 /// Builds the plan from a checked file.
 fn plan(
     profile: &Profile,
     layers: &LayeredValues,
     file: ProfileFile,
     target: TargetUrl,
-    shard: Stripe,
+    run: RunPart,
 ) -> Plan {
     let resolved = |path: ConfigPath, named: PathBuf| resolve_path(profile, layers, &path, &named);
     let top = |key| ConfigPath::root().key(key);
@@ -166,7 +216,8 @@ fn plan(
         name: file.name.unwrap_or_else(|| profile.name().to_owned()),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         seed: Seed(file.seed),
-        shard,
+        run_id: run.id,
+        shard: run.shard,
         stages: file.stages.unwrap_or_default(),
         arrivals: file.arrivals,
         scenarios: file.scenarios.into_iter().enumerate().map(scenario).collect(),
@@ -191,6 +242,7 @@ fn plan(
             ca_file: file.tls.ca_file.map(|named| resolved(top("tls").key("ca_file"), named)),
             ..file.tls
         },
+        response_headers: file.response_headers,
         thresholds: file.thresholds,
         bands: file.bands,
         labels: file.labels,

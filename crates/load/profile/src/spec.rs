@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::byte_size::ByteSize;
 use crate::plan::{ConnectionLifetime, HttpVersion, Overflow, RetryAfter, TlsPlan};
+use crate::response_headers::ResponseHeaders;
 
 /// A Plimsoll profile: the load, its content and the target.
 ///
@@ -55,6 +56,10 @@ pub struct ProfileFile {
     /// Headers of every request. Those of a scenario are added.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// Response headers that are read: cache states, upstream retries, server times, and others
+    /// that are recorded as they are.
+    #[serde(default)]
+    pub response_headers: ResponseHeaders,
     /// Time limit of one request, from its dispatch to the end of its response.
     #[serde(default = "timeout")]
     #[schemars(with = "String", extend("format" = "duration"))]

@@ -21,6 +21,7 @@ use delta::OnDelta;
 pub use delta::{Delta, DeltaKind};
 pub use error_detail::ErrorDetail;
 use response_state::{DecodeError, DecodeResult, KEPT_CAPACITY, ResponseState};
+use usage::UsageBounds;
 
 /// Options of a [`Decoder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,6 +181,40 @@ impl Decoder {
         self.state.usage()
     }
 
+    /// Whether this response is a stream of events.
+    pub const fn is_stream(&self) -> bool {
+        matches!(self.body, BodyKind::Events)
+    }
+
+    /// Whether the bytes so far end with a whole event that has content.
+    pub const fn ends_with_content(&self) -> bool {
+        self.state.is_after_content() && !self.parser.is_within_event()
+    }
+
+    /// Whether the bytes so far end within an event.
+    pub const fn is_within_event(&self) -> bool {
+        self.parser.is_within_event()
+    }
+
+    /// Whether a stream brought fewer tokens than the target reports, by the number of events and
+    /// by the length of their text. Reasoning that is neither sent nor reported looks the same.
+    pub fn has_fewer_tokens(&self) -> bool {
+        self.is_stream() && self.state.has_fewer_tokens()
+    }
+
+    /// Removes reported counts that cannot be true, given the bytes of the request's body and the
+    /// most output tokens that it asked for. They count as not reported.
+    pub fn check_usage(&mut self, request_bytes: u64, asked_output: Option<u32>) {
+        let response_bytes = self.received;
+        self.state.check_usage(UsageBounds { request_bytes, asked_output, response_bytes });
+    }
+
+    /// The first reported count that is no whole number, or that [`check_usage`](Self::check_usage)
+    /// removed, like `completion_tokens -5`.
+    pub fn refused_usage(&self) -> Option<&str> {
+        self.state.refused_usage()
+    }
+
     /// The error that the target reports or that the decoder found; `None` for a success.
     pub const fn error_detail(&self) -> Option<&ErrorDetail> {
         self.state.detail()
@@ -260,6 +295,7 @@ fn read_event(
     event: &sse::Event<'_>,
     on_delta: OnDelta<'_>,
 ) -> DecodeResult {
+    state.begin_event();
     if event.name == "error" {
         return Err(DecodeError::from_error_event(event.data));
     }
@@ -270,11 +306,24 @@ fn read_event(
         }
         return Ok(());
     }
+    if is_keep_alive(event) {
+        return Ok(());
+    }
     match dialect {
         Dialect::OpenaiChat => chat::read_event(state, event, on_delta),
         Dialect::OpenaiResponses => responses::read_event(state, event, on_delta),
         Dialect::AnthropicMessages => anthropic::read_event(state, event, on_delta),
         Dialect::OpenaiEmbeddings | Dialect::Http => Ok(()),
+    }
+}
+
+/// Whether an event carries nothing: it has no data, or it has a name and its data are no object.
+/// All events of the dialects are objects.
+fn is_keep_alive(event: &sse::Event<'_>) -> bool {
+    let first = event.data.as_bytes().first();
+    first != Some(&b'{') && {
+        let data = event.data.trim_start();
+        data.is_empty() || (!event.name.is_empty() && !data.starts_with('{'))
     }
 }
 

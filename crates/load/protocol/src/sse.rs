@@ -70,6 +70,11 @@ impl Parser {
         self.at_start = true;
     }
 
+    /// Whether an event has begun and not ended.
+    pub const fn is_within_event(&self) -> bool {
+        !self.partial_line.is_empty() || self.data.is_some()
+    }
+
     /// Parses more bytes and passes each completed event to `emit`.
     ///
     /// # Errors

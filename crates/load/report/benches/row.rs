@@ -4,8 +4,9 @@
 
 use divan::{Bencher, black_box};
 use plimsoll_measure::{
-    ConnectPhases, ConversationKey, FlowControl, GapSummary, Moment, Nanos, Outcome,
-    PolicyDecision, Sample, ScenarioId, StageId, TargetId, Timeline, TokenCount, Usage,
+    ConnectPhases, ConversationKey, FinishReason, FlowControl, GapSummary, Moment, Nanos, Outcome,
+    PolicyDecision, Sample, ScenarioId, ServerReport, StageId, StreamShape, TargetId, Timeline,
+    TokenCount, Usage,
 };
 use plimsoll_report::{RowContext, RowNames, write_row};
 
@@ -58,10 +59,16 @@ fn streamed() -> Sample {
             largest_burst: 2,
             late_together: 0,
         },
+        shape: Some(StreamShape::Intact),
+        finish_reason: Some(FinishReason::Stop),
+        fewer_tokens: false,
+        usage_refused: false,
         bytes_out: 2_345,
         bytes_in: 34_567,
         flow: FlowControl::default(),
+        server: ServerReport::default(),
         read_lag: Some(Nanos::new(17_123)),
+        generator: plimsoll_measure::GeneratorShare::default(),
     }
 }
 
@@ -92,6 +99,7 @@ fn write(bencher: Bencher<'_, '_>, sample: &Sample) {
         epoch_unix_ns: 1_763_688_225_000_000_000,
         weight: 1,
         events: None,
+        headers: &[],
     };
     let mut out = Vec::with_capacity(64 * 1024);
     bencher.bench_local(|| {

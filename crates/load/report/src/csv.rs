@@ -1,5 +1,7 @@
 //! `report.csv`: one row per stage x scenario x target, columns from the catalog.
 
+use std::collections::BTreeMap;
+
 use plimsoll_measure::ErrorClass;
 use plimsoll_metrics::catalog::{COUNTERS, RATES};
 use plimsoll_metrics::{
@@ -10,7 +12,8 @@ use crate::error::ReportError;
 
 const LABELS: [&str; 6] = ["stage", "scenario", "category", "target", "warmup", "duration_s"];
 
-/// The summary's cells as CSV. A figure without a value is an empty field.
+/// The summary's cells as CSV. A figure without a value is an empty field; one that must not be used
+/// is named in the column `_refused` of its metric.
 ///
 /// # Errors
 /// [`ReportError::Csv`], which writing to memory does not cause.
@@ -30,12 +33,17 @@ fn header() -> Vec<String> {
     columns.extend(COUNTERS.iter().map(|counter| counter.name.to_owned()));
     columns.extend(RATES.iter().map(|rate| rate.key.to_owned()));
     columns.extend(ErrorClass::ALL.iter().map(|class| format!("error_{}", class.name())));
-    columns.extend(["statuses", "policy_decisions"].map(str::to_owned));
+    columns.extend(
+        ["statuses", "policy_decisions", "rate_bounds", "refused_rates"].map(str::to_owned),
+    );
     for metric in Metric::ALL {
         let (name, unit) = (metric.name(), plimsoll_metrics::Unit::Time.suffix());
         columns.push(format!("{name}_count"));
         columns.extend(FIGURES.iter().map(|figure| format!("{name}_{figure}{unit}")));
         columns.extend(QUANTILES.iter().map(|quantile| format!("{name}_{}{unit}", quantile.key)));
+        if metric.is_bounded() {
+            columns.extend([format!("{name}_bounds{unit}"), format!("{name}_refused")]);
+        }
         if WITH_INTERVALS.contains(&metric) {
             let ends =
                 |key: &str| ["low", "high"].map(|end| format!("{name}_{key}_ci_{end}{unit}"));
@@ -68,8 +76,13 @@ fn record(cell: &Group) -> Vec<String> {
     fields.extend(ErrorClass::ALL.iter().map(|class| errors(class).to_string()));
     fields.push(statuses(cell));
     fields.push(policy_decisions(cell));
+    fields.push(pairs(&cell.rate_bounds, ToString::to_string));
+    fields.push(pairs(&cell.refused_rates, |why| why.name().to_owned()));
     for metric in Metric::ALL {
         fields.extend(times(cell.distribution(metric)));
+        if metric.is_bounded() {
+            fields.extend(bounds(cell.distribution(metric)));
+        }
         if WITH_INTERVALS.contains(&metric) {
             fields.extend(intervals(cell.distribution(metric)));
         }
@@ -101,6 +114,21 @@ fn times(distribution: Option<&DistributionSummary>) -> Vec<String> {
     fields.extend(figures(distribution).map(|figure| figure.to_string()));
     fields.extend(QUANTILES.iter().map(|quantile| optional(distribution.quantile(quantile))));
     fields
+}
+
+/// What the generator may have added, and the figures that must not be used: `p99:890.1` and
+/// `p99:generator`.
+fn bounds(distribution: Option<&DistributionSummary>) -> [String; 2] {
+    let Some(times) = distribution else { return Default::default() };
+    [
+        pairs(&times.bound_ms, ToString::to_string),
+        pairs(&times.refused, |why| why.name().to_owned()),
+    ]
+}
+
+fn pairs<T>(map: &BTreeMap<String, T>, show: impl Fn(&T) -> String) -> String {
+    let pairs: Vec<_> = map.iter().map(|(key, value)| format!("{key}:{}", show(value))).collect();
+    pairs.join(" ")
 }
 
 /// Lower and upper end of the interval of every quantile.

@@ -1,7 +1,7 @@
 //! `metrics.prom`: the Prometheus text exposition format, version 0.0.4.
 //!
 //! Base units (seconds) and suffixes (`_total`, `_ratio`) follow Prometheus' naming conventions. A
-//! quantile with too few samples is left out. The labels of the run are on every line. A run with
+//! quantile with too few samples is left out, and so is one that must not be used. The labels of the run are on every line. A run with
 //! labels has a second family, `load_test_...`, with one line for the whole run and each status, as
 //! dashboards of other load tests expect it.
 
@@ -11,7 +11,8 @@ use std::fmt::Write as _;
 use plimsoll_measure::ErrorClass;
 use plimsoll_metrics::catalog::{COUNTERS, CounterSpec, RATES, RateSpec, side_word};
 use plimsoll_metrics::{
-    BandLevel, BandResult, Group, Metric, ProcessUse, QUANTILES, RunSummary, Unit,
+    BandLevel, BandResult, BoundedFigure, DistributionSummary, Group, Metric, ProcessUse,
+    QUANTILES, RunSummary, Unit,
 };
 
 /// The summary's cells as Prometheus metrics.
@@ -28,6 +29,7 @@ pub fn prometheus(summary: &RunSummary) -> String {
     for rate in &RATES {
         page.rate(rate);
     }
+    page.bounds();
     page.errors();
     page.statuses();
     page.policy_decisions();
@@ -73,7 +75,7 @@ impl Page<'_> {
         self.head(&name, "summary", metric.definition());
         for cell in self.cells {
             let Some(times) = cell.distribution(metric) else { continue };
-            for (q, millis) in QUANTILES.iter().filter_map(|q| Some((q.q, times.quantile(q)?))) {
+            for (q, millis) in usable(times) {
                 let labels = with(cell, "quantile", q.to_string());
                 self.line(&name, &labels, seconds(millis));
             }
@@ -95,8 +97,43 @@ impl Page<'_> {
         let name = rate_name(rate);
         self.head(&name, "gauge", rate.definition);
         for cell in self.cells {
-            if let Some(value) = (rate.of)(&cell.rates) {
+            if let Some(value) = cell.rate(rate).and_then(|figure| figure.usable()) {
                 self.line(&name, &labels(cell), value);
+            }
+        }
+    }
+
+    /// The bounds of the quantiles, and the refused ones, which are nowhere else.
+    fn bounds(&mut self) {
+        let name = "plimsoll_generator_bound_seconds";
+        self.head(name, "gauge", "What the generator itself may have added to a quantile.");
+        self.each_figure(name, |figure| (figure.bound > 0.0).then_some((figure.bound, "")));
+        let name = "plimsoll_refused_seconds";
+        let help = "Quantiles that must not be used: the generator may have added too much, or too \
+                    many requests had no end.";
+        self.head(name, "gauge", help);
+        self.each_figure(name, |figure| Some((figure.value, figure.refused?.name())));
+    }
+
+    /// A line for each quantile for which `show` has milliseconds, and a reason if there is one.
+    fn each_figure(
+        &mut self,
+        name: &str,
+        show: impl Fn(BoundedFigure) -> Option<(f64, &'static str)>,
+    ) {
+        for metric in Metric::ALL.into_iter().filter(|metric| metric.is_bounded()) {
+            for cell in self.cells {
+                let Some(times) = cell.distribution(metric) else { continue };
+                for quantile in &QUANTILES {
+                    let shown = times.figure(quantile).and_then(&show);
+                    let Some((millis, reason)) = shown else { continue };
+                    let mut labels = with(cell, "metric", metric.name().to_owned());
+                    labels.push(("quantile", quantile.q.to_string().into()));
+                    if !reason.is_empty() {
+                        labels.push(("reason", reason.into()));
+                    }
+                    self.line(name, &labels, seconds(millis));
+                }
             }
         }
     }
@@ -188,7 +225,7 @@ impl Page<'_> {
         let name = "load_test_latency_ms";
         self.head(name, "summary", Metric::ResponseTime.definition());
         if let Some(times) = total.distribution(Metric::ResponseTime) {
-            for (q, millis) in QUANTILES.iter().filter_map(|q| Some((q.q, times.quantile(q)?))) {
+            for (q, millis) in usable(times) {
                 self.line(name, &vec![("quantile", q.to_string().into())], millis);
             }
             self.line("load_test_latency_ms_sum", &Vec::new(), times.sum);
@@ -219,6 +256,11 @@ impl Page<'_> {
         let pairs = format!("{}{}", pairs.join(","), self.run);
         let _ = writeln!(self.out, "{name}{{{}}} {value}", pairs.trim_start_matches(','));
     }
+}
+
+/// The quantiles that may be used, with their milliseconds.
+fn usable(times: &DistributionSummary) -> impl Iterator<Item = (f64, f64)> {
+    QUANTILES.iter().filter_map(|q| Some((q.q, times.figure(q)?.usable()?)))
 }
 
 /// Rounds to whole nanoseconds, so that 60.2 ms is written 0.0602 and not 0.060200000000000004.

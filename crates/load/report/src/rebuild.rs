@@ -87,7 +87,7 @@ impl RowCounter {
         (self.read, self.turns) = (self.read + 1, self.turns + u64::from(weight));
         for _ in 0..weight {
             self.recorder.scheduled(sample.stage, sample.scenario, sample.target);
-            self.recorder.record(sample, &[]);
+            self.recorder.record(sample, &[], &[]);
         }
     }
 

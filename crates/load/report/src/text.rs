@@ -5,8 +5,10 @@ mod accounting;
 mod bands;
 mod breakdown;
 mod color;
+mod disturbed;
 mod environment;
 mod errors;
+mod figure;
 mod header;
 mod headline;
 mod health;
@@ -14,6 +16,8 @@ mod intervals;
 mod load;
 mod policy;
 mod processes;
+mod server;
+mod streams;
 mod thresholds;
 mod times;
 mod validity;
@@ -50,9 +54,11 @@ pub fn text(summary: &RunSummary, style: Style) -> String {
     policy::write(&mut page, summary);
     groups(&mut page, summary);
     errors::write(&mut page, &summary.results.total);
+    server::write(&mut page, &summary.results.total);
     accounting::write(&mut page, summary);
     processes::write(&mut page, summary);
-    health::write(&mut page, &summary.health);
+    disturbed::write(&mut page, &summary.health);
+    health::write(&mut page, summary);
     environment::write(&mut page, &summary.metadata.environment);
     printable(&page.out).into_owned()
 }
@@ -67,6 +73,7 @@ fn groups(page: &mut Page, summary: &RunSummary) {
     for (title, groups) in shown.iter().filter(|(_, groups)| !groups.is_empty()) {
         load::write(page, title, groups, &summary.metadata.stages);
         times::write(page, groups);
+        figure::write_bounds(page, groups);
     }
     breakdown::write(page, summary);
     let measured = shown.iter().filter(|(title, _)| *title != WARMUP);
@@ -74,6 +81,10 @@ fn groups(page: &mut Page, summary: &RunSummary) {
     intervals::write(page, summary, &measured);
     if shown.iter().flat_map(|(_, groups)| groups).any(|(_, group)| times::lacks_samples(group)) {
         page.note(&times::footnote());
+    }
+    let all = shown.iter().flat_map(|(_, groups)| groups.iter().map(|(_, group)| *group));
+    if let Some(note) = figure::footnote(all) {
+        page.note(&note);
     }
 }
 

@@ -9,10 +9,13 @@
 //! time of the read, and used only if both clocks ran alike since then.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 use plimsoll_measure::{Clock, Moment, Nanos};
+
+use crate::look_times::LookTimes;
 
 /// Largest change of the offset between two readings that does not count as a step. The two clocks
 /// are read one after the other, and the thread can be interrupted in between.
@@ -25,6 +28,19 @@ pub struct RxTime {
     pub at: Moment,
     /// How much later they were read; `None` if the kernel does not report it.
     pub read_lag: Option<Nanos>,
+    /// How much earlier than `at` the first of them may have arrived: the kernel reports only the
+    /// arrival of the last segment of a read.
+    pub first_earlier_by: Nanos,
+    /// How much earlier than `at` the last of them may have arrived; zero by the kernel's time
+    /// stamp.
+    pub last_earlier_by: Nanos,
+}
+
+impl RxTime {
+    /// Bytes that all arrived at this moment and were read at once.
+    pub const fn exact(at: Moment) -> Self {
+        Self { at, read_lag: None, first_earlier_by: Nanos::ZERO, last_earlier_by: Nanos::ZERO }
+    }
 }
 
 /// Determines when bytes arrived.
@@ -32,13 +48,35 @@ pub struct RxTime {
 pub struct RxClock<C> {
     clock: C,
     filter: Cell<OffsetFilter>,
+    looks: Option<Arc<LookTimes>>,
+    reads: Cell<ReadCounts>,
+}
+
+/// Reads of a worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadCounts {
+    /// All reads.
+    pub all: u64,
+    /// Those without a time stamp of the kernel that could be used.
+    pub unstamped: u64,
 }
 
 impl<C: Clock> RxClock<C> {
     /// A receive clock on the run's clock.
     pub fn new(clock: C) -> Self {
         let filter = Cell::new(OffsetFilter { offset: None, since: clock.now() });
-        Self { clock, filter }
+        Self { clock, filter, looks: None, reads: Cell::default() }
+    }
+
+    /// One that knows when the worker looks at its sockets, and so how much earlier than stamped
+    /// bytes may have arrived.
+    pub fn watched(clock: C, looks: Arc<LookTimes>) -> Self {
+        Self { looks: Some(looks), ..Self::new(clock) }
+    }
+
+    /// The reads so far.
+    pub const fn reads(&self) -> ReadCounts {
+        self.reads.get()
     }
 
     /// The run's clock.
@@ -51,18 +89,33 @@ impl<C: Clock> RxClock<C> {
     /// The wall clock is read first. If the thread is interrupted between the two readings, the
     /// result is too late, but never later than the read itself.
     pub(crate) fn timestamp(&self, kernel_time: Option<TimeSpec>) -> RxTime {
-        let Some(kernel_time) = kernel_time.and_then(unix_nanos) else { return self.read_time() };
-        let wall = clock_gettime(ClockId::CLOCK_REALTIME).ok().and_then(unix_nanos);
-        let Some(wall) = wall else { return self.read_time() };
+        let kernel_time = kernel_time.and_then(unix_nanos);
+        let wall = kernel_time.and_then(|_| clock_gettime(ClockId::CLOCK_REALTIME).ok());
+        let times = kernel_time.zip(wall.and_then(unix_nanos));
         let now = self.clock.now();
-        let mut filter = self.filter.get();
-        let age = filter.age(now, wall, kernel_time);
-        self.filter.set(filter);
-        RxTime { at: age.map_or(now, |age| now - age), read_lag: age }
+        let age = times.and_then(|(kernel_time, wall)| {
+            let mut filter = self.filter.get();
+            let age = filter.age(now, wall, kernel_time);
+            self.filter.set(filter);
+            age
+        });
+        self.read_at(now, age)
     }
 
-    fn read_time(&self) -> RxTime {
-        RxTime { at: self.clock.now(), read_lag: None }
+    /// When bytes arrived that are read at `now`, and whose last one is that old by the kernel's
+    /// time stamp; `None` without one.
+    pub fn read_at(&self, now: Moment, age: Option<Nanos>) -> RxTime {
+        let ReadCounts { all, unstamped } = self.reads.get();
+        let unstamped = unstamped + u64::from(age.is_none());
+        self.reads.set(ReadCounts { all: all + 1, unstamped });
+        let looks = self.looks.as_deref();
+        let at = age.map_or(now, |age| now - age);
+        if age.is_some() {
+            let earlier = looks.map_or(Nanos::ZERO, |looks| looks.first_earlier_by(at, now));
+            return RxTime { read_lag: age, first_earlier_by: earlier, ..RxTime::exact(at) };
+        }
+        let earlier = looks.map_or(Nanos::ZERO, |looks| looks.earlier_by(now));
+        RxTime { first_earlier_by: earlier, last_earlier_by: earlier, ..RxTime::exact(at) }
     }
 }
 

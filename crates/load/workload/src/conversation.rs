@@ -13,7 +13,7 @@ use crate::scenario::{RequestKind, Scenario};
 use crate::template::PlaceholderValues;
 
 /// A conversation: turns in order, each a request and its answer. A pure function of spec, seed,
-/// key and the answers.
+/// run id, key and the answers. The run id decides only its ids and markers.
 ///
 /// **Content.** A chat grows turn by turn: every request repeats the earlier prompts and answers.
 /// Embeddings and plain HTTP requests are independent, and have no system prompt.
@@ -22,13 +22,15 @@ use crate::template::PlaceholderValues;
 /// `bust` mode the marker `[UUID]`, padded to 40 bytes. The first text is the system prompt if
 /// there is one, else the first prompt; in independent requests, every prompt is a first text. The
 /// tokens of the marker count as part of a text of given size; a text shorter than the marker gets
-/// a shorter one.
+/// a shorter one. In `bust` mode a shared prefix begins with a marker of its own, which is the same
+/// in the whole run: what an earlier run left in a cache does not help this one.
 ///
 /// **A row of a trace** is one turn of the chosen scenario, without its system prompt, prefix and
 /// content. The prompt has the row's input tokens (at least 1). The row's output tokens (at least
 /// 1, since no provider accepts 0) limit the answer. With cached blocks, every 512 tokens of the
-/// prompt are the text of one block, the same wherever its id occurs, and there is no marker, which
-/// would prevent the sharing that the trace recorded.
+/// prompt are the text of one block, the same wherever its id occurs. In `bust` mode such a prompt
+/// begins with the marker of the run instead of its own, which would prevent the sharing that the
+/// trace recorded.
 #[derive(Debug)]
 pub struct Conversation {
     workload: Arc<PreparedWorkload>,
@@ -65,7 +67,7 @@ impl Conversation {
         row: Option<u64>,
     ) -> Self {
         let seed = Seed(workload.seed.rng("conversation", key.0).next_u64());
-        let id = conversation_id(workload.seed, key);
+        let id = conversation_id(workload.ids, key);
         let row = row.filter(|row| workload.row(Some(*row)).is_some());
         let request = CurrentRequest::Released;
         let mut conversation = Self { workload, scenario, key, id, seed, row, turn: 0, request };
@@ -190,7 +192,7 @@ impl Conversation {
     }
 
     fn preamble(&self, id: ConversationId) -> Preamble {
-        let preamble = self.spec().preamble(self.seed, id);
+        let preamble = self.spec().preamble(self.seed, self.workload.run_marker, id);
         if self.row.is_some() { Preamble { prefix: None, ..preamble } } else { preamble }
     }
 
@@ -237,7 +239,7 @@ impl Conversation {
 
     /// The conversation's id in the first turn, a different one in each later turn.
     fn turn_id(&self) -> ConversationId {
-        turn_id(self.id, self.seed, self.turn)
+        turn_id(self.workload.ids, self.key, self.turn)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use plimsoll_measure::{ConversationKey, Seed};
+use plimsoll_measure::{ConversationKey, IdSeed, Seed};
 
-/// The id of a conversation: a version 4 UUID (RFC 9562) computed from seed and key.
+/// The id of a conversation: a version 4 UUID (RFC 9562) computed from seed, run id and key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ConversationId([u8; Self::LEN]);
 
@@ -106,23 +106,29 @@ pub fn request_id(conversation: ConversationId, turn: u16) -> RequestId {
 }
 
 /// The id of a conversation, computed without the conversation.
-pub fn conversation_id(seed: Seed, key: ConversationKey) -> ConversationId {
-    let mut rng = seed.rng("conversation id", key.0);
+pub fn conversation_id(ids: IdSeed, key: ConversationKey) -> ConversationId {
+    let mut rng = ids.rng("conversation id", key.0);
     ConversationId::from_bits(rng.next_u64(), rng.next_u64())
 }
 
 /// The first eight digits of a conversation's id as a number. Uniform over all conversations.
-pub fn id_rank(seed: Seed, key: ConversationKey) -> u32 {
-    (seed.rng("conversation id", key.0).next_u64() >> 32) as u32
+pub fn id_rank(ids: IdSeed, key: ConversationKey) -> u32 {
+    (ids.rng("conversation id", key.0).next_u64() >> 32) as u32
+}
+
+/// The id of a whole run, before the texts that its conversations share.
+pub(crate) fn run_marker(ids: IdSeed) -> ConversationId {
+    let mut rng = ids.rng("run marker", 0);
+    ConversationId::from_bits(rng.next_u64(), rng.next_u64())
 }
 
 /// An id that differs from turn to turn: the conversation's in its first turn, another one in each
 /// later turn.
-pub(crate) fn turn_id(conversation: ConversationId, seed: Seed, turn: u16) -> ConversationId {
+pub(crate) fn turn_id(ids: IdSeed, key: ConversationKey, turn: u16) -> ConversationId {
     if turn == 0 {
-        return conversation;
+        return conversation_id(ids, key);
     }
-    let mut rng = seed.rng("turn id", u64::from(turn));
+    let mut rng = Seed(ids.rng("turn id", key.0).next_u64()).rng("turn", u64::from(turn));
     ConversationId::from_bits(rng.next_u64(), rng.next_u64())
 }
 
@@ -133,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_request_id_ends_in_the_number_of_its_turn() {
-        let conversation = conversation_id(Seed(1), ConversationKey::arrival(2));
+        let conversation = conversation_id(IdSeed::default(), ConversationKey::arrival(2));
         for turn in [0, 7, 10, 99, 100, 12_345, u16::MAX] {
             assert_eq!(request_id(conversation, turn).as_str(), format!("{conversation}-{turn}"));
         }
@@ -151,10 +157,28 @@ mod tests {
     }
 
     #[test]
-    fn ids_depend_on_key_and_seed_alone() {
-        let id = |seed, key| conversation_id(Seed(seed), ConversationKey(key));
-        let all: HashSet<_> = (0..5).flat_map(|s| (0..5_000).map(move |k| id(s, k))).collect();
-        assert_eq!(all.len(), 25_000);
-        assert_eq!(id(3, 4), id(3, 4));
+    fn ids_depend_on_key_seed_and_run_id_alone() {
+        let ids = |seed, run: &str| IdSeed::new(Seed(seed), run);
+        let id = |seed, run, key| conversation_id(ids(seed, run), ConversationKey(key));
+        let all: HashSet<_> = (0..5)
+            .flat_map(|s| ["a", "b"].map(|run| (s, run)))
+            .flat_map(|(s, run)| (0..5_000).map(move |k| id(s, run, k)))
+            .collect();
+        assert_eq!(all.len(), 50_000);
+        assert_eq!(id(3, "a", 4), id(3, "a", 4));
+    }
+
+    #[test]
+    fn turns_have_ids_of_their_own_and_the_first_has_the_conversations() {
+        let (ids, key) = (IdSeed::new(Seed(1), "a"), ConversationKey(7));
+        assert_eq!(turn_id(ids, key, 0), conversation_id(ids, key));
+        let of = |run: &str, key: u64, turn| {
+            turn_id(IdSeed::new(Seed(1), run), ConversationKey(key), turn)
+        };
+        let all: HashSet<_> = ["a", "b"]
+            .into_iter()
+            .flat_map(|run| (0..50).flat_map(move |k| (0..50).map(move |t| of(run, k, t))))
+            .collect();
+        assert_eq!(all.len(), 5_000);
     }
 }

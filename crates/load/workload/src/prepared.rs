@@ -1,7 +1,8 @@
 //! A workload as it is prepared once and shared by all conversations.
 
-use plimsoll_measure::Seed;
+use plimsoll_measure::{IdSeed, Seed};
 
+use crate::id::ConversationId;
 use crate::mix::ScenarioMix;
 use crate::prompt_builder::PromptBuilder;
 use crate::scenario::Scenario;
@@ -15,6 +16,9 @@ pub(crate) struct PreparedWorkload {
     pub(crate) prompts: PromptBuilder,
     pub(crate) mix: ScenarioMix,
     pub(crate) seed: Seed,
+    pub(crate) ids: IdSeed,
+    /// Precedes text that conversations share, in `bust` mode.
+    pub(crate) run_marker: ConversationId,
 }
 
 impl PreparedWorkload {

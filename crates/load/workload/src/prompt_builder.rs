@@ -27,6 +27,9 @@ pub(crate) struct Preamble {
     /// A prefix that other conversations share, with its length in tokens. It comes first, so that
     /// caches can recognise it.
     pub(crate) prefix: Option<(Rng, u32)>,
+    /// The id at the start of shared text, the same in the whole run: its conversations share the
+    /// text with one another, and not with those of earlier runs.
+    pub(crate) run_marker: Option<ConversationId>,
     /// The id that makes the rest unique.
     pub(crate) marker: Option<ConversationId>,
 }
@@ -51,7 +54,9 @@ impl PromptBuilder {
     pub(crate) fn build(&self, preamble: &Preamble, part: &PromptPart<'_>) -> Text {
         let mut text = Text::new();
         if let Some((rng, tokens)) = &preamble.prefix {
-            self.generator.push(rng.clone(), *tokens as usize, &mut text);
+            let tokens = *tokens as usize;
+            let spent = self.push_marker_of(preamble.run_marker.as_ref(), tokens, &mut text);
+            self.generator.push(rng.clone(), tokens - spent, &mut text);
         }
         let marker = preamble.marker.as_ref();
         match part {
@@ -64,14 +69,26 @@ impl PromptBuilder {
             PromptPart::Words(rng, tokens) => {
                 let tokens = *tokens as usize;
                 text.end().reserve(MARKER_BYTES + TextGenerator::fresh_bytes(tokens));
-                let spent = marker.map_or(0, |id| self.push_fitting_marker(id, tokens, &mut text));
+                let spent = self.push_marker_of(marker, tokens, &mut text);
                 let min_words = usize::from(text.is_empty() && tokens > 0);
                 let words = self.counter.words_for(tokens - spent).max(min_words);
                 self.generator.push(rng.clone(), words, &mut text);
             }
-            PromptPart::Blocks(ids, tokens) => self.push_blocks(ids, *tokens as usize, &mut text),
+            PromptPart::Blocks(ids, tokens) => {
+                self.push_blocks(preamble.run_marker.as_ref(), ids, *tokens as usize, &mut text);
+            }
         }
         text
+    }
+
+    /// Appends a marker, if there is one, and returns its tokens.
+    fn push_marker_of(
+        &self,
+        marker: Option<&ConversationId>,
+        budget: usize,
+        text: &mut Text,
+    ) -> usize {
+        marker.map_or(0, |id| self.push_fitting_marker(id, budget, text))
     }
 
     /// Appends the longest marker that fits into a budget of tokens, and returns its tokens.
@@ -89,11 +106,19 @@ impl PromptBuilder {
         0
     }
 
-    /// Appends cached blocks. Equal ids give equal text.
-    fn push_blocks(&self, ids: &[u64], tokens: usize, text: &mut Text) {
-        let mut left = self.counter.words_for(tokens);
+    /// Appends cached blocks. Equal ids give equal text. The marker takes words of the first block.
+    fn push_blocks(
+        &self,
+        marker: Option<&ConversationId>,
+        ids: &[u64],
+        tokens: usize,
+        text: &mut Text,
+    ) {
+        let spent = self.push_marker_of(marker, tokens.min(CACHE_BLOCK), text);
+        let mut left = self.counter.words_for(tokens - spent);
+        let mut room = CACHE_BLOCK - spent;
         for id in ids {
-            let count = left.min(CACHE_BLOCK);
+            let count = left.min(std::mem::replace(&mut room, CACHE_BLOCK));
             self.generator.push_cache_block(self.seed.rng("cached block", *id), count, text);
             left -= count;
         }

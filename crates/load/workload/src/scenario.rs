@@ -74,12 +74,21 @@ impl Scenario {
     }
 
     /// The text before the first prompt of the conversation with the seed `conversation`.
-    pub(crate) fn preamble(&self, conversation: Seed, id: ConversationId) -> Preamble {
+    pub(crate) fn preamble(
+        &self,
+        conversation: Seed,
+        run_marker: ConversationId,
+        id: ConversationId,
+    ) -> Preamble {
         let prefix = self.prefixes.map(|pool| {
             let choice = conversation.rng("prefix", 0).below(u64::from(pool.count));
             (self.seed.rng("prefix text", choice), pool.approx_tokens)
         });
-        Preamble { prefix, marker: self.bust.then_some(id) }
+        Preamble {
+            prefix,
+            run_marker: self.bust.then_some(run_marker),
+            marker: self.bust.then_some(id),
+        }
     }
 
     /// The system prompt, the same in every conversation.

@@ -22,7 +22,8 @@ pub use system::SystemPrompt;
 #[serde(rename_all = "snake_case")]
 pub enum CacheMode {
     /// A unique id before every conversation (after a shared prefix, if there is one) and in
-    /// `x-request-id`.
+    /// `x-request-id`, and an id of the run before text that conversations share. The ids differ
+    /// from run to run, so that no run finds what an earlier one left in a cache.
     #[default]
     Bust,
     /// Prompts repeat as the content repeats them.

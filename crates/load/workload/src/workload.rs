@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_measure::{ConversationKey, ScenarioId, Seed};
+use plimsoll_measure::{ConversationKey, IdSeed, ScenarioId, Seed};
 
 use crate::conversation::Conversation;
 use crate::error::{ScenarioFault, ScenarioProblem, WorkloadError};
+use crate::id::run_marker;
 use crate::mix::ScenarioMix;
 use crate::prepared::PreparedWorkload;
 use crate::prompt_builder::PromptBuilder;
@@ -16,14 +17,17 @@ use crate::synthetic_text::all_words;
 use crate::token_counter::TokenCounter;
 use crate::trace::Trace;
 
-/// The content of a run: a pure function of spec, seed and conversation key. Cheap to clone and
-/// share.
+/// The content of a run: a pure function of spec, seed, run id and conversation key. Cheap to clone
+/// and share.
 #[derive(Clone, Debug)]
 pub struct Workload(Arc<PreparedWorkload>);
 
 impl Workload {
     /// Checks the scenarios and prepares their prompts. Without a tokenizer file, tokens are
     /// estimated at four bytes each.
+    ///
+    /// `seed` decides the scenario and the text of every conversation; `ids` decides its id and the
+    /// marker that keeps it out of caches, which must differ from run to run.
     ///
     /// # Errors
     /// All problems of the scenarios, or the problem of the tokenizer.
@@ -32,6 +36,7 @@ impl Workload {
         trace: Option<Trace>,
         tokenizer: Option<&Path>,
         seed: Seed,
+        ids: IdSeed,
     ) -> Result<Self, WorkloadError> {
         let checked = check(scenarios, seed).map_err(WorkloadError::Scenarios)?;
         let (counter, words) = match tokenizer {
@@ -44,6 +49,8 @@ impl Workload {
             prompts: PromptBuilder::new(&words, counter, seed.derive("materials")),
             mix: ScenarioMix::new(scenarios.iter().map(|scenario| scenario.weight)),
             seed,
+            ids,
+            run_marker: run_marker(ids),
         })))
     }
 

@@ -7,9 +7,11 @@ mod cross_check;
 mod delays;
 mod errors;
 mod instrument_limits;
+mod intervals;
 mod littles_law;
 mod merge;
 mod overhead;
+mod planted;
 mod saturation;
 mod soak;
 mod stalls;
@@ -40,7 +42,7 @@ type Procedure = fn(&Runner) -> Result<Observations, CalibrateError>;
 /// An experiment on the instrument.
 #[derive(Clone, Copy, Debug)]
 pub struct Experiment {
-    /// `T1` to `T21`.
+    /// `T1` to `T27`.
     pub id: &'static str,
     /// Its subject, in a few words.
     pub title: &'static str,
@@ -65,7 +67,7 @@ const CORPUS: &str = "needs no host: the parser's corpus is compared with hyper 
 
 /// Every experiment, in the order in which they are carried out: T1 finds the limits that later
 /// ones refer to.
-pub const EXPERIMENTS: [Experiment; 21] = [
+pub const EXPERIMENTS: [Experiment; 27] = [
     always("T1", "floor of this host", instrument_limits::t1_null_server),
     always("T2", "known delays", delays::t2_constant_delays),
     always("T3", "known distributions", delays::t3_distributions),
@@ -103,6 +105,12 @@ pub const EXPERIMENTS: [Experiment; 21] = [
         title: "parser against hyper",
         applicability: Applicability::Elsewhere(CORPUS),
     },
+    always("T22", "stop after a warm-up", planted::t22_after_warm_up),
+    always("T23", "overload behind a limit", planted::t23_behind_a_limit),
+    always("T24", "stopped closed loop", planted::t24_closed_loop),
+    always("T25", "no kernel time stamps", planted::t25_without_stamps),
+    always("T26", "hanging requests", planted::t26_hanging),
+    always("T27", "steal without effect", planted::t27_steal_without_effect),
 ];
 
 const fn always(id: &'static str, title: &'static str, procedure: Procedure) -> Experiment {
@@ -180,7 +188,7 @@ mod tests {
         }
         assert_eq!(Experiment::named("t18").unwrap().title, "soak");
         assert!(Experiment::named("t18").unwrap().is_on_request());
-        assert!(Experiment::named("T22").is_none());
+        assert!(Experiment::named("T28").is_none());
     }
 
     #[test]

@@ -112,7 +112,7 @@ pub enum ExperimentResult {
 /// An experiment's outcome and figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// `T1` to `T21`.
+    /// `T1` to `T27`.
     #[serde(rename = "test")]
     pub experiment: String,
     /// Its subject.

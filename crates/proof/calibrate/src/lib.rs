@@ -9,7 +9,7 @@
 //!
 //! Expected values come from the servers' own records or from closed forms, never from the
 //! product's code. An experiment that could not be carried out is reported as such; skipping is
-//! never passing. Users know the experiments as tests T1 to T21.
+//! never passing. Users know the experiments as tests T1 to T27.
 
 mod cores;
 mod error;
@@ -32,18 +32,35 @@ pub use plimsoll_harness::Bound;
 pub use record::{Floor, Host, Record, SCHEMA};
 pub use runner::{Effort, Runner};
 
-/// Carries experiments out one after another; `observe` receives each finding as it is made.
+/// A calibration that is going on.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'p> {
+    /// An experiment begins; `number` counts from 1 up to `of`.
+    Begun {
+        /// The experiment.
+        experiment: Experiment,
+        /// Its number.
+        number: usize,
+        /// How many there are.
+        of: usize,
+    },
+    /// It is over.
+    Over(&'p Finding),
+}
+
+/// Carries experiments out one after another; `observe` is called before and after each.
 pub fn calibrate(
     runner: &Runner,
     experiments: &[Experiment],
     tool_version: &str,
-    observe: &mut dyn FnMut(&Finding),
+    observe: &mut dyn FnMut(Progress<'_>),
 ) -> Record {
     let taken = MonotonicClock::start().unix_nanos(Moment::EPOCH);
     let mut findings = Vec::new();
-    for experiment in experiments {
+    for (number, &experiment) in (1..).zip(experiments) {
+        observe(Progress::Begun { experiment, number, of: experiments.len() });
         let finding = experiment.run(runner);
-        observe(&finding);
+        observe(Progress::Over(&finding));
         findings.push(finding);
     }
     Record {

@@ -14,7 +14,7 @@ pub(crate) fn join<'r, 'l>(
     let by_id: HashMap<&str, &LogRecord> =
         log.iter().filter_map(|record| Some((record.request_id.as_deref()?, record))).collect();
     let id = |sample: &Sample| {
-        let conversation = plimsoll_workload::conversation_id(run.seed, sample.conversation);
+        let conversation = plimsoll_workload::conversation_id(run.ids, sample.conversation);
         format!("{}-{}", conversation.as_str(), sample.turn)
     };
     let pair = |sample| Some((sample, *by_id.get(id(sample).as_str())?));

@@ -145,6 +145,15 @@ impl Record {
         })
     }
 
+    /// The experiments that failed or could not be carried out, like `T4 known stall`.
+    pub fn failed_tests(&self) -> Vec<String> {
+        let bad = |result: &ExperimentResult| {
+            matches!(result, ExperimentResult::Fail | ExperimentResult::NotRun(_))
+        };
+        let failed = self.findings.iter().filter(|finding| bad(&finding.result));
+        failed.map(|finding| format!("{} {}", finding.experiment, finding.title)).collect()
+    }
+
     /// One line for the reports of later runs.
     pub fn quote(&self) -> String {
         let named = |wanted: fn(&ExperimentResult) -> bool| {

@@ -59,12 +59,6 @@ pub(crate) fn counts(times: &[f64], length: f64, windows: usize) -> Vec<f64> {
     counts
 }
 
-/// Half the width of the confidence interval of a mean from independent, about normal values, at
-/// the level of `t`, the quantile of Student's distribution.
-pub(crate) fn half_width(values: &[f64], t: f64) -> f64 {
-    t * (variance(values) / values.len() as f64).sqrt()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,8 +74,6 @@ mod tests {
         let values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
         close(mean(&values), 5.0, 1e-12);
         close(variance(&values), 32.0 / 7.0, 1e-12);
-        // t(0.975, 7) = 2.364624: 2.364624 sqrt(32/7/8) = 1.787488.
-        close(half_width(&values, 2.364_624), 1.787_488, 1e-5);
     }
 
     #[test]

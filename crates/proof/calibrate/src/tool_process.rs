@@ -4,14 +4,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use plimsoll_harness::ChildProcess;
-use plimsoll_metrics::{RunSummary, Validity};
+use plimsoll_harness::time::sleep;
+use plimsoll_measure::{Clock as _, Moment, MonotonicClock};
+use plimsoll_metrics::{DistributionSummary, Metric, QUANTILES, RunSummary, Validity};
 
 use crate::error::CalibrateError;
 use crate::runner::Runner;
 
-/// A `plimsoll http` that is running. Dropped, it is ended.
+/// A run of the tool that is going on. Dropped, it is ended.
 #[derive(Debug)]
 pub(crate) struct ToolProcess {
     child: ChildProcess,
@@ -36,6 +39,30 @@ impl ToolResult {
             }
         }
     }
+
+    /// Whether the run warns of all its figures.
+    pub(crate) fn is_invalid(&self) -> bool {
+        !self.summary.validity.is_valid()
+    }
+
+    /// A percentile of the measured stages as a reader may use it, in milliseconds: `None` if it is
+    /// not printed, or the report warns of it.
+    pub(crate) fn usable_ms(&self, metric: Metric, percentile: &str) -> Option<f64> {
+        let quantile = QUANTILES.iter().find(|quantile| quantile.key == percentile)?;
+        let times = self.times(metric).filter(|_| !self.is_invalid())?;
+        times.quantile(quantile)
+    }
+
+    /// Completed requests per second of the measured stages as a reader may use them.
+    pub(crate) fn usable_throughput(&self) -> Option<f64> {
+        let rates = &self.summary.results.total.rates;
+        rates.throughput_per_s.filter(|_| !self.is_invalid())
+    }
+
+    /// The times of the measured stages.
+    pub(crate) fn times(&self, metric: Metric) -> Option<&DistributionSummary> {
+        self.summary.results.total.distribution(metric)
+    }
 }
 
 impl ToolProcess {
@@ -46,10 +73,34 @@ impl ToolProcess {
         url: &str,
         flags: &str,
     ) -> Result<Self, CalibrateError> {
+        let flags = flags.split_whitespace().map(str::to_owned);
+        let command = ["http", url, "--warmup", "0"].map(str::to_owned).into_iter().chain(flags);
+        Self::start(runner, name, command)
+    }
+
+    /// Starts `plimsoll run PROFILE` with one worker, with a name that must be unique.
+    pub(crate) fn profile(
+        runner: &Runner,
+        name: &str,
+        url: &str,
+        profile: &str,
+    ) -> Result<Self, CalibrateError> {
+        let file = runner.temp_dir().join(format!("{name}.yaml"));
+        let text =
+            format!("name: {name}\ntarget: {url}\nmodel: mock\nkey: test\nworkers: 1\n{profile}\n");
+        fs::write(&file, text).map_err(CalibrateError::system("cannot write a profile"))?;
+        let command = ["run".to_owned(), file.display().to_string(), "--no-probe".to_owned()];
+        Self::start(runner, name, command.into_iter())
+    }
+
+    fn start(
+        runner: &Runner,
+        name: &str,
+        args: impl Iterator<Item = String>,
+    ) -> Result<Self, CalibrateError> {
         let (exe, out) = (runner.exe()?, runner.temp_dir().join(name));
         let mut command = Command::new(exe);
-        command.args(["http", url, "--warmup", "0", "--quiet", "--out"]).arg(&out);
-        command.args(flags.split_whitespace());
+        command.args(args).args(["--quiet", "--out"]).arg(&out);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = runner.on_generator_core(|| {
             ChildProcess::spawn(&mut command)
@@ -61,6 +112,15 @@ impl ToolProcess {
     /// Suspends the whole process, whatever it is doing.
     pub(crate) fn suspend(&self) -> Result<(), CalibrateError> {
         self.child.suspend().map_err(CalibrateError::system("cannot suspend the tool"))
+    }
+
+    /// Suspends it for a time, and returns how long it really was, in milliseconds.
+    pub(crate) fn suspend_for(&self, length: Duration) -> Result<f64, CalibrateError> {
+        let clock = MonotonicClock::start();
+        self.suspend()?;
+        sleep(length);
+        self.resume()?;
+        Ok(clock.now().since(Moment::EPOCH).as_millis_f64())
     }
 
     /// Lets it continue.

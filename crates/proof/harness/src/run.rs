@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use plimsoll_engine::{
     Control, EngineError, Progress, Run, RunResult, SampleBatch, SampleSink, WatchedProcess,
 };
-use plimsoll_measure::{Moment, MonotonicClock, Nanos, Sample, Seed};
+use plimsoll_measure::{IdSeed, Moment, MonotonicClock, Nanos, Sample};
 use plimsoll_metrics::{Accounting, Distribution, GroupStats, Metric, MetricsError, RunSummary};
 use plimsoll_profile::Plan;
 
@@ -29,8 +29,8 @@ pub struct CompletedRun {
     pub result: RunResult,
     /// Every sample, if they were kept.
     pub samples: Vec<Sample>,
-    /// The seed of the plan.
-    pub seed: Seed,
+    /// The seed of the ids of its conversations.
+    pub ids: IdSeed,
     clock: MonotonicClock,
 }
 
@@ -44,13 +44,13 @@ pub fn execute(
     control: &Control,
     observe: Observer<'_>,
 ) -> Result<CompletedRun, EngineError> {
-    let seed = plan.seed;
     let mut run = Run::prepare(plan)?;
+    let ids = run.plan().id_seed();
     run.watch(options.watched);
     let (clock, kept) = (run.clock(), KeptSamples::default());
     let sink = options.keep_samples.then(|| -> Box<dyn SampleSink> { Box::new(kept.clone()) });
     let result = run.start(sink, control, observe)?;
-    Ok(CompletedRun { result, samples: kept.take(), seed, clock })
+    Ok(CompletedRun { result, samples: kept.take(), ids, clock })
 }
 
 impl CompletedRun {

@@ -22,6 +22,7 @@ pub(super) fn build(flags: &Flags, url: &str) -> Result<Plan> {
         max_requests: flags.limits.max_requests.map(|most| most.to_string()),
         abort_on_error_rate: flags.limits.abort_on_errors.map(|share| share.to_string()),
         seed: flags.load.seed.clone(),
+        run_id: flags.load.run_id.clone(),
         ca_file: flags.tls.ca_file.clone(),
         insecure: flags.tls.insecure,
         no_resumption: flags.tls.no_resumption,
@@ -122,6 +123,7 @@ mod tests {
             duration: Nanos::from_secs(30),
             warmup: Nanos::from_millis(warmup),
             seed: None,
+            run_id: None,
         }
     }
 

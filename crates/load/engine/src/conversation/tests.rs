@@ -55,8 +55,7 @@ fn each_turn_carries_the_replies_to_the_ones_before() {
     };
     assert_eq!(count(r#""role":"user""#), [1, 2, 3]);
     assert_eq!(count(r#""role":"assistant","content":"fine""#), [0, 1, 2]);
-    let seed = harness.worker.run.plan.seed;
-    let id = conversation_id(seed, ConversationKey::iteration(0, 0));
+    let id = conversation_id(harness.worker.run.ids, ConversationKey::iteration(0, 0));
     let ids: Vec<_> = requests.iter().map(|request| request.id.clone()).collect();
     assert_eq!(ids, [0, 1, 2].map(|turn| format!("{}-{turn}", id.as_str())));
 }

@@ -8,7 +8,6 @@ use tokio::task::yield_now;
 use super::run_pacer;
 use crate::simulation::harness::{CHAT, Harness, at, millis, simulate, times};
 use crate::simulation::script::{Reply, ScriptedTarget, respond_after};
-use crate::worker_stats::ArrivalCounts;
 
 #[test]
 fn arrivals_are_sent_exactly_when_they_are_intended() {
@@ -21,7 +20,7 @@ fn arrivals_are_sent_exactly_when_they_are_intended() {
         run.requests.iter().map(|request| request.at).collect::<Vec<_>>(),
         [0, 10, 20, 30, 40].map(at)
     );
-    assert_eq!(run.output.arrivals, ArrivalCounts { planned: 5, in_time: 5 });
+    assert_eq!(run.arrivals, [5, 5, 0]);
     assert_eq!(run.output.pacing_lag.max(), Some(Nanos::ZERO));
 }
 
@@ -51,7 +50,7 @@ fn at_the_limit_arrivals_wait_and_response_time_counts_from_their_intended_start
     let response_time = |n: usize| millis(run.samples[n].timeline.response_time().unwrap());
     assert_eq!([0, 1, 2, 3, 4].map(response_time), [30, 50, 70, 90, 110]);
     // Waiting for the target is not the generator's lateness.
-    assert_eq!(run.output.arrivals, ArrivalCounts { planned: 5, in_time: 5 });
+    assert_eq!(run.arrivals, [5, 2, 0]);
     assert_eq!(run.output.pacing_lag.max(), Some(Nanos::ZERO));
 }
 
@@ -79,17 +78,16 @@ fn arrivals_beyond_the_limit_are_dropped_where_the_plan_says_so() {
     let never: Vec<_> =
         run.samples.iter().filter(|sample| sample.outcome == Outcome::NeverSent).copied().collect();
     assert_eq!(times(&never), [10, 20, 40, 50, 70, 80].map(|start| (start, None, None)));
-    assert_eq!(run.output.arrivals, ArrivalCounts { planned: 10, in_time: 10 });
+    assert_eq!(run.arrivals, [10, 4, 0]);
 }
 
 #[test]
 fn a_late_pacer_sends_all_that_is_due_at_once_and_reports_its_lag() {
     let target = ScriptedTarget::always(respond_after(5));
     let harness = Harness::new(&format!("{CHAT}stages: '@100:2s'\n"), target);
-    let worker = &harness.worker;
     harness.run(async {
         harness.worker.timer.sleep_until(at(1_000)).await;
-        let pacer = tokio::task::spawn_local(run_pacer(Rc::clone(worker)));
+        let pacer = tokio::task::spawn_local(run_pacer(Rc::clone(&harness.worker)));
         // More arrivals than the pacer releases at once: it lets other tasks run in between.
         while harness.simulation.target.requests().len() < 101 {
             yield_now().await;
@@ -97,10 +95,11 @@ fn a_late_pacer_sends_all_that_is_due_at_once_and_reports_its_lag() {
         assert_eq!(harness.simulation.now(), at(1_000));
         pacer.abort();
     });
-    // Arrivals 0, 10, ... 1000 ms; all in time, because their stage lasts until 2 s.
-    assert_eq!(worker.stats().arrivals(), ArrivalCounts { planned: 101, in_time: 101 });
-    assert_eq!(worker.stats().take_pacing_lag().max(), Some(Nanos::from_secs(1)));
     let run = harness.finish(at(1_000));
+    // Arrivals 0, 10, ... 1000 ms; all in time, because their stage lasts until 2 s. The others
+    // were never sent.
+    assert_eq!(run.arrivals, [200, 101, 99]);
+    assert_eq!(run.output.pacing_lag.max(), Some(Nanos::from_secs(1)));
     let late: Vec<_> =
         run.samples.iter().take(3).map(|sample| sample.timeline.dispatched).collect();
     assert_eq!(late, [Some(at(1_000)); 3]);
@@ -116,7 +115,7 @@ fn an_arrival_that_is_released_after_its_stage_is_not_in_time() {
         harness.worker.timer.sleep_until(at(99)).await;
         pacer.abort();
     });
-    assert_eq!(harness.worker.stats().arrivals(), ArrivalCounts { planned: 10, in_time: 10 });
+    assert_eq!(harness.finish(at(99)).arrivals, [20, 10, 10]);
 
     let target = ScriptedTarget::always(respond_after(5));
     let harness = Harness::new(&format!("{CHAT}stages: '@100:100ms,@1:10s'\n"), target);
@@ -126,8 +125,9 @@ fn an_arrival_that_is_released_after_its_stage_is_not_in_time() {
         harness.worker.timer.sleep_until(at(101)).await;
         pacer.abort();
     });
-    // Only the eleventh is in time: it is the first of the second stage, at 100 ms.
-    assert_eq!(harness.worker.stats().arrivals(), ArrivalCounts { planned: 11, in_time: 1 });
+    // Only the eleventh is in time: it is the first of the second stage, at 100 ms. Ten were late,
+    // and the last nine were never sent.
+    assert_eq!(harness.finish(at(101)).arrivals, [20, 1, 19]);
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::rc::Rc;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
-use plimsoll_measure::{Moment, Nanos, Sample, Stripe};
+use plimsoll_measure::{Moment, Nanos, Sample};
+use plimsoll_metrics::Recorder;
 use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
 use tokio::task::LocalSet;
 
@@ -14,6 +15,7 @@ use super::script::{ReceivedRequest, ScriptedTarget};
 use super::world::Simulation;
 use crate::clock::WorkerClock;
 use crate::control::Control;
+use crate::load_part::LoadPart;
 use crate::prepared::PreparedRun;
 use crate::sink::{SampleBatch, SampleSink, Sink};
 use crate::timer::Timer;
@@ -63,6 +65,17 @@ pub(crate) struct Simulated {
     pub(crate) output: WorkerOutput,
     /// When the run was over.
     pub(crate) end: Moment,
+    /// Arrivals: planned, dispatched within their stage, and kept from it by the generator.
+    pub(crate) arrivals: [u64; 3],
+}
+
+/// The arrivals among the samples of a worker, as its recorder counts them.
+fn count_arrivals(stage_ends: Vec<Moment>, samples: &[Sample]) -> [u64; 3] {
+    let mut recorder = Recorder::new(stage_ends);
+    samples.iter().for_each(|sample| recorder.record(sample, &[], &[]));
+    let counted = recorder.take().total(|_| true);
+    let counters = counted.counters();
+    [counters.arrivals_planned, counters.arrivals_in_stage, counters.arrivals_late_by_generator]
 }
 
 impl Harness {
@@ -71,10 +84,11 @@ impl Harness {
         let simulation = Simulation::new(target);
         let run = Arc::new(PreparedRun::new(plan(profile)).unwrap());
         let rows = Rows::default();
-        let sink = Sink::start(Box::new(rows.clone()), run.plan.seed).unwrap();
+        let sink = Sink::start(Box::new(rows.clone()), run.ids).unwrap();
         let timer = Timer::Simulated(WorkerClock::simulated(Rc::clone(&simulation)));
-        let batcher = sink.row_batcher();
-        let worker = Worker::new(run, Stripe::WHOLE, timer, simulation.now(), batcher).unwrap();
+        let (batcher, looks) = (sink.row_batcher(), Arc::clone(&simulation.looks));
+        let worker =
+            Worker::new(run, LoadPart::WHOLE, (timer, looks), simulation.now(), batcher).unwrap();
         Self { simulation, worker: Rc::new(worker), tasks: LocalSet::new(), sink, rows }
     }
 
@@ -86,7 +100,7 @@ impl Harness {
     /// Runs the whole load, as a worker's thread does.
     pub(crate) fn run_load(self, control: &Control) -> Simulated {
         let (sender, _intervals) = channel();
-        let end = self.run(run_load(&self.worker, Stripe::WHOLE, control, sender));
+        let end = self.run(run_load(&self.worker, LoadPart::WHOLE, control, sender));
         self.finish(end)
     }
 
@@ -97,12 +111,15 @@ impl Harness {
         let requests = self.simulation.target.requests();
         // With the worker ends its sending side, and with that the writer.
         let worker = Rc::try_unwrap(self.worker).expect("every task is gone");
+        let stages = worker.run.schedule.stages().iter();
+        let stage_ends = stages.map(|stage| worker.origin + stage.end).collect();
         drop(worker);
         let report = self.sink.finish();
         let mut samples = self.rows.0.lock().unwrap().clone();
+        let arrivals = count_arrivals(stage_ends, &samples);
         assert_eq!(report.written, samples.len() as u64);
         samples.sort_by_key(|sample| sample.timeline.intended);
-        Simulated { samples, requests, output, end }
+        Simulated { samples, requests, output, end, arrivals }
     }
 }
 
@@ -114,7 +131,8 @@ pub(crate) fn simulate(profile: &str, target: ScriptedTarget) -> Simulated {
 fn plan(profile: &str) -> Plan {
     let text = format!("target: http://scripted.test\nmodel: mock\nkey: test\n{profile}\n");
     let profile = Profile::new("test.yaml".as_ref(), text.into_bytes());
-    load(&profile, &EnvVars::default(), &Overrides::default(), Purpose::Run).unwrap()
+    let overrides = Overrides { run_id: Some("simulated".to_owned()), ..Overrides::default() };
+    load(&profile, &EnvVars::default(), &overrides, Purpose::Run).unwrap()
 }
 
 /// Keeps the samples.

@@ -17,10 +17,23 @@ pub(crate) enum Reply {
     Respond { after: Nanos, status: u16 },
     /// Streams so many content events: the first so long after the request, the others with gaps.
     Stream { first: Nanos, gap: Nanos, events: u32 },
+    /// Streams these reads.
+    Reads(&'static [ScriptedRead]),
     /// Never responds.
     Hang,
     /// Resets the connection, so long after the request.
     Reset { after: Nanos },
+}
+
+/// One read of a streamed response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ScriptedRead {
+    /// Time since the read before, or since the request.
+    pub(crate) after: Nanos,
+    /// Its bytes, after the head.
+    pub(crate) text: &'static str,
+    /// How much earlier its first byte may have arrived, and its last one.
+    pub(crate) earlier_by: [Nanos; 2],
 }
 
 /// A completed response, `ms` milliseconds after the request.

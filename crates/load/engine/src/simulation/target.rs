@@ -10,7 +10,7 @@ use plimsoll_transport::{
     Connector, Failure, ReadBuffers, Request, ResponseHandler, ResponseHead, RxClock, RxTime,
 };
 
-use super::script::{CHAT_BODY, ReceivedRequest, Reply};
+use super::script::{CHAT_BODY, ReceivedRequest, Reply, ScriptedRead};
 use super::world::{Simulated, sleep_until};
 
 /// Idle connections to the scripted target.
@@ -100,39 +100,50 @@ impl ScriptedConnection {
             }
             Reply::Respond { after, status } => {
                 sleep_until(clock, start + after).await;
-                let at = receive(handler, clock, CHAT_BODY);
+                let at = receive(handler, rx_clock, CHAT_BODY, start + after);
                 head(handler, status, "application/json");
                 let _ = handler.body(CHAT_BODY.as_bytes(), at);
                 Ok(true)
             }
+            Reply::Reads(reads) => {
+                scripted_reads(handler, clock, reads).await;
+                Ok(true)
+            }
             Reply::Stream { first, gap, events } => {
-                stream(handler, clock, start + first, gap, events).await;
+                stream(handler, rx_clock, start + first, gap, events).await;
                 Ok(true)
             }
         }
     }
 }
 
-/// Streams content events, the end together with the last one.
-async fn stream(
+/// Streams content events, the end together with the last one. Events that came while the worker
+/// was paused are read at once, with the time stamp of the last one.
+async fn stream<C: Simulated>(
     handler: &mut impl ResponseHandler,
-    clock: &impl Simulated,
+    rx_clock: &RxClock<C>,
     first: Moment,
     gap: Nanos,
     events: u32,
 ) {
-    let mut next = first;
-    for event in 1..=events {
+    let clock = rx_clock.clock();
+    let (mut next, mut event) = (first, 0);
+    while event < events {
         sleep_until(clock, next).await;
-        next = next + gap;
-        let mut piece = r#"data: {"choices":[{"index":0,"delta":{"content":"x"}}]}"#.to_owned();
-        piece.push_str("\n\n");
+        let (mut piece, mut arrived, is_first) = (String::new(), next, event == 0);
+        while event < events && next <= clock.now() {
+            arrived = next;
+            next = next + gap;
+            event += 1;
+            piece.push_str(r#"data: {"choices":[{"index":0,"delta":{"content":"x"}}]}"#);
+            piece.push_str("\n\n");
+        }
         if event == events {
             piece.push_str(r#"data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#);
             piece.push_str("\n\ndata: [DONE]\n\n");
         }
-        let at = receive(handler, clock, &piece);
-        if event == 1 {
+        let at = receive(handler, rx_clock, &piece, arrived);
+        if is_first {
             head(handler, 200, "text/event-stream");
         }
         if handler.body(piece.as_bytes(), at) != ControlFlow::Continue(()) {
@@ -141,10 +152,38 @@ async fn stream(
     }
 }
 
-fn receive(handler: &mut impl ResponseHandler, clock: &impl Simulated, piece: &str) -> Moment {
-    let at = clock.now();
-    handler.received(piece.len(), RxTime { at, read_lag: None });
-    at
+/// Streams reads as they are scripted.
+async fn scripted_reads(
+    handler: &mut impl ResponseHandler,
+    clock: &impl Simulated,
+    reads: &[ScriptedRead],
+) {
+    for (index, ScriptedRead { after, text, earlier_by }) in reads.iter().enumerate() {
+        sleep_until(clock, clock.now() + *after).await;
+        let at = clock.now();
+        let [first_earlier_by, last_earlier_by] = *earlier_by;
+        let rx_time = RxTime { first_earlier_by, last_earlier_by, ..RxTime::exact(at) };
+        handler.received(text.len(), rx_time);
+        if index == 0 {
+            head(handler, 200, "text/event-stream");
+        }
+        if !text.is_empty() && handler.body(text.as_bytes(), at) != ControlFlow::Continue(()) {
+            return;
+        }
+    }
+}
+
+/// Reads a piece of a response whose last byte arrived at `arrived`.
+fn receive<C: Simulated>(
+    handler: &mut impl ResponseHandler,
+    rx_clock: &RxClock<C>,
+    piece: &str,
+    arrived: Moment,
+) -> Moment {
+    let now = rx_clock.clock().now();
+    let rx_time = rx_clock.read_at(now, Some(now.since(arrived)));
+    handler.received(piece.len(), rx_time);
+    rx_time.at
 }
 
 fn head(handler: &mut impl ResponseHandler, status: u16, content_type: &str) {

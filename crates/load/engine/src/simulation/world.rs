@@ -1,11 +1,14 @@
 //! Virtual time, and the target that lives in it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use plimsoll_measure::{Clock, Moment};
+use plimsoll_transport::LookTimes;
 
 use super::script::ScriptedTarget;
 use crate::deadlines::Deadlines;
@@ -16,6 +19,10 @@ pub(crate) struct Simulation {
     now: Cell<Moment>,
     deadlines: Deadlines,
     pub(crate) target: ScriptedTarget,
+    /// When the simulated worker looked at its sockets.
+    pub(crate) looks: Arc<LookTimes>,
+    /// From when to when the worker does not run, in order.
+    pauses: RefCell<VecDeque<(Moment, Moment)>>,
 }
 
 /// A clock that may show virtual time.
@@ -39,7 +46,28 @@ pub(crate) async fn sleep_until(clock: &impl Simulated, at: Moment) {
 impl Simulation {
     /// A world at the clock's epoch.
     pub(crate) fn new(target: ScriptedTarget) -> Rc<Self> {
-        Rc::new(Self { now: Cell::new(Moment::EPOCH), deadlines: Deadlines::default(), target })
+        Rc::new(Self {
+            now: Cell::new(Moment::EPOCH),
+            deadlines: Deadlines::default(),
+            target,
+            looks: Arc::default(),
+            pauses: RefCell::default(),
+        })
+    }
+
+    /// Stops the worker between two moments, after those of the call before: whatever it waits for
+    /// in that time wakes it at the end. The target goes on.
+    pub(crate) fn pause(&self, from: Moment, to: Moment) {
+        self.pauses.borrow_mut().push_back((from, to));
+    }
+
+    /// When a worker runs that wants to run at a moment.
+    fn running(&self, at: Moment) -> Moment {
+        let mut pauses = self.pauses.borrow_mut();
+        while pauses.front().is_some_and(|(_, to)| *to <= at) {
+            pauses.pop_front();
+        }
+        pauses.front().filter(|(from, _)| *from <= at).map_or(at, |(_, to)| *to)
     }
 
     /// The virtual time.
@@ -59,7 +87,9 @@ impl Simulation {
     /// Moves the time to the next deadline; false if there is none.
     pub(crate) fn advance(&self) -> bool {
         let Some(next) = self.deadlines.earliest() else { return false };
-        self.now.set(next.max(self.now.get()));
+        self.looks.sleeps(self.now.get());
+        self.now.set(self.running(next.max(self.now.get())));
+        self.looks.wakes(self.now.get());
         self.deadlines.wake_due(self.now.get());
         true
     }

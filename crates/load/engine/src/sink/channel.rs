@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex};
 
-use plimsoll_measure::Seed;
+use plimsoll_measure::IdSeed;
 
 use super::batch::SampleBatch;
 
@@ -16,7 +16,7 @@ pub(super) const BATCH: usize = 256;
 pub(super) struct RowChannel {
     pub(super) sender: SyncSender<SampleBatch>,
     pub(super) counters: Arc<RowCounters>,
-    pub(super) seed: Seed,
+    pub(super) ids: IdSeed,
 }
 
 /// Counts of the samples of a run, by what became of them.
@@ -48,6 +48,7 @@ impl RowCounters {
     pub(super) fn release_batch(&self, mut batch: SampleBatch) {
         batch.samples.clear();
         batch.events.clear();
+        batch.headers.clear();
         if let Ok(mut idle) = self.idle.lock() {
             idle.push(batch);
         }

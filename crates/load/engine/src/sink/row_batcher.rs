@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, TrySendError};
 
-use plimsoll_measure::{Moment, Sample};
+use plimsoll_measure::Sample;
 
-use super::batch::SampleBatch;
+use super::batch::{RowExtras, SampleBatch};
 use super::channel::{BATCH, RowChannel};
 use super::sampling::SamplingRate;
 
@@ -34,16 +34,21 @@ impl RowBatcher {
         self.channel.is_some()
     }
 
-    /// Takes a sample, with the arrival times of its content events where its row shall have them.
-    pub(crate) fn offer(&mut self, sample: &Sample, events: Option<Vec<Moment>>) {
+    /// Takes a sample, with what its row shall have besides.
+    pub(crate) fn offer(&mut self, sample: &Sample, extras: RowExtras) {
         let Some(channel) = &self.channel else { return };
         self.offered += 1;
         let rate = self.batch.sampling_rate;
-        if rate != SamplingRate::FULL && !rate.keeps(channel.seed, sample) {
+        if rate != SamplingRate::FULL && !rate.keeps(channel.ids, sample) {
             self.left_out += 1;
             return;
         }
-        self.batch.events.extend(events.map(|events| (self.batch.samples.len(), events)));
+        let RowExtras { events, headers } = extras;
+        let index = self.batch.samples.len();
+        self.batch.events.extend(events.map(|events| (index, events)));
+        if !headers.is_empty() {
+            self.batch.headers.push((index, headers));
+        }
         self.batch.samples.push(*sample);
         if self.batch.samples.len() >= BATCH {
             self.send();

@@ -1,6 +1,6 @@
 //! Which turns are written when the writer cannot keep up.
 
-use plimsoll_measure::{Sample, Seed};
+use plimsoll_measure::{IdSeed, Sample};
 use plimsoll_workload::id_rank;
 
 /// Batches that may wait for the writer: at 100,000 samples/s this is more than half a second.
@@ -51,9 +51,9 @@ impl SamplingRate {
     }
 
     /// Whether a turn is written.
-    pub(super) fn keeps(self, seed: Seed, sample: &Sample) -> bool {
+    pub(super) fn keeps(self, ids: IdSeed, sample: &Sample) -> bool {
         let halvings = self.halvings_for(sample);
-        halvings == 0 || id_rank(seed, sample.conversation) >> (u32::BITS - halvings) == 0
+        halvings == 0 || id_rank(ids, sample.conversation) >> (u32::BITS - halvings) == 0
     }
 
     fn halvings_for(self, sample: &Sample) -> u32 {

@@ -5,13 +5,15 @@ use std::sync::atomic::AtomicBool;
 
 use plimsoll_measure::{
     ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, Moment, Outcome, Sample,
-    ScenarioId, StageId, TargetId, Timeline, Usage,
+    ScenarioId, Seed, ServerReport, StageId, TargetId, Timeline, Usage,
 };
 use plimsoll_workload::conversation_id;
 
 use super::*;
 
-const SEED: Seed = Seed(7);
+fn ids() -> IdSeed {
+    IdSeed::new(Seed(7), "test")
+}
 
 fn sample(seq: u64, turn: u16, outcome: Outcome) -> Sample {
     Sample {
@@ -32,10 +34,16 @@ fn sample(seq: u64, turn: u16, outcome: Outcome) -> Sample {
         usage: Usage::default(),
         events: 0,
         gaps: GapSummary::default(),
+        shape: None,
+        finish_reason: None,
+        fewer_tokens: false,
+        usage_refused: false,
         flow: FlowControl::default(),
+        server: ServerReport::default(),
         bytes_out: 0,
         bytes_in: 0,
         read_lag: None,
+        generator: plimsoll_measure::GeneratorShare::default(),
     }
 }
 
@@ -71,7 +79,7 @@ impl FakeWriter {
 }
 
 fn start(writer: &FakeWriter) -> (Sink, RowBatcher) {
-    let sink = Sink::start(Box::new(writer.clone()), SEED).unwrap();
+    let sink = Sink::start(Box::new(writer.clone()), ids()).unwrap();
     let rows = sink.row_batcher();
     (sink, rows)
 }
@@ -89,7 +97,7 @@ fn a_writer_that_keeps_up_writes_everything_once_and_in_order() {
     let writer = FakeWriter::default();
     let (sink, mut rows) = start(&writer);
     for seq in 0..10_000 {
-        rows.offer(&sample(seq, 0, Outcome::Completed), None);
+        rows.offer(&sample(seq, 0, Outcome::Completed), RowExtras::default());
         if seq % 1_000 == 0 {
             // Sends the batch, as the worker does at each tick, and waits for the writer.
             rows.send();
@@ -114,7 +122,7 @@ fn flood(outcome: impl Fn(u64) -> Outcome) -> (SinkReport, Vec<Row>) {
     let closed = gate.lock().unwrap();
     for seq in 0..1_500_000 {
         for turn in 0..2 {
-            rows.offer(&sample(seq, turn, outcome(seq)), None);
+            rows.offer(&sample(seq, turn, outcome(seq)), RowExtras::default());
         }
     }
     drop(closed);
@@ -141,7 +149,7 @@ fn with_a_stalled_writer_rows_are_left_out_by_the_sampling_rule_and_none_is_lost
     assert!((sum(&failed) / 3e3 - 1.0).abs() < 0.3, "{}", sum(&failed));
     // The id of a conversation ranks it. Those below the lowest sampling rate are complete.
     let rank = |seq| {
-        let id = conversation_id(SEED, ConversationKey::arrival(seq));
+        let id = conversation_id(ids(), ConversationKey::arrival(seq));
         u64::from(u32::from_str_radix(&id.as_str()[..8], 16).unwrap())
     };
     let below = |seq: &u64| rank(*seq) * u64::from(one_in) < 1 << 32;
@@ -164,7 +172,8 @@ fn after_the_load_a_flood_waits_for_the_writer() {
     let writer = FakeWriter::default();
     let (sink, mut rows) = start(&writer);
     rows.flush();
-    (0..300_000).for_each(|seq| rows.offer(&sample(seq, 0, Outcome::NeverSent), None));
+    (0..300_000)
+        .for_each(|seq| rows.offer(&sample(seq, 0, Outcome::NeverSent), RowExtras::default()));
     let report = end(sink, rows);
     assert_eq!((report.written, report.left_out, report.overflowed), (300_000, 0, 0));
 }
@@ -173,24 +182,28 @@ fn after_the_load_a_flood_waits_for_the_writer() {
 fn after_an_error_of_the_writer_every_row_is_counted_as_lost() {
     let writer = FakeWriter::default();
     let (sink, mut rows) = start(&writer);
-    (0..512).for_each(|seq| rows.offer(&sample(seq, 0, Outcome::Completed), None));
+    (0..512).for_each(|seq| rows.offer(&sample(seq, 0, Outcome::Completed), RowExtras::default()));
     while writer.written().len() < 512 {
         std::thread::yield_now();
     }
     writer.full.store(true, Ordering::Relaxed);
-    (0..5_000).for_each(|seq| rows.offer(&sample(seq, 0, Outcome::Completed), None));
+    (0..5_000)
+        .for_each(|seq| rows.offer(&sample(seq, 0, Outcome::Completed), RowExtras::default()));
     let report = end(sink, rows);
     assert_eq!((report.offered, report.written, report.overflowed), (5_512, 512, 5_000));
     assert!(report.error.unwrap().contains("storage"));
 }
 
 #[test]
-fn event_times_stay_with_their_turn() {
+fn event_times_and_headers_stay_with_their_turn() {
     let batch = SampleBatch {
         samples: (0..4).map(|seq| sample(seq, 0, Outcome::Completed)).collect(),
         events: vec![(1, vec![Moment::from_nanos(5)]), (3, vec![])],
+        headers: vec![(2, vec![("x-node".into(), "7".to_owned())])],
         sampling_rate: SamplingRate::FULL,
     };
-    let events: Vec<_> = batch.rows().map(|(_, events)| events.map(<[Moment]>::len)).collect();
+    let headers: Vec<_> = batch.rows().map(|(_, _, headers)| headers.len()).collect();
+    assert_eq!(headers, [0, 0, 1, 0]);
+    let events: Vec<_> = batch.rows().map(|(_, events, _)| events.map(<[Moment]>::len)).collect();
     assert_eq!(events, [None, Some(1), None, Some(0)]);
 }

@@ -1,7 +1,8 @@
-//! The measurement of a turn: its sample, and the gaps between its content events.
+//! The measurement of a turn: its sample, the gaps between its content events, and how they came.
 
-use plimsoll_measure::{LATE_READ, Moment, Nanos, Sample};
-use plimsoll_protocol::DeltaKind;
+use plimsoll_measure::stream::{TOGETHER_AFTER, is_delayed_ack};
+use plimsoll_measure::{LATE_READ, LateRead, Moment, Nanos, Sample, StreamReads};
+use plimsoll_protocol::{Decoder, DeltaKind};
 use plimsoll_transport::RxTime;
 
 /// The measurement of a turn so far.
@@ -9,42 +10,104 @@ use plimsoll_transport::RxTime;
 pub(super) struct TurnMeasurement {
     pub(super) sample: Sample,
     pub(super) gaps: Vec<Nanos>,
+    /// Reads whose content events may have arrived before their time stamp. Nearly always empty,
+    /// and then without heap.
+    pub(super) late_reads: Vec<LateRead>,
     /// When each content event arrived, where the turn's row shall have it.
     pub(super) events: Option<Vec<Moment>>,
-    /// Content events of the read that is being processed.
-    pub(super) burst: u32,
-    /// Whether that read came late.
-    pub(super) late: bool,
+    read: CurrentRead,
+    /// Content events by how they shared a read; see [`StreamReads`].
+    together: u32,
+    together_delayed: u32,
+    split_delayed: u32,
+}
+
+/// The read that is being processed.
+#[derive(Clone, Copy, Debug, Default)]
+struct CurrentRead {
+    /// Since the read before; `None` for the first one.
+    since_last: Option<Nanos>,
+    /// Content events so far.
+    content: u32,
+    /// Which of them is the turn's first one that is not reasoning, counted from 1.
+    first_output: Option<u32>,
+    /// How much earlier than stamped its first byte may have arrived.
+    first_earlier_by: Nanos,
+    /// The same for its last byte.
+    last_earlier_by: Nanos,
+    /// Whether its last bytes are those of a content event.
+    ends_with_content: bool,
+    /// Whether it ends within an event.
+    ends_within_event: bool,
+    /// Whether the read before, if it was not the first, ended within an event, or brought framing
+    /// only: the target had more to send.
+    continues: bool,
 }
 
 impl TurnMeasurement {
-    /// Counts a read of `bytes` bytes.
-    #[inline]
-    pub(super) fn received(&mut self, bytes: usize, rx_time: RxTime) {
-        let RxTime { at, read_lag } = rx_time;
-        let sample = &mut self.sample;
-        sample.read_lag = sample.read_lag.max(read_lag);
-        self.late = read_lag.is_some_and(|lag| lag > LATE_READ);
-        sample.bytes_in += bytes as u64;
-        sample.timeline.first_byte.get_or_insert(at);
-        // Records of one read share its time stamp, and so one burst.
-        if sample.timeline.finished.replace(at) != Some(at) {
-            self.end_of_read();
+    /// Begins the measurement of a scheduled turn; `gaps` is empty.
+    pub(super) fn new(sample: Sample, gaps: Vec<Nanos>, events: Option<Vec<Moment>>) -> Self {
+        Self {
+            sample,
+            gaps,
+            late_reads: Vec::new(),
+            events,
+            read: CurrentRead::default(),
+            together: 0,
+            together_delayed: 0,
+            split_delayed: 0,
         }
     }
 
-    /// Ends the burst of the current read; the next one may come after a gap.
+    /// Counts a read of `bytes` bytes.
     #[inline]
-    pub(super) fn end_of_read(&mut self) {
-        self.sample.gaps.largest_burst = self.sample.gaps.largest_burst.max(self.burst);
-        self.burst = 0;
+    pub(super) fn received(&mut self, bytes: usize, rx_time: RxTime) {
+        let RxTime { at, read_lag, first_earlier_by, last_earlier_by } = rx_time;
+        let sample = &mut self.sample;
+        sample.read_lag = sample.read_lag.max(read_lag);
+        sample.bytes_in += bytes as u64;
+        // Records of one read share its time stamp, and so one burst.
+        let before = sample.timeline.finished.replace(at);
+        if before == Some(at) {
+            return;
+        }
+        // What a read brings arrived after the read before it.
+        let since_last = before.map(|before| at.since(before));
+        let limit = since_last.unwrap_or(Nanos::new(u64::MAX));
+        let first_earlier_by = first_earlier_by.min(limit);
+        let last_earlier_by = last_earlier_by.min(limit);
+        sample.generator.finished = last_earlier_by;
+        if before.is_none() {
+            sample.timeline.first_byte = Some(at);
+            sample.generator.first_byte = first_earlier_by;
+        } else {
+            self.next_read(since_last);
+        }
+        self.read.first_earlier_by = first_earlier_by;
+        self.read.last_earlier_by = last_earlier_by;
+    }
+
+    fn next_read(&mut self, since_last: Option<Nanos>) {
+        self.end_of_read();
+        let before = self.read;
+        let silent = before.content == 0 && before.since_last.is_some();
+        let continues = before.ends_within_event || silent;
+        self.read = CurrentRead { since_last, continues, ..CurrentRead::default() };
+    }
+
+    /// Notes where in a stream the bytes so far end.
+    #[inline]
+    pub(super) fn fed(&mut self, decoder: &Decoder) {
+        self.read.ends_with_content = decoder.ends_with_content();
+        self.read.ends_within_event = decoder.is_within_event();
     }
 
     /// Counts a content event.
     #[inline]
     pub(super) fn content(&mut self, kind: DeltaKind, at: Moment) {
         let Sample { timeline, gaps, events, .. } = &mut self.sample;
-        if self.burst == 0 {
+        self.read.content += 1;
+        if self.read.content == 1 {
             if let Some(last) = timeline.last_token {
                 let gap = at.since(last);
                 self.gaps.push(gap);
@@ -54,16 +117,109 @@ impl TurnMeasurement {
             }
             timeline.first_token.get_or_insert(at);
             timeline.last_token = Some(at);
-        } else {
-            gaps.late_together += u32::from(self.late);
         }
         if let Some(events) = &mut self.events {
             events.push(at);
         }
-        if kind != DeltaKind::Reasoning {
-            timeline.first_output_token.get_or_insert(at);
+        if kind != DeltaKind::Reasoning && timeline.first_output_token.is_none() {
+            timeline.first_output_token = Some(at);
+            self.read.first_output = Some(self.read.content);
         }
-        self.burst += 1;
         *events += 1;
     }
+
+    /// Ends the current read; the next one may come after a gap.
+    #[inline]
+    fn end_of_read(&mut self) {
+        let CurrentRead { content, first_earlier_by, since_last, .. } = self.read;
+        if content == 0 {
+            return;
+        }
+        let gaps = &mut self.sample.gaps;
+        gaps.largest_burst = gaps.largest_burst.max(content);
+        if first_earlier_by > Nanos::ZERO {
+            self.late_read();
+        } else {
+            self.sample.generator.last_token = Nanos::ZERO;
+        }
+        if since_last.is_some_and(|wait| wait < TOGETHER_AFTER) {
+            return;
+        }
+        self.together += content - 1;
+        // A slightly late read does not hide a wait that is much longer.
+        let slightly = |wait: Nanos| first_earlier_by.as_u64() <= wait.as_u64() / 4;
+        if since_last.is_some_and(|wait| is_delayed_ack(wait) && slightly(wait)) {
+            self.together_delayed += content - 1;
+            self.split_delayed += u32::from(self.read.continues);
+        }
+    }
+
+    /// The time stamp is that of the read's last bytes. What came before them may have arrived
+    /// since the worker last looked.
+    fn late_read(&mut self) {
+        let CurrentRead { content, first_output, first_earlier_by, last_earlier_by, .. } =
+            self.read;
+        let ends_with_content = self.read.ends_with_content;
+        let last = if ends_with_content { last_earlier_by } else { first_earlier_by };
+        let event = |number: u32| if number == content { last } else { first_earlier_by };
+        let first = event(1);
+        let own = &mut self.sample.generator;
+        own.last_token = last;
+        let gap = self.sample.gaps.count.checked_sub(1);
+        if gap.is_none() {
+            own.first_token = first;
+        }
+        if let Some(number) = first_output {
+            own.first_output_token = event(number);
+        }
+        if first > LATE_READ {
+            self.late_reads.push(LateRead { gap, events: content, earlier_by: first });
+        }
+    }
+
+    /// Ends the last read: no more bytes come.
+    pub(super) fn end(&mut self) {
+        self.end_of_read();
+        self.read.content = 0;
+    }
+
+    /// Determines how the content events of a stream came that has come to its end.
+    pub(super) fn judge_stream(&mut self) {
+        self.sample.gaps.late_together = self.late_together();
+        let Sample { timeline, gaps, events, generator, .. } = &self.sample;
+        let Some((first, last)) = timeline.first_token.zip(timeline.last_token) else { return };
+        let reads = StreamReads {
+            events: *events,
+            reads: gaps.count + 1,
+            span: last.since(first),
+            service_time: timeline.service_time().unwrap_or_default(),
+            first_earlier_by: generator.first_token,
+            together: self.together,
+            together_delayed: self.together_delayed,
+            split_delayed: self.split_delayed,
+            late_together: gaps.late_together,
+        };
+        self.sample.shape = Some(reads.shape());
+    }
+
+    /// Content events that may share their read only because the generator was late. In the time
+    /// by which a read was late, at most so many events arrived as fit in at the mean pace of the
+    /// stream. Merging does not change that pace.
+    fn late_together(&self) -> u32 {
+        if self.late_reads.is_empty() {
+            return 0;
+        }
+        let Sample { timeline, events, .. } = &self.sample;
+        let span = timeline.last_token.zip(timeline.first_token);
+        let span = span.map_or(Nanos::ZERO, |(last, first)| last.since(first));
+        let pace = span.as_u64().checked_div(u64::from(events.saturating_sub(1))).unwrap_or(0);
+        let explained = |read: &LateRead| {
+            let fit = read.earlier_by.as_u64().div_ceil(pace.max(1));
+            u32::try_from(fit).unwrap_or(u32::MAX).min(read.events - 1)
+        };
+        self.late_reads.iter().map(explained).sum()
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,7 @@ fn a_user_starts_the_next_conversation_when_the_last_one_is_over() {
     let keys: Vec<_> = run.samples.iter().map(|sample| sample.conversation).collect();
     assert_eq!(keys, [0, 1, 2, 3].map(|n| ConversationKey::iteration(0, n)));
     assert_eq!(run.output.conversations.finished, 4);
-    assert_eq!(run.output.arrivals.planned, 0, "the closed model has no arrivals");
+    assert_eq!(run.arrivals, [0, 0, 0], "the closed model has no arrivals");
 }
 
 #[test]

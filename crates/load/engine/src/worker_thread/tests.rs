@@ -5,9 +5,9 @@ use std::rc::Rc;
 use plimsoll_measure::{Nanos, Outcome, StageId};
 
 use crate::control::Control;
+use crate::load_part::LoadPart;
 use crate::simulation::harness::{CHAT, Harness, Simulated, at, simulate};
 use crate::simulation::script::{Reply, ScriptedTarget, respond_after};
-use crate::worker_stats::ArrivalCounts;
 
 fn count(run: &Simulated, outcome: Outcome) -> usize {
     run.samples.iter().filter(|sample| sample.outcome == outcome).count()
@@ -50,7 +50,7 @@ fn the_rest_of_the_schedule_is_accounted_for_when_a_backlog_outlasts_the_run() {
     let counts = [Outcome::Completed, Outcome::InFlight, Outcome::NeverSent];
     assert_eq!(counts.map(|outcome| count(&run, outcome)), [20, 1, 29]);
     // The target is late, not the generator.
-    assert_eq!(run.output.arrivals, ArrivalCounts { planned: 50, in_time: 50 });
+    assert_eq!(run.arrivals, [50, 11, 0]);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn arrivals_that_the_pacer_did_not_get_to_are_its_own_fault() {
     // No task ran at all.
     let run = harness.finish(at(100));
     assert_eq!(count(&run, Outcome::NeverSent), 10);
-    assert_eq!(run.output.arrivals, ArrivalCounts { planned: 10, in_time: 0 });
+    assert_eq!(run.arrivals, [10, 0, 10]);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn an_interrupt_ends_the_run_at_the_next_tick() {
             of_task.interrupt();
         });
         let (sender, _intervals) = std::sync::mpsc::channel();
-        super::run_load(&harness.worker, plimsoll_measure::Stripe::WHOLE, &control, sender).await
+        super::run_load(&harness.worker, LoadPart::WHOLE, &control, sender).await
     });
     let run = harness.finish(end);
     // Ticks come every 50 ms. The arrivals of 0, 20, ... 740 were sent, and none after the tick.
@@ -136,7 +136,7 @@ fn intervals_are_sent_once_a_second() {
     );
     let (sender, intervals) = std::sync::mpsc::channel();
     let control = Control::new();
-    let load = super::run_load(&harness.worker, plimsoll_measure::Stripe::WHOLE, &control, sender);
+    let load = super::run_load(&harness.worker, LoadPart::WHOLE, &control, sender);
     let end = harness.run(load);
     let run = harness.finish(end);
     let intervals: Vec<_> = intervals.try_iter().collect();

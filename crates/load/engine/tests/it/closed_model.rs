@@ -18,7 +18,7 @@ fn closed_loop_counts_agree_with_the_mock_and_tokens_are_exact() {
     assert_eq!(accounting.completed, accounting.scheduled);
     assert_eq!(log.len() as u64, accounting.scheduled);
     assert!(accounting.scheduled > 100, "only {} requests in a second", accounting.scheduled);
-    let pairs = joined(&ran, 1, &log);
+    let pairs = joined(&ran, &log);
     assert_eq!(
         pairs.len(),
         ran.samples.len(),
@@ -52,7 +52,7 @@ scenarios:
     let ran = run(plan(&url(&mock), profile));
     let log = mock.take_log();
     let mut by_conversation: BTreeMap<u64, Vec<(u16, u64, u32)>> = BTreeMap::new();
-    for (sample, record) in joined(&ran, 1, &log) {
+    for (sample, record) in joined(&ran, &log) {
         if sample.scenario.0 == 1 {
             let turns = by_conversation.entry(sample.conversation.0).or_default();
             turns.push((sample.turn, record.prompt_tokens, record.messages));

@@ -96,7 +96,7 @@ fn overflow_is_queued_and_charged_from_the_intended_start() {
     assert!(most_at_once(&log) <= 2);
     // 50 arrivals of one second take at least 2.5 s, and the last waits at least 1.5 s. How long it
     // really took is what the mock says.
-    let joined = joined(&ran, 1, &log);
+    let joined = joined(&ran, &log);
     let response_time = |sample: &plimsoll_measure::Sample| {
         sample.timeline.response_time().unwrap().as_millis_f64()
     };

@@ -85,12 +85,12 @@ pub fn run_under(plan: Plan, control: &Control, observe: &mut dyn FnMut(&Progres
 }
 
 /// The mock's record of each sample, by request id.
-pub fn joined<'l>(ran: &Ran, plan_seed: u64, log: &'l [LogRecord]) -> Vec<(Sample, &'l LogRecord)> {
+pub fn joined<'l>(ran: &Ran, log: &'l [LogRecord]) -> Vec<(Sample, &'l LogRecord)> {
     let by_id: std::collections::HashMap<&str, &LogRecord> =
         log.iter().filter_map(|record| Some((record.request_id.as_deref()?, record))).collect();
-    let seed = plimsoll_measure::Seed(plan_seed);
+    let ids = ran.result.metadata.run.id_seed();
     let id = |sample: &Sample| {
-        let conversation = plimsoll_workload::conversation_id(seed, sample.conversation);
+        let conversation = plimsoll_workload::conversation_id(ids, sample.conversation);
         format!("{}-{}", conversation.as_str(), sample.turn)
     };
     ran.samples

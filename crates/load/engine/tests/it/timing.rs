@@ -16,7 +16,7 @@ fn times_agree_with_the_mocks_own_log() {
     let log = mock.take_log();
     let mut errors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     let mut times_to_first_byte = Vec::new();
-    for (sample, record) in joined(&ran, 1, &log) {
+    for (sample, record) in joined(&ran, &log) {
         let wall = |moment: Option<Moment>| {
             (ran.started_unix_ns + moment.unwrap().as_nanos()) as f64 / 1e6
         };

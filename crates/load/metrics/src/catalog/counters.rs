@@ -1,6 +1,8 @@
 //! Counters: whole numbers that add up over requests, workers and shards.
 
-use plimsoll_measure::{Outcome, PolicyDecision, Sample, TokenCount, TokenSource};
+use plimsoll_measure::{
+    CacheState, Moment, Nanos, Outcome, PolicyDecision, Sample, TokenCount, TokenSource,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +25,7 @@ macro_rules! counters {
     ($($name:ident($unit:ident): $definition:literal;)+) => {
         /// The counters of a group of requests.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[serde(default)]
         pub struct Counters {
             $(#[doc = $definition] pub $name: u64,)+
         }
@@ -53,6 +56,9 @@ counters! {
     cancelled(Requests): "Given up by the generator, for a stated reason.";
     in_flight(Requests): "Still unanswered when the drain time was over.";
     never_sent(Requests): "Scheduled, but never sent: dropped by the overflow policy, or still queued at the end.";
+    arrivals_planned(Requests): "Arrivals that the schedule of an open stage planned: the first turn of each conversation.";
+    arrivals_in_stage(Requests): "Of `arrivals_planned`, those dispatched while their stage lasted.";
+    arrivals_late_by_generator(Requests): "Of `arrivals_planned`, those not dispatched while their stage lasted, although a generator that is never late would have dispatched them. The others that are missing waited for a free slot of `max_in_flight`, or were dropped for want of one.";
     dispatched_in_stage(Requests): "Requests dispatched while the stage lasted.";
     completed_in_stage(Requests): "Requests completed while the stage lasted, whichever stage they were scheduled in; responses of the drain time belong to no stage.";
     output_tokens_reported_in_stage(Tokens): "Output tokens of `completed_in_stage`, where the target reported them.";
@@ -65,7 +71,8 @@ counters! {
     reasoning_tokens(Tokens): "Of the reported output tokens, those spent on reasoning.";
     content_events(Events): "Content-bearing stream events received.";
     events_together(Events): "Of `content_events`, those that came in one read with the event before them: the gap between the two is not in `itl`.";
-    events_together_late(Events): "Of `events_together`, those read more than 250 us after the kernel had the last byte: the target may have sent them apart, and the generator was too busy to read them apart.";
+    events_together_late(Events): "Of `events_together`, those that may have come together only because the generator read late: at most the lateness of the read divided by the mean time between the events of the stream.";
+    usage_refused(Requests): "Answers that report token counts which cannot be true: no whole numbers, or more tokens than were asked for and than their bytes could carry. Such a count is taken as not reported.";
     bytes_out(Bytes): "Bytes of requests, heads included.";
     bytes_in(Bytes): "Bytes of responses, heads included, after TLS.";
     connections_opened(Connections): "Requests that opened a connection.";
@@ -74,6 +81,11 @@ counters! {
     handshakes_resumed(Connections): "Of the connections opened, those whose TLS handshake resumed an earlier session.";
     send_stalls(Requests): "HTTP/2 requests that had to wait for the target's flow-control windows or its limit of concurrent streams; `send_stall` is the time.";
     receive_stalls(Requests): "HTTP/2 responses that the generator read so late that its own flow-control window may have held the target up.";
+    cache_hits(Requests): "Responses whose headers say that a cache answered, whatever their outcome.";
+    cache_misses(Requests): "Responses whose headers say that a cache was asked and did not have it.";
+    cache_bypassed(Requests): "Responses whose headers say that no cache was asked.";
+    retried_upstream(Requests): "Responses whose headers say that the target asked its upstream more than once.";
+    upstream_retries(Requests): "The number of times that the target asked its upstream again, as the headers say, over all responses.";
     allowed(Requests): "Completed requests that the target let through: policy decision `allow` or `redact`.";
     blocked(Requests): "Requests that the target blocked: policy decision `block`, expected or not.";
     judged(Requests): "Requests with an expected policy decision that were answered.";
@@ -89,6 +101,7 @@ impl Counters {
         self.content_events += sample.events as u64;
         self.events_together += sample.events_together() as u64;
         self.events_together_late += sample.gaps.late_together as u64;
+        self.usage_refused += sample.usage_refused as u64;
         self.bytes_out += sample.bytes_out;
         self.bytes_in += sample.bytes_in;
         if sample.reused {
@@ -102,8 +115,23 @@ impl Counters {
         }
         self.send_stalls += sample.flow.send_stall.is_some() as u64;
         self.receive_stalls += sample.flow.receive_stall as u64;
+        self.server(sample);
         if matches!(sample.outcome, Outcome::Completed) {
             self.tokens(sample);
+        }
+    }
+
+    /// Counts an arrival of the open model, whose stage ends at `end`.
+    pub(crate) fn arrival(&mut self, sample: &Sample, end: Moment) {
+        let undisturbed = |at| at - sample.generator.dispatch;
+        self.arrivals_planned += 1;
+        match sample.timeline.dispatched {
+            Some(at) if at < end => self.arrivals_in_stage += 1,
+            Some(at) => self.arrivals_late_by_generator += u64::from(undisturbed(at) < end),
+            None => {
+                self.arrivals_late_by_generator +=
+                    u64::from(sample.generator.dispatch > Nanos::ZERO);
+            }
         }
     }
 
@@ -139,6 +167,18 @@ impl Counters {
             self.as_expected += u64::from(as_expected);
         }
         self.unexpected += u64::from(sample.is_unexpected());
+    }
+
+    /// Counts what the response says of itself.
+    const fn server(&mut self, sample: &Sample) {
+        match sample.server.cache {
+            None => {}
+            Some(CacheState::Hit) => self.cache_hits += 1,
+            Some(CacheState::Miss) => self.cache_misses += 1,
+            Some(CacheState::Bypass) => self.cache_bypassed += 1,
+        }
+        self.retried_upstream += (sample.server.retries > 0) as u64;
+        self.upstream_retries += sample.server.retries as u64;
     }
 
     const fn tokens(&mut self, sample: &Sample) {

@@ -79,6 +79,21 @@ macro_rules! metrics {
                 match self { $(Self::$variant => Population::$population,)+ }
             }
 
+            /// Calls `visit` with every bounded metric that covers the request: its value, and its
+            /// value in `other`, the same request with other instants.
+            pub(crate) fn each_bounded(
+                sample: &Sample,
+                other: &Sample,
+                mut visit: impl FnMut(Self, Nanos, Nanos),
+            ) {
+                $(if Self::$variant.is_bounded() && Population::$population.covers(sample.outcome) {
+                    let of: fn(&Sample) -> Option<Nanos> = $of;
+                    if let (Some(value), Some(other)) = (of(sample), of(other)) {
+                        visit(Self::$variant, value, other);
+                    }
+                })+
+            }
+
             /// Calls `visit` with every metric that covers the request and has a value in it. The
             /// macro writes it out metric by metric, so that nothing is called through a pointer.
             #[inline]
@@ -123,8 +138,8 @@ metrics! {
         "The gaps between consecutive content events of a stream, one value per gap; events of one read share a time stamp and make one gap."
         => |_| None;
     Tpot("tpot", "TPOT", Completed):
-        "Per request `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens."
-        => |s| s.timeline.tpot(s.output_tokens()?);
+        "Per request `(last_token - first_token) / (output_tokens - 1)`, with at least 2 tokens that did not all come in one piece."
+        => |s| s.tpot();
     Ntpot("ntpot", "NTPOT", Completed):
         "Per request `service_time / output_tokens`."
         => |s| s.timeline.ntpot(s.output_tokens()?);
@@ -140,6 +155,9 @@ metrics! {
     SendStall("send_stall", "Send stall", Dispatched):
         "HTTP/2: the time a request waited for the target's flow-control windows or its limit of concurrent streams; only requests that had to wait."
         => |s| s.flow.send_stall;
+    ServerTime("server_time", "Server time, as it says", Completed):
+        "The time that a response header says the target took, where one does; not measured by Plimsoll."
+        => |s| s.server.time;
     Transfer("transfer", "Transfer", Completed):
         "First byte of the response to its end."
         => |s| s.timeline.transfer_time();
@@ -152,4 +170,20 @@ metrics! {
     UnsuccessfulResponseTime("unsuccessful_response_time", "Response time, unsuccessful", Unsuccessful):
         "`finished - intended` of failed and timed-out requests."
         => |s| s.timeline.response_time();
+}
+
+impl Metric {
+    /// Whether its figures have a bound: what the generator itself may have added to them. The
+    /// others are about the generator, or about parts of connection set-up.
+    pub const fn is_bounded(self) -> bool {
+        !matches!(
+            self,
+            Self::DispatchLag
+                | Self::ReadLag
+                | Self::Dns
+                | Self::Connect
+                | Self::Tls
+                | Self::SendStall
+        )
+    }
 }

@@ -51,4 +51,19 @@ impl Unit {
             Self::Connections => "connections",
         }
     }
+
+    /// A value with three significant digits and its unit, for sentences: `300 ms`, `41.6/s`.
+    pub fn value_words(self, value: f64) -> String {
+        match self {
+            Self::Time => format!("{} ms", three_digits(value)),
+            Self::Share => format!("{} %", three_digits(value * 100.0)),
+            Self::RequestsPerSecond | Self::TokensPerSecond => format!("{}/s", three_digits(value)),
+            _ => three_digits(value),
+        }
+    }
+}
+
+fn three_digits(value: f64) -> String {
+    let decimals = [100.0, 10.0, 1.0].iter().filter(|limit| value.abs() < **limit).count();
+    format!("{value:.decimals$}")
 }

@@ -6,6 +6,9 @@ use plimsoll_measure::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::bounded_figure::{
+    BoundedFigure, HalfInterval, Refusal, by_censoring, by_generator, mean_half_interval,
+};
 use crate::confidence::{Interval, NoIntervalReason};
 use crate::distribution::{Distribution, ExactFigures};
 use crate::error::MetricsError;
@@ -42,28 +45,48 @@ pub struct DistributionSummary {
     /// Why a percentile that is given has no interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ci_note: Option<String>,
+    /// What the generator itself may have added to a figure, in milliseconds, by figure: `mean`,
+    /// `min`, `max`, or a percentile like `p99`. Figures to which it added nothing are left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub bound_ms: BTreeMap<String, f64>,
+    /// The figures that must not be used, with the reason: `generator` (it may have added more than
+    /// 5 % and half of the 95 % interval) or `censored` (too many requests had no end).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<String, Refusal>,
+    /// Requests without an end (in flight, timed out, never sent), which may be longer than all of
+    /// these.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unfinished: u64,
     /// HDR histogram in nanoseconds: V2 encoding, deflated, base64.
     pub histogram: String,
+    /// The histogram as it would be without what the generator may have added; left out if that is
+    /// the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undisturbed_histogram: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 const NANOS_PER_MILLI: f64 = 1e6;
 
 impl DistributionSummary {
     pub(super) fn of(distribution: &Distribution) -> Result<Self, MetricsError> {
-        let exact = |value: Option<Nanos>| value.map_or(0.0, Nanos::as_millis_f64);
         let quantile = |q| distribution.quantile(q).map(Nanos::as_millis_f64);
         let sum = distribution.sum() as f64 / NANOS_PER_MILLI;
         Ok(Self {
             count: distribution.count(),
             sum,
-            mean: sum / distribution.count().max(1) as f64,
-            min: exact(distribution.min()),
+            mean: mean_of(distribution),
+            min: millis(distribution.min()),
             p50: quantile(0.5),
             p90: quantile(0.9),
             p95: quantile(0.95),
             p99: quantile(0.99),
             p99_9: quantile(0.999),
-            max: exact(distribution.max()),
+            max: millis(distribution.max()),
             histogram: distribution.encode()?,
             ..Self::default()
         })
@@ -78,6 +101,106 @@ impl DistributionSummary {
             "p99" => self.p99,
             "p99_9" => self.p99_9,
             _ => None,
+        }
+    }
+
+    /// A percentile with its bound, and whether it may be used; `None` if there are too few samples
+    /// for it.
+    pub fn figure(&self, quantile: &Quantile) -> Option<BoundedFigure> {
+        Some(self.bounded(quantile.key, self.quantile(quantile)?))
+    }
+
+    /// The mean with its bound, and whether it may be used.
+    pub fn mean_figure(&self) -> BoundedFigure {
+        self.bounded("mean", self.mean)
+    }
+
+    /// The smallest value with its bound, and whether it may be used.
+    pub fn min_figure(&self) -> BoundedFigure {
+        self.bounded("min", self.min)
+    }
+
+    /// The largest value with its bound, and whether it may be used.
+    pub fn max_figure(&self) -> BoundedFigure {
+        self.bounded("max", self.max)
+    }
+
+    /// Any percentile with its bound, and whether it may be used; `None` if there are too few
+    /// samples for it.
+    ///
+    /// # Errors
+    /// [`MetricsError::DecodeHistogram`] if a histogram was damaged.
+    pub fn figure_at(&self, q: f64) -> Result<Option<BoundedFigure>, MetricsError> {
+        if let Some(printed) = QUANTILES.iter().find(|known| (known.q - q).abs() < 1e-9) {
+            return Ok(self.figure(printed));
+        }
+        let whole = self.restore()?;
+        let without = self.undisturbed_histogram.as_ref().map(|text| self.decode(text));
+        let Some(value) = whole.quantile(q) else { return Ok(None) };
+        let interval = HalfInterval::independent(&whole, q);
+        let without = without.transpose()?;
+        let found = percentile(&whole, without.as_ref(), (q, value), &interval, self.unfinished);
+        Ok(Some(found))
+    }
+
+    fn bounded(&self, key: &str, value: f64) -> BoundedFigure {
+        let bound = self.bound_ms.get(key).copied().unwrap_or_default();
+        BoundedFigure { value, bound, refused: self.refused.get(key).copied() }
+    }
+
+    /// Adds the bound of each figure, and decides which of them are refused. `without`: the
+    /// distribution without the generator's part, if that is another one; `unfinished`: the
+    /// requests without an end, if they are missing in this distribution.
+    pub(super) fn add_bounds(
+        &mut self,
+        whole: &Distribution,
+        without: Option<&Distribution>,
+        unfinished: u64,
+    ) -> Result<(), MetricsError> {
+        self.unfinished = unfinished;
+        self.undisturbed_histogram = without.map(Distribution::encode).transpose()?;
+        for quantile in &QUANTILES {
+            let Some(value) = whole.quantile(quantile.q) else { continue };
+            let half = self.interval(quantile).map_or_else(
+                || HalfInterval::independent(whole, quantile.q),
+                |ci| HalfInterval::new(value.as_millis_f64(), ci.low, ci.high),
+            );
+            let figure = percentile(whole, without, (quantile.q, value), &half, unfinished);
+            self.note(quantile.key, figure);
+        }
+        self.add_exact_bounds(whole, without);
+        Ok(())
+    }
+
+    /// The bounds of mean, smallest and largest value. With an unfinished request the largest is
+    /// not known, and the mean not if the unfinished, taken to be as long as the longest, would
+    /// change it.
+    fn add_exact_bounds(&mut self, whole: &Distribution, without: Option<&Distribution>) {
+        let (unfinished, all) = (self.unfinished as f64, (self.count + self.unfinished) as f64);
+        let half = mean_half_interval(whole);
+        let longer = (self.sum + self.max * unfinished) / all.max(1.0) - self.mean;
+        let censored = |difference: f64, half| {
+            by_generator(self.mean, difference, half).map(|_| Refusal::Censored)
+        };
+        let unknown = (self.unfinished > 0).then_some(Refusal::Censored);
+        let figures = [
+            ("mean", self.mean, without.map(mean_of), half, censored(longer, half)),
+            ("min", self.min, without.map(|w| millis(w.min())), 0.0, None),
+            ("max", self.max, without.map(|w| millis(w.max())), 0.0, unknown),
+        ];
+        for (key, value, without, half, censored) in figures {
+            let bound = without.map_or(0.0, |without| (value - without).abs());
+            let refused = by_generator(value, bound, half).or(censored);
+            self.note(key, BoundedFigure { value, bound, refused });
+        }
+    }
+
+    fn note(&mut self, key: &str, figure: BoundedFigure) {
+        if figure.bound > 0.0 {
+            self.bound_ms.insert(key.to_owned(), figure.bound);
+        }
+        if let Some(why) = figure.refused {
+            self.refused.insert(key.to_owned(), why);
         }
     }
 
@@ -108,13 +231,41 @@ impl DistributionSummary {
     /// # Errors
     /// [`MetricsError::DecodeHistogram`] if the histogram was damaged.
     pub fn restore(&self) -> Result<Distribution, MetricsError> {
+        self.decode(&self.histogram)
+    }
+
+    fn decode(&self, histogram: &str) -> Result<Distribution, MetricsError> {
         let exact = ExactFigures {
             sum: nanos(self.sum).into(),
             min: nanos(self.min),
             max: nanos(self.max),
         };
-        Distribution::decode(&self.histogram, &exact)
+        Distribution::decode(histogram, &exact)
     }
+}
+
+/// A percentile (its share and value) with its bound, and whether it may be used.
+fn percentile(
+    whole: &Distribution,
+    without: Option<&Distribution>,
+    (q, value): (f64, Nanos),
+    interval: &HalfInterval,
+    unfinished: u64,
+) -> BoundedFigure {
+    let value = value.as_millis_f64();
+    let undisturbed = without.and_then(|without| without.nearest_rank(q));
+    let bound = undisturbed.map_or(0.0, |at| (value - at.as_millis_f64()).abs());
+    let refused = by_generator(value, bound, interval.half)
+        .or_else(|| by_censoring(whole, q, unfinished, interval));
+    BoundedFigure { value, bound, refused }
+}
+
+fn millis(value: Option<Nanos>) -> f64 {
+    value.map_or(0.0, Nanos::as_millis_f64)
+}
+
+fn mean_of(distribution: &Distribution) -> f64 {
+    distribution.sum() as f64 / NANOS_PER_MILLI / distribution.count().max(1) as f64
 }
 
 fn nanos(millis: f64) -> u64 {

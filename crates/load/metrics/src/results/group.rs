@@ -7,10 +7,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::distribution_summary::DistributionSummary;
 use crate::accounting::Accounting;
-use crate::catalog::{Counters, Metric, Rates};
+use crate::bounded_figure::{BoundedFigure, Refusal};
+use crate::catalog::{Counters, Metric, RateSpec, Rates};
 use crate::confusion_matrix::Matrix;
 use crate::error::MetricsError;
 use crate::group_stats::GroupStats;
+use crate::stream_diagnosis::StreamDiagnosis;
 
 /// The results of one group of requests: the run, a stage, a scenario, a category, a target, or a
 /// cell (one stage x scenario x target).
@@ -34,6 +36,13 @@ pub struct Group {
     pub counters: Counters,
     /// Rates and shares.
     pub rates: Rates,
+    /// How much higher a rate may be without the generator, by rate; those that would be the same
+    /// are left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rate_bounds: BTreeMap<String, f64>,
+    /// The rates that must not be used, with the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused_rates: BTreeMap<String, Refusal>,
     /// Failures by error class.
     pub errors: BTreeMap<String, u64>,
     /// Responses by HTTP status.
@@ -43,6 +52,9 @@ pub struct Group {
     /// counts the requests without a response.
     #[serde(default, alias = "verdicts", skip_serializing_if = "BTreeMap::is_empty")]
     pub policy_decisions: Matrix,
+    /// How its streams came; `None` if none began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<StreamDiagnosis>,
     /// Distributions by metric, like `ttft_ms`, in milliseconds; those without a value are left
     /// out.
     pub distributions: BTreeMap<String, DistributionSummary>,
@@ -65,6 +77,7 @@ impl Group {
             errors: stats.errors().iter().map(|(c, n)| (c.name().to_owned(), *n)).collect(),
             statuses: stats.statuses().clone(),
             policy_decisions: stats.policy_decisions().matrix(),
+            streams: stats.streams(),
             distributions,
             ..Self::default()
         })
@@ -73,6 +86,13 @@ impl Group {
     /// The terms of the accounting identity.
     pub fn accounting(&self) -> Accounting {
         Accounting::from(&self.counters)
+    }
+
+    /// A rate with its bound, and whether it may be used; `None` if its divisor is zero.
+    pub fn rate(&self, rate: &RateSpec) -> Option<BoundedFigure> {
+        let bound = self.rate_bounds.get(rate.key).copied().unwrap_or_default();
+        let refused = self.refused_rates.get(rate.key).copied();
+        Some(BoundedFigure { value: (rate.of)(&self.rates)?, bound, refused })
     }
 
     /// A distribution; `None` if it has no value.

@@ -1,11 +1,15 @@
 //! Rolls the counts of a run up into its groups.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use plimsoll_measure::StageId;
+
+use super::lost_rate::{LostRate, MissingRates};
 use super::{Group, Results};
 use crate::batch_means::WITH_INTERVALS;
+use crate::catalog::{Metric, Population};
 use crate::error::MetricsError;
-use crate::group_stats::GroupKey;
+use crate::group_stats::{GroupKey, GroupStats};
 use crate::run_metadata::{RunMetadata, StageInfo, TargetInfo};
 use crate::snapshot::Snapshot;
 
@@ -15,7 +19,7 @@ impl Results {
     /// # Errors
     /// [`MetricsError::EncodeHistogram`] if a histogram holds more counts than 63 bits.
     pub fn of(metadata: &RunMetadata, snapshot: &Snapshot) -> Result<Self, MetricsError> {
-        let rollup = Rollup { metadata, snapshot };
+        let rollup = Rollup { metadata, snapshot, lost: lost_rates(metadata, snapshot) };
         Ok(Self {
             total: rollup.measured(|_| true)?,
             by_stage: rollup.stages()?,
@@ -31,6 +35,19 @@ impl Results {
 struct Rollup<'a> {
     metadata: &'a RunMetadata,
     snapshot: &'a Snapshot,
+    /// What the generator took of the rates of each stage.
+    lost: BTreeMap<StageId, LostRate>,
+}
+
+fn lost_rates(metadata: &RunMetadata, snapshot: &Snapshot) -> BTreeMap<StageId, LostRate> {
+    let mut totals: BTreeMap<StageId, GroupStats> = BTreeMap::new();
+    for (key, cell) in snapshot.cells() {
+        totals.entry(key.stage).or_default().add_time(cell);
+    }
+    let lost = |(id, stats): (StageId, GroupStats)| {
+        Some((id, LostRate::of(metadata.stages.get(id.index())?, &stats)))
+    };
+    totals.into_iter().filter_map(lost).collect()
 }
 
 impl Rollup<'_> {
@@ -49,13 +66,33 @@ impl Rollup<'_> {
     ) -> Result<Group, MetricsError> {
         let stats = self.snapshot.total(filter);
         let mut group = Group::of(&stats, duration_s)?;
-        for metric in WITH_INTERVALS {
+        for metric in Metric::ALL {
             let summary = group.distributions.get_mut(metric.key());
-            if let (Some(summary), Some(whole)) = (summary, stats.distribution(metric)) {
+            let (Some(summary), Some(whole)) = (summary, stats.distribution(metric)) else {
+                continue;
+            };
+            if WITH_INTERVALS.contains(&metric) {
                 summary.add_intervals(|q| self.snapshot.interval(whole, metric, q, filter));
             }
+            if metric.is_bounded() {
+                let of_completed = metric.population() == Population::Completed;
+                let unfinished = if of_completed { stats.unfinished() } else { 0 };
+                summary.add_bounds(whole, stats.undisturbed(metric).as_ref(), unfinished)?;
+            }
         }
+        self.bound_rates(&mut group, filter);
         Ok(group)
+    }
+
+    /// Bounds the rates of a group: each stage's completions would be more by the share that the
+    /// generator took of them.
+    fn bound_rates(&self, group: &mut Group, filter: &dyn Fn(GroupKey) -> bool) {
+        let mut missing = MissingRates::default();
+        for (key, cell) in self.snapshot.cells().filter(|(key, _)| filter(*key)) {
+            let share = self.lost.get(&key.stage).copied().unwrap_or_default();
+            missing.add(cell.counters(), &share);
+        }
+        missing.bound(group);
     }
 
     fn stages(&self) -> Result<Vec<Group>, MetricsError> {

@@ -1,13 +1,10 @@
 //! Collects from the counts what the judgement of the instrument needs.
 
 use crate::accounting::Accounting;
-use crate::catalog::Metric;
-use crate::distribution::Distribution;
 use crate::group_stats::{GroupKey, GroupStats};
-use crate::health::Lag;
-use crate::run_metadata::{LoadModel, RunMetadata, StageInfo};
+use crate::run_metadata::RunMetadata;
 use crate::snapshot::Snapshot;
-use crate::validity::{ClosedStage, Evidence};
+use crate::validity::Evidence;
 
 /// The evidence of a run; `whole` is the sum of the snapshot's cells.
 pub(super) fn of(metadata: &RunMetadata, snapshot: &Snapshot, whole: &GroupStats) -> Evidence {
@@ -15,18 +12,7 @@ pub(super) fn of(metadata: &RunMetadata, snapshot: &Snapshot, whole: &GroupStats
         ended: metadata.run.ended,
         unbalanced: unbalanced(metadata, snapshot),
         scheduled: Some(whole.accounting().scheduled),
-        open_model: metadata.stages.iter().any(|stage| stage.model == LoadModel::Open),
-        service_time_p50_ms: lag(whole, Metric::ServiceTime).map(|times| times.p50),
-        gap_p50_ms: lag(whole, Metric::Itl).map(|gaps| gaps.p50),
-        gaps: whole.distribution(Metric::Itl).map_or(0, Distribution::count),
-        events_together: whole.counters().events_together,
-        events_together_late: whole.counters().events_together_late,
-        closed: closed(metadata, snapshot),
     }
-}
-
-fn lag(stats: &GroupStats, metric: Metric) -> Option<Lag> {
-    stats.distribution(metric).and_then(Lag::of)
 }
 
 /// Checks each cell by itself: one request too many in one cell must not hide one too few in
@@ -42,22 +28,4 @@ fn name(metadata: &RunMetadata, key: GroupKey) -> String {
     let scenario = metadata.scenarios.get(key.scenario.index()).map(String::as_str);
     let target = metadata.targets.get(key.target.index()).map(|target| target.name.as_str());
     [stage, scenario, target].into_iter().flatten().collect::<Vec<_>>().join(" ")
-}
-
-fn closed(metadata: &RunMetadata, snapshot: &Snapshot) -> Vec<ClosedStage> {
-    let is_judged = |stage: &StageInfo| stage.model == LoadModel::Closed && !stage.warmup;
-    let stages = metadata.stages.iter().enumerate().filter(|(_, stage)| is_judged(stage));
-    stages
-        .filter_map(|(index, stage)| {
-            let stats = snapshot.total(|key| key.stage.index() == index);
-            let counters = stats.counters();
-            Some(ClosedStage {
-                name: stage.name.clone(),
-                duration_s: stage.duration_s,
-                unfinished: counters.in_flight as f64 / counters.scheduled.max(1) as f64,
-                generator: lag(&stats, Metric::DispatchLag)?,
-                target: lag(&stats, Metric::ServiceTime)?,
-            })
-        })
-        .collect()
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Comparison, Threshold};
+use crate::bounded_figure::BoundedFigure;
 use crate::catalog::Unit;
 use crate::error::MetricsError;
 use crate::quantile::samples_needed;
@@ -79,8 +80,13 @@ impl Band {
 
     /// Judges a run.
     pub fn judge(&self, results: &Results) -> BandResult {
-        let measured = self.measure(results);
+        let figure = self.measure(results);
+        let measured = figure.as_ref().map(|figure| figure.value).map_err(Clone::clone);
+        let doubt = figure
+            .ok()
+            .and_then(|figure| self.target.doubt(&figure).or_else(|| self.degraded.doubt(&figure)));
         let level = match &measured {
+            Ok(_) if doubt.is_some() => BandLevel::Inconclusive(doubt.unwrap_or_default()),
             Ok(value) if self.target.holds(*value) => BandLevel::Target,
             Ok(value) if self.degraded.holds(*value) => BandLevel::Degraded,
             Ok(_) => BandLevel::Critical,
@@ -101,7 +107,7 @@ impl Band {
     }
 
     /// The value, if there are at least as many requests as a median needs.
-    fn measure(&self, results: &Results) -> Result<f64, String> {
+    fn measure(&self, results: &Results) -> Result<BoundedFigure, String> {
         let value = self.target.measure(results)?;
         let group = results.group(&self.target.scope);
         let scheduled = group.map_or(0, |group| group.counters.scheduled);

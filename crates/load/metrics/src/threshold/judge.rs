@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Aggregate, Threshold};
+use crate::bounded_figure::{BoundedFigure, Refusal};
 use crate::catalog::{Figure, Metric, Unit};
 use crate::error::MetricsError;
 use crate::quantile::samples_needed;
@@ -39,23 +40,63 @@ pub struct ThresholdResult {
 impl Threshold {
     /// Judges a run.
     pub fn judge(&self, results: &Results) -> ThresholdResult {
-        let measured = self.measure(results);
-        let judgement = match &measured {
-            Ok(value) if self.comparison.holds(*value, self.bound) => Judgement::Pass,
-            Ok(_) => Judgement::Fail,
+        let figure = self.measure(results);
+        let judgement = match &figure {
             Err(why) => Judgement::Inconclusive(why.clone()),
+            Ok(figure) => self.doubt(figure).map_or_else(
+                || if self.keeps(figure.value) { Judgement::Pass } else { Judgement::Fail },
+                Judgement::Inconclusive,
+            ),
         };
         ThresholdResult {
             metric: self.metric.clone(),
             expression: self.expression.clone(),
-            measured: measured.ok(),
+            measured: figure.ok().map(|figure| figure.value),
             unit: self.unit(),
             judgement,
         }
     }
 
+    const fn keeps(&self, value: f64) -> bool {
+        self.comparison.holds(value, self.bound)
+    }
+
+    /// Why a figure cannot be judged: it is refused, or what the generator may have done to it
+    /// decides.
+    pub(super) fn doubt(&self, figure: &BoundedFigure) -> Option<String> {
+        let words = |value| self.unit().value_words(value);
+        let [value, bound] = [figure.value, figure.bound].map(words);
+        let did = if self.unit() == Unit::Time { "added" } else { "prevented" };
+        let decides =
+            self.without_generator(figure).any(|w| self.keeps(w) != self.keeps(figure.value));
+        match figure.refused {
+            Some(Refusal::Generator) => {
+                Some(format!("{value} is refused: the generator itself may have {did} {bound}"))
+            }
+            Some(Refusal::Censored) => Some(format!(
+                "{value} is refused: too many requests had no end, and may have been longer"
+            )),
+            None if decides => Some(format!(
+                "{value}, but the generator itself may have {did} {bound}, which decides"
+            )),
+            None => None,
+        }
+    }
+
+    /// The figure as it may be without the generator, which makes times longer and rates lower. The
+    /// times between two instants of receipt may also be longer without it.
+    fn without_generator(&self, figure: &BoundedFigure) -> impl Iterator<Item = f64> + use<> {
+        let between = [Metric::Itl, Metric::Tpot, Metric::Transfer];
+        let (lower, higher) = match self.figure {
+            Figure::Distribution(metric) => (true, between.contains(&metric)),
+            _ => (false, true),
+        };
+        let BoundedFigure { value, bound, .. } = *figure;
+        lower.then_some(value - bound).into_iter().chain(higher.then_some(value + bound))
+    }
+
     /// The bounded value, or why there is none.
-    pub(super) fn measure(&self, results: &Results) -> Result<f64, String> {
+    pub(super) fn measure(&self, results: &Results) -> Result<BoundedFigure, String> {
         let group =
             results.group(&self.scope).ok_or_else(|| "no such group in the run".to_owned())?;
         if group.counters.scheduled == 0 {
@@ -63,33 +104,33 @@ impl Threshold {
         }
         match self.figure {
             Figure::Distribution(metric) => self.measure_times(group, metric),
-            Figure::Counter(counter) => Ok((counter.of)(&group.counters) as f64),
-            Figure::Rate(rate) => (rate.of)(&group.rates).ok_or_else(|| match rate.unit {
+            Figure::Counter(counter) => {
+                Ok(BoundedFigure::exact((counter.of)(&group.counters) as f64))
+            }
+            Figure::Rate(rate) => group.rate(rate).ok_or_else(|| match rate.unit {
                 Unit::Share => "nothing was counted that it is a share of".to_owned(),
                 _ => "the stage had no duration".to_owned(),
             }),
         }
     }
 
-    fn measure_times(&self, group: &Group, metric: Metric) -> Result<f64, String> {
+    fn measure_times(&self, group: &Group, metric: Metric) -> Result<BoundedFigure, String> {
         let times = group
             .distribution(metric)
             .ok_or_else(|| format!("no value ({} requests)", metric.population().words()))?;
         match self.aggregate {
             Aggregate::Quantile(q) => quantile(times, q),
-            Aggregate::Mean => Ok(times.mean),
-            Aggregate::Min => Ok(times.min),
-            Aggregate::Max => Ok(times.max),
-            Aggregate::Count | Aggregate::Value => Ok(times.count as f64),
+            Aggregate::Mean => Ok(times.mean_figure()),
+            Aggregate::Min => Ok(times.min_figure()),
+            Aggregate::Max => Ok(times.max_figure()),
+            Aggregate::Count | Aggregate::Value => Ok(BoundedFigure::exact(times.count as f64)),
         }
     }
 }
 
-fn quantile(times: &DistributionSummary, q: f64) -> Result<f64, String> {
+fn quantile(times: &DistributionSummary, q: f64) -> Result<BoundedFigure, String> {
     let needed = samples_needed(q);
-    let distribution = times.restore().map_err(|error: MetricsError| error.to_string())?;
-    let value = distribution.quantile(q);
-    value.map(plimsoll_measure::Nanos::as_millis_f64).ok_or_else(|| {
+    times.figure_at(q).map_err(|error: MetricsError| error.to_string())?.ok_or_else(|| {
         format!("{} samples are too few for this percentile, which needs {needed}", times.count)
     })
 }

@@ -1,8 +1,11 @@
 //! The accounting identity for every kind of end, and outcome classes kept apart.
 
+use std::collections::BTreeMap;
+
 use plimsoll_measure::{ErrorClass, Nanos, Outcome, Sample, TargetId};
 use plimsoll_metrics::{
-    InstrumentHealth, Metric, RunMetadata, RunSummary, Snapshot, TargetInfo, Validity,
+    DistributionSummary, InstrumentHealth, Metric, RunMetadata, RunSummary, Snapshot, TargetInfo,
+    Validity,
 };
 use proptest::prelude::*;
 
@@ -37,7 +40,8 @@ fn any_end() -> impl Strategy<Value = Sample> {
     )
 }
 
-/// Every figure of the times of completed requests, to the last bit.
+/// Every figure of the times of completed requests, to the last bit. Whether they may be used does
+/// depend on the requests without an end.
 fn success(samples: &[Sample]) -> String {
     let (mut recorder, mut snapshot) = (recorder(), Snapshot::new());
     for interval in samples.chunk_by(|a, b| interval(a) == interval(b)) {
@@ -49,7 +53,10 @@ fn success(samples: &[Sample]) -> String {
     let summary =
         RunSummary::build(metadata(), InstrumentHealth::default(), &snapshot, &[]).unwrap();
     let success = [Metric::ResponseTime, Metric::ServiceTime, Metric::Ttft, Metric::Itl];
-    let times = success.map(|metric| summary.results.total.distribution(metric).cloned());
+    let times = success.map(|metric| {
+        let times = summary.results.total.distribution(metric)?.clone();
+        Some(DistributionSummary { unfinished: 0, refused: BTreeMap::new(), ..times })
+    });
     format!("{times:?} {:?}", summary.results.total.rates.throughput_per_s)
 }
 
@@ -63,7 +70,7 @@ fn one_request_too_many_does_not_hide_one_too_few_elsewhere() {
     let mut recorder = recorder();
     let lost = sample(1, 12_000, 40, Outcome::Completed);
     recorder.scheduled(lost.stage, lost.scenario, lost.target);
-    recorder.record(&sample(2, 12_000, 40, Outcome::Completed), &[]);
+    recorder.record(&sample(2, 12_000, 40, Outcome::Completed), &[], &[]);
     let summary =
         RunSummary::build(metadata(), InstrumentHealth::default(), &recorder.take(), &[]).unwrap();
     assert!(summary.results.accounting().balanced());

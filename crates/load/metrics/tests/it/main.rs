@@ -3,9 +3,11 @@
 
 mod accounting;
 mod confidence;
+mod effect;
 mod policy;
 mod recording;
 mod reference;
+mod server_report;
 mod summary;
 mod support;
 mod thresholds;

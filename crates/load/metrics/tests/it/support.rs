@@ -2,7 +2,8 @@
 
 use plimsoll_measure::{
     ConnectPhases, ConversationKey, FlowControl, GapSummary, Moment, Nanos, Outcome,
-    PolicyDecision, Sample, ScenarioId, StageId, TargetId, Timeline, TokenCount, Usage,
+    PolicyDecision, Sample, ScenarioId, ServerReport, StageId, TargetId, Timeline, TokenCount,
+    Usage,
 };
 use plimsoll_metrics::{
     Environment, InstrumentHealth, LoadModel, Recorder, RunEnd, RunInfo, RunMetadata, RunSummary,
@@ -52,10 +53,16 @@ pub(crate) fn sample(stage: u16, intended: u64, service: u64, outcome: Outcome) 
         },
         events: 5,
         gaps: GapSummary::default(),
+        shape: None,
+        finish_reason: None,
+        fewer_tokens: false,
+        usage_refused: false,
         bytes_out: 300,
         bytes_in: 900,
         flow: FlowControl::default(),
+        server: ServerReport::default(),
         read_lag: None,
+        generator: plimsoll_measure::GeneratorShare::default(),
     }
 }
 
@@ -100,7 +107,7 @@ pub(crate) fn recorder() -> Recorder {
 /// Plans and records a request.
 pub(crate) fn run(recorder: &mut Recorder, sample: &Sample, gaps: &[Nanos]) {
     recorder.scheduled(sample.stage, sample.scenario, sample.target);
-    recorder.record(sample, gaps);
+    recorder.record(sample, gaps, &[]);
 }
 
 pub(crate) fn summary(recorder: &mut Recorder, thresholds: &[(&str, &str)]) -> RunSummary {

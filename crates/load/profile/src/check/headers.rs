@@ -25,6 +25,19 @@ impl ProfileCheck<'_> {
         }
     }
 
+    /// Names of response headers; a value under another name than it is sent with is never found.
+    pub(super) fn check_response_headers(&mut self) {
+        let headers = &self.file.response_headers;
+        for (key, names) in headers.lists() {
+            let wrong = names.iter().enumerate().filter(|(_, name)| !is_name(name));
+            for (index, _) in wrong {
+                let path = top("response_headers").key(key).index(index);
+                let fix = "write letters, digits and `-`, without spaces and colons";
+                self.report(path, "is not the name of a header", fix);
+            }
+        }
+    }
+
     fn check_headers(&mut self, path: &ConfigPath, headers: &BTreeMap<String, String>) {
         let mut seen: Vec<String> = Vec::new();
         for (name, value) in headers {

@@ -1,6 +1,6 @@
 //! Checks the scenarios, each and as a mix.
 
-use plimsoll_measure::Seed;
+use plimsoll_measure::{IdSeed, Seed};
 use plimsoll_protocol::Dialect;
 use plimsoll_workload::{Content, HttpSpec, Workload, WorkloadError};
 
@@ -49,7 +49,7 @@ impl ProfileCheck<'_> {
             ))
         };
         let scenarios: Vec<_> = self.file.scenarios.iter().enumerate().map(numbered).collect();
-        let found = Workload::new(&scenarios, None, None, Seed(self.file.seed));
+        let found = Workload::new(&scenarios, None, None, Seed(self.file.seed), IdSeed::default());
         let Err(WorkloadError::Scenarios(problems)) = found else { return };
         for problem in problems {
             let path = match problem.scenario.parse() {

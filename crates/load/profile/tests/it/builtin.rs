@@ -1,11 +1,13 @@
 //! The built-in profiles.
 
-use plimsoll_measure::Nanos;
+use std::collections::BTreeSet;
+
+use plimsoll_measure::{ConversationKey, IdSeed, Nanos};
 use plimsoll_profile::{
     EnvVars, Overrides, Plan, Problems, Profile, Purpose, builtin, builtin_names, load,
 };
-use plimsoll_protocol::Dialect;
-use plimsoll_workload::{Content, ExpectedDecision, ScenarioSpec};
+use plimsoll_protocol::{Dialect, Encoder, EncoderOptions};
+use plimsoll_workload::{CacheMode, Content, ExpectedDecision, ScenarioSpec, Workload};
 
 fn resolve(name: &str, key: Option<&str>, purpose: Purpose) -> Result<Plan, Problems> {
     let flags = Overrides { key: key.map(str::to_owned), ..Overrides::default() };
@@ -153,6 +155,55 @@ fn a_name_that_is_neither_built_in_nor_a_file_gets_a_suggestion() {
             .to_string()
             .starts_with("none/p.yaml: cannot be read")
     );
+}
+
+/// The first requests of a run of a built-in profile: id and body of each.
+fn requests(plan: &Plan, run_id: &str) -> Vec<(String, String)> {
+    let ids = IdSeed::new(plan.seed, run_id);
+    let trace = plan.read_trace().unwrap();
+    let traced = trace.is_some();
+    let workload = Workload::new(&plan.scenarios, trace, None, plan.seed, ids).unwrap();
+    let mut requests = Vec::new();
+    // The trace and, of a warm-up before it, what has no row.
+    let rows = |seq| if traced { vec![None, Some(seq)] } else { vec![None] };
+    for (seq, row) in (0..60).flat_map(|seq| rows(seq).into_iter().map(move |row| (seq, row))) {
+        let mut talk = workload.conversation(ConversationKey::arrival(seq), row);
+        while let Some(turn) = talk.turn() {
+            let protocol = plan.scenarios[talk.scenario().index()].protocol;
+            let encoder = Encoder::new(protocol, &EncoderOptions::default()).unwrap();
+            let mut body = Vec::new();
+            encoder.encode_body(&turn, &mut body).unwrap();
+            requests.push((talk.request_id().to_string(), String::from_utf8(body).unwrap()));
+            talk.advance(Some("fine"));
+        }
+    }
+    requests
+}
+
+/// A cache that an earlier run has filled must not answer a later one: `cache_mode: bust` (T-11).
+#[test]
+fn two_runs_of_a_profile_share_no_request_id_and_under_bust_no_prompt() {
+    for name in builtin_names() {
+        let plan = checked(name);
+        let busts = plan.scenarios.iter().all(|s| s.cache_mode == CacheMode::Bust);
+        assert_eq!(busts, !is_policy(name), "{name}: only exact texts of queries may repeat");
+        let (first, second) = (requests(&plan, "first"), requests(&plan, "second"));
+        assert_eq!(first, requests(&plan, "first"), "{name}: a run id repeats a run exactly");
+        let ids = |run: &[(String, String)]| -> BTreeSet<String> {
+            run.iter().map(|(id, _)| id.clone()).collect()
+        };
+        assert!(ids(&first).is_disjoint(&ids(&second)), "{name}");
+        for ((_, one), (_, other)) in first.iter().zip(&second) {
+            // The same work: only the markers differ, which stand near the start.
+            assert_eq!(one.len(), other.len(), "{name}");
+            let common = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+            assert!(!busts || common < 100, "{name}: {common} equal bytes: {}", &one[..common]);
+            assert!(busts || one == other, "{name}");
+            let marker = if busts { 40 } else { 0 };
+            let differing = one.bytes().zip(other.bytes()).filter(|(a, b)| a != b).count();
+            assert!(differing <= 2 * marker, "{name}: {differing} bytes differ");
+        }
+    }
 }
 
 const TRACE: &str =

@@ -1,7 +1,7 @@
 //! The merge of file, environment and flags: precedence and messages.
 
 use crate::support::{base_with, resolve};
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Nanos, RunId};
 use plimsoll_profile::{Overrides, Plan, Problems};
 use plimsoll_protocol::Dialect;
 
@@ -201,6 +201,45 @@ fn a_shard_is_a_part_of_the_run() {
     let flags = Overrides { shard: Some("2/5".to_owned()), ..Overrides::default() };
     let plan = resolve(&base_with(""), &[], &flags).unwrap();
     assert_eq!((plan.shard.index(), plan.shard.count()), (2, 5));
+}
+
+#[test]
+fn a_run_id_comes_from_the_flag_or_else_from_the_environment() {
+    let variables = [("PLIMSOLL_RUN_ID", "of-environment")];
+    let flag = Overrides { run_id: Some("of-flag".to_owned()), ..Overrides::default() };
+    for (variables, flags, expected) in [
+        (&[][..], &Overrides::default(), None),
+        (&variables[..], &Overrides::default(), Some("of-environment")),
+        (&variables[..], &flag, Some("of-flag")),
+    ] {
+        let plan = resolve(&base_with(""), variables, flags).unwrap();
+        assert_eq!(plan.run_id.as_ref().map(RunId::as_str), expected);
+    }
+    let wrong = Overrides { run_id: Some("a b".to_owned()), ..Overrides::default() };
+    let problems = resolve(&base_with(""), &[], &wrong).unwrap_err();
+    assert_eq!(
+        problems.to_string(),
+        "flag --run-id: `a b` is not a run id; write 1 to 64 letters, digits, `-`, `_` or `.`"
+    );
+}
+
+/// Shards with different run ids would not share the text that a cache is to find.
+#[test]
+fn shards_that_share_text_need_a_common_run_id_and_others_get_a_note() {
+    let shared = "prefix_pool: {count: 2, approx_tokens: 9}";
+    let shard = Overrides { shard: Some("0/2".to_owned()), ..Overrides::default() };
+    let with_id = Overrides { run_id: Some("r".to_owned()), ..shard.clone() };
+    let notes = |lines: &str, flags| {
+        resolve(&base_with(lines), &[], flags).map(|plan| plan.notes.join("; "))
+    };
+    assert_eq!(notes(shared, &with_id).unwrap(), "");
+    assert_eq!(notes("", &with_id).unwrap(), "");
+    let note = notes("", &shard).unwrap();
+    assert!(note.contains("give every shard the same one, like `--run-id nightly-42`"), "{note}");
+    assert!(notes(&format!("{shared}\ncache_mode: allow"), &shard).is_ok());
+    let problem = notes(shared, &shard).unwrap_err().to_string();
+    assert!(problem.starts_with("flag --shard: is not enough"), "{problem}");
+    assert!(problem.contains("--run-id nightly-42"), "{problem}");
 }
 
 #[test]

@@ -12,20 +12,20 @@ use crate::sse::Event;
 #[derive(Default)]
 struct StreamEvent<'a> {
     kind: Str<'a>,
-    message: Option<MessageStart>,
+    message: Option<MessageStart<'a>>,
     content_block: Option<Block<'a>>,
     delta: Option<BlockDelta<'a>>,
-    usage: Option<AnthropicUsage>,
+    usage: Option<AnthropicUsage<'a>>,
     error: Option<Raw<'a>>,
 }
 from_object!(StreamEvent<'a> { kind = "type", message, content_block, delta, usage, error });
 
 /// The message in `message_start`.
 #[derive(Default)]
-struct MessageStart {
-    usage: Option<AnthropicUsage>,
+struct MessageStart<'a> {
+    usage: Option<AnthropicUsage<'a>>,
 }
-from_object!(MessageStart { usage });
+from_object!(MessageStart<'a> { usage });
 
 /// The part that an event adds to a content block or to the message.
 #[derive(Default)]
@@ -42,7 +42,7 @@ from_object!(BlockDelta<'a> { text, thinking, partial_json, stop_reason });
 struct Message<'a> {
     content: Option<Vec<Block<'a>>>,
     stop_reason: Str<'a>,
-    usage: Option<AnthropicUsage>,
+    usage: Option<AnthropicUsage<'a>>,
     error: Option<Raw<'a>>,
 }
 from_object!(Message<'a> { content, stop_reason, usage, error });
@@ -69,7 +69,7 @@ pub(super) fn read_event(
     match &*read.kind.or(event.name.into()) {
         "message_start" => {
             if let Some(usage) = read.message.and_then(|message| message.usage) {
-                state.set_usage(usage.without_output());
+                state.set_usage(|_, refused| usage.without_output(refused));
             }
         }
         "content_block_start" => {
@@ -100,11 +100,11 @@ fn read_delta(state: &mut ResponseState, delta: &BlockDelta<'_>, on_delta: OnDel
 fn read_message_delta(
     state: &mut ResponseState,
     delta: &BlockDelta<'_>,
-    usage: Option<AnthropicUsage>,
+    usage: Option<AnthropicUsage<'_>>,
 ) {
     state.set_finish_reason(&delta.stop_reason);
     if let Some(usage) = usage {
-        state.set_usage(usage.merged_into(state.reported_usage()));
+        state.set_usage(|before, refused| usage.merged_into(before, refused));
     }
 }
 
@@ -120,7 +120,7 @@ pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult 
     }
     state.set_finish_reason(&message.stop_reason);
     if let Some(usage) = message.usage {
-        state.set_usage(usage.into());
+        state.set_usage(|_, refused| usage.read(refused));
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use crate::sse::Event;
 #[derive(Default)]
 struct Chunk<'a> {
     choices: Option<FirstElement<Choice<'a>>>,
-    usage: Option<ChatUsage>,
+    usage: Option<ChatUsage<'a>>,
     error: Option<Raw<'a>>,
 }
 from_object!(Chunk<'a> { choices, usage, error });
@@ -28,7 +28,7 @@ from_object!(Choice<'a> { delta, finish_reason });
 #[derive(Default)]
 struct Completion<'a> {
     choices: Option<FirstElement<WholeChoice<'a>>>,
-    usage: Option<ChatUsage>,
+    usage: Option<ChatUsage<'a>>,
     error: Option<Raw<'a>>,
 }
 from_object!(Completion<'a> { choices, usage, error });
@@ -48,8 +48,17 @@ struct Message<'a> {
     reasoning_content: Str<'a>,
     reasoning: Str<'a>,
     tool_calls: Option<Vec<ToolCall<'a>>>,
+    /// What `tool_calls` replaced.
+    function_call: Option<Function<'a>>,
 }
-from_object!(Message<'a> { content, refusal, reasoning_content, reasoning, tool_calls });
+from_object!(Message<'a> {
+    content,
+    refusal,
+    reasoning_content,
+    reasoning,
+    tool_calls,
+    function_call
+});
 
 #[derive(Default)]
 struct ToolCall<'a> {
@@ -74,9 +83,10 @@ pub(super) fn read_event(
     if let Some(error) = chunk.error {
         return Err(DecodeError::from_error_member(error));
     }
-    // Some servers send the usage in an event without choices. One with neither is malformed.
+    // Some servers send the usage in an event without choices. One with neither is malformed,
+    // unless it is of another kind: a ping of the gateway, for instance.
     if chunk.choices.is_none() && chunk.usage.is_none() {
-        return Err(no_choices());
+        return if is_other_event(event) { Ok(()) } else { Err(no_choices()) };
     }
     if let Some(FirstElement(Some(choice))) = chunk.choices {
         if let Some(delta) = choice.delta {
@@ -85,9 +95,22 @@ pub(super) fn read_event(
         state.set_finish_reason(&choice.finish_reason);
     }
     if let Some(usage) = chunk.usage {
-        state.set_usage(usage.into());
+        state.set_usage(|_, refused| usage.read(refused));
     }
     Ok(())
+}
+
+/// Whether an event without choices says itself that it is none of the completion: by its name, or
+/// by a `type`. The dialect has neither.
+#[cold]
+fn is_other_event(event: &Event<'_>) -> bool {
+    #[derive(Default)]
+    struct Typed<'a> {
+        kind: Str<'a>,
+    }
+    from_object!(Typed<'a> { kind = "type" });
+    !event.name.is_empty()
+        || from_str(event.data).is_ok_and(|typed: Typed<'_>| !typed.kind.is_empty())
 }
 
 fn read_delta(state: &mut ResponseState, delta: Message<'_>, on_delta: OnDelta<'_>) {
@@ -96,7 +119,7 @@ fn read_delta(state: &mut ResponseState, delta: Message<'_>, on_delta: OnDelta<'
     state.push_delta(DeltaKind::Text, &delta.content, on_delta);
     state.push_delta(DeltaKind::Text, &delta.refusal, on_delta);
     let calls = delta.tool_calls.into_iter().flatten().filter_map(|call| call.function);
-    for Function { name, arguments } in calls {
+    for Function { name, arguments } in calls.chain(delta.function_call) {
         state.push_delta(DeltaKind::ToolCall, &arguments.or(name), on_delta);
     }
 }
@@ -116,7 +139,7 @@ pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult 
     state.push_text(&message.refusal);
     state.set_finish_reason(&choice.finish_reason);
     if let Some(usage) = completion.usage {
-        state.set_usage(usage.into());
+        state.set_usage(|_, refused| usage.read(refused));
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use super::usage::ChatUsage;
 #[derive(Default)]
 struct Embeddings<'a> {
     data: Option<FirstElement<Raw<'a>>>,
-    usage: Option<ChatUsage>,
+    usage: Option<ChatUsage<'a>>,
     error: Option<Raw<'a>>,
 }
 from_object!(Embeddings<'a> { data, usage, error });
@@ -24,7 +24,7 @@ pub(super) fn read_whole(state: &mut ResponseState, body: &str) -> DecodeResult 
         return Err(DecodeError::new(ErrorClass::MalformedBody, "there are no vectors in `data`"));
     }
     if let Some(usage) = embeddings.usage {
-        state.set_usage(usage.into());
+        state.set_usage(|_, refused| usage.read(refused));
     }
     Ok(())
 }

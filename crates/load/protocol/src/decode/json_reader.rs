@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
     pub(super) fn skip(&mut self) -> Result<()> {
         match self.peek() {
             Some(b'"') => self.quoted().map(drop),
-            Some(b'-' | b'0'..=b'9') => self.number().map(drop),
+            Some(b'-' | b'0'..=b'9') => self.number(),
             Some(b'{') => self.members(|_, json| json.skip()),
             Some(b'[') => self.elements(Self::skip),
             Some(b't') => self.word("true"),
@@ -248,8 +248,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Skips a number and returns its text.
-    fn number(&mut self) -> Result<&'a str> {
+    /// Skips a number.
+    fn number(&mut self) -> Result<()> {
         self.peek();
         let start = self.at;
         self.at += usize::from(self.bytes().get(start) == Some(&b'-'));
@@ -266,7 +266,7 @@ impl<'a> Reader<'a> {
             self.at += 1 + usize::from(matches!(rest, [b'+' | b'-', ..]));
             self.digits()?;
         }
-        Ok(&self.text[start..self.at])
+        Ok(())
     }
 
     /// Skips one or more digits.
@@ -341,10 +341,37 @@ impl<'a, T: FromJson<'a>> FromJson<'a> for Vec<T> {
     }
 }
 
-impl FromJson<'_> for u64 {
-    fn read(json: &mut Reader<'_>) -> Result<Self> {
-        let at = json.at;
-        json.number()?.parse().map_err(|_| JsonError { expected: "a count", at })
+/// A number that should be a count, as a target reports it. Anything else is kept as it was
+/// written: a count that cannot be true does not make the rest of the answer wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Reported<'a> {
+    /// No member, or `null`.
+    #[default]
+    Missing,
+    Count(u32),
+    /// Not a whole number from 0 to `u32::MAX`.
+    Impossible(&'a str),
+}
+
+impl<'a> FromJson<'a> for Reported<'a> {
+    fn read(json: &mut Reader<'a>) -> Result<Self> {
+        if json.skip_null()? {
+            return Ok(Self::Missing);
+        }
+        let Raw(text) = Raw::read(json)?;
+        Ok(text.parse().map_or_else(|_| Self::of_odd(text), Self::Count))
+    }
+}
+
+impl<'a> Reported<'a> {
+    /// Some servers write whole numbers with a point or an exponent: `12.0`.
+    #[cold]
+    fn of_odd(text: &'a str) -> Self {
+        let number: f64 = text.parse().unwrap_or(-1.0);
+        let whole = number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+        let count = number as u32;
+        if whole { Self::Count(count) } else { Self::Impossible(text) }
     }
 }
 

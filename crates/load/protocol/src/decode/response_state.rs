@@ -5,6 +5,7 @@ use plimsoll_measure::{ErrorClass, TokenCount, TokenSource, Usage};
 use super::delta::{Delta, DeltaKind, OnDelta};
 use super::error_detail::ErrorDetail;
 use super::json_reader::{JsonError, Raw};
+use super::usage::{RefusedUsage, UsageBounds};
 
 /// Buffer capacity kept between responses. The excess that one huge body needed is freed.
 pub(super) const KEPT_CAPACITY: usize = 64 * 1024;
@@ -71,7 +72,13 @@ pub(super) struct ResponseState {
     text: String,
     /// As reported, without estimates.
     usage: Usage,
+    /// The first count that cannot be true, which `usage` is without.
+    refused: RefusedUsage,
     content_events: u32,
+    /// Bytes of their content.
+    content_bytes: u64,
+    /// Whether the last event had content.
+    after_content: bool,
     /// Empty until the target has named one.
     finish_reason: String,
     ended: bool,
@@ -85,7 +92,10 @@ impl ResponseState {
             keep_text,
             text: String::new(),
             usage: NOTHING_REPORTED,
+            refused: RefusedUsage::NONE,
             content_events: 0,
+            content_bytes: 0,
+            after_content: false,
             finish_reason: String::new(),
             ended: false,
             failure: None,
@@ -134,9 +144,34 @@ impl ResponseState {
         usage
     }
 
-    /// Tokens as reported, without estimates.
-    pub(super) const fn reported_usage(&self) -> Usage {
-        self.usage
+    /// Removes reported counts that cannot be true.
+    pub(super) fn check_usage(&mut self, bounds: UsageBounds) {
+        self.refused.check(&mut self.usage, bounds);
+    }
+
+    /// The first reported count that cannot be true.
+    pub(super) fn refused_usage(&self) -> Option<&str> {
+        self.refused.first()
+    }
+
+    /// Whether fewer tokens came than were reported, by their events and by their text: fewer than
+    /// one event for two tokens, and fewer than two bytes a token. The shortest texts of common
+    /// tokenizers have three, and a few tokens end an answer without a text.
+    pub(super) fn has_fewer_tokens(&self) -> bool {
+        const WITHOUT_TEXT: u32 = 8;
+        let reported = self.usage.completion.known().unwrap_or(0);
+        let expected = reported.saturating_sub(self.usage.reasoning.saturating_add(WITHOUT_TEXT));
+        self.content_events < expected / 2 && self.content_bytes < u64::from(expected) * 2
+    }
+
+    /// An event begins. Until a delta comes, it has no content.
+    pub(super) const fn begin_event(&mut self) {
+        self.after_content = false;
+    }
+
+    /// Whether the last event had content.
+    pub(super) const fn is_after_content(&self) -> bool {
+        self.after_content
     }
 
     /// Handles a part of a stream. An empty part has no content and is ignored.
@@ -145,6 +180,8 @@ impl ResponseState {
             return;
         }
         self.content_events = self.content_events.saturating_add(1);
+        self.content_bytes += text.len() as u64;
+        self.after_content = true;
         if kind == DeltaKind::Text {
             self.push_text(text);
         }
@@ -158,9 +195,9 @@ impl ResponseState {
         }
     }
 
-    /// Replaces the reported usage.
-    pub(super) const fn set_usage(&mut self, usage: Usage) {
-        self.usage = usage;
+    /// Replaces the reported usage by what `read` makes of the one before.
+    pub(super) fn set_usage(&mut self, read: impl FnOnce(Usage, &mut RefusedUsage) -> Usage) {
+        self.usage = read(self.usage, &mut self.refused);
     }
 
     /// Sets why the model stopped. An empty reason, which some servers send in every event, is

@@ -24,7 +24,7 @@ struct Response<'a> {
     status: Str<'a>,
     output: Option<Raw<'a>>,
     incomplete_details: Option<IncompleteDetails<'a>>,
-    usage: Option<ResponsesUsage>,
+    usage: Option<ResponsesUsage<'a>>,
     error: Option<Raw<'a>>,
 }
 from_object!(Response<'a> { status, output, incomplete_details, usage, error });
@@ -117,6 +117,6 @@ fn read_final_state(state: &mut ResponseState, response: Response<'_>) {
     let reason = response.incomplete_details.unwrap_or_default().reason;
     state.set_finish_reason(&reason.or(response.status));
     if let Some(usage) = response.usage {
-        state.set_usage(usage.into());
+        state.set_usage(|_, refused| usage.read(refused));
     }
 }

@@ -8,4 +8,5 @@ mod sse;
 mod sse_oracle;
 mod streams;
 mod support;
+mod usage;
 mod whole_responses;

@@ -292,7 +292,6 @@ fn an_event_of_the_wrong_shape_is_malformed() {
         (Dialect::OpenaiChat, "{\"choices\":7}"),
         (Dialect::OpenaiChat, "{\"choices\":[{\"delta\":{\"content\":7}}]}"),
         (Dialect::OpenaiChat, "{\"choices\":[{\"delta\":{\"content\":\"\\ud800\"}}]}"),
-        (Dialect::OpenaiChat, "{\"choices\":[],\"usage\":{\"prompt_tokens\":-1}}"),
         (Dialect::OpenaiResponses, "{\"delta\":\"x\"}"),
         (Dialect::OpenaiResponses, "{\"type\":\"response.completed\"}"),
         (Dialect::AnthropicMessages, "{\"delta\":{\"text\":\"x\"}}"),
@@ -306,10 +305,83 @@ fn an_event_of_the_wrong_shape_is_malformed() {
 }
 
 #[test]
-fn huge_token_counts_are_capped() {
-    let body = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":18446744073709551615}}\n\ndata: [DONE]\n\n";
-    let read = stream(Dialect::OpenaiChat, body);
-    assert_eq!(read.usage, "4294967295 in, ? out, 0 cached, 0 reasoning");
+fn pings_and_other_foreign_events_are_no_content_and_no_fault() {
+    let text = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
+    for ping in [
+        "event: ping\ndata: {}\n\n",
+        "event: ping\ndata: {\"type\": \"ping\"}\n\n",
+        "data: {\"type\": \"ping\"}\n\n",
+        "event: ping\ndata: 2026-11-21T21:00:00Z\n\n",
+        "event: ping\ndata:\n\n",
+        "event: ping\n\n",
+        "data:\n\n",
+        ": comment\n\n",
+        "retry: 3000\nid: 7\n\n",
+        "event: x-metrics\ndata: {\"cost\": 0.1}\n\n",
+    ] {
+        let chat = format!("{ping}{text}{ping}{text}{ping}data: [DONE]\n\n");
+        let read = stream(Dialect::OpenaiChat, &chat);
+        completed(&read, &["text: a", "text: a"], "aa", "? in, ~2 out, 0 cached, 0 reasoning");
+        for (dialect, body) in
+            [(Dialect::OpenaiResponses, RESPONSES), (Dialect::AnthropicMessages, ANTHROPIC)]
+        {
+            let without = stream(dialect, body);
+            // Before every event of the body.
+            let with = stream(dialect, &body.replace("event: ", &format!("{ping}event: ")));
+            assert_eq!(with.events, without.events, "{} {ping:?}", dialect.name());
+            assert_eq!(with.outcome, Outcome::Completed);
+        }
+    }
+}
+
+#[test]
+fn a_broken_event_with_a_name_is_still_malformed() {
+    for event in ["{\"choices\":[{", "{\"choices\":7}"] {
+        let body = format!("event: chunk\ndata: {event}\n\ndata: [DONE]\n\n");
+        let read = stream(Dialect::OpenaiChat, &body);
+        assert_eq!(read.outcome, Outcome::Failed(ErrorClass::MalformedBody), "{event}");
+    }
+}
+
+#[test]
+fn a_function_call_of_the_time_before_tools_is_content() {
+    let call = |call: &str| {
+        format!("data: {{\"choices\":[{{\"delta\":{{\"function_call\":{call}}}}}]}}\n\n")
+    };
+    let body = [
+        call(r#"{"name":"look_up","arguments":""}"#),
+        call(r#"{"arguments":"{}"}"#),
+        "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"function_call\"}]}\n\n".to_owned(),
+        "data: [DONE]\n\n".to_owned(),
+    ]
+    .concat();
+    completed(
+        &stream(Dialect::OpenaiChat, &body),
+        &["tool: look_up", "tool: {}", "finish: function_call"],
+        "",
+        "? in, ~2 out, 0 cached, 0 reasoning",
+    );
+}
+
+#[test]
+fn the_decoder_knows_whether_a_read_ended_with_content() {
+    let text = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
+    let role = "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\"}}]}\n\n";
+    for (bytes, ends_with_content, within_event) in [
+        (text.to_owned(), true, false),
+        (format!("{role}{text}"), true, false),
+        (format!("{text}{role}"), false, false),
+        (format!("{text}: comment\n"), true, false),
+        (format!("{text}data: [DONE]\n\n"), false, false),
+        (format!("{text}{}", &role[..20]), false, true),
+        (text[..text.len() - 1].to_owned(), false, true),
+    ] {
+        let mut decoder = decoder(Dialect::OpenaiChat, true);
+        decoder.head(200, EVENTS);
+        decoder.feed(bytes.as_bytes(), &mut |_| {});
+        assert_eq!(decoder.ends_with_content(), ends_with_content, "{bytes}");
+        assert_eq!(decoder.is_within_event(), within_event, "{bytes}");
+    }
 }
 
 #[test]

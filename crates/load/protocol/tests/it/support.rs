@@ -69,7 +69,7 @@ fn reported(usage: Usage) -> Option<Usage> {
 }
 
 /// Like `9 in, ~3 out, 4 cached, 1 reasoning`; `~` marks an estimate, `?` an unknown count.
-fn usage(usage: Usage) -> String {
+pub(crate) fn usage(usage: Usage) -> String {
     format!(
         "{} in, {} out, {} cached, {} reasoning",
         count(usage.prompt),

@@ -73,15 +73,28 @@ columns! {
     "tpot_ms" ["ms"]
         "Time per output token after the first: `(last_token - first_token) / (output_tokens - \
          1)`.",
-        "no content event, fewer than 2 tokens, or their number is not known";
+        "no content event, fewer than 2 tokens, their number is not known, or they came in one piece";
+    "generator_ms" ["ms"]
+        "Of the response time, what the generator itself may have added: an upper bound.",
+        "less than 0.5 % of the time to the first byte, or no response time";
+    "generator_parts_ms" ["list of ms"]
+        "What the generator may have added to the dispatch and to the sending, and how much earlier \
+         than stamped may have arrived: the first byte, the first content event, the first that is \
+         not reasoning, the last, and the end. Zeros at the end are left out.",
+        "as `generator_ms`";
     "events" ["number"] "Content events received.", "";
     "gap_count" ["number"] "Gaps between content events.", "no gap";
     "gap_mean_ms" ["ms"] "Mean gap.", "no gap";
     "gap_max_ms" ["ms"] "Longest gap.", "no gap";
     "largest_burst" ["number"] "Most content events in one read.", "no gap";
     "late_together" ["number"]
-        "Content events read late and together with the one before them; their gaps are lost.",
+        "Content events that may share their read with the one before them only because the \
+         generator read late.",
         "none";
+    "stream_shape" ["text"]
+        "How the content events came: `intact`, `merged`, `buffered_whole`, `stalled`, \
+         `read_late`, or `too_short` to tell.",
+        "not a whole stream with content";
     "event_ms" ["list of ms"]
         "Arrival of each content event, since the dispatch.",
         "`event_times` does not select the conversation, or never sent";
@@ -92,6 +105,9 @@ columns! {
     "error" ["text"]
         "Error class, see [metrics](metrics.md#error-classes).",
         "the outcome is not `failed`";
+    "finish_reason" ["text"]
+        "Why the model stopped, in the target's word; `other` for a word that no dialect has.",
+        "the target did not say, or the response has no end";
     "policy_decision" ["text"]
         "The target's decision: `allow`, `block`, `redact`, `rate_limited` or `unexpected`.",
         "no response";
@@ -110,6 +126,24 @@ columns! {
         "Of the input tokens, those read from the target's prompt cache.",
         "none";
     "reasoning_tokens" ["tokens"] "Of the output tokens, those spent on reasoning.", "none";
+    "usage_refused" ["boolean"]
+        "`true` if the target reported token counts that cannot be true.",
+        "it did not";
+    "fewer_tokens" ["boolean"]
+        "`true` if a whole stream brought fewer tokens than its own usage says.",
+        "it did not";
+    "cache" ["text"]
+        "What the response says of a cache: `hit`, `miss` or `bypass`.",
+        "it says nothing";
+    "upstream_retries" ["number"]
+        "How often the target asked its upstream again, as the response says.",
+        "none, or it says nothing";
+    "server_time_ms" ["ms"]
+        "How long the target took, as the response says.",
+        "it says nothing";
+    "response_headers" ["object of texts"]
+        "The headers that the profile records (`response_headers.record`), by name.",
+        "the profile records none, or the response has none of them";
     "bytes_out" ["bytes"] "Size of the request with its head.", "";
     "bytes_in" ["bytes"] "Size of the response with its head, after TLS.", "";
     "weight" ["number"]

@@ -1,10 +1,13 @@
 //! Parses rows.
 
+use std::collections::BTreeMap;
+
 use plimsoll_measure::{
-    ConnectPhases, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome, PolicyDecision,
-    Sample, ScenarioId, StageId, TargetId, Timeline, TokenCount, TokenSource, Usage,
+    CacheState, ConnectPhases, ConversationKey, ErrorClass, FinishReason, FlowControl, GapSummary,
+    GeneratorShare, Moment, Nanos, Outcome, PolicyDecision, Sample, ScenarioId, ServerReport,
+    StageId, StreamShape, TargetId, Timeline, TokenCount, TokenSource, Usage,
 };
-use plimsoll_metrics::RunMetadata;
+use plimsoll_metrics::{LoadModel, RunMetadata};
 use serde::{Deserialize, Deserializer};
 
 use crate::error::ReportError;
@@ -57,6 +60,10 @@ pub struct ParsedRow {
     pub receive_stall: bool,
     #[serde(default, deserialize_with = "millis")]
     pub tpot_ms: Option<Nanos>,
+    #[serde(default, deserialize_with = "millis")]
+    pub generator_ms: Option<Nanos>,
+    #[serde(default)]
+    pub generator_parts_ms: Vec<f64>,
     pub events: u32,
     #[serde(default)]
     pub gap_count: u32,
@@ -68,11 +75,15 @@ pub struct ParsedRow {
     pub largest_burst: u32,
     #[serde(default)]
     pub late_together: u32,
+    #[serde(default, deserialize_with = "shape")]
+    pub stream_shape: Option<StreamShape>,
     pub event_ms: Option<Vec<f64>>,
     #[serde(default)]
     pub status: u16,
     pub outcome: String,
     pub error: Option<String>,
+    #[serde(default, deserialize_with = "finish_reason")]
+    pub finish_reason: Option<FinishReason>,
     #[serde(alias = "verdict")]
     pub policy_decision: Option<PolicyDecision>,
     pub expected: Option<PolicyDecision>,
@@ -89,6 +100,17 @@ pub struct ParsedRow {
     pub cached_tokens: u32,
     #[serde(default)]
     pub reasoning_tokens: u32,
+    #[serde(default)]
+    pub usage_refused: bool,
+    #[serde(default)]
+    pub fewer_tokens: bool,
+    pub cache: Option<CacheState>,
+    #[serde(default)]
+    pub upstream_retries: u32,
+    #[serde(default, deserialize_with = "millis")]
+    pub server_time_ms: Option<Nanos>,
+    #[serde(default)]
+    pub response_headers: BTreeMap<String, String>,
     pub bytes_out: u64,
     pub bytes_in: u64,
     #[serde(default = "one")]
@@ -103,6 +125,17 @@ const fn one() -> u32 {
 fn millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Nanos>, D::Error> {
     let millis: Option<f64> = Option::deserialize(deserializer)?;
     Ok(millis.map(|millis| Nanos::from_secs_f64(millis / 1e3)))
+}
+
+/// A shape of a later version is not known.
+fn shape<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<StreamShape>, D::Error> {
+    let name: Option<String> = Option::deserialize(deserializer)?;
+    Ok(StreamShape::ALL.into_iter().find(|shape| Some(shape.name()) == name.as_deref()))
+}
+
+fn finish_reason<'de, D: Deserializer<'de>>(from: D) -> Result<Option<FinishReason>, D::Error> {
+    let name: Option<String> = Option::deserialize(from)?;
+    Ok(name.map(|name| FinishReason::of(&name)))
 }
 
 /// Parses one line. Unknown keys, of later versions, are ignored.
@@ -150,7 +183,7 @@ impl ParsedRow {
             stage: StageId(position("stage", stages, &self.stage)?),
             scenario: ScenarioId(position("scenario", scenarios, &self.scenario)?),
             target: TargetId(position("target", targets, &self.target)?),
-            conversation: plimsoll_measure::ConversationKey::default(),
+            conversation: self.conversation_key(metadata),
             turn: self.turn,
             stream: self.stream,
             warmup: self.warmup,
@@ -169,11 +202,38 @@ impl ParsedRow {
             usage: self.usage(),
             events: self.events,
             gaps: self.gaps(),
+            shape: self.stream_shape,
+            finish_reason: self.finish_reason,
+            fewer_tokens: self.fewer_tokens,
+            usage_refused: self.usage_refused,
             bytes_out: self.bytes_out,
             bytes_in: self.bytes_in,
             flow: FlowControl { send_stall: self.send_stall_ms, receive_stall: self.receive_stall },
+            server: ServerReport {
+                cache: self.cache,
+                retries: self.upstream_retries,
+                time: self.server_time_ms,
+            },
             read_lag: self.read_lag_ms,
+            generator: self.generator(),
         })
+    }
+
+    /// A key of the stage's model: the row has the id that was made from the real one.
+    fn conversation_key(&self, metadata: &RunMetadata) -> ConversationKey {
+        let stage = metadata.stages.iter().find(|stage| stage.name == self.stage);
+        match stage.map(|stage| stage.model) {
+            Some(LoadModel::Closed) => ConversationKey::iteration(0, 0),
+            _ => ConversationKey::arrival(0),
+        }
+    }
+
+    fn generator(&self) -> GeneratorShare {
+        let mut parts = [Nanos::ZERO; 7];
+        for (part, millis) in parts.iter_mut().zip(&self.generator_parts_ms) {
+            *part = Nanos::from_secs_f64(millis / 1e3);
+        }
+        GeneratorShare::from_parts(parts)
     }
 
     fn timeline(&self, epoch_unix_ns: u64) -> Timeline {

@@ -1,5 +1,7 @@
 //! Writes rows. Without serde, because this runs for every request on the generator's machine.
 
+use std::sync::Arc;
+
 use plimsoll_measure::{Moment, Nanos, Outcome, Sample, TokenCount};
 
 /// A key as it is written, joined by the compiler: `,"turn":`. The opening brace replaces the comma
@@ -25,6 +27,8 @@ pub struct RowContext<'a> {
     pub weight: u32,
     /// Arrivals of its content events, if the row shall have them.
     pub events: Option<&'a [Moment]>,
+    /// Texts of response headers by name, if the profile records any.
+    pub headers: &'a [(Arc<str>, String)],
 }
 
 /// The names in a row, already encoded, because many rows of a run have the same.
@@ -79,6 +83,7 @@ pub fn write_row(sample: &Sample, context: &RowContext<'_>, out: &mut Vec<u8>) {
     }
     outcome(&mut object, sample);
     usage(&mut object, sample);
+    server(&mut object, sample, context.headers);
     object.number(key!("bytes_out"), sample.bytes_out);
     object.number(key!("bytes_in"), sample.bytes_in);
     if context.weight != 1 {
@@ -136,7 +141,21 @@ fn times(object: &mut JsonObject<'_>, sample: &Sample) {
     if sample.flow.receive_stall {
         object.flag(key!("receive_stall"), true);
     }
-    object.millis(key!("tpot_ms"), sample.output_tokens().and_then(|tokens| timeline.tpot(tokens)));
+    object.millis(key!("tpot_ms"), sample.tpot());
+    if sample.generator_matters() {
+        generator(object, sample);
+    }
+}
+
+/// What the generator may have added, without the zeros at the end.
+#[cold]
+fn generator(object: &mut JsonObject<'_>, sample: &Sample) {
+    let without = sample.timeline_without_generator().response_time();
+    let added = sample.timeline.response_time().zip(without);
+    object.millis(key!("generator_ms"), added.map(|(all, without)| all.saturating_sub(without)));
+    let parts = sample.generator.parts();
+    let used = parts.iter().rposition(|part| *part > Nanos::ZERO).map_or(0, |last| last + 1);
+    object.list(key!("generator_parts_ms"), parts[..used].iter().copied());
 }
 
 fn gaps(object: &mut JsonObject<'_>, sample: &Sample) {
@@ -151,6 +170,9 @@ fn gaps(object: &mut JsonObject<'_>, sample: &Sample) {
     if gaps.late_together > 0 {
         object.number(key!("late_together"), gaps.late_together.into());
     }
+    if let Some(shape) = sample.shape {
+        object.word(key!("stream_shape"), shape.name());
+    }
 }
 
 fn outcome(object: &mut JsonObject<'_>, sample: &Sample) {
@@ -160,6 +182,9 @@ fn outcome(object: &mut JsonObject<'_>, sample: &Sample) {
     object.word(key!("outcome"), sample.outcome.name());
     if let Outcome::Failed(class) = sample.outcome {
         object.word(key!("error"), class.name());
+    }
+    if let Some(reason) = sample.finish_reason {
+        object.word(key!("finish_reason"), reason.name());
     }
     if let Some(policy_decision) = sample.policy_decision {
         object.word(key!("policy_decision"), policy_decision.name());
@@ -179,6 +204,12 @@ fn usage(object: &mut JsonObject<'_>, sample: &Sample) {
     if usage.reasoning > 0 {
         object.number(key!("reasoning_tokens"), usage.reasoning.into());
     }
+    if sample.usage_refused {
+        object.flag(key!("usage_refused"), true);
+    }
+    if sample.fewer_tokens {
+        object.flag(key!("fewer_tokens"), true);
+    }
 }
 
 fn tokens(object: &mut JsonObject<'_>, [count, source]: [&str; 2], tokens: TokenCount) {
@@ -186,6 +217,29 @@ fn tokens(object: &mut JsonObject<'_>, [count, source]: [&str; 2], tokens: Token
         object.number(count, known.into());
         object.word(source, tokens.source.name());
     }
+}
+
+fn server(object: &mut JsonObject<'_>, sample: &Sample, headers: &[(Arc<str>, String)]) {
+    if let Some(cache) = sample.server.cache {
+        object.word(key!("cache"), cache.name());
+    }
+    if sample.server.retries > 0 {
+        object.number(key!("upstream_retries"), sample.server.retries.into());
+    }
+    object.millis(key!("server_time_ms"), sample.server.time);
+    if headers.is_empty() {
+        return;
+    }
+    object.put(key!("response_headers"));
+    let mut members = JsonObject { start: object.out.len(), out: object.out };
+    for (name, text) in headers {
+        members.out.push(b',');
+        members.quoted(name);
+        members.out.push(b':');
+        members.quoted(text);
+    }
+    members.out[members.start] = b'{';
+    members.out.push(b'}');
 }
 
 /// A JSON object under construction. Keys are those of [`key!`].
@@ -211,6 +265,10 @@ impl JsonObject<'_> {
             return self.word(key, text);
         }
         self.put(key);
+        self.quoted(text);
+    }
+
+    fn quoted(&mut self, text: &str) {
         self.out.push(b'"');
         text.bytes().for_each(|byte| self.escaped(byte));
         self.out.push(b'"');

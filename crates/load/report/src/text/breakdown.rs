@@ -3,7 +3,7 @@
 use plimsoll_metrics::{Group, Metric, QUANTILES, Quantile, RunSummary};
 
 use super::table::Table;
-use super::{Page, format};
+use super::{Page, figure, format};
 
 /// The columns: heading, metric, and index of the quantile.
 const COLUMNS: [(&str, Metric, usize); 7] = [
@@ -53,5 +53,5 @@ fn row(cell: &Group, with_target: bool) -> Vec<String> {
 /// Empty without a value, `-` with too few values.
 fn time(cell: &Group, metric: Metric, quantile: &Quantile) -> String {
     let times = cell.distribution(metric);
-    times.map(|times| format::time_or_dash(times.quantile(quantile))).unwrap_or_default()
+    times.map(|times| figure::cell(times.figure(quantile))).unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 
 use plimsoll_metrics::{Group, Metric, QUANTILES, RunSummary};
 
-use super::{Page, format};
+use super::{Page, figure, format, load};
 
 pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     let total = &summary.results.total;
@@ -14,6 +14,7 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     sentences.extend(times(total, Metric::ResponseTime, "Response time (from the intended start)"));
     sentences.extend(times(total, Metric::Ttft, "TTFT"));
     sentences.extend(tokens(total));
+    sentences.extend(total.streams.as_ref().map(super::streams::sentences));
     page.note(&sentences.join(" "));
 }
 
@@ -43,10 +44,10 @@ fn requests(total: &Group) -> String {
 
 fn rates(total: &Group) -> String {
     format!(
-        "Planned {}/s, sent {}/s, completed {}/s.",
+        "Planned {}/s, sent {}, completed {}.",
         format::rate(total.rates.planned_rate_per_s),
-        format::rate(total.rates.achieved_rate_per_s),
-        format::rate(total.rates.throughput_per_s),
+        figure::rate_sentence(load::rate(total, "achieved_rate")),
+        figure::rate_sentence(load::rate(total, "throughput")),
     )
 }
 
@@ -55,10 +56,10 @@ fn times(total: &Group, metric: Metric, title: &str) -> Option<String> {
     let headline =
         QUANTILES.iter().filter(|quantile| ["p50", "p95", "p99"].contains(&quantile.key));
     let mut figures: Vec<_> = headline
-        .filter_map(|quantile| Some((quantile.label, times.quantile(quantile)?)))
-        .map(|(label, millis)| format!("{label} {}", format::time(millis)))
+        .filter_map(|quantile| Some((quantile.label, times.figure(quantile)?)))
+        .map(|(label, figure)| format!("{label} {}", figure::sentence(&figure)))
         .collect();
-    figures.push(format!("max {}", format::time(times.max)));
+    figures.push(format!("max {}", figure::sentence(&times.max_figure())));
     Some(format!("{title} {}.", figures.join(", ")))
 }
 

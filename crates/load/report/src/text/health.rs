@@ -1,24 +1,25 @@
 //! Instrument health: Plimsoll's measurements of itself.
 
-use plimsoll_metrics::{CalibrationQuote, InstrumentHealth, Lag};
+use plimsoll_metrics::{CalibrationQuote, InstrumentHealth, Lag, Refusal, RunSummary};
 
 use super::Page;
 use super::format;
 
-pub(super) fn write(page: &mut Page, health: &InstrumentHealth) {
+pub(super) fn write(page: &mut Page, summary: &RunSummary) {
+    let health = &summary.health;
     page.heading("Instrument health");
     page.list(&[
         ("arrivals in time", arrivals(health)),
         ("pacing lag", health.pacing_lag_ms.map(lag)),
         ("dispatch lag", health.dispatch_lag_ms.map(lag)),
         ("read lag", health.read_lag_ms.map(lag)),
-        ("receive times by", health.kernel_timestamps.map(clock)),
+        ("receive times by", health.kernel_timestamps.map(|kernel| clock(health, kernel))),
         ("timer", timer(health)),
         ("workers", workers(health)),
         ("CPU time", cpu(health)),
         ("context switches", switches(health)),
-        ("steal", health.steal_share.map(format::share)),
-        ("CPU throttled", health.throttled_share.map(format::share)),
+        ("steal", health.steal_share.map(|share| cause(summary, share))),
+        ("CPU throttled", health.throttled_share.map(|share| cause(summary, share))),
         ("file descriptors", used(health.fd_peak, health.fd_limit)),
         (
             "local ports",
@@ -34,15 +35,14 @@ pub(super) fn write(page: &mut Page, health: &InstrumentHealth) {
         ("generator errors", Some(errors(health))),
         ("calibration", Some(calibration(health.calibration.as_ref()))),
     ]);
-    for law in &health.littles_law {
-        page.line(&format!(
-            "  Little's law, {}: N {} in flight, X R {}, off by {}",
-            law.stage,
-            format::digits(law.in_flight),
-            format::digits(law.rate_times_time),
-            format::share(law.error())
-        ));
-    }
+}
+
+/// A share of the time that may have held the generator up, and whether it did.
+fn cause(summary: &RunSummary, share: f64) -> String {
+    let (_, refused) = summary.results.refused_figures();
+    let had_effect = refused.iter().any(|figure| figure.why == Refusal::Generator);
+    let effect = if share < 0.01 || had_effect { "" } else { ", without effect on the figures" };
+    format!("{}{effect}", format::share(share))
 }
 
 fn lag(lag: Lag) -> String {
@@ -55,8 +55,17 @@ fn arrivals(health: &InstrumentHealth) -> Option<String> {
     Some(format!("{} of {} planned", format::count(achieved), format::count(planned)))
 }
 
-fn clock(kernel: bool) -> String {
-    if kernel { "the kernel's time stamps" } else { "the user-space clock" }.to_owned()
+/// What happened, not what was asked for.
+fn clock(health: &InstrumentHealth, kernel: bool) -> String {
+    let clock = if kernel { "the kernel's time stamps" } else { "the user-space clock" };
+    let Some((reads, unstamped)) = health.reads.zip(health.unstamped_reads) else {
+        return clock.to_owned();
+    };
+    if unstamped == 0 {
+        return clock.to_owned();
+    }
+    let [reads, unstamped] = [reads, unstamped].map(format::count);
+    format!("{clock}; {unstamped} of {reads} reads had no time stamp of the kernel")
 }
 
 fn timer(health: &InstrumentHealth) -> Option<String> {
@@ -77,8 +86,10 @@ fn calibration(quote: Option<&CalibrationQuote>) -> String {
     };
     let floor = quote.floor_us.map(|us| format!("floor {}", format::time(us / 1e3)));
     let rate = quote.max_rate.map(|rate| format!("up to {}/s", format::digits(rate)));
-    let mut parts =
-        vec![quote.when.clone(), format!("{} tests passed, {} failed", quote.passed, quote.failed)];
+    let mut parts = vec![
+        quote.when.clone(),
+        format!("{} tests passed, {}", quote.passed, quote.failed_words()),
+    ];
     parts.extend(floor.into_iter().chain(rate));
     parts.join(", ")
 }

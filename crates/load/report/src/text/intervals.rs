@@ -3,7 +3,7 @@
 use plimsoll_metrics::{Group, Metric, QUANTILES, Quantile, RunSummary};
 
 use super::table::Table;
-use super::{Labelled, Page, format};
+use super::{Labelled, Page, figure, format};
 
 /// The columns: heading, metric, and index of the quantile. All other intervals are in
 /// `summary.json` and `report.csv`.
@@ -45,7 +45,7 @@ fn has_value(total: &Group, (_, metric, q): &(&str, Metric, usize)) -> bool {
 /// `5.92ms [5.70, 6.20]`, all in the unit of the first.
 fn cell(group: &Group, metric: Metric, quantile: &Quantile) -> String {
     let Some(times) = group.distribution(metric) else { return String::new() };
-    let Some(value) = times.quantile(quantile) else { return "-".to_owned() };
-    let bounds = times.interval(quantile).map(|i| format::range(value, i.low, i.high));
-    format!("{} [{}]", format::time(value), bounds.unwrap_or_else(|| "-".to_owned()))
+    let Some(value) = times.figure(quantile) else { return "-".to_owned() };
+    let bounds = times.interval(quantile).map(|i| format::range(value.value, i.low, i.high));
+    format!("{} [{}]", figure::cell(Some(value)), bounds.unwrap_or_else(|| "-".to_owned()))
 }

@@ -3,10 +3,10 @@
 use plimsoll_metrics::{DistributionSummary, Group, Metric, QUANTILES, samples_needed};
 
 use super::table::Table;
-use super::{Labelled, Page, format};
+use super::{Labelled, Page, figure, format};
 
 /// The metrics that readers look for first; `summary.json` has the whole catalog.
-const SHOWN: [Metric; 12] = [
+const SHOWN: [Metric; 13] = [
     Metric::ResponseTime,
     Metric::ServiceTime,
     Metric::Ttfb,
@@ -17,6 +17,7 @@ const SHOWN: [Metric; 12] = [
     Metric::Connect,
     Metric::Tls,
     Metric::DispatchLag,
+    Metric::ServerTime,
     Metric::RejectedResponseTime,
     Metric::UnsuccessfulResponseTime,
 ];
@@ -42,16 +43,26 @@ fn block(table: &mut Table, label: &str, group: &Group) {
     for metric in SHOWN {
         if let Some(times) = group.distribution(metric) {
             table.row(row(metric, times));
+        } else if metric == Metric::Tpot && came_in_one_piece(group) {
+            table.row(vec![format!("  {}", metric.title()), "in one piece".to_owned()]);
         }
     }
 }
 
 fn row(metric: Metric, times: &DistributionSummary) -> Vec<String> {
-    let mut cells =
-        vec![format!("  {}", metric.title()), format::count(times.count), format::time(times.mean)];
-    cells.extend(QUANTILES.iter().map(|quantile| format::time_or_dash(times.quantile(quantile))));
-    cells.push(format::time(times.max));
+    let mut cells = vec![format!("  {}", metric.title()), format::count(times.count)];
+    cells.push(figure::cell(Some(times.mean_figure())));
+    cells.extend(QUANTILES.iter().map(|quantile| figure::cell(times.figure(quantile))));
+    cells.push(figure::cell(Some(times.max_figure())));
     cells
+}
+
+/// Whether all streams of several events came in one piece: then there is no time between tokens.
+fn came_in_one_piece(group: &Group) -> bool {
+    let streams = group.distribution(Metric::Ttft).map_or(0, |times| times.count);
+    streams > 0
+        && group.counters.events_together >= streams
+        && group.distribution(Metric::Itl).is_none()
 }
 
 /// Whether a percentile of the group's block has too few samples.

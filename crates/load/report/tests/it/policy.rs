@@ -18,7 +18,7 @@ fn policy() -> RunSummary {
         let expected = Some([PolicyDecision::Allow, PolicyDecision::Block][usize::from(scenario)]);
         let turn = Sample { expected, ..turn };
         recorder.scheduled(turn.stage, turn.scenario, turn.target);
-        recorder.record(&turn, &[]);
+        recorder.record(&turn, &[], &[]);
     }
     let expect = |policy_decision, category: &str| Expectation {
         policy_decision: Some(policy_decision),
@@ -70,7 +70,7 @@ fn the_text_has_the_matrix_the_bands_and_their_interpretation() {
     assert!(text.contains("3 of 50 policy decisions are not the expected ones"), "{text}");
     assert_eq!(
         line(&text, &["gateway", "7"]),
-        ["gateway", "7", "whole", "run", "0.97", "12.3us", "20.0", "MB", "3"]
+        ["gateway", "7", "whole", "run", "0.97", "12.3us", "20.0", "MB", "1", "3"]
     );
 }
 

@@ -27,6 +27,7 @@ fn file_with_weight(weight: u32) -> Vec<u8> {
             epoch_unix_ns: metadata.run.started_unix_ns,
             weight,
             events: None,
+            headers: &[],
         };
         write_row(&sample, &context, &mut out);
     }

@@ -1,8 +1,9 @@
 //! Rows: written and read back.
 
 use plimsoll_measure::{
-    ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome,
-    PolicyDecision, Sample, ScenarioId, StageId, Timeline, TokenCount, Usage,
+    CacheState, ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary,
+    GeneratorShare, Moment, Nanos, Outcome, PolicyDecision, Sample, ScenarioId, ServerReport,
+    StageId, Timeline, TokenCount, Usage,
 };
 use plimsoll_report::row::COLUMNS;
 use plimsoll_report::{RowContext, RowNames, parse_row, write_row};
@@ -25,6 +26,7 @@ fn context<'a>(conversation: &'a str, names: &'a RowNames) -> RowContext<'a> {
         epoch_unix_ns: EPOCH,
         weight: 1,
         events: None,
+        headers: &[],
     }
 }
 
@@ -53,6 +55,26 @@ fn a_completed_turn_is_written_like_this() {
             "\n"
         )
     );
+}
+
+#[test]
+fn what_the_generator_added_is_written_where_it_matters() {
+    let turn = sample(1, 1, 1_000_000, 50_000);
+    let generator = GeneratorShare {
+        dispatch: Nanos::from_micros(150),
+        send: Nanos::from_micros(5),
+        first_token: Nanos::from_millis(1),
+        ..GeneratorShare::default()
+    };
+    let late = line(&Sample { generator, ..turn });
+    assert!(
+        late.contains(r#","generator_ms":0.155,"generator_parts_ms":[0.15,0.005,0,1],"#),
+        "{late}"
+    );
+    // 1 us is less than 0.5 % of the 2.5 ms to the first byte.
+    let dispatch = Nanos::from_micros(1);
+    let early = Sample { generator: GeneratorShare { dispatch, ..turn.generator }, ..turn };
+    assert_eq!(line(&early), line(&turn));
 }
 
 #[test]
@@ -106,11 +128,17 @@ fn full_row() -> String {
         usage: Usage { cached: 1, reasoning: 1, ..turn.usage },
         gaps: GapSummary { late_together: 1, ..turn.gaps },
         flow: FlowControl { send_stall: phase, receive_stall: true },
+        server: ServerReport { cache: Some(CacheState::Hit), retries: 2, time: phase },
+        usage_refused: true,
+        fewer_tokens: true,
+        generator: GeneratorShare { dispatch: Nanos::from_micros(200), ..turn.generator },
         ..turn
     };
     let names = RowNames::new("complex", Some("normal"), "gateway", "8:10s");
     let events = [turn.timeline.first_token.unwrap()];
-    let context = RowContext { weight: 2, events: Some(&events), ..context("c1", &names) };
+    let headers = [("x-served-by".into(), "node \"7\"".to_owned())];
+    let context =
+        RowContext { weight: 2, events: Some(&events), headers: &headers, ..context("c1", &names) };
     let mut out = Vec::new();
     write_row(&turn, &context, &mut out);
     String::from_utf8(out).unwrap()
@@ -122,6 +150,15 @@ fn keys(row: &str) -> Vec<String> {
     let mut keys: Vec<_> = members.keys().cloned().collect();
     keys.sort_by_key(|key| row.find(&format!("\"{key}\":")));
     keys
+}
+
+#[test]
+fn recorded_headers_are_an_object_of_texts() {
+    let row = full_row();
+    let part = r#""cache":"hit","upstream_retries":2,"server_time_ms":1,"response_headers":{"x-served-by":"node \"7\""},"#;
+    assert!(row.contains(part), "{row}");
+    let parsed = parse_row(row.trim_end().as_bytes()).unwrap();
+    assert_eq!(parsed.response_headers["x-served-by"], "node \"7\"");
 }
 
 #[test]
@@ -210,7 +247,7 @@ fn any_sample() -> impl Strategy<Value = Sample> {
         |(timeline, outcome, usage, gaps, (flags, connect, sizes, policy_decision))| Sample {
             stage: StageId(1),
             scenario: ScenarioId(1),
-            conversation: ConversationKey::default(),
+            conversation: ConversationKey::iteration(0, 0),
             turn: flags.3,
             stream: flags.0,
             warmup: flags.1,
@@ -229,10 +266,27 @@ fn any_sample() -> impl Strategy<Value = Sample> {
             usage,
             events: sizes.2,
             gaps,
+            shape: plimsoll_measure::StreamShape::ALL.get(usize::from(flags.3) % 9).copied(),
+            finish_reason: plimsoll_measure::FinishReason::ALL
+                .get(usize::from(flags.3) % 17)
+                .copied(),
+            fewer_tokens: flags.1,
+            usage_refused: flags.2,
             bytes_out: sizes.0,
             bytes_in: sizes.1,
             flow: FlowControl { send_stall: connect.0, receive_stall: flags.1 },
+            server: ServerReport {
+                cache: flags.2.then_some(CacheState::Miss),
+                retries: flags.3.into(),
+                time: connect.1,
+            },
             read_lag: connect.3,
+            // A part that does not matter is left out of the row.
+            generator: connect.3.map_or_else(GeneratorShare::default, |late| GeneratorShare {
+                dispatch: connect.0.unwrap_or_default(),
+                last_token: late + Nanos::new(1),
+                ..GeneratorShare::default()
+            }),
             ..sample(1, 1, 0, 1_000)
         },
     )

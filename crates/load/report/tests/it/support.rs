@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_measure::{
-    ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, Moment, Nanos, Outcome,
-    PolicyDecision, Sample, ScenarioId, StageId, TargetId, Timeline, TokenCount, Usage,
+    ConnectPhases, ConversationKey, ErrorClass, FinishReason, FlowControl, GapSummary, Moment,
+    Nanos, Outcome, PolicyDecision, Sample, ScenarioId, ServerReport, StageId, StreamShape,
+    TargetId, Timeline, TokenCount, Usage,
 };
 use plimsoll_metrics::{
     CalibrationQuote, Conversations, Environment, InstrumentHealth, LoadModel, Recorder, RunEnd,
@@ -35,7 +36,10 @@ pub(crate) fn sample(stage: u16, scenario: u16, intended: u64, service: u64) -> 
         stage: StageId(stage),
         scenario: ScenarioId(scenario),
         target: TargetId(0),
-        conversation: ConversationKey::arrival(intended),
+        conversation: match stage {
+            2 => ConversationKey::arrival(intended),
+            _ => ConversationKey::iteration(0, 0),
+        },
         turn: 0,
         stream: true,
         warmup: stage == 0,
@@ -70,10 +74,16 @@ pub(crate) fn sample(stage: u16, scenario: u16, intended: u64, service: u64) -> 
             largest_burst: 2,
             late_together: 0,
         },
+        shape: Some(StreamShape::Intact),
+        finish_reason: Some(FinishReason::Stop),
+        fewer_tokens: false,
+        usage_refused: false,
         bytes_out: 840,
         bytes_in: 4_200,
         flow: FlowControl::default(),
+        server: ServerReport::default(),
         read_lag: Some(Nanos::from_micros(20)),
+        generator: plimsoll_measure::GeneratorShare::default(),
     }
 }
 
@@ -83,6 +93,7 @@ pub(crate) fn ended(mut sample: Sample, outcome: Outcome, status: u16) -> Sample
     (line.first_token, line.first_output_token, line.last_token) = (None, None, None);
     sample.usage = Usage::default();
     (sample.gaps, sample.events) = (GapSummary::default(), 0);
+    (sample.shape, sample.finish_reason) = (None, None);
     sample.policy_decision = (status != 0).then(|| PolicyDecision::from_status(status));
     Sample { outcome, status, ..sample }
 }
@@ -95,14 +106,16 @@ pub(crate) fn metadata() -> RunMetadata {
         warmup: name.starts_with('w'),
         start_s,
         duration_s,
+        users: (model == LoadModel::Closed).then_some(if start_s > 0.0 { 8.0 } else { 4.0 }),
         peak_in_flight,
-        mean_in_flight: (model == LoadModel::Closed && start_s > 0.0).then_some(6.3),
+        mean_in_flight: None,
     };
     RunMetadata {
         run: RunInfo {
             name: "realistic".to_owned(),
             tool_version: "0.1.0".to_owned(),
             seed: 42,
+            run_id: "5f0e3a9c41d7b682".to_owned(),
             shard: "0/1".to_owned(),
             started_unix_ns: 1_763_688_225_000_000_000,
             ended: RunEnd::Complete,
@@ -156,7 +169,8 @@ pub(crate) fn health() -> InstrumentHealth {
         calibration: Some(CalibrationQuote {
             when: "2025-11-20 08:00:00 UTC".to_owned(),
             passed: 19,
-            failed: 0,
+            failed: 1,
+            failed_tests: vec!["T12 many streams at once".to_owned()],
             floor_us: Some(14.0),
             max_rate: Some(152_000.0),
         }),
@@ -215,12 +229,50 @@ pub(crate) fn thresholds() -> Vec<Threshold> {
     bounds.iter().map(|(metric, bound)| Threshold::parse(metric, bound).unwrap()).collect()
 }
 
-/// The samples are counted in intervals of a second, as they are in a run.
+/// The turns of [`samples`] with a late generator: it dispatched 4 % of them 900 ms late, and read
+/// each first token of the closed stage up to 2 ms late.
+pub(crate) fn late_samples() -> Vec<Sample> {
+    let mut samples = samples();
+    for (index, sample) in samples.iter_mut().enumerate() {
+        let closed = sample.stage == StageId(1);
+        if closed && sample.outcome == Outcome::Completed {
+            sample.generator.first_token = Nanos::from_millis(2);
+        } else if index % 25 == 0 {
+            let late = Nanos::from_millis(900);
+            let line = &mut sample.timeline;
+            for at in [
+                &mut line.dispatched,
+                &mut line.connected,
+                &mut line.sent,
+                &mut line.first_byte,
+                &mut line.first_token,
+                &mut line.first_output_token,
+                &mut line.last_token,
+                &mut line.finished,
+            ] {
+                *at = at.map(|at| at + late);
+            }
+            sample.generator.dispatch = late;
+        }
+    }
+    samples.sort_by_key(|sample| sample.timeline.finished);
+    samples
+}
+
 pub(crate) fn summary(metadata: RunMetadata, health: InstrumentHealth) -> RunSummary {
+    summary_of(samples(), metadata, health)
+}
+
+/// The samples are counted in intervals of a second, as they are in a run.
+pub(crate) fn summary_of(
+    samples: Vec<Sample>,
+    metadata: RunMetadata,
+    health: InstrumentHealth,
+) -> RunSummary {
     let mut recorder = Recorder::new(stage_ends());
     let mut snapshot = Snapshot::new();
     let mut second = 0;
-    for sample in samples() {
+    for sample in samples {
         let now = sample.timeline.finished.unwrap_or_default().as_nanos() / 1_000_000_000;
         if std::mem::replace(&mut second, now) != now {
             snapshot.append(recorder.take());
@@ -228,7 +280,7 @@ pub(crate) fn summary(metadata: RunMetadata, health: InstrumentHealth) -> RunSum
         recorder.scheduled(sample.stage, sample.scenario, sample.target);
         let gap = sample.gaps.sum.as_u64().checked_div(sample.gaps.count.into());
         let gaps = vec![Nanos::new(gap.unwrap_or_default()); sample.gaps.count as usize];
-        recorder.record(&sample, &gaps);
+        recorder.record(&sample, &gaps, &[]);
     }
     snapshot.append(recorder.take());
     RunSummary::build(metadata, health, &snapshot, &thresholds()).unwrap()

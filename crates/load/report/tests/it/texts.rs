@@ -1,10 +1,14 @@
 //! The text report.
 
 use plimsoll_measure::{ScenarioId, StageId, TargetId};
-use plimsoll_metrics::{InstrumentHealth, Lag, Recorder, RunEnd, RunSummary, TargetInfo};
+use plimsoll_metrics::{
+    DisturbedWindow, InstrumentHealth, Lag, Recorder, RunEnd, RunSummary, TargetInfo,
+};
 use plimsoll_report::{Style, text};
 
-use crate::support::{golden, health, metadata, samples, stage_ends, summary};
+use crate::support::{
+    golden, health, late_samples, metadata, samples, stage_ends, summary, summary_of,
+};
 
 fn plain(summary: &RunSummary) -> String {
     text(summary, Style::default())
@@ -20,15 +24,29 @@ fn an_invalid_run_is_marked_before_any_figure() {
     let mut metadata = metadata();
     metadata.run.ended = RunEnd::Interrupted;
     let late = Some(Lag { p50: 3.0, p99: 250.0, max: 900.0, mean: 9.0 });
+    let window = |start_s, length_s| DisturbedWindow {
+        start_s,
+        length_s,
+        workers: 1,
+        causes: vec!["steal 98 %".to_owned()],
+        requests: 31,
+    };
     let health = InstrumentHealth {
         pacing_lag_ms: late,
         achieved_arrivals: Some(640),
         worker_cpu_shares: vec![0.99],
+        steal_share: Some(0.22),
+        reads: Some(20_000),
+        unstamped_reads: Some(120),
+        disturbed_windows: (0..8)
+            .map(|i| window(11.0 + f64::from(i), 0.04 + f64::from(i) / 100.0))
+            .collect(),
+        disturbed_windows_omitted: Some(3),
         sink_written: Some(2_068),
         sink_overflowed: Some(12),
         ..health()
     };
-    let report = plain(&summary(metadata, health));
+    let report = plain(&summary_of(late_samples(), metadata, health));
     let (validity, headline) = (report.find("INVALID"), report.find("requests in"));
     assert!(validity.unwrap() < headline.unwrap(), "{report}");
     golden("report-invalid.txt", &report);
@@ -76,7 +94,7 @@ fn the_accounting_is_shown_by_stage_and_target_and_a_lost_request_is_marked() {
     for mut sample in samples() {
         sample.target = TargetId(u16::from(sample.timeline.intended.as_nanos().is_multiple_of(4)));
         recorder.scheduled(sample.stage, sample.scenario, sample.target);
-        recorder.record(&sample, &[]);
+        recorder.record(&sample, &[], &[]);
     }
     recorder.scheduled(StageId(2), ScenarioId(0), TargetId(1));
     let summary = RunSummary::build(metadata, health(), &recorder.take(), &[]).unwrap();
@@ -87,4 +105,54 @@ fn the_accounting_is_shown_by_stage_and_target_and_a_lost_request_is_marked() {
     let names = ["w4:1s", "8:10s", "@100:10s", "to gateway", "to direct", "all"];
     assert_eq!(names.map(wrong), [false, false, true, false, true, true], "{accounting}");
     assert!(report.contains("accounting: @100:10s simple direct: "), "{report}");
+}
+
+#[test]
+fn refused_figures_are_marked_wherever_they_are_printed() {
+    let summary = summary_of(late_samples(), metadata(), health());
+    let report = plain(&summary);
+    for part in [
+        "INVALID: the median time to first token of stage `8:10s`: ",
+        "max REFUSED (1.05s, of which the generator may have added 899ms)",
+        "!: refused: the generator may have added more than 5 %",
+        "?: unknown: too many requests had no end",
+    ] {
+        assert!(report.contains(part), "{part}: {report}");
+    }
+}
+
+/// T-6: the report says what the kernel did, not what it was asked for.
+#[test]
+fn receive_times_are_those_that_the_kernel_gave() {
+    let line = |kernel, unstamped| {
+        let health = InstrumentHealth {
+            kernel_timestamps: Some(kernel),
+            reads: Some(5_000),
+            unstamped_reads: Some(unstamped),
+            ..health()
+        };
+        let report = plain(&summary(metadata(), health));
+        let line = report.lines().find(|line| line.contains("receive times by")).unwrap();
+        line.trim_start().trim_start_matches("receive times by").trim().to_owned()
+    };
+    assert_eq!(line(true, 0), "the kernel's time stamps");
+    let refused = line(false, 5_000);
+    assert!(refused.starts_with("the user-space clock; 5,000 of 5,000 reads had no"), "{refused}");
+}
+
+/// T-14: no `0ns` for the time between tokens that came together.
+#[test]
+fn a_stream_in_one_piece_has_no_time_per_token() {
+    let mut recorder = Recorder::new(stage_ends());
+    for mut sample in samples() {
+        sample.timeline.last_token = sample.timeline.first_token;
+        sample.gaps = plimsoll_measure::GapSummary::default();
+        recorder.scheduled(sample.stage, sample.scenario, sample.target);
+        recorder.record(&sample, &[], &[]);
+    }
+    let summary = RunSummary::build(metadata(), health(), &recorder.take(), &[]).unwrap();
+    let report = plain(&summary);
+    assert!(!report.contains("0ns"), "{report}");
+    let tpot = report.lines().find(|line| line.trim_start().starts_with("TPOT")).unwrap();
+    assert!(tpot.contains("in one piece"), "{tpot}");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_measure::{Nanos, Seed};
+use plimsoll_measure::{IdSeed, Nanos, Seed};
 use plimsoll_protocol::Dialect;
 use plimsoll_workload::{
     Content, DurationSpec, HttpSpec, PrefixPool, ScenarioSpec, SystemPrompt, Workload,
@@ -12,7 +12,7 @@ use plimsoll_workload::{
 use crate::support::{scenario, sized};
 
 fn refusal(scenarios: &[ScenarioSpec]) -> String {
-    let error = Workload::new(scenarios, None, None, Seed(1)).unwrap_err();
+    let error = Workload::new(scenarios, None, None, Seed(1), IdSeed::default()).unwrap_err();
     assert!(matches!(error, WorkloadError::Scenarios(_)));
     error.to_string()
 }

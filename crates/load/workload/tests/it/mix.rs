@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_measure::{ConversationKey, Seed};
+use plimsoll_measure::{ConversationKey, IdSeed, Seed};
 use plimsoll_workload::{CacheMode, ScenarioSpec, Workload};
 use proptest::prelude::*;
 
@@ -55,7 +55,7 @@ fn transcript(workload: &Workload, key: u64) -> String {
 
 #[test]
 fn another_seed_gives_other_prompts() {
-    let other = Workload::new(&mixed(), None, None, Seed(43)).unwrap();
+    let other = Workload::new(&mixed(), None, None, Seed(43), IdSeed::default()).unwrap();
     assert_ne!(transcript(&workload(&mixed()), 1), transcript(&other, 1));
 }
 

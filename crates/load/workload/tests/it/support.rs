@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_measure::{ConversationKey, Seed};
+use plimsoll_measure::{ConversationKey, IdSeed, Seed};
 use plimsoll_protocol::{Dialect, Message, RequestContent, Role};
 use plimsoll_workload::{
     CacheMode, Content, Conversation, PolicyDecisionSpec, ScenarioSpec, Trace, Workload,
@@ -36,11 +36,18 @@ pub(crate) const fn sized(approx_input_tokens: u32) -> Content {
 }
 
 pub(crate) fn workload(scenarios: &[ScenarioSpec]) -> Workload {
-    Workload::new(scenarios, None, None, Seed(42)).unwrap()
+    Workload::new(scenarios, None, None, Seed(42), IdSeed::default()).unwrap()
 }
 
 pub(crate) fn traced(scenario: &ScenarioSpec, trace: &Trace) -> Workload {
-    Workload::new(std::slice::from_ref(scenario), Some(trace.clone()), None, Seed(42)).unwrap()
+    Workload::new(
+        std::slice::from_ref(scenario),
+        Some(trace.clone()),
+        None,
+        Seed(42),
+        IdSeed::default(),
+    )
+    .unwrap()
 }
 
 /// The first conversations of a scenario.

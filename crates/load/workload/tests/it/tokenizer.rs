@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_measure::{ConversationKey, Seed};
+use plimsoll_measure::{ConversationKey, IdSeed, Seed};
 use plimsoll_workload::{
     CacheMode, PrefixPool, ScenarioSpec, Trace, TraceFormat, TraceSpec, Workload,
 };
@@ -56,7 +56,7 @@ fn count(file: &Path, text: &str) -> usize {
 
 fn prompts(file: &Path, spec: &ScenarioSpec, count: u64) -> Vec<String> {
     let specs = std::slice::from_ref(spec);
-    let workload = Workload::new(specs, None, Some(file), Seed(42)).unwrap();
+    let workload = Workload::new(specs, None, Some(file), Seed(42), IdSeed::default()).unwrap();
     let prompt = |seq| last_text(&workload.conversation(ConversationKey::arrival(seq), None));
     (0..count).map(prompt).collect()
 }
@@ -95,7 +95,8 @@ fn rows_of_a_trace_are_of_their_size_and_keep_their_shared_blocks() {
     let format = TraceFormat::Mooncake;
     let spec = TraceSpec { file: "t".into(), format, time_scale: 1.0, from: None, to: None };
     let trace = Trace::parse(&spec, lines.as_bytes()).unwrap();
-    let workload = Workload::new(&[scenario()], Some(trace), Some(&file), Seed(1)).unwrap();
+    let workload =
+        Workload::new(&[scenario()], Some(trace), Some(&file), Seed(1), IdSeed::default()).unwrap();
     let text = |row| last_text(&workload.conversation(ConversationKey::arrival(row), Some(row)));
     let (one, other) = (text(0), text(1));
     assert_eq!([count(&file, &one), count(&file, &other)], [1_300, 1_024]);
@@ -132,7 +133,8 @@ fn a_tokenizer_of_words_works_too() {
 fn tokenizers_that_cannot_be_used_are_refused_with_the_fix() {
     let folder = TempDir::new().unwrap();
     let refusal = |file: &Path| {
-        let error = Workload::new(&[scenario()], None, Some(file), Seed(1)).unwrap_err();
+        let error =
+            Workload::new(&[scenario()], None, Some(file), Seed(1), IdSeed::default()).unwrap_err();
         let message = error.to_string();
         assert!(message.contains("or leave `tokenizer` out"), "{message}");
         message

@@ -1,6 +1,6 @@
 //! Small traces, good and bad.
 
-use plimsoll_measure::{ConversationKey, Nanos, Seed};
+use plimsoll_measure::{ConversationKey, IdSeed, Nanos, Seed};
 use plimsoll_protocol::{Dialect, RequestContent};
 use plimsoll_workload::{
     CacheMode, PrefixPool, ScenarioSpec, SystemPrompt, Trace, TraceFormat, TraceRow, TraceSpec,
@@ -240,7 +240,7 @@ fn several_scenarios_share_a_trace_by_weight() {
     let quiet = ScenarioSpec { stream: false, weight: 3.0, ..scenario() };
     let embed = ScenarioSpec { protocol: Dialect::OpenaiEmbeddings, ..scenario() };
     let specs = [scenario(), quiet, embed];
-    let workload = Workload::new(&specs, Some(trace), None, Seed(1)).unwrap();
+    let workload = Workload::new(&specs, Some(trace), None, Seed(1), IdSeed::default()).unwrap();
     let mut counts = [0; 3];
     for seq in 0..5_000 {
         let talk = workload.conversation(ConversationKey::arrival(seq), Some(0));
@@ -277,9 +277,30 @@ fn equal_block_ids_are_equal_text_and_others_are_not() {
     let [one, other, third] = [0, 1, 2].map(text);
     assert_eq!([&one, &other, &third].map(|text| tokens(text)), [1_300, 1_536, 1_400]);
     let shared = common(&one, &other);
-    assert!((4_096..4_160).contains(&shared), "two blocks of 2048 bytes, and no marker: {shared}");
-    assert!(common(&one, &third) < 40);
+    assert!((4_096..4_160).contains(&shared), "two blocks of 2048 bytes: {shared}");
+    assert!((40..80).contains(&common(&one, &third)), "the marker of the run, and chance");
     assert_eq!(one[2_048..5_200], third[2_048..5_200], "block 8, and the part of 9");
+}
+
+#[test]
+fn blocks_are_shared_within_a_run_and_not_with_another_unless_caches_are_allowed() {
+    let row =
+        r#"{"timestamp": 0, "input_length": 1300, "output_length": 9, "hash_ids": [7, 8, 9]}"#;
+    let trace = mooncake(&[row, row]).unwrap();
+    for (cache_mode, is_shared) in [(CacheMode::Bust, false), (CacheMode::Allow, true)] {
+        let spec = ScenarioSpec { cache_mode, ..scenario() };
+        let text = |run: &str, row| {
+            let ids = IdSeed::new(Seed(42), run);
+            let workload =
+                Workload::new(&[spec.clone()], Some(trace.clone()), None, Seed(42), ids).unwrap();
+            last_text(&workload.conversation(ConversationKey::arrival(row), Some(row)))
+        };
+        assert_eq!(text("a", 0), text("a", 1));
+        let (one, other) = (text("a", 0), text("b", 0));
+        assert_eq!((tokens(&one), tokens(&other)), (1_300, 1_300));
+        assert_eq!(common(&one, &other) < 40, !is_shared, "{cache_mode:?}");
+        assert_eq!(one[40..], other[40..], "the text follows from the seed");
+    }
 }
 
 proptest! {

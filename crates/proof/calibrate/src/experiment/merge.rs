@@ -37,7 +37,7 @@ fn record<'s>(samples: impl Iterator<Item = &'s Sample>) -> Snapshot {
     let mut recorder = Recorder::new(vec![Moment::from_nanos(u64::MAX)]);
     for sample in samples {
         recorder.scheduled(StageId(0), ScenarioId(0), TargetId(0));
-        recorder.record(sample, &[]);
+        recorder.record(sample, &[], &[]);
     }
     recorder.take()
 }

@@ -1,16 +1,16 @@
-//! T14: the server adds an overhead of 250 us, and a paired comparison finds it.
+//! T14: the server adds an overhead of 250 us, and a paired comparison finds it; and the intervals
+//! that reports print cover the truth.
 
 use plimsoll_harness::CompletedRun;
 use plimsoll_harness::statistics::{mean, quantile_of};
 use plimsoll_measure::{Nanos, Sample, ScenarioId};
 use plimsoll_mock::LogRecord;
 
-use super::{Observations, SMALL};
+use super::{Observations, SMALL, intervals};
 use crate::error::CalibrateError;
 use crate::finding::Check;
-use crate::mock_log::{join, true_service_us};
+use crate::mock_log::join;
 use crate::runner::Runner;
-use crate::statistics::half_width;
 
 /// The overhead that is planted, in microseconds.
 const PLANTED: f64 = 250.0;
@@ -28,34 +28,10 @@ const AGAIN: ScenarioId = ScenarioId(2);
 
 /// Slices of a repeat. Only requests of the same slice, which are neighbours in time, are compared.
 const SLICES: usize = 20;
-/// Quantile of Student's distribution, 19 degrees of freedom, for a two-sided interval of 99 %. Of
-/// forty intervals of 95 % two would miss on average, and in a third of all calibrations more; of
-/// 99 %, fewer than one.
-const T_19: f64 = 2.861;
-
-/// A paired difference.
-struct Difference {
-    us: f64,
-    half_width: f64,
-    /// The same difference by the server's own record of the same requests.
-    truth: f64,
-}
-
-impl Difference {
-    fn covers_truth(&self) -> bool {
-        (self.us - self.truth).abs() <= self.half_width
-    }
-
-    fn covers_zero(&self) -> bool {
-        self.us.abs() <= self.half_width
-    }
-}
-
-/// Repeats of a paired comparison, each with its interval.
+/// Repeats of a paired comparison, and the intervals of `intervals.rs`.
 pub(super) fn t14_planted_overhead(runner: &Runner) -> Result<Observations, CalibrateError> {
-    let repeats = runner.usual_or_full(8, 40);
     let (mut planted, mut none) = (Vec::new(), Vec::new());
-    for repeat in 0..repeats {
+    for repeat in 0..runner.usual_or_full(3, 40) {
         let mock = runner.mock("")?;
         let profile = format!("{SMALL}stages: '@600:1s'\nseed: {repeat}\n{SERIES}");
         let run = runner.run(&mock.url(), &profile)?;
@@ -63,55 +39,29 @@ pub(super) fn t14_planted_overhead(runner: &Runner) -> Result<Observations, Cali
         planted.push(difference(&run, &log, OVERHEAD));
         none.push(difference(&run, &log, AGAIN));
     }
-    let found = |of: &[Difference]| mean(&of.iter().map(|d| d.us).collect::<Vec<_>>());
-    let count = |of: &[Difference], covers: fn(&Difference) -> bool| {
-        of.iter().filter(|difference| covers(difference)).count() as f64
-    };
-    let enough = (f64::from(repeats) * 0.95).floor();
-    Ok(vec![
-        Check::within(
-            "planted overhead, mean of all repeats",
-            "us",
-            found(&planted),
-            PLANTED,
-            10.0,
-        ),
-        Check::within("A against A, mean of all repeats", "us", found(&none), 0.0, 10.0),
-        Check::at_least(
-            "99 % intervals that cover the truth",
-            "",
-            count(&planted, Difference::covers_truth),
-            enough,
-        ),
-        Check::at_least(
-            "A against A: intervals of no difference",
-            "",
-            count(&none, Difference::covers_zero),
-            enough,
-        ),
-    ]
-    .into())
+    let (found, zero) = (mean(&planted), mean(&none));
+    let mut checks = vec![
+        Check::within("planted overhead, mean of all repeats", "us", found, PLANTED, 10.0),
+        Check::within("A against A, mean of all repeats", "us", zero, 0.0, 10.0),
+    ];
+    let (covered, notes) = intervals::coverage(runner)?;
+    checks.extend(covered);
+    Ok(Observations { checks, notes })
 }
 
-/// The difference of medians to the direct series, as its mean over the slices with an interval.
-fn difference(run: &CompletedRun, log: &[LogRecord], series: ScenarioId) -> Difference {
+/// The difference of medians to the direct series in microseconds, as its mean over the slices.
+fn difference(run: &CompletedRun, log: &[LogRecord], series: ScenarioId) -> f64 {
     let mut pairs = join(run, log);
     pairs.sort_unstable_by_key(|(sample, _)| sample.timeline.intended);
     let slice = pairs.len().div_ceil(SLICES).max(1);
-    let of = |time: Time| -> Vec<f64> {
-        let over_direct =
-            |slice: &[_]| median_of(slice, series, time) - median_of(slice, DIRECT, time);
-        pairs.chunks(slice).map(over_direct).collect()
-    };
-    let measured = of(|(sample, _)| sample.timeline.service_time().map(Nanos::as_micros_f64));
-    let truth = mean(&of(|(_, record)| true_service_us(record)));
-    Difference { us: mean(&measured), half_width: half_width(&measured, T_19), truth }
+    let over_direct = |slice: &[_]| median_of(slice, series) - median_of(slice, DIRECT);
+    mean(&pairs.chunks(slice).map(over_direct).collect::<Vec<_>>())
 }
 
 type Pair<'l> = (&'l Sample, &'l LogRecord);
-type Time = fn(&Pair<'_>) -> Option<f64>;
 
-fn median_of(pairs: &[Pair<'_>], series: ScenarioId, time: Time) -> f64 {
+fn median_of(pairs: &[Pair<'_>], series: ScenarioId) -> f64 {
     let of = pairs.iter().filter(|(sample, _)| sample.scenario == series);
+    let time = |(sample, _): &Pair<'_>| sample.timeline.service_time().map(Nanos::as_micros_f64);
     quantile_of(&of.filter_map(time).collect::<Vec<_>>(), 0.5)
 }

@@ -1,8 +1,8 @@
 //! Synthetic samples, for what needs no clock: time is an argument.
 
 use plimsoll_measure::{
-    ConnectPhases, ConversationKey, FlowControl, GapSummary, Moment, Nanos, Outcome,
-    PolicyDecision, Sample, ScenarioId, StageId, TargetId, Timeline, Usage,
+    ConversationKey, Moment, Nanos, Outcome, PolicyDecision, Sample, ScenarioId, StageId, TargetId,
+    Timeline,
 };
 use plimsoll_metrics::{Metric, Recorder};
 
@@ -12,13 +12,7 @@ use crate::finding::Check;
 pub(super) fn completed(index: u64, service: Nanos) -> Sample {
     let intended = Moment::EPOCH + Nanos::from_millis(index);
     Sample {
-        stage: StageId(0),
-        scenario: ScenarioId(0),
-        target: TargetId(0),
         conversation: ConversationKey::arrival(index),
-        turn: 0,
-        stream: false,
-        warmup: false,
         reused: true,
         timeline: Timeline {
             intended,
@@ -26,18 +20,10 @@ pub(super) fn completed(index: u64, service: Nanos) -> Sample {
             finished: Some(intended + service),
             ..Timeline::default()
         },
-        connect: ConnectPhases::default(),
         status: 200,
         outcome: Outcome::Completed,
         policy_decision: Some(PolicyDecision::Allow),
-        expected: None,
-        usage: Usage::default(),
-        events: 0,
-        gaps: GapSummary::default(),
-        bytes_out: 0,
-        bytes_in: 0,
-        flow: FlowControl::default(),
-        read_lag: None,
+        ..Sample::unsent(intended)
     }
 }
 
@@ -49,7 +35,7 @@ pub(super) fn long_delays() -> Vec<Check> {
         let mut recorder = Recorder::new(vec![Moment::from_nanos(u64::MAX)]);
         (0..1_000).for_each(|index| {
             recorder.scheduled(StageId(0), ScenarioId(0), TargetId(0));
-            recorder.record(&completed(index, delay), &[]);
+            recorder.record(&completed(index, delay), &[], &[]);
         });
         let total = recorder.take().total(|_| true);
         for (q, name) in [(0.5, "p50"), (0.99, "p99")] {

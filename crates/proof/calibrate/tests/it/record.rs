@@ -1,6 +1,6 @@
 //! The calibration record: stored, read back, and whether it counts as passed.
 
-use plimsoll_calibrate::{Experiment, ExperimentResult, Record, SCHEMA, calibrate};
+use plimsoll_calibrate::{Experiment, ExperimentResult, Progress, Record, SCHEMA, calibrate};
 
 use crate::support::{exclusive, runner};
 
@@ -10,10 +10,16 @@ fn the_record_is_kept_for_later_runs_on_this_host_only() {
     let runner = runner();
     let mut observed = Vec::new();
     let experiments = ["T17", "T19"].map(|id| Experiment::named(id).unwrap());
-    let record = calibrate(&runner, &experiments, "0.0.0", &mut |finding| {
-        observed.push(finding.experiment.clone());
+    let record = calibrate(&runner, &experiments, "0.0.0", &mut |progress| {
+        observed.push(match progress {
+            Progress::Begun { experiment, number, of } => {
+                format!("{number}/{of} {}", experiment.id)
+            }
+            Progress::Over(finding) => finding.experiment.clone(),
+        });
     });
-    assert_eq!((observed, record.passed()), (vec!["T17".to_owned(), "T19".to_owned()], true));
+    assert_eq!((observed.join(" "), record.passed()), ("1/2 T17 T17 2/2 T19 T19".to_owned(), true));
+    assert!(record.failed_tests().is_empty());
     assert!(record.quote().starts_with("1 tests passed"), "{}", record.quote());
 
     let folder = tempfile::tempdir().unwrap();
@@ -44,12 +50,13 @@ fn the_record_is_kept_for_later_runs_on_this_host_only() {
 fn a_calibration_with_nothing_run_or_something_not_run_does_not_pass() {
     let _exclusive = exclusive();
     let runner = runner();
-    for ids in [vec![], vec!["T19"], vec!["T17", "T5"]] {
+    for (ids, failed) in
+        [(vec![], &[][..]), (vec!["T19"], &[]), (vec!["T17", "T5"], &["T5 stalled generator"])]
+    {
         let experiments: Vec<_> = ids.into_iter().filter_map(Experiment::named).collect();
-        assert!(
-            !calibrate(&runner, &experiments, "0.0.0", &mut |_| {}).passed(),
-            "{experiments:?}"
-        );
+        let record = calibrate(&runner, &experiments, "0.0.0", &mut |_| {});
+        assert!(!record.passed(), "{experiments:?}");
+        assert_eq!(record.failed_tests(), failed);
     }
 }
 

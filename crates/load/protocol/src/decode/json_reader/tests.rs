@@ -19,27 +19,34 @@ fn a_string_is_borrowed_unless_it_has_escapes() {
 
 #[test]
 fn only_the_first_element_must_have_the_right_shape() {
-    let read = |json| from_str::<FirstElement<u64>>(json).map(|first| first.0);
+    let read =
+        |json| from_str::<FirstElement<Thing<'_>>>(json).map(|first| first.0.map(|t| t.size));
     assert_eq!(read("[]").unwrap(), None);
-    assert_eq!(read(r#"[7,"x",null]"#).unwrap(), Some(7));
+    let size = Reported::Count(7);
+    assert_eq!(read(r#"[{"size":7},"x",null]"#).unwrap(), Some(size));
     assert!(read(r#"["x"]"#).is_err());
     assert!(read("7").is_err());
 }
 
 #[test]
-fn counts_are_whole_numbers_from_zero_on() {
-    let read = |json| from_str::<Option<u64>>(json);
-    assert_eq!(read("null").unwrap(), None);
-    assert_eq!(read(" 18446744073709551615 ").unwrap(), Some(u64::MAX));
-    for json in ["-1", "1.0", "1e3", "18446744073709551616", "\"1\"", "01"] {
-        assert!(read(json).is_err(), "{json}");
+fn counts_are_whole_numbers_from_zero_on_and_nothing_else_is_one() {
+    let read = |json| from_str::<Reported<'_>>(json).unwrap();
+    assert_eq!(read("null"), Reported::Missing);
+    for (json, count) in [("0", 0), (" 4294967295 ", u32::MAX), ("12.0", 12), ("1e3", 1_000)] {
+        assert_eq!(read(json), Reported::Count(count), "{json}");
     }
+    for json in
+        ["-1", "1.5", "4294967296", "18446744073709551615", "1e400", "\"1\"", "[1]", "{}", "true"]
+    {
+        assert_eq!(read(json), Reported::Impossible(json));
+    }
+    assert!(from_str::<Reported<'_>>("01").is_err(), "not JSON");
 }
 
 #[derive(Debug, Default)]
 struct Thing<'a> {
     kind: Str<'a>,
-    size: Option<u64>,
+    size: Reported<'a>,
     rest: Option<Raw<'a>>,
 }
 from_object!(Thing<'a> { kind = "type", size, rest });
@@ -49,17 +56,17 @@ fn members_are_found_by_name_in_any_order_and_the_rest_is_skipped() {
     let text =
         r#"{"x":[1,{"type":"no"}],"size":3,"t\u0079pe":"yes","rest": {"a":[ 1 ]} ,"y":null}"#;
     let thing: Thing<'_> = from_str(text).unwrap();
-    assert_eq!((&*thing.kind, thing.size), ("yes", Some(3)));
+    assert_eq!((&*thing.kind, thing.size), ("yes", Reported::Count(3)));
     assert_eq!(thing.rest.unwrap().0, r#"{"a":[ 1 ]}"#);
     let nothing: Thing<'_> = from_str("{ }").unwrap();
-    assert!(nothing.kind.is_empty() && nothing.size.is_none() && nothing.rest.is_none());
+    assert!(nothing.kind.is_empty() && nothing.size == Reported::Missing && nothing.rest.is_none());
     assert!(from_str::<Thing<'_>>("[]").is_err());
 }
 
 #[test]
 fn an_error_names_the_expected_token_and_its_position() {
-    let error = from_str::<Thing<'_>>(r#"{"size": "3"}"#).unwrap_err();
-    assert_eq!(error.to_string(), "expected a digit at byte 9");
+    let error = from_str::<Thing<'_>>(r#"{"size": -x}"#).unwrap_err();
+    assert_eq!(error.to_string(), "expected a digit at byte 10");
 }
 
 #[test]

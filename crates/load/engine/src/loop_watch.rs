@@ -1,0 +1,214 @@
+//! The loop watch: when the worker looks at its sockets, and when it did not for longer than it
+//! should.
+
+use std::cell::RefCell;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use plimsoll_measure::{Clock as _, LATE_READ, Moment, Nanos, Sample};
+use plimsoll_transport::LookTimes;
+
+use crate::health::CpuTime;
+use crate::worker::Worker;
+
+/// The shortest time without a look that is noted: twice the beat.
+const MIN_PAUSE: Nanos = Nanos::from_millis(2);
+/// Pauses that are kept; beyond it the longest.
+const MAX_PAUSES: usize = 256;
+/// Requests between two beats that are matched with pauses.
+const MAX_DELAYED: usize = 4_096;
+/// The shortest and longest time between readings of what the worker used: that needs system calls.
+const MIN_USE: Nanos = Nanos::from_millis(10);
+const MAX_USE: Nanos = Nanos::from_millis(50);
+/// The share of its response time that the generator added to a delayed request: one in so many.
+const DELAYED_ONE_IN: u64 = 20;
+
+/// A time in which the worker did not look at its sockets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pause {
+    pub(crate) from: Moment,
+    pub(crate) to: Moment,
+    /// CPU time that the worker used in it, at most.
+    pub(crate) busy: Nanos,
+    /// Time that it was ready to run and had no CPU, at most.
+    pub(crate) waited: Nanos,
+    /// Requests that were due or in flight in it and that the generator delayed.
+    pub(crate) requests: u64,
+}
+
+impl Pause {
+    pub(crate) const fn length(&self) -> Nanos {
+        self.to.since(self.from)
+    }
+}
+
+/// The pauses of one worker, in the order of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pauses {
+    pub(crate) kept: Vec<Pause>,
+    /// Shorter ones that were not kept.
+    pub(crate) omitted: u64,
+}
+
+impl Pauses {
+    /// Adds a pause; it prolongs the last one if it follows on it.
+    fn add(&mut self, pause: Pause) {
+        if let Some(last) = self.kept.last_mut().filter(|last| last.to >= pause.from) {
+            last.to = pause.to;
+            last.busy += pause.busy;
+            last.waited += pause.waited;
+            return;
+        }
+        self.kept.push(pause);
+        if self.kept.len() > MAX_PAUSES {
+            let shortest = (0..self.kept.len()).min_by_key(|&index| self.kept[index].length());
+            self.kept.remove(shortest.unwrap_or_default());
+            self.omitted += 1;
+        }
+    }
+
+    /// Counts a request that was delayed while it was due or in flight.
+    fn count(&mut self, (from, to): (Moment, Moment)) {
+        let recent = self.kept.iter_mut().rev().take_while(|pause| pause.to >= from);
+        recent.filter(|pause| pause.from <= to).for_each(|pause| pause.requests += 1);
+    }
+}
+
+/// What the worker knows of its own looks.
+#[derive(Debug, Default)]
+pub(crate) struct LoopWatch {
+    pub(crate) looks: Arc<LookTimes>,
+    state: RefCell<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    pauses: Pauses,
+    /// Requests that the generator delayed, since the last beat: from when to when they were due or
+    /// in flight.
+    delayed: Vec<(Moment, Moment)>,
+    /// What the worker had used, and when that was read.
+    used: CpuTime,
+    used_at: Moment,
+}
+
+impl LoopWatch {
+    /// A watch of the looks that an event loop notes.
+    pub(crate) fn new(looks: Arc<LookTimes>) -> Self {
+        Self { looks, ..Self::default() }
+    }
+
+    /// Notes a request that is over, or given up at `now`, if the generator delayed it.
+    pub(crate) fn note(&self, sample: &Sample, now: Moment) {
+        let (own, intended) = (&sample.generator, sample.timeline.intended);
+        let added = own.dispatch + own.send + own.finished;
+        if added <= LATE_READ {
+            return;
+        }
+        let end = sample.timeline.finished.unwrap_or(now);
+        let delayed = &mut self.state.borrow_mut().delayed;
+        if added.as_u64() * DELAYED_ONE_IN > end.since(intended).as_u64()
+            && delayed.len() < MAX_DELAYED
+        {
+            delayed.push((intended, end));
+        }
+    }
+
+    /// The beat: notes whether the worker looked at its sockets since the last one.
+    fn beat(&self, now: Moment) {
+        let before = self.looks.beats(now);
+        let mut state = self.state.borrow_mut();
+        let paused = before > Moment::EPOCH && now.since(before) >= MIN_PAUSE;
+        let unread = now.since(state.used_at);
+        let (mut busy, mut waited) = (Nanos::ZERO, Nanos::ZERO);
+        if unread >= MAX_USE || (paused && unread >= MIN_USE) {
+            let used = CpuTime::of_thread();
+            let length = now.since(before);
+            busy = used.busy_since(&state.used).min(length);
+            waited = used.waited_since(&state.used).min(length);
+            (state.used, state.used_at) = (used, now);
+        }
+        if paused {
+            state.pauses.add(Pause { from: before, to: now, busy, waited, requests: 0 });
+        }
+        state.match_delayed();
+    }
+
+    /// The pauses of the run.
+    pub(crate) fn take_pauses(&self) -> Pauses {
+        let mut state = self.state.borrow_mut();
+        state.match_delayed();
+        std::mem::take(&mut state.pauses)
+    }
+}
+
+impl State {
+    fn match_delayed(&mut self) {
+        let Self { pauses, delayed, .. } = self;
+        delayed.drain(..).for_each(|times| pauses.count(times));
+    }
+}
+
+/// Makes the worker look at its sockets at least once a beat, until its tasks are dropped.
+///
+/// # Errors
+/// Where the kernel refuses the timer.
+pub(crate) async fn run_loop_watch(worker: Rc<Worker>) -> io::Result<()> {
+    loop {
+        worker.timer.beat().await?;
+        worker.watch.beat(worker.clock.now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Moment {
+        Moment::EPOCH + Nanos::from_millis(ms)
+    }
+
+    fn pause(from: u64, to: u64) -> Pause {
+        Pause { from: at(from), to: at(to), ..Pause::default() }
+    }
+
+    #[test]
+    fn pauses_that_follow_on_one_another_are_one() {
+        let mut pauses = Pauses::default();
+        for (from, to) in [(10, 15), (15, 30), (40, 43)] {
+            pauses.add(pause(from, to));
+        }
+        assert_eq!(pauses.kept, [pause(10, 30), pause(40, 43)]);
+    }
+
+    #[test]
+    fn the_longest_pauses_are_kept_and_the_others_counted() {
+        let mut pauses = Pauses::default();
+        let lengths = (0..300_u64).map(|n| 2 + n * 7 % 300);
+        for (n, length) in lengths.clone().enumerate() {
+            let from = n as u64 * 1_000;
+            pauses.add(pause(from, from + length));
+        }
+        let mut longest: Vec<_> = lengths.collect();
+        longest.sort_unstable();
+        let mut kept: Vec<_> =
+            pauses.kept.iter().map(|pause| pause.length().as_u64() / 1_000_000).collect();
+        kept.sort_unstable();
+        assert_eq!(kept, longest[300 - MAX_PAUSES..]);
+        assert_eq!(pauses.omitted, 300 - MAX_PAUSES as u64);
+        assert!(pauses.kept.is_sorted_by_key(|pause| pause.from));
+    }
+
+    #[test]
+    fn requests_count_in_every_pause_that_they_met() {
+        let mut pauses = Pauses::default();
+        for (from, to) in [(10, 15), (40, 43), (80, 90)] {
+            pauses.add(pause(from, to));
+        }
+        for (from, to) in [(0, 5), (12, 20), (14, 85), (50, 60)] {
+            pauses.count((at(from), at(to)));
+        }
+        assert_eq!(pauses.kept.iter().map(|pause| pause.requests).collect::<Vec<_>>(), [2, 1, 1]);
+    }
+}

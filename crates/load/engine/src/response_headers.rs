@@ -1,0 +1,218 @@
+//! Reads what a target says of itself in the headers of a response: the state of its cache, its
+//! retries, its own time.
+//!
+//! A header costs one test of a bit for the length of its name. Only a header of the right length
+//! is compared, and only one of the right name is parsed. Nothing is allocated, except for texts
+//! that a profile asks to record.
+
+use std::sync::Arc;
+
+use plimsoll_measure::{CacheState, Nanos, ServerReport};
+use plimsoll_profile::ResponseHeaders;
+use plimsoll_transport::ResponseHead;
+
+/// Headers of this length or longer are not read.
+const MAX_NAME: usize = 64;
+/// Bytes of a recorded text.
+const MAX_TEXT: usize = 256;
+
+/// Headers whose times are in seconds.
+const IN_SECONDS: [&str; 2] = ["x-runtime", "x-process-time"];
+
+/// A recorded header: its name and its text.
+pub type RecordedHeader = (Arc<str>, String);
+
+/// Reads the headers that a plan names.
+#[derive(Debug)]
+pub(crate) struct HeaderReader {
+    /// Bit `n` is set if a name of `n` bytes is read.
+    lengths: u64,
+    entries: Vec<Entry>,
+    record: Vec<Arc<str>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    name: String,
+    meaning: Meaning,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Meaning {
+    Cache,
+    /// The number of requests to the upstream that were not retries.
+    Retries {
+        first: u32,
+    },
+    /// The position in the list, and the unit of a number without one.
+    Time {
+        rank: usize,
+        unit: f64,
+    },
+    ServerTiming {
+        rank: usize,
+    },
+}
+
+impl HeaderReader {
+    pub(crate) fn new(headers: &ResponseHeaders) -> Self {
+        let mut entries = Vec::new();
+        let mut add = |name: &String, meaning| {
+            entries.push(Entry { name: name.to_ascii_lowercase(), meaning });
+        };
+        headers.cache.iter().for_each(|name| add(name, Meaning::Cache));
+        headers.retries.iter().for_each(|name| add(name, Meaning::Retries { first: 0 }));
+        headers.attempts.iter().for_each(|name| add(name, Meaning::Retries { first: 1 }));
+        for (rank, name) in headers.server_time.iter().enumerate() {
+            let is = |known: &&str| name.eq_ignore_ascii_case(known);
+            let unit = if IN_SECONDS.iter().any(|known| is(&known)) { 1e9 } else { 1e6 };
+            let timing = is(&"server-timing");
+            add(
+                name,
+                if timing { Meaning::ServerTiming { rank } } else { Meaning::Time { rank, unit } },
+            );
+        }
+        entries.retain(|entry| entry.name.len() < MAX_NAME);
+        let lengths = entries.iter().fold(0, |bits, entry| bits | 1 << entry.name.len());
+        let record = headers.record.iter().map(|name| name.to_ascii_lowercase().into()).collect();
+        Self { lengths, entries, record }
+    }
+
+    /// What the response says.
+    #[inline]
+    pub(crate) fn read(&self, head: &ResponseHead<'_>) -> ServerReport {
+        let mut report = ServerReport::default();
+        let mut best = usize::MAX;
+        for header in head.headers {
+            let length = header.name.len();
+            if length < MAX_NAME && self.lengths >> length & 1 == 1 {
+                self.read_one(header.name, header.value, &mut report, &mut best);
+            }
+        }
+        report
+    }
+
+    fn read_one(&self, name: &str, value: &[u8], report: &mut ServerReport, best: &mut usize) {
+        let known = |entry: &&Entry| {
+            entry.name.len() == name.len() && entry.name.eq_ignore_ascii_case(name)
+        };
+        for entry in self.entries.iter().filter(known) {
+            match entry.meaning {
+                Meaning::Cache => report.cache = worse(report.cache, cache_state(value)),
+                Meaning::Retries { first } => {
+                    let count = whole_number(value).unwrap_or_default().saturating_sub(first);
+                    report.retries = report.retries.max(count);
+                }
+                Meaning::Time { rank, unit } => {
+                    set_time(report, best, rank, time(value, unit));
+                }
+                Meaning::ServerTiming { rank } => {
+                    set_time(report, best, rank, server_timing(value));
+                }
+            }
+        }
+    }
+
+    /// Whether texts are recorded.
+    pub(crate) const fn records(&self) -> bool {
+        !self.record.is_empty()
+    }
+
+    /// The texts to record.
+    pub(crate) fn recorded(&self, head: &ResponseHead<'_>) -> Vec<RecordedHeader> {
+        let text = |name: &Arc<str>| {
+            let header = head.headers.iter().find(|h| h.name.eq_ignore_ascii_case(name))?;
+            let value = &header.value[..header.value.len().min(MAX_TEXT)];
+            Some((Arc::clone(name), String::from_utf8_lossy(value).into_owned()))
+        };
+        self.record.iter().filter_map(text).collect()
+    }
+}
+
+fn set_time(report: &mut ServerReport, best: &mut usize, rank: usize, time: Option<Nanos>) {
+    if time.is_some() && rank < *best {
+        (report.time, *best) = (time, rank);
+    }
+}
+
+/// Of two statements the one that says more: a hit, then a miss.
+const fn worse(one: Option<CacheState>, other: Option<CacheState>) -> Option<CacheState> {
+    match (one, other) {
+        (Some(CacheState::Hit), _) | (_, Some(CacheState::Hit)) => Some(CacheState::Hit),
+        (Some(CacheState::Miss), _) | (_, Some(CacheState::Miss)) => Some(CacheState::Miss),
+        (None, other) => other,
+        (one, _) => one,
+    }
+}
+
+/// The words that caches use: `HIT`, `TCP_MEM_HIT`, `Miss from cloudfront`, `semantic hit`, and
+/// `NAME; fwd=miss` (RFC 9211).
+fn cache_state(value: &[u8]) -> Option<CacheState> {
+    let says = |words: &[&str]| words.iter().any(|word| has_word(value, word));
+    // Stale and revalidated responses come from the cache, too.
+    if says(&["hit", "stale", "updating", "revalidated"]) || is(value, &["true", "1"]) {
+        Some(CacheState::Hit)
+    } else if says(&["miss", "expired", "refresh"]) || is(value, &["false", "0"]) {
+        Some(CacheState::Miss)
+    } else {
+        let words = ["bypass", "dynamic", "disabled", "pass", "uncacheable", "fwd", "none"];
+        says(&words).then_some(CacheState::Bypass)
+    }
+}
+
+fn is(value: &[u8], words: &[&str]) -> bool {
+    words.iter().any(|word| value.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// Whether a value has a word that ends there: `hit` is not in `white`.
+fn has_word(value: &[u8], word: &str) -> bool {
+    value.windows(word.len()).enumerate().any(|(at, part)| {
+        let next = value.get(at + word.len());
+        part.eq_ignore_ascii_case(word.as_bytes()) && !next.is_some_and(u8::is_ascii_alphabetic)
+    })
+}
+
+fn whole_number(value: &[u8]) -> Option<u32> {
+    str::from_utf8(value).ok()?.trim().parse().ok()
+}
+
+/// A number with an optional unit; without one, in units of so many nanoseconds.
+fn time(value: &[u8], unit: f64) -> Option<Nanos> {
+    let text = str::from_utf8(value).ok()?.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, rest) = text.split_at(end);
+    let unit = match rest.trim() {
+        "" => unit,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "us" | "\u{b5}s" => 1e3,
+        _ => return None,
+    };
+    nanos(number.parse().ok()?, unit)
+}
+
+fn nanos(number: f64, unit: f64) -> Option<Nanos> {
+    let nanos = number * unit;
+    (0.0..1e18).contains(&nanos).then(|| Nanos::from_secs_f64(nanos / 1e9))
+}
+
+/// The entry `total` of `Server-Timing` (W3C), else the longest; durations are in milliseconds.
+fn server_timing(value: &[u8]) -> Option<Nanos> {
+    let mut longest = None;
+    for entry in str::from_utf8(value).ok()?.split(',') {
+        let mut parts = entry.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default();
+        let dur = parts.find_map(|part| part.strip_prefix("dur="));
+        let Some(dur) = dur.and_then(|dur| nanos(dur.trim_matches('"').parse().ok()?, 1e6)) else {
+            continue;
+        };
+        if name.eq_ignore_ascii_case("total") {
+            return Some(dur);
+        }
+        longest = longest.max(Some(dur));
+    }
+    longest
+}
+
+#[cfg(test)]
+mod tests;

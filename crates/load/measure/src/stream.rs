@@ -1,0 +1,275 @@
+//! How the content events of a stream came, and why it ended.
+//!
+//! `docs/adr/0042-streams-are-diagnosed.md` derives the bounds.
+
+use crate::time::Nanos;
+
+/// Streams with fewer content events are not judged: three gaps show no pattern.
+const MIN_EVENTS: u32 = 4;
+/// Reads that follow one another faster bring events together in the normal way of TCP; at this
+/// resolution it does not matter to a reader of the text.
+pub const TOGETHER_AFTER: Nanos = Nanos::from_millis(2);
+/// A wait of the delayed acknowledgement: 40 ms (`TCP_DELACK_MIN` of Linux) in steps of the
+/// kernel's tick, which is 4 ms where it is longest in use today.
+const DELAYED_ACK: std::ops::RangeInclusive<Nanos> =
+    Nanos::from_millis(36)..=Nanos::from_millis(46);
+
+macro_rules! names {
+    ($(#[$doc:meta])* $type:ident { $($(#[$variant_doc:meta])* $variant:ident => $name:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $type {
+            $($(#[$variant_doc])* $variant,)+
+        }
+
+        impl $type {
+            /// Every value, in the order of declaration.
+            pub const ALL: [Self; [$(Self::$variant),+].len()] = [$(Self::$variant),+];
+
+            /// The name in files and reports.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+        }
+    };
+}
+
+names! {
+    /// How the content events of one whole stream came.
+    StreamShape {
+        /// Fewer than four content events.
+        TooShort => "too_short",
+        /// Nearly every event came by itself.
+        Intact => "intact",
+        /// The target, or a proxy, sent several events in one piece, again and again.
+        Merged => "merged",
+        /// All events came in one piece, at the end.
+        BufferedWhole => "buffered_whole",
+        /// Events were held for 40 ms, again and again: the mark of Nagle's algorithm with delayed
+        /// acknowledgements.
+        Stalled => "stalled",
+        /// The generator read late: it cannot tell how the events came.
+        ReadLate => "read_late",
+    }
+}
+
+names! {
+    /// Why the model stopped, in the words of the dialects.
+    FinishReason {
+        /// The end of the answer (`OpenAI`).
+        Stop => "stop",
+        /// The limit on output tokens (`OpenAI`).
+        Length => "length",
+        /// A call of tools (`OpenAI`).
+        ToolCalls => "tool_calls",
+        /// A call of a function (`OpenAI`, before tools).
+        FunctionCall => "function_call",
+        /// A filter (`OpenAI`).
+        ContentFilter => "content_filter",
+        /// The end of the answer (Responses API).
+        Completed => "completed",
+        /// An answer that was cut short (Responses API, without a reason).
+        Incomplete => "incomplete",
+        /// The limit on output tokens (Responses API).
+        MaxOutputTokens => "max_output_tokens",
+        /// The end of the answer (Anthropic).
+        EndTurn => "end_turn",
+        /// The limit on output tokens (Anthropic).
+        MaxTokens => "max_tokens",
+        /// A text that ends the answer (Anthropic).
+        StopSequence => "stop_sequence",
+        /// A call of a tool (Anthropic).
+        ToolUse => "tool_use",
+        /// A pause of a long turn (Anthropic).
+        PauseTurn => "pause_turn",
+        /// A refusal of the model (Anthropic).
+        Refusal => "refusal",
+        /// Any other word.
+        Other => "other",
+    }
+}
+
+impl FinishReason {
+    /// The reason of this name; [`Self::Other`] for a word that no dialect has.
+    pub fn of(word: &str) -> Self {
+        Self::ALL.into_iter().find(|reason| reason.name() == word).unwrap_or(Self::Other)
+    }
+}
+
+/// What is known of the reads of one stream at its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamReads {
+    /// Content events.
+    pub events: u32,
+    /// Reads that brought content.
+    pub reads: u32,
+    /// From the first content event to the last one.
+    pub span: Nanos,
+    /// From the dispatch to the end of the response.
+    pub service_time: Nanos,
+    /// How much earlier than stamped the first content event may have arrived.
+    pub first_earlier_by: Nanos,
+    /// Content events that shared a read with the one before them, where that read came at least
+    /// [`TOGETHER_AFTER`] after the one before it.
+    pub together: u32,
+    /// Of these, those of reads in time that came [one delayed acknowledgement](is_delayed_ack)
+    /// after the read before.
+    pub together_delayed: u32,
+    /// Reads that completed an event one delayed acknowledgement after its beginning.
+    pub split_delayed: u32,
+    /// Content events that may share their read only because the generator was late.
+    pub late_together: u32,
+}
+
+impl StreamReads {
+    /// The shape of the stream.
+    pub fn shape(&self) -> StreamShape {
+        let pairs = self.events.saturating_sub(1);
+        if self.events < MIN_EVENTS {
+            StreamShape::TooShort
+        } else if self.is_at_the_end() {
+            // How much earlier it may have begun decides whether that is known.
+            let unsure = is_more_than_a_twentieth(self.first_earlier_by, self.service_time);
+            if unsure { StreamShape::ReadLate } else { StreamShape::BufferedWhole }
+        } else if is_an_eighth(self.split_delayed, self.reads) {
+            StreamShape::Stalled
+        } else if is_an_eighth(self.together.saturating_sub(self.late_together), pairs) {
+            let stalls = self.together_delayed >= self.together.div_ceil(2);
+            if stalls { StreamShape::Stalled } else { StreamShape::Merged }
+        } else if is_an_eighth(self.late_together, pairs) {
+            StreamShape::ReadLate
+        } else {
+            StreamShape::Intact
+        }
+    }
+
+    /// Whether all content came in few pieces within the last twentieth of the response, faster
+    /// than one event a millisecond.
+    fn is_at_the_end(&self) -> bool {
+        let pairs = u64::from(self.events.saturating_sub(1));
+        self.reads <= (self.events / 4).max(1)
+            && self.span < Nanos::from_millis(pairs)
+            && !is_more_than_a_twentieth(self.span, self.service_time)
+    }
+}
+
+/// Whether a wait is as long as that of a delayed acknowledgement.
+pub fn is_delayed_ack(wait: Nanos) -> bool {
+    DELAYED_ACK.contains(&wait)
+}
+
+fn is_more_than_a_twentieth(part: Nanos, whole: Nanos) -> bool {
+    part.as_u64().saturating_mul(20) > whole.as_u64()
+}
+
+/// Whether a part is at least an eighth of the whole, and no single coincidence.
+const fn is_an_eighth(part: u32, whole: u32) -> bool {
+    part >= 2 && part as u64 * 8 >= whole as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(ms: u64) -> Nanos {
+        Nanos::from_millis(ms)
+    }
+
+    /// A stream of 100 events, 10 ms apart, after 200 ms, each in its own read.
+    fn intact() -> StreamReads {
+        StreamReads {
+            events: 100,
+            reads: 100,
+            span: ms(990),
+            service_time: ms(1_200),
+            ..StreamReads::default()
+        }
+    }
+
+    #[test]
+    fn a_few_coincidences_do_not_change_the_shape() {
+        assert_eq!(intact().shape(), StreamShape::Intact);
+        let few = StreamReads { reads: 90, together: 10, ..intact() };
+        assert_eq!(few.shape(), StreamShape::Intact);
+        // In a short stream one event is more than an eighth of all.
+        let short = StreamReads { events: 5, reads: 4, together: 1, span: ms(40), ..intact() };
+        assert_eq!(short.shape(), StreamShape::Intact);
+        let tiny = StreamReads { events: 3, reads: 1, together: 2, span: ms(0), ..intact() };
+        assert_eq!(tiny.shape(), StreamShape::TooShort);
+    }
+
+    #[test]
+    fn events_that_the_target_sent_in_one_piece_are_merged() {
+        // 18 events a read.
+        let merged = StreamReads { reads: 6, together: 94, ..intact() };
+        assert_eq!(merged.shape(), StreamShape::Merged);
+        // Two events a read.
+        let pairs = StreamReads { reads: 50, together: 50, ..intact() };
+        assert_eq!(pairs.shape(), StreamShape::Merged);
+        // Our late reads explain only a part of it.
+        let partly = StreamReads { late_together: 30, ..merged };
+        assert_eq!(partly.shape(), StreamShape::Merged);
+    }
+
+    #[test]
+    fn events_that_a_late_read_explains_are_not_the_targets() {
+        let late = StreamReads { reads: 70, together: 30, late_together: 30, ..intact() };
+        assert_eq!(late.shape(), StreamShape::ReadLate);
+        let once = StreamReads { reads: 95, together: 5, late_together: 5, ..intact() };
+        assert_eq!(once.shape(), StreamShape::Intact);
+    }
+
+    #[test]
+    fn all_content_at_the_end_is_buffered_whole() {
+        let whole = StreamReads { reads: 1, together: 99, span: ms(0), ..intact() };
+        assert_eq!(whole.shape(), StreamShape::BufferedWhole);
+        // A large answer needs several reads.
+        let large = StreamReads { reads: 20, together: 5, span: ms(40), ..intact() };
+        assert_eq!(large.shape(), StreamShape::BufferedWhole);
+        // In the middle of the response: merged, but not at the end.
+        let early = StreamReads { reads: 2, together: 98, span: ms(70), ..intact() };
+        assert_eq!(early.shape(), StreamShape::Merged);
+        // Two batches at the end of a long wait came 170 ms apart.
+        let batches = StreamReads {
+            events: 36,
+            reads: 2,
+            together: 34,
+            span: ms(170),
+            service_time: ms(5_000),
+            ..intact()
+        };
+        assert_eq!(batches.shape(), StreamShape::Merged);
+    }
+
+    #[test]
+    fn a_whole_stream_that_was_read_late_is_not_blamed_on_the_target() {
+        let whole = StreamReads { reads: 1, together: 99, span: ms(0), ..intact() };
+        let late = StreamReads { first_earlier_by: ms(400), late_together: 99, ..whole };
+        assert_eq!(late.shape(), StreamShape::ReadLate);
+        // A lag of 20 ms cannot hide a stream of 1.2 s.
+        let slightly = StreamReads { first_earlier_by: ms(20), late_together: 99, ..whole };
+        assert_eq!(slightly.shape(), StreamShape::BufferedWhole);
+    }
+
+    #[test]
+    fn events_held_for_a_delayed_acknowledgement_are_stalled() {
+        let stalled = StreamReads { reads: 25, together: 75, together_delayed: 72, ..intact() };
+        assert_eq!(stalled.shape(), StreamShape::Stalled);
+        let split = StreamReads { split_delayed: 90, ..intact() };
+        assert_eq!(split.shape(), StreamShape::Stalled);
+        // A target with a natural pace of 40 ms sends its events one by one.
+        let pace = StreamReads { span: ms(3_960), service_time: ms(4_200), ..intact() };
+        assert_eq!(pace.shape(), StreamShape::Intact);
+        for (wait, delayed) in [(35, false), (40, true), (44, true), (50, false)] {
+            assert_eq!(is_delayed_ack(ms(wait)), delayed, "{wait} ms");
+        }
+    }
+
+    #[test]
+    fn a_finish_reason_keeps_the_targets_word_if_a_dialect_has_it() {
+        for reason in FinishReason::ALL {
+            assert_eq!(FinishReason::of(reason.name()), reason);
+        }
+        assert_eq!(FinishReason::of("eos"), FinishReason::Other);
+    }
+}

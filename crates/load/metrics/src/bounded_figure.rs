@@ -1,0 +1,176 @@
+//! What the generator itself may have added to a figure, and whether the figure may be used. The
+//! rules are those of `docs/adr/0007-judged-by-effect.md`.
+
+use plimsoll_measure::Nanos;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::confidence::independent_shares;
+use crate::distribution::Distribution;
+
+/// The generator may have added this share of a figure before the figure is refused.
+pub const REFUSED_SHARE: f64 = 0.05;
+/// The share of a figure from which on its bound is printed beside it.
+pub const PRINTED_SHARE: f64 = 0.01;
+/// Standard deviations of a normal distribution within which 95 % of it lie.
+pub(crate) const NORMAL_95: f64 = 1.959_963_984_540_054;
+
+/// A figure, and how far it can be trusted.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct BoundedFigure {
+    /// The measured value, times in milliseconds.
+    pub value: f64,
+    /// How much of it the generator itself may have added (or, of a rate, taken away).
+    pub bound: f64,
+    /// Why it must not be used, if so.
+    pub refused: Option<Refusal>,
+}
+
+/// The reason why a figure must not be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    /// The generator may have added more than 5 % of it, and more than half of its 95 % interval.
+    Generator,
+    /// So many requests had no end (in flight, timed out, never sent) that it is not known.
+    Censored,
+}
+
+impl Refusal {
+    /// The name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Generator => "generator",
+            Self::Censored => "censored",
+        }
+    }
+}
+
+impl BoundedFigure {
+    /// A figure that nothing speaks against.
+    pub const fn exact(value: f64) -> Self {
+        Self { value, bound: 0.0, refused: None }
+    }
+
+    /// The value, unless it is refused.
+    pub fn usable(&self) -> Option<f64> {
+        self.refused.is_none().then_some(self.value)
+    }
+
+    /// Whether the bound is large enough to be printed beside the figure.
+    pub fn has_notable_bound(&self) -> bool {
+        self.bound > 0.0 && self.bound >= self.value.abs() * PRINTED_SHARE
+    }
+}
+
+/// Whether a figure is refused because of the generator: its bound is larger than 5 % of it, and
+/// larger than half of its 95 % interval.
+pub(crate) fn by_generator(value: f64, bound: f64, half_interval: f64) -> Option<Refusal> {
+    let allowed = (value.abs() * REFUSED_SHARE).max(half_interval);
+    (bound > allowed).then_some(Refusal::Generator)
+}
+
+/// Whether quantile `q` is refused because `unfinished` requests without an end may all be longer
+/// than `times`: then it is quantile `q'` of `times`, which may lie beyond the longest, or differ
+/// from the figure by more than 5 % and beyond its interval.
+pub(crate) fn by_censoring(
+    times: &Distribution,
+    q: f64,
+    unfinished: u64,
+    interval: &HalfInterval,
+) -> Option<Refusal> {
+    if unfinished == 0 {
+        return None;
+    }
+    let ended = times.count() as f64;
+    let moved = q * (ended + unfinished as f64) / ended;
+    if moved > 1.0 {
+        return Some(Refusal::Censored);
+    }
+    let millis = |q| times.nearest_rank(q).map_or(0.0, Nanos::as_millis_f64);
+    let value = millis(q);
+    let allowed = (value * REFUSED_SHARE).max(interval.half).max(interval.above);
+    (millis(moved) - value > allowed).then_some(Refusal::Censored)
+}
+
+/// The size of the 95 % interval of a percentile, in milliseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HalfInterval {
+    /// Half of it.
+    pub(crate) half: f64,
+    /// The part of it above the figure.
+    pub(crate) above: f64,
+}
+
+impl HalfInterval {
+    /// Of the interval from `low` to `high` around `value`.
+    pub(crate) fn new(value: f64, low: f64, high: f64) -> Self {
+        Self { half: (high - low) / 2.0, above: high - value }
+    }
+
+    /// Of quantile `q` if the values were independent: the smallest that it can be. For percentiles
+    /// without an interval of their own.
+    pub(crate) fn independent(times: &Distribution, q: f64) -> Self {
+        let (low, high) = independent_shares(q, times.count());
+        let millis = |q| times.nearest_rank(q).map_or(0.0, Nanos::as_millis_f64);
+        Self::new(millis(q), millis(low), millis(high))
+    }
+}
+
+/// Half of the 95 % interval of the mean, in milliseconds, if the values were independent.
+pub(crate) fn mean_half_interval(times: &Distribution) -> f64 {
+    NORMAL_95 * times.standard_deviation() / 1e6 / (times.count().max(1) as f64).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1, 2, ... 1,000 ms.
+    fn thousand() -> Distribution {
+        let mut times = Distribution::default();
+        (1..=1_000).for_each(|ms| times.record(Nanos::from_millis(ms)));
+        times
+    }
+
+    #[test]
+    fn a_figure_is_refused_if_its_bound_exceeds_both_five_percent_and_half_its_interval() {
+        assert_eq!(by_generator(100.0, 5.0, 0.0), None);
+        assert_eq!(by_generator(100.0, 5.1, 0.0), Some(Refusal::Generator));
+        assert_eq!(by_generator(100.0, 20.0, 20.0), None);
+        assert_eq!(by_generator(100.0, 20.1, 20.0), Some(Refusal::Generator));
+    }
+
+    #[test]
+    fn a_percentile_is_unknown_if_more_than_its_tail_had_no_end() {
+        let wide = HalfInterval::new(0.0, -1e9, 1e9);
+        let refused = |q, unfinished| by_censoring(&thousand(), q, unfinished, &wide).is_some();
+        // 53 of 1,053 are more than 5 %, 52 of 1,052 are not; the interval hides all else.
+        assert!(!refused(0.95, 52) && refused(0.95, 53));
+        assert!(!refused(0.5, 999) && refused(0.5, 1_001));
+        assert!(!refused(0.99, 10) && refused(0.99, 11));
+    }
+
+    #[test]
+    fn a_percentile_that_the_unfinished_would_move_is_refused_too() {
+        // The median is 500 ms, with 100 unfinished 550 ms: 10 % more.
+        let refused =
+            |low, high| by_censoring(&thousand(), 0.5, 100, &HalfInterval::new(500.0, low, high));
+        assert_eq!(refused(500.0, 500.0), Some(Refusal::Censored));
+        // Within the interval on one side or the other.
+        assert_eq!(refused(499.0, 551.0), None);
+        assert_eq!(refused(398.0, 501.0), None);
+        let exact = HalfInterval::default();
+        assert_eq!(by_censoring(&thousand(), 0.5, 40, &exact), None);
+    }
+
+    #[test]
+    fn the_interval_of_independent_values_is_that_of_the_binomial_distribution() {
+        // Of 1,000 values, 500 -+ 1.96 sqrt(1,000 / 4) = 31 lie up to the median.
+        let half = HalfInterval::independent(&thousand(), 0.5).half;
+        assert!((29.0..33.0).contains(&half), "{half}");
+        // The standard deviation of 1 to 1,000 is 288.7.
+        let half = mean_half_interval(&thousand());
+        assert!((half - 1.96 * 288.7 / 1_000f64.sqrt()).abs() < 0.1, "{half}");
+    }
+}

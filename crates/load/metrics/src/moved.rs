@@ -1,0 +1,174 @@
+//! The values that would be others without the generator's part (`docs/adr/0007`): each as it was
+//! measured, and as it would be.
+
+use plimsoll_measure::{LateRead, Nanos, Sample};
+
+use crate::catalog::Metric;
+use crate::distribution::Distribution;
+
+/// The moved values of a group of requests, by metric.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MovedValues([Option<Box<Moved>>; Metric::COUNT]);
+
+/// The moved values of one metric.
+#[derive(Clone, Debug, Default)]
+struct Moved {
+    measured: Distribution,
+    /// The same values without the generator's part. For gaps there may be more of them.
+    without: Distribution,
+}
+
+impl MovedValues {
+    /// Records a request to which the generator may have added something.
+    #[cold]
+    pub(crate) fn record(&mut self, sample: &Sample, gaps: &[Nanos], late_reads: &[LateRead]) {
+        let without = Sample { timeline: sample.timeline_without_generator(), ..*sample };
+        Metric::each_bounded(sample, &without, |metric, measured, moved| {
+            let moved = match metric {
+                Metric::Transfer => span(sample, measured, Span::Transfer),
+                Metric::Tpot => span(sample, measured, Span::Tokens),
+                _ => moved,
+            };
+            // Less than 0.5 % does not matter.
+            if measured.as_u64().abs_diff(moved.as_u64()).saturating_mul(200) > measured.as_u64() {
+                let values = self.values(metric);
+                values.measured.record(measured);
+                values.without.record(moved);
+            }
+        });
+        if !late_reads.is_empty() && Metric::Itl.population().covers(sample.outcome) {
+            self.gaps(gaps, late_reads);
+        }
+    }
+
+    /// A late read ends its gap earlier, and its events are spread evenly from there to its stamp.
+    /// A read with one event lengthens the gap behind it instead.
+    fn gaps(&mut self, gaps: &[Nanos], late_reads: &[LateRead]) {
+        let values = self.values(Metric::Itl);
+        let mut behind: Option<(usize, Nanos)> = None;
+        for read in late_reads {
+            let gap = read.gap.and_then(|at| Some((at as usize, *gaps.get(at as usize)?)));
+            let mut earlier = read.earlier_by;
+            let lengthened = behind.take();
+            if let Some((at, by)) = lengthened.filter(|(at, _)| gap.map(|gap| gap.0) != Some(*at)) {
+                replace(values, gaps.get(at).copied(), by);
+            }
+            if let Some((at, measured)) = gap {
+                let before = lengthened.filter(|(behind, _)| *behind == at);
+                let whole = measured + before.map_or(Nanos::ZERO, |(_, by)| by);
+                earlier = earlier.min(whole);
+                values.measured.record(measured);
+                values.without.record(whole.saturating_sub(earlier));
+            }
+            let between = u64::from(read.events.saturating_sub(1));
+            if let Some(each) = earlier.as_u64().checked_div(between) {
+                (0..between).for_each(|_| values.without.record(Nanos::new(each)));
+            } else {
+                behind = Some((read.gap.map_or(0, |at| at as usize + 1), earlier));
+            }
+        }
+        if let Some((at, by)) = behind {
+            replace(values, gaps.get(at).copied(), by);
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            if let Some(theirs) = theirs {
+                let mine = mine.get_or_insert_default();
+                mine.measured.merge(&theirs.measured);
+                mine.without.merge(&theirs.without);
+            }
+        }
+    }
+
+    /// `all` values of a metric as they would be; `None` if none moved.
+    pub(crate) fn undisturbed(&self, metric: Metric, all: &Distribution) -> Option<Distribution> {
+        let moved = self.0[metric as usize].as_ref()?;
+        Some(all.replaced(&moved.measured, &moved.without))
+    }
+
+    fn values(&mut self, metric: Metric) -> &mut Moved {
+        self.0[metric as usize].get_or_insert_default()
+    }
+}
+
+/// The gap behind a late read with one event is longer than measured.
+fn replace(values: &mut Moved, gap: Option<Nanos>, longer_by: Nanos) {
+    if let Some(gap) = gap {
+        values.measured.record(gap);
+        values.without.record(gap + longer_by);
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Span {
+    Transfer,
+    Tokens,
+}
+
+/// A time between two instants of receipt, with the one moved that may be farther off: moving both
+/// would cancel out a doubt.
+fn span(sample: &Sample, measured: Nanos, span: Span) -> Nanos {
+    let own = &sample.generator;
+    let (first, last, parts) = match span {
+        Span::Transfer => (own.first_byte, own.finished, 1),
+        Span::Tokens => {
+            let gaps = sample.output_tokens().unwrap_or(2).saturating_sub(1).max(1);
+            (own.first_token, own.last_token, u64::from(gaps))
+        }
+    };
+    let by = Nanos::new(first.max(last).as_u64() / parts);
+    if first > last { measured + by } else { measured.saturating_sub(by) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_measure::{Moment, Outcome};
+
+    fn ms(ms: u64) -> Nanos {
+        Nanos::from_millis(ms)
+    }
+
+    /// Gaps of a stream as they would be, in whole milliseconds, ascending.
+    fn undisturbed(gaps: &[u64], late_reads: &[LateRead]) -> Vec<u64> {
+        let gaps: Vec<_> = gaps.iter().map(|gap| ms(*gap)).collect();
+        let mut all = Distribution::default();
+        gaps.iter().for_each(|gap| all.record(*gap));
+        let stream = Sample { outcome: Outcome::Completed, ..Sample::unsent(Moment::EPOCH) };
+        let mut moved = MovedValues::default();
+        moved.record(&stream, &gaps, late_reads);
+        let without = moved.undisturbed(Metric::Itl, &all).unwrap();
+        let mut values = Vec::new();
+        let rank = |k: u64| without.nearest_rank((k as f64 - 0.5) / without.count() as f64);
+        values.extend((1..=without.count()).map(|k| rank(k).unwrap().as_millis_f64().round()));
+        values.into_iter().map(|value| value as u64).collect()
+    }
+
+    fn read(gap: Option<u32>, events: u32, earlier: u64) -> LateRead {
+        LateRead { gap, events, earlier_by: ms(earlier) }
+    }
+
+    #[test]
+    fn events_of_a_late_read_are_spread_over_it() {
+        // Events each 10 ms; the generator slept through five of them.
+        assert_eq!(undisturbed(&[10, 50, 10], &[read(Some(1), 5, 40)]), [10; 7]);
+        // The same with the first content of the stream.
+        assert_eq!(undisturbed(&[10, 10], &[read(None, 4, 30)]), [10; 5]);
+    }
+
+    #[test]
+    fn one_event_read_late_makes_one_gap_shorter_and_the_next_longer() {
+        assert_eq!(undisturbed(&[10, 18, 2, 10], &[read(Some(1), 1, 8)]), [10; 4]);
+        // The next one is late too, by as much; and the last of all has no gap behind it.
+        let both = [read(Some(1), 1, 8), read(Some(2), 1, 8), read(Some(3), 1, 4)];
+        assert_eq!(undisturbed(&[10, 18, 10, 6], &both), [10; 4]);
+        assert_eq!(undisturbed(&[2, 10], &[read(None, 1, 8)]), [10; 2]);
+    }
+
+    #[test]
+    fn a_gap_is_never_shorter_than_nothing() {
+        assert_eq!(undisturbed(&[10, 5], &[read(Some(1), 2, 40)]), [0, 5, 10]);
+    }
+}

@@ -1,0 +1,253 @@
+//! The diagnosis of the streams of a group: whether they came as a model writes them, and if not,
+//! what the target, a proxy or the generator did to them.
+//!
+//! Each whole stream has a [`StreamShape`], found from its own reads. Here the shapes are counted,
+//! and the counts decide. `docs/adr/0042-streams-are-diagnosed.md` derives the bounds.
+
+use plimsoll_measure::{ErrorClass, Outcome, Sample, StreamShape};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// From this share on, streams with a bad end give the word: one in a hundred.
+const BAD_ENDS_ONE_IN: u64 = 100;
+/// Up to this share of streams that are not intact, the others give the word: one in ten.
+const INTACT_BUT_ONE_IN: u64 = 10;
+/// From this share on, streams that were read late give the word: one in four.
+const READ_LATE_ONE_IN: u64 = 4;
+
+/// What is counted of the streams of a group. All of it adds up over workers and stages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StreamTally {
+    shapes: [u64; StreamShape::ALL.len()],
+    without_content: u64,
+    with_finish_reason: u64,
+    cut: u64,
+    no_end: u64,
+    no_finish_reason: u64,
+    fewer_tokens: u64,
+    /// Of merged and stalled streams: content events, reads that brought them, and the time from
+    /// the first to the last event, in nanoseconds.
+    held_events: u64,
+    held_reads: u64,
+    held_streams: u64,
+    held_span: u64,
+}
+
+impl StreamTally {
+    /// Counts a turn that asked for a stream and got the head of a success.
+    #[inline]
+    pub(crate) fn count(&mut self, sample: &Sample) {
+        if !sample.stream || !(200..300).contains(&sample.status) {
+            return;
+        }
+        match sample.outcome {
+            Outcome::Completed => self.whole(sample),
+            Outcome::Failed(class) if is_cut(class, sample.events) => self.cut += 1,
+            Outcome::Failed(ErrorClass::NoFinishReason) => self.no_finish_reason += 1,
+            Outcome::TimedOut => self.no_end += 1,
+            _ => {}
+        }
+    }
+
+    fn whole(&mut self, sample: &Sample) {
+        self.with_finish_reason += u64::from(sample.finish_reason.is_some());
+        self.fewer_tokens += u64::from(sample.fewer_tokens);
+        let Some(shape) = sample.shape else {
+            self.without_content += 1;
+            return;
+        };
+        self.shapes[shape as usize] += 1;
+        if matches!(shape, StreamShape::Merged | StreamShape::Stalled) {
+            let line = &sample.timeline;
+            let span = line.last_token.zip(line.first_token).map(|(last, first)| last.since(first));
+            self.held_events += u64::from(sample.events);
+            self.held_reads += u64::from(sample.gaps.count) + 1;
+            self.held_streams += 1;
+            self.held_span += span.unwrap_or_default().as_u64();
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.shapes.iter_mut().zip(other.shapes) {
+            *mine += theirs;
+        }
+        self.without_content += other.without_content;
+        self.with_finish_reason += other.with_finish_reason;
+        self.cut += other.cut;
+        self.no_end += other.no_end;
+        self.no_finish_reason += other.no_finish_reason;
+        self.fewer_tokens += other.fewer_tokens;
+        self.held_events += other.held_events;
+        self.held_reads += other.held_reads;
+        self.held_streams += other.held_streams;
+        self.held_span += other.held_span;
+    }
+
+    /// The diagnosis; `None` if no stream began.
+    pub(crate) fn diagnosis(&self) -> Option<StreamDiagnosis> {
+        let of = |shape: StreamShape| self.shapes[shape as usize];
+        let whole = self.shapes.iter().sum::<u64>() + self.without_content;
+        let begun = whole + self.cut + self.no_end + self.no_finish_reason;
+        let mut diagnosis = StreamDiagnosis {
+            word: StreamWord::Unknown,
+            begun,
+            judged: whole - self.without_content - of(StreamShape::TooShort),
+            intact: of(StreamShape::Intact),
+            merged: of(StreamShape::Merged),
+            buffered_whole: of(StreamShape::BufferedWhole),
+            stalled: of(StreamShape::Stalled),
+            read_late: of(StreamShape::ReadLate),
+            cut: self.cut,
+            no_end: self.no_end,
+            no_finish_reason: self.no_finish_reason,
+            fewer_tokens: self.fewer_tokens,
+            finish_reasons_given: self.with_finish_reason > 0,
+            events_per_read: self.events_per_read(),
+            over_ms: self.over_ms(),
+        };
+        diagnosis.word = diagnosis.bad_end().unwrap_or_else(|| diagnosis.shape());
+        (begun > 0).then_some(diagnosis)
+    }
+
+    fn events_per_read(&self) -> Option<f64> {
+        (self.held_reads > 0).then(|| self.held_events as f64 / self.held_reads as f64)
+    }
+
+    /// The time from the first to the last event of one read when they were sent, at the mean pace
+    /// of the streams. Merging does not change that pace.
+    fn over_ms(&self) -> Option<f64> {
+        let pairs = self.held_events.saturating_sub(self.held_streams);
+        let pace = (pairs > 0).then(|| self.held_span as f64 / 1e6 / pairs as f64)?;
+        Some((self.events_per_read()? - 1.0) * pace)
+    }
+}
+
+/// Whether a failure of this class means that a stream broke off.
+const fn is_cut(class: ErrorClass, events: u32) -> bool {
+    match class {
+        ErrorClass::StreamTruncated | ErrorClass::BodyTruncated | ErrorClass::MalformedChunk => {
+            true
+        }
+        ErrorClass::Reset | ErrorClass::ClosedEarly => events > 0,
+        _ => false,
+    }
+}
+
+/// One word for the streams of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StreamWord {
+    /// They came as they were written, event by event.
+    Intact,
+    /// The target or a proxy sent several events in one piece, again and again.
+    Merged,
+    /// All events came in one piece, at the end.
+    BufferedWhole,
+    /// Events were held for 40 ms, again and again: the mark of Nagle's algorithm with delayed
+    /// acknowledgements.
+    Stalled,
+    /// The generator read late: how the events came is not known.
+    ReadLate,
+    /// Some streams came one way and some another.
+    Mixed,
+    /// At least 1 % broke off before their end.
+    Cut,
+    /// At least 1 % had no end before the time limit of the request.
+    NoEnd,
+    /// At least 1 % ended without the reason why the model stopped, which the target gives in other
+    /// streams.
+    NoFinishReason,
+    /// At least 1 % brought fewer tokens than their own usage says.
+    FewerTokens,
+    /// Too few content events to tell.
+    Unknown,
+}
+
+/// How the streams of a group came: streamed answers that began, by what was found.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamDiagnosis {
+    /// The diagnosis: a bad end if 1 % of the streams have one, else how the events came.
+    pub word: StreamWord,
+    /// Streams that began, with the head of a success.
+    pub begun: u64,
+    /// Of these, the whole ones with at least four content events. Each is one of `intact`,
+    /// `merged`, `buffered_whole`, `stalled` and `read_late`.
+    pub judged: u64,
+    /// Nearly every event came by itself.
+    pub intact: u64,
+    /// At least an eighth of the events came in one piece with the event before, by the target or a
+    /// proxy.
+    pub merged: u64,
+    /// All events came in one piece, at the end.
+    pub buffered_whole: u64,
+    /// Merged, with 40 ms from one piece to the next.
+    pub stalled: u64,
+    /// At least an eighth of the events may have come together only because the generator read
+    /// late.
+    pub read_late: u64,
+    /// Broke off before their end.
+    pub cut: u64,
+    /// Had no end before the time limit of the request.
+    pub no_end: u64,
+    /// Ended without the reason why the model stopped, which the target gives in other streams.
+    /// They count as failed.
+    pub no_finish_reason: u64,
+    /// Brought fewer tokens than their own usage says, by events and by text. They count as
+    /// completed: reasoning that is neither sent nor reported looks the same.
+    pub fewer_tokens: u64,
+    /// Whether any stream says why the model stopped. If none does, a stream that was cut before a
+    /// gateway ended it cannot be told from a whole one.
+    pub finish_reasons_given: bool,
+    /// Mean number of content events of a read in merged and stalled streams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events_per_read: Option<f64>,
+    /// The time over which the events of one such read were sent, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_ms: Option<f64>,
+}
+
+impl StreamDiagnosis {
+    /// The most frequent bad end, if at least one stream in a hundred has it.
+    fn bad_end(&self) -> Option<StreamWord> {
+        let ends = [
+            (self.fewer_tokens, StreamWord::FewerTokens),
+            (self.no_finish_reason, StreamWord::NoFinishReason),
+            (self.no_end, StreamWord::NoEnd),
+            (self.cut, StreamWord::Cut),
+        ];
+        // Of equals the last.
+        let (count, word) = ends.into_iter().max_by_key(|(count, _)| *count)?;
+        (count > 0 && count * BAD_ENDS_ONE_IN >= self.begun).then_some(word)
+    }
+
+    /// How the events came, whatever the ends.
+    ///
+    /// Streams that were read late tell nothing of the target. They decide only where the others
+    /// show no fault.
+    pub fn shape(&self) -> StreamWord {
+        let told = self.judged - self.read_late;
+        let changed = [
+            (self.merged, StreamWord::Merged),
+            (self.buffered_whole, StreamWord::BufferedWhole),
+            (self.stalled, StreamWord::Stalled),
+        ];
+        let all_changed: u64 = changed.iter().map(|(count, _)| *count).sum();
+        let most = changed.into_iter().max_by_key(|(count, _)| *count);
+        if self.judged == 0 {
+            StreamWord::Unknown
+        } else if told * 4 < self.judged {
+            StreamWord::ReadLate
+        } else if let Some((_, word)) = most.filter(|(count, _)| *count * 2 > told) {
+            word
+        } else if all_changed * INTACT_BUT_ONE_IN > told.max(INTACT_BUT_ONE_IN) {
+            StreamWord::Mixed
+        } else if self.read_late * READ_LATE_ONE_IN >= self.judged {
+            StreamWord::ReadLate
+        } else {
+            StreamWord::Intact
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

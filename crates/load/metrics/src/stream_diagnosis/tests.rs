@@ -1,0 +1,145 @@
+use plimsoll_measure::{FinishReason, GapSummary, Moment, Nanos, Timeline};
+
+use super::*;
+
+fn at(ms: u64) -> Option<Moment> {
+    Some(Moment::EPOCH + Nanos::from_millis(ms))
+}
+
+/// A whole stream of `events` events in `reads` reads, 10 ms apart from 200 ms on.
+fn stream(shape: StreamShape, events: u32, reads: u32) -> Sample {
+    let last = at(200 + u64::from(events - 1) * 10);
+    Sample {
+        stream: true,
+        status: 200,
+        outcome: Outcome::Completed,
+        timeline: Timeline {
+            dispatched: at(0),
+            first_token: at(200),
+            last_token: last,
+            finished: last,
+            ..Timeline::default()
+        },
+        events,
+        gaps: GapSummary { count: reads - 1, ..GapSummary::default() },
+        shape: Some(shape),
+        finish_reason: Some(FinishReason::Stop),
+        ..Sample::unsent(Moment::EPOCH)
+    }
+}
+
+fn ended(outcome: Outcome) -> Sample {
+    Sample { outcome, shape: None, ..stream(StreamShape::Intact, 50, 50) }
+}
+
+fn diagnosis<'a>(samples: impl IntoIterator<Item = (usize, &'a Sample)>) -> StreamDiagnosis {
+    let mut tally = StreamTally::default();
+    for (count, sample) in samples {
+        // As two workers count them.
+        let mut other = StreamTally::default();
+        (0..count).for_each(|_| other.count(sample));
+        tally.merge(&other);
+    }
+    tally.diagnosis().unwrap()
+}
+
+#[test]
+fn a_merged_stream_tells_how_many_events_a_read_and_over_which_time() {
+    // 18 events a read; they were sent 10 ms apart, so over 170 ms.
+    let merged = stream(StreamShape::Merged, 180, 10);
+    let found = diagnosis([(20, &merged)]);
+    assert_eq!(
+        (found.word, found.begun, found.judged, found.merged),
+        (StreamWord::Merged, 20, 20, 20)
+    );
+    assert_eq!((found.events_per_read, found.over_ms), (Some(18.0), Some(170.0)));
+    assert!(found.finish_reasons_given);
+}
+
+#[test]
+fn each_shape_has_its_word_and_a_few_others_do_not_change_it() {
+    use {StreamShape as Shape, StreamWord as Word};
+    for (shape, word) in [
+        (Shape::Intact, Word::Intact),
+        (Shape::Merged, Word::Merged),
+        (Shape::BufferedWhole, Word::BufferedWhole),
+        (Shape::Stalled, Word::Stalled),
+        (Shape::ReadLate, Word::ReadLate),
+        (Shape::TooShort, Word::Unknown),
+    ] {
+        let sample = stream(shape, 40, 10);
+        assert_eq!(diagnosis([(1, &sample)]).word, word);
+        for other in [Shape::Intact, Shape::Merged, Shape::ReadLate] {
+            if shape != Shape::TooShort && shape != Shape::ReadLate {
+                let few = stream(other, 40, 10);
+                assert_eq!(diagnosis([(200, &sample), (15, &few)]).word, word, "{other:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_true_mixture_is_called_one() {
+    use StreamShape as Shape;
+    let mixture = |intact: usize, whole: usize, late: usize| {
+        let [a, b, c] = [Shape::Intact, Shape::BufferedWhole, Shape::ReadLate]
+            .map(|shape| stream(shape, 40, 40));
+        diagnosis([(intact, &a), (whole, &b), (late, &c)]).word
+    };
+    // A gateway that answers a part from its cache, in one piece.
+    assert_eq!(mixture(70, 30, 0), StreamWord::Mixed);
+    assert_eq!(mixture(97, 3, 0), StreamWord::Intact);
+    assert_eq!(mixture(20, 80, 0), StreamWord::BufferedWhole);
+    // One odd stream among few decides nothing.
+    assert_eq!(mixture(4, 1, 0), StreamWord::Intact);
+    // Late reads of ours do not hide what the others show, unless only few are left.
+    assert_eq!(mixture(2, 58, 40), StreamWord::BufferedWhole);
+    assert_eq!(mixture(60, 0, 40), StreamWord::ReadLate);
+    assert_eq!(mixture(90, 0, 10), StreamWord::Intact);
+    assert_eq!(mixture(2, 8, 90), StreamWord::ReadLate);
+}
+
+#[test]
+fn bad_ends_are_counted_and_one_in_a_hundred_gives_the_word() {
+    let intact = stream(StreamShape::Intact, 50, 50);
+    let cut = ended(Outcome::Failed(ErrorClass::StreamTruncated));
+    let found = diagnosis([(388, &intact), (12, &cut)]);
+    assert_eq!((found.word, found.begun, found.cut), (StreamWord::Cut, 400, 12));
+    assert_eq!(found.shape(), StreamWord::Intact);
+    let rare = diagnosis([(1_000, &intact), (2, &cut)]);
+    assert_eq!((rare.word, rare.cut), (StreamWord::Intact, 2));
+
+    for (outcome, word) in [
+        (Outcome::Failed(ErrorClass::BodyTruncated), StreamWord::Cut),
+        (Outcome::Failed(ErrorClass::Reset), StreamWord::Cut),
+        (Outcome::Failed(ErrorClass::NoFinishReason), StreamWord::NoFinishReason),
+        (Outcome::TimedOut, StreamWord::NoEnd),
+    ] {
+        assert_eq!(diagnosis([(30, &intact), (3, &ended(outcome))]).word, word, "{outcome:?}");
+    }
+    let fewer = Sample { fewer_tokens: true, ..intact };
+    assert_eq!(diagnosis([(30, &intact), (3, &fewer)]).word, StreamWord::FewerTokens);
+    assert_eq!(diagnosis([(7, &cut)]).word, StreamWord::Cut);
+}
+
+#[test]
+fn only_streams_that_began_count() {
+    let mut tally = StreamTally::default();
+    let intact = stream(StreamShape::Intact, 50, 50);
+    for other in [
+        Sample { stream: false, ..intact },
+        Sample { status: 429, ..ended(Outcome::Rejected(429)) },
+        Sample { status: 503, ..ended(Outcome::Failed(ErrorClass::ServerError)) },
+        Sample { status: 0, events: 0, ..ended(Outcome::TimedOut) },
+        Sample { events: 0, ..ended(Outcome::Failed(ErrorClass::Reset)) },
+        ended(Outcome::InFlight),
+    ] {
+        tally.count(&other);
+    }
+    assert_eq!(tally.diagnosis(), None);
+    // A whole stream without content is one, but shows nothing.
+    tally.count(&Sample { events: 0, shape: None, finish_reason: None, ..intact });
+    let found = tally.diagnosis().unwrap();
+    assert_eq!((found.begun, found.judged, found.word), (1, 0, StreamWord::Unknown));
+    assert!(!found.finish_reasons_given);
+}

@@ -1,0 +1,61 @@
+//! The headline figures of the measured stages: a run whose headline the generator falsified is
+//! invalid.
+
+use super::Reason;
+use super::bounds::{percent, reason};
+use crate::bounded_figure::{BoundedFigure, Refusal};
+use crate::catalog::{Metric, RATES, Unit};
+use crate::quantile::QUANTILES;
+use crate::results::{Group, Results};
+
+const BOUND: &str = "5 % of it, or half of its 95 % interval";
+const MORE_GENERATOR: &str = "give the generator more or idler cores, lower the load, or divide it over several \
+                              processes with --shard";
+
+/// The headline figures that the generator falsified, of every stage but warm-up.
+pub(super) fn refused(results: &Results, causes: &[String]) -> Vec<Reason> {
+    let stages = results.by_stage.iter().filter(|stage| !stage.warmup);
+    let mut reasons: Vec<_> = stages.flat_map(of_stage).collect();
+    for reason in &mut reasons {
+        reason.causes = causes.to_vec();
+    }
+    reasons
+}
+
+fn of_stage(stage: &Group) -> Vec<Reason> {
+    let name = stage.stage.as_deref().unwrap_or_default();
+    let median = |metric, words: &str| {
+        let figure = stage.distribution(metric)?.figure(&QUANTILES[0])?;
+        is_falsified(&figure).then(|| {
+            let measured = format!(
+                "{}, of which the generator may have added {}",
+                Unit::Time.value_words(figure.value),
+                Unit::Time.value_words(figure.bound)
+            );
+            reason(&format!("{words} of stage `{name}`"), measured, BOUND, MORE_GENERATOR)
+        })
+    };
+    let medians = [
+        median(Metric::ResponseTime, "the median response time"),
+        median(Metric::Ttft, "the median time to first token"),
+    ];
+    medians.into_iter().chain([rate(stage, name)]).flatten().collect()
+}
+
+fn rate(stage: &Group, name: &str) -> Option<Reason> {
+    let spec = RATES.iter().find(|rate| rate.name == "achieved_rate")?;
+    let figure = stage.rate(spec).filter(is_falsified)?;
+    let rate_unit = spec.unit;
+    let share = percent(figure.bound / figure.value.max(f64::MIN_POSITIVE));
+    let measured = format!(
+        "{}; without the generator it may have been {share} more",
+        rate_unit.value_words(figure.value)
+    );
+    let what = format!("the rate of stage `{name}`");
+    let bound = "5 % of it in closed stages, 1 % in open ones";
+    Some(reason(&what, measured, bound, MORE_GENERATOR))
+}
+
+fn is_falsified(figure: &BoundedFigure) -> bool {
+    figure.refused == Some(Refusal::Generator)
+}

@@ -1,0 +1,323 @@
+//! Runs whose generator was late, with truths that are computed here: what the report must not
+//! print as the target's. The names T-1 to T-5 are those of the findings on version 0.1.0.
+
+use plimsoll_measure::{GeneratorShare, LateRead, Moment, Nanos, Outcome, Sample, StageId};
+use plimsoll_metrics::catalog::RATES;
+use plimsoll_metrics::{
+    BoundedFigure, Group, InstrumentHealth, Judgement, LoadModel, Metric, QUANTILES, Recorder,
+    Refusal, RunEnd, RunMetadata, RunSummary, Snapshot, StageInfo, Threshold, ThresholdResult,
+    Validity,
+};
+
+use crate::support::sample;
+
+/// A run whose samples are given in the order of their ends, in microseconds.
+struct Run {
+    stages: Vec<StageInfo>,
+    recorder: Recorder,
+    snapshot: Snapshot,
+    second: u64,
+}
+
+fn stage(name: &str, model: LoadModel, (start_s, duration_s): (f64, f64)) -> StageInfo {
+    StageInfo { name: name.to_owned(), model, start_s, duration_s, ..StageInfo::default() }
+}
+
+fn us(us: u64) -> Moment {
+    Moment::EPOCH + Nanos::from_micros(us)
+}
+
+impl Run {
+    fn new(stages: Vec<StageInfo>) -> Self {
+        let end = |stage: &StageInfo| us(((stage.start_s + stage.duration_s) * 1e6) as u64);
+        let recorder = Recorder::new(stages.iter().map(end).collect());
+        Self { stages, recorder, snapshot: Snapshot::new(), second: 0 }
+    }
+
+    fn add(&mut self, sample: &Sample, gaps: &[Nanos], late_reads: &[LateRead]) {
+        let second =
+            sample.timeline.finished.map_or(self.second, |at| at.as_nanos() / 1_000_000_000);
+        if std::mem::replace(&mut self.second, second) != second {
+            self.snapshot.append(self.recorder.take());
+        }
+        self.recorder.scheduled(sample.stage, sample.scenario, sample.target);
+        self.recorder.record(sample, gaps, late_reads);
+    }
+
+    fn judge(mut self, thresholds: &[(&str, &str)]) -> RunSummary {
+        self.snapshot.append(self.recorder.take());
+        let parse = |(metric, bound): &(&str, &str)| Threshold::parse(metric, bound).unwrap();
+        let metadata = RunMetadata {
+            stages: self.stages,
+            scenarios: vec!["simple".to_owned()],
+            targets: vec![plimsoll_metrics::TargetInfo::default()],
+            ..RunMetadata::default()
+        };
+        let metadata = RunMetadata {
+            run: plimsoll_metrics::RunInfo { ended: RunEnd::Complete, ..metadata.run },
+            ..metadata
+        };
+        let thresholds: Vec<_> = thresholds.iter().map(parse).collect();
+        RunSummary::build(metadata, InstrumentHealth::default(), &self.snapshot, &thresholds)
+            .unwrap()
+    }
+}
+
+/// A request of a stage: intended, dispatched and ended at these microseconds, of which the
+/// generator added `own` to the dispatch.
+fn request(stage: u16, [intended, dispatched, finished, own]: [u64; 4]) -> Sample {
+    let mut sample = sample(stage, 0, 1, Outcome::Completed);
+    let line = &mut sample.timeline;
+    (line.intended, line.dispatched) = (us(intended), Some(us(dispatched)));
+    (line.first_byte, line.finished) = (Some(us(finished)), Some(us(finished)));
+    (line.first_token, line.first_output_token, line.last_token) = (None, None, None);
+    sample.generator =
+        GeneratorShare { dispatch: Nanos::from_micros(own), ..GeneratorShare::default() };
+    sample
+}
+
+fn figure(group: &Group, metric: Metric, label: &str) -> BoundedFigure {
+    let quantile = QUANTILES.iter().find(|quantile| quantile.label == label).unwrap();
+    group.distribution(metric).unwrap().figure(quantile).unwrap()
+}
+
+fn is_near(found: f64, expected: f64) -> bool {
+    (found - expected).abs() <= expected.abs() * 0.002
+}
+
+fn why(threshold: &ThresholdResult) -> &str {
+    match &threshold.judgement {
+        Judgement::Inconclusive(why) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn violations(summary: &RunSummary) -> Vec<&str> {
+    match &summary.validity {
+        Validity::Valid => Vec::new(),
+        Validity::Invalid(reasons) => reasons.iter().map(|reason| reason.what.as_str()).collect(),
+    }
+}
+
+/// Requests every 0.5 ms; the generator manages one each ms, so it is later and later, and sends a
+/// half of them when the stage is over. The target takes 0.2 ms.
+#[test]
+fn t_1_a_generator_that_falls_behind_is_refused_though_the_limit_was_full() {
+    let mut run = Run::new(vec![stage("@2000:4s", LoadModel::Open, (0.0, 4.0))]);
+    for i in 0..8_000 {
+        let (intended, dispatched) = (i * 500, i * 1_000);
+        let own = dispatched - intended;
+        run.add(&request(0, [intended, dispatched, dispatched + 200, own]), &[], &[]);
+    }
+    let summary = run.judge(&[("response_time", "p(50)<5s"), ("service_time", "p(50)<1ms")]);
+    let total = &summary.results.total;
+    let median = figure(total, Metric::ResponseTime, "p50");
+    // The 4,000th is 2 s late; without the generator it would have taken 0.2 ms.
+    assert!(is_near(median.value, 2_000.0) && is_near(median.bound, 1_999.5), "{median:?}");
+    assert_eq!(median.refused, Some(Refusal::Generator));
+    assert_eq!(figure(total, Metric::ServiceTime, "p50").refused, None);
+    let stage = "of stage `@2000:4s`";
+    let expected = [format!("the median response time {stage}"), format!("the rate {stage}")];
+    assert_eq!(violations(&summary), expected);
+    assert!(why(&summary.thresholds[0]).contains("is refused: the generator itself"));
+    assert_eq!(summary.thresholds[1].judgement, Judgement::Pass);
+}
+
+/// A long warm-up in time, then a measured stage of 5 s at 20/s whose target takes exactly 300 ms;
+/// the generator stands still for 1.4 s of it.
+#[test]
+fn t_2_a_warm_up_does_not_dilute_what_the_generator_did_in_the_measured_stage() {
+    let warmup = stage("w@400:12s", LoadModel::Open, (0.0, 12.0));
+    let warmup = StageInfo { warmup: true, ..warmup };
+    let mut run = Run::new(vec![warmup, stage("@20:5s", LoadModel::Open, (12.0, 5.0))]);
+    for i in 0..4_800 {
+        let at = i * 2_500;
+        run.add(&request(0, [at, at, at + 300_000, 0]), &[], &[]);
+    }
+    let mut response_times = Vec::new();
+    for i in 0..100 {
+        let at = 12_000_000 + i * 50_000;
+        let stopped = 14_000_000..15_400_000;
+        let dispatched = if stopped.contains(&at) { stopped.end } else { at };
+        response_times.push((dispatched + 300_000 - at) as f64 / 1e3);
+        run.add(&request(1, [at, dispatched, dispatched + 300_000, dispatched - at]), &[], &[]);
+    }
+    response_times.sort_by(f64::total_cmp);
+    let summary = run.judge(&[("response_time", "p(90)<1s"), ("response_time", "med<310ms")]);
+    let p90 = figure(&summary.results.by_stage[1], Metric::ResponseTime, "p90");
+    assert!(is_near(p90.value, response_times[89]), "{p90:?} {}", response_times[89]);
+    assert!(is_near(p90.bound, response_times[89] - 300.0), "{p90:?}");
+    assert_eq!(p90.refused, Some(Refusal::Generator));
+    assert!(why(&summary.thresholds[0]).contains("is refused"), "{:?}", summary.thresholds);
+    // The median is 300 ms with or without the generator: the run stays valid, and is judged.
+    assert_eq!(summary.thresholds[1].judgement, Judgement::Pass);
+    assert!(summary.validity.is_valid(), "{:?}", summary.validity);
+    assert_eq!(summary.results.by_stage[1].refused_rates.len(), 0);
+}
+
+/// Streams of 5 s with an event each 10 ms, the first after 24.6 ms; the generator is stopped for
+/// 90 ms of every 400, and reads what came meanwhile when it goes on.
+#[test]
+fn t_3_long_streams_do_not_hide_late_first_tokens_and_gaps() {
+    let mut run = Run::new(vec![stage("8:60s", LoadModel::Closed, (0.0, 60.0))]);
+    let read_at = |at: u64| if at % 400_000 < 90_000 { at - at % 400_000 + 90_000 } else { at };
+    let (mut firsts, mut all_gaps) = (Vec::new(), Vec::new());
+    for i in 0..400 {
+        // Begins spread over the whole period, as 400 is no multiple of 137.
+        let begin = 400_000 + i * 137_000;
+        let sent: Vec<_> = (0..500).map(|event| begin + 24_600 + event * 10_000).collect();
+        let (mut reads, mut events): (Vec<u64>, Vec<u32>) = (Vec::new(), Vec::new());
+        for at in sent.iter().map(|at| read_at(*at)) {
+            if reads.last() == Some(&at) {
+                *events.last_mut().unwrap() += 1;
+            } else {
+                reads.push(at);
+                events.push(1);
+            }
+        }
+        // The worker knows only that it did not look for 90 ms.
+        let earlier =
+            |at: u64| if at % 400_000 == 90_000 { Nanos::from_micros(90_000) } else { Nanos::ZERO };
+        let late: Vec<_> = (0..reads.len())
+            .filter(|&read| earlier(reads[read]) > Nanos::ZERO)
+            .map(|read| LateRead {
+                gap: (read as u32).checked_sub(1),
+                events: events[read],
+                earlier_by: earlier(reads[read]),
+            })
+            .collect();
+        let gaps: Vec<_> =
+            reads.windows(2).map(|two| Nanos::from_micros(two[1] - two[0])).collect();
+        let mut stream = request(0, [begin, begin, *reads.last().unwrap(), 0]);
+        stream.timeline.first_byte = Some(us(reads[0]));
+        stream.timeline.first_token = Some(us(reads[0]));
+        stream.timeline.last_token = stream.timeline.finished;
+        let by = earlier(reads[0]);
+        stream.generator.first_byte = by;
+        stream.generator.first_token = by;
+        firsts.push((reads[0] - begin) as f64 / 1e3);
+        all_gaps.extend(gaps.iter().map(|gap| gap.as_millis_f64()));
+        run.add(&stream, &gaps, &late);
+    }
+    let nearest_rank = |values: &mut Vec<f64>, q: f64| {
+        values.sort_by(f64::total_cmp);
+        values[(q * values.len() as f64).ceil() as usize - 1]
+    };
+    let summary = run.judge(&[("ttft", "p(95)<50ms"), ("itl", "p(99)<50ms")]);
+    let stage = &summary.results.by_stage[0];
+    let p95 = figure(stage, Metric::Ttft, "p95");
+    // Measured 90 ms or more for a truth of 24.6 ms.
+    assert!(is_near(p95.value, nearest_rank(&mut firsts, 0.95)) && p95.value > 90.0, "{p95:?}");
+    assert!(p95.value - p95.bound < 24.7, "{p95:?}");
+    assert_eq!(p95.refused, Some(Refusal::Generator));
+    let p99 = figure(stage, Metric::Itl, "p99");
+    assert!(is_near(p99.value, nearest_rank(&mut all_gaps, 0.99)) && p99.value > 80.0, "{p99:?}");
+    assert!((8.0..30.0).contains(&(p99.value - p99.bound)), "{p99:?}");
+    assert_eq!(p99.refused, Some(Refusal::Generator));
+    summary.thresholds.iter().for_each(|threshold| assert!(why(threshold).contains("refused")));
+    // The medians are the target's: 24.6 and 10 ms.
+    assert_eq!(figure(stage, Metric::Ttft, "p50").refused, None);
+    assert!(is_near(figure(stage, Metric::Itl, "p50").value, 10.0));
+    assert_eq!(figure(stage, Metric::Itl, "p50").refused, None);
+    assert!(summary.validity.is_valid(), "{:?}", summary.validity);
+}
+
+/// Two users and a target of 20 ms; the generator stands still from 3 to 5 s of 8.
+#[test]
+fn t_4_a_closed_loop_that_the_generator_held_up_has_no_rate() {
+    let closed = stage("2:8s", LoadModel::Closed, (0.0, 8.0));
+    let mut run = Run::new(vec![StageInfo { users: Some(2.0), ..closed }]);
+    let (mut sent, stopped) = (0, 3_000_000..5_000_000);
+    let mut free = 0;
+    while free < 8_000_000 {
+        let dispatched = if stopped.contains(&free) { stopped.end } else { free };
+        for _user in 0..2 {
+            run.add(
+                &request(0, [free, dispatched, dispatched + 20_000, dispatched - free]),
+                &[],
+                &[],
+            );
+            sent += 1;
+        }
+        free = dispatched + 20_000;
+    }
+    let summary = run.judge(&[("achieved_rate", ">=90"), ("error_rate", "<1%")]);
+    let rate = RATES.iter().find(|rate| rate.name == "achieved_rate").unwrap();
+    let rate = summary.results.by_stage[0].rate(rate).unwrap();
+    // 2 of 8 s were the generator's: 75/s were measured where the target gives 100/s.
+    assert!(is_near(rate.value, f64::from(sent) / 8.0) && is_near(rate.bound / rate.value, 0.25));
+    assert_eq!(rate.refused, Some(Refusal::Generator));
+    assert_eq!(violations(&summary), ["the rate of stage `2:8s`"]);
+    assert!(why(&summary.thresholds[0]).contains("may have prevented"), "{:?}", summary.thresholds);
+    assert_eq!(summary.thresholds[1].judgement, Judgement::Pass);
+}
+
+/// 20 users; 280 requests take up to 13 ms, then each of the users hangs.
+#[test]
+fn t_5_a_percentile_that_hanging_requests_would_change_is_unknown() {
+    let closed = stage("20:12s", LoadModel::Closed, (0.0, 12.0));
+    let mut run = Run::new(vec![StageInfo { users: Some(20.0), ..closed }]);
+    for i in 0..280 {
+        let at = i * 1_000;
+        run.add(&request(0, [at, at, at + 10_000 + 10 * i, 0]), &[], &[]);
+    }
+    for i in 0..20 {
+        let mut hung = request(0, [300_000 + i, 300_000 + i, 300_000 + i, 0]);
+        hung.outcome = Outcome::InFlight;
+        hung.timeline =
+            plimsoll_measure::Timeline { finished: None, first_byte: None, ..hung.timeline };
+        run.add(&hung, &[], &[]);
+    }
+    let bounds = ["p(95)<50ms", "p(90)<50ms", "p(94)<50ms", "max<1s", "p(50)<50ms"];
+    let summary = run.judge(&bounds.map(|bound| ("response_time", bound)));
+    // 6.7 % had no end: p95 is unknown, p90 is not, and p94 neither if it is asked for.
+    for unknown in [0, 2, 3] {
+        assert!(why(&summary.thresholds[unknown]).contains("had no end"));
+    }
+    assert_eq!(summary.thresholds[1].judgement, Judgement::Pass);
+    assert_eq!(summary.thresholds[4].judgement, Judgement::Pass);
+    let times = summary.results.total.distribution(Metric::ResponseTime).unwrap();
+    assert_eq!((times.unfinished, times.refused.get("p95")), (20, Some(&Refusal::Censored)));
+}
+
+/// Every request 0.3 ms late for a target of 20 ms: printed beside the figure, and nothing else.
+#[test]
+fn a_small_part_of_the_generator_is_printed_and_refuses_nothing() {
+    let mut run = Run::new(vec![stage("@100:10s", LoadModel::Open, (0.0, 10.0))]);
+    for i in 0..1_000 {
+        let at = i * 10_000;
+        run.add(&request(0, [at, at + 300, at + 20_300, 300]), &[], &[]);
+    }
+    let bounds = [("response_time", "p(95)<20.1ms"), ("response_time", "p(95)<21ms")];
+    let summary = run.judge(&bounds);
+    let p95 = figure(&summary.results.total, Metric::ResponseTime, "p95");
+    assert!((p95.bound - 0.3).abs() < 0.02 && p95.has_notable_bound(), "{p95:?}");
+    assert_eq!(p95.refused, None);
+    assert!(summary.validity.is_valid());
+    // What the generator added decides the first threshold, and not the second.
+    assert!(why(&summary.thresholds[0]).contains("which decides"), "{:?}", summary.thresholds);
+    assert_eq!(summary.thresholds[1].judgement, Judgement::Pass);
+}
+
+#[test]
+fn parts_of_a_run_keep_their_bounds_when_they_are_merged() {
+    let of = |ids: std::ops::Range<u64>| {
+        let mut recorder = Recorder::new(vec![us(10_000_000)]);
+        for i in ids {
+            let at = i * 10_000;
+            let late = request(0, [at, at + 5_000 * (i % 2), at + 20_000, 5_000 * (i % 2)]);
+            recorder.scheduled(StageId(0), late.scenario, late.target);
+            recorder.record(&late, &[], &[]);
+        }
+        recorder.take()
+    };
+    let mut parts = of(0..300);
+    parts.merge(of(300..1_000));
+    let [merged, whole] = [parts, of(0..1_000)].map(|snapshot| {
+        let without = snapshot.total(|_| true).undisturbed(Metric::ResponseTime).unwrap();
+        (without.count(), without.sum(), without.nearest_rank(0.5), without.max())
+    });
+    assert_eq!(merged, whole);
+    // 500 took 20 ms, and 500 would have taken 15 ms.
+    assert_eq!((merged.0, merged.1), (1_000, 500 * 35_000_000));
+}

@@ -1,0 +1,97 @@
+//! The response headers that are read: cache states, upstream retries, server times.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Response headers that are read and recorded. Names are without regard to case; an empty list
+/// reads none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResponseHeaders {
+    /// Headers that say whether a cache answered. One `hit` in any of them is a hit. Left out:
+    /// those of known gateways, proxies and content delivery networks.
+    #[serde(default = "cache")]
+    pub cache: Vec<String>,
+    /// Headers with the number of times that the target asked its upstream again; the largest
+    /// counts.
+    #[serde(default = "retries")]
+    pub retries: Vec<String>,
+    /// Headers with the number of times that the target asked its upstream at all, the first
+    /// included.
+    #[serde(default = "attempts")]
+    pub attempts: Vec<String>,
+    /// Headers with the time that the target took, in milliseconds, or with a unit like `12ms` or
+    /// `0.5s`; `x-runtime` and `x-process-time` are in seconds. The first of the list that a
+    /// response has counts. Of `server-timing` it is the entry `total`, else the longest.
+    #[serde(default = "server_time")]
+    pub server_time: Vec<String>,
+    /// Further headers whose texts are kept in `results.jsonl`, up to 256 bytes each.
+    #[serde(default)]
+    pub record: Vec<String>,
+}
+
+impl Default for ResponseHeaders {
+    fn default() -> Self {
+        Self {
+            cache: cache(),
+            retries: retries(),
+            attempts: attempts(),
+            server_time: server_time(),
+            record: Vec::new(),
+        }
+    }
+}
+
+impl ResponseHeaders {
+    /// Every list, by its key.
+    pub(crate) fn lists(&self) -> [(&'static str, &Vec<String>); 5] {
+        [
+            ("cache", &self.cache),
+            ("retries", &self.retries),
+            ("attempts", &self.attempts),
+            ("server_time", &self.server_time),
+            ("record", &self.record),
+        ]
+    }
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+fn cache() -> Vec<String> {
+    names(&[
+        "x-cache",
+        "x-cache-status",
+        "cache-status",
+        "x-proxy-cache",
+        "cf-cache-status",
+        "cf-aig-cache-status",
+        "x-portkey-cache-status",
+        "helicone-cache",
+        "x-vercel-cache",
+    ])
+}
+
+fn retries() -> Vec<String> {
+    names(&["x-litellm-attempted-retries", "x-portkey-retry-attempt-count"])
+}
+
+fn attempts() -> Vec<String> {
+    names(&["x-envoy-attempt-count", "ngrok-aig-attempts"])
+}
+
+fn server_time() -> Vec<String> {
+    names(&[
+        "x-litellm-response-duration-ms",
+        "x-response-time",
+        "server-timing",
+        "x-envoy-upstream-service-time",
+        "openai-processing-ms",
+        "x-kong-upstream-latency",
+        "x-kong-response-latency",
+        "x-kong-proxy-latency",
+        "x-runtime",
+        "x-process-time",
+    ])
+}

@@ -1,0 +1,143 @@
+//! Usage that cannot be true is refused, and the rest of the answer stays good.
+
+use plimsoll_measure::Outcome;
+use plimsoll_protocol::{Decoder, Dialect};
+
+use crate::support::{EVENTS, JSON, Read, decoder, read, usage};
+
+const TEXT: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"word\"}}]}\n\n";
+
+/// A stream of so many events of four bytes, with this usage at its end.
+fn chat(events: usize, usage: &str) -> String {
+    let end = format!("data: {{\"choices\":[],\"usage\":{usage}}}\n\ndata: [DONE]\n\n");
+    [TEXT.repeat(events), end].concat()
+}
+
+fn decode(dialect: Dialect, body: &str) -> (Decoder, Read) {
+    let is_stream = body.contains("data: ");
+    let mut decoder = decoder(dialect, is_stream);
+    let head = (200, if is_stream { EVENTS } else { JSON });
+    let read = read(&mut decoder, head, [body.as_bytes()]);
+    (decoder, read)
+}
+
+#[test]
+fn a_count_that_is_no_whole_number_is_refused_and_quoted() {
+    for count in ["18446744073709551615", "4294967296", "-5", "1.5", "\"7\"", "1e99", "[3]"] {
+        let reported = format!("{{\"prompt_tokens\":9,\"completion_tokens\":{count}}}");
+        let (decoder, read) = decode(Dialect::OpenaiChat, &chat(3, &reported));
+        assert_eq!(read.outcome, Outcome::Completed, "{count}");
+        // The prompt's count is good; the output is counted by its events.
+        assert_eq!(read.usage, "9 in, ~3 out, 0 cached, 0 reasoning");
+        let quoted = format!("completion_tokens {count}");
+        assert_eq!(decoder.refused_usage(), Some(quoted.as_str()));
+    }
+}
+
+#[test]
+fn whole_numbers_with_a_point_are_counts() {
+    let body = chat(3, r#"{"prompt_tokens":9.0,"completion_tokens":3}"#);
+    let (decoder, read) = decode(Dialect::OpenaiChat, &body);
+    assert_eq!(read.usage, "9 in, 3 out, 0 cached, 0 reasoning");
+    assert_eq!(decoder.refused_usage(), None);
+}
+
+#[test]
+fn the_details_and_the_other_dialects_are_checked_too() {
+    let details = r#"{"prompt_tokens":9,"completion_tokens":3,
+        "prompt_tokens_details":{"cached_tokens":-1},
+        "completion_tokens_details":{"reasoning_tokens":0.5}}"#;
+    let anthropic = concat!(
+        r#"{"type":"message","content":[{"type":"text","text":"a"}],"#,
+        r#""usage":{"input_tokens":1e20,"output_tokens":2}}"#
+    );
+    let responses = concat!(
+        r#"{"status":"completed","output":[],"#,
+        r#""usage":{"input_tokens":5,"output_tokens":-2}}"#
+    );
+    let embeddings = r#"{"data":[{}],"usage":{"prompt_tokens":-3}}"#;
+    for (dialect, body, usage, refused) in [
+        (
+            Dialect::OpenaiChat,
+            chat(3, &details.replace('\n', "")),
+            "9 in, 3 out, 0 cached, 0 reasoning",
+            "cached_tokens -1",
+        ),
+        (
+            Dialect::AnthropicMessages,
+            anthropic.to_owned(),
+            "? in, 2 out, 0 cached, 0 reasoning",
+            "input_tokens 1e20",
+        ),
+        (
+            Dialect::OpenaiResponses,
+            responses.to_owned(),
+            "5 in, ? out, 0 cached, 0 reasoning",
+            "output_tokens -2",
+        ),
+        (
+            Dialect::OpenaiEmbeddings,
+            embeddings.to_owned(),
+            "? in, ? out, 0 cached, 0 reasoning",
+            "prompt_tokens -3",
+        ),
+    ] {
+        let (decoder, read) = decode(dialect, &body);
+        assert_eq!(read.outcome, Outcome::Completed, "{}", dialect.name());
+        assert_eq!((read.usage.as_str(), decoder.refused_usage()), (usage, Some(refused)));
+    }
+}
+
+/// A stream of three events: less than 400 bytes.
+#[test]
+fn more_tokens_than_were_asked_for_and_than_the_bytes_could_carry_are_refused() {
+    for (reported, asked, accepted) in [
+        // As asked: the model may have reasoned without showing it.
+        (5_000, Some(5_000), true),
+        // The target ignored the limit; its bytes could be that many tokens.
+        (200, Some(16), true),
+        (5_000, Some(4_000), false),
+        (500, Some(16), false),
+        (100_000, None, true),
+        (2_000_000, None, false),
+    ] {
+        let reported = format!("{{\"prompt_tokens\":9,\"completion_tokens\":{reported}}}");
+        let (mut decoder, _) = decode(Dialect::OpenaiChat, &chat(3, &reported));
+        decoder.check_usage(100, asked);
+        let refused = decoder.refused_usage().is_some();
+        assert_eq!(!refused, accepted, "{reported} of {asked:?}");
+        let estimated = usage(decoder.usage()) == "9 in, ~3 out, 0 cached, 0 reasoning";
+        assert_eq!(estimated, refused);
+    }
+}
+
+#[test]
+fn a_prompt_larger_than_any_model_takes_is_refused() {
+    for (prompt, accepted) in [(1_000_000, true), (10_000_000, true), (4_000_000_000_u32, false)] {
+        let body = chat(1, &format!("{{\"prompt_tokens\":{prompt},\"completion_tokens\":1}}"));
+        let (mut decoder, _) = decode(Dialect::OpenaiChat, &body);
+        decoder.check_usage(100, Some(16));
+        assert_eq!(decoder.refused_usage().is_none(), accepted, "{prompt}");
+    }
+}
+
+#[test]
+fn fewer_tokens_than_reported_are_told_by_events_and_text() {
+    for (events, reported, reasoning, fewer) in [
+        (3, 100, 0, true),
+        (30, 100, 0, true),
+        // One event may carry several tokens, and 60 events of four bytes are text for 100.
+        (60, 100, 0, false),
+        (100, 100, 0, false),
+        (3, 12, 0, false),
+        // Hidden reasoning, of which the target tells.
+        (3, 500, 490, false),
+    ] {
+        let usage = format!(
+            "{{\"completion_tokens\":{reported},\"completion_tokens_details\":{{\"reasoning_tokens\":{reasoning}}}}}"
+        );
+        let (decoder, read) = decode(Dialect::OpenaiChat, &chat(events, &usage));
+        assert_eq!(read.outcome, Outcome::Completed);
+        assert_eq!(decoder.has_fewer_tokens(), fewer, "{events} events, {reported} tokens");
+    }
+}

@@ -1,0 +1,38 @@
+//! The windows in which workers did not look at their sockets.
+
+use plimsoll_metrics::{DisturbedWindow, InstrumentHealth};
+
+use super::{Page, format};
+
+/// Windows that are listed; the others are counted.
+const LISTED: usize = 5;
+
+pub(super) fn write(page: &mut Page, health: &InstrumentHealth) {
+    let windows = &health.disturbed_windows;
+    if windows.is_empty() {
+        return;
+    }
+    page.heading("Disturbed windows (a worker did not look at its sockets)");
+    let mut longest: Vec<_> = windows.iter().collect();
+    longest.sort_by(|a, b| b.length_s.total_cmp(&a.length_s));
+    longest.truncate(LISTED);
+    longest.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
+    longest.iter().for_each(|window| page.paragraph(2, &line(window)));
+    let omitted = health.disturbed_windows_omitted.unwrap_or_default();
+    let more = (windows.len() - longest.len()) as u64 + omitted;
+    if more > 0 {
+        page.line(&format!("  and {} more, shorter ones", format::count(more)));
+    }
+}
+
+fn line(window: &DisturbedWindow) -> String {
+    let (length, workers) = (format::time(window.length_s * 1e3), window.workers);
+    let plural = if workers == 1 { "" } else { "s" };
+    let requests = format::count(window.requests);
+    let causes = match window.causes.join(", ") {
+        none if none.is_empty() => "cause not known".to_owned(),
+        causes => causes,
+    };
+    let start = window.start_s;
+    format!("at {start:.2}s for {length}: {workers} worker{plural}, {requests} requests; {causes}")
+}

@@ -1,0 +1,98 @@
+//! Figures with what the generator may have added, and those that must not be used.
+
+use plimsoll_metrics::{BoundedFigure, DistributionSummary, Group, Metric, QUANTILES, Refusal};
+
+use super::{Labelled, Page, format};
+
+/// Marks a refused figure in a table, behind its value.
+const fn mark(figure: &BoundedFigure) -> &'static str {
+    match figure.refused {
+        Some(Refusal::Generator) => "!",
+        Some(Refusal::Censored) => "?",
+        None => "",
+    }
+}
+
+/// A time in a table; `-` where there is none.
+pub(super) fn cell(figure: Option<BoundedFigure>) -> String {
+    format::or_dash(figure, |figure| format!("{}{}", format::time(figure.value), mark(&figure)))
+}
+
+/// A rate in a table.
+pub(super) fn rate_cell(figure: Option<BoundedFigure>) -> String {
+    let mark = figure.as_ref().map_or("", mark);
+    format!("{}{mark}", format::rate(figure.map(|figure| figure.value)))
+}
+
+/// A time in a sentence: `1.19s (the generator may have added up to 890ms)`.
+pub(super) fn sentence(figure: &BoundedFigure) -> String {
+    let [value, bound] = [figure.value, figure.bound].map(format::time);
+    match figure.refused {
+        Some(Refusal::Generator) => {
+            format!("REFUSED ({value}, of which the generator may have added {bound})")
+        }
+        Some(Refusal::Censored) => format!("unknown ({value} of the requests that ended)"),
+        None if figure.has_notable_bound() => {
+            format!("{value} (the generator may have added up to {bound})")
+        }
+        None => value,
+    }
+}
+
+/// A rate in a sentence.
+pub(super) fn rate_sentence(figure: Option<BoundedFigure>) -> String {
+    let value = format!("{}/s", format::rate(figure.map(|figure| figure.value)));
+    let Some(figure) = figure.filter(BoundedFigure::has_notable_bound) else { return value };
+    let more = format::percent(figure.bound / figure.value);
+    let refused = if figure.refused.is_some() { "REFUSED: " } else { "" };
+    format!("{value} ({refused}without the generator up to {more} more)")
+}
+
+/// Explains the marks, if any is shown.
+pub(super) fn footnote<'a>(groups: impl Iterator<Item = &'a Group> + Clone) -> Option<String> {
+    let times = groups.clone().flat_map(|group| group.distributions.values());
+    let of_times = times.flat_map(|times| times.refused.values());
+    let reasons = of_times.chain(groups.flat_map(|group| group.refused_rates.values()));
+    let reasons: Vec<_> = reasons.copied().collect();
+    let notes = [
+        (
+            Refusal::Generator,
+            "!: refused: the generator may have added more than 5 % and more than \
+                              half of the 95 % interval.",
+        ),
+        (Refusal::Censored, "?: unknown: too many requests had no end, and may be longer."),
+    ];
+    let notes: Vec<_> =
+        notes.iter().filter(|(why, _)| reasons.contains(why)).map(|(_, note)| *note).collect();
+    (!notes.is_empty()).then(|| notes.join(" "))
+}
+
+/// What the generator may have added to the groups' figures, where it is at least 1 % of them.
+pub(super) fn write_bounds(page: &mut Page, groups: &[Labelled<'_>]) {
+    const SHOWN: [Metric; 4] =
+        [Metric::ResponseTime, Metric::ServiceTime, Metric::Ttft, Metric::Itl];
+    let of_metric = |metric: Metric, times: &DistributionSummary| {
+        let notable = QUANTILES
+            .iter()
+            .filter_map(|quantile| Some((quantile.label, times.figure(quantile)?)))
+            .filter(|(_, figure)| figure.has_notable_bound());
+        let figures: Vec<_> =
+            notable.map(|(label, f)| format!("{label} {}", format::time(f.bound))).collect();
+        (!figures.is_empty()).then(|| format!("{} {}", metric.title(), figures.join(", ")))
+    };
+    let mut lines = Vec::new();
+    for (label, group) in groups {
+        let metrics =
+            SHOWN.into_iter().filter_map(|metric| Some((metric, group.distribution(metric)?)));
+        let parts: Vec<_> =
+            metrics.filter_map(|(metric, times)| of_metric(metric, times)).collect();
+        if !parts.is_empty() {
+            lines.push(format!("{label}: {}.", parts.join("; ")));
+        }
+    }
+    if !lines.is_empty() {
+        page.line("");
+        page.line("Of this, the generator may have added up to:");
+        lines.iter().for_each(|line| page.paragraph(2, line));
+    }
+}

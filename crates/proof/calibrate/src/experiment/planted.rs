@@ -1,0 +1,180 @@
+//! T22 to T27: false verdicts, planted. The generator is disturbed, or the target does what was
+//! once taken for a disturbance; each figure that a reader may use must then be right.
+
+use std::time::Duration;
+
+use plimsoll_harness::statistics::{mean, quantile_of};
+use plimsoll_harness::time::sleep;
+use plimsoll_metrics::{Metric, RunSummary};
+use plimsoll_mock::LogRecord;
+
+use super::{Observations, SMALL};
+use crate::error::CalibrateError;
+use crate::finding::Check;
+use crate::mock_log::true_service_us;
+use crate::runner::Runner;
+use crate::server::{NullSpec, Server, ServerSpec};
+use crate::tool_process::{ToolProcess, ToolResult};
+
+/// From the start of the tool's process until its first stage begins, about.
+const START: Duration = Duration::from_millis(200);
+/// The share by which a figure may be off before the report must warn of it.
+const OFF: f64 = 0.05;
+
+/// A figure that a reader may use is right; one that the report does not give, or warns of, can
+/// mislead nobody.
+pub(super) fn right_or_warned(
+    what: String,
+    unit: &str,
+    usable: Option<f64>,
+    truth: f64,
+    tolerance: f64,
+) -> Check {
+    usable.map_or_else(
+        || Check::holds(format!("{what}, warned of or not given"), true),
+        |usable| Check::within(what.clone(), unit, usable, truth, tolerance),
+    )
+}
+
+/// The percentiles of the response time against those of the server's log.
+fn against_log(result: &ToolResult, log: &[LogRecord]) -> Vec<Check> {
+    let truth: Vec<f64> = log.iter().filter_map(true_service_us).map(|us| us / 1e3).collect();
+    [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)]
+        .into_iter()
+        .map(|(name, q)| {
+            let (usable, truth) =
+                (result.usable_ms(Metric::ResponseTime, name), quantile_of(&truth, q));
+            // The way through the network adds some tenths of a millisecond on a slow host.
+            let tolerance = truth.mul_add(OFF, 0.2);
+            right_or_warned(format!("response {name}"), "ms", usable, truth, tolerance)
+        })
+        .collect()
+}
+
+/// Completed requests per second of users who lose no time between an answer and the next
+/// request: users over the mean time that the server took.
+fn closed_rate(users: f64, log: &[LogRecord]) -> f64 {
+    users / mean(&log.iter().filter_map(true_service_us).collect::<Vec<_>>()) * 1e6
+}
+
+fn throughput(result: &ToolResult, truth: f64) -> Check {
+    let usable = result.usable_throughput();
+    right_or_warned("throughput".to_owned(), "/s", usable, truth, truth * OFF)
+}
+
+/// Starts the tool, stops it after `after` for `stop`, and returns its result.
+fn stopped_run(
+    runner: &Runner,
+    server: &Server,
+    name: &str,
+    profile: &str,
+    (after, stop): (Duration, Duration),
+) -> Result<ToolResult, CalibrateError> {
+    let tool = ToolProcess::profile(runner, name, &server.url(), profile)?;
+    sleep(START + after);
+    tool.suspend_for(stop)?;
+    tool.finish()
+}
+
+/// T22: a stop within a short stage, after a warm-up with twenty times as many requests.
+pub(super) fn t22_after_warm_up(runner: &Runner) -> Result<Observations, CalibrateError> {
+    let mock = runner.mock("ttft: 20ms")?;
+    let profile = format!("{SMALL}stages: 'w@800:2s,@40:2s'\n");
+    let stop = (Duration::from_millis(2_700), Duration::from_millis(600));
+    let result = stopped_run(runner, &mock, "t22", &profile, stop)?;
+    Ok(against_log(&result, &mock.finish()?.requests).into())
+}
+
+/// T23: an open stage asks for five times what the generator can send, and a limit on requests in
+/// flight hides that nothing is in time. The warm-up of a second run does the same.
+pub(super) fn t23_behind_a_limit(runner: &Runner) -> Result<Observations, CalibrateError> {
+    let server = runner.serve(ServerSpec::Null(NullSpec::default()))?;
+    let rate = runner.floor().map_or(100_000.0, |floor| floor.highest_rate * 5.0);
+    let flags = format!("--rate {rate:.0} --duration 500ms -c 64");
+    let result = ToolProcess::http(runner, "t23", &server.url(), &flags)?.finish()?;
+    // The server answers at once, so that whatever waits waits for the generator.
+    let response = result.usable_ms(Metric::ResponseTime, "p50");
+    let service = result.times(Metric::ServiceTime).and_then(|times| times.p50);
+    let truth = service.unwrap_or(f64::NAN);
+    Ok(vec![
+        right_or_warned("response p50".to_owned(), "ms", response, truth, truth + 1.0),
+        Check::exact(
+            "exit code",
+            result.exit.and_then(|code| usize::try_from(code).ok()).unwrap_or_default(),
+            3,
+        ),
+    ]
+    .into())
+}
+
+/// T24: a closed loop whose generator stands still for a fifth of the time.
+pub(super) fn t24_closed_loop(runner: &Runner) -> Result<Observations, CalibrateError> {
+    let mock = runner.mock("ttft: 20ms")?;
+    let profile = format!("{SMALL}stages: '2:3s'\n");
+    let stop = (Duration::from_millis(1_000), Duration::from_millis(600));
+    let result = stopped_run(runner, &mock, "t24", &profile, stop)?;
+    let log = mock.finish()?.requests;
+    Ok(vec![throughput(&result, closed_rate(2.0, &log))].into())
+}
+
+/// T25: without the kernel's receive time stamps, a generator that is stopped again and again reads
+/// late and cannot know it from them.
+pub(super) fn t25_without_stamps(runner: &Runner) -> Result<Observations, CalibrateError> {
+    let mock = runner.mock("ttft: 5ms")?;
+    let profile = format!("{SMALL}stages: '@500:1500ms'\nkernel_timestamps: false\n");
+    let mut tool = ToolProcess::profile(runner, "t25", &mock.url(), &profile)?;
+    sleep(START);
+    while !tool.has_ended() {
+        tool.suspend_for(Duration::from_millis(15))?;
+        sleep(Duration::from_millis(15));
+    }
+    let result = tool.finish()?;
+    let used = result.summary.health.kernel_timestamps == Some(true);
+    let mut checks = against_log(&result, &mock.finish()?.requests);
+    checks.push(Check::holds("the report does not claim the kernel's time stamps", !used));
+    Ok(checks.into())
+}
+
+/// T26: a tenth of the requests hang, until every user waits for ever. What most of the time has
+/// no answer has no percentile, and no threshold on it passes.
+pub(super) fn t26_hanging(runner: &Runner) -> Result<Observations, CalibrateError> {
+    let mock = runner.mock("ttft: 10ms, faults: [{fault: hang, share: 0.1}]")?;
+    let profile = format!(
+        "{SMALL}stages: '60:3s'\ndrain: 100ms\nthresholds: {{response_time: ['p(95)<1s']}}\n"
+    );
+    let result = ToolProcess::profile(runner, "t26", &mock.url(), &profile)?.finish()?;
+    let hanging = mock.finish()?.requests.iter().filter(|r| true_service_us(r).is_none()).count();
+    Ok(vec![
+        Check::at_least("requests that hung", "", hanging as f64, 30.0),
+        Check::holds(
+            "response p95, warned of or not given",
+            result.usable_ms(Metric::ResponseTime, "p95").is_none(),
+        ),
+        Check::holds("the threshold does not pass: exit code", result.exit != Some(0)),
+    ]
+    .into())
+}
+
+/// Attempts to have a run that the host does not disturb.
+const ATTEMPTS: usize = 3;
+
+/// T27: a fifth of the CPU time stolen, by the kernel's counter, while nothing was late: the run is
+/// as valid as without it.
+pub(super) fn t27_steal_without_effect(runner: &Runner) -> Result<Observations, CalibrateError> {
+    for _ in 0..ATTEMPTS {
+        let mock = runner.mock("ttft: 20ms")?;
+        let run = runner.run(&mock.url(), &format!("{SMALL}stages: '@200:1s'\n"))?;
+        if !run.summary()?.validity.is_valid() {
+            continue;
+        }
+        let mut health = run.result.health.clone();
+        health.steal_share = Some(0.2);
+        let facts = run.result.metadata.clone();
+        let summary = RunSummary::build(facts, health, &run.result.snapshot, &[])?;
+        let valid = summary.validity.is_valid();
+        return Ok(vec![Check::holds("VALID with 20 % of steal", valid)].into());
+    }
+    Err(CalibrateError::Missing(
+        "no run was VALID: the host disturbs them; run nothing else on it".to_owned(),
+    ))
+}
