@@ -2,12 +2,14 @@
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
-use plimsoll_report::Style;
+use plimsoll_report::{Style, printable};
 use terminal_size::{Width, terminal_size_of};
 
-/// Writes results to stdout unchanged. A closed pipe (`| head`) is not an error.
+/// Writes results to stdout: on a terminal with control characters written out, else unchanged. A
+/// closed pipe (`| head`) is not an error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
+    let text = if stdout.is_terminal() { printable(text) } else { text.into() };
     ignore_broken_pipe(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
@@ -29,9 +31,10 @@ pub(crate) fn style() -> Style {
     Style { width: file.width.min(columns), color: !colourless }
 }
 
-/// Writes a line to stderr. Errors are ignored: there is nowhere left to report them.
+/// Writes a line to stderr, with control characters written out: it may quote a file or the target.
+/// Errors are ignored: there is nowhere left to report them.
 pub(crate) fn eprint_line(message: &str) {
-    let _ = writeln!(io::stderr().lock(), "{message}");
+    let _ = writeln!(io::stderr().lock(), "{}", printable(message));
 }
 
 /// Writes a message to stderr. Each line starts with a label such as `error`, so that logs can be

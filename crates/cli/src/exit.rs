@@ -44,6 +44,10 @@ impl Exit {
         if summary.metadata.run.ended == RunEnd::Interrupted {
             return Self::Interrupted;
         }
+        // The share of errors was a bound, and it was broken.
+        if summary.metadata.run.ended == RunEnd::TooManyErrors {
+            return Self::Fail;
+        }
         if !(summary.validity.is_valid() || allow_invalid) {
             return Self::Invalid;
         }
@@ -66,6 +70,17 @@ impl Exit {
             return Self::Invalid;
         }
         Self::Pass
+    }
+
+    /// The outcome of printing the report of a stored run: whether it is whole, not whether it is
+    /// good.
+    pub(crate) const fn of_report(summary: &RunSummary) -> Self {
+        match summary.metadata.run.ended {
+            RunEnd::Unfinished => Self::Invalid,
+            RunEnd::Complete | RunEnd::Interrupted | RunEnd::TooManyErrors | RunEnd::Aborted => {
+                Self::Pass
+            }
+        }
     }
 
     /// The worse of two outcomes, where one command makes several runs.

@@ -34,6 +34,8 @@ pub(crate) struct ProfileFlags {
     /// per second, `@5..50:30s` a ramp; `w` in front makes it a warm-up, commas separate stages
     #[arg(long, value_name = "STAGES")]
     stages: Option<String>,
+    #[command(flatten)]
+    limits: LimitFlags,
     /// Add a header to every request (repeatable)
     #[arg(long = "header", short = 'H', value_name = "'NAME: VALUE'")]
     headers: Vec<String>,
@@ -56,6 +58,18 @@ pub(crate) struct ProfileFlags {
     name: Option<String>,
     #[command(flatten)]
     tls: TlsFlags,
+}
+
+/// Flags that end a run before its stages do.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LimitFlags {
+    /// End the run after N requests have been sent
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_requests: Option<u64>,
+    /// End the run when more than this share of the requests, like `50%`, got no good answer
+    /// (looked at every second, once 100 have ended); exit code 1
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    pub(crate) abort_on_errors: Option<f64>,
 }
 
 /// Flags for TLS connections to the target.
@@ -84,6 +98,8 @@ impl ProfileFlags {
             model: self.model.clone(),
             protocol: self.protocol.clone(),
             stages: self.stages.clone(),
+            max_requests: self.limits.max_requests.map(|most| most.to_string()),
+            abort_on_error_rate: self.limits.abort_on_errors.map(|share| share.to_string()),
             seed: self.seed.clone(),
             ca_file: self.tls.ca_file.clone(),
             insecure: self.tls.insecure,
@@ -160,6 +176,16 @@ pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "write a number of requests per second above 0".to_owned())
 }
 
+/// Parses a share: `50%` or `0.5`.
+fn parse_share(text: &str) -> Result<f64, String> {
+    let share = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse().map(|percent: f64| percent / 100.0),
+        None => text.parse(),
+    };
+    let share = share.ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "write a share like 50% or 0.5".to_owned())
+}
+
 /// Parses an address to listen on. Host names are resolved.
 pub(crate) fn parse_listen_address(text: &str) -> Result<SocketAddr, String> {
     let found = text
@@ -200,6 +226,14 @@ mod tests {
         assert_eq!(parse_rate("2.5"), Ok(2.5));
         for text in ["0", "-5", "many", "inf", "NaN", ""] {
             assert!(parse_rate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_share_is_a_percentage_or_a_number_up_to_one() {
+        assert_eq!((parse_share("50%"), parse_share("0.25")), (Ok(0.5), Ok(0.25)));
+        for text in ["50", "-1%", "101%", "half", "NaN", ""] {
+            assert!(parse_share(text).is_err(), "{text}");
         }
     }
 

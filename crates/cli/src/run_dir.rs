@@ -8,8 +8,10 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
+use nix::errno::Errno;
+use nix::fcntl::posix_fallocate;
 use nix::sys::statvfs::statvfs;
-use plimsoll_metrics::RunSummary;
+use plimsoll_metrics::{RunMetadata, RunSummary};
 use plimsoll_report::{Style, csv, json, prometheus, text};
 
 pub(crate) use plan::{StoredPlan, bands, store_plan, thresholds};
@@ -23,10 +25,32 @@ pub(crate) mod file {
     pub(crate) const TEXT: &str = "report.txt";
     pub(crate) const CSV: &str = "report.csv";
     pub(crate) const PROMETHEUS: &str = "metrics.prom";
+    /// Holds the space of the summary while the rows are written.
+    pub(crate) const RESERVED: &str = ".reserved";
 }
 
 /// Free space below which the user is warned: room for about 1.5 million rows.
 const LOW_DISK_BYTES: u64 = 1 << 30;
+
+/// Space of a run's results besides its rows: a fixed part, and one for each group of requests (its
+/// histograms in summary.json, its lines in the other files). Generous: a group takes 10 to 50 KiB.
+const RESERVED_BYTES: u64 = 1 << 20;
+const RESERVED_BYTES_PER_GROUP: u64 = 64 << 10;
+/// The most that is reserved.
+const MOST_RESERVED: u64 = 256 << 20;
+
+/// The space to reserve for the results of a run.
+pub(crate) fn space_of_results(metadata: &RunMetadata) -> u64 {
+    let [stages, scenarios, targets] =
+        [metadata.stages.len(), metadata.scenarios.len(), metadata.targets.len()]
+            .map(|count| u64::try_from(count).unwrap_or(u64::MAX));
+    let cells = stages.saturating_mul(scenarios).saturating_mul(targets);
+    let groups = [1, stages, scenarios, scenarios, targets, cells];
+    let groups = groups.into_iter().fold(0, u64::saturating_add);
+    RESERVED_BYTES
+        .saturating_add(groups.saturating_mul(RESERVED_BYTES_PER_GROUP))
+        .min(MOST_RESERVED)
+}
 
 /// The options of a run's folder.
 #[derive(Debug)]
@@ -95,6 +119,29 @@ impl RunDir {
         })
     }
 
+    /// Reserves the space of the summary and the reports, so that the rows cannot take it. They are
+    /// then written even if the disk fills up during the run.
+    ///
+    /// # Errors
+    /// The disk is full already.
+    pub(crate) fn reserve(&self, bytes: u64) -> Result<()> {
+        let path = self.path.join(file::RESERVED);
+        let length = i64::try_from(bytes).unwrap_or(i64::MAX);
+        let reserved =
+            fs::File::create(&path).and_then(|file| match posix_fallocate(&file, 0, length) {
+                // This filesystem cannot reserve, or the size of a file is limited: there may be
+                // room.
+                Err(Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EINVAL | Errno::EFBIG) => Ok(()),
+                result => Ok(result?),
+            });
+        reserved.map_err(|error| {
+            let (path, mib) = (self.path.display(), bytes.div_ceil(1 << 20));
+            anyhow!(
+                "the disk of {path} has no {mib} MiB left for the results: {error}; free some, or choose another with --out"
+            )
+        })
+    }
+
     /// Replaces a file atomically: a reader sees the old one or the new one.
     pub(crate) fn write(&self, file: &str, content: &[u8]) -> Result<()> {
         let path = self.path.join(file);
@@ -109,7 +156,10 @@ impl RunDir {
 
     /// Writes the summary in every format.
     pub(crate) fn write_summary(&self, summary: &RunSummary) -> Result<()> {
-        self.write(file::SUMMARY, json(summary)?.as_bytes())?;
+        let contents = json(summary)?;
+        // The space is for what follows. Without a reservation there is nothing to remove.
+        let _ = fs::remove_file(self.path.join(file::RESERVED));
+        self.write(file::SUMMARY, contents.as_bytes())?;
         self.write(file::TEXT, text(summary, Style::default()).as_bytes())?;
         self.write(file::CSV, csv(summary)?.as_bytes())?;
         self.write(file::PROMETHEUS, prometheus(summary).as_bytes())
@@ -148,6 +198,21 @@ mod tests {
         fs::write(&file, "").unwrap();
         let error = format!("{:#}", RunDir::create(&options(&file), "S", "n").unwrap_err());
         assert!(error.contains("choose a writable one with --out"), "{error}");
+    }
+
+    #[test]
+    fn space_is_reserved_for_the_results_and_given_to_them() {
+        let parent = tempfile::tempdir().unwrap();
+        let run_dir = RunDir::create(&options(parent.path()), "S", "n").unwrap();
+        let bytes = space_of_results(&RunMetadata::default());
+        run_dir.reserve(bytes).unwrap();
+        let reserved = run_dir.path().join(file::RESERVED);
+        let blocks = std::os::unix::fs::MetadataExt::blocks(&fs::metadata(&reserved).unwrap());
+        assert!(blocks * 512 >= bytes, "{blocks} blocks of 512 bytes for {bytes} bytes");
+        let (nothing, health) = (plimsoll_metrics::Snapshot::new(), Default::default());
+        let summary = RunSummary::build(RunMetadata::default(), health, &nothing, &[]).unwrap();
+        run_dir.write_summary(&summary).unwrap();
+        assert!(!reserved.exists() && run_dir.path().join(file::SUMMARY).exists());
     }
 
     #[test]

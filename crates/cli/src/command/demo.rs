@@ -64,7 +64,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     if exit != Exit::Interrupted {
         session.status().info("now single requests, in turn to the gateway and to the provider");
         let overhead = overhead::measure(mock.addr(), gateway.addr(), session.control())?;
-        console::print(&overhead.map_or_else(String::new, |overhead| overhead.text()))?;
+        console::print(&overhead.text())?;
     }
     console::print(NEXT)?;
     Ok(exit)

@@ -11,7 +11,7 @@ use plimsoll_measure::Nanos;
 
 use crate::console;
 use crate::exit::Exit;
-use crate::flags::{ProgressFlags, RunFlags, TlsFlags, parse_rate};
+use crate::flags::{LimitFlags, ProgressFlags, RunFlags, TlsFlags, parse_rate};
 use crate::run_dir::RunDirOptions;
 use crate::session::Session;
 
@@ -36,6 +36,8 @@ pub(crate) struct Flags {
     urls: Vec<String>,
     #[command(flatten)]
     load: Load,
+    #[command(flatten)]
+    limits: LimitFlags,
     #[command(flatten)]
     request: Request,
     #[command(flatten)]

@@ -1,13 +1,13 @@
 //! `plimsoll report`: prints the report of a stored run.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, ErrorKind};
+use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_metrics::RunSummary;
-use plimsoll_report::{csv, json, prometheus, read_json, rebuild, text};
+use plimsoll_report::{BoundedLines, csv, json, prometheus, read_json, rebuild, text};
 
 use crate::console;
 use crate::exit::{Exit, UsageError};
@@ -20,7 +20,7 @@ Examples:
 
 A run that was killed has no summary.json. Its report is then computed from plan.json and results.jsonl, as far as the rows go, and is marked invalid.
 
-Exit code: 0 if the report could be printed, whatever its result.";
+Exit code: 0 if the report could be printed, whatever its result; 3 if the run did not finish, so that it is computed from the rows, or if it could not be printed.";
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
@@ -51,7 +51,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         Format::Prometheus => prometheus(&summary),
     };
     console::print(&report)?;
-    Ok(Exit::Pass)
+    Ok(Exit::of_report(&summary))
 }
 
 /// The stored summary, or one computed from the rows.
@@ -82,8 +82,9 @@ fn summarize_rows(run: &Path) -> Result<RunSummary> {
             rows.display()
         )
     })?;
-    // A read error ends the rows early, as a killed run does.
-    let lines = BufReader::new(file).split(b'\n').map_while(Result::ok);
+    let mut lines = BoundedLines::new(BufReader::new(file));
     let bands = stored.bands()?;
-    Ok(rebuild(lines, stored.metadata, &thresholds)?.with_bands(&bands))
+    let summary = rebuild(lines.by_ref(), stored.metadata, &thresholds)?.with_bands(&bands);
+    lines.check().with_context(|| rows.display().to_string())?;
+    Ok(summary)
 }

@@ -14,7 +14,7 @@ fn an_invalid_profile_prints_all_its_problems_before_any_request() {
     )
     .unwrap();
     let output = fixture.run(&["bad.yaml"]).expect(2);
-    for part in ["bad.yaml: taget", "did you mean `target`", "stages", "weight", "max_tokens"] {
+    for part in ["bad.yaml:1: taget", "did you mean `target`", "stages", "weight", "max_tokens"] {
         assert!(output.stderr.contains(part), "{part} in:\n{}", output.stderr);
     }
     assert!(output.stderr.lines().count() >= 4 && output.stdout.is_empty());

@@ -74,11 +74,11 @@ fn a_killed_run_leaves_whole_rows_for_a_report() {
     let rows = whole.len() as u64 + u64::from(parse_row(last).is_ok());
 
     let folder = run.to_str().unwrap();
-    let json = fixture.plimsoll(&["report", folder, "--format", "json"]).expect(0).stdout;
+    let json = fixture.plimsoll(&["report", folder, "--format", "json"]).expect(3).stdout;
     let summary = read_json(json.as_bytes()).unwrap();
     assert_eq!(summary.results.accounting().scheduled, rows);
     assert_eq!(summary.metadata.run.ended, RunEnd::Unfinished);
     assert!(matches!(summary.validity, Validity::Invalid(_)));
-    let shown = fixture.plimsoll(&["report", folder]).expect(0).stdout;
+    let shown = fixture.plimsoll(&["report", folder]).expect(3).stdout;
     assert!(shown.contains("rebuilt from results.jsonl"), "{shown}");
 }

@@ -173,7 +173,7 @@ fn decisions_are_read_from_the_body_and_survive_a_rebuild_of_the_report() {
 
     fs::remove_file(folder.join("summary.json")).unwrap();
     let path = folder.to_str().unwrap();
-    let shown = fixture.plimsoll(&["report", path, "--format", "json"]).expect(0).stdout;
+    let shown = fixture.plimsoll(&["report", path, "--format", "json"]).expect(3).stdout;
     let rebuilt = read_json(shown.as_bytes()).unwrap();
     assert_eq!(measured(&rebuilt), truth);
     assert_eq!(rebuilt.bands.len(), 2);

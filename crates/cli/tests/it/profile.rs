@@ -24,7 +24,7 @@ fn all_problems_of_all_files_are_printed_at_once() {
     let lines: Vec<_> = output.stderr.lines().collect();
     let starts = |line: &&&str, start: &str| line.starts_with(start);
     for (start, count) in
-        [("error: bad.yaml: ", 3), ("error: worse.yaml: ", 1), ("error: absent: ", 1)]
+        [("error: bad.yaml:", 3), ("error: worse.yaml: ", 1), ("error: absent: ", 1)]
     {
         assert_eq!(
             lines.iter().filter(|line| starts(line, start)).count(),
@@ -54,6 +54,9 @@ fn every_listed_profile_is_valid_and_can_be_shown() {
     let shown =
         fixture.plimsoll(&["profile", "show", "realistic", "--stages", "7:9s"]).expect(0).stdout;
     assert!(shown.contains("7:9s") && shown.contains("max_in_flight"), "{shown}");
+    // What is shown is a profile.
+    fs::write(fixture.folder.path().join("shown.yaml"), &shown).unwrap();
+    fixture.plimsoll(&["profile", "check", "shown.yaml"]).expect(0);
 }
 
 #[test]

@@ -44,3 +44,63 @@ fn a_folder_that_is_not_a_readable_run_is_an_error() {
         assert!(output.stderr.contains(part), "{folder}: {}", output.stderr);
     }
 }
+
+/// A run that was killed: its plan and its rows are there, and no summary.
+fn killed_run(fixture: &Fixture) -> std::path::PathBuf {
+    fixture.run(&["minimal", "--stages", "2:300ms"]).expect(0);
+    let run = fixture.only_run();
+    fs::remove_file(run.join("summary.json")).unwrap();
+    run
+}
+
+#[test]
+fn the_report_of_a_killed_run_is_printed_and_does_not_exit_with_0() {
+    let fixture = Fixture::with(FAST);
+    let run = killed_run(&fixture);
+    let output = fixture.plimsoll(&["report", run.to_str().unwrap()]).expect(3);
+    assert!(output.stdout.contains("the run did not finish"), "{}", output.stdout);
+}
+
+/// The limit on memory is what a reader without a limit on lines would exceed: the line has 400 MB.
+#[test]
+fn a_line_without_end_is_an_error_that_names_it() {
+    let fixture = Fixture::with(FAST);
+    let run = killed_run(&fixture);
+    let rows = run.join("results.jsonl");
+    let lines = fs::read_to_string(&rows).unwrap().lines().count();
+    let file = fs::OpenOptions::new().append(true).open(&rows).unwrap();
+    // A hole, which takes no space on the disk.
+    file.set_len(file.metadata().unwrap().len() + 400_000_000).unwrap();
+    let binary = env!("CARGO_BIN_EXE_plimsoll");
+    let script = format!("ulimit -v 350000; exec {binary} report {}", run.display());
+    let output: crate::support::ProcessOutput =
+        std::process::Command::new("sh").args(["-c", &script]).output().unwrap().into();
+    let output = output.expect(3);
+    let names = format!("line {} is longer than 16777216 bytes", lines + 1);
+    assert!(output.stderr.contains(&names), "{}", output.stderr);
+    assert!(output.stderr.contains("results.jsonl"), "{}", output.stderr);
+}
+
+#[test]
+fn control_characters_of_files_do_not_reach_the_terminal() {
+    let fixture = Fixture::with(FAST);
+    let run = killed_run(&fixture);
+    for file in ["plan.json", "results.jsonl"] {
+        let path = run.join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        let text = text.replace("\"2:300ms\"", "\"2:300ms\\u001b]0;owned\\u0007\"");
+        fs::write(&path, text.replacen("\"notes\": []", "\"notes\": [\"\\u001b[2J\"]", 1)).unwrap();
+    }
+    let folder = run.to_str().unwrap();
+    let output = fixture.plimsoll(&["report", folder]).expect(3);
+    assert!(output.stdout.contains("\\u{1b}]0;owned\\u{7}"), "{}", output.stdout);
+    // A name that the plan does not have is quoted in an error.
+    let rows = run.join("results.jsonl");
+    let text = fs::read_to_string(&rows).unwrap().replace("owned", "other");
+    fs::write(&rows, text).unwrap();
+    let refused = fixture.plimsoll(&["report", folder]).expect(3);
+    assert!(refused.stderr.contains("\\u{1b}]0;other"), "{}", refused.stderr);
+    for text in [output.stdout, output.stderr, refused.stdout, refused.stderr] {
+        assert!(!text.contains(['\x1b', '\x07']), "{text:?}");
+    }
+}

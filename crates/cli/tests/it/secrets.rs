@@ -45,6 +45,7 @@ fn no_file_of_a_run_contains_a_credential() {
         &format!("Cookie: {COOKIE}"),
         "--stages",
         "2:300ms",
+        "--allow-invalid",
     ]);
     assert_no_credentials(&output.expect(0), fixture.folder.path());
     assert_eq!(fixture.runs().len(), 1);

@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use plimsoll_measure::Moment;
+use plimsoll_measure::{Moment, Nanos};
 use plimsoll_workload::Conversation;
 
 use crate::connections::ConnectionSet;
 use crate::in_flight_limit::InFlightPermit;
 use crate::request_timeout::LazyTimeout;
-use crate::turn::OpenTurn;
+use crate::turn::{OpenTurn, TurnEnd};
 use crate::worker::Worker;
 
 /// When a conversation begins and how long it may go on.
@@ -41,6 +41,8 @@ pub(crate) struct ConversationEnd {
     pub(crate) at: Moment,
     /// Whether its last request got as far as the kernel.
     pub(crate) sent: bool,
+    /// How long the target asks to wait before the next request.
+    pub(crate) retry_after: Option<Nanos>,
 }
 
 /// Runs a conversation until its last turn, the first turn that does not complete, or the end of
@@ -54,13 +56,17 @@ pub(crate) async fn run_conversation(
 ) -> ConversationEnd {
     let ConversationStart { mut intended, end, mut permit } = start;
     let open_model = permit.is_some();
+    // The pacer has taken the first request of an arrival.
+    if !open_model && !worker.take_request(intended) {
+        return ConversationEnd { at: intended, sent: true, retry_after: None };
+    }
     worker.stats().conversation_started();
     loop {
         let mut turn = OpenTurn::schedule(worker, &conversation, intended);
         if open_model && permit.is_none() {
             permit = worker.in_flight_limit.acquire_by_policy(intended).await;
             if permit.is_none() {
-                return ConversationEnd { at: intended, sent: false };
+                return ConversationEnd { at: intended, sent: false, retry_after: None };
             }
         }
         let slot = permit.as_ref();
@@ -69,7 +75,8 @@ pub(crate) async fn run_conversation(
         if let Some(permit) = permit.take() {
             permit.release(turn_end.without_generator);
         }
-        let conversation_end = ConversationEnd { at: turn_end.at, sent: turn_end.sent };
+        let TurnEnd { at, sent, retry_after, .. } = turn_end;
+        let conversation_end = ConversationEnd { at, sent, retry_after };
         if !turn_end.completed {
             return conversation_end;
         }
@@ -84,7 +91,7 @@ pub(crate) async fn run_conversation(
         }
         worker.timer.sleep_until(intended).await;
         // The run may have been interrupted meanwhile.
-        if intended >= worker.end_by(end) {
+        if intended >= worker.end_by(end) || !worker.take_request(intended) {
             return conversation_end;
         }
     }

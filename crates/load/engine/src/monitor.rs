@@ -5,8 +5,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, StageId};
-use plimsoll_metrics::{GroupStats, Snapshot};
+use plimsoll_metrics::{Counters, GroupStats, Snapshot};
 
+use crate::control::Control;
 use crate::health::process::{Processes, WatchedProcess};
 use crate::health::{HostLog, Peaks};
 use crate::prepared::PreparedRun;
@@ -16,10 +17,14 @@ use crate::ticker::Interval;
 /// Time between checks whether the processes are due to be read.
 const POLL: Duration = Duration::from_millis(20);
 
+/// Requests that must have ended before their share of errors can end the run.
+const ENOUGH_TO_GIVE_UP: u64 = 100;
+
 /// Merges what the workers count while the run goes on.
 #[derive(Debug)]
 pub(crate) struct RunMonitor<'r> {
     run: &'r PreparedRun,
+    control: &'r Control,
     clock: MonotonicClock,
     origin: Moment,
     pub(crate) total: Snapshot,
@@ -38,10 +43,12 @@ impl<'r> RunMonitor<'r> {
         clock: MonotonicClock,
         origin: Moment,
         watched: &[WatchedProcess],
+        control: &'r Control,
     ) -> Self {
         let stage_ends = run.schedule.stages().iter().map(|stage| origin + stage.end);
         Self {
             run,
+            control,
             clock,
             origin,
             total: Snapshot::new(),
@@ -97,6 +104,9 @@ impl<'r> RunMonitor<'r> {
         let interval = counted.total(|_| true);
         self.so_far.merge(&interval);
         self.total.append(counted);
+        if gives_up(self.run.plan.limits.abort_on_error_rate, self.so_far.counters()) {
+            self.control.give_up();
+        }
         self.peaks.update();
         let schedule = &self.run.schedule;
         let elapsed = now.since(self.origin);
@@ -114,6 +124,14 @@ impl<'r> RunMonitor<'r> {
     }
 }
 
+/// Whether so many of the requests that ended got no good answer that the run shall end.
+fn gives_up(limit: Option<f64>, counters: &Counters) -> bool {
+    let ended = counters.completed + counters.rejected + counters.failed + counters.timed_out;
+    limit.is_some_and(|limit| {
+        ended >= ENOUGH_TO_GIVE_UP && counters.unexpected as f64 > limit * ended as f64
+    })
+}
+
 /// The counts of several workers in the same interval.
 fn merged(intervals: Vec<Interval>) -> Snapshot {
     let mut merged = Snapshot::new();
@@ -121,4 +139,32 @@ fn merged(intervals: Vec<Interval>) -> Snapshot {
         merged.merge(interval.snapshot);
     }
     merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_given_up_when_enough_requests_have_ended_and_too_many_of_them_badly() {
+        let counters = |completed, rejected, unexpected| Counters {
+            completed,
+            rejected,
+            unexpected,
+            ..Counters::default()
+        };
+        for (limit, counted, given_up) in [
+            (Some(0.5), counters(0, 99, 99), false),
+            (Some(0.5), counters(0, 100, 100), true),
+            (Some(0.5), counters(50, 50, 50), false),
+            (Some(0.5), counters(49, 51, 51), true),
+            (Some(0.0), counters(999, 1, 1), true),
+            (Some(0.0), counters(1_000, 0, 0), false),
+            // Refusals that the scenario expects.
+            (Some(0.5), counters(0, 100, 0), false),
+            (None, counters(0, 100, 100), false),
+        ] {
+            assert_eq!(gives_up(limit, &counted), given_up, "{limit:?} {counted:?}");
+        }
+    }
 }

@@ -43,6 +43,9 @@ pub(crate) async fn run_pacer(worker: Rc<Worker>) {
             return;
         }
         let permit = acquire_permit(&worker, at).await;
+        if permit.is_some() && !worker.take_request(at) {
+            return;
+        }
         // Only now: an arrival that is still waiting when the run ends belongs to the rest.
         if let Some(arrival) = worker.take_arrival() {
             match permit {

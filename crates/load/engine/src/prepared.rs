@@ -1,6 +1,6 @@
 //! A plan with everything that every worker needs, computed once and shared read-only.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use plimsoll_measure::{IdSeed, Nanos, RunId, ScenarioId, TargetId};
@@ -28,6 +28,9 @@ pub(crate) struct PreparedRun {
     pub(crate) answer_times: OnceLock<Vec<Option<Nanos>>>,
     tls: Option<Arc<TlsClientConfig>>,
     routes: Vec<Route>,
+    /// How many requests may still be sent, where that is limited. The only thing that workers
+    /// share while they run, because parts of it would not be used up at the same time.
+    requests_left: Option<AtomicU64>,
     /// By target: whether the probe found that its streams say why the model stopped. Only read
     /// once the load has begun.
     finish_reasons: Vec<AtomicBool>,
@@ -60,6 +63,8 @@ impl PreparedRun {
                 routes.push(Route::new(scenario, target, plan.limits.max_body)?);
             }
         }
+        let requests = plan.limits.max_requests.map(|most| plan.shard.share(most));
+        let requests_left = requests.map(AtomicU64::new);
         let headers = HeaderReader::new(&plan.response_headers);
         let finish_reasons = plan.targets.iter().map(|_| AtomicBool::new(false)).collect();
         Ok(Self {
@@ -71,8 +76,20 @@ impl PreparedRun {
             answer_times: OnceLock::new(),
             tls,
             routes,
+            requests_left,
             finish_reasons,
         })
+    }
+
+    /// Takes one of the requests that may still be sent; `false` if none is left.
+    pub(crate) fn take_request(&self) -> bool {
+        let Some(left) = &self.requests_left else { return true };
+        left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+    }
+
+    /// Whether a request may still be sent.
+    pub(crate) fn has_requests_left(&self) -> bool {
+        self.requests_left.as_ref().is_none_or(|left| left.load(Ordering::Relaxed) > 0)
     }
 
     /// The route of a scenario's turns to a target.

@@ -1,11 +1,13 @@
 //! One request per target and dialect before the load, to find what would make the load pointless.
+//! One that breaks off is repeated with another conversation.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_measure::{
-    Clock as _, ConversationKey, ErrorClass, MonotonicClock, Outcome, ScenarioId, TargetId,
+    Clock as _, ConversationKey, ErrorClass, MonotonicClock, Nanos, Outcome, ScenarioId, TargetId,
 };
+use plimsoll_profile::{HttpVersion, Scheme};
 use plimsoll_protocol::Dialect;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::spawn_local;
@@ -23,6 +25,9 @@ use crate::worker::Worker;
 
 /// The most output tokens that a probe asks for.
 const OUTPUT_CAP: u32 = 16;
+
+/// The most requests to one target in one dialect, if they break off.
+const ATTEMPTS: usize = 3;
 
 /// A problem that a probe request found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,15 +74,11 @@ pub(crate) fn probe(
         let mut report = ProbeReport::default();
         let mut times = vec![None; run.plan.targets.len()];
         for (scenario, target) in routes(run) {
-            let Some(key) = key_of(run, scenario) else { continue };
-            let turn = probe_route(&worker, key, target).await;
-            report.requests += 1;
-            let time = &mut times[target.index()];
-            *time = turn.sample().timeline.service_time().max(*time);
+            let (time, requests) = (&mut times[target.index()], &mut report.requests);
+            let found = try_route(&worker, scenario, target, (requests, time)).await;
             if worker.finish_reasons[target.index()].get() {
                 run.note_finish_reason(target);
             }
-            let found = diagnose(run.route(scenario, target).encoder.dialect(), &turn);
             report.findings.extend(found.map(|(fatal, message)| ProbeFinding {
                 target: run.plan.targets[target.index()].name.clone(),
                 scenario: run.plan.scenarios[scenario.index()].name.clone(),
@@ -112,12 +113,81 @@ fn routes(run: &PreparedRun) -> Vec<(ScenarioId, TargetId)> {
     routes
 }
 
-/// A key that the mix gives to `scenario`, and that no arrival has, so that no request of the load
-/// repeats the probe's prompt. `None` for a scenario so rare that the search would take long.
-fn key_of(run: &PreparedRun, scenario: ScenarioId) -> Option<ConversationKey> {
+/// Keys that the mix gives to `scenario`, and that no arrival has, so that no request of the load
+/// repeats the probe's prompt. None for a scenario so rare that the search would take long.
+fn keys_of(run: &PreparedRun, scenario: ScenarioId) -> impl Iterator<Item = ConversationKey> {
     (0..100_000)
         .map(|n| ConversationKey::arrival(u64::MAX - n))
-        .find(|&key| run.workload.scenario(key) == scenario)
+        .filter(move |&key| run.workload.scenario(key) == scenario)
+}
+
+/// Tries a route until a request does not break off. Gives what is wrong with it, if anything is;
+/// counts the requests, and keeps the longest time of an answer.
+async fn try_route(
+    worker: &Rc<Worker>,
+    scenario: ScenarioId,
+    target: TargetId,
+    (requests, time): (&mut u32, &mut Option<Nanos>),
+) -> Option<(bool, String)> {
+    let route = Route::of(&worker.run, scenario, target);
+    let mut broken_off = None;
+    for (tried, key) in keys_of(&worker.run, scenario).take(ATTEMPTS).enumerate() {
+        let turn = probe_route(worker, key, target).await;
+        *requests += 1;
+        *time = turn.sample().timeline.service_time().max(*time);
+        match turn.sample().outcome {
+            Outcome::Failed(class) if breaks_off(class) => {
+                let (fatal, message) = diagnose(route, &turn)?;
+                broken_off =
+                    Some((fatal, format!("{message} ({} of {} tries)", tried + 1, tried + 1)));
+            }
+            _ if tried == 0 => return diagnose(route, &turn),
+            Outcome::Completed => {
+                let (_, message) = broken_off?;
+                let first = message.split("; ").next().unwrap_or_default();
+                return Some((
+                    false,
+                    format!(
+                        "{first}, in {tried} of {} tries; the load goes on, and such responses are counted as failed",
+                        tried + 1
+                    ),
+                ));
+            }
+            _ => return diagnose(route, &turn).or(broken_off),
+        }
+    }
+    broken_off
+}
+
+/// Failures that another request need not meet.
+const fn breaks_off(class: ErrorClass) -> bool {
+    matches!(
+        class,
+        ErrorClass::StreamTruncated
+            | ErrorClass::StreamError
+            | ErrorClass::Reset
+            | ErrorClass::ClosedEarly
+            | ErrorClass::BodyTruncated
+            | ErrorClass::MalformedChunk
+    )
+}
+
+/// What a request of the probe was.
+#[derive(Clone, Copy, Debug)]
+struct Route {
+    dialect: Dialect,
+    /// HTTP/2 over plain TCP, which nothing negotiates.
+    h2c: bool,
+}
+
+impl Route {
+    fn of(run: &PreparedRun, scenario: ScenarioId, target: TargetId) -> Self {
+        let plain = run.plan.targets[target.index()].url.scheme() == Scheme::Http;
+        Self {
+            dialect: run.route(scenario, target).encoder.dialect(),
+            h2c: plain && run.plan.http.version == HttpVersion::Http2,
+        }
+    }
 }
 
 async fn probe_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId) -> OpenTurn {
@@ -130,28 +200,31 @@ async fn probe_route(worker: &Rc<Worker>, key: ConversationKey, target: TargetId
 }
 
 /// Whether the end of a probe is fatal, and how to fix it; `None` for a good end.
-fn diagnose(dialect: Dialect, turn: &OpenTurn) -> Option<(bool, String)> {
+fn diagnose(route: Route, turn: &OpenTurn) -> Option<(bool, String)> {
     let status = turn.sample().status;
-    let detail = turn.detail().filter(|detail| !detail.is_empty());
-    let detail = detail.map(|detail| format!(" ({detail})")).unwrap_or_default();
+    let message = turn.detail().filter(|detail| !detail.is_empty());
+    let detail = message.map(|detail| format!(" ({detail})")).unwrap_or_default();
     // A plain endpoint may answer with any status.
-    let strict = dialect != Dialect::Http;
+    let strict = route.dialect != Dialect::Http;
     if turn.sample().as_expected() == Some(true) {
         return None;
     }
     match turn.sample().outcome {
         Outcome::Rejected(_) => {
-            let (fatal, fix) = refusal(status);
+            let (fatal, fix) = refusal(status, message.unwrap_or_default());
             Some((fatal && strict, format!("the target answers {status}{detail}; {fix}")))
         }
         Outcome::Failed(class) => {
-            let (fatal, fix) = failure(class);
+            let (fatal, fix) = failure(class, route.h2c && status == 0);
             let failure = if status == 0 {
                 class.name().to_owned()
             } else {
                 format!("{} with status {status}", class.name())
             };
             Some((fatal, format!("{failure}{detail}; {fix}")))
+        }
+        Outcome::TimedOut if route.h2c && status == 0 => {
+            Some((true, format!("no response within `timeout`; {NO_H2C}")))
         }
         Outcome::TimedOut => {
             Some((true, "no complete response within `timeout`; is the target alive?".to_owned()))
@@ -160,8 +233,32 @@ fn diagnose(dialect: Dialect, turn: &OpenTurn) -> Option<(bool, String)> {
     }
 }
 
-const fn refusal(status: u16) -> (bool, &'static str) {
+const NO_H2C: &str = "does it speak HTTP/2 without TLS (h2c)? If not, leave out --http2 (`http_version`), or use https";
+
+/// Phrases of messages that complain about the key. Some gateways answer a wrong one with 400.
+const ABOUT_KEYS: [&str; 12] = [
+    "api key",
+    "api_key",
+    "api-key",
+    "apikey",
+    "invalid key",
+    "incorrect key",
+    "key is invalid",
+    "invalid token",
+    "authentication",
+    "authorization",
+    "unauthorized",
+    "credential",
+];
+
+fn refusal(status: u16, message: &str) -> (bool, &'static str) {
+    let message = message.to_lowercase();
+    let about_keys = ABOUT_KEYS.iter().any(|phrase| message.contains(phrase));
     match status {
+        400 | 422 if about_keys => (
+            true,
+            "give the right key with --key (or PLIMSOLL_KEY); if it is right, check --protocol and --model",
+        ),
         401 => (true, "give the right key with --key (or PLIMSOLL_KEY)"),
         404 => (true, "check the path in --target, --protocol and --model"),
         400 | 405 | 406 | 415 | 422 => {
@@ -173,7 +270,7 @@ const fn refusal(status: u16) -> (bool, &'static str) {
     }
 }
 
-const fn failure(class: ErrorClass) -> (bool, &'static str) {
+const fn failure(class: ErrorClass, h2c: bool) -> (bool, &'static str) {
     match class {
         ErrorClass::Dns => (true, "check the host name in --target"),
         ErrorClass::ConnectRefused => {
@@ -186,10 +283,25 @@ const fn failure(class: ErrorClass) -> (bool, &'static str) {
             (true, "give the target's root with --ca-file, or --insecure to accept any")
         }
         ErrorClass::TlsHandshake => (true, "does the target speak TLS on this port?"),
+        ErrorClass::MalformedHead
+        | ErrorClass::HeadTooLarge
+        | ErrorClass::Reset
+        | ErrorClass::ClosedEarly
+            if h2c =>
+        {
+            (true, NO_H2C)
+        }
+        ErrorClass::StreamTruncated => (
+            true,
+            "the stream began and then broke off, or has no end marker such as `[DONE]`: look for a timeout or a limit in the target or a proxy before it, or check --protocol; --no-probe sends the load anyway",
+        ),
+        ErrorClass::StreamError => (
+            false,
+            "the target reported an error within the stream; such responses are counted as failed",
+        ),
         ErrorClass::MalformedHead => (true, "this is not HTTP/1.1; does the port want https?"),
         ErrorClass::ContentType
         | ErrorClass::MalformedBody
-        | ErrorClass::StreamTruncated
         | ErrorClass::Redirect
         | ErrorClass::MalformedChunk => {
             (true, "does it speak this dialect? check --protocol and the path in --target")

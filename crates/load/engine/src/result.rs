@@ -131,6 +131,8 @@ fn health(workers: &[WorkerOutput], instrument: Instrument) -> InstrumentHealth 
         conversations.started += worker.conversations.started;
         conversations.finished += worker.conversations.finished;
         conversations.ended_early += worker.conversations.ended_early;
+        conversations.retry_after_waits += worker.conversations.retry_after_waits;
+        conversations.retry_after_wait_s += worker.conversations.retry_after_wait_s;
     }
     health.kernel_timestamps = (reads.all > 0).then(|| are_stamped(reads));
     (health.reads, health.unstamped_reads) = (Some(reads.all), Some(reads.unstamped));

@@ -6,7 +6,7 @@ use plimsoll_measure::MonotonicClock;
 use plimsoll_metrics::{RunEnd, RunMetadata};
 use plimsoll_profile::Plan;
 
-use crate::control::Control;
+use crate::control::{Control, Stop};
 use crate::error::EngineError;
 use crate::health::Baseline;
 use crate::health::process::WatchedProcess;
@@ -87,12 +87,18 @@ impl Run {
         let workers = WorkerThreads::spawn(&self.prepared, self.clock, control, sink.as_ref())?;
         let baseline = Baseline::read(&self.clock);
         let origin = workers.begin();
-        let mut monitor = RunMonitor::new(&self.prepared, self.clock, origin, &self.watched);
+        let mut monitor =
+            RunMonitor::new(&self.prepared, self.clock, origin, &self.watched, control);
         monitor.follow(&workers.intervals, &workers.threads, observe);
         let outputs = workers.join()?;
         let (mut metadata, instrument) = (self.metadata(), self.plan().instrument);
-        metadata.run.ended =
-            if control.is_interrupted() { RunEnd::Interrupted } else { RunEnd::Complete };
+        metadata.run.ended = match control.stop() {
+            None => RunEnd::Complete,
+            Some(Stop::Interrupted) => RunEnd::Interrupted,
+            Some(Stop::TooManyErrors) => RunEnd::TooManyErrors,
+        };
+        // The same handle may belong to another run.
+        control.recover();
         let counted = (monitor.total, &monitor.host);
         let mut result = RunResult::from_workers(metadata, instrument, origin, counted, outputs);
         let (stages, counted) = (&result.metadata.stages, &result.snapshot);

@@ -31,7 +31,8 @@ pub(crate) async fn run_ticker(worker: Rc<Worker>, control: Control, intervals: 
         next = next + TICK;
         worker.timer.sleep_until(next).await;
         let at = worker.clock.now();
-        if control.is_interrupted() && worker.end.get() > at {
+        let over = control.stop().is_some() || !worker.has_requests_left();
+        if over && worker.end.get() > at {
             worker.end.set(at);
         }
         worker.send_rows();

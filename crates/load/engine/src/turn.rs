@@ -54,6 +54,8 @@ pub(crate) struct OpenTurn {
     scan: Option<DecisionScan>,
     /// The message of a failure.
     detail: Option<String>,
+    /// What the response asks to wait.
+    retry_after: Option<Nanos>,
     /// Headers that the profile records.
     headers: Vec<RecordedHeader>,
 }
@@ -74,6 +76,8 @@ pub(crate) struct TurnEnd {
     pub(crate) reply: String,
     /// The tools that it calls; likewise.
     pub(crate) tool_calls: Vec<ToolCall>,
+    /// How long the target asks to wait before the next request, where the plan honours that.
+    pub(crate) retry_after: Option<Nanos>,
 }
 
 impl OpenTurn {
@@ -117,6 +121,7 @@ impl OpenTurn {
             scan: None,
             detail: None,
             headers: Vec::new(),
+            retry_after: None,
         }
     }
 
@@ -315,6 +320,7 @@ impl OpenTurn {
             sent: sample.timeline.sent.is_some(),
             reply,
             tool_calls,
+            retry_after: self.retry_after,
         }
     }
 
@@ -419,6 +425,9 @@ impl ResponseHandler for OpenTurn {
 
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.measurement.sample.status = head.status;
+        if matches!(head.status, 429 | 503) && self.worker.run.plan.limits.honour_retry_after {
+            self.retry_after = head.header("retry-after").and_then(retry_after);
+        }
         let Self { worker, measurement, decoder, scan, .. } = self;
         measurement.sample.server = worker.run.headers.read(head);
         if worker.run.headers.records() {
@@ -460,6 +469,12 @@ impl ResponseHandler for OpenTurn {
         }
         if decoder.failure().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
+}
+
+/// The seconds of a `Retry-After` header (RFC 9110, 10.2.3). The other form, a date, depends on two
+/// clocks and is not honoured.
+fn retry_after(value: &str) -> Option<Nanos> {
+    value.trim().parse::<u32>().ok().map(|seconds| Nanos::from_secs(seconds.into()))
 }
 
 impl Drop for OpenTurn {

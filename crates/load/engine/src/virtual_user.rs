@@ -25,7 +25,7 @@ pub(crate) async fn run_virtual_user(worker: Rc<Worker>, number: u32, windows: V
         let connections = connections(&worker);
         let (mut free, to) = (worker.origin + window.from, worker.origin + window.to);
         worker.timer.sleep_until(free).await;
-        while free < worker.end_by(to) {
+        while free < worker.end_by(to) && worker.has_requests_left() {
             let key = ConversationKey::iteration(number, iteration);
             iteration = iteration.wrapping_add(1);
             let start = ConversationStart::closed(free, to);
@@ -44,6 +44,12 @@ async fn run_iteration(
 ) -> Moment {
     let conversation = worker.run.workload.conversation(key, None);
     let end = run_conversation(worker, conversation, connections, timeout, start).await;
+    if let Some(wait) = end.retry_after {
+        let free = worker.end_by(end.at + wait);
+        worker.stats().waited_as_asked(free.since(end.at));
+        worker.timer.sleep_until(free).await;
+        return free;
+    }
     if end.sent {
         return end.at;
     }

@@ -6,7 +6,7 @@ use std::iter::Peekable;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_measure::{Clock as _, ConversationKey, Moment, Sample, StageId, TargetId};
+use plimsoll_measure::{Clock as _, ConversationKey, Moment, Nanos, Sample, StageId, TargetId};
 use plimsoll_schedule::{Arrival, ArrivalIter, Load, StagePlan};
 use plimsoll_transport::{Connector, ReadBuffers, RxClock};
 use plimsoll_workload::id_rank;
@@ -139,6 +139,22 @@ impl Worker {
     /// Whether a moment has passed.
     pub(crate) fn is_past(&self, moment: Moment) -> bool {
         self.clock.now() >= moment
+    }
+
+    /// Takes one of the requests that the run may send, for a turn that is intended at `at`. If
+    /// none is left, or this is the last one, the run ends there: nothing later is started or
+    /// counted.
+    pub(crate) fn take_request(&self, at: Moment) -> bool {
+        let taken = self.run.take_request();
+        if !self.run.has_requests_left() {
+            self.end.set(self.end_by(if taken { at + Nanos::new(1) } else { at }));
+        }
+        taken
+    }
+
+    /// Whether the run may send another request.
+    pub(crate) fn has_requests_left(&self) -> bool {
+        self.run.has_requests_left()
     }
 
     /// When the next arrival is intended.

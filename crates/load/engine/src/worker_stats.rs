@@ -125,6 +125,12 @@ impl WorkerStats {
         self.conversations.started += 1;
     }
 
+    /// Counts the time that a user waited because the target asked for it.
+    pub(crate) fn waited_as_asked(&mut self, wait: Nanos) {
+        self.conversations.retry_after_waits += 1;
+        self.conversations.retry_after_wait_s += wait.as_secs_f64();
+    }
+
     pub(crate) const fn conversation_finished(&mut self) {
         self.conversations.finished += 1;
     }

@@ -184,7 +184,7 @@ async fn wait_for_end(worker: &Worker, control: &Control) {
             continue;
         }
         let drain = worker.run.plan.limits.drain;
-        let drain = if control.is_interrupted() { drain.min(INTERRUPTED_DRAIN) } else { drain };
+        let drain = if control.stop().is_some() { drain.min(INTERRUPTED_DRAIN) } else { drain };
         if worker.is_quiet() || now >= end + drain {
             return;
         }

@@ -68,7 +68,7 @@ impl CalibrationQuote {
 }
 
 /// Conversations of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conversations {
     /// Conversations whose first turn began.
     pub started: u64,
@@ -78,6 +78,12 @@ pub struct Conversations {
     /// ended.
     #[serde(alias = "abandoned")]
     pub ended_early: u64,
+    /// How often a virtual user waited because a response asked for it (`Retry-After`).
+    #[serde(default)]
+    pub retry_after_waits: u64,
+    /// How long the users waited so, together, in seconds. No response time contains it.
+    #[serde(default)]
+    pub retry_after_wait_s: f64,
 }
 
 /// Little's law on one stage: in a steady state the mean number in flight is the rate of completion

@@ -16,6 +16,9 @@ pub enum RunEnd {
     Complete,
     /// The user ended it early; the report covers the time until then.
     Interrupted,
+    /// Too many requests got no good answer (`abort_on_error_rate`); the report covers the time
+    /// until then.
+    TooManyErrors,
     /// Plimsoll gave up.
     Aborted,
     /// Not known, because the process left no summary. So in a plan, and in a rebuilt summary.

@@ -15,6 +15,10 @@ pub struct Overrides {
     pub protocol: Option<String>,
     /// `--stages STAGES`.
     pub stages: Option<String>,
+    /// `--max-requests N`.
+    pub max_requests: Option<String>,
+    /// `--abort-on-errors SHARE`, as a number from 0 to 1.
+    pub abort_on_error_rate: Option<String>,
     /// `--seed N`.
     pub seed: Option<String>,
     /// `--ca-file FILE`.
@@ -45,6 +49,8 @@ impl Overrides {
             ("--model", "model", self.model.as_deref()),
             ("--protocol", "protocol", self.protocol.as_deref()),
             ("--stages", "stages", self.stages.as_deref()),
+            ("--max-requests", "max_requests", self.max_requests.as_deref()),
+            ("--abort-on-errors", "abort_on_error_rate", self.abort_on_error_rate.as_deref()),
             ("--seed", "seed", self.seed.as_deref()),
             ("--ca-file", "tls.ca_file", self.ca_file.as_deref()),
             ("--insecure", "tls.insecure", insecure),

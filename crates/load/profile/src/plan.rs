@@ -28,6 +28,17 @@ pub enum Overflow {
     Drop,
 }
 
+/// What a virtual user does when a response asks it to wait (`Retry-After` with a 429 or 503).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RetryAfter {
+    /// It goes on at once.
+    #[default]
+    Ignore,
+    /// It waits that long before its next conversation. The waits are counted apart.
+    Honour,
+}
+
 /// One target of the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Target {
@@ -60,6 +71,12 @@ pub struct Limits {
     pub drain: Nanos,
     /// Largest response body that is read, in bytes.
     pub max_body: u64,
+    /// Requests after which the run ends, over all workers of all shards; `None` for no limit.
+    pub max_requests: Option<u64>,
+    /// The share of requests without a good answer beyond which the run ends.
+    pub abort_on_error_rate: Option<f64>,
+    /// Whether a virtual user waits as long as a 429 or 503 asks with `Retry-After`.
+    pub honour_retry_after: bool,
     /// Worker threads; `None` means one for each core that this process may use.
     pub workers: Option<u16>,
 }

@@ -15,7 +15,7 @@ use crate::layers::LayeredValues;
 use crate::overrides::Overrides;
 use crate::parser::parse_values;
 use crate::path::ConfigPath;
-use crate::plan::{HttpPlan, Instrument, Limits, Plan, Target, TlsPlan};
+use crate::plan::{HttpPlan, Instrument, Limits, Plan, RetryAfter, Target, TlsPlan};
 use crate::problem_collector::ProblemCollector;
 use crate::scenario::scenario;
 use crate::secret::{HeaderValue, Secret};
@@ -257,6 +257,9 @@ const fn limits(file: &ProfileFile) -> Limits {
         connect_timeout: file.connect_timeout,
         drain: file.drain,
         max_body: file.max_body.bytes(),
+        max_requests: file.max_requests,
+        abort_on_error_rate: file.abort_on_error_rate,
+        honour_retry_after: matches!(file.retry_after, RetryAfter::Honour),
         workers: file.workers,
     }
 }

@@ -9,6 +9,7 @@ use crate::layers::drop_nulls;
 use crate::plan::Plan;
 use crate::scenario::scenario_name;
 use crate::secret::{REDACTED, is_shown_header, redacted_path};
+use crate::source::is_builtin;
 use crate::spec::ProfileFile;
 
 /// The keys that a reader looks for first, in this order.
@@ -22,11 +23,9 @@ const LAST: &str = "scenarios";
 /// left at the top for them to inherit. Files have absolute paths, so that it can be kept anywhere.
 pub(crate) fn yaml(mut file: ProfileFile, plan: &Plan) -> String {
     file.name = Some(plan.name.clone());
-    let named = |path: &PathBuf| match path.starts_with("builtin:")
-        || path.to_string_lossy().starts_with("builtin:")
-    {
-        true => path.clone(),
-        false => std::path::absolute(path).unwrap_or_else(|_| path.clone()),
+    let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+    let named = |path: &PathBuf| {
+        if is_builtin(path) { path.clone() } else { absolute(path) }
     };
     if let (Some(trace), Some(resolved)) = (&mut file.trace, &plan.trace) {
         trace.file = named(&resolved.file);

@@ -89,6 +89,11 @@ pub(crate) fn read_trace(spec: &TraceSpec) -> Result<Trace, WorkloadError> {
     Trace::parse(spec, builtin::file(name).ok_or_else(missing)?.as_bytes())
 }
 
+/// Whether a path names a built-in file.
+pub(crate) fn is_builtin(path: &Path) -> bool {
+    builtin_path(path).is_some()
+}
+
 /// Opens a file, to see whether it can be read.
 pub(crate) fn try_open(path: &Path) -> io::Result<()> {
     if std::fs::metadata(path)?.is_dir() {

@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::byte_size::ByteSize;
-use crate::plan::{ConnectionLifetime, HttpVersion, Overflow, TlsPlan};
+use crate::plan::{ConnectionLifetime, HttpVersion, Overflow, RetryAfter, TlsPlan};
 use crate::response_headers::ResponseHeaders;
 
 /// A Plimsoll profile: the load, its content and the target.
@@ -81,6 +81,19 @@ pub struct ProfileFile {
     /// Treatment of an arrival beyond `max_in_flight`.
     #[serde(default)]
     pub overflow: Overflow,
+    /// Ends the run after this many requests have been sent, whatever is left of the stages.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub max_requests: Option<u64>,
+    /// Ends the run when more than this share of the requests (0 to 1) got no good answer, as
+    /// `error_rate` counts them, warm-up included. Looked at every second, once 100 have ended.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1))]
+    pub abort_on_error_rate: Option<f64>,
+    /// What a virtual user does when a 429 or 503 asks it to wait (`Retry-After` in seconds).
+    /// Arrivals of `@` stages do not wait.
+    #[serde(default)]
+    pub retry_after: RetryAfter,
     /// Largest response body that is read, like `16MiB`, or a number of bytes.
     #[serde(default = "max_body")]
     pub max_body: ByteSize,

@@ -42,6 +42,14 @@ pub enum ReportError {
         /// The name.
         name: String,
     },
+    /// A line is longer than any row. Remedy: the file is damaged; cut the line out.
+    #[error("line {line} is longer than {limit} bytes, which no row is: the file is damaged")]
+    LongLine {
+        /// Its number, from 1.
+        line: u64,
+        /// The longest line that is read.
+        limit: usize,
+    },
     /// A summary could not be rebuilt.
     #[error(transparent)]
     Metrics(#[from] MetricsError),

@@ -8,8 +8,10 @@
 //!
 //! Nothing here knows how the load was generated.
 
+mod bounded_lines;
 mod csv;
 mod error;
+mod escape;
 pub mod format;
 mod json;
 mod prometheus;
@@ -18,8 +20,10 @@ pub mod row;
 pub mod table;
 mod text;
 
+pub use bounded_lines::{BoundedLines, MAX_LINE};
 pub use csv::csv;
 pub use error::ReportError;
+pub use escape::printable;
 pub use json::{json, read_json};
 pub use prometheus::prometheus;
 pub use rebuild::rebuild;

@@ -24,6 +24,7 @@ mod validity;
 
 use plimsoll_metrics::{Group, RunSummary};
 
+use crate::escape::printable;
 use crate::{format, table};
 use color::Color;
 
@@ -59,7 +60,7 @@ pub fn text(summary: &RunSummary, style: Style) -> String {
     disturbed::write(&mut page, &summary.health);
     health::write(&mut page, summary);
     environment::write(&mut page, &summary.metadata.environment);
-    page.out
+    printable(&page.out).into_owned()
 }
 
 const WARMUP: &str = "Warm-up (in no total and no threshold)";

@@ -139,7 +139,9 @@ impl Connector {
         clock: &C,
         phases: &mut ConnectPhases,
     ) -> Result<TcpStream, Failure> {
-        let (addresses, dns) = self.resolver.resolve(clock, &self.endpoint).await?;
+        // A little less than the limit of the whole, so that the failure says where the time went.
+        let limit = Nanos::new(self.options.timeout.as_u64() / 16 * 15);
+        let (addresses, dns) = self.resolver.resolve(clock, &self.endpoint, limit).await?;
         phases.dns = dns;
         let started = clock.now();
         let tcp = connect_first(&addresses, self.local_address()).await?;

@@ -24,6 +24,30 @@ max_tokens: 16
 cache_mode: bust
 ";
 
+/// What the demo says about the gateway's part.
+#[derive(Debug, PartialEq)]
+pub(super) enum Outcome {
+    /// What it adds.
+    Measured(Overhead),
+    /// The user ended the demo.
+    Interrupted,
+    /// It cannot be told, for this reason.
+    Unknown(String),
+}
+
+impl Outcome {
+    /// A sentence, whatever the outcome; nothing if the user does not want to wait for it.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Measured(overhead) => overhead.text(),
+            Self::Interrupted => String::new(),
+            Self::Unknown(why) => {
+                format!("\nWhat the gateway adds: not measured, because {why}.\n")
+            }
+        }
+    }
+}
+
 /// The measured times.
 #[derive(Debug, PartialEq)]
 pub(super) struct Overhead {
@@ -33,33 +57,55 @@ pub(super) struct Overhead {
     added: Spread,
 }
 
-/// Measures pairs of windows. `None` if the user interrupts, or no request completes.
+/// The fewest pairs that say anything.
+const LEAST_PAIRS: usize = 3;
+
+/// Measures pairs of windows. A pair in which a window has too few requests for its median is left
+/// out; if more than a few are, the outcome says so.
 pub(super) fn measure(
     provider: SocketAddr,
     gateway: SocketAddr,
     control: &Control,
-) -> Result<Option<Overhead>> {
-    let (mut direct, mut through) = (Vec::new(), Vec::new());
+) -> Result<Outcome> {
+    let mut pairs = Vec::new();
     for _ in 0..=PAIRS {
-        for (addr, medians) in [(provider, &mut direct), (gateway, &mut through)] {
-            match window(addr, control)? {
-                Some(median) => medians.push(median),
-                None => return Ok(None),
-            }
+        pairs.push((window(provider, control)?, window(gateway, control)?));
+        if control.is_interrupted() {
+            return Ok(Outcome::Interrupted);
         }
     }
-    Ok(Overhead::of(&direct[1..], &through[1..]))
+    Ok(Outcome::of(&pairs[1..]))
 }
 
-/// The median service time of one window, in microseconds.
+/// The median service time of one window, in microseconds; `None` with too few requests for one.
 fn window(addr: SocketAddr, control: &Control) -> Result<Option<f64>> {
     let result = Run::prepare(plan(addr)?)?.start(None, control, &mut |_| {})?;
     let summary = RunSummary::build(result.metadata, result.health, &result.snapshot, &[])?;
     let times = summary.results.total.distribution(Metric::ServiceTime);
-    Ok(times
-        .and_then(|times| times.figure(&QUANTILES[0])?.usable())
-        .map(|median| median * 1e3)
-        .filter(|_| !control.is_interrupted()))
+    Ok(times.and_then(|times| times.figure(&QUANTILES[0])?.usable()).map(|median| median * 1e3))
+}
+
+impl Outcome {
+    /// From the medians of each pair of windows: directly, and through the gateway.
+    fn of(pairs: &[(Option<f64>, Option<f64>)]) -> Self {
+        let whole: Vec<_> = pairs.iter().filter_map(|pair| pair.0.zip(pair.1)).collect();
+        let (direct, through): (Vec<_>, Vec<_>) = whole.iter().copied().unzip();
+        if whole.len() >= LEAST_PAIRS
+            && let Some(overhead) = Overhead::of(&direct, &through)
+        {
+            return Self::Measured(overhead);
+        }
+        let of = |which: fn(&(Option<f64>, Option<f64>)) -> bool| {
+            pairs.iter().filter(|pair| which(pair)).count()
+        };
+        let short = of(|pair| pair.0.is_none() || pair.1.is_none());
+        let gateway = of(|pair| pair.1.is_none());
+        Self::Unknown(format!(
+            "in {short} of {} pairs of windows too few requests were answered for a median \
+             ({gateway} times through the gateway): this machine is too busy, run the demo again",
+            pairs.len()
+        ))
+    }
 }
 
 fn plan(addr: SocketAddr) -> Result<Plan> {
@@ -107,5 +153,18 @@ mod tests {
         assert!(text.contains("adds 50 us to the 100 us") && text.contains("46 to 60"), "{text}");
         let noise = Overhead::of(&[100.0, 120.0, 90.0], &[110.0, 110.0, 110.0]).unwrap().text();
         assert!(noise.contains("no time that can be told from noise"), "{noise}");
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_said_with_the_reason() {
+        let (good, without) = ((Some(100.0), Some(150.0)), (Some(100.0), None));
+        let text = |pairs: &[_]| Outcome::of(pairs).text();
+        assert!(text(&[good, without, good, without, good]).contains("adds 50 us"));
+        let busy = text(&[good, without, (None, Some(1.0)), without, good]);
+        for part in ["not measured, because in 3 of 5 pairs", "2 times through the gateway", "busy"]
+        {
+            assert!(busy.contains(part), "{part} in {busy}");
+        }
+        assert_eq!(Outcome::Interrupted.text(), "");
     }
 }

@@ -19,6 +19,8 @@ pub(super) fn build(flags: &Flags, url: &str) -> Result<Plan> {
     let profile =
         Profile::new(Path::new("command line"), profile(flags, url)?.to_string().into_bytes());
     let overrides = Overrides {
+        max_requests: flags.limits.max_requests.map(|most| most.to_string()),
+        abort_on_error_rate: flags.limits.abort_on_errors.map(|share| share.to_string()),
         seed: flags.load.seed.clone(),
         run_id: flags.load.run_id.clone(),
         ca_file: flags.tls.ca_file.clone(),

@@ -38,7 +38,7 @@ fn three_turns(target: ScriptedTarget) -> Harness {
 fn a_turn_is_intended_when_the_think_time_after_the_one_before_is_over() {
     let harness = three_turns(ScriptedTarget::always(respond_after(20)));
     let end = converse(&harness, 10_000);
-    assert_eq!(end, ConversationEnd { at: at(260), sent: true });
+    assert_eq!(end, ConversationEnd { at: at(260), sent: true, retry_after: None });
     let run = harness.finish(end.at);
     let expected = [0, 120, 240].map(|start| (start, Some(start), Some(start + 20)));
     assert_eq!(times(&run.samples), expected);
@@ -85,7 +85,7 @@ fn the_first_turn_that_does_not_complete_ends_the_conversation() {
         let profile = format!("{THREE_TURNS}stages: '1:10s'\nretry_reused: false\n");
         let harness = Harness::new(&profile, target);
         let end = converse(&harness, 10_000);
-        assert_eq!(end, ConversationEnd { at: at(ended), sent: true });
+        assert_eq!(end, ConversationEnd { at: at(ended), sent: true, retry_after: None });
         let run = harness.finish(end.at);
         let outcomes: Vec<_> = run.samples.iter().map(|sample| sample.outcome).collect();
         assert_eq!(outcomes, [Outcome::Completed, outcome]);
@@ -122,7 +122,7 @@ fn an_interrupt_while_the_user_thinks_ends_the_conversation() {
         let start = ConversationStart::closed(at(0), at(10_000));
         run_conversation(worker, conversation, &worker.connections, &mut timeout, start).await
     });
-    assert_eq!(end, ConversationEnd { at: at(20), sent: true });
+    assert_eq!(end, ConversationEnd { at: at(20), sent: true, retry_after: None });
     assert_eq!(harness.finish(end.at).samples.len(), 1);
 }
 

@@ -108,14 +108,13 @@ impl ProcessTree {
         }
         let mut unvisited: Vec<u32> = found.keys().copied().collect();
         while let Some(pid) = unvisited.pop() {
-            for child in children(pid).into_iter().filter(|child| *child != std::process::id()) {
-                if let std::collections::btree_map::Entry::Vacant(entry) = found.entry(child)
-                    && let Some(stat) = ProcessStat::of(child)
-                {
-                    entry.insert(stat);
-                    unvisited.push(child);
-                }
-            }
+            let new = children(pid)
+                .into_iter()
+                .filter(|child| *child != std::process::id() && !found.contains_key(child));
+            let new: Vec<_> =
+                new.filter_map(|child| Some((child, ProcessStat::of(child)?))).collect();
+            unvisited.extend(new.iter().map(|(child, _)| *child));
+            found.extend(new);
         }
         found
     }
@@ -141,14 +140,14 @@ impl ProcessTree {
                 }
             };
             let sum = ended.entry(heir).or_default();
-            *sum = *sum + known.total();
+            *sum += known.total();
         }
         for (heir, sum) in ended {
             let grown = heir.and_then(|pid| Some((now.get(&pid)?, self.members.get(&pid)?)));
             let waited_for = grown
                 .map(|(after, before)| after.waited_for.saturating_sub(before.waited_for))
                 .unwrap_or_default();
-            self.kept = self.kept + sum.saturating_sub(waited_for);
+            self.kept += sum.saturating_sub(waited_for);
         }
         self.members = now;
     }
@@ -160,7 +159,7 @@ impl ProcessTree {
         let mut sum = TreeUse { cpu: self.kept, ..TreeUse::default() };
         for member in self.members.values() {
             let waited_for = if self.descendants { member.waited_for } else { Nanos::ZERO };
-            sum.cpu = sum.cpu + member.cpu + waited_for;
+            sum.cpu += member.cpu + waited_for;
             sum.rss_bytes += member.rss_bytes;
             sum.threads += member.threads;
             sum.processes += 1;

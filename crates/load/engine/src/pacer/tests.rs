@@ -139,3 +139,23 @@ fn each_arrival_has_its_number_as_its_key() {
     // A refused connection is no reason to slow down.
     assert_eq!(run.requests.iter().map(|request| request.at).collect::<Vec<_>>(), [10, 20].map(at));
 }
+
+#[test]
+fn no_arrival_is_planned_after_the_last_request_that_may_be_sent() {
+    for (profile, sent, last) in [
+        ("stages: '@100:10s'\nmax_requests: 7", 7, 60),
+        ("stages: '@100:50ms'\nmax_requests: 7", 5, 40),
+        // Two turns each: 0, 10 and 20 ms, and two of the second turns at 15 and 25 ms.
+        ("stages: '@100:10s'\nturns: 2\nmax_requests: 5", 5, 25),
+    ] {
+        let target = ScriptedTarget::always(respond_after(15));
+        let run = simulate(&format!("{CHAT}{profile}\n"), target);
+        assert_eq!((run.requests.len(), run.samples.len()), (sent, sent), "{profile}");
+        assert!(run.samples.iter().all(|sample| sample.outcome == Outcome::Completed), "{profile}");
+        assert_eq!(
+            run.requests.iter().map(|request| request.at).max(),
+            Some(at(last)),
+            "{profile}"
+        );
+    }
+}

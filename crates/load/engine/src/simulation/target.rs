@@ -241,6 +241,10 @@ fn receive<C: Simulated>(
 }
 
 fn head(handler: &mut impl ResponseHandler, status: u16, content_type: &str) {
-    let headers = [httparse::Header { name: "content-type", value: content_type.as_bytes() }];
-    handler.head(&ResponseHead { status, headers: &headers });
+    let headers = [
+        httparse::Header { name: "content-type", value: content_type.as_bytes() },
+        httparse::Header { name: "retry-after", value: b"2" },
+    ];
+    let count = if status == 429 { 2 } else { 1 };
+    handler.head(&ResponseHead { status, headers: &headers[..count] });
 }

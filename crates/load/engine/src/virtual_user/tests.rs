@@ -86,3 +86,41 @@ fn a_connection_is_kept_over_stages_that_touch_and_not_over_a_pause() {
     // The arrival of the open stage has the second connection.
     assert_eq!(sent(&run), [(0, 1), (20, 2), (50, 3)]);
 }
+
+/// A 429 of the scripted target asks to wait for two seconds.
+#[test]
+fn a_user_waits_as_long_as_a_refusal_asks_where_the_plan_honours_it() {
+    let refusal = Reply::Respond { after: Nanos::from_millis(10), status: 429 };
+    for (profile, starts, waits) in [
+        ("retry_after: honour", &[0, 2_010][..], (1, 2.0)),
+        ("", &[0, 10, 1_010, 2_010], (0, 0.0)),
+        // The wait ends with the run.
+        ("retry_after: honour\nstages: '1:1500ms'", &[0], (1, 1.49)),
+    ] {
+        let stages = if profile.contains("stages") { "" } else { "stages: '1:2500ms'\n" };
+        let target = ScriptedTarget::script([refusal], respond_after(1_000));
+        let run = simulate(&format!("{CHAT}{stages}{profile}\n"), target);
+        let sent: Vec<_> = sent(&run).into_iter().map(|(at, _)| at).collect();
+        assert_eq!(sent, starts, "{profile}");
+        let counted = run.output.conversations;
+        assert_eq!(counted.retry_after_waits, waits.0, "{profile}");
+        assert!((counted.retry_after_wait_s - waits.1).abs() < 1e-9, "{counted:?}");
+        // No response time contains the wait.
+        assert!(
+            run.samples.iter().all(|s| s.timeline.response_time() <= Some(Nanos::from_secs(1)))
+        );
+    }
+}
+
+#[test]
+fn the_run_ends_when_its_requests_are_used_up() {
+    let target = ScriptedTarget::always(respond_after(30));
+    let run = simulate(&format!("{CHAT}stages: '2:10s'\nmax_requests: 5\n"), target);
+    let sent: Vec<_> = sent(&run).into_iter().map(|(at, _)| at).collect();
+    assert_eq!(sent, [0, 0, 30, 30, 60]);
+    assert!(run.samples.iter().all(|sample| sample.outcome == Outcome::Completed));
+    // The turns of a conversation are requests, too.
+    let target = ScriptedTarget::always(respond_after(30));
+    let run = simulate(&format!("{CHAT}stages: '1:10s'\nturns: 4\nmax_requests: 6\n"), target);
+    assert_eq!((run.requests.len(), run.samples.len()), (6, 6));
+}

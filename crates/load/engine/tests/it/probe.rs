@@ -29,3 +29,58 @@ fn the_probe_tells_what_would_make_the_load_pointless() {
     let nobody = probe(&format!("http://{closed}"), "");
     assert!(nobody.findings[0].fatal && nobody.findings[0].message.contains("--target"));
 }
+
+/// Answers each connection with the next of these texts, and closes it.
+fn answering(answers: &'static [&'static str]) -> String {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    // The thread ends with the process.
+    std::thread::spawn(move || {
+        for (stream, answer) in listener.incoming().flatten().zip(answers.iter().cycle()) {
+            let mut stream = stream;
+            let mut request = [0; 4_096];
+            let _ = stream.read(&mut request);
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    url
+}
+
+const WHOLE: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n\
+    data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":null}]}\n\n\
+    data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+const CUT: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n\
+    data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":null}]}\n\n";
+const WRONG_KEY: &str = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\n\
+    content-length: 45\r\n\r\n{\"error\":{\"message\":\"Invalid API key given\"}}";
+const NOT_HTTP2: &str =
+    "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+#[test]
+fn one_stream_that_is_cut_does_not_stop_the_run_and_three_do_with_the_right_words() {
+    for (answers, requests, fatal, words) in [
+        (&[CUT, WHOLE][..], 2, Some(false), "in 1 of 2 tries"),
+        (&[CUT, CUT, WHOLE], 3, Some(false), "in 2 of 3 tries"),
+        (&[CUT], 3, Some(true), "broke off"),
+        (&[WHOLE], 1, None, ""),
+        (&[WRONG_KEY], 1, Some(true), "--key"),
+    ] {
+        let profile = format!("{CHAT}stages: '1:1s'\nstream: true\n");
+        let report = Run::prepare(plan(&answering(answers), &profile)).unwrap().probe().unwrap();
+        assert_eq!(report.requests, requests, "{report:?}");
+        assert_eq!(report.findings.first().map(|found| found.fatal), fatal, "{report:?}");
+        for found in report.findings {
+            assert!(found.message.contains(words), "{words}: {}", found.message);
+            assert!(!found.message.contains("speak this dialect"), "{}", found.message);
+        }
+    }
+}
+
+#[test]
+fn http2_without_tls_to_a_server_of_http1_gets_the_right_words() {
+    let profile = format!("{CHAT}stages: '1:1s'\nhttp_version: http2\n");
+    let probed = Run::prepare(plan(&answering(&[NOT_HTTP2]), &profile)).unwrap().probe().unwrap();
+    let [found] = &probed.findings[..] else { panic!("{probed:?}") };
+    assert!(found.fatal && found.message.contains("leave out --http2"), "{}", found.message);
+}

@@ -37,6 +37,7 @@ const fn ended(ended: RunEnd) -> &'static str {
     match ended {
         RunEnd::Complete => "complete",
         RunEnd::Interrupted => "INTERRUPTED: the figures cover the time until then",
+        RunEnd::TooManyErrors => "STOPPED: too many errors",
         RunEnd::Aborted => "ABORTED",
         RunEnd::Unfinished => "NOT FINISHED",
     }

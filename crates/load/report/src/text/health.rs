@@ -172,7 +172,15 @@ fn stalls(health: &InstrumentHealth) -> Option<String> {
 fn conversations(health: &InstrumentHealth) -> Option<String> {
     let c = health.conversations?;
     let [started, finished, early] = [c.started, c.finished, c.ended_early].map(format::count);
-    Some(format!("{started} started, {finished} finished, {early} ended early"))
+    let waits = match c.retry_after_waits {
+        0 => String::new(),
+        waits => format!(
+            "; {} waits as Retry-After asks, {:.1}s together",
+            format::count(waits),
+            c.retry_after_wait_s
+        ),
+    };
+    Some(format!("{started} started, {finished} finished, {early} ended early{waits}"))
 }
 
 fn rows(health: &InstrumentHealth) -> Option<String> {

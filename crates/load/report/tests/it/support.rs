@@ -180,7 +180,12 @@ pub(crate) fn health() -> InstrumentHealth {
         fd_peak: Some(41),
         ephemeral_ports: Some(28_232),
         peak_in_flight: Some(17),
-        conversations: Some(Conversations { started: 2_000, finished: 1_990, ended_early: 10 }),
+        conversations: Some(Conversations {
+            started: 2_000,
+            finished: 1_990,
+            ended_early: 10,
+            ..Conversations::default()
+        }),
         sink_offered: Some(2_080),
         sink_written: Some(2_080),
         sink_left_out: Some(0),
