@@ -54,8 +54,7 @@ fn tool_calls_stay_in_the_dialogue_and_each_gets_a_result() {
             panic!("not a chat");
         };
         let roles: Vec<_> = messages.iter().map(|message| message.role).collect();
-        use Role::{Assistant, User};
-        assert_eq!(roles, [User, Assistant, User, Assistant, User]);
+        assert_eq!(roles, [Role::User, Role::Assistant, Role::User, Role::Assistant, Role::User]);
         let calls: Vec<_> = messages[1].tool_calls.iter().map(|call| call.id.as_str()).collect();
         let results: Vec<_> =
             messages[2].tool_results.iter().map(|result| result.call_id.as_str()).collect();

@@ -291,8 +291,14 @@ fn blocks_are_shared_within_a_run_and_not_with_another_unless_caches_are_allowed
         let spec = ScenarioSpec { cache_mode, ..scenario() };
         let text = |run: &str, row| {
             let ids = IdSeed::new(Seed(42), run);
-            let workload =
-                Workload::new(&[spec.clone()], Some(trace.clone()), None, Seed(42), ids).unwrap();
+            let workload = Workload::new(
+                std::slice::from_ref(&spec),
+                Some(trace.clone()),
+                None,
+                Seed(42),
+                ids,
+            )
+            .unwrap();
             last_text(&workload.conversation(ConversationKey::arrival(row), Some(row)))
         };
         assert_eq!(text("a", 0), text("a", 1));
