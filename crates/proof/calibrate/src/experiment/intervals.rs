@@ -5,8 +5,8 @@ use plimsoll_measure::{
     Moment, MonotonicClock, Nanos, Rng, ScenarioId, Seed, StageId, TargetId, Timeline,
 };
 use plimsoll_metrics::{
-    InstrumentHealth, Interval, Metric, QUANTILES, Recorder, RunMetadata, RunSummary, Snapshot,
-    StageInfo, TargetInfo,
+    InstrumentHealth, Interval, Metric, QUANTILES, Recorder, RunEnd, RunInfo, RunMetadata,
+    RunSummary, Snapshot, StageInfo, TargetInfo,
 };
 
 use super::synthetic::completed;
@@ -139,6 +139,7 @@ fn metadata() -> RunMetadata {
         ..StageInfo::default()
     };
     RunMetadata {
+        run: RunInfo { ended: RunEnd::Complete, ..RunInfo::default() },
         stages: vec![stage],
         scenarios: vec!["scripted".to_owned()],
         targets: vec![TargetInfo::default()],
