@@ -150,8 +150,8 @@ pub enum StreamWord {
     Merged,
     /// All events came in one piece, at the end.
     BufferedWhole,
-    /// Events were held for 40 ms, once or again and again: the mark of Nagle's algorithm with delayed
-    /// acknowledgements.
+    /// Events were held for 40 ms, once or again and again: the mark of Nagle's algorithm with
+    /// delayed acknowledgements.
     Stalled,
     /// The generator read late: how the events came is not known.
     ReadLate,
