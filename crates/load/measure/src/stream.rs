@@ -156,8 +156,8 @@ impl StreamReads {
     }
 
     /// Whether a read brought at once what the model wrote during one delayed acknowledgement, in a
-    /// stream whose pace is at most half of that. Linux delays one acknowledgement in an answer, and
-    /// then none for a while, so one such read is all that most streams show.
+    /// stream whose pace is at most half of that. Linux delays one acknowledgement in an answer,
+    /// and then none for a while, so one such read is all that most streams show.
     fn has_stall(&self) -> bool {
         let pace = self.pace().as_u64();
         let (shortest, longest_pace) = (30_000_000, 20_000_000);

@@ -150,8 +150,8 @@ pub enum StreamWord {
     Merged,
     /// All events came in one piece, at the end.
     BufferedWhole,
-    /// Events were held for 40 ms, once or again and again: the mark of Nagle's algorithm with delayed
-    /// acknowledgements.
+    /// Events were held for 40 ms, once or again and again: the mark of Nagle's algorithm with
+    /// delayed acknowledgements.
     Stalled,
     /// The generator read late: how the events came is not known.
     ReadLate,
@@ -244,6 +244,9 @@ impl StreamDiagnosis {
             StreamWord::Unknown
         } else if told * 4 < self.judged {
             StreamWord::ReadLate
+        } else if self.stalled * 4 >= told && self.stalled > self.merged + self.buffered_whole {
+            // A new connection, and an idle one, shows no stall: few streams need to.
+            StreamWord::Stalled
         } else if let Some((_, word)) = most.filter(|(count, _)| *count * 2 > told) {
             word
         } else if all_changed * INTACT_BUT_ONE_IN > told.max(INTACT_BUT_ONE_IN) {

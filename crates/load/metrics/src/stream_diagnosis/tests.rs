@@ -104,6 +104,17 @@ fn a_true_mixture_is_called_one() {
     assert_eq!(mixture(2, 8, 90), StreamWord::ReadLate);
 }
 
+/// Linux acknowledges at once on a new connection, so not every stream of such a target stalls.
+#[test]
+fn stalls_in_a_quarter_of_the_streams_give_the_word() {
+    let [intact, stalled, merged] =
+        [StreamShape::Intact, StreamShape::Stalled, StreamShape::Merged]
+            .map(|shape| stream(shape, 40, 37));
+    assert_eq!(diagnosis([(11, &intact), (15, &stalled), (4, &merged)]).word, StreamWord::Stalled);
+    assert_eq!(diagnosis([(90, &intact), (15, &stalled)]).word, StreamWord::Mixed);
+    assert_eq!(diagnosis([(97, &intact), (3, &stalled)]).word, StreamWord::Intact);
+}
+
 #[test]
 fn bad_ends_are_counted_and_one_in_a_hundred_gives_the_word() {
     let intact = stream(StreamShape::Intact, 50, 50);
