@@ -1,7 +1,7 @@
 //! When a worker looked at its sockets. That bounds how much earlier than stamped bytes may have
 //! arrived (`docs/adr/0007-judged-by-effect.md`).
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use plimsoll_measure::{LATE_READ, Moment, Nanos};
 
@@ -9,6 +9,8 @@ use plimsoll_measure::{LATE_READ, Moment, Nanos};
 /// it. A beat costs up to 25 us of CPU time on a busy virtual machine: every millisecond, that
 /// would be 2 % of a core.
 pub const BEAT: Nanos = Nanos::from_millis(2);
+/// A worker that woke without a look goes to sleep again within this time: it has nothing to do.
+const RESUMES_WITHIN: Nanos = Nanos::from_micros(100);
 
 /// The looks of one worker at its sockets, as its event loop notes them.
 ///
@@ -25,6 +27,9 @@ pub struct LookTimes {
     woke_before: MomentCell,
     /// The end of the look before that one.
     woke_long_before: MomentCell,
+    /// Whether the look before was none: the worker slept for too long, and went to sleep again at
+    /// once.
+    resumed: AtomicBool,
     /// When the beat was last handled, the time before that, and the time before that one.
     beats: [MomentCell; 3],
 }
@@ -48,8 +53,12 @@ impl LookTimes {
         self.slept.set(now);
     }
 
-    /// The worker wakes.
+    /// The worker wakes. A process that was stopped wakes with `EINTR` (signal(7)), which is no
+    /// look: what arrived meanwhile is reported by the next one.
     pub fn wakes(&self, now: Moment) {
+        let was_late = self.woke.get().since(self.woke_before.get()) > BEAT + LATE_READ;
+        let at_once = self.slept.get().since(self.woke.get()) < RESUMES_WITHIN;
+        self.resumed.store(was_late && at_once, Ordering::Relaxed);
         self.woke_long_before.set(self.woke_before.get());
         self.woke_before.set(self.woke.get());
         self.woke.set(now);
@@ -70,7 +79,9 @@ impl LookTimes {
     /// and only its beat shows it. The look that reported the last beat was after the beat before,
     /// and so the look before that one was after the third beat.
     pub fn nothing_before(&self) -> Moment {
-        self.woke_before.get().max(self.beats[2].get())
+        let resumed = self.resumed.load(Ordering::Relaxed);
+        let before = if resumed { &self.woke_long_before } else { &self.woke_before };
+        before.get().max(self.beats[2].get())
     }
 
     /// Whether the worker slept between two moments: it waited for something that was not its own
@@ -91,13 +102,7 @@ impl LookTimes {
         if !is_late {
             return Nanos::ZERO;
         }
-        // A process that was stopped wakes with `EINTR`, without a look. Then bytes are older than
-        // the end of that look.
-        let nothing_before = match self.nothing_before() {
-            later if later > at => self.woke_long_before.get(),
-            earlier => earlier,
-        };
-        at.since(nothing_before)
+        at.since(self.nothing_before())
     }
 
     /// How much earlier than `now` bytes may have arrived that are read now, if the kernel does not
@@ -176,6 +181,14 @@ mod tests {
         looks.wakes(after(200_020));
         // The last segment came 7 ms before the process went on.
         assert_eq!(looks.first_earlier_by(after(193_000), after(200_030)), us(193_000));
+        // The same without a stamp of the kernel, and for what is no read.
+        assert_eq!(looks.earlier_by(after(200_030)), us(200_030));
+        assert_eq!(looks.lateness(after(200_030)), Some(us(200_030)));
+        // The next look is one again.
+        looks.sleeps(after(200_300));
+        looks.wakes(after(200_900));
+        assert_eq!(looks.first_earlier_by(after(200_890), after(200_910)), us(0));
+        assert_eq!(looks.lateness(after(200_910)), None);
     }
 
     #[test]
