@@ -73,6 +73,8 @@ pub struct Evidence {
     pub scheduled: Option<u64>,
     /// How often the requests of each measured stage opened a connection.
     pub openings: Vec<StageOpenings>,
+    /// Names of the stages of the closed model.
+    pub closed: Vec<String>,
 }
 
 /// How often the requests of a measured stage opened a connection.
@@ -96,7 +98,7 @@ pub fn judge_health(
     results: &Results,
 ) -> Assessment {
     let mut reasons = violations::violations(health, evidence);
-    reasons.extend(headline::refused(results, &causes(health)));
+    reasons.extend(headline::refused(results, evidence, &causes(health)));
     let validity = if reasons.is_empty() { Validity::Valid } else { Validity::Invalid(reasons) };
     Assessment { validity, warnings: warnings::warnings(health, evidence) }
 }

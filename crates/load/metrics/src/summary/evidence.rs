@@ -2,7 +2,7 @@
 
 use crate::accounting::Accounting;
 use crate::group_stats::{GroupKey, GroupStats};
-use crate::run_metadata::RunMetadata;
+use crate::run_metadata::{LoadModel, RunMetadata};
 use crate::snapshot::Snapshot;
 use crate::validity::{Evidence, StageOpenings};
 
@@ -13,6 +13,7 @@ pub(super) fn of(metadata: &RunMetadata, snapshot: &Snapshot, whole: &GroupStats
         unbalanced: unbalanced(metadata, snapshot),
         scheduled: Some(whole.accounting().scheduled),
         openings: openings(metadata, snapshot),
+        closed: closed(metadata),
     }
 }
 
@@ -29,6 +30,11 @@ fn name(metadata: &RunMetadata, key: GroupKey) -> String {
     let scenario = metadata.scenarios.get(key.scenario.index()).map(String::as_str);
     let target = metadata.targets.get(key.target.index()).map(|target| target.name.as_str());
     [stage, scenario, target].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+fn closed(metadata: &RunMetadata) -> Vec<String> {
+    let closed = metadata.stages.iter().filter(|stage| stage.model == LoadModel::Closed);
+    closed.map(|stage| stage.name.clone()).collect()
 }
 
 fn openings(metadata: &RunMetadata, snapshot: &Snapshot) -> Vec<StageOpenings> {

@@ -1,8 +1,8 @@
 //! The headline figures of the measured stages: a run whose headline the generator falsified is
 //! invalid.
 
-use super::Reason;
 use super::bounds::{percent, reason};
+use super::{Evidence, Reason};
 use crate::bounded_figure::{BoundedFigure, Refusal};
 use crate::catalog::{Metric, RATES, Unit};
 use crate::quantile::QUANTILES;
@@ -12,18 +12,23 @@ const BOUND: &str = "5 % of it, or half of its 95 % interval";
 const MORE_GENERATOR: &str = "give the generator more or idler cores, lower the load, or divide it over several \
                               processes with --shard";
 
+/// Closed stages: time of the generator in each cycle, in milliseconds, that is its ordinary work.
+/// A user of a fast target is bounded by that; more is a pause or an overload.
+const ORDINARY_WORK_MS: f64 = 1.0;
+
 /// The headline figures that the generator falsified, of every stage but warm-up.
-pub(super) fn refused(results: &Results, causes: &[String]) -> Vec<Reason> {
+pub(super) fn refused(results: &Results, evidence: &Evidence, causes: &[String]) -> Vec<Reason> {
     let stages = results.by_stage.iter().filter(|stage| !stage.warmup);
-    let mut reasons: Vec<_> = stages.flat_map(of_stage).collect();
+    let mut reasons: Vec<_> = stages.flat_map(|stage| of_stage(stage, evidence)).collect();
     for reason in &mut reasons {
         reason.causes = causes.to_vec();
     }
     reasons
 }
 
-fn of_stage(stage: &Group) -> Vec<Reason> {
+fn of_stage(stage: &Group, evidence: &Evidence) -> Vec<Reason> {
     let name = stage.stage.as_deref().unwrap_or_default();
+    let closed = evidence.closed.iter().any(|closed| closed == name);
     let median = |metric, words: &str| {
         let figure = stage.distribution(metric)?.figure(&QUANTILES[0])?;
         is_falsified(&figure).then(|| {
@@ -35,11 +40,20 @@ fn of_stage(stage: &Group) -> Vec<Reason> {
             reason(&format!("{words} of stage `{name}`"), measured, BOUND, MORE_GENERATOR)
         })
     };
-    let medians = [
-        median(Metric::ResponseTime, "the median response time"),
-        median(Metric::Ttft, "the median time to first token"),
-    ];
-    medians.into_iter().chain([rate(stage, name)]).flatten().collect()
+    // A user of the closed model has no schedule: its request begins when the generator sends it.
+    let median_time = if closed {
+        median(Metric::ServiceTime, "the median service time")
+    } else {
+        median(Metric::ResponseTime, "the median response time")
+    };
+    let ttft = median(Metric::Ttft, "the median time to first token");
+    let rate = rate(stage, name).filter(|_| !closed || works_long(stage));
+    [median_time, ttft, rate].into_iter().flatten().collect()
+}
+
+/// Whether the generator's part of the cycles of a closed stage is more than its ordinary work.
+fn works_long(stage: &Group) -> bool {
+    stage.distribution(Metric::DispatchLag).is_some_and(|lag| lag.mean > ORDINARY_WORK_MS)
 }
 
 fn rate(stage: &Group, name: &str) -> Option<Reason> {
