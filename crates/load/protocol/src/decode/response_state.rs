@@ -71,6 +71,7 @@ const NOTHING_REPORTED: Usage = {
 
 /// Everything decoded so far from one response.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct ResponseState {
     keep_text: bool,
     text: String,
