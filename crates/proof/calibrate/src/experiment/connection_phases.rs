@@ -91,7 +91,11 @@ fn counted(name: &str, run: &CompletedRun, log: &PhasedLog) -> [Check; 3] {
     };
     [
         count("requests answered", counters.completed, log.requests),
-        count("connections opened", counters.connections_opened, log.connections),
+        count(
+            "connections opened",
+            counters.connections_opened + counters.connections_ahead,
+            log.connections,
+        ),
         count(
             "requests over used connections",
             counters.connections_reused,
