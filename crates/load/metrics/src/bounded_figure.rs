@@ -12,6 +12,10 @@ use crate::distribution::Distribution;
 pub const REFUSED_SHARE: f64 = 0.05;
 /// The share of a figure from which on its bound is printed beside it.
 pub const PRINTED_SHARE: f64 = 0.01;
+/// No figure is refused for less than this, in milliseconds: the time between two clock readings
+/// around a system call on a virtual machine, and the accuracy that `plimsoll calibrate` tests (T2).
+/// The bound is printed all the same.
+pub const RESOLUTION_MS: f64 = 0.05;
 /// Standard deviations of a normal distribution within which 95 % of it lie.
 pub(crate) const NORMAL_95: f64 = 1.959_963_984_540_054;
 
@@ -66,7 +70,7 @@ impl BoundedFigure {
 /// Whether a figure is refused because of the generator: its bound is larger than 5 % of it, and
 /// larger than half of its 95 % interval.
 pub(crate) fn by_generator(value: f64, bound: f64, half_interval: f64) -> Option<Refusal> {
-    let allowed = (value.abs() * REFUSED_SHARE).max(half_interval);
+    let allowed = (value.abs() * REFUSED_SHARE).max(half_interval).max(RESOLUTION_MS);
     (bound > allowed).then_some(Refusal::Generator)
 }
 
@@ -139,6 +143,9 @@ mod tests {
         assert_eq!(by_generator(100.0, 5.1, 0.0), Some(Refusal::Generator));
         assert_eq!(by_generator(100.0, 20.0, 20.0), None);
         assert_eq!(by_generator(100.0, 20.1, 20.0), Some(Refusal::Generator));
+        // Of 0.1 ms, 0.05 are half. They are below what can be resolved.
+        assert_eq!(by_generator(0.1, 0.05, 0.0), None);
+        assert_eq!(by_generator(0.1, 0.051, 0.0), Some(Refusal::Generator));
     }
 
     #[test]

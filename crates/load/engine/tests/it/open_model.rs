@@ -34,7 +34,11 @@ fn a_constant_rate_arrives_as_scheduled() {
 fn shards_and_workers_carry_exactly_the_whole_schedule() {
     let arrivals = |shard: &str, workers: u16| {
         let mock = mock("");
-        let overrides = Overrides { shard: Some(shard.to_owned()), ..Overrides::default() };
+        let overrides = Overrides {
+            shard: Some(shard.to_owned()),
+            run_id: Some("one-run".to_owned()),
+            ..Overrides::default()
+        };
         let profile = format!("{CHAT}stages: '@400:1s'\narrivals: poisson\nworkers: {workers}\n");
         let ran = run(plan_with(&url(&mock), &profile, &overrides));
         let log = mock.take_log();
