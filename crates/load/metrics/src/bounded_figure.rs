@@ -34,7 +34,7 @@ pub struct BoundedFigure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
-    /// The generator may have added more than 5 % of it, and more than half of its 95 % interval.
+    /// The generator may have added more than 5 % of it, half of its 95 % interval and 50us.
     Generator,
     /// So many requests had no end (in flight, timed out, never sent) that it is not known.
     Censored,

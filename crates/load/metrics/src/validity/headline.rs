@@ -8,7 +8,7 @@ use crate::catalog::{Metric, RATES, Unit};
 use crate::quantile::QUANTILES;
 use crate::results::{Group, Results};
 
-const BOUND: &str = "5 % of it, or half of its 95 % interval";
+const BOUND: &str = "5 % of it, half of its 95 % interval, or 50us";
 const MORE_GENERATOR: &str = "give the generator more or idler cores, lower the load, or divide it over several \
                               processes with --shard";
 
