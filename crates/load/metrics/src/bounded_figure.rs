@@ -13,8 +13,8 @@ pub const REFUSED_SHARE: f64 = 0.05;
 /// The share of a figure from which on its bound is printed beside it.
 pub const PRINTED_SHARE: f64 = 0.01;
 /// No figure is refused for less than this, in milliseconds: the time between two clock readings
-/// around a system call on a virtual machine, and the accuracy that `plimsoll calibrate` tests (T2).
-/// The bound is printed all the same.
+/// around a system call on a virtual machine, and the accuracy that `plimsoll calibrate` tests
+/// (T2). The bound is printed all the same.
 pub const RESOLUTION_MS: f64 = 0.05;
 /// Standard deviations of a normal distribution within which 95 % of it lie.
 pub(crate) const NORMAL_95: f64 = 1.959_963_984_540_054;
