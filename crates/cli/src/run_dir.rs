@@ -174,6 +174,8 @@ impl RunDir {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_metrics::{InstrumentHealth, Snapshot};
+
     use super::*;
 
     fn options(out: &Path) -> RunDirOptions {
@@ -209,7 +211,7 @@ mod tests {
         let reserved = run_dir.path().join(file::RESERVED);
         let blocks = std::os::unix::fs::MetadataExt::blocks(&fs::metadata(&reserved).unwrap());
         assert!(blocks * 512 >= bytes, "{blocks} blocks of 512 bytes for {bytes} bytes");
-        let (nothing, health) = (plimsoll_metrics::Snapshot::new(), Default::default());
+        let (nothing, health) = (Snapshot::new(), InstrumentHealth::default());
         let summary = RunSummary::build(RunMetadata::default(), health, &nothing, &[]).unwrap();
         run_dir.write_summary(&summary).unwrap();
         assert!(!reserved.exists() && run_dir.path().join(file::SUMMARY).exists());

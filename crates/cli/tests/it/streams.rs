@@ -1,6 +1,6 @@
 //! The diagnosis of streams, by a server that shapes them and by a generator that is stopped.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plimsoll_metrics::{RunSummary, StreamDiagnosis, StreamWord};
+use plimsoll_metrics::{StreamDiagnosis, StreamWord};
 
 use crate::support::{command, summary};
 
@@ -59,12 +59,12 @@ fn serve(mut stream: &TcpStream, shape: Shape, count: &AtomicU32) -> Option<()> 
         // The probe is the first.
         let number = count.fetch_add(1, Ordering::Relaxed);
         let ends_early = matches!(shape, Shape::Cut | Shape::HiddenCut) && number % 5 == 3;
-        let start = Instant::now() + Duration::from_millis(60);
+        let start = now() + Duration::from_millis(60);
         let mut held = HEAD.to_owned();
         for event in 0..if ends_early { EVENTS / 2 } else { EVENTS } {
-            wait((start + PACE * event).saturating_duration_since(Instant::now()));
+            wait((start + PACE * event).saturating_duration_since(now()));
             if shape == Shape::Nagle {
-                held.push_str(&format!("{:x}\r\n", WORD.len()));
+                held.push_str(&size(WORD));
                 stream.write_all(std::mem::take(&mut held).as_bytes()).ok()?;
                 held = format!("{WORD}\r\n");
             } else {
@@ -91,7 +91,12 @@ fn serve(mut stream: &TcpStream, shape: Shape, count: &AtomicU32) -> Option<()> 
 }
 
 fn chunk(event: &str) -> String {
-    format!("{:x}\r\n{event}\r\n", event.len())
+    format!("{}{event}\r\n", size(event))
+}
+
+/// The line before a chunk.
+fn size(event: &str) -> String {
+    format!("{:x}\r\n", event.len())
 }
 
 fn read_request(reader: &mut impl std::io::BufRead) -> Option<()> {
@@ -112,6 +117,7 @@ fn read_request(reader: &mut impl std::io::BufRead) -> Option<()> {
 }
 
 /// Runs a load on such a server. This machine may be too busy for a valid run.
+#[expect(clippy::print_stdout, reason = "what was found is read in the output of the test")]
 fn load(shape: Shape, stops: bool) -> (StreamDiagnosis, String) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("streams.yaml"), PROFILE).unwrap();
@@ -143,6 +149,11 @@ fn stop_again_and_again(pid: u32) {
         signal("-CONT");
         wait(Duration::from_millis(250));
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a server that paces its streams")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 #[expect(clippy::disallowed_methods, reason = "a server that paces its streams")]

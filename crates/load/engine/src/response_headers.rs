@@ -65,7 +65,7 @@ impl HeaderReader {
         headers.attempts.iter().for_each(|name| add(name, Meaning::Retries { first: 1 }));
         for (rank, name) in headers.server_time.iter().enumerate() {
             let is = |known: &&str| name.eq_ignore_ascii_case(known);
-            let unit = if IN_SECONDS.iter().any(|known| is(&known)) { 1e9 } else { 1e6 };
+            let unit = if IN_SECONDS.iter().any(is) { 1e9 } else { 1e6 };
             let timing = is(&"server-timing");
             add(
                 name,

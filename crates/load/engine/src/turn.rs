@@ -111,7 +111,7 @@ impl OpenTurn {
         };
         worker.count_scheduled(&sample);
         let events = worker.event_times(&sample);
-        let measurement = TurnMeasurement::new(sample, worker.buffers.gaps.acquire(), events);
+        let measurement = TurnMeasurement::new(&sample, worker.buffers.gaps.acquire(), events);
         Self {
             worker: Rc::clone(worker),
             measurement,

@@ -75,20 +75,25 @@ impl SerialServer {
         }
         let (server, clock) = (Rc::clone(self), clock.clone());
         spawn_local(async move {
-            loop {
-                if server.accepts.get() > 0 {
-                    server.accepts.set(server.accepts.get() - 1);
-                    sleep_until(&clock, clock.now() + server.costs.accept).await;
-                    continue;
-                }
-                let Some((cost, job)) = server.jobs.borrow_mut().pop_front() else { break };
-                sleep_until(&clock, clock.now() + cost).await;
-                job.done.set(true);
-                if let Some(waker) = job.waker.take() {
-                    waker.wake();
-                }
-            }
+            server.do_all(&clock).await;
             server.working.set(false);
         });
+    }
+
+    /// Works until nothing is left to do.
+    async fn do_all(&self, clock: &WorkerClock) {
+        loop {
+            if self.accepts.get() > 0 {
+                self.accepts.set(self.accepts.get() - 1);
+                sleep_until(clock, clock.now() + self.costs.accept).await;
+                continue;
+            }
+            let Some((cost, job)) = self.jobs.borrow_mut().pop_front() else { break };
+            sleep_until(clock, clock.now() + cost).await;
+            job.done.set(true);
+            if let Some(waker) = job.waker.take() {
+                waker.wake();
+            }
+        }
     }
 }

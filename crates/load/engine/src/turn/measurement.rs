@@ -25,6 +25,7 @@ pub(super) struct TurnMeasurement {
 
 /// The read that is being processed.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct CurrentRead {
     /// Since the read before; `None` for the first one.
     since_last: Option<Nanos>,
@@ -47,9 +48,9 @@ struct CurrentRead {
 
 impl TurnMeasurement {
     /// Begins the measurement of a scheduled turn; `gaps` is empty.
-    pub(super) fn new(sample: Sample, gaps: Vec<Nanos>, events: Option<Vec<Moment>>) -> Self {
+    pub(super) fn new(sample: &Sample, gaps: Vec<Nanos>, events: Option<Vec<Moment>>) -> Self {
         Self {
-            sample,
+            sample: *sample,
             gaps,
             late_reads: Vec::new(),
             events,

@@ -2,6 +2,7 @@ use plimsoll_measure::{FinishReason, GapSummary, Moment, Nanos, Timeline};
 
 use super::*;
 
+#[expect(clippy::unnecessary_wraps, reason = "the moments of a timeline are optional")]
 fn at(ms: u64) -> Option<Moment> {
     Some(Moment::EPOCH + Nanos::from_millis(ms))
 }

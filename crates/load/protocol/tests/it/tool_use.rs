@@ -92,8 +92,11 @@ fn anthropic_has_blocks_and_roles_alternate() {
     );
 }
 
-fn decoded(dialect: Dialect, stream: bool, keep_text: bool, body: &str) -> Vec<ToolCall> {
-    let options = DecoderOptions { keep_text, ..DecoderOptions::default() };
+fn keep(keep_text: bool) -> DecoderOptions {
+    DecoderOptions { keep_text, ..DecoderOptions::default() }
+}
+
+fn decoded(dialect: Dialect, stream: bool, options: DecoderOptions, body: &str) -> Vec<ToolCall> {
     let mut decoder = Decoder::new(dialect, stream, options);
     decoder.head(200, None);
     decoder.feed(body.as_bytes(), &mut |_| {});
@@ -102,7 +105,7 @@ fn decoded(dialect: Dialect, stream: bool, keep_text: bool, body: &str) -> Vec<T
 }
 
 fn events(events: &[Value]) -> String {
-    events.iter().map(|event| format!("data: {event}\n\n")).collect()
+    events.iter().map(|event| format!("data: {event}\n\n")).collect::<Vec<_>>().concat()
 }
 
 #[test]
@@ -131,11 +134,11 @@ fn tool_calls_of_whole_responses_are_kept() {
         (Dialect::OpenaiResponses, responses),
         (Dialect::AnthropicMessages, messages),
     ] {
-        let kept = decoded(dialect, false, true, &body.to_string());
+        let kept = decoded(dialect, false, keep(true), &body.to_string());
         let kept: Vec<_> = kept.iter().map(read).collect();
         let weather = ("c1".to_owned(), "weather".to_owned(), json!({"city": "Ulm"}));
         assert_eq!(kept, [weather, (String::new(), "time".to_owned(), json!({}))], "{dialect:?}");
-        assert!(decoded(dialect, false, false, &body.to_string()).is_empty(), "not kept");
+        assert!(decoded(dialect, false, keep(false), &body.to_string()).is_empty(), "not kept");
     }
 }
 
@@ -184,7 +187,7 @@ fn tool_calls_of_streams_are_put_together() {
         (Dialect::AnthropicMessages, messages),
         (Dialect::OpenaiResponses, responses),
     ] {
-        assert_eq!(decoded(dialect, true, true, &stream), expected, "{dialect:?}");
-        assert!(decoded(dialect, true, false, &stream).is_empty(), "not kept");
+        assert_eq!(decoded(dialect, true, keep(true), &stream), expected, "{dialect:?}");
+        assert!(decoded(dialect, true, keep(false), &stream).is_empty(), "not kept");
     }
 }

@@ -204,6 +204,15 @@ mod tests {
         growth.opened(number, at(us), at(us));
     }
 
+    /// The same, if it may be added now.
+    fn opens(growth: &Growth, number: u32, us: u64) -> bool {
+        let may = growth.may_add(at(us));
+        if may {
+            open(growth, number, us);
+        }
+        may
+    }
+
     #[test]
     fn the_next_connection_waits_for_the_first_answer_and_as_long_again() {
         let growth = Growth::default();
@@ -235,13 +244,7 @@ mod tests {
         for look in 0..5_u32 {
             let now = u64::from(look) * 10_000;
             let before = look * 100;
-            let opened = (0..20).take_while(|n| {
-                let may = growth.may_add(at(now));
-                if may {
-                    open(&growth, before + n, now);
-                }
-                may
-            });
+            let opened = (0..20).take_while(|n| opens(&growth, before + n, now));
             room.push(opened.count());
             growth.look(true);
         }

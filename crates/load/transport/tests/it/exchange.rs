@@ -120,7 +120,9 @@ fn the_pool_drops_connections_that_were_closed_or_have_unexpected_data() {
             }
             leases.push(lease);
         }
-        leases.into_iter().for_each(|lease| lease.release(client.clock.now()));
+        for lease in leases {
+            lease.release(client.clock.now());
+        }
         let first = pool.checkout(client.demand()).await;
         assert!(first.connection.unwrap().was_used(), "the first is still open");
         let second = pool.checkout(client.demand()).await;
