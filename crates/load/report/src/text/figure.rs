@@ -43,8 +43,8 @@ pub(super) fn footnote<'a>(groups: impl Iterator<Item = &'a Group> + Clone) -> O
     let notes = [
         (
             Refusal::Generator,
-            "!: refused: the generator may have added more than 5 % and more than \
-                              half of the 95 % interval.",
+            "!: refused: the generator may have added more than 5 %, half of \
+                              the 95 % interval and 50us.",
         ),
         (Refusal::Censored, "?: unknown: too many requests had no end, and may be longer."),
     ];

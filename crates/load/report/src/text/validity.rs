@@ -49,28 +49,38 @@ fn invalid(page: &mut Page, reasons: &[Reason]) {
     }
 }
 
-/// Refused figures that are named; the others are counted.
-const NAMED: usize = 6;
+/// Kinds of refused figures that are named for one reason; the others are counted.
+const NAMED: usize = 4;
 
-/// `3 of 24 figures refused: TTFT p99 of 8:60s (the generator), ...`; `None` if there is none.
+/// `3 of 24 figures refused: TTFT, Response time (the generator)`; `None` if there is none. The
+/// tables mark each of them.
 fn refused(summary: &RunSummary) -> Option<String> {
     let (count, refused) = summary.results.refused_figures();
-    if refused.is_empty() {
-        return None;
-    }
-    let name = |figure: &RefusedFigure| {
-        let why = match figure.why {
-            Refusal::Generator => "the generator",
-            Refusal::Censored => "requests without an end",
-        };
-        let words = [figure.title, figure.label].join(" ");
-        format!("{} of {} ({why})", words.trim_end(), figure.stage)
+    let reasons = [
+        (Refusal::Generator, "the generator may have added too much"),
+        (Refusal::Censored, "requests without an end"),
+    ];
+    let of_reason = |(why, words): (Refusal, &str)| {
+        let titles = titles(refused.iter().filter(|figure| figure.why == why));
+        (!titles.is_empty()).then(|| format!("{titles} ({words})"))
     };
-    let mut names: Vec<_> = refused.iter().take(NAMED).map(name).collect();
-    if refused.len() > NAMED {
-        names.push(format!("and {} more", refused.len() - NAMED));
+    let parts: Vec<_> = reasons.into_iter().filter_map(of_reason).collect();
+    let parts = parts.join("; ");
+    (!refused.is_empty()).then(|| format!("{} of {count} figures refused: {parts}", refused.len()))
+}
+
+/// The kinds of these figures, each once, in their order.
+fn titles<'f>(figures: impl Iterator<Item = &'f RefusedFigure>) -> String {
+    let mut titles: Vec<&str> = Vec::new();
+    for figure in figures {
+        if !titles.contains(&figure.title) {
+            titles.push(figure.title);
+        }
     }
-    Some(format!("{} of {count} figures refused: {}", refused.len(), names.join(", ")))
+    let more = titles.len().saturating_sub(NAMED);
+    titles.truncate(NAMED);
+    let named = titles.join(", ");
+    if more > 0 { format!("{named} and {more} more") } else { named }
 }
 
 fn list(page: &mut Page, reasons: &[Reason]) {

@@ -178,7 +178,7 @@ fn exchanges_share_connections_up_to_their_stream_limit() {
         // One that opens a connection may get a slot on another that is freed first.
         let connections = accepted.get();
         assert!((1..=4).contains(&connections), "35 exchanges, 10 to a connection: {connections}");
-        assert!((1..=connections).contains(&opened), "{opened} of {connections}");
+        assert!((1..=connections as usize).contains(&opened), "{opened} of {connections}");
         assert!(!exchange(5).await, "and the next finds a free slot");
         assert_eq!(accepted.get(), connections);
     });
