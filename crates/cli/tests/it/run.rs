@@ -38,7 +38,7 @@ fn a_run_within_its_thresholds_passes_and_writes_every_file() {
     let accounting = summary.results.accounting();
     assert!(accounting.balanced(), "{accounting}");
     // The host decides whether the run is valid; the report must say the same as the summary.
-    let word = if summary.validity.is_valid() { "\nVALID: " } else { "\nINVALID: " };
+    let word = if summary.validity.is_valid() { "\nVALID" } else { "\nINVALID" };
     assert!(output.stdout.contains(word), "{}", output.stdout);
     assert_eq!(summary.metadata.run.ended, RunEnd::Complete);
     // The mock's own count: the load, and one probe.
@@ -80,10 +80,10 @@ fn each_request_has_one_row_with_the_id_that_the_target_received() {
 fn a_failed_threshold_exits_with_1_and_one_without_data_with_3() {
     let fixture = Fixture::with(FAST);
     for (threshold, code) in [
-        ("thresholds={response_time: ['p(50)<1ns']}", 1),
+        ("thresholds={service_time: ['p(50)<1ns']}", 1),
         // The profile does not stream, so there is no time to first token.
         ("thresholds={ttft: ['p(50)<1h']}", 3),
-        ("thresholds={response_time: ['p(50)<1h']}", 0),
+        ("thresholds={service_time: ['p(50)<1h']}", 0),
     ] {
         fixture.run(&["minimal", "--stages", "2:300ms", "--set", threshold]).expect(code);
     }

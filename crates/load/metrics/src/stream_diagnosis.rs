@@ -242,7 +242,7 @@ impl StreamDiagnosis {
         let most = changed.into_iter().max_by_key(|(count, _)| *count);
         if self.judged == 0 {
             StreamWord::Unknown
-        } else if told * 4 < self.judged {
+        } else if told * 2 < self.judged {
             StreamWord::ReadLate
         } else if self.stalled * 4 >= told && self.stalled > self.merged + self.buffered_whole {
             // A new connection, and an idle one, shows no stall: few streams need to.

@@ -26,7 +26,7 @@ pub(crate) struct PhasedSpec {
 /// The records of the server.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct PhasedLog {
-    /// Connections accepted.
+    /// Connections that brought a request.
     pub(crate) connections: u64,
     /// Requests answered.
     pub(crate) requests: u64,
@@ -87,7 +87,6 @@ fn tls() -> io::Result<ServerConfig> {
 
 fn accept(listener: &TcpListener, state: &ServerState) {
     for stream in listener.incoming().map_while(Result::ok) {
-        state.count(|log| log.connections += 1);
         let state = state.clone();
         // An error closes the connection, and the client sees it.
         let _ = spawn_named("connection", move || state.serve(stream));
@@ -136,7 +135,11 @@ impl ServerState {
                 return Ok(());
             }
             let connection = if left == 0 { "close" } else { "keep-alive" };
-            self.count(|log| log.requests += 1);
+            let first = left + 1 == self.spec.requests_per_connection;
+            self.count(|log| {
+                log.requests += 1;
+                log.connections += u64::from(first);
+            });
             write!(
                 stream,
                 "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: {connection}\r\n\r\nok"
