@@ -9,7 +9,8 @@ fn the_demo_runs_without_any_set_up_and_passes() {
     assert!(output.stdout.contains("plimsoll run realistic --target"), "{}", output.stdout);
     assert!(output.stderr.contains("a mock LLM provider listens on"), "{}", output.stderr);
     assert!(output.stderr.contains("the reference gateway in front of it"), "{}", output.stderr);
-    assert!(output.stdout.contains("What the gateway adds: with one client"), "{}", output.stdout);
+    // A busy host may leave it unknown, and then it is said.
+    assert!(output.stdout.contains("What the gateway adds: "), "{}", output.stdout);
     let summary = fixture.summary();
     assert_eq!(summary.metadata.scenarios, ["simple", "medium", "complex"]);
     let accounting = summary.results.accounting();
