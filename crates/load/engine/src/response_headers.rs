@@ -1,8 +1,8 @@
 //! Reads what a target says of itself in the headers of a response: the state of its cache, its
 //! retries, its own time.
 //!
-//! A header costs one test of a bit for the length of its name. Only a header of the right length
-//! is compared, and only one of the right name is parsed. Nothing is allocated, except for texts
+//! A header costs one test of a bit for the length and the first letter of its name. Only a header
+//! that has both is compared, and only one of the right name is parsed. Nothing is allocated, except for texts
 //! that a profile asks to record.
 
 use std::sync::Arc;
@@ -25,8 +25,9 @@ pub type RecordedHeader = (Arc<str>, String);
 /// Reads the headers that a plan names.
 #[derive(Debug)]
 pub(crate) struct HeaderReader {
-    /// Bit `n` is set if a name of `n` bytes is read.
-    lengths: u64,
+    /// By length: bit `n` is set if a name of that length that begins with the `n`th letter is
+    /// read.
+    letters: [u32; MAX_NAME],
     entries: Vec<Entry>,
     record: Vec<Arc<str>>,
 }
@@ -73,9 +74,12 @@ impl HeaderReader {
             );
         }
         entries.retain(|entry| entry.name.len() < MAX_NAME);
-        let lengths = entries.iter().fold(0, |bits, entry| bits | 1 << entry.name.len());
+        let mut letters = [0; MAX_NAME];
+        for entry in &entries {
+            letters[entry.name.len()] |= letter(&entry.name);
+        }
         let record = headers.record.iter().map(|name| name.to_ascii_lowercase().into()).collect();
-        Self { lengths, entries, record }
+        Self { letters, entries, record }
     }
 
     /// What the response says.
@@ -84,8 +88,8 @@ impl HeaderReader {
         let mut report = ServerReport::default();
         let mut best = usize::MAX;
         for header in head.headers {
-            let length = header.name.len();
-            if length < MAX_NAME && self.lengths >> length & 1 == 1 {
+            let letters = self.letters.get(header.name.len()).copied().unwrap_or_default();
+            if letters & letter(header.name) != 0 {
                 self.read_one(header.name, header.value, &mut report, &mut best);
             }
         }
@@ -127,6 +131,11 @@ impl HeaderReader {
         };
         self.record.iter().filter_map(text).collect()
     }
+}
+
+/// The bit of a name's first letter, in either case; other characters share bits.
+fn letter(name: &str) -> u32 {
+    name.as_bytes().first().map_or(0, |first| 1 << (first & 31))
 }
 
 fn set_time(report: &mut ServerReport, best: &mut usize, rank: usize, time: Option<Nanos>) {

@@ -123,7 +123,11 @@ fn event_loop(clock: MonotonicClock, looks: &Arc<LookTimes>) -> io::Result<Local
     let (before, after) = (Arc::clone(looks), Arc::clone(looks));
     Builder::new_current_thread()
         .enable_all()
-        .on_thread_park(move || before.sleeps(clock.now()))
+        .on_thread_park(move || {
+            if before.needs_sleeps() {
+                before.sleeps(clock.now());
+            }
+        })
         .on_thread_unpark(move || after.wakes(clock.now()))
         .build_local(LocalOptions::default())
 }

@@ -29,7 +29,9 @@ pub use id::{ConversationKey, ScenarioId, StageId, Stripe, TargetId};
 pub use outcome::{ErrorClass, Outcome, PolicyDecision, Side};
 pub use rng::{Rng, Seed};
 pub use run_id::{IdSeed, ParseRunIdError, RunId};
-pub use sample::{FlowControl, GapSummary, GeneratorShare, LATE_READ, LateRead, Sample};
+pub use sample::{
+    FlowControl, GapSummary, GeneratorShare, LATE_READ, LEAST_SHARE, LateRead, Sample,
+};
 pub use server_report::{CacheState, ServerReport};
 pub use stream::{FinishReason, StreamReads, StreamShape};
 pub use time::{Clock, ManualClock, Moment, MonotonicClock, Nanos, ParseNanosError};

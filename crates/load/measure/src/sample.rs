@@ -105,6 +105,10 @@ pub struct LateRead {
     pub earlier_by: Nanos,
 }
 
+/// Less than this is not worth keeping: it is below what two clock readings around a system call
+/// can resolve.
+pub const LEAST_SHARE: Nanos = Nanos::from_micros(20);
+
 /// Delays of one turn by HTTP/2 flow control (RFC 9113, 5.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowControl {
@@ -246,13 +250,13 @@ impl Sample {
         }
     }
 
-    /// Whether what the generator itself may have added is large enough to matter: at least 0.5 %
+    /// Whether what the generator itself may have added is large enough to matter: 20 us and 0.5 %
     /// of the time to the first byte, or any doubt about a time of receipt.
     #[inline]
     pub fn generator_matters(&self) -> bool {
         let (own, line) = (&self.generator, &self.timeline);
         let added = own.dispatch + own.send;
-        if added == Nanos::ZERO {
+        if added < LEAST_SHARE {
             return own.received_earlier();
         }
         let first = line.first_byte.or(line.finished).unwrap_or(line.intended);

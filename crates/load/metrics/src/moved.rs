@@ -1,7 +1,7 @@
 //! The values that would be others without the generator's part (`docs/adr/0007`): each as it was
 //! measured, and as it would be.
 
-use plimsoll_measure::{LateRead, Nanos, Sample};
+use plimsoll_measure::{LEAST_SHARE, LateRead, Nanos, Sample};
 
 use crate::catalog::Metric;
 use crate::distribution::Distribution;
@@ -29,8 +29,9 @@ impl MovedValues {
                 Metric::Tpot => span(sample, measured, Span::Tokens),
                 _ => moved,
             };
+            let added = measured.as_u64().abs_diff(moved.as_u64());
             // Less than 0.5 % does not matter.
-            if measured.as_u64().abs_diff(moved.as_u64()).saturating_mul(200) > measured.as_u64() {
+            if added >= LEAST_SHARE.as_u64() && added.saturating_mul(200) > measured.as_u64() {
                 let values = self.values(metric);
                 values.measured.record(measured);
                 values.without.record(moved);

@@ -30,6 +30,8 @@ pub struct LookTimes {
     /// Whether the look before was none: the worker slept for too long, and went to sleep again at
     /// once.
     resumed: AtomicBool,
+    /// Whether the kernel did not say when bytes arrived.
+    unstamped: AtomicBool,
     /// When the beat was last handled, the time before that, and the time before that one.
     beats: [MomentCell; 3],
 }
@@ -48,6 +50,12 @@ impl MomentCell {
 }
 
 impl LookTimes {
+    /// Whether it is of use to note when the worker goes to sleep: only for bytes without a stamp of
+    /// the kernel.
+    pub fn needs_sleeps(&self) -> bool {
+        self.unstamped.load(Ordering::Relaxed)
+    }
+
     /// The worker has nothing to do, and sleeps until something is to be read or done.
     pub fn sleeps(&self, now: Moment) {
         self.slept.set(now);
@@ -57,7 +65,7 @@ impl LookTimes {
     /// look: what arrived meanwhile is reported by the next one.
     pub fn wakes(&self, now: Moment) {
         let was_late = self.woke.get().since(self.woke_before.get()) > BEAT + LATE_READ;
-        let at_once = self.slept.get().since(self.woke.get()) < RESUMES_WITHIN;
+        let at_once = now.since(self.woke.get()) < RESUMES_WITHIN;
         self.resumed.store(was_late && at_once, Ordering::Relaxed);
         self.woke_long_before.set(self.woke_before.get());
         self.woke_before.set(self.woke.get());
@@ -109,6 +117,7 @@ impl LookTimes {
     /// say when they did. They wake a worker that sleeps; other delays are those of a worker that
     /// does something else.
     pub fn earlier_by(&self, now: Moment) -> Nanos {
+        self.unstamped.store(true, Ordering::Relaxed);
         self.lateness(now).unwrap_or_else(|| {
             let before = self.slept.get().since(self.woke_before.get());
             before + now.since(self.woke.get())

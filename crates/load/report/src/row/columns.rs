@@ -86,7 +86,7 @@ columns! {
         "no content event, fewer than 2 tokens, their number is not known, or they came in one piece";
     "generator_ms" ["ms"]
         "Of the response time, what the generator itself may have added: an upper bound.",
-        "less than 0.5 % of the time to the first byte, or no response time";
+        "less than 20us or 0.5 % of the time to the first byte, or no response time";
     "generator_parts_ms" ["list of ms"]
         "What the generator may have added to the dispatch and to the sending, and how much earlier \
          than stamped may have arrived: the first byte, the first content event, the first that is \
