@@ -2,8 +2,8 @@
 //! retries, its own time.
 //!
 //! A header costs one test of a bit for the length and the first letter of its name. Only a header
-//! that has both is compared, and only one of the right name is parsed. Nothing is allocated, except for texts
-//! that a profile asks to record.
+//! that has both is compared, and only one of the right name is parsed. Nothing is allocated,
+//! except for texts that a profile asks to record.
 
 use std::sync::Arc;
 

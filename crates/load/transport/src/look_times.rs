@@ -50,8 +50,8 @@ impl MomentCell {
 }
 
 impl LookTimes {
-    /// Whether it is of use to note when the worker goes to sleep: only for bytes without a stamp of
-    /// the kernel.
+    /// Whether it is of use to note when the worker goes to sleep: only for bytes without a stamp
+    /// of the kernel.
     pub fn needs_sleeps(&self) -> bool {
         self.unstamped.load(Ordering::Relaxed)
     }
