@@ -80,12 +80,14 @@ fn each_request_has_one_row_with_the_id_that_the_target_received() {
 fn a_failed_threshold_exits_with_1_and_one_without_data_with_3() {
     let fixture = Fixture::with(FAST);
     for (threshold, code) in [
-        ("thresholds={service_time: ['p(50)<1ns']}", 1),
+        ("thresholds={completed: ['count<1']}", 1),
         // The profile does not stream, so there is no time to first token.
         ("thresholds={ttft: ['p(50)<1h']}", 3),
-        ("thresholds={service_time: ['p(50)<1h']}", 0),
+        ("thresholds={completed: ['count>1']}", 0),
     ] {
-        fixture.run(&["minimal", "--stages", "2:300ms", "--set", threshold]).expect(code);
+        // Counts are exact on a busy host too, where times may be refused and the run invalid.
+        let args = ["minimal", "--stages", "2:300ms", "--set", threshold];
+        fixture.run(&args).expect(code);
     }
 }
 
