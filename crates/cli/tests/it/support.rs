@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use plimsoll_metrics::RunSummary;
+use plimsoll_metrics::{Judgement, RunSummary, ThresholdResult};
 use plimsoll_mock::{Mock, MockConfig};
 use plimsoll_report::read_json;
 use tempfile::TempDir;
@@ -83,8 +83,12 @@ impl Fixture {
     /// Expects exit code 0 from a run that its own summary calls valid, and 3 from any other.
     pub(crate) fn run_as_its_summary_says(&self, args: &[&str]) -> ProcessOutput {
         let output = self.plimsoll(args);
-        let valid = self.summary().validity.is_valid();
-        output.expect(if valid { 0 } else { 3 })
+        let summary = self.summary();
+        let judged = |threshold: &ThresholdResult| {
+            !matches!(threshold.judgement, Judgement::Inconclusive(_))
+        };
+        let sound = summary.validity.is_valid() && summary.thresholds.iter().all(judged);
+        output.expect(if sound { 0 } else { 3 })
     }
 
     fn run_args(&self, args: &[&str]) -> Vec<String> {
