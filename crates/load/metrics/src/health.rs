@@ -86,26 +86,6 @@ pub struct Conversations {
     pub retry_after_wait_s: f64,
 }
 
-/// Little's law on one stage: in a steady state the mean number in flight is the rate of completion
-/// times the mean time in flight, for any distribution (J. D. C. Little, 1961). Compares the number
-/// that the engine watched with the one computed from the samples, both from the intended start.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct LittlesLaw {
-    /// Name of the stage.
-    pub stage: String,
-    /// N: mean number in flight, as the engine watched it.
-    pub in_flight: f64,
-    /// X R: sum of all response times within the stage, divided by the length of the stage.
-    pub rate_times_time: f64,
-}
-
-impl LittlesLaw {
-    /// `|N - X R| / N`.
-    pub fn error(&self) -> f64 {
-        (self.in_flight - self.rate_times_time).abs() / self.in_flight
-    }
-}
-
 /// A window in which workers did not look at their sockets: they were busy with other things, or
 /// did not run. It judges nothing; what it added to the requests is part of each figure's bound.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -241,10 +221,6 @@ pub struct InstrumentHealth {
     pub sink_overflowed: Option<u64>,
     /// Errors on the generator's side, by class.
     pub generator_errors: BTreeMap<String, u64>,
-    /// Little's law, by stage. For `calibrate`; it is in no file.
-    #[serde(skip)]
-    #[schemars(skip)]
-    pub littles_law: Vec<LittlesLaw>,
 }
 
 impl InstrumentHealth {

@@ -48,9 +48,7 @@ pub use distribution::Distribution;
 pub use environment::Environment;
 pub use error::MetricsError;
 pub use group_stats::{GroupKey, GroupStats};
-pub use health::{
-    CalibrationQuote, Conversations, DisturbedWindow, InstrumentHealth, Lag, LittlesLaw,
-};
+pub use health::{CalibrationQuote, Conversations, DisturbedWindow, InstrumentHealth, Lag};
 pub use process_use::ProcessUse;
 pub use quantile::{QUANTILES, Quantile, samples_needed};
 pub use recorder::Recorder;

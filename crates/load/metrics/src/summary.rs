@@ -4,7 +4,6 @@
 mod cache_hits;
 mod evidence;
 mod interpretation;
-mod littles_law;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,7 +67,6 @@ impl RunSummary {
     ) -> Result<Self, MetricsError> {
         let whole = snapshot.total(|_| true);
         health.observe(&whole);
-        health.littles_law = littles_law::by_stage(&metadata, snapshot);
         let evidence = evidence::of(&metadata, snapshot, &whole);
         let results = Results::of(&metadata, snapshot)?;
         let Assessment { validity, mut warnings } = judge_health(&health, &evidence, &results);

@@ -3,10 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
-use plimsoll_measure::{
-    ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, Moment, Outcome, Sample,
-    ScenarioId, Seed, ServerReport, StageId, TargetId, Timeline, Usage,
-};
+use plimsoll_measure::{ConversationKey, ErrorClass, Moment, Outcome, Sample, Seed};
 use plimsoll_workload::conversation_id;
 
 use super::*;
@@ -17,34 +14,12 @@ fn ids() -> IdSeed {
 
 fn sample(seq: u64, turn: u16, outcome: Outcome) -> Sample {
     Sample {
-        stage: StageId(0),
-        scenario: ScenarioId(0),
-        target: TargetId(0),
         conversation: ConversationKey::arrival(seq),
         turn,
-        stream: false,
-        warmup: false,
         reused: true,
-        timeline: Timeline::intended(Moment::EPOCH),
-        connect: ConnectPhases::default(),
-        retried_after: None,
         status: 200,
         outcome,
-        policy_decision: None,
-        expected: None,
-        usage: Usage::default(),
-        events: 0,
-        gaps: GapSummary::default(),
-        shape: None,
-        finish_reason: None,
-        fewer_tokens: false,
-        usage_refused: false,
-        flow: FlowControl::default(),
-        server: ServerReport::default(),
-        bytes_out: 0,
-        bytes_in: 0,
-        read_lag: None,
-        generator: plimsoll_measure::GeneratorShare::default(),
+        ..Sample::unsent(Moment::EPOCH)
     }
 }
 
