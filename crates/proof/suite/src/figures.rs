@@ -1,7 +1,9 @@
 //! The figures of a pass, as the tables show them.
 
 use plimsoll_harness::statistics::median;
-use plimsoll_metrics::{DistributionSummary, Group, Metric, MetricsError, RunSummary, Validity};
+use plimsoll_metrics::{
+    DistributionSummary, Group, Metric, MetricsError, Refusal, RunSummary, Validity,
+};
 use plimsoll_report::format::{count, percent};
 use serde::{Deserialize, Serialize};
 
@@ -110,7 +112,7 @@ impl Figures {
                 .rates
                 .planned_rate_per_s
                 .filter(|_| summary.health.planned_arrivals.is_some()),
-            limited: summary.warnings.iter().any(|warning| warning.what.starts_with("limited")),
+            limited: is_limited(&summary.results.total),
             invalid: invalid(&summary.validity),
             ..Self::of_group(&summary.results.total, responses)?
         })
@@ -222,6 +224,11 @@ impl Figures {
     }
 }
 
+/// Whether the generator's own work kept the rate down: it is then a lower bound.
+fn is_limited(total: &Group) -> bool {
+    total.refused_rates.values().any(|why| *why == Refusal::Generator)
+}
+
 fn invalid(validity: &Validity) -> Option<String> {
     let Validity::Invalid(reasons) = validity else { return None };
     let texts = reasons.iter().map(|reason| format!("{} ({})", reason.what, reason.measured));
@@ -274,4 +281,17 @@ fn times(group: &Group, responses: TimedResponses) -> Result<Option<Times>, Metr
         max: millis(max),
     };
     Ok(all.mean().zip(all.max()).map(|(mean, max)| shown(mean, max)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_that_the_generator_kept_down_is_a_lower_bound() {
+        let mut total = Group::default();
+        assert!(!is_limited(&total));
+        total.refused_rates.insert("throughput_per_s".to_owned(), Refusal::Generator);
+        assert!(is_limited(&total));
+    }
 }
