@@ -2,6 +2,8 @@
 
 use httparse::Header;
 
+use crate::header_name::is_named;
+
 /// The delimitation of a response body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyFraming {
@@ -38,11 +40,11 @@ impl MessageFraming {
         let mut length = None;
         let mut coding: Option<bool> = None;
         for header in headers {
-            if header.name.eq_ignore_ascii_case("content-length") {
+            if is_named(header.name, b"content-length") {
                 length = Some(merge_length(length, header.value)?);
-            } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
+            } else if is_named(header.name, b"transfer-encoding") {
                 coding = Some(last_is_chunked(header.value));
-            } else if header.name.eq_ignore_ascii_case("connection") {
+            } else if is_named(header.name, b"connection") {
                 keep_alive = connection_option(header.value).unwrap_or(keep_alive);
             }
         }
@@ -62,6 +64,9 @@ impl MessageFraming {
 
 /// A repeated length is valid if it is the same.
 fn merge_length(earlier: Option<u64>, value: &[u8]) -> Result<u64, ConflictingLengths> {
+    if let (None, Some(length)) = (earlier, digits(value)) {
+        return Ok(length);
+    }
     value
         .split(|&b| b == b',')
         .try_fold(earlier, |earlier, part| {
