@@ -145,6 +145,7 @@ impl Report {
         self.findings.extend(finding::tails(&self.measurements));
         self.findings.extend(finding::busy_host(&self.measurements));
         self.findings.extend(finding::unusable(&self.measurements));
+        self.findings.extend(finding::refused(&self.measurements));
         self
     }
 

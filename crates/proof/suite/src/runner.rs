@@ -7,7 +7,7 @@ use plimsoll_engine::Control;
 use plimsoll_measure::Sample;
 use plimsoll_metrics::{Band, RunSummary};
 use plimsoll_profile::Plan;
-use plimsoll_report::format::{count, digits, or_dash, time_or_dash};
+use plimsoll_report::format::{count, figure, or_dash, rate_figure};
 
 use crate::child::{Child, ChildSpec};
 use crate::cores::{Cores, Pinned};
@@ -301,8 +301,8 @@ impl<'a> SuiteRunner<'a> {
             "{}, pass {}: {}/s, p99 {}, {} errors{}",
             measurement.label,
             pass + 1,
-            or_dash(figures.requests_per_s, digits),
-            time_or_dash(figures.p99_ms),
+            or_dash(figures.requests_per_s, |rate| rate_figure(Some(rate))),
+            figure(figures.p99_ms),
             figures.errors,
             invalid.unwrap_or_default()
         );

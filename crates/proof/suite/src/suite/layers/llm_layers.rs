@@ -6,6 +6,7 @@ use std::time::Duration;
 use plimsoll_harness::statistics::{Spread, paired_differences};
 use plimsoll_harness::time;
 use plimsoll_measure::Nanos;
+use plimsoll_metrics::BoundedFigure;
 use plimsoll_report::format::{count, digits, percent, time};
 
 use super::super::{length, passes};
@@ -39,7 +40,7 @@ impl LlmLayers {
     /// The time that the gateway adds to the provider's mean response time, paired by pass.
     pub(super) fn added(&self) -> Option<Spread> {
         let (miss, direct) = (self.miss.as_ref()?, self.direct.as_ref()?);
-        let means = |result: &MeasurementResult| result.usable_figures(|f| f.mean_ms);
+        let means = |result: &MeasurementResult| result.usable_figures(|f| f.mean_ms?.usable());
         let added = Spread::of(&paired_differences(&means(direct), &means(miss)))?;
         (added.count >= FEWEST_PAIRS).then_some(added)
     }
@@ -69,7 +70,7 @@ impl LlmLayers {
 
 /// Two bounds and three goals of cache hits.
 fn hit_bounds(hit: &MeasurementResult) -> Vec<BoundResult> {
-    let of = |figure: &str, value: fn(&Figures) -> Option<f64>, requirement| {
+    let of = |figure: &str, value: fn(&Figures) -> Option<BoundedFigure>, requirement| {
         BoundResult::of(&format!("layer 2, cache hit: {figure}"), hit, value, requirement)
     };
     vec![
@@ -296,7 +297,6 @@ pub(super) struct RequestLog {
     pub(super) dropped: Option<f64>,
     /// Lines in the file after the gateway has ended.
     pub(super) lines: u64,
-    pub(super) per_s: Option<f64>,
     pub(super) result: MeasurementResult,
 }
 
@@ -313,9 +313,10 @@ impl RequestLog {
         vec![
             BoundResult::value("request log: accepted - written - dropped", missing, none),
             BoundResult::value("request log: written, and not in the file", lost, none),
-            BoundResult::value(
+            BoundResult::of(
                 "request log: rows/s",
-                self.per_s,
+                &self.result,
+                |f| f.requests_per_s,
                 Requirement::at_least(50_000.0, digits),
             )
             .into_goal(),
@@ -348,10 +349,9 @@ pub(super) fn log(runner: &mut SuiteRunner<'_>) -> Result<Option<RequestLog>, Su
     // A row is a few hundred bytes, and there may be millions.
     let _ = std::fs::remove_file(&path);
     let result = results.into_iter().next().unwrap_or_default();
-    let per_s = result.figures().and_then(|figures| figures.requests_per_s);
     let of = |state: &str| counts.iter().find(|(name, _)| name == state).map(|(_, n)| *n);
     let (accepted, written) = (of("accepted").or_else(|| of("offered")), of("written"));
-    Ok(Some(RequestLog { accepted, written, dropped: of("dropped"), lines, per_s, result }))
+    Ok(Some(RequestLog { accepted, written, dropped: of("dropped"), lines, result }))
 }
 
 /// The gateway's counts of rows after the last batch was written.
@@ -410,7 +410,11 @@ mod tests {
         let result = |means: &[f64]| MeasurementResult {
             passes: means
                 .iter()
-                .map(|mean| Figures { requests: 9, mean_ms: Some(*mean), ..Figures::default() })
+                .map(|mean| Figures {
+                    requests: 9,
+                    mean_ms: Some(BoundedFigure::exact(*mean)),
+                    ..Figures::default()
+                })
                 .collect(),
             ..MeasurementResult::default()
         };
