@@ -17,9 +17,9 @@ use crate::quantile::{QUANTILES, Quantile};
 
 /// A distribution of times, in milliseconds. A percentile is `null` if there are too few samples
 /// for it: fewer than 10 beyond it.
-///
-/// A figure may be one that must not be used (`docs/adr/0007`). So the fields are private: a
-/// [`BoundedFigure`] says it (`figure`, `mean_figure`, ...). What starts with `raw_` does not.
+// A figure may be one that must not be used (docs/adr/0007). So the figures are private: `figure`,
+// `mean_figure` and so on say whether they may be; what starts with `raw_` does not. This is no
+// documentation comment, as the JSON Schema shows those.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DistributionSummary {
     /// Number of values.

@@ -5,7 +5,7 @@ mod tables;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{BandLevel, BandResult, Judgement, RunSummary};
-use plimsoll_report::format::{DASH, digits, percent, time};
+use plimsoll_report::format::{digits, or_dash, percent, time};
 
 use super::certificate;
 use super::columns;
@@ -261,17 +261,16 @@ fn bands(row: &PolicyRow) -> Vec<BoundResult> {
             BandLevel::Target => ("on target", Judgement::Pass),
             BandLevel::Degraded => ("degraded", Judgement::Pass),
             BandLevel::Critical => ("critical", Judgement::Fail),
-            BandLevel::Inconclusive(why) => ("", Judgement::Inconclusive(why.clone())),
+            BandLevel::Inconclusive(why) => ("not judged", Judgement::Inconclusive(why.clone())),
         };
         let measured = band.measured.map(|value| match band.unit {
             plimsoll_metrics::Unit::Time => time(value),
             plimsoll_metrics::Unit::Share => percent(value),
             _ => digits(value),
         });
-        let measured = measured.unwrap_or_else(|| DASH.to_owned());
         BoundResult {
             what: format!("warm, 100/s: {}", band.metric),
-            measured: format!("{measured} {level}").trim().to_owned(),
+            measured: or_dash(measured, |measured| format!("{measured} {level}")),
             bound: band.expression.clone(),
             judgement: match &unusable {
                 Some(why) => Judgement::Inconclusive(why.to_string()),
