@@ -74,7 +74,9 @@ fn a_killed_run_leaves_whole_rows_for_a_report() {
     let rows = whole.len() as u64 + u64::from(parse_row(last).is_ok());
 
     let folder = run.to_str().unwrap();
+    assert!(run.join(".reserved").exists());
     let json = fixture.plimsoll(&["report", folder, "--format", "json"]).expect(3).stdout;
+    assert!(!run.join(".reserved").exists());
     let summary = read_json(json.as_bytes()).unwrap();
     assert_eq!(summary.results.accounting().scheduled, rows);
     assert_eq!(summary.metadata.run.ended, RunEnd::Unfinished);

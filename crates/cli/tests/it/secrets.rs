@@ -86,6 +86,22 @@ fn queries_and_headers_with_harmless_names_are_not_shown() {
     }
 }
 
+/// Several targets are shown side by side, and the report of a suite names its own.
+#[test]
+fn queries_of_targets_are_not_shown_beside_figures() {
+    let fixture = Fixture::with(FAST);
+    let url = |path: &str| format!("{}{path}?api-version={KEY}&key={KEY}", fixture.target());
+    let (a, b) = (url("/health"), url("/v1/models"));
+    let args = ["http", &a, &b, "-d", "300ms", "-c", "1", "--allow-invalid"];
+    let output = fixture.plimsoll(&args);
+    assert!(output.stdout.contains("/health?api-version=<redacted>&key=<redacted>"));
+    assert_no_credentials(&output, fixture.folder.path());
+    let args = ["suite", "quick", "--quick", "--target", &url(""), "--duration", "200ms"];
+    let output = fixture.plimsoll(&[&args[..], &["--out", "runs"]].concat());
+    assert!(output.stdout.contains("?api-version=<redacted>&key=<redacted>"), "{}", output.stdout);
+    assert_no_credentials(&output, fixture.folder.path());
+}
+
 /// A target that refuses every key and quotes it in its error message.
 fn quoting_target() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

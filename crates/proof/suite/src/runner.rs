@@ -6,7 +6,7 @@ use std::time::Duration;
 use plimsoll_engine::Control;
 use plimsoll_measure::Sample;
 use plimsoll_metrics::{Band, RunSummary};
-use plimsoll_profile::Plan;
+use plimsoll_profile::{Plan, redacted_path};
 use plimsoll_report::format::{count, figure, or_dash, rate_figure};
 
 use crate::child::{Child, ChildSpec};
@@ -189,7 +189,7 @@ impl<'a> SuiteRunner<'a> {
     pub(crate) fn reach(&mut self, target: &SuiteTarget) -> Result<(), SuiteError> {
         let plan = Measurement::get("reach", target, "/").stages(LoadShape::Clients(1), "1:1s");
         let why = self.host.reach(plan.plan(0)?)?;
-        why.map_or(Ok(()), |why| Err(SuiteError::Target { url: target.base.clone(), why }))
+        why.map_or(Ok(()), |why| Err(SuiteError::Target { url: redacted_path(&target.base), why }))
     }
 
     /// Sends the few requests of a plan, which are not counted, and returns what became of each.

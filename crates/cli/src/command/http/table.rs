@@ -1,6 +1,7 @@
 //! The comparison of several endpoints.
 
 use plimsoll_metrics::{DistributionSummary, Metric, QUANTILES, RunSummary};
+use plimsoll_profile::redacted_path;
 use plimsoll_report::format;
 use plimsoll_report::table::{Layout, Table};
 
@@ -32,6 +33,6 @@ fn row(url: &str, summary: &RunSummary, metric: Metric) -> [String; COLUMNS.len(
         figure(1),
         figure(3),
         format::figure(times.map(DistributionSummary::max_figure)),
-        url.to_owned(),
+        redacted_path(url),
     ]
 }

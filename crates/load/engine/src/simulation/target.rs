@@ -251,8 +251,7 @@ fn head(handler: &mut impl ResponseHandler, status: u16, content_type: &str) {
         _ => &[],
     };
     let headers = [("content-type", content_type)].into_iter().chain(asked.iter().copied());
-    let headers: Vec<_> = headers
-        .map(|(name, value)| httparse::Header { name, value: value.as_bytes() })
-        .collect();
+    let headers: Vec<_> =
+        headers.map(|(name, value)| httparse::Header { name, value: value.as_bytes() }).collect();
     handler.head(&ResponseHead { status, headers: &headers });
 }
