@@ -12,7 +12,8 @@ const SHORTEST_BY_PLACE: usize = 8;
 
 /// The credentials of a plan.
 pub(crate) struct Secrets {
-    /// Keys, and values of headers and queries that are named like credentials: replaced wherever they occur.
+    /// Keys, and values of headers and queries that are named like credentials: replaced wherever
+    /// they occur.
     known: Vec<String>,
     /// Other values of headers and queries: replaced where they stand alone.
     by_place: Vec<String>,

@@ -231,8 +231,8 @@ impl DistributionSummary {
         self.ci.get(quantile.key)
     }
 
-    /// These times and those of other requests as one distribution of `metric`. It has no intervals,
-    /// so that its figures are judged by the narrowest that they could have.
+    /// These times and those of other requests as one distribution of `metric`. It has no
+    /// intervals, so that its figures are judged by the narrowest that they could have.
     ///
     /// # Errors
     /// [`MetricsError::DecodeHistogram`] if a histogram was damaged.

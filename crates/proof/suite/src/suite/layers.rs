@@ -4,6 +4,7 @@
 
 mod gateway_layers;
 mod llm_layers;
+mod request_log;
 mod store_ops;
 mod tables;
 
@@ -29,7 +30,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     let gateway = gateway_layers::measure(runner)?;
     let stack = gateway_layers::stack(runner)?;
     let llm = llm_layers::measure(runner)?;
-    let log = llm_layers::log(runner)?;
+    let log = request_log::measure(runner)?;
     let ops = if runner.target().is_none() {
         store_ops::measure(runner)
     } else {
@@ -51,7 +52,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
         report.sections.push(tables::store_ops(&ops));
     }
     report.bounds.extend(bounds(&gateway, &llm));
-    report.bounds.extend(log.iter().flat_map(llm_layers::RequestLog::bounds));
+    report.bounds.extend(log.iter().flat_map(request_log::RequestLog::bounds));
     report.bounds.extend(ops.bounds());
     report.findings.extend(layer_costs(&gateway));
     report.findings.extend(stack_findings(&stack));

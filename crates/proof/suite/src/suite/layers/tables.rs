@@ -6,7 +6,8 @@ use plimsoll_report::format::{DASH, count, digits, or_dash, percent, time, time_
 use plimsoll_report::table::Table;
 
 use super::gateway_layers::{FullStack, GatewayLayers};
-use super::llm_layers::{LlmLayers, RequestLog};
+use super::llm_layers::LlmLayers;
+use super::request_log::RequestLog;
 use super::store_ops::StoreOps;
 use crate::finding;
 use crate::report::Section;
