@@ -13,7 +13,7 @@ use super::file;
 #[derive(Debug)]
 pub(super) struct Reservation {
     path: PathBuf,
-    _locked: File,
+    locked: File,
 }
 
 impl Reservation {
@@ -29,12 +29,14 @@ impl Reservation {
         }
         // Where files cannot be locked, a killed run leaves this one behind.
         let _ = reserved.lock();
-        Ok(Self { path, _locked: reserved })
+        Ok(Self { path, locked: reserved })
     }
 
     /// Gives the space back, for the results.
     pub(super) fn release(&self) {
-        // A file that cannot be removed only takes space.
+        // The file is still open: without its name alone it would keep the space.
+        let _ = self.locked.set_len(0);
+        // A file that cannot be removed only is in the way.
         let _ = fs::remove_file(&self.path);
     }
 }

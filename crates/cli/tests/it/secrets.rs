@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use crate::support::{FAST, Fixture, ProcessOutput};
@@ -19,15 +19,17 @@ fn assert_no_credentials(output: &ProcessOutput, folder: &Path) {
     };
     assert_without_secrets(&output.stdout, "stdout");
     assert_without_secrets(&output.stderr, "stderr");
-    for run in fs::read_dir(folder.join("runs")).into_iter().flatten() {
-        for file in fs::read_dir(run.unwrap().path()).unwrap() {
-            let file = file.unwrap().path();
-            assert_without_secrets(
-                &String::from_utf8_lossy(&fs::read(&file).unwrap()),
-                &file.display().to_string(),
-            );
-        }
+    for file in files(&folder.join("runs")) {
+        let text = fs::read(&file).unwrap();
+        assert_without_secrets(&String::from_utf8_lossy(&text), &file.display().to_string());
     }
+}
+
+/// Every file in a folder and below it.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
 #[test]

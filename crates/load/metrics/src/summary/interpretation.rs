@@ -1,5 +1,6 @@
 //! Puts warning signs in bands, policy decisions and response times into sentences.
 
+use crate::bounded_figure::BoundedFigure;
 use crate::catalog::Metric;
 use crate::quantile::QUANTILES;
 use crate::results::{Group, Results};
@@ -71,16 +72,20 @@ fn policy_decisions(total: &Group) -> Vec<String> {
     signs
 }
 
-/// The median response times of the measured stages that have one, in milliseconds; `None` if one
-/// of them must not be used.
+/// The median response times of the measured stages that have one, in milliseconds; `None` if there
+/// are several and one of them must not be used.
 fn medians(metadata: &RunMetadata, results: &Results) -> Option<Vec<f64>> {
     let measured = |stage: &StageInfo| !stage.warmup;
     let stages = metadata.stages.iter().zip(&results.by_stage);
-    stages
+    let figures: Vec<_> = stages
         .filter(|(stage, _)| measured(stage))
         .filter_map(|(_, group)| group.distribution(Metric::ResponseTime)?.figure(&QUANTILES[0]))
-        .map(|figure| figure.usable())
-        .collect()
+        .collect();
+    if figures.len() < 2 {
+        Some(Vec::new())
+    } else {
+        figures.iter().map(BoundedFigure::usable).collect()
+    }
 }
 
 /// A median that rises from each stage to the next: the target is at its limit, or a queue builds
