@@ -25,7 +25,9 @@ pub(crate) fn tails(results: &[MeasurementResult]) -> Option<Finding> {
         format!("the longest of all requests took {} ({})", time(max), result.label)
     });
     let parts: Vec<_> = p99.into_iter().chain(max).collect();
-    (!parts.is_empty()).then(|| Finding::note(format!("tails: {}", parts.join(", and "))))
+    let left_out = results.iter().any(|result| result.figures().is_none());
+    let of = if left_out { "of what may be used, " } else { "" };
+    (!parts.is_empty()).then(|| Finding::note(format!("tails: {of}{}", parts.join(", and "))))
 }
 
 /// The largest percentile that is below a millisecond.
@@ -218,7 +220,8 @@ mod tests {
         let mut bad = result("bad", 1, figures(9.0, 999.0));
         bad.passes[0].invalid = Some("late".to_owned());
         let results = [result("good", 1, figures(1.0, 2.0)), bad];
-        assert!(tails(&results).unwrap().text.contains("(good)"));
+        let text = tails(&results).unwrap().text;
+        assert!(text.contains("of what may be used, the highest p99 is 2.00ms (good)"), "{text}");
         let found = unusable(&results);
         assert_eq!(found.len(), 1);
         assert!(found[0].text.starts_with("bad: INVALID"), "{}", found[0].text);
