@@ -9,8 +9,6 @@ use plimsoll_measure::{LATE_READ, Moment, Nanos};
 /// it. A beat costs up to 25 us of CPU time on a busy virtual machine: every millisecond, that
 /// would be 2 % of a core.
 pub const BEAT: Nanos = Nanos::from_millis(2);
-/// A worker that woke without a look goes to sleep again within this time: it has nothing to do.
-const RESUMES_WITHIN: Nanos = Nanos::from_micros(100);
 
 /// The looks of one worker at its sockets, as its event loop notes them.
 ///
@@ -25,11 +23,10 @@ pub struct LookTimes {
     woke: MomentCell,
     /// The end of the look before.
     woke_before: MomentCell,
-    /// The end of the look before that one.
-    woke_long_before: MomentCell,
-    /// Whether the look before was none: the worker slept for too long, and went to sleep again at
-    /// once.
-    resumed: AtomicBool,
+    /// The end of the last look before the current one that counts: others may have been none.
+    counted: MomentCell,
+    /// Whether anything was read since the worker woke.
+    has_read: AtomicBool,
     /// Whether the kernel did not say when bytes arrived.
     unstamped: AtomicBool,
     /// When the beat was last handled, the time before that, and the time before that one.
@@ -62,12 +59,14 @@ impl LookTimes {
     }
 
     /// The worker wakes. A process that was stopped wakes with `EINTR` (signal(7)), which is no
-    /// look: what arrived meanwhile is reported by the next one.
+    /// look: what arrived meanwhile is reported by the next one. So a late look counts only if
+    /// something was read after it.
     pub fn wakes(&self, now: Moment) {
         let was_late = self.woke.get().since(self.woke_before.get()) > BEAT + LATE_READ;
-        let at_once = now.since(self.woke.get()) < RESUMES_WITHIN;
-        self.resumed.store(was_late && at_once, Ordering::Relaxed);
-        self.woke_long_before.set(self.woke_before.get());
+        let has_read = self.has_read.swap(false, Ordering::Relaxed);
+        if has_read || !was_late {
+            self.counted.set(self.woke.get());
+        }
         self.woke_before.set(self.woke.get());
         self.woke.set(now);
     }
@@ -87,9 +86,7 @@ impl LookTimes {
     /// and only its beat shows it. The look that reported the last beat was after the beat before,
     /// and so the look before that one was after the third beat.
     pub fn nothing_before(&self) -> Moment {
-        let resumed = self.resumed.load(Ordering::Relaxed);
-        let before = if resumed { &self.woke_long_before } else { &self.woke_before };
-        before.get().max(self.beats[2].get())
+        self.counted.get().max(self.beats[2].get())
     }
 
     /// Whether the worker slept between two moments: it waited for something that was not its own
@@ -106,6 +103,7 @@ impl LookTimes {
     /// How much earlier than `at` the first bytes of a read may have arrived, if the kernel stamped
     /// the last of them with `at`, and they were read at `now`.
     pub fn first_earlier_by(&self, at: Moment, now: Moment) -> Nanos {
+        self.has_read.store(true, Ordering::Relaxed);
         let is_late = now.since(at) > LATE_READ || self.lateness(now).is_some();
         if !is_late {
             return Nanos::ZERO;
@@ -118,6 +116,7 @@ impl LookTimes {
     /// does something else.
     pub fn earlier_by(&self, now: Moment) -> Nanos {
         self.unstamped.store(true, Ordering::Relaxed);
+        self.has_read.store(true, Ordering::Relaxed);
         self.lateness(now).unwrap_or_else(|| {
             let before = self.slept.get().since(self.woke_before.get());
             before + now.since(self.woke.get())
@@ -198,6 +197,25 @@ mod tests {
         looks.wakes(after(200_900));
         assert_eq!(looks.first_earlier_by(after(200_890), after(200_910)), us(0));
         assert_eq!(looks.lateness(after(200_910)), None);
+    }
+
+    /// A busy machine lets it sleep again, and wake, only after some time.
+    #[test]
+    fn a_wake_up_without_a_look_is_none_however_long_the_next_one_takes() {
+        let looks = idle();
+        looks.sleeps(at(4_010));
+        looks.wakes(at(54_000));
+        looks.beats(at(54_010));
+        looks.sleeps(at(54_500));
+        looks.wakes(at(55_900));
+        assert_eq!(looks.first_earlier_by(at(49_000), at(55_950)), us(45_000));
+        // One that read something was a look.
+        looks.sleeps(at(56_000));
+        looks.wakes(at(90_000));
+        assert_eq!(looks.first_earlier_by(at(89_990), at(90_010)), us(89_990 - 55_900));
+        looks.sleeps(at(90_020));
+        looks.wakes(at(90_500));
+        assert_eq!(looks.first_earlier_by(at(90_490), at(90_510)), us(0));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::Group;
 use crate::bounded_figure::{NORMAL_95, REFUSED_SHARE, Refusal};
-use crate::catalog::Counters;
+use crate::catalog::{Counters, Metric};
 use crate::group_stats::GroupStats;
 use crate::run_metadata::{LoadModel, StageInfo};
 
@@ -15,6 +15,8 @@ const LATE_SHARE: f64 = 0.01;
 pub(super) struct LostRate {
     share: f64,
     model: LoadModel,
+    /// Closed model: the standard deviation of a cycle of a virtual user, as a share of its mean.
+    spread: f64,
 }
 
 impl LostRate {
@@ -25,15 +27,26 @@ impl LostRate {
             let counters = stats.counters();
             let planned = counters.arrivals_planned.max(1) as f64;
             let share = counters.arrivals_late_by_generator as f64 / planned;
-            return Self { share, model: stage.model };
+            return Self { share, model: stage.model, spread: 0.0 };
         }
         let user_seconds = stage
             .users
             .map_or_else(|| stats.in_flight_time() as f64 / 1e9, |users| users * stage.duration_s);
         let lost = stats.generator_time as f64 / 1e9;
         let share = if user_seconds > 0.0 { (lost / user_seconds).min(1.0) } else { 0.0 };
-        Self { share, model: stage.model }
+        Self { share, model: stage.model, spread: spread(stats, user_seconds) }
     }
+}
+
+/// The standard deviation of the service times over the mean length of a cycle. Of the think times
+/// only the mean counts: so the spread is rather too small. At most 1, that of cycles that end at
+/// random.
+fn spread(stats: &GroupStats, user_seconds: f64) -> f64 {
+    let cycles = stats.counters().dispatched_in_stage as f64;
+    let deviation = stats
+        .distribution(Metric::ServiceTime)
+        .map_or(0.0, |times| times.standard_deviation() / 1e9);
+    if user_seconds > 0.0 { (deviation * cycles / user_seconds).min(1.0) } else { 1.0 }
 }
 
 /// The requests and tokens that are missing in the rates of a group.
@@ -45,8 +58,10 @@ pub(super) struct MissingRates {
     tokens_estimated: f64,
     /// Requests that may be missing in open stages before rates are refused.
     allowed_open: f64,
-    /// Requests of closed stages.
+    /// Requests of closed stages, and the variance of their number if the cycles of the users are
+    /// independent (renewal theory: Cox, 1962, 4.2).
     sent_closed: f64,
+    variance_closed: f64,
 }
 
 impl MissingRates {
@@ -60,19 +75,22 @@ impl MissingRates {
         let sent = counters.dispatched_in_stage as f64;
         match lost.model {
             LoadModel::Open => self.allowed_open += sent * LATE_SHARE,
-            LoadModel::Closed => self.sent_closed += sent,
+            LoadModel::Closed => {
+                self.sent_closed += sent;
+                self.variance_closed += sent * lost.spread.powi(2);
+            }
         }
     }
 
     /// Writes the bounds of the group's rates, and refuses them if the generator took too much: in
-    /// closed stages more than 5 % and half of the 95 % interval of a count of independent
-    /// requests, in open ones more than 1 %.
+    /// closed stages more than 5 % and half of the 95 % interval of a count of independent cycles,
+    /// in open ones more than 1 %.
     pub(super) fn bound(&self, group: &mut Group) {
         if group.duration_s <= 0.0 || self.dispatched <= 0.0 {
             return;
         }
-        let closed = self.sent_closed;
-        let allowed_closed = (closed * REFUSED_SHARE).max(NORMAL_95 * closed.sqrt());
+        let half_interval = NORMAL_95 * self.variance_closed.sqrt();
+        let allowed_closed = (self.sent_closed * REFUSED_SHARE).max(half_interval);
         let refused = self.dispatched > self.allowed_open + allowed_closed;
         for (key, missing) in [
             ("achieved_rate_per_s", self.dispatched),

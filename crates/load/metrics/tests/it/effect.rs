@@ -256,6 +256,30 @@ fn t_4_a_closed_loop_that_the_generator_held_up_has_no_rate() {
     assert_eq!(summary.thresholds[1].judgement, Judgement::Pass);
 }
 
+/// Two users and a target of 20 ms; of 283 requests each, 11 are 30 ms late. That takes 5.5 % of 6 s.
+/// A Poisson process of as many requests would leave its rate unknown by 8 %, but users are none.
+#[test]
+fn short_stops_of_a_closed_loop_that_add_up_refuse_its_rate() {
+    let closed = stage("2:6s", LoadModel::Closed, (0.0, 6.0));
+    let mut run = Run::new(vec![StageInfo { users: Some(2.0), ..closed }]);
+    let mut free = 0;
+    for cycle in 1.. {
+        let late = if cycle % 24 == 0 { 30_000 } else { 0 };
+        if free + late + 20_000 >= 6_000_000 {
+            break;
+        }
+        for _user in 0..2 {
+            run.add(&request(0, [free, free + late, free + late + 20_000, late]), &[], &[]);
+        }
+        free += late + 20_000;
+    }
+    let summary = run.judge(&[]);
+    let rate = RATES.iter().find(|rate| rate.name == "throughput").unwrap();
+    let rate = summary.results.by_stage[0].rate(rate).unwrap();
+    assert!((rate.bound / rate.value - 0.055).abs() < 0.000_1, "{rate:?}");
+    assert_eq!(rate.refused, Some(Refusal::Generator));
+}
+
 /// 20 users; 280 requests take up to 13 ms, then each of the users hangs.
 #[test]
 fn t_5_a_percentile_that_hanging_requests_would_change_is_unknown() {
