@@ -113,14 +113,21 @@ impl LookTimes {
 
     /// How much earlier than `now` bytes may have arrived that are read now, if the kernel does not
     /// say when they did. They wake a worker that sleeps; other delays are those of a worker that
-    /// does something else.
+    /// does something else, or that waits for a CPU, which its beat does too.
     pub fn earlier_by(&self, now: Moment) -> Nanos {
         self.unstamped.store(true, Ordering::Relaxed);
         self.has_read.store(true, Ordering::Relaxed);
         self.lateness(now).unwrap_or_else(|| {
             let before = self.slept.get().since(self.woke_before.get());
-            before + now.since(self.woke.get())
+            before + now.since(self.woke.get()) + self.beats_late_by()
         })
+    }
+
+    /// How late the last beats were at most.
+    fn beats_late_by(&self) -> Nanos {
+        let [last, second, third] = &self.beats;
+        let longest = last.get().since(second.get()).max(second.get().since(third.get()));
+        if third.get() == Moment::EPOCH { Nanos::ZERO } else { longest.saturating_sub(BEAT) }
     }
 }
 
@@ -216,6 +223,20 @@ mod tests {
         looks.sleeps(at(90_020));
         looks.wakes(at(90_500));
         assert_eq!(looks.first_earlier_by(at(90_490), at(90_510)), us(0));
+    }
+
+    #[test]
+    fn without_a_stamp_the_wait_for_a_cpu_is_that_of_the_beat() {
+        let looks = idle();
+        for (slept, woke) in [(4_010, 6_000), (6_010, 9_200), (9_210, 11_200)] {
+            looks.sleeps(at(slept));
+            looks.wakes(at(woke));
+            looks.beats(at(woke));
+        }
+        looks.sleeps(at(11_210));
+        looks.wakes(at(11_500));
+        // 10 us to sleep, 20 since it woke; a beat came 1.2 ms late.
+        assert_eq!(looks.earlier_by(at(11_520)), us(1_230));
     }
 
     #[test]

@@ -256,8 +256,9 @@ fn t_4_a_closed_loop_that_the_generator_held_up_has_no_rate() {
     assert_eq!(summary.thresholds[1].judgement, Judgement::Pass);
 }
 
-/// Two users and a target of 20 ms; of 283 requests each, 11 are 30 ms late. That takes 5.5 % of 6 s.
-/// A Poisson process of as many requests would leave its rate unknown by 8 %, but users are none.
+/// Two users and a target of 20 ms; of 283 requests each, 11 are 30 ms late. That takes 5.5 % of
+/// 6 s. A Poisson process of as many requests would leave its rate unknown by 8 %, but users are
+/// none.
 #[test]
 fn short_stops_of_a_closed_loop_that_add_up_refuse_its_rate() {
     let closed = stage("2:6s", LoadModel::Closed, (0.0, 6.0));
