@@ -136,10 +136,9 @@ fn target(
         host(named)?;
     }
     match (uri.scheme(), uri.authority()) {
-        (None, None) if is_http1 => {}
+        // Over HTTP/2, too, where the host is named in a header only.
+        (None, None) => {}
         (Some(scheme), Some(authority)) if is_web(scheme) => check_authority(authority, named)?,
-        // HTTP/2 may name the host in a header only.
-        (Some(scheme), None) if !is_http1 && is_web(scheme) => {}
         _ => return Err(Refusal::target("send a path that starts with a slash, or a whole URL")),
     }
     let has_host = named.is_some() || uri.authority().is_some();
