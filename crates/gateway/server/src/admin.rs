@@ -11,7 +11,7 @@ use subtle::ConstantTimeEq as _;
 
 use crate::auth::{bearer, sha256};
 use crate::error_response::ErrorResponse;
-use crate::spec::AdminSpec;
+use crate::spec::{AdminSpec, Secret};
 
 /// Headers of requests that a proxy or a browser sends for somebody else.
 static FOR_ANOTHER: [HeaderName; 6] = [
@@ -33,7 +33,7 @@ impl AdminGate {
     /// # Errors
     /// A message about a variable that is not set, or an empty key.
     pub(crate) fn new(spec: &AdminSpec) -> Result<Self, String> {
-        let key = spec.key.as_ref().map(|key| key.reveal()).transpose();
+        let key = spec.key.as_ref().map(Secret::reveal).transpose();
         let key = key.map_err(|name| {
             format!("admin: the environment variable `{name}` for its key is not set")
         })?;

@@ -19,7 +19,7 @@ use crate::normal_form::OwnedHeaders;
 use crate::policy::{self, PolicyLayer};
 use crate::rate_limit::{self, RateLimit};
 use crate::router::{Route, Router};
-use crate::spec::{FaultSpec, Per, ServerSpec, Spec};
+use crate::spec::{FaultSpec, ServerSpec, Spec};
 use crate::tenant::TenantRule;
 use crate::upstream::Upstream;
 
@@ -41,8 +41,6 @@ pub(crate) struct Config {
     pub(crate) auth: Option<Auth>,
     pub(crate) tenant: Option<TenantRule>,
     pub(crate) limits: Vec<RateLimit>,
-    /// Whether one of them counts tenants.
-    pub(crate) limits_tenants: bool,
     pub(crate) budgets: Option<Arc<Budgets>>,
     pub(crate) policy: Option<PolicyLayer>,
     /// The rules for removing personal data from responses.
@@ -145,10 +143,6 @@ impl Config {
         Ok(Self {
             admin,
             owned_headers,
-            limits_tenants: spec
-                .rate_limits
-                .iter()
-                .any(|limit| limit.per == Per::Tenant && limit.requests > 0),
             name: spec.name.clone(),
             digest: digest_of(spec),
             layers: spec.layers(),

@@ -14,6 +14,7 @@ use crate::builtin_routes;
 use crate::config::Config;
 use crate::error_response::{ErrorFormat, ErrorResponse};
 use crate::fault_injection;
+use crate::identify::identify;
 use crate::identity::Identity;
 use crate::llm;
 use crate::normal_form::{Refusal, normalise};
@@ -60,7 +61,7 @@ pub(crate) async fn serve(
     }
 }
 
-/// Brings the request into its normal form. What the HTTP library corrected in its head counts, too.
+/// Brings the request into its normal form. What the HTTP library corrected in it counts, too.
 fn normal_form(
     request: &mut Request<Incoming>,
     config: &Config,
@@ -126,7 +127,7 @@ async fn admit(
     let identity = if route.is_administration {
         Ok(None)
     } else {
-        Identity::decide(&config, &route, request).map(Some)
+        identify(&config, &route, request).map(Some)
     };
     let known = identity.as_ref().ok().and_then(Option::as_ref);
     check_rate_limits(&routed.context, known, &mut headers).await?;

@@ -28,6 +28,7 @@ mod fault_injection;
 mod forward;
 mod gateway;
 mod headers;
+mod identify;
 mod identity;
 mod jwt;
 mod llm;

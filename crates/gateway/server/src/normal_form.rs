@@ -8,8 +8,9 @@
 //!   segments, empty segments, encoded slashes, two lengths, two hosts.
 //!
 //! A request that is normal already costs one scan of its path and one of its header names, and
-//! allocates nothing. The parts: [`path`], [`query`] and [`host`] judge texts, [`WireInspector`] the
-//! bytes of HTTP/1.1 heads, for what the HTTP library removes or corrects before anybody sees it.
+//! allocates nothing. The parts: [`path`], [`query`] and [`host`] judge texts, [`WireInspector`]
+//! the bytes of HTTP/1.1 heads, for what the HTTP library removes or corrects before anybody sees
+//! it.
 
 mod headers;
 mod host;
@@ -88,9 +89,8 @@ impl From<WireFault> for Refusal {
 pub(crate) fn normalise<B>(request: &mut Request<B>, owned: &OwnedHeaders) -> Result<(), Refusal> {
     method(request.method())?;
     let is_http1 = request.version() < Version::HTTP_2;
-    let requires_host = request.version() != Version::HTTP_10;
     let named = headers::single_host(request.headers())?;
-    target(request.uri(), is_http1, named, requires_host)?;
+    target(request.uri(), request.version(), named)?;
     if let Some(uri) = rewritten(request.uri(), is_http1)? {
         *request.uri_mut() = uri;
     }
@@ -126,12 +126,7 @@ fn method(method: &Method) -> Result<(), Refusal> {
 }
 
 /// Checks the form of the target and the host that it names.
-fn target(
-    uri: &Uri,
-    is_http1: bool,
-    named: Option<&[u8]>,
-    requires_host: bool,
-) -> Result<(), Refusal> {
+fn target(uri: &Uri, version: Version, named: Option<&[u8]>) -> Result<(), Refusal> {
     if let Some(named) = named {
         host(named)?;
     }
@@ -141,9 +136,13 @@ fn target(
         (Some(scheme), Some(authority)) if is_web(scheme) => check_authority(authority, named)?,
         _ => return Err(Refusal::target("send a path that starts with a slash, or a whole URL")),
     }
-    let has_host = named.is_some() || uri.authority().is_some();
-    // With a whole URL, HTTP/1.1 still requires the header (RFC 9112, 3.2.2).
-    if (is_http1 && requires_host && named.is_none()) || (!is_http1 && !has_host) {
+    let has_host = match version {
+        Version::HTTP_09 | Version::HTTP_10 => true,
+        // With a whole URL, HTTP/1.1 still requires the header (RFC 9112, 3.2.2).
+        Version::HTTP_11 => named.is_some(),
+        _ => named.is_some() || uri.authority().is_some(),
+    };
+    if !has_host {
         return Err(Refusal::host("name the host, once"));
     }
     Ok(())

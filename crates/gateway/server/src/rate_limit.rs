@@ -29,6 +29,13 @@ pub(crate) struct Caller<'a> {
     pub(crate) identity: Option<&'a Identity>,
 }
 
+impl RateLimit {
+    /// Whether it counts tenants.
+    pub(crate) fn counts_tenants(&self) -> bool {
+        self.per == Per::Tenant
+    }
+}
+
 /// The limits of a configuration; a limit of zero requests is left out.
 ///
 /// # Errors

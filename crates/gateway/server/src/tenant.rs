@@ -84,7 +84,8 @@ impl TenantRule {
         let owned = consumer.and_then(|consumer| consumer.tenant.clone());
         let named =
             headers.get(&self.header).map(|value| parse_name(value.as_bytes())).transpose()?;
-        let may_name = consumer.map_or(self.token.is_none(), |consumer| consumer.names_any_tenant);
+        let may_name =
+            consumer.map_or_else(|| self.token.is_none(), |consumer| consumer.names_any_tenant);
         if named.is_some() && claimed.is_none() && owned.is_none() && !may_name {
             let message = "tenant mismatch: the header repeats the tenant of a key or token";
             return Err(ErrorResponse::forbidden(message));

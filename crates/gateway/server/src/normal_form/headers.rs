@@ -116,18 +116,41 @@ pub(super) fn normalise(
     if headers.len() > headers.keys_len() {
         check_repeated(headers, owned, is_http1)?;
     }
-    for name in headers.keys() {
-        check_name(name.as_str(), owned)?;
+    if !scan(headers, owned)? {
+        return Ok(());
     }
     check_framing(headers)?;
-    let upgrades = remove_connection(headers, owned)? && may_upgrade && is_websocket(headers);
+    let asks = headers.contains_key(CONNECTION) && remove_connection(headers, owned)?;
+    if !(asks && may_upgrade && is_websocket(headers)) {
+        headers.remove(UPGRADE);
+    }
     for name in &HOP {
         headers.remove(name);
     }
-    if !upgrades {
-        headers.remove(UPGRADE);
-    }
     Ok(())
+}
+
+/// Looks at every name once. Returns whether there is one that ends here.
+fn scan(headers: &HeaderMap, owned: &OwnedHeaders) -> Result<bool, Refusal> {
+    let mut ends_here = false;
+    for name in headers.keys() {
+        let text = name.as_str();
+        match text.as_bytes() {
+            [b'x', b'-', ..] if OVERRIDES.contains(&text) => {
+                let message = "a header that replaces path or method is not taken";
+                return Err(Refusal::header(message));
+            }
+            [b'c', b'o', b'n', b'n', ..] => ends_here |= *name == CONNECTION,
+            [b'u', b'p', ..] => ends_here |= *name == UPGRADE,
+            // The first letters of all others that end here.
+            [b't' | b'e' | b'k' | b'p', ..] | [b'h', b't', ..] => ends_here |= HOP.contains(name),
+            _ => {}
+        }
+        if text.as_bytes().contains(&b'_') && owned.has_twin(text) {
+            return Err(Refusal::header("write `-` instead of `_` in the names of headers"));
+        }
+    }
+    Ok(ends_here)
 }
 
 fn check_repeated(
@@ -150,16 +173,6 @@ fn check_repeated(
     let cookie = HeaderValue::from_bytes(&crumbs.join(&b"; "[..]));
     let cookie = cookie.map_err(|_| Refusal::header("the header `cookie` is malformed"))?;
     headers.insert(COOKIE, cookie);
-    Ok(())
-}
-
-fn check_name(name: &str, owned: &OwnedHeaders) -> Result<(), Refusal> {
-    if name.starts_with("x-") && OVERRIDES.contains(&name) {
-        return Err(Refusal::header("a header that replaces path or method is not taken"));
-    }
-    if name.as_bytes().contains(&b'_') && owned.has_twin(name) {
-        return Err(Refusal::header("write `-` instead of `_` in the names of headers"));
-    }
     Ok(())
 }
 
@@ -187,9 +200,6 @@ fn check_expect(headers: &HeaderMap) -> Result<(), Refusal> {
 
 /// Removes `connection` and the headers that it names. Returns whether it asks for an upgrade.
 fn remove_connection(headers: &mut HeaderMap, owned: &OwnedHeaders) -> Result<bool, Refusal> {
-    if !headers.contains_key(CONNECTION) {
-        return Ok(false);
-    }
     let lines: Vec<HeaderValue> = headers.get_all(CONNECTION).iter().cloned().collect();
     let mut upgrades = false;
     for option in lines.iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b',')) {

@@ -8,33 +8,39 @@ use super::Refusal;
 const INVALID: Refusal =
     Refusal::host("the host is not a name or an address, with or without port");
 
+/// Longest name (RFC 1035, 2.3.4).
+const MAX_NAME: usize = 255;
+
 /// Checks a host: `NAME`, `NAME:PORT`, `[IPV6]` or `[IPV6]:PORT`.
 ///
 /// # Errors
 /// It is anything else: empty, with a user name, a path, a list, or other characters than letters,
 /// digits, `-`, `.` and `_`.
 pub fn host(value: &[u8]) -> Result<(), Refusal> {
-    let port = match value {
-        [b'[', rest @ ..] => {
-            let end = memchr::memchr(b']', rest).ok_or(INVALID)?;
-            let text = str::from_utf8(&rest[..end]).map_err(|_| INVALID)?;
-            let _: Ipv6Addr = text.parse().map_err(|_| INVALID)?;
-            &rest[end + 1..]
-        }
-        _ => {
-            let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._".contains(byte);
-            let end = value.iter().position(|byte| !is_name(byte)).unwrap_or(value.len());
-            if end == 0 || end > 255 || value[0] == b'.' {
-                return Err(INVALID);
-            }
-            &value[end..]
-        }
+    let port = match value.strip_prefix(b"[") {
+        Some(rest) => after_ipv6(rest),
+        None => after_name(value),
     };
     match port {
-        [] => Ok(()),
-        [b':', digits @ ..] if is_port(digits) => Ok(()),
+        Some([]) => Ok(()),
+        Some([b':', digits @ ..]) if is_port(digits) => Ok(()),
         _ => Err(INVALID),
     }
+}
+
+/// What stands behind the bracket that closes an address.
+fn after_ipv6(rest: &[u8]) -> Option<&[u8]> {
+    let end = memchr::memchr(b']', rest)?;
+    let _: Ipv6Addr = str::from_utf8(&rest[..end]).ok()?.parse().ok()?;
+    rest.get(end + 1..)
+}
+
+/// What stands behind a name or an IPv4 address.
+fn after_name(value: &[u8]) -> Option<&[u8]> {
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._".contains(byte);
+    let end = value.iter().position(|byte| !is_name(byte)).unwrap_or(value.len());
+    let is_valid = (1..=MAX_NAME).contains(&end) && value[0] != b'.';
+    is_valid.then(|| &value[end..])
 }
 
 fn is_port(digits: &[u8]) -> bool {

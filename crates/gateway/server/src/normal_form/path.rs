@@ -98,8 +98,8 @@ pub fn path(path: &str) -> Result<Option<String>, Refusal> {
     Ok(None)
 }
 
-/// Refuses an empty segment and the two dot segments at the start of `rest`. The last segment may be
-/// empty.
+/// Refuses an empty segment and the two dot segments at the start of `rest`. The last segment may
+/// be empty.
 fn check_segment(rest: &[u8]) -> Result<(), Refusal> {
     match rest {
         [b'/', ..] => Err(EMPTY_SEGMENT),
@@ -224,7 +224,7 @@ pub(crate) fn decoded(part: &str) -> String {
     String::from_utf8(text).unwrap_or_default()
 }
 
-/// Whether a route's path, with its parameters in braces, can be compared with paths in normal form.
+/// Whether a route's path, with its parameters in braces, can be compared with normal paths.
 pub fn is_normal_template(template: &str) -> bool {
     let text = template.strip_suffix("/*").unwrap_or(template);
     let mut plain = String::with_capacity(text.len());

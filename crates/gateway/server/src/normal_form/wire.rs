@@ -1,8 +1,8 @@
 //! The bytes of HTTP/1.1 heads, for what the HTTP library removes or corrects: a second length that
 //! is equal, a length beside a transfer coding, a fragment, line feeds without carriage return.
 //!
-//! The inspector follows the framing, so that nothing in a body is taken for a head. It is as strict
-//! as the library or stricter: where it loses the framing, every later head is refused.
+//! The inspector follows the framing, so that nothing in a body is taken for a head. It is as
+//! strict as the library or stricter: where it loses the framing, every later head is refused.
 
 /// Bytes of a line that are kept. A longer line with a length or coding is refused.
 const KEPT: usize = 64;
@@ -99,7 +99,8 @@ struct Head {
 }
 
 impl WireInspector {
-    /// The first head that has a fault, counted from 1, and the fault. It holds for all later heads.
+    /// The first head that has a fault, counted from 1, and the fault. It holds for all later
+    /// heads.
     pub const fn first_fault(&self) -> Option<(u64, WireFault)> {
         self.first_fault
     }
@@ -224,30 +225,32 @@ impl Head {
     fn read(&mut self, line: &[u8]) {
         match line {
             [b' ' | b'\t', ..] => self.fail(WireFault::FoldedLine),
-            [b'c' | b'C', ..] => {
-                if let Some(value) = value_of(line, b"content-length:") {
-                    self.lengths += 1;
-                    self.length = parse_length(value, line.len());
-                    if self.length.is_none() {
-                        self.fail(WireFault::Lengths);
-                    }
-                }
-            }
-            [b't' | b'T', ..] => {
-                if let Some(value) = value_of(line, b"transfer-encoding:") {
-                    self.codings += 1;
-                    if line.len() == KEPT || !value.eq_ignore_ascii_case(b"chunked") {
-                        self.fail(WireFault::Coding);
-                    }
-                }
-            }
+            [b'c' | b'C', ..] => self.read_length(line),
+            [b't' | b'T', ..] => self.read_coding(line),
             _ => {}
+        }
+    }
+
+    fn read_length(&mut self, line: &[u8]) {
+        let Some(value) = value_of(line, b"content-length:") else { return };
+        self.lengths += 1;
+        self.length = parse_length(value, line.len());
+        if self.length.is_none() {
+            self.fail(WireFault::Lengths);
+        }
+    }
+
+    fn read_coding(&mut self, line: &[u8]) {
+        let Some(value) = value_of(line, b"transfer-encoding:") else { return };
+        self.codings += 1;
+        if line.len() == KEPT || !value.eq_ignore_ascii_case(b"chunked") {
+            self.fail(WireFault::Coding);
         }
     }
 
     fn verdict(&self) -> Option<WireFault> {
         let two = self.lengths + self.codings > 1;
-        self.fault.or(two.then_some(WireFault::Lengths))
+        self.fault.or_else(|| two.then_some(WireFault::Lengths))
     }
 }
 
@@ -274,10 +277,11 @@ impl Size {
                 Some(State::Size(Self { bytes, part: SizePart::Digits }))
             }
             (SizePart::Digits | SizePart::Space, b' ' | b'\t') => at(SizePart::Space),
-            (SizePart::Digits | SizePart::Space, b';') => at(SizePart::Extension),
             (SizePart::Digits | SizePart::Space | SizePart::Extension, b'\r') => at(SizePart::Lf),
             (SizePart::Extension, b'\n') => None,
-            (SizePart::Extension, _) => at(SizePart::Extension),
+            (SizePart::Digits | SizePart::Space, b';') | (SizePart::Extension, _) => {
+                at(SizePart::Extension)
+            }
             (SizePart::Lf, b'\n') if self.bytes == 0 => Some(State::TrailerStart),
             (SizePart::Lf, b'\n') => Some(State::Chunk(self.bytes)),
             _ => None,

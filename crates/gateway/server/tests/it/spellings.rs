@@ -138,6 +138,38 @@ impl Client {
     }
 }
 
+/// What a slash becomes, what stands behind a path, and what before it.
+const AROUND: [&str; 24] = [
+    "//",
+    "///",
+    "/./",
+    "/%2e/",
+    "/%2E/",
+    "/zz/../",
+    "/zz/%2e%2e/",
+    "/zz/.%2E/",
+    "/..;/",
+    "/;/",
+    "/;a=b/",
+    "%2f",
+    "%2F",
+    "/%2f",
+    "%5c",
+    "\\",
+    "/.%00/",
+    "%252f",
+    "/%c0%ae/",
+    "/zz/..%2f",
+    "/zz%2f../",
+    "/zz%2f%2e%2e%2f",
+    "/.//",
+    "%2f%2f",
+];
+const BEHIND: [&str; 14] =
+    ["/", "//", "/.", "/y/..", "?", "?a=b", "#", "%20", "%00", ";", ";a", "%3f", "/%2e", "%0a"];
+const BEFORE: [&str; 8] =
+    ["/", "/.", "/zz/..", "/%2e", "/files/..", "http://gateway", "/files/public/../..", "/;"];
+
 struct Draw(u64);
 
 impl Draw {
@@ -164,46 +196,6 @@ impl Draw {
     }
 
     fn change(&mut self, path: &mut String) {
-        const AROUND: [&str; 24] = [
-            "//",
-            "///",
-            "/./",
-            "/%2e/",
-            "/%2E/",
-            "/zz/../",
-            "/zz/%2e%2e/",
-            "/zz/.%2E/",
-            "/..;/",
-            "/;/",
-            "/;a=b/",
-            "%2f",
-            "%2F",
-            "/%2f",
-            "%5c",
-            "\\",
-            "/.%00/",
-            "%252f",
-            "/%c0%ae/",
-            "/zz/..%2f",
-            "/zz%2f../",
-            "/zz%2f%2e%2e%2f",
-            "/.//",
-            "%2f%2f",
-        ];
-        const BEHIND: [&str; 14] = [
-            "/", "//", "/.", "/y/..", "?", "?a=b", "#", "%20", "%00", ";", ";a", "%3f", "/%2e",
-            "%0a",
-        ];
-        const BEFORE: [&str; 8] = [
-            "/",
-            "/.",
-            "/zz/..",
-            "/%2e",
-            "/files/..",
-            "http://gateway",
-            "/files/public/../..",
-            "/;",
-        ];
         let letters: Vec<usize> = path
             .char_indices()
             .filter(|(_, c)| c.is_ascii_alphanumeric())
