@@ -226,6 +226,33 @@ routes:
     }
 
     #[test]
+    fn a_rule_that_needs_an_identity_cannot_be_without_one() {
+        let head = "upstreams: {u: {addresses: ['127.0.0.1:1']}}\n";
+        for (text, message) in [
+            (
+                "cache: {}\nopen: [/x]\nroutes: [{name: r, path: /x, upstream: u, llm: true}]",
+                "`r`: `open`",
+            ),
+            (
+                "auth: {keys: []}\nopen: [/x/*]\nroutes: [{name: r, path: /x/y, upstream: u, consumers: [a]}]",
+                "`r`: `open`",
+            ),
+            ("routes: [{name: r, path: /x, upstream: u, scope: s}]", "`r`: `scope`"),
+            (
+                "routes: [{name: r, path: '/x//y', upstream: u}]",
+                "`r`: `path` is not in normal form",
+            ),
+            ("tenant: {claim: t, secret: ''}", "the secret is empty"),
+            ("tenant: {required: true, anonymous: true}", "exclude each other"),
+            ("admin: {key: ''}", "the key is empty"),
+        ] {
+            let spec = Spec::from_yaml(&format!("{head}{text}")).unwrap();
+            let error = Config::new(&spec).unwrap_err().to_string();
+            assert!(error.contains(message), "{text}: {error}");
+        }
+    }
+
+    #[test]
     fn a_section_enables_its_layer() {
         let spec = Spec::from_yaml(
             "metrics: {}\nrequest_id: {}\nrate_limits: [{per: global, requests: 0}]",

@@ -112,6 +112,18 @@ impl Check {
             &format!("route `{}`: `consumers` needs the section `auth`", route.name),
         );
         self.require(
+            route.scope.is_none() || spec.auth.is_some(),
+            &format!("route `{}`: `scope` needs the section `auth`", route.name),
+        );
+        // An open route asks nobody who they are.
+        let counts = spec.cache.is_some() || spec.budgets.is_some();
+        let needs_identity =
+            !route.consumers.is_empty() || route.scope.is_some() || (route.llm && counts);
+        self.require(
+            !(needs_identity && covers(&spec.open, &route.path)),
+            &format!("route `{}`: `open` covers it, but it needs to know who asks", route.name),
+        );
+        self.require(
             is_normal_template(&route.path),
             &format!("route `{}`: `path` is not in normal form, see the guide", route.name),
         );

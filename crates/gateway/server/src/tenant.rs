@@ -46,6 +46,9 @@ impl TenantRule {
                 let secret = secret.reveal().map_err(|name| {
                     format!("tenant: the environment variable `{name}` is not set")
                 })?;
+                if secret.is_empty() {
+                    return Err("tenant: the secret is empty, so anybody could sign".to_owned());
+                }
                 let verifier = TokenVerifier::new(secret.as_bytes());
                 Some(TenantToken { claim: claim.clone(), verifier })
             }
