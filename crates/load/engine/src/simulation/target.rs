@@ -114,7 +114,7 @@ impl ScriptedConnection {
         simulation.target.log(ReceivedRequest {
             at: start,
             connection: self.number,
-            id: request.id.unwrap_or_default().to_owned(),
+            id: String::from_utf8(request.id.unwrap_or_default().to_vec()).unwrap(),
             body: String::from_utf8(request.encoded.body.clone()).unwrap(),
         });
         handler.sent(start, request.encoded);
