@@ -47,7 +47,7 @@ impl Range {
         Self { gateway, heads }
     }
 
-    /// The heads that the upstream saw since the last call.
+    /// The heads of whole requests that the upstream saw since the last call.
     pub(super) fn seen(&self) -> Vec<String> {
         std::mem::take(&mut *self.heads.lock().unwrap())
     }
@@ -134,10 +134,11 @@ fn serve(mut stream: TcpStream, log: &Mutex<Vec<String>>) {
         } else {
             stream.read_exact(&mut body).is_ok()
         };
-        log.lock().unwrap().push(if is_whole { head } else { format!("broken off: {head}") });
+        // What breaks off before its end is no request.
         if !is_whole {
             return;
         }
+        log.lock().unwrap().push(head);
         let answer: &[u8] = if lower.contains("\r\nupgrade: websocket") {
             b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"
         } else {

@@ -133,8 +133,18 @@ fn a_budget_is_shown_to_its_tenant_and_to_the_administration() {
             assert!(status == 401 || status == 403, "{headers:?} {page}: {status}");
         }
     }
-    let admin = [("apikey", "kn"), ("authorization", "Bearer sesame")];
+    let admin = [("authorization", "Bearer sesame")];
     assert_eq!(ask(gateway.addr(), "GET /v1/budget/a", &admin, b"").status, 200);
+    let forged = [("apikey", "forged"), ("authorization", "Bearer sesame")];
+    assert_eq!(ask(gateway.addr(), "GET /v1/budget/a", &forged, b"").status, 403);
+    // Without a key, this machine administrates; a limit of tenants is not its limit.
+    let local = format!("{budgets}\nrate_limits: [{{per: tenant, requests: 1, window: 3600s}}]");
+    let gateway = llm(provider.addr, &local);
+    for _ in 0..3 {
+        assert_eq!(get(gateway.addr(), "/v1/budget/a").status, 200);
+    }
+    let proxied = [("x-forwarded-for", "192.0.2.1")];
+    assert_eq!(ask(gateway.addr(), "GET /v1/budget/a", &proxied, b"").status, 401);
 }
 
 #[test]
