@@ -1,12 +1,15 @@
 //! Administration: who may see the metrics and the build, and reload the configuration.
 //!
 //! It is open to those who send its key. Without a configured key it is open to clients on this
-//! machine, as long as nothing shows that they speak for somebody else: a proxy or a browser.
+//! machine, as long as nothing shows that they speak for somebody else: a proxy, or a browser with
+//! a page from elsewhere. Such a page can give its own host the address of this machine (DNS
+//! rebinding), so the host must be an address or `localhost`.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
-use hyper::HeaderMap;
-use hyper::header::{AUTHORIZATION, FORWARDED, HeaderName, ORIGIN, VIA};
+use hyper::Request;
+use hyper::header::{AUTHORIZATION, FORWARDED, HOST, HeaderName, ORIGIN, VIA};
+use hyper::http::uri::Authority;
 use subtle::ConstantTimeEq as _;
 
 use crate::auth::{bearer, sha256};
@@ -47,13 +50,20 @@ impl AdminGate {
     ///
     /// # Errors
     /// The answer to the client when it may not.
-    pub(crate) fn admit(&self, client: IpAddr, headers: &HeaderMap) -> Result<(), ErrorResponse> {
+    pub(crate) fn admit<B>(
+        &self,
+        client: IpAddr,
+        request: &Request<B>,
+    ) -> Result<(), ErrorResponse> {
+        let headers = request.headers();
         let Some(key) = &self.key else {
-            let speaks_for_itself = !FOR_ANOTHER.iter().any(|name| headers.contains_key(name));
-            return if client.to_canonical().is_loopback() && speaks_for_itself {
+            let for_another = FOR_ANOTHER.iter().any(|name| headers.contains_key(name));
+            let is_local = client.to_canonical().is_loopback();
+            return if is_local && !for_another && names_this_machine(request) {
                 Ok(())
             } else {
-                Err(ErrorResponse::forbidden("only clients on the gateway's own machine may"))
+                let message = "only clients on the gateway's own machine may, by its address";
+                Err(ErrorResponse::forbidden(message))
             };
         };
         let sent = headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
@@ -63,6 +73,19 @@ impl AdminGate {
             Some(_) => Err(ErrorResponse::auth_failed("the key is not that of the administration")),
         }
     }
+}
+
+/// Whether the host is an address or `localhost`. Only HTTP/1.0 may name none, which no browser
+/// speaks.
+fn names_this_machine<B>(request: &Request<B>) -> bool {
+    let named = request.headers().get(HOST).map(|host| host.to_str().unwrap_or_default());
+    let Some(host) = request.uri().authority().map(Authority::as_str).or(named) else {
+        return true;
+    };
+    let name =
+        host.rsplit_once(':').filter(|_| !host.ends_with(']')).map_or(host, |(name, _)| name);
+    let is_ipv6 = name.starts_with('[');
+    is_ipv6 || name.parse::<Ipv4Addr>().is_ok() || name.eq_ignore_ascii_case("localhost")
 }
 
 #[cfg(test)]
@@ -78,8 +101,9 @@ mod tests {
         let pair = |(name, value): &(&'static str, &str)| {
             (HeaderName::from_static(name), value.parse().unwrap())
         };
-        let headers: HeaderMap = headers.iter().map(pair).collect();
-        gate.admit(client.parse().unwrap(), &headers).err().map(|error| error.status.as_u16())
+        let mut request = Request::new(());
+        *request.headers_mut() = headers.iter().map(pair).collect();
+        gate.admit(client.parse().unwrap(), &request).err().map(|error| error.status.as_u16())
     }
 
     #[test]
@@ -105,6 +129,24 @@ mod tests {
         for name in ["x-forwarded-for", "forwarded", "via", "x-real-ip", "origin", "sec-fetch-site"]
         {
             assert_eq!(status(&gate("true"), "::1", &[(name, "x")]), Some(403), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_host_that_is_a_name_of_somebody_is_not_admitted() {
+        for (host, admitted) in [
+            ("127.0.0.1:8080", true),
+            ("localhost", true),
+            ("LOCALHOST:8080", true),
+            ("[::1]", true),
+            ("[::1]:8080", true),
+            ("evil.example:8080", false),
+            ("localhost.evil.example", false),
+            ("127.0.0.1.evil.example", false),
+            ("gateway", false),
+        ] {
+            let found = status(&gate("true"), "127.0.0.1", &[("host", host)]);
+            assert_eq!(found.is_none(), admitted, "{host}");
         }
     }
 

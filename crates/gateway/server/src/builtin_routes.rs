@@ -145,7 +145,7 @@ async fn budget(routed: &RoutedRequest) -> HandlerResult {
             let message = "tenant mismatch: this budget is another tenant's";
             return Err(ErrorResponse::forbidden(message));
         }
-        None => context.config.admin.admit(context.client.ip(), routed.request.headers())?,
+        None => context.config.admin.admit(context.client.ip(), &routed.request)?,
     }
     let state = budgets.state(&context.worker.store, &tenant).await?;
     Ok(json_response(StatusCode::OK, state.to_string()))

@@ -119,7 +119,7 @@ async fn admit(
     let route = Arc::clone(&routed.context.route);
     let request = routed.request.headers();
     if route.is_administration {
-        config.admin.admit(routed.context.client.ip(), request)?;
+        config.admin.admit(routed.context.client.ip(), &routed.request)?;
     }
     if route.open {
         return Ok(headers);
@@ -133,7 +133,7 @@ async fn admit(
         // Who administrates need not be a tenant to see a budget.
         let administrates = matches!(route.handler, Handler::Budget)
             && error.status == StatusCode::UNAUTHORIZED
-            && config.admin.admit(routed.context.client.ip(), request).is_ok();
+            && config.admin.admit(routed.context.client.ip(), &routed.request).is_ok();
         if administrates { Ok(None) } else { Err(error) }
     });
     let known = identity.as_ref().ok().and_then(Option::as_ref);

@@ -17,7 +17,7 @@ pub enum GatewayError {
         place: Option<(u64, u64)>,
     },
     /// The configuration is empty, or has no route any more where the one in force has some.
-    #[error("the configuration is empty")]
+    #[error("the configuration is empty, or has no routes any more")]
     Empty,
     /// There is no file to read again: the gateway was started from a value, or with overrides.
     #[error("this gateway was not started from a file: there is nothing to read again")]

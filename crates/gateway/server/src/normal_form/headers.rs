@@ -52,6 +52,9 @@ static HOP: [HeaderName; 8] = [
     named("http2-settings"),
 ];
 
+/// Most options of `connection`: each costs a look-up in all lists.
+const MAX_OPTIONS: usize = 16;
+
 /// Headers by which some servers let a client replace the path or the method that was checked.
 const OVERRIDES: [&str; 6] = [
     "x-original-url",
@@ -202,6 +205,10 @@ fn check_expect(headers: &HeaderMap) -> Result<(), Refusal> {
 fn remove_connection(headers: &mut HeaderMap, owned: &OwnedHeaders) -> Result<bool, Refusal> {
     let lines: Vec<HeaderValue> = headers.get_all(CONNECTION).iter().cloned().collect();
     let mut upgrades = false;
+    let count = lines.iter().map(|line| memchr::memchr_iter(b',', line.as_bytes()).count() + 1);
+    if count.sum::<usize>() > MAX_OPTIONS {
+        return Err(Refusal::header("the header `connection` has too many options"));
+    }
     for option in lines.iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b',')) {
         let option = option.trim_ascii();
         if option.eq_ignore_ascii_case(b"upgrade") {

@@ -26,6 +26,9 @@ fn only_this_machine_or_the_key_administrates() {
     let open = gateway("");
     for page in PAGES {
         assert_ne!(ask(open.addr(), page, &[], b"").status, 403, "{page}");
+        let named = format!("{page} HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n");
+        let rebound = super::support::client::raw(open.addr(), named.as_bytes()).reply();
+        assert_eq!(rebound.status, 403, "{page}: another name for this machine");
         for name in ["x-forwarded-for", "forwarded", "via", "origin", "sec-fetch-site"] {
             assert_eq!(ask(open.addr(), page, &[(name, "x")], b"").status, 403, "{page} {name}");
         }

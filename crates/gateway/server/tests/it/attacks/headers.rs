@@ -45,6 +45,7 @@ pub(super) const CASES: &[(&str, u16, &[&str])] = &[
     ("connection: x-forwarded-for\r\n", 400, &[]),
     ("connection: x-api-key\r\n", 400, &[]),
     ("connection: a b\r\n", 400, &[]),
+    ("connection: a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a\r\n", 400, &[]),
     ("connection: \"close\"\r\n", 400, &[]),
     // Two where there is one.
     ("apikey: owner-key\r\n", 400, &[]),
