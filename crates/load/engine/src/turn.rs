@@ -22,6 +22,7 @@ use crate::in_flight_limit::InFlightPermit;
 use crate::policy_decision::DecisionScan;
 use crate::request_timeout::LazyTimeout;
 use crate::response_headers::RecordedHeader;
+use crate::retry_after;
 use crate::sink::RowExtras;
 use crate::transport::{Acquired, Pool};
 use crate::worker::Worker;
@@ -426,7 +427,7 @@ impl ResponseHandler for OpenTurn {
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.measurement.sample.status = head.status;
         if matches!(head.status, 429 | 503) && self.worker.run.plan.limits.honour_retry_after {
-            self.retry_after = head.header("retry-after").and_then(retry_after);
+            self.retry_after = retry_after::asked(head);
         }
         let Self { worker, measurement, decoder, scan, .. } = self;
         measurement.sample.server = worker.run.headers.read(head);
@@ -469,12 +470,6 @@ impl ResponseHandler for OpenTurn {
         }
         if decoder.failure().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
-}
-
-/// The seconds of a `Retry-After` header (RFC 9110, 10.2.3). The other form, a date, depends on two
-/// clocks and is not honoured.
-fn retry_after(value: &str) -> Option<Nanos> {
-    value.trim().parse::<u32>().ok().map(|seconds| Nanos::from_secs(seconds.into()))
 }
 
 impl Drop for OpenTurn {

@@ -259,7 +259,7 @@ impl MonotonicClock {
         let reading = || {
             let before = epoch.elapsed();
             let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let apart = epoch.elapsed() - before;
+            let apart = epoch.elapsed().saturating_sub(before);
             (apart, unix.saturating_sub(before))
         };
         let readings = (0..READINGS).map(|_| reading());
