@@ -11,11 +11,16 @@ use subtle::ConstantTimeEq as _;
 use crate::error_response::ErrorResponse;
 use crate::spec::{AuthSpec, KeySpec};
 
+/// The `tenant` of a key that may name any tenant in the header.
+const ANY_TENANT: &str = "*";
+
 /// The owner of a key.
 #[derive(Debug)]
 pub(crate) struct Consumer {
     pub(crate) name: Arc<str>,
     pub(crate) tenant: Option<Arc<str>>,
+    /// Whether the header may name its tenant, whichever it is.
+    pub(crate) names_any_tenant: bool,
     pub(crate) scopes: Vec<String>,
 }
 
@@ -31,12 +36,13 @@ impl Auth {
     /// A message about an invalid value.
     pub(crate) fn new(spec: &AuthSpec) -> Result<Self, String> {
         let header = HeaderName::try_from(&spec.header)
-            .map_err(|_| format!("auth: `{}` is not a header name", spec.header))?;
+            .map_err(|_| "auth: `header` is not a header name".to_owned())?;
         let mut consumers = HashMap::new();
         for key in &spec.keys {
             let consumer = Consumer {
                 name: Arc::from(key.name.as_str()),
-                tenant: key.tenant.as_deref().map(Arc::from),
+                tenant: key.tenant.as_deref().filter(|name| *name != ANY_TENANT).map(Arc::from),
+                names_any_tenant: key.tenant.as_deref() == Some(ANY_TENANT),
                 scopes: key.scopes.clone(),
             };
             if consumers.insert(digest_of(key)?, Arc::new(consumer)).is_some() {
@@ -82,7 +88,7 @@ pub(crate) fn bearer(value: &[u8]) -> Option<&[u8]> {
     scheme.eq_ignore_ascii_case(b"bearer ").then(|| rest.trim_ascii())
 }
 
-fn sha256(bytes: &[u8]) -> [u8; 32] {
+pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
     let mut out = [0; 32];
     out.copy_from_slice(digest(&SHA256, bytes).as_ref());
     out

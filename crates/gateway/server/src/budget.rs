@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::clock;
 use crate::error_response::ErrorResponse;
+use crate::identity::Identity;
 use crate::spec::{BudgetSpec, BudgetUnit};
 
 /// Completion tokens that are reserved for a request that names no maximum.
@@ -28,9 +29,6 @@ pub(crate) struct Budgets {
     default: Budget,
     tenants: HashMap<String, Budget>,
 }
-
-/// The name under which requests without a tenant spend.
-const NO_TENANT: &str = "";
 
 impl Budgets {
     /// # Errors
@@ -52,8 +50,8 @@ impl Budgets {
         })
     }
 
-    fn of(&self, tenant: &str) -> &Budget {
-        self.tenants.get(tenant).unwrap_or(&self.default)
+    fn of(&self, tenant: Option<&str>) -> &Budget {
+        tenant.and_then(|tenant| self.tenants.get(tenant)).unwrap_or(&self.default)
     }
 
     /// The cost of these tokens, in whole units.
@@ -80,13 +78,12 @@ impl Budgets {
     pub(crate) async fn reserve(
         self: &Arc<Self>,
         store: &Store,
-        tenant: Option<&str>,
+        identity: &Identity,
         (prompt, max_tokens): (u64, Option<u64>),
     ) -> Result<RequestReservation, ErrorResponse> {
-        let tenant = tenant.unwrap_or(NO_TENANT);
+        let budget = self.of(identity.tenant.as_deref());
         let estimate = self.cost(prompt, max_tokens.unwrap_or(DEFAULT_MAX_TOKENS));
-        let key = LimitKey::new("tenant", tenant);
-        let grant = store.reserve(clock::now(), key, self.of(tenant), estimate).await;
+        let grant = store.reserve(clock::now(), identity.tenant_key(), budget, estimate).await;
         match grant.map_err(|_| unavailable())? {
             Grant::Reserved(reservation) => {
                 Ok(RequestReservation { budgets: Arc::clone(self), reservation, prompt })
@@ -114,7 +111,7 @@ impl Budgets {
     /// The store is unavailable.
     pub(crate) async fn state(&self, store: &Store, tenant: &str) -> Result<Value, ErrorResponse> {
         let key = LimitKey::new("tenant", tenant);
-        let state = store.budget(clock::now(), key, self.of(tenant)).await;
+        let state = store.budget(clock::now(), key, self.of(Some(tenant))).await;
         let state = state.map_err(|_| unavailable())?;
         let scale = if self.unit == BudgetUnit::Usd { 1.0 / MICRO } else { 1.0 };
         let scaled = |amount: u64| amount as f64 * scale;

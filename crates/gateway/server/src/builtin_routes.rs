@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::clock;
 use crate::config::Config;
 use crate::error_response::{ErrorFormat, ErrorResponse};
+use crate::normal_form::decoded;
 use crate::request_context::RoutedRequest;
 use crate::respond::{HandlerResult, expect_method, json as json_response, respond};
 use crate::response_body::ResponseBody;
@@ -119,11 +120,14 @@ fn build(state: &GatewayState, config: &Config) -> Response<ResponseBody> {
     json_response(StatusCode::OK, body.to_string())
 }
 
-/// Reloads the configuration file. If the file is invalid, the response lists its problems, and the
-/// old configuration stays in force.
+/// Reloads the configuration file. If the file is invalid, the old configuration stays in force.
+/// The response repeats nothing of the file.
 fn reload(state: &Arc<GatewayState>) -> HandlerResult {
     let config = state.reload().map_err(|error| {
-        ErrorResponse::bad_request(format!("{error}; the old configuration stays in force"))
+        let why = error.summary();
+        ErrorResponse::bad_request(format!(
+            "{why}; the old configuration stays in force; SIGHUP and `--print` show what is wrong"
+        ))
     })?;
     Ok(build(state, &config))
 }
@@ -134,10 +138,15 @@ async fn budget(routed: &RoutedRequest) -> HandlerResult {
     let (Some(budgets), Some(tenant)) = (&context.config.budgets, &routed.parameter) else {
         return Err(ErrorResponse::not_found("there are no budgets"));
     };
-    if context.tenant.as_deref().is_some_and(|own| own != tenant) {
-        let message = "tenant mismatch: this budget is another tenant's";
-        return Err(ErrorResponse::forbidden(message));
+    let tenant = decoded(tenant);
+    match context.identity.tenant.as_deref() {
+        Some(own) if own == tenant => {}
+        Some(_) => {
+            let message = "tenant mismatch: this budget is another tenant's";
+            return Err(ErrorResponse::forbidden(message));
+        }
+        None => context.config.admin.admit(context.client.ip(), &routed.request)?,
     }
-    let state = budgets.state(&context.worker.store, tenant).await?;
+    let state = budgets.state(&context.worker.store, &tenant).await?;
     Ok(json_response(StatusCode::OK, state.to_string()))
 }

@@ -8,11 +8,14 @@ use hyper::header::HeaderName;
 use plimsoll_gateway_policy::Policy;
 use ring::digest::{SHA256, digest};
 
+use crate::admin::AdminGate;
 use crate::auth::Auth;
 use crate::budget::Budgets;
 use crate::config_check::Check;
+use crate::config_error;
 use crate::error::GatewayError;
 use crate::error_response::ErrorFormat;
+use crate::normal_form::OwnedHeaders;
 use crate::policy::{self, PolicyLayer};
 use crate::rate_limit::{self, RateLimit};
 use crate::router::{Route, Router};
@@ -31,6 +34,10 @@ pub(crate) struct Config {
     pub(crate) error_format: ErrorFormat,
     pub(crate) request_id: Option<HeaderName>,
     pub(crate) metrics: bool,
+    /// Who may administrate.
+    pub(crate) admin: AdminGate,
+    /// The headers that the gateway itself reads or sets.
+    pub(crate) owned_headers: OwnedHeaders,
     pub(crate) auth: Option<Auth>,
     pub(crate) tenant: Option<TenantRule>,
     pub(crate) limits: Vec<RateLimit>,
@@ -61,9 +68,19 @@ impl Spec {
     /// Reads a configuration.
     ///
     /// # Errors
-    /// [`GatewayError::Syntax`] with line, column and the known keys.
+    /// [`GatewayError::Syntax`] with line, column and the known keys; [`GatewayError::Empty`].
     pub fn from_yaml(text: &str) -> Result<Self, GatewayError> {
-        serde_saphyr::from_str(text).map_err(|error| GatewayError::Syntax(error.to_string()))
+        let has_content = text
+            .lines()
+            .map(str::trim_start)
+            .any(|line| !(line.is_empty() || line.starts_with('#') || line.starts_with("---")));
+        if !has_content {
+            return Err(GatewayError::Empty);
+        }
+        serde_saphyr::from_str(text).map_err(|error| {
+            let (message, place) = config_error::describe(&error);
+            GatewayError::Syntax { message, place }
+        })
     }
 
     /// Reads a file.
@@ -73,8 +90,12 @@ impl Spec {
     pub fn open(path: &Path) -> Result<Self, GatewayError> {
         let text = fs::read_to_string(path)
             .map_err(|source| GatewayError::File { path: path.to_owned(), source })?;
-        Self::from_yaml(&text)
-            .map_err(|error| GatewayError::Syntax(format!("{}: {error}", path.display())))
+        Self::from_yaml(&text).map_err(|error| match error {
+            GatewayError::Syntax { message, place } => {
+                GatewayError::Syntax { message: format!("{}: {message}", path.display()), place }
+            }
+            other => other,
+        })
     }
 
     /// Checks the values; nothing is opened or started.
@@ -91,6 +112,7 @@ impl Config {
     /// [`GatewayError::Config`] with all invalid values.
     pub(crate) fn new(spec: &Spec) -> Result<Self, GatewayError> {
         let mut check = Check::default();
+        let admin = check.keep(AdminGate::new(&spec.admin));
         let auth = check.keep(spec.auth.as_ref().map(Auth::new).transpose()).flatten();
         let tenant = check.keep(spec.tenant.as_ref().map(TenantRule::new).transpose()).flatten();
         let upstreams: Vec<_> = spec
@@ -100,8 +122,7 @@ impl Config {
             .collect();
         let request_id = spec.request_id.as_ref().and_then(|id| {
             let name = HeaderName::try_from(&id.header);
-            check
-                .keep(name.map_err(|_| format!("request_id: `{}` is not a header name", id.header)))
+            check.keep(name.map_err(|_| "request_id: `header` is not a header name".to_owned()))
         });
         let limits = check.keep(rate_limit::from_specs(&spec.rate_limits)).unwrap_or_default();
         let budgets = check.keep(spec.budgets.as_ref().map(Budgets::new).transpose()).flatten();
@@ -110,8 +131,18 @@ impl Config {
         let scrub = check.keep(spec.scrub.map(|_| policy::builtin()).transpose()).flatten();
         check.values(spec);
         let router = check.routes(spec, &upstreams);
+        let bypass = spec.cache.as_ref().and_then(|cache| {
+            let name = HeaderName::try_from(&cache.bypass_header);
+            check.keep(name.map_err(|_| "cache: `bypass_header` is not a header name".to_owned()))
+        });
+        let own = [auth.as_ref().map(Auth::header), tenant.as_ref().map(TenantRule::header)];
+        let own = own.into_iter().flatten().cloned();
+        let owned_headers = OwnedHeaders::new(own.chain(request_id.clone()).chain(bypass));
         check.finish()?;
+        let Some(admin) = admin else { return Err(GatewayError::Config(Vec::new())) };
         Ok(Self {
+            admin,
+            owned_headers,
             name: spec.name.clone(),
             digest: digest_of(spec),
             layers: spec.layers(),
@@ -183,7 +214,7 @@ routes:
             "budgets",
             "per tenant",
             "`a` has no address",
-            "`nowhere`",
+            "`b`: its address 1 is not HOST:PORT",
             "no upstream `z`",
             "`r2` needs either",
             "`r3`: `consumers`",
@@ -191,6 +222,33 @@ routes:
         ] {
             let found = problems.iter().any(|problem| problem.contains(message));
             assert!(found, "{message}: {problems:#?}");
+        }
+    }
+
+    #[test]
+    fn a_rule_that_needs_an_identity_cannot_be_without_one() {
+        let head = "upstreams: {u: {addresses: ['127.0.0.1:1']}}\n";
+        for (text, message) in [
+            (
+                "cache: {}\nopen: [/x]\nroutes: [{name: r, path: /x, upstream: u, llm: true}]",
+                "`r`: `open`",
+            ),
+            (
+                "auth: {keys: []}\nopen: [/x/*]\nroutes: [{name: r, path: /x/y, upstream: u, consumers: [a]}]",
+                "`r`: `open`",
+            ),
+            ("routes: [{name: r, path: /x, upstream: u, scope: s}]", "`r`: `scope`"),
+            (
+                "routes: [{name: r, path: '/x//y', upstream: u}]",
+                "`r`: `path` is not in normal form",
+            ),
+            ("tenant: {claim: t, secret: ''}", "the secret is empty"),
+            ("tenant: {required: true, anonymous: true}", "exclude each other"),
+            ("admin: {key: ''}", "the key is empty"),
+        ] {
+            let spec = Spec::from_yaml(&format!("{head}{text}")).unwrap();
+            let error = Config::new(&spec).unwrap_err().to_string();
+            assert!(error.contains(message), "{text}: {error}");
         }
     }
 

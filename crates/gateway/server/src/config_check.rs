@@ -7,6 +7,7 @@ use hyper::StatusCode;
 use hyper::header::HeaderValue;
 
 use crate::error::GatewayError;
+use crate::normal_form::is_normal_template;
 use crate::router::{FixedResponse, Handler, Proxy, Route, Router, covers};
 use crate::spec::{Per, RespondSpec, RouteSpec, Spec};
 use crate::upstream::Upstream;
@@ -74,6 +75,11 @@ impl Check {
     pub(crate) fn routes(&mut self, spec: &Spec, upstreams: &[Arc<Upstream>]) -> Router {
         let mut router = Router::default();
         for (path, handler) in builtin_routes(spec) {
+            let is_administration = match handler {
+                Handler::Build | Handler::Reload => true,
+                Handler::Metrics => spec.metrics.is_some_and(|metrics| !metrics.open),
+                _ => false,
+            };
             let route = Route {
                 name: Arc::from(path),
                 template: Arc::from(path),
@@ -81,6 +87,7 @@ impl Check {
                 consumers: Vec::new(),
                 scope: None,
                 open: covers(&spec.open, path),
+                is_administration,
             };
             self.keep(router.add(route));
         }
@@ -104,6 +111,22 @@ impl Check {
             route.consumers.is_empty() || spec.auth.is_some(),
             &format!("route `{}`: `consumers` needs the section `auth`", route.name),
         );
+        self.require(
+            route.scope.is_none() || spec.auth.is_some(),
+            &format!("route `{}`: `scope` needs the section `auth`", route.name),
+        );
+        // An open route asks nobody who they are.
+        let counts = spec.cache.is_some() || spec.budgets.is_some();
+        let needs_identity =
+            !route.consumers.is_empty() || route.scope.is_some() || (route.llm && counts);
+        self.require(
+            !(needs_identity && covers(&spec.open, &route.path)),
+            &format!("route `{}`: `open` covers it, but it needs to know who asks", route.name),
+        );
+        self.require(
+            is_normal_template(&route.path),
+            &format!("route `{}`: `path` is not in normal form, see the guide", route.name),
+        );
         let handler = self.keep(handler(route, upstreams))?;
         Some(Route {
             name: Arc::from(route.name.as_str()),
@@ -112,6 +135,7 @@ impl Check {
             consumers: route.consumers.iter().map(|name| Arc::from(name.as_str())).collect(),
             scope: route.scope.clone(),
             open: covers(&spec.open, &route.path),
+            is_administration: false,
         })
     }
 }
@@ -124,8 +148,8 @@ fn builtin_routes(spec: &Spec) -> Vec<(&'static str, Handler)> {
         ("/health/live", Handler::Live, true),
         ("/health/ready", Handler::Ready, true),
         ("/metrics", Handler::Metrics, spec.metrics.is_some()),
-        ("/admin/build", Handler::Build, spec.admin),
-        ("/admin/reload", Handler::Reload, spec.admin),
+        ("/admin/build", Handler::Build, spec.admin.enabled),
+        ("/admin/reload", Handler::Reload, spec.admin.enabled),
         ("/v1/budget/{tenant}", Handler::Budget, spec.budgets.is_some()),
         ("/api/request", Handler::Policy, policy),
     ];

@@ -7,14 +7,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{HeaderName, HeaderValue, TRANSFER_ENCODING, USER_AGENT};
-use hyper::{Method, Request, Response};
+use hyper::header::{HeaderName, HeaderValue, USER_AGENT};
+use hyper::{Method, Request, Response, StatusCode};
 
 use crate::builtin_routes;
 use crate::config::Config;
 use crate::error_response::{ErrorFormat, ErrorResponse};
 use crate::fault_injection;
+use crate::identify::identify;
+use crate::identity::Identity;
 use crate::llm;
+use crate::normal_form::{Refusal, normalise};
 use crate::policy_endpoint;
 use crate::proxy;
 use crate::rate_limit::{self, Caller};
@@ -22,22 +25,27 @@ use crate::request_context::{RequestContext, RoutedRequest};
 use crate::respond::{Header, respond_error, with_headers};
 use crate::response_body::ResponseBody;
 use crate::router::{Handler, Route};
-use crate::smuggling::{ConnectionFlags, has_dot_segments};
+use crate::smuggling::ConnectionFlags;
 use crate::worker::Worker;
 
 /// Responds to a request.
 pub(crate) async fn serve(
     worker: Rc<Worker>,
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
     client: SocketAddr,
     flags: &ConnectionFlags,
 ) -> Response<ResponseBody> {
     let config = worker.config();
     worker.metrics().count_served();
-    let found = config.router.find(request.uri().path());
+    let refusal = normal_form(&mut request, &config, flags).err();
+    let found = match refusal {
+        None => config.router.find(request.uri().path()),
+        Some(_) => None,
+    };
     let (route, parameter) = found.unwrap_or((&config.not_found_route, None));
     let no_layer_applies = !config.observes_requests
         && route.open
+        && refusal.is_none()
         && config.request_id.is_none()
         && config.faults.delay.nanos() == 0;
     if no_layer_applies && let Some(response) = fast_path(route, request.method()) {
@@ -47,10 +55,22 @@ pub(crate) async fn serve(
     let format = error_format(&config, route, request.uri().path());
     let mut routed = RoutedRequest { request, context, parameter };
     record_request(&mut routed);
-    match admit(&mut routed, flags).await {
+    match admit(&mut routed, refusal).await {
         Ok(headers) => with_headers(handle(routed, format).await, headers),
         Err(error) => respond_error(routed.context, error, format),
     }
+}
+
+/// Brings the request into its normal form. What the HTTP library corrected in it counts, too.
+fn normal_form(
+    request: &mut Request<Incoming>,
+    config: &Config,
+    flags: &ConnectionFlags,
+) -> Result<(), Refusal> {
+    if let Some(fault) = flags.next_head() {
+        return Err(fault.into());
+    }
+    normalise(request, &config.owned_headers)
 }
 
 /// Static responses, for routes to which no layer applies.
@@ -85,79 +105,58 @@ fn record_request(routed: &mut RoutedRequest) {
 /// Passes a request through the layers that can refuse it. Returns headers for the response.
 async fn admit(
     routed: &mut RoutedRequest,
-    flags: &ConnectionFlags,
+    refusal: Option<Refusal>,
 ) -> Result<Vec<Header>, ErrorResponse> {
     let config = Arc::clone(&routed.context.config);
     let mut headers = Vec::new();
     if let Some(header) = &config.request_id {
         headers.push((header.clone(), assign_request_id(routed, header)));
     }
-    check_framing(&routed.request, config.server.body_bytes.0, flags)?;
+    if let Some(refusal) = refusal {
+        return Err(ErrorResponse::no_normal_form(refusal, routed.request.version()));
+    }
+    check_size(&routed.request, config.server.body_bytes.0)?;
     let route = Arc::clone(&routed.context.route);
+    let request = routed.request.headers();
+    if route.is_administration {
+        config.admin.admit(routed.context.client.ip(), &routed.request)?;
+    }
     if route.open {
         return Ok(headers);
     }
-    if let Some(auth) = &config.auth {
-        let consumer = auth.consumer(routed.request.headers())?;
-        routed.context.consumer = Some(Arc::clone(consumer));
-        check_consumer(&routed.context, &route)?;
-    }
-    if let Some(tenant) = &config.tenant {
-        let consumer = routed.context.consumer.as_deref();
-        routed.context.tenant = tenant.tenant(routed.request.headers(), consumer)?;
-    }
-    check_rate_limits(&routed.context, &mut headers).await?;
+    let identity = if route.is_administration {
+        Ok(None)
+    } else {
+        identify(&config, &route, request).map(Some)
+    };
+    let identity = identity.or_else(|error| {
+        // Who administrates need not be a tenant to see a budget.
+        let administrates = matches!(route.handler, Handler::Budget)
+            && error.status == StatusCode::UNAUTHORIZED
+            && config.admin.admit(routed.context.client.ip(), &routed.request).is_ok();
+        if administrates { Ok(None) } else { Err(error) }
+    });
+    let known = identity.as_ref().ok().and_then(Option::as_ref);
+    check_rate_limits(&routed.context, known, &mut headers).await?;
+    routed.context.identity = identity?.unwrap_or_default();
     Ok(headers)
 }
 
 async fn check_rate_limits(
     context: &RequestContext,
+    identity: Option<&Identity>,
     headers: &mut Vec<Header>,
 ) -> Result<(), ErrorResponse> {
     let (config, worker) = (&context.config, &context.worker);
     if config.limits.is_empty() || config.faults.limiter_open {
         return Ok(());
     }
-    let caller = Caller {
-        address: context.client.ip(),
-        tenant: context.tenant.as_deref(),
-        key: context.consumer.as_ref().map(|consumer| &*consumer.name),
-    };
+    let caller = Caller { address: context.client.ip(), identity };
     let services = (&worker.store, worker.metrics());
     rate_limit::check(&config.limits, &caller, services, headers).await
 }
 
-/// Checks that the consumer may use the route.
-fn check_consumer(context: &RequestContext, route: &Route) -> Result<(), ErrorResponse> {
-    let Some(consumer) = &context.consumer else { return Ok(()) };
-    if !route.consumers.is_empty() && !route.consumers.contains(&consumer.name) {
-        return Err(ErrorResponse::forbidden("this route is not for this consumer"));
-    }
-    let scope = route.scope.as_ref().filter(|_| !consumer.scopes.is_empty());
-    match scope {
-        Some(scope) if !consumer.scopes.contains(scope) => {
-            Err(ErrorResponse::insufficient_scope(format!("the key lacks the scope `{scope}`")))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Refuses requests that hyper accepts but a gateway must not pass on.
-fn check_framing(
-    request: &Request<Incoming>,
-    max_body: u64,
-    flags: &ConnectionFlags,
-) -> Result<(), ErrorResponse> {
-    if request.headers().contains_key(TRANSFER_ENCODING) && flags.take_two_lengths() {
-        return Err(ErrorResponse::bad_request(
-            "`content-length` and `transfer-encoding` contradict each other",
-        ));
-    }
-    if has_dot_segments(request.uri().path()) {
-        return Err(ErrorResponse::bad_request(
-            "the path has `.` or `..` segments: send the path without them",
-        ));
-    }
+fn check_size(request: &Request<Incoming>, max_body: u64) -> Result<(), ErrorResponse> {
     if request.body().size_hint().lower() > max_body {
         let message = format!("the body is larger than {max_body} bytes");
         return Err(ErrorResponse::request_too_large(message));

@@ -8,10 +8,20 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GatewayError {
-    /// The configuration is not YAML, or has an unknown key or a value of the wrong type; the
-    /// message names line and column.
-    #[error("the configuration cannot be read: {0}")]
-    Syntax(String),
+    /// The configuration is not YAML, or has an unknown key or a value of the wrong type.
+    #[error("the configuration cannot be read: {message}")]
+    Syntax {
+        /// What is wrong. It repeats no value of the configuration.
+        message: String,
+        /// Line and column, where known.
+        place: Option<(u64, u64)>,
+    },
+    /// The configuration is empty, or has no route any more where the one in force has some.
+    #[error("the configuration is empty, or has no routes any more")]
+    Empty,
+    /// There is no file to read again: the gateway was started from a value, or with overrides.
+    #[error("this gateway was not started from a file: there is nothing to read again")]
+    NoFile,
     /// Invalid values, all of them.
     #[error("the configuration is invalid:\n{}", .0.join("\n"))]
     Config(Vec<String>),
@@ -41,4 +51,23 @@ pub enum GatewayError {
     /// The store cannot be used.
     #[error("the store cannot be used: {0}")]
     Store(String),
+}
+
+impl GatewayError {
+    /// The error for clients over the network: it repeats nothing of the configuration, neither
+    /// values nor names nor paths.
+    pub(crate) fn summary(&self) -> String {
+        match self {
+            Self::Syntax { place: Some((line, column)), .. } => {
+                format!("the file cannot be read at line {line}, column {column}")
+            }
+            Self::Syntax { place: None, .. } | Self::File { .. } => {
+                "the file cannot be read".to_owned()
+            }
+            Self::Empty => "the file has no routes".to_owned(),
+            Self::Config(problems) => format!("{} values of the file are invalid", problems.len()),
+            Self::NoFile => "this gateway was not started from a file alone".to_owned(),
+            _ => "the gateway cannot reload".to_owned(),
+        }
+    }
 }

@@ -1,11 +1,12 @@
 //! Error responses of the gateway itself, and the formats they are written in.
 
 use bytes::Bytes;
-use hyper::header::{ALLOW, HeaderName, HeaderValue};
-use hyper::{Method, StatusCode};
+use hyper::header::{ALLOW, CONNECTION, HeaderName, HeaderValue};
+use hyper::{Method, StatusCode, Version};
 
 use plimsoll_gateway_dialect::{Dialect, ErrorBody, ErrorKind, status_for};
 
+use crate::normal_form::Refusal;
 use crate::spec::EnvelopeSpec;
 
 /// An error response: why a request was refused or failed.
@@ -83,6 +84,17 @@ impl ErrorResponse {
         let allowed = if wanted == Method::GET { "GET, HEAD" } else { wanted.as_str() };
         let mut error = Self::method_not_allowed(format!("use {wanted}"));
         error.headers.extend(HeaderValue::try_from(allowed).ok().map(|value| (ALLOW, value)));
+        error
+    }
+
+    /// The request has no normal form. On HTTP/1.1 the connection ends, since the two sides may
+    /// disagree where the next request starts.
+    pub(crate) fn no_normal_form(refusal: Refusal, version: Version) -> Self {
+        let mut error = Self::bad_request(refusal.message);
+        error.kind = refusal.code;
+        if version < Version::HTTP_2 {
+            error.headers.push((CONNECTION, HeaderValue::from_static("close")));
+        }
         error
     }
 

@@ -2,10 +2,11 @@
 
 use hyper::HeaderMap;
 use hyper::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, TE, TRAILER,
-    TRANSFER_ENCODING, UPGRADE,
+    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderName, HeaderValue, TE,
+    TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 
+use crate::auth::Auth;
 use crate::config::Config;
 use crate::error_response::ErrorResponse;
 use crate::spec::DialectSpec;
@@ -14,19 +15,46 @@ use crate::upstream::Upstream;
 static KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 static PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 
-/// Prepares the headers of a request for the upstream: removes those of this hop (RFC 9110, 7.6.1)
-/// and the gateway's own key, and replaces the client's credential where the upstream has a key.
+/// Headers by which clients show upstreams who they are, or whom to charge. Where the upstream has
+/// a key of its own, none of the first six is passed on.
+static CREDENTIALS: [HeaderName; 7] = [
+    AUTHORIZATION,
+    HeaderName::from_static("x-api-key"),
+    HeaderName::from_static("api-key"),
+    HeaderName::from_static("x-goog-api-key"),
+    HeaderName::from_static("openai-organization"),
+    HeaderName::from_static("openai-project"),
+    COOKIE,
+];
+
+/// Credentials of a client that are passed on to an upstream.
+pub(crate) fn passed_on<'a>(
+    headers: &'a HeaderMap,
+    config: &'a Config,
+    upstream: &Upstream,
+) -> impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)> {
+    let own = config.auth.as_ref().map(Auth::header);
+    let replaced = if upstream.key.is_some() { CREDENTIALS.len() - 1 } else { 0 };
+    let names = CREDENTIALS[replaced..].iter().filter(move |name| Some(*name) != own);
+    names.flat_map(|name| headers.get_all(name).iter().map(move |value| (name, value)))
+}
+
+/// Prepares the headers of a request in normal form for the upstream: removes the gateway's own
+/// key, and replaces the client's credentials where the upstream has a key.
 pub(crate) fn prepare_request(
     headers: &mut HeaderMap,
     config: &Config,
     upstream: &Upstream,
 ) -> Result<(), ErrorResponse> {
-    remove_hop_by_hop(headers);
+    headers.remove(UPGRADE);
     headers.remove(CONTENT_LENGTH);
     if let Some(auth) = &config.auth {
         headers.remove(auth.header());
     }
     if let Some(key) = &upstream.key {
+        for name in &CREDENTIALS[..CREDENTIALS.len() - 1] {
+            headers.remove(name);
+        }
         set_credential(headers, upstream.dialect, key).ok_or_else(|| {
             ErrorResponse::bad_gateway("the upstream's key is not a header value")
         })?;
@@ -48,7 +76,7 @@ fn set_credential(headers: &mut HeaderMap, dialect: DialectSpec, key: &str) -> O
     Some(())
 }
 
-/// Removes the hop-by-hop headers, and those that `connection` names.
+/// Removes the hop-by-hop headers of a response, and those that `connection` names.
 pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let listed: Vec<_> = headers.get_all(CONNECTION).iter().cloned().collect();
     for name in listed.iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b',')) {

@@ -11,6 +11,7 @@
 //! # Ok::<(), plimsoll_gateway_server::GatewayError>(())
 //! ```
 
+mod admin;
 mod auth;
 mod body_filter;
 mod budget;
@@ -18,6 +19,7 @@ mod builtin_routes;
 mod clock;
 mod config;
 mod config_check;
+mod config_error;
 mod connection;
 mod dispatch;
 mod error;
@@ -26,10 +28,13 @@ mod fault_injection;
 mod forward;
 mod gateway;
 mod headers;
+mod identify;
+mod identity;
 mod jwt;
 mod llm;
 mod llm_info;
 mod metrics;
+pub mod normal_form;
 mod overrides;
 mod policy;
 mod policy_endpoint;

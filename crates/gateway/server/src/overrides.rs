@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::config_error;
 use crate::error::GatewayError;
 use crate::spec::Spec;
 
@@ -19,21 +20,28 @@ impl Spec {
             return Ok(spec);
         }
         let mut tree: Value = serde_saphyr::from_str(text)
-            .map_err(|error| GatewayError::Syntax(error.to_string()))?;
+            .map_err(|error| syntax(config_error::describe(&error).0))?;
+        let mut paths = Vec::new();
         for item in overrides {
-            let refuse = |reason: &str| GatewayError::Syntax(format!("setting `{item}`: {reason}"));
-            let (path, value) = item
-                .split_once('=')
-                .ok_or_else(|| refuse("write PATH=VALUE, like `server.body_bytes=1MiB`"))?;
-            let value =
-                serde_saphyr::from_str(value).map_err(|error| refuse(&error.to_string()))?;
+            // Values may be keys: messages name paths only.
+            let (path, value) = item.split_once('=').ok_or_else(|| {
+                syntax("a setting has no `=`: write PATH=VALUE, like `server.body_bytes=1MiB`")
+            })?;
+            let refuse = |reason: &str| syntax(format!("setting `{path}`: {reason}"));
+            let value = serde_saphyr::from_str(value)
+                .map_err(|error| refuse(&config_error::describe(&error).0))?;
             put(&mut tree, path, value).map_err(|reason| refuse(&reason))?;
+            paths.push(path);
         }
         serde_json::from_value(tree).map_err(|error| {
-            let list = overrides.join(", ");
-            GatewayError::Syntax(format!("after the settings {list}: {error}"))
+            let reason = config_error::without_values(&error.to_string());
+            syntax(format!("after the settings of {}: {reason}", paths.join(", ")))
         })
     }
+}
+
+fn syntax(message: impl Into<String>) -> GatewayError {
+    GatewayError::Syntax { message: message.into(), place: None }
 }
 
 /// Sets, adds or removes the value at a path.

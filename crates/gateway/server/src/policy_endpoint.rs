@@ -69,7 +69,7 @@ async fn handle(
     let body = request_body::collect(&config.server, body).await?;
     context.bytes_received = body.len() as u64;
     let request = parse(&body)?;
-    let tenant = context.tenant.as_deref().unwrap_or(&request.client_id).to_owned();
+    let tenant = context.identity.tenant.as_deref().unwrap_or(&request.client_id).to_owned();
     let responses = PolicyResponses { policy, started, tenant };
     let reading = match classify(&request) {
         Ok(reading) => reading,

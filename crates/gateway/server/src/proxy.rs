@@ -5,6 +5,7 @@ use hyper::header::CONTENT_LENGTH;
 
 use crate::error_response::ErrorFormat;
 use crate::forward::{self, UpstreamResponse};
+use crate::normal_form;
 use crate::request_body;
 use crate::request_context::{RequestContext, RoutedRequest};
 use crate::respond::{respond, respond_error};
@@ -20,7 +21,7 @@ pub(crate) async fn serve(
     proxy: &Proxy,
     format: ErrorFormat,
 ) -> Response<ResponseBody> {
-    if proxy.websocket && websocket::is_requested(routed.request.headers()) {
+    if proxy.websocket && normal_form::is_websocket(routed.request.headers()) {
         let result = Box::pin(websocket::serve(&mut routed, proxy)).await;
         return respond(routed.context, result, format);
     }

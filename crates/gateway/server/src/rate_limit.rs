@@ -1,6 +1,6 @@
 //! Rate limits: who is counted, and what the response says about it.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use plimsoll_gateway_store::{Algorithm, Charge, Decision, Limit, LimitKey, MAX_C
 
 use crate::clock;
 use crate::error_response::ErrorResponse;
+use crate::identity::Identity;
 use crate::metrics::Metrics;
 use crate::spec::{AlgorithmSpec, Per, RateLimitSpec};
 
@@ -23,9 +24,16 @@ pub(crate) struct RateLimit {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller<'a> {
     pub(crate) address: IpAddr,
-    pub(crate) tenant: Option<&'a str>,
-    /// The consumer's name.
-    pub(crate) key: Option<&'a str>,
+    /// `None` for requests whose sender was refused, and for administration: they count by address
+    /// only.
+    pub(crate) identity: Option<&'a Identity>,
+}
+
+impl RateLimit {
+    /// Whether it counts tenants.
+    pub(crate) fn counts_tenants(&self) -> bool {
+        self.per == Per::Tenant
+    }
 }
 
 /// The limits of a configuration; a limit of zero requests is left out.
@@ -69,7 +77,7 @@ pub(crate) async fn check(
     headers: &mut Vec<(HeaderName, HeaderValue)>,
 ) -> Result<(), ErrorResponse> {
     let by_address = limits.iter().any(|limit| limit.per == Per::Address);
-    let address = by_address.then(|| caller.address.to_string());
+    let address = by_address.then(|| subject_of(caller.address));
     let charges: Vec<_> = limits
         .iter()
         .filter_map(|limit| {
@@ -98,10 +106,25 @@ impl<'a> Caller<'a> {
     /// The key of a limit; `None` where the limit does not apply to the caller.
     fn limit_key(&self, per: Per, address: Option<&'a str>) -> Option<LimitKey<'a>> {
         match per {
-            Per::Global => Some(LimitKey::new("global", "")),
-            Per::Tenant => Some(LimitKey::new("tenant", self.tenant?)),
-            Per::Key => Some(LimitKey::new("key", self.key?)),
             Per::Address => Some(LimitKey::new("address", address?)),
+            Per::Global => self.identity.map(|_| LimitKey::new("global", "")),
+            Per::Tenant => self.identity.map(Identity::tenant_key),
+            Per::Key => {
+                let consumer = self.identity?.consumer.as_ref();
+                Some(LimitKey::new("key", consumer.map_or("", |consumer| &consumer.name)))
+            }
+        }
+    }
+}
+
+/// The name of an address in limits. Of an IPv6 address the first 64 bits count: the rest is chosen
+/// by the host itself (RFC 4291, 2.5.1).
+fn subject_of(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => {
+            let network = Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64));
+            format!("{network}/64")
         }
     }
 }
@@ -116,4 +139,23 @@ fn push_headers(decision: &Decision, headers: &mut Vec<(HeaderName, HeaderValue)
 /// Whole seconds, rounded up, so that a client that waits this long has waited long enough.
 fn whole_seconds(duration: Duration) -> HeaderValue {
     (duration.as_secs() + u64::from(duration.subsec_nanos() > 0)).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ipv6_network_counts_as_one_address() {
+        for (address, subject) in [
+            ("192.0.2.7", "192.0.2.7"),
+            ("::ffff:192.0.2.7", "192.0.2.7"),
+            ("2001:db8:1:2::1", "2001:db8:1:2::/64"),
+            ("2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::/64"),
+            ("2001:db8:1:3::1", "2001:db8:1:3::/64"),
+            ("::1", "::/64"),
+        ] {
+            assert_eq!(subject_of(address.parse().unwrap()), subject, "{address}");
+        }
+    }
 }

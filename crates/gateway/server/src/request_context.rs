@@ -9,9 +9,9 @@ use hyper::header::HeaderValue;
 use hyper::{Method, Request, StatusCode};
 use plimsoll_gateway_audit::Row;
 
-use crate::auth::Consumer;
 use crate::clock;
 use crate::config::Config;
+use crate::identity::Identity;
 use crate::llm::ObservedUsage;
 use crate::llm_info::LlmInfo;
 use crate::router::Route;
@@ -37,8 +37,8 @@ pub(crate) struct RequestContext {
     pub(crate) user_agent: Option<HeaderValue>,
     pub(crate) client: SocketAddr,
     pub(crate) request_id: Option<HeaderValue>,
-    pub(crate) consumer: Option<Arc<Consumer>>,
-    pub(crate) tenant: Option<Arc<str>>,
+    /// Who asks, once it is decided.
+    pub(crate) identity: Identity,
     pub(crate) status: StatusCode,
     /// Bytes of the request's body.
     pub(crate) bytes_received: u64,
@@ -68,8 +68,7 @@ impl RequestContext {
             user_agent: None,
             client,
             request_id: None,
-            consumer: None,
-            tenant: None,
+            identity: Identity::default(),
             status: StatusCode::OK,
             bytes_received: 0,
             bytes_sent: 0,
@@ -132,7 +131,7 @@ impl RequestContext {
         let usage = self.usage.as_ref().and_then(|usage| usage.get());
         Row {
             timestamp: clock::unix_ms().saturating_sub(latency_us / 1_000),
-            tenant: self.tenant.as_deref().unwrap_or_default(),
+            tenant: self.identity.tenant.as_deref().unwrap_or_default(),
             route: &self.route.name,
             method: self.method.as_str(),
             path: self.path.as_deref().unwrap_or_default(),

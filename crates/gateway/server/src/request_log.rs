@@ -67,7 +67,10 @@ fn audit_settings(spec: &AuditSpec) -> Result<Settings, GatewayError> {
     let target = match (&spec.path, &spec.clickhouse) {
         (Some(path), _) => file(path),
         (None, Some(url)) => {
-            let server = ClickHouse::parse(url);
+            let url = url.reveal().map_err(|name| {
+                GatewayError::Audit(format!("the environment variable `{name}` is not set"))
+            })?;
+            let server = ClickHouse::parse(&url);
             Target::ClickHouse(server.map_err(|error| GatewayError::Audit(error.to_string()))?)
         }
         (None, None) => return Err(GatewayError::Audit("needs `path` or `clickhouse`".to_owned())),

@@ -56,6 +56,8 @@ pub(crate) struct Route {
     pub(crate) scope: Option<String>,
     /// Neither keys nor limits apply.
     pub(crate) open: bool,
+    /// Only those who may administrate are served.
+    pub(crate) is_administration: bool,
 }
 
 impl Route {
@@ -69,6 +71,7 @@ impl Route {
             consumers: Vec::new(),
             scope: None,
             open: true,
+            is_administration: false,
         }
     }
 }
@@ -142,6 +145,7 @@ mod tests {
                 consumers: Vec::new(),
                 scope: None,
                 open: false,
+                is_administration: false,
             };
             router.add(route).unwrap();
         }

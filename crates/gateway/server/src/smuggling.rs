@@ -1,8 +1,7 @@
-//! Inspection of HTTP/1.1 connections, against request smuggling.
+//! The byte stream of a client's connection, inspected as it arrives.
 //!
-//! A head with two lengths: hyper removes `content-length` where there is also `transfer-encoding`,
-//! so no upstream is confused. But a client that sends both is malicious or broken, and is refused
-//! (RFC 9112, 6.3). hyper does not report it, so the bytes are inspected as they arrive.
+//! Heads: what hyper removes or corrects in them is found here, and the request is refused, see
+//! [`WireInspector`].
 //!
 //! Malformed heads: hyper answers them itself, without a body. Such a response is replaced by one
 //! in the format of all other errors.
@@ -10,7 +9,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf as _, Bytes};
@@ -18,26 +17,59 @@ use hyper::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::error_response::{ErrorFormat, ErrorResponse};
-
-/// Length of `transfer-encoding:`, the longer of the two names.
-const MAX_NAME_BYTES: usize = 18;
+use crate::normal_form::{WireFault, WireInspector};
 
 /// Flags shared by the byte-stream inspector and the request handler of one connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConnectionFlags(Arc<Flags>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Flags {
-    /// Whether a head had two lengths.
-    two_lengths: AtomicBool,
+    /// The number of the first head with a fault; all later ones count as faulty.
+    first_fault: AtomicU64,
+    /// Its fault, as its place in [`FAULTS`].
+    fault: AtomicU16,
+    /// Heads that reached a handler.
+    served: AtomicU64,
     /// The status of the last response of a handler.
     last_status: AtomicU16,
 }
 
+impl Default for Flags {
+    fn default() -> Self {
+        Self {
+            first_fault: AtomicU64::new(u64::MAX),
+            fault: AtomicU16::new(0),
+            served: AtomicU64::new(0),
+            last_status: AtomicU16::new(0),
+        }
+    }
+}
+
+const FAULTS: [WireFault; 6] = [
+    WireFault::BareLineFeed,
+    WireFault::FoldedLine,
+    WireFault::Fragment,
+    WireFault::Lengths,
+    WireFault::Coding,
+    WireFault::LostFraming,
+];
+
 impl ConnectionFlags {
-    /// Whether a head had two lengths; resets the flag.
-    pub(crate) fn take_two_lengths(&self) -> bool {
-        self.0.two_lengths.swap(false, Ordering::Relaxed)
+    /// The fault of the next head in order, if it has one. Handlers get heads in the order in which
+    /// they arrive; all this happens on one thread.
+    pub(crate) fn next_head(&self) -> Option<WireFault> {
+        let number = self.0.served.load(Ordering::Relaxed) + 1;
+        self.0.served.store(number, Ordering::Relaxed);
+        let is_faulty = number >= self.0.first_fault.load(Ordering::Relaxed);
+        is_faulty.then(|| FAULTS[usize::from(self.0.fault.load(Ordering::Relaxed))])
+    }
+
+    fn set_fault(&self, number: u64, fault: WireFault) {
+        let place = FAULTS.iter().position(|known| *known == fault);
+        let place = place.and_then(|place| u16::try_from(place).ok()).unwrap_or_default();
+        self.0.fault.store(place, Ordering::Relaxed);
+        self.0.first_fault.store(number, Ordering::Relaxed);
     }
 
     pub(crate) fn set_last_status(&self, status: StatusCode) {
@@ -45,16 +77,15 @@ impl ConnectionFlags {
     }
 }
 
-/// A connection whose incoming lines are inspected. The first bytes were read before and are
-/// replayed. Bodies are inspected like heads: a chunked body that contains both header lines in
-/// sequence, such as a recorded request, is refused by mistake.
+/// A connection whose incoming heads are inspected. The first bytes were read before and are
+/// replayed.
 #[derive(Debug)]
 pub(crate) struct InspectedStream<S> {
     stream: S,
     first: Bytes,
-    lines: LineScanner,
+    inspector: WireInspector,
     flags: ConnectionFlags,
-    /// Format of error responses; `None` for HTTP/2, which has no lines to inspect.
+    /// Format of error responses; `None` for HTTP/2, which has no such heads.
     format: Option<ErrorFormat>,
     /// The rest of the response that replaces hyper's own.
     replacement: Bytes,
@@ -67,13 +98,17 @@ impl<S> InspectedStream<S> {
         flags: ConnectionFlags,
         format: Option<ErrorFormat>,
     ) -> Self {
-        let lines = LineScanner::default();
-        Self { stream, first, lines, flags, format, replacement: Bytes::new() }
+        let inspector = WireInspector::default();
+        Self { stream, first, inspector, flags, format, replacement: Bytes::new() }
     }
 
     fn inspect(&mut self, bytes: &[u8]) {
-        if self.format.is_some() && self.lines.feed(bytes) {
-            self.flags.0.two_lengths.store(true, Ordering::Relaxed);
+        if self.format.is_none() {
+            return;
+        }
+        self.inspector.feed(bytes);
+        if let Some((number, fault)) = self.inspector.first_fault() {
+            self.flags.set_fault(number, fault);
         }
     }
 
@@ -88,54 +123,6 @@ impl<S> InspectedStream<S> {
             && memchr::memmem::find(bytes, b"content-length: 0\r\n").is_some();
         let error = is_hypers.then(|| ErrorResponse::for_malformed_head(status)).flatten();
         error.map(|error| error.to_http1_bytes(format))
-    }
-}
-
-/// Scans the lines since the last empty one for the two length headers.
-#[derive(Debug, Default)]
-struct LineScanner {
-    /// The beginning of the current line.
-    start: [u8; MAX_NAME_BYTES],
-    length: usize,
-    has_transfer_encoding: bool,
-    has_content_length: bool,
-}
-
-impl LineScanner {
-    /// Takes the next bytes; returns whether a block with both headers ends its second one in them.
-    fn feed(&mut self, bytes: &[u8]) -> bool {
-        let mut both = false;
-        let mut rest = bytes;
-        while let Some(end) = memchr::memchr(b'\n', rest) {
-            self.keep(&rest[..end]);
-            both |= self.end_line();
-            rest = &rest[end + 1..];
-        }
-        self.keep(rest);
-        both
-    }
-
-    fn keep(&mut self, part: &[u8]) {
-        let taken = part.len().min(MAX_NAME_BYTES - self.length);
-        self.start[self.length..self.length + taken].copy_from_slice(&part[..taken]);
-        self.length += taken;
-    }
-
-    fn end_line(&mut self) -> bool {
-        let line = &self.start[..self.length];
-        let is = |name: &[u8]| {
-            line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
-        };
-        match line {
-            [] | [b'\r'] => {
-                (self.has_transfer_encoding, self.has_content_length) = (false, false);
-            }
-            _ if is(b"transfer-encoding:") => self.has_transfer_encoding = true,
-            _ if is(b"content-length:") => self.has_content_length = true,
-            _ => {}
-        }
-        self.length = 0;
-        self.has_transfer_encoding && self.has_content_length
     }
 }
 
@@ -187,64 +174,5 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for InspectedStream<S> {
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().stream).poll_shutdown(context)
-    }
-}
-
-/// Whether a path has `.` or `..` segments, also percent-encoded or after a backslash. Such a path
-/// matches one route here and another one at an upstream that resolves it.
-pub(crate) fn has_dot_segments(path: &str) -> bool {
-    if !path.contains("/.") && !path.contains(['%', '\\']) {
-        return false;
-    }
-    let plain =
-        path.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/").replace("%5c", "\\");
-    plain.split(['/', '\\']).any(|segment| segment == "." || segment == "..")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn two_lengths_in_one_head_are_found_however_it_is_split() {
-        for (text, both) in [
-            ("POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", true),
-            (
-                "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\nhost: x\r\ncontent-length:3\r\n\r\n",
-                true,
-            ),
-            ("POST / HTTP/1.1\ncontent-length: 3\nTRANSFER-ENCODING: chunked\n\n", true),
-            (
-                "POST / HTTP/1.1\r\ncontent-length: 3\r\n\r\nabcPOST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n",
-                false,
-            ),
-            ("POST / HTTP/1.1\r\nx-content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n", false),
-            ("POST / HTTP/1.1\r\nx: content-length: 3 transfer-encoding: chunked\r\n\r\n", false),
-        ] {
-            for piece in [1, 2, 7, text.len()] {
-                let mut lines = LineScanner::default();
-                let chunks = text.as_bytes().chunks(piece);
-                let found = chunks.fold(false, |found, part| lines.feed(part) | found);
-                assert_eq!(found, both, "{piece}: {text:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn dot_segments_are_found() {
-        for (path, found) in [
-            ("/smoke/../admin", true),
-            ("/smoke/%2e%2E/admin", true),
-            ("/smoke/.%2e", true),
-            ("/smoke/..%2fadmin", true),
-            ("/smoke/..\\admin", true),
-            ("/smoke/./x", true),
-            ("/smoke/...", false),
-            ("/smoke/.hidden/a..b", false),
-            ("/v1/50%25/x", false),
-            ("/", false),
-        ] {
-            assert_eq!(has_dot_segments(path), found, "{path}");
-        }
     }
 }

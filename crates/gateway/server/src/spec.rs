@@ -3,6 +3,7 @@
 //! A layer is enabled by the presence of its section. `docs/reference/gateway.md` is made from the
 //! types and comments of this module by its tests.
 
+mod admin;
 mod fault;
 mod layer;
 #[cfg(test)]
@@ -17,6 +18,7 @@ use std::net::SocketAddr;
 
 use serde::Deserialize;
 
+pub use admin::{AdminSpec, MetricsSpec};
 pub use fault::{FaultSpec, PauseSpec};
 pub use layer::{
     AccessLogSpec, AlgorithmSpec, AuditSpec, AuthSpec, BudgetSpec, BudgetUnit, CacheSpec, Empty,
@@ -51,10 +53,11 @@ pub struct Spec {
     pub request_id: Option<RequestIdSpec>,
     /// Layer: a log line for every request.
     pub access_log: Option<AccessLogSpec>,
-    /// Whether `/admin/build` and `/admin/reload` are served.
-    pub admin: bool,
+    /// Administration: `/admin/build` and `/admin/reload`. `true` and `false` stand for
+    /// `{enabled: ...}`.
+    pub admin: AdminSpec,
     /// Layer: Prometheus metrics of every request, at `/metrics`.
-    pub metrics: Option<Empty>,
+    pub metrics: Option<MetricsSpec>,
     /// Layer: authentication by API key.
     pub auth: Option<AuthSpec>,
     /// Layer: tenants.
@@ -93,7 +96,7 @@ impl Default for Spec {
             open: ["/health", "/health/*", "/metrics", "/admin/*"].map(str::to_owned).into(),
             request_id: None,
             access_log: None,
-            admin: true,
+            admin: AdminSpec::default(),
             metrics: None,
             auth: None,
             tenant: None,

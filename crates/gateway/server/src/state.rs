@@ -55,12 +55,14 @@ impl GatewayState {
     /// Reads the configuration file again and applies it. An invalid file changes nothing.
     pub(crate) fn reload(&self) -> Result<Arc<Config>, GatewayError> {
         let Source::File(path) = &self.source else {
-            return Err(GatewayError::Config(vec![
-                "this gateway was not started from a file: there is nothing to read again"
-                    .to_owned(),
-            ]));
+            return Err(GatewayError::NoFile);
         };
-        let config = Arc::new(Config::new(&Spec::open(path)?)?);
+        let spec = Spec::open(path)?;
+        // A file that is being written may be valid and yet only half of it.
+        if spec.routes.is_empty() && !self.config.load().spec.routes.is_empty() {
+            return Err(GatewayError::Empty);
+        }
+        let config = Arc::new(Config::new(&spec)?);
         self.metrics.set_layers(&config.layers);
         self.config.store(Arc::clone(&config));
         self.reloaded.send_replace(());
@@ -99,6 +101,9 @@ fn open_backend(spec: &Spec) -> Result<Backend, GatewayError> {
         FailureModeSpec::Closed => FailureMode::Closed,
         FailureModeSpec::Open => FailureMode::Open,
     };
+    let url = url.reveal().map_err(|name| {
+        GatewayError::Store(format!("the environment variable `{name}` is not set"))
+    })?;
     let settings =
         RedisSettings { timeout: spec.store.timeout.0, on_loss, ..RedisSettings::new(url) };
     Backend::redis(settings).map_err(|error| GatewayError::Store(error.to_string()))

@@ -19,6 +19,7 @@ pub(crate) struct TenantRule {
     header: HeaderName,
     token: Option<TenantToken>,
     required: bool,
+    anonymous: bool,
 }
 
 /// Tokens with a claim that names the tenant.
@@ -38,23 +39,45 @@ impl TenantRule {
     /// A message about an invalid value.
     pub(crate) fn new(spec: &TenantSpec) -> Result<Self, String> {
         let header = HeaderName::try_from(&spec.header)
-            .map_err(|_| format!("tenant: `{}` is not a header name", spec.header))?;
+            .map_err(|_| "tenant: `header` is not a header name".to_owned())?;
         let token = match (&spec.claim, &spec.secret) {
             (None, None) => None,
             (Some(claim), Some(secret)) => {
                 let secret = secret.reveal().map_err(|name| {
                     format!("tenant: the environment variable `{name}` is not set")
                 })?;
+                if secret.is_empty() {
+                    return Err("tenant: the secret is empty, so anybody could sign".to_owned());
+                }
                 let verifier = TokenVerifier::new(secret.as_bytes());
                 Some(TenantToken { claim: claim.clone(), verifier })
             }
             _ => return Err("tenant: `claim` and `secret` need each other".to_owned()),
         };
-        Ok(Self { header, token, required: spec.required })
+        if spec.required && spec.anonymous {
+            return Err("tenant: `required` and `anonymous` exclude each other".to_owned());
+        }
+        let (required, anonymous) = (spec.required, spec.anonymous);
+        Ok(Self { header, token, required, anonymous })
     }
 
-    /// The tenant according to the token, the key and the header, which must not contradict each
-    /// other.
+    /// The header that names the tenant.
+    pub(crate) const fn header(&self) -> &HeaderName {
+        &self.header
+    }
+
+    /// Whether a request without a tenant is refused where tenants are counted, or not.
+    pub(crate) const fn refuses_none(&self, counts: bool) -> bool {
+        self.required || (counts && !self.anonymous)
+    }
+
+    /// The refusal of a request without a tenant.
+    pub(crate) fn none_named(&self) -> ErrorResponse {
+        ErrorResponse::auth_required(format!("name the tenant in `{}`", self.header))
+    }
+
+    /// The tenant that the key or the token proves. The header may repeat it. It names the tenant
+    /// only where there are neither keys nor tokens, or where the key may name any.
     pub(crate) fn tenant(
         &self,
         headers: &HeaderMap,
@@ -64,6 +87,12 @@ impl TenantRule {
         let owned = consumer.and_then(|consumer| consumer.tenant.clone());
         let named =
             headers.get(&self.header).map(|value| parse_name(value.as_bytes())).transpose()?;
+        let may_name =
+            consumer.map_or_else(|| self.token.is_none(), |consumer| consumer.names_any_tenant);
+        if named.is_some() && claimed.is_none() && owned.is_none() && !may_name {
+            let message = "tenant mismatch: the header repeats the tenant of a key or token";
+            return Err(ErrorResponse::forbidden(message));
+        }
         let mut tenant = None;
         for found in [claimed, owned, named].into_iter().flatten() {
             if tenant.as_ref().is_some_and(|tenant| *tenant != found) {
@@ -73,17 +102,17 @@ impl TenantRule {
             }
             tenant = Some(found);
         }
-        if tenant.is_none() && self.required {
-            let message = format!("name the tenant in `{}`", self.header);
-            return Err(ErrorResponse::auth_required(message));
-        }
         Ok(tenant)
     }
 }
 
 fn parse_name(bytes: &[u8]) -> Result<Arc<str>, ErrorResponse> {
     match std::str::from_utf8(bytes) {
-        Ok(name) if !name.is_empty() && name.len() <= MAX_NAME_BYTES => Ok(Arc::from(name)),
+        Ok(name)
+            if (1..=MAX_NAME_BYTES).contains(&name.len()) && !name.contains(char::is_control) =>
+        {
+            Ok(Arc::from(name))
+        }
         _ => Err(ErrorResponse::bad_request("the tenant's name is empty, too long or not text")),
     }
 }
@@ -146,7 +175,7 @@ mod tests {
         let retail = || Ok(Some("retail".to_owned()));
         let rule = rule(false);
         assert_eq!(tenant_of(&rule, &[("authorization", &good)]), retail());
-        assert_eq!(tenant_of(&rule, &[("x-tenant-id", "retail")]), retail());
+        assert_eq!(tenant_of(&rule, &[("x-tenant-id", "retail")]), Err(403), "nothing proves it");
         let both = [("authorization", &*good), ("x-tenant-id", "retail")];
         assert_eq!(tenant_of(&rule, &both), retail());
         let contradiction = [("authorization", &*good), ("x-tenant-id", "bank")];
@@ -170,6 +199,11 @@ mod tests {
             (r#"{"tenant":"retail","nbf":"1000"}"#, Err(403)),
             (r#"{"other":"retail"}"#, Ok(None)),
             (r#"{"tenant":7}"#, Ok(None)),
+            (r#"{"tenant":"retail","exp":1000.5}"#, Err(401)),
+            (r#"{"tenant":"retail","exp":null}"#, Err(403)),
+            (r#"{"tenant":"retail","exp":-1}"#, Err(403)),
+            (r#"{"tenant":"retail","nbf":4000000000.5}"#, Err(401)),
+            (r#"{"tenant":"re\u0000tail"}"#, Err(400)),
             ("[]", Err(403)),
         ] {
             let token = token("s3cret", HS256, claims);
@@ -180,8 +214,22 @@ mod tests {
     }
 
     #[test]
-    fn a_tenant_can_be_required() {
-        assert_eq!(tenant_of(&rule(true), &[]), Err(401));
+    fn without_a_tenant_a_request_is_refused_where_tenants_are_counted() {
+        for (required, anonymous, counts, refused) in [
+            (false, false, false, false),
+            (false, false, true, true),
+            (false, true, true, false),
+            (true, false, false, true),
+            (true, false, true, true),
+        ] {
+            let yaml = format!("required: {required}\nanonymous: {anonymous}");
+            let rule = TenantRule::new(&serde_saphyr::from_str(&yaml).unwrap()).unwrap();
+            assert_eq!(rule.refuses_none(counts), refused, "{yaml} {counts}");
+            assert_eq!(rule.tenant(&HeaderMap::new(), None).unwrap(), None);
+        }
+        let both = serde_saphyr::from_str("required: true\nanonymous: true").unwrap();
+        assert!(TenantRule::new(&both).unwrap_err().contains("exclude"));
+        assert_eq!(rule(true).none_named().status, 401);
         assert_eq!(tenant_of(&rule(true), &[("x-tenant-id", "")]), Err(400));
     }
 }

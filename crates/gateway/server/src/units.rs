@@ -54,16 +54,16 @@ enum NumberOrText {
 
 impl<'de> Deserialize<'de> for HumanDuration {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let invalid = |written: &str| {
-            D::Error::custom(format!(
-                "`{written}` is not a duration: write a number and a unit (ns, us, ms, s, m, h, d), like `250us`"
-            ))
+        let invalid = || {
+            D::Error::custom(
+                "not a duration: write a number and a unit (ns, us, ms, s, m, h, d), like `250us`",
+            )
         };
         match NumberOrText::deserialize(deserializer)? {
             NumberOrText::Number(0) => Ok(Self::default()),
-            NumberOrText::Number(number) => Err(invalid(&number.to_string())),
+            NumberOrText::Number(_) => Err(invalid()),
             NumberOrText::Text(text) => {
-                humantime::parse_duration(&text).map(Self).map_err(|_| invalid(&text))
+                humantime::parse_duration(&text).map(Self).map_err(|_| invalid())
             }
         }
     }
@@ -86,9 +86,9 @@ impl<'de> Deserialize<'de> for ByteSize {
                 })
                 .map(Self)
                 .ok_or_else(|| {
-                    D::Error::custom(format!(
-                        "`{text}` is not a size: write a number of bytes, or one with KiB, MiB or GiB, like `16KiB`"
-                    ))
+                    D::Error::custom(
+                        "not a size: write a number of bytes, or one with KiB, MiB or GiB, like `16KiB`",
+                    )
                 }),
         }
     }

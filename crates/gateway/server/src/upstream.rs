@@ -42,11 +42,17 @@ impl Upstream {
         if spec.addresses.is_empty() {
             return Err(format!("upstream `{name}` has no address: add `addresses: [HOST:PORT]`"));
         }
-        let endpoint = |address: &String| Endpoint::new(address, spec).map(Arc::new);
+        let endpoint = |(number, address): (usize, &String)| {
+            let endpoint = Endpoint::new(address, spec).map(Arc::new);
+            // The address is not repeated: it may be a URL with a password.
+            endpoint.ok_or_else(|| {
+                format!("upstream `{name}`: its address {} is not HOST:PORT", number + 1)
+            })
+        };
         let key = spec.key.as_ref().map(Secret::reveal).transpose();
         Ok(Self {
             name: Arc::from(name),
-            endpoints: spec.addresses.iter().map(endpoint).collect::<Result<_, _>>()?,
+            endpoints: spec.addresses.iter().enumerate().map(endpoint).collect::<Result<_, _>>()?,
             dialect: spec.dialect,
             key: key.map_err(|variable| {
                 format!("upstream `{name}`: the environment variable `{variable}` is not set")

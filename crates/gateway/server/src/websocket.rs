@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use hyper::header::{CONNECTION, HOST, UPGRADE};
-use hyper::{HeaderMap, Request, Response, StatusCode};
+use hyper::header::{CONNECTION, HOST, HeaderValue, UPGRADE};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::copy_bidirectional;
 use tokio::task::spawn_local;
@@ -21,11 +21,6 @@ use crate::response_body::ResponseBody;
 use crate::router::Proxy;
 use crate::upstream::InFlightGuard;
 
-/// Whether the client asks for a `WebSocket`.
-pub(crate) fn is_requested(headers: &HeaderMap) -> bool {
-    headers.get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"))
-}
-
 /// Asks the upstream for a `WebSocket`, and joins both connections when it agrees.
 pub(crate) async fn serve(routed: &mut RoutedRequest, proxy: &Proxy) -> HandlerResult {
     let pool = Rc::clone(&routed.context.worker.pool);
@@ -35,11 +30,10 @@ pub(crate) async fn serve(routed: &mut RoutedRequest, proxy: &Proxy) -> HandlerR
     *request.uri_mut() = upstream_uri(routed.request.uri(), proxy.strip.as_deref())?;
     *request.headers_mut() = routed.request.headers().clone();
     let headers = request.headers_mut();
-    let (connection, upgrade) = (headers.get(CONNECTION).cloned(), headers.get(UPGRADE).cloned());
     prepare_request(headers, &routed.context.config, &proxy.upstream)?;
     headers.insert(HOST, endpoint.host.clone());
-    headers.extend(connection.map(|value| (CONNECTION, value)));
-    headers.extend(upgrade.map(|value| (UPGRADE, value)));
+    headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     let in_flight = InFlightGuard::new(endpoint);
     let sent = timeout(proxy.timeout.0, pool.send(endpoint, request)).await;
     let sent = sent.map_err(|_| ErrorResponse::upstream_timeout(SLOW_UPSTREAM))?;

@@ -18,26 +18,16 @@ pub enum StoreError {
         /// The most that one check takes.
         max: usize,
     },
-    /// The address of Redis cannot be read. Remedy: write `redis://HOST:PORT` or
-    /// `redis://HOST:PORT/DB`.
-    #[error(
-        "`{address}` is not an address of Redis ({cause}): write it like redis://127.0.0.1:6379"
-    )]
-    Address {
-        /// The address as written.
-        address: String,
-        /// The client library's error.
-        cause: String,
-    },
+    /// The address of Redis cannot be read. It is not repeated, as it may hold a password. Remedy:
+    /// write `redis://HOST:PORT` or `redis://HOST:PORT/DB`.
+    #[error("the address of Redis cannot be read: write it like redis://127.0.0.1:6379")]
+    Address,
     /// This build has no Redis client. Remedy: build with the feature `redis`, or use the store in
     /// memory.
     #[error(
-        "this build has no Redis client, so `{address}` cannot be used: build it with `cargo build --release --features redis`, or leave the address out to count in memory"
+        "this build has no Redis client: build it with `cargo build --release --features redis`, or leave the address out to count in memory"
     )]
-    NoRedis {
-        /// The address as written.
-        address: String,
-    },
+    NoRedis,
     /// Redis did not answer in time and the store is closed on loss. Remedy: answer 503; look at
     /// Redis, or choose to be open on loss.
     #[error("the shared store did not answer in time")]

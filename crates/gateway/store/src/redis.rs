@@ -40,10 +40,7 @@ pub struct RedisBackend {
 
 impl RedisBackend {
     pub(crate) fn new(settings: RedisSettings) -> Result<Self, StoreError> {
-        let client = client(&settings.url).map_err(|error| StoreError::Address {
-            address: settings.url.clone(),
-            cause: error.to_string(),
-        })?;
+        let client = client(&settings.url).map_err(|_| StoreError::Address)?;
         Ok(Self {
             settings,
             client,

@@ -14,7 +14,7 @@ pub enum FailureMode {
 }
 
 /// Settings of the Redis store.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct RedisSettings {
     /// `redis://HOST:PORT` or `redis://HOST:PORT/DB`.
     pub url: String,
@@ -27,6 +27,13 @@ pub struct RedisSettings {
     pub prefix: String,
     /// The behaviour when Redis does not answer.
     pub on_loss: FailureMode,
+}
+
+impl std::fmt::Debug for RedisSettings {
+    /// Without the address, which may hold a password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RedisSettings").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
 }
 
 impl RedisSettings {

@@ -22,6 +22,7 @@ use crate::budget::RequestReservation;
 use crate::clock;
 use crate::error_response::ErrorResponse;
 use crate::forward::SLOW_UPSTREAM;
+use crate::identity::Identity;
 use crate::request_context::RequestContext;
 use crate::respond::Header;
 use crate::response_body::ResponseBody;
@@ -38,8 +39,7 @@ pub(super) async fn serve(
         None => None,
         Some(budgets) => {
             let tokens = (request.prompt_tokens, request.max_tokens);
-            let (store, tenant) = (&context.worker.store, context.tenant.as_deref());
-            Some(budgets.reserve(store, tenant, tokens).await?)
+            Some(budgets.reserve(&context.worker.store, &context.identity, tokens).await?)
         }
     };
     let remaining = reservation.as_ref().map(RequestReservation::remaining_header);
@@ -96,8 +96,8 @@ fn cache_key(
     if let Some(key) = request.cache_key {
         return Ok(Some(key));
     }
-    let tenant = context.tenant.as_deref().unwrap_or_default();
-    let key = digest([tenant, upstream], request).map_err(|error| dialect_error(&error))?;
+    let key =
+        digest((&context.identity, upstream), request).map_err(|error| dialect_error(&error))?;
     if let Some(digest) = request.digest {
         let parsed = ParsedRequest {
             cache_key: key,
@@ -111,13 +111,15 @@ fn cache_key(
     Ok(Some(key))
 }
 
-/// Tenants share no responses, nor do upstreams.
-fn digest(scope: [&str; 2], request: &LlmRequest) -> Result<CacheKey, DialectError> {
+/// Identities of different scopes share no responses, nor do upstreams.
+fn digest(
+    (identity, upstream): (&Identity, &str),
+    request: &LlmRequest,
+) -> Result<CacheKey, DialectError> {
     let mut hash = Context::new(&SHA256);
-    for name in scope {
-        hash.update(&(name.len() as u64).to_be_bytes());
-        hash.update(name.as_bytes());
-    }
+    identity.write_scope(&mut hash);
+    hash.update(&(upstream.len() as u64).to_be_bytes());
+    hash.update(upstream.as_bytes());
     write_cache_key(request.endpoint, &request.body, |bytes| hash.update(bytes))?;
     let mut key = [0; 32];
     key.copy_from_slice(hash.finish().as_ref());

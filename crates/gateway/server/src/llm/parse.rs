@@ -40,10 +40,8 @@ pub(super) async fn parse(
     context.bytes_received = body.len() as u64;
     let translator = Translator::between(endpoint.dialect(), upstream);
     // Texts that the policy evaluates are evaluated every time.
-    let digest = (config.spec.cache.is_some() && config.policy.is_none()).then(|| {
-        let tenant = context.tenant.as_deref().unwrap_or_default();
-        digest([tenant, &proxy.upstream.name], endpoint, &body)
-    });
+    let digest = (config.spec.cache.is_some() && config.policy.is_none())
+        .then(|| digest((&context.identity, &proxy.upstream.name), endpoint, &body));
     let parsed = digest.as_ref().and_then(|digest| context.worker.parse_cache.get(digest));
     let request = match parsed {
         Some(parsed) => LlmRequest {

@@ -9,6 +9,8 @@ use plimsoll_gateway_dialect::{Endpoint, Streaming};
 use plimsoll_gateway_store::CacheKey;
 use ring::digest::{Context, SHA256};
 
+use crate::identity::Identity;
+
 /// Most entries of one worker, about 150 bytes each. A full cache is cleared.
 const MAX_ENTRIES: usize = 4_096;
 
@@ -44,10 +46,15 @@ impl ParseCache {
     }
 }
 
-/// The digest of a body, with the tenant, the upstream and the endpoint.
-pub(super) fn digest(scope: [&str; 2], endpoint: Endpoint, body: &[u8]) -> BodyDigest {
+/// The digest of a body, with the scope of who asks, the upstream and the endpoint.
+pub(super) fn digest(
+    (identity, upstream): (&Identity, &str),
+    endpoint: Endpoint,
+    body: &[u8],
+) -> BodyDigest {
     let mut hash = Context::new(&SHA256);
-    for name in [scope[0], scope[1], endpoint.path()] {
+    identity.write_scope(&mut hash);
+    for name in [upstream, endpoint.path()] {
         hash.update(&(name.len() as u64).to_be_bytes());
         hash.update(name.as_bytes());
     }

@@ -63,7 +63,7 @@ pub struct KeySpec {
     /// The key itself, or `${NAME}` for an environment variable; instead of `sha256`.
     #[serde(default)]
     pub key: Option<Secret>,
-    /// Tenant that the consumer belongs to.
+    /// Tenant that the consumer belongs to; `*` for one that may name any in the tenant's header.
     #[serde(default)]
     pub tenant: Option<String>,
     /// Scopes of the key; an empty list allows everything.
@@ -76,19 +76,29 @@ pub struct KeySpec {
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct TenantSpec {
-    /// Header with the tenant's name.
+    /// Header with the tenant's name. Where there are keys or tokens, it only repeats their tenant.
     pub header: String,
     /// Claim of a bearer token (JWT, HS256) with the tenant's name.
     pub claim: Option<String>,
     /// Secret that such tokens are signed with.
     pub secret: Option<Secret>,
-    /// Whether requests without a tenant are refused.
+    /// Whether requests without a tenant are refused. They always are where a limit per tenant or a
+    /// budget applies, unless `anonymous` is set.
     pub required: bool,
+    /// Whether requests without a tenant count together, as one tenant of their own, in limits and
+    /// budgets.
+    pub anonymous: bool,
 }
 
 impl Default for TenantSpec {
     fn default() -> Self {
-        Self { header: "x-tenant-id".to_owned(), claim: None, secret: None, required: false }
+        Self {
+            header: "x-tenant-id".to_owned(),
+            claim: None,
+            secret: None,
+            required: false,
+            anonymous: false,
+        }
     }
 }
 
@@ -229,9 +239,9 @@ pub enum BudgetUnit {
 pub struct AuditSpec {
     /// File of JSON lines that rows are appended to.
     pub path: Option<PathBuf>,
-    /// `ClickHouse` table, `http://[USER:PASSWORD@]HOST[:PORT]/[DATABASE.]TABLE`; instead of
-    /// `path`.
-    pub clickhouse: Option<String>,
+    /// `ClickHouse` table, `http://[USER:PASSWORD@]HOST[:PORT]/[DATABASE.]TABLE`, or `${NAME}` for
+    /// an environment variable; instead of `path`.
+    pub clickhouse: Option<Secret>,
     /// Most rows that wait to be written.
     pub queue: usize,
     /// Most rows in one write.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use super::secret::Secret;
 use crate::units::{ByteSize, HumanDuration};
 
 /// Limits on connections and requests.
@@ -69,9 +70,9 @@ pub enum EnvelopeSpec {
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct StoreSpec {
-    /// URL of a Redis server; the build needs the feature `redis`. Without it: the memory of this
-    /// process.
-    pub redis: Option<String>,
+    /// URL of a Redis server, or `${NAME}` for an environment variable; the build needs the feature
+    /// `redis`. Without it: the memory of this process.
+    pub redis: Option<Secret>,
     /// Behaviour while Redis is unavailable.
     pub on_loss: FailureMode,
     /// Time limit of an operation on Redis.

@@ -24,15 +24,16 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    pub(super) fn new(address: &str, spec: &UpstreamSpec) -> Result<Self, String> {
-        let invalid = || format!("`{address}` is not HOST:PORT");
-        let port = address.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
-        if port.is_none() {
-            return Err(invalid());
+    /// `None` if the address is not `HOST:PORT`.
+    pub(super) fn new(address: &str, spec: &UpstreamSpec) -> Option<Self> {
+        let (name, port) = address.rsplit_once(':')?;
+        let _: u16 = port.parse().ok()?;
+        if name.is_empty() || name.contains(['@', '/']) {
+            return None;
         }
-        Ok(Self {
+        Some(Self {
             address: Arc::from(address),
-            host: HeaderValue::from_str(address).map_err(|_| invalid())?,
+            host: HeaderValue::from_str(address).ok()?,
             connect_timeout: spec.connect_timeout,
             healthy: AtomicBool::new(true),
             breaker: spec.breaker.map(Breaker::new),

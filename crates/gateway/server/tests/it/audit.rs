@@ -43,7 +43,7 @@ fn a_row_has_every_field_and_no_secret() {
         provider.addr,
         &format!(
             "request_id: {{}}\ntenant: {{}}\ncache: {{}}\npolicy: {{}}
-auth: {{header: apikey, keys: [{{name: acme, key: SecretKey}}]}}
+auth: {{header: apikey, keys: [{{name: acme, key: SecretKey, tenant: retail}}]}}
 audit: {{path: '{}'}}\naccess_log: {{path: '{}'}}",
             audit.display(),
             access.display()

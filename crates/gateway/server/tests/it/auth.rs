@@ -66,16 +66,18 @@ fn token(secret: &str, claims: &str) -> String {
 #[test]
 fn key_token_and_header_must_agree_on_the_tenant() {
     let gateway = gateway(&format!(
-        "auth: {{header: apikey, keys: [{{name: a, key: k1, tenant: retail}}, {{name: b, key: k2}}]}}
+        "auth: {{header: apikey, keys: [{{name: a, key: k1, tenant: retail}}, {{name: b, key: k2}}, {{name: c, key: k3, tenant: '*'}}]}}
 tenant: {{claim: tenant, secret: s3cret, required: true}}{ROUTES}"
     ));
     let (good, bad) =
         (token("s3cret", "{\"tenant\":\"retail\"}"), token("x", "{\"tenant\":\"retail\"}"));
     let old = token("s3cret", "{\"tenant\":\"retail\",\"exp\":1000}");
-    let cases: [(super::support::client::Headers<'_>, u16); 9] = [
+    let cases: [(super::support::client::Headers<'_>, u16); 11] = [
         (&[("apikey", "k1")], 200),
         (&[("apikey", "k2")], 401),
-        (&[("apikey", "k2"), ("x-tenant-id", "any")], 200),
+        (&[("apikey", "k2"), ("x-tenant-id", "any")], 403),
+        (&[("apikey", "k3"), ("x-tenant-id", "any")], 200),
+        (&[("apikey", "k3")], 401),
         (&[("apikey", "k1"), ("x-tenant-id", "retail")], 200),
         (&[("apikey", "k1"), ("x-tenant-id", "other")], 403),
         (&[("apikey", "k2"), ("authorization", &good)], 200),

@@ -13,6 +13,8 @@
 
 mod support;
 
+mod administration;
+mod attacks;
 mod audit;
 mod auth;
 mod broken;
@@ -23,6 +25,7 @@ mod errors;
 mod floods;
 mod http1;
 mod http2;
+mod identities;
 mod policy;
 mod presets;
 mod rate_limits;
@@ -31,5 +34,6 @@ mod redis;
 mod reload;
 mod scrub;
 mod smuggling;
+mod spellings;
 mod tls;
 mod upstreams;

@@ -38,7 +38,7 @@ fn every_algorithm_counts_down_and_refuses() {
 
 #[test]
 fn a_limit_counts_per_its_subject() {
-    let auth = "auth: {header: apikey, keys: [{name: a, key: k1}, {name: b, key: k2}]}\ntenant: {}";
+    let auth = "auth: {header: apikey, keys: [{name: a, key: k1, tenant: '*'}, {name: b, key: k2, tenant: '*'}]}\ntenant: {}";
     let headers: [Headers<'_>; 4] = [
         &[("apikey", "k1"), ("x-tenant-id", "t1")],
         &[("apikey", "k1"), ("x-tenant-id", "t2")],

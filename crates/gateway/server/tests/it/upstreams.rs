@@ -64,7 +64,7 @@ fn gateway(upstreams: &[&Upstream], settings: &str, more: &str) -> Gateway {
 /// Status and body of a GET.
 fn get(gateway: &Gateway, path: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(gateway.addr()).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body).to_owned();
@@ -173,7 +173,7 @@ fn a_stream_passes_chunk_by_chunk_and_byte_for_byte() {
     let gateway = gateway(&[&up], "", "");
     let mut client = TcpStream::connect(gateway.addr()).unwrap();
     client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    client.write_all(b"GET /s HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    client.write_all(b"GET /s HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     let (mut server, _) = listener.accept().unwrap();
     head(&mut server).unwrap();
     let start =
@@ -201,7 +201,7 @@ fn a_client_that_disconnects_closes_the_upstreams_connection() {
     let up = Upstream { addr: listener.local_addr().unwrap(), asked: Arc::default() };
     let gateway = gateway(&[&up], "", "");
     let mut client = TcpStream::connect(gateway.addr()).unwrap();
-    client.write_all(b"GET /s HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    client.write_all(b"GET /s HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     let (mut server, _) = listener.accept().unwrap();
     head(&mut server).unwrap();
     server.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n").unwrap();
@@ -218,7 +218,7 @@ fn a_slow_client_throttles_the_upstream() {
     let up = Upstream { addr: listener.local_addr().unwrap(), asked: Arc::default() };
     let gateway = gateway(&[&up], "", "");
     let mut client = TcpStream::connect(gateway.addr()).unwrap();
-    client.write_all(b"GET /s HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    client.write_all(b"GET /s HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     let (mut server, _) = listener.accept().unwrap();
     head(&mut server).unwrap();
     server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n").unwrap();
@@ -242,7 +242,7 @@ fn a_stopping_gateway_finishes_requests_and_accepts_no_more() {
     let mut gateway = gateway(&[&up], "", "");
     let addr = gateway.addr();
     let mut client = TcpStream::connect(addr).unwrap();
-    client.write_all(b"GET /x HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    client.write_all(b"GET /x HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     eventually("the request is in flight", || up.asked() == 1);
     thread::scope(|scope| {
         scope.spawn(|| gateway.shutdown());

@@ -153,7 +153,10 @@ fn features(
         ("request id and metrics", &["request_id={}", "metrics={}"]),
         ("key auth", &["auth={header: authorization, keys: [{name: suite, key: any}]}"]),
         ("cache (always missed)", &["tenant={header: x-tenant-id}", "cache={}"]),
-        ("budget", &["tenant={header: x-tenant-id}", "budgets={default: 1000000000000}"]),
+        (
+            "budget",
+            &["tenant={header: x-tenant-id, anonymous: true}", "budgets={default: 1000000000000}"],
+        ),
         ("policy scan of requests", &["policy={}"]),
         ("response PII scrub", &["scrub={}"]),
         ("audit rows", &[&audit]),

@@ -63,7 +63,7 @@ pub(crate) fn send(
     headers: Headers<'_>,
     body: &[u8],
 ) -> PendingRequest {
-    let mut head = format!("{line} HTTP/1.1\r\nhost: gateway\r\nconnection: close\r\n");
+    let mut head = format!("{line} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
     for (name, value) in headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }

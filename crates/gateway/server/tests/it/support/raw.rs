@@ -88,7 +88,10 @@ pub(crate) fn send_raw(gateway: &Gateway, bytes: impl AsRef<[u8]>) -> String {
 }
 
 pub(crate) fn get(gateway: &Gateway, path: &str) -> String {
-    send_raw(gateway, format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"))
+    send_raw(
+        gateway,
+        format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"),
+    )
 }
 
 /// The value of a header of a response.

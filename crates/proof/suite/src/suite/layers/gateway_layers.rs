@@ -42,7 +42,7 @@ const AUTH: &str =
     "auth={header: apikey, keys: [{name: load, key: load-test-key, tenant: retail}]}";
 const LIMIT: &str =
     "rate_limits=[{per: tenant, requests: 1000000000, window: 60s, algorithm: sliding}]";
-const LIMITED: [&str; 2] = ["tenant={header: x-tenant-id}", LIMIT];
+const LIMITED: [&str; 2] = ["tenant={header: x-tenant-id, anonymous: true}", LIMIT];
 const RESTRICTED: &str = "routes.0.consumers=[load]";
 const POLICY: &str = "policy={}";
 

@@ -72,7 +72,7 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<LlmLayers, SuiteEr
 
 /// The layers of the cached path: tenant, cache, budget.
 const CACHED: [&str; 5] = [
-    "tenant={header: x-tenant-id}",
+    "tenant={header: x-tenant-id, anonymous: true}",
     "cache={}",
     "budgets={unit: tokens, default: 1000000000000}",
     "metrics={}",

@@ -1,0 +1,194 @@
+//! The normal form of a request, decided once, before its route is looked up.
+//!
+//! What is routed, judged and passed on upstream is this form, so that no other spelling of a
+//! request can reach an upstream past a rule. Two principles:
+//!
+//! - Spellings that RFC 3986 and RFC 9110 call equivalent are rewritten to one of them.
+//! - What servers read in different ways has no normal form and is refused with status 400: dot
+//!   segments, empty segments, encoded slashes, two lengths, two hosts.
+//!
+//! A request that is normal already costs one scan of its path and one of its header names, and
+//! allocates nothing. The parts: [`path`], [`query`] and [`host`] judge texts, [`WireInspector`]
+//! the bytes of HTTP/1.1 heads, for what the HTTP library removes or corrects before anybody sees
+//! it.
+
+mod headers;
+mod host;
+mod path;
+mod query;
+mod wire;
+
+use hyper::http::uri::{Authority, PathAndQuery, Scheme};
+use hyper::{HeaderMap, Method, Request, Uri, Version};
+
+pub(crate) use headers::OwnedHeaders;
+pub use host::host;
+pub(crate) use path::decoded;
+pub use path::{is_normal_template, path};
+pub use query::query;
+pub use wire::{WireFault, WireInspector};
+
+/// Why a request has no normal form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// For programs; it stays the same from version to version: `invalid_path`.
+    pub code: &'static str,
+    /// For people. It repeats nothing of the request.
+    pub message: &'static str,
+}
+
+impl Refusal {
+    pub(crate) const fn method(message: &'static str) -> Self {
+        Self { code: "invalid_method", message }
+    }
+
+    pub(crate) const fn target(message: &'static str) -> Self {
+        Self { code: "invalid_target", message }
+    }
+
+    pub(crate) const fn path(message: &'static str) -> Self {
+        Self { code: "invalid_path", message }
+    }
+
+    pub(crate) const fn query(message: &'static str) -> Self {
+        Self { code: "invalid_query", message }
+    }
+
+    pub(crate) const fn host(message: &'static str) -> Self {
+        Self { code: "invalid_host", message }
+    }
+
+    pub(crate) const fn header(message: &'static str) -> Self {
+        Self { code: "invalid_header", message }
+    }
+
+    pub(crate) const fn framing(message: &'static str) -> Self {
+        Self { code: "invalid_framing", message }
+    }
+}
+
+impl From<WireFault> for Refusal {
+    fn from(fault: WireFault) -> Self {
+        match fault {
+            WireFault::BareLineFeed => Self::framing("end lines with CR and LF"),
+            WireFault::FoldedLine => Self::framing("write each header on one line"),
+            WireFault::Fragment => Self::target("the target has a fragment (`#`)"),
+            WireFault::Lengths => Self::framing("the head has two lengths, or a malformed one"),
+            WireFault::Coding => {
+                Self::framing("the only transfer coding that is taken is `chunked`")
+            }
+            WireFault::LostFraming => Self::framing("the body before it was malformed"),
+        }
+    }
+}
+
+/// Brings a request into its normal form.
+///
+/// # Errors
+/// It has none.
+pub(crate) fn normalise<B>(request: &mut Request<B>, owned: &OwnedHeaders) -> Result<(), Refusal> {
+    method(request.method())?;
+    let is_http1 = request.version() < Version::HTTP_2;
+    let named = headers::single_host(request.headers())?;
+    target(request.uri(), request.version(), named)?;
+    if let Some(uri) = rewritten(request.uri(), is_http1)? {
+        *request.uri_mut() = uri;
+    }
+    let may_upgrade = request.method() == Method::GET && request.version() == Version::HTTP_11;
+    headers::normalise(request.headers_mut(), owned, (is_http1, may_upgrade))
+}
+
+/// Standard methods, and extension methods in upper case. `CONNECT` asks for a tunnel and `TRACE`
+/// for an echo of the head with the keys in it: this gateway offers neither.
+fn method(method: &Method) -> Result<(), Refusal> {
+    if matches!(
+        *method,
+        Method::GET
+            | Method::POST
+            | Method::HEAD
+            | Method::PUT
+            | Method::PATCH
+            | Method::DELETE
+            | Method::OPTIONS
+    ) {
+        return Ok(());
+    }
+    if *method == Method::CONNECT || *method == Method::TRACE {
+        return Err(Refusal::method("CONNECT and TRACE are not served"));
+    }
+    let name = method.as_str().as_bytes();
+    let is_plain = name.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'-');
+    if is_plain && name.len() <= 32 {
+        Ok(())
+    } else {
+        Err(Refusal::method("write the method in upper case letters"))
+    }
+}
+
+/// Checks the form of the target and the host that it names.
+fn target(uri: &Uri, version: Version, named: Option<&[u8]>) -> Result<(), Refusal> {
+    if let Some(named) = named {
+        host(named)?;
+    }
+    match (uri.scheme(), uri.authority()) {
+        // Over HTTP/2, too, where the host is named in a header only.
+        (None, None) => {}
+        (Some(scheme), Some(authority)) if is_web(scheme) => check_authority(authority, named)?,
+        _ => return Err(Refusal::target("send a path that starts with a slash, or a whole URL")),
+    }
+    let has_host = match version {
+        Version::HTTP_09 | Version::HTTP_10 => true,
+        // With a whole URL, HTTP/1.1 still requires the header (RFC 9112, 3.2.2).
+        Version::HTTP_11 => named.is_some(),
+        _ => named.is_some() || uri.authority().is_some(),
+    };
+    if !has_host {
+        return Err(Refusal::host("name the host, once"));
+    }
+    Ok(())
+}
+
+fn is_web(scheme: &Scheme) -> bool {
+    *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS
+}
+
+/// The host of a whole URL, or of `:authority`, must be that of the header `host`.
+fn check_authority(authority: &Authority, named: Option<&[u8]>) -> Result<(), Refusal> {
+    let text = authority.as_str().as_bytes();
+    host(text)?;
+    match named {
+        Some(named) if !named.eq_ignore_ascii_case(text) => {
+            Err(Refusal::host("the target and the header `host` name different hosts"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The normal form of a target; `None` where it is normal already.
+fn rewritten(uri: &Uri, is_http1: bool) -> Result<Option<Uri>, Refusal> {
+    let text = uri.query();
+    if let Some(text) = text {
+        query(text)?;
+    }
+    let changed = path(uri.path())?;
+    let has_host = is_http1 && uri.authority().is_some();
+    if changed.is_none() && !has_host {
+        return Ok(None);
+    }
+    let mut whole = changed.unwrap_or_else(|| uri.path().to_owned());
+    if let Some(text) = text {
+        whole.push('?');
+        whole.push_str(text);
+    }
+    PathAndQuery::try_from(whole)
+        .map(|target| Some(Uri::from(target)))
+        .map_err(|_| Refusal::target("the target is not a URL"))
+}
+
+/// Whether the client asks for a `WebSocket`; only of requests in normal form.
+pub(crate) fn is_websocket(headers: &HeaderMap) -> bool {
+    headers.contains_key(hyper::header::UPGRADE)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! The normal form of the headers: which of them may be there, how often, and which end here.
+
+use hyper::HeaderMap;
+use hyper::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, EXPECT,
+    FORWARDED, HOST, HeaderName, HeaderValue, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING,
+    UPGRADE, VIA,
+};
+
+use super::Refusal;
+
+const fn named(name: &'static str) -> HeaderName {
+    HeaderName::from_static(name)
+}
+
+/// Headers that there is at most one of: where two servers see two, they may take different ones.
+static SINGLE: [HeaderName; 12] = [
+    HOST,
+    CONTENT_LENGTH,
+    CONTENT_TYPE,
+    CONTENT_ENCODING,
+    TRANSFER_ENCODING,
+    AUTHORIZATION,
+    PROXY_AUTHORIZATION,
+    EXPECT,
+    UPGRADE,
+    named("x-api-key"),
+    named("api-key"),
+    named("anthropic-version"),
+];
+
+/// Further headers that are for the whole way, and that `connection` may not remove.
+static KEPT: [HeaderName; 7] = [
+    COOKIE,
+    FORWARDED,
+    VIA,
+    named("x-forwarded-for"),
+    named("x-forwarded-host"),
+    named("x-forwarded-proto"),
+    named("x-real-ip"),
+];
+
+/// Headers of one hop (RFC 9110, 7.6.1), which end at the gateway: the library has acted on them.
+static HOP: [HeaderName; 8] = [
+    named("keep-alive"),
+    named("proxy-connection"),
+    PROXY_AUTHORIZATION,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    EXPECT,
+    named("http2-settings"),
+];
+
+/// Most options of `connection`: each costs a look-up in all lists.
+const MAX_OPTIONS: usize = 16;
+
+/// Headers by which some servers let a client replace the path or the method that was checked.
+const OVERRIDES: [&str; 6] = [
+    "x-original-url",
+    "x-rewrite-url",
+    "x-original-method",
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
+];
+
+/// The headers that this gateway itself reads or sets, by its configuration.
+#[derive(Debug)]
+pub(crate) struct OwnedHeaders {
+    /// There is at most one of each.
+    single: Vec<HeaderName>,
+}
+
+impl OwnedHeaders {
+    /// The headers that every gateway needs, and these.
+    pub(crate) fn new(configured: impl IntoIterator<Item = HeaderName>) -> Self {
+        let mut single = SINGLE.to_vec();
+        for name in configured {
+            if !single.contains(&name) {
+                single.push(name);
+            }
+        }
+        Self { single }
+    }
+
+    /// Whether a header is for the whole way, and not for one hop.
+    fn keeps(&self, name: &HeaderName) -> bool {
+        self.single.iter().chain(&KEPT).any(|kept| kept == name)
+    }
+
+    /// Whether a name with `_` stands for one of these headers: servers that pass headers on as
+    /// variables of an environment write `-` as `_`.
+    fn has_twin(&self, name: &str) -> bool {
+        let dashed = name.replace('_', "-");
+        self.single.iter().chain(&KEPT).any(|kept| kept.as_str() == dashed)
+    }
+}
+
+/// The value of `host`.
+///
+/// # Errors
+/// There are two.
+pub(super) fn single_host(headers: &HeaderMap) -> Result<Option<&[u8]>, Refusal> {
+    let mut hosts = headers.get_all(HOST).iter();
+    let first = hosts.next();
+    match hosts.next() {
+        None => Ok(first.map(HeaderValue::as_bytes)),
+        Some(_) => Err(Refusal::host("name the host, once")),
+    }
+}
+
+/// Checks the headers, and removes those of this hop. `upgrade` stays for a `WebSocket` only.
+pub(super) fn normalise(
+    headers: &mut HeaderMap,
+    owned: &OwnedHeaders,
+    (is_http1, may_upgrade): (bool, bool),
+) -> Result<(), Refusal> {
+    if headers.len() > headers.keys_len() {
+        check_repeated(headers, owned, is_http1)?;
+    }
+    if !scan(headers, owned)? {
+        return Ok(());
+    }
+    check_framing(headers)?;
+    let asks = headers.contains_key(CONNECTION) && remove_connection(headers, owned)?;
+    if !(asks && may_upgrade && is_websocket(headers)) {
+        headers.remove(UPGRADE);
+    }
+    for name in &HOP {
+        headers.remove(name);
+    }
+    Ok(())
+}
+
+/// Looks at every name once. Returns whether there is one that ends here.
+fn scan(headers: &HeaderMap, owned: &OwnedHeaders) -> Result<bool, Refusal> {
+    let mut ends_here = false;
+    for name in headers.keys() {
+        let text = name.as_str();
+        match text.as_bytes() {
+            [b'x', b'-', ..] if OVERRIDES.contains(&text) => {
+                let message = "a header that replaces path or method is not taken";
+                return Err(Refusal::header(message));
+            }
+            [b'c', b'o', b'n', b'n', ..] => ends_here |= *name == CONNECTION,
+            [b'u', b'p', ..] => ends_here |= *name == UPGRADE,
+            // The first letters of all others that end here.
+            [b't' | b'e' | b'k' | b'p', ..] | [b'h', b't', ..] => ends_here |= HOP.contains(name),
+            _ => {}
+        }
+        if text.as_bytes().contains(&b'_') && owned.has_twin(text) {
+            return Err(Refusal::header("write `-` instead of `_` in the names of headers"));
+        }
+    }
+    Ok(ends_here)
+}
+
+fn check_repeated(
+    headers: &mut HeaderMap,
+    owned: &OwnedHeaders,
+    is_http1: bool,
+) -> Result<(), Refusal> {
+    let is_repeated = |name: &HeaderName| headers.get_all(name).iter().nth(1).is_some();
+    if owned.single.iter().any(is_repeated) {
+        return Err(Refusal::header("a header is there twice of which there is only one"));
+    }
+    if !is_repeated(&COOKIE) {
+        return Ok(());
+    }
+    if is_http1 {
+        return Err(Refusal::header("send one header `cookie`"));
+    }
+    // HTTP/2 may split it; before it goes to an HTTP/1.1 server it is joined (RFC 9113, 8.2.3).
+    let crumbs: Vec<&[u8]> = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    let cookie = HeaderValue::from_bytes(&crumbs.join(&b"; "[..]));
+    let cookie = cookie.map_err(|_| Refusal::header("the header `cookie` is malformed"))?;
+    headers.insert(COOKIE, cookie);
+    Ok(())
+}
+
+/// The library refuses lengths that are no numbers, and codings that do not end in `chunked`.
+fn check_framing(headers: &HeaderMap) -> Result<(), Refusal> {
+    match headers.get(TRANSFER_ENCODING) {
+        Some(coding) if !coding.as_bytes().eq_ignore_ascii_case(b"chunked") => {
+            Err(Refusal::framing("the only transfer coding that is taken is `chunked`"))
+        }
+        Some(_) if headers.contains_key(CONTENT_LENGTH) => {
+            Err(Refusal::framing("the head has two lengths"))
+        }
+        _ => check_expect(headers),
+    }
+}
+
+fn check_expect(headers: &HeaderMap) -> Result<(), Refusal> {
+    match headers.get(EXPECT) {
+        Some(value) if !value.as_bytes().eq_ignore_ascii_case(b"100-continue") => {
+            Err(Refusal::header("the only expectation that is met is `100-continue`"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Removes `connection` and the headers that it names. Returns whether it asks for an upgrade.
+fn remove_connection(headers: &mut HeaderMap, owned: &OwnedHeaders) -> Result<bool, Refusal> {
+    let lines: Vec<HeaderValue> = headers.get_all(CONNECTION).iter().cloned().collect();
+    let mut upgrades = false;
+    let count = lines.iter().map(|line| memchr::memchr_iter(b',', line.as_bytes()).count() + 1);
+    if count.sum::<usize>() > MAX_OPTIONS {
+        return Err(Refusal::header("the header `connection` has too many options"));
+    }
+    for option in lines.iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b',')) {
+        let option = option.trim_ascii();
+        if option.eq_ignore_ascii_case(b"upgrade") {
+            upgrades = true;
+        } else if !(option.is_empty()
+            || option.eq_ignore_ascii_case(b"close")
+            || option.eq_ignore_ascii_case(b"keep-alive"))
+        {
+            let name = HeaderName::from_bytes(option)
+                .map_err(|_| Refusal::header("the header `connection` is malformed"))?;
+            if owned.keeps(&name) && !HOP.contains(&name) {
+                let message = "the header `connection` names one that is for the whole way";
+                return Err(Refusal::header(message));
+            }
+            headers.remove(name);
+        }
+    }
+    headers.remove(CONNECTION);
+    Ok(upgrades)
+}
+
+/// Whether the request may become a `WebSocket`: it asks for nothing else, and has no body.
+fn is_websocket(headers: &HeaderMap) -> bool {
+    headers.get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"))
+        && !headers.contains_key(TRANSFER_ENCODING)
+        && headers.get(CONTENT_LENGTH).is_none_or(|length| length.as_bytes() == b"0")
+}

@@ -1,0 +1,247 @@
+//! The normal form of a path.
+
+use std::str;
+
+use super::Refusal;
+
+const EMPTY_SEGMENT: Refusal = Refusal::path("the path has an empty segment (`//`)");
+const DOT_SEGMENT: Refusal = Refusal::path("the path has a segment `.` or `..`");
+const NOT_ABSOLUTE: Refusal = Refusal::path("the path does not start with a slash");
+const SEPARATOR: Refusal = Refusal::path("the path has an encoded slash, a backslash or a `;`");
+const CONTROL: Refusal = Refusal::path("the path has a control character or a space");
+const ENCODING: Refusal = Refusal::path("the path has a `%` without two hexadecimal digits");
+const TWICE: Refusal = Refusal::path("the path is percent-encoded twice");
+const NOT_UTF8: Refusal = Refusal::path("the path is not UTF-8, percent-encoded");
+
+/// What a byte of a path means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    /// It stands for itself.
+    Plain,
+    Slash,
+    /// The start of an encoded byte.
+    Percent,
+    /// It is written percent-encoded.
+    Encoded,
+    /// Servers differ in how they read it.
+    Separator,
+    Control,
+    High,
+}
+
+/// Unreserved characters, `:`, `@` and the sub-delimiters stand for themselves, apart from `;`,
+/// which starts a parameter that some servers cut off.
+const fn class_of(byte: u8) -> Class {
+    match byte {
+        b'/' => Class::Slash,
+        b'%' => Class::Percent,
+        b';' | b'\\' => Class::Separator,
+        b'"' | b'#' | b'<' | b'>' | b'?' | b'[' | b']' | b'^' | b'`' | b'{' | b'|' | b'}' => {
+            Class::Encoded
+        }
+        0..=0x20 | 0x7f => Class::Control,
+        0x80.. => Class::High,
+        _ => Class::Plain,
+    }
+}
+
+static CLASSES: [Class; 256] = {
+    let mut classes = [Class::Plain; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = class_of(byte.to_le_bytes()[0]);
+        byte += 1;
+    }
+    classes
+};
+
+/// How the next character of a path is spelled in the normal form.
+enum Spelling {
+    /// As it is.
+    Same,
+    /// This byte, which needs no encoding.
+    Plain(u8),
+    /// This byte, percent-encoded.
+    Encoded(u8),
+    /// As it is, with the digits of its encoding in upper case.
+    Upper,
+}
+
+/// The normal form of a path, without query; `None` where it is normal already, at the price of one
+/// scan.
+///
+/// Unneeded percent-encoding is undone and needed encoding is done, with digits in upper case. `+`
+/// and `%2B` stay apart: some servers read the first one as a space.
+///
+/// # Errors
+/// The path has no normal form: it has `.` or `..` or empty segments, backslashes, encoded slashes,
+/// parameters (`;`), control characters, malformed or double encoding, or is not UTF-8.
+pub fn path(path: &str) -> Result<Option<String>, Refusal> {
+    let bytes = path.as_bytes();
+    if bytes.first() != Some(&b'/') {
+        return Err(NOT_ABSOLUTE);
+    }
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        match CLASSES[usize::from(byte)] {
+            Class::Plain => at += 1,
+            Class::Slash => {
+                check_segment(&bytes[at + 1..])?;
+                at += 1;
+            }
+            _ => match spelling(bytes, at)? {
+                (Spelling::Same, length) => at += length,
+                _ => return rewrite(path).map(Some),
+            },
+        }
+    }
+    Ok(None)
+}
+
+/// Refuses an empty segment and the two dot segments at the start of `rest`. The last segment may
+/// be empty.
+fn check_segment(rest: &[u8]) -> Result<(), Refusal> {
+    match rest {
+        [b'/', ..] => Err(EMPTY_SEGMENT),
+        [b'.'] | [b'.', b'/', ..] | [b'.', b'.'] | [b'.', b'.', b'/', ..] => Err(DOT_SEGMENT),
+        _ => Ok(()),
+    }
+}
+
+/// Writes the normal form of a path that is not in it.
+fn rewrite(path: &str) -> Result<String, Refusal> {
+    let bytes = path.as_bytes();
+    let mut normal = String::with_capacity(bytes.len() + 16);
+    let mut at = 0;
+    while at < bytes.len() {
+        let (spelling, length) = spelling(bytes, at)?;
+        match spelling {
+            Spelling::Same => normal.push_str(path.get(at..at + length).ok_or(NOT_UTF8)?),
+            Spelling::Plain(byte) => normal.push(char::from(byte)),
+            Spelling::Encoded(byte) => push_encoded(&mut normal, byte),
+            Spelling::Upper => {
+                let encoded = path.get(at..at + length).ok_or(NOT_UTF8)?;
+                normal.extend(encoded.chars().map(|digit| digit.to_ascii_uppercase()));
+            }
+        }
+        at += length;
+    }
+    // Dots may have been encoded.
+    let slashes = normal.bytes().enumerate().filter(|(_, byte)| *byte == b'/');
+    for (slash, _) in slashes {
+        check_segment(&normal.as_bytes()[slash + 1..])?;
+    }
+    Ok(normal)
+}
+
+fn push_encoded(text: &mut String, byte: u8) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    text.push('%');
+    text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+    text.push(char::from(DIGITS[usize::from(byte & 15)]));
+}
+
+/// The spelling of what stands at a place of a path, and its length there.
+fn spelling(bytes: &[u8], at: usize) -> Result<(Spelling, usize), Refusal> {
+    let byte = bytes[at];
+    match CLASSES[usize::from(byte)] {
+        Class::Plain | Class::Slash => Ok((Spelling::Same, 1)),
+        Class::Percent => encoded(bytes, at),
+        Class::Encoded => Ok((Spelling::Encoded(byte), 1)),
+        Class::Separator => Err(SEPARATOR),
+        Class::Control => Err(CONTROL),
+        Class::High => Err(NOT_UTF8),
+    }
+}
+
+/// The spelling of an encoded byte, or of an encoded character of several bytes.
+fn encoded(bytes: &[u8], at: usize) -> Result<(Spelling, usize), Refusal> {
+    let byte = escape(bytes, at).ok_or(ENCODING)?;
+    match CLASSES[usize::from(byte)] {
+        // A server that reads it as a space would see another path.
+        Class::Plain if byte == b'+' => Ok(kept(bytes, at, 3)),
+        Class::Plain => Ok((Spelling::Plain(byte), 3)),
+        Class::Percent => {
+            let (first, length) = decoded_at(bytes, at + 3);
+            let (second, _) = decoded_at(bytes, at + 3 + length);
+            let is_digit = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_hexdigit());
+            if is_digit(first) && is_digit(second) { Err(TWICE) } else { Ok((Spelling::Same, 3)) }
+        }
+        Class::Encoded => Ok(kept(bytes, at, 3)),
+        Class::Control if byte == b' ' => Ok((Spelling::Same, 3)),
+        Class::Control => Err(CONTROL),
+        Class::Slash | Class::Separator => Err(SEPARATOR),
+        Class::High => check_character(bytes, at, byte).map(|count| kept(bytes, at, 3 * count)),
+    }
+}
+
+/// An encoded character that stays encoded.
+fn kept(bytes: &[u8], at: usize, length: usize) -> (Spelling, usize) {
+    let is_upper = !bytes[at..at + length].iter().any(u8::is_ascii_lowercase);
+    (if is_upper { Spelling::Same } else { Spelling::Upper }, length)
+}
+
+/// The number of bytes of an encoded character that is not ASCII.
+fn check_character(bytes: &[u8], at: usize, first: u8) -> Result<usize, Refusal> {
+    let length = match first {
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        _ => return Err(NOT_UTF8),
+    };
+    let mut character = [0; 4];
+    for (number, byte) in character[..length].iter_mut().enumerate() {
+        *byte = escape(bytes, at + 3 * number).ok_or(NOT_UTF8)?;
+    }
+    let text = str::from_utf8(&character[..length]).map_err(|_| NOT_UTF8)?;
+    if text.chars().any(char::is_control) { Err(CONTROL) } else { Ok(length) }
+}
+
+/// The byte that is percent-encoded at a place.
+fn escape(bytes: &[u8], at: usize) -> Option<u8> {
+    let [b'%', high, low] = bytes.get(at..at + 3)? else { return None };
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    Some(digit(*high)? << 4 | digit(*low)?)
+}
+
+/// The byte at a place, decoded once, and the length of its spelling.
+fn decoded_at(bytes: &[u8], at: usize) -> (Option<u8>, usize) {
+    match (bytes.get(at), escape(bytes, at)) {
+        (_, Some(byte)) => (Some(byte), 3),
+        (byte, None) => (byte.copied(), 1),
+    }
+}
+
+/// The text of a part of a path in normal form, for comparison with names.
+pub(crate) fn decoded(part: &str) -> String {
+    let bytes = part.as_bytes();
+    let mut text = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let (Some(byte), length) = decoded_at(bytes, at) {
+        text.push(byte);
+        at += length;
+    }
+    String::from_utf8(text).unwrap_or_default()
+}
+
+/// Whether a route's path, with its parameters in braces, can be compared with normal paths.
+pub fn is_normal_template(template: &str) -> bool {
+    let text = template.strip_suffix("/*").unwrap_or(template);
+    let mut plain = String::with_capacity(text.len());
+    let mut inside = false;
+    for letter in text.chars() {
+        match letter {
+            '{' => inside = true,
+            // A parameter stands for any text, `x` as well as another.
+            '}' => {
+                inside = false;
+                plain.push('x');
+            }
+            _ if inside => {}
+            _ => plain.push(letter),
+        }
+    }
+    let is_root = plain.is_empty() && template == "/*";
+    // A `+` would not cover `%2B`, which other servers read as the same.
+    is_root || (path(&plain) == Ok(None) && !plain.contains('+') && !plain.contains("%2B"))
+}

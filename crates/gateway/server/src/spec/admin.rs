@@ -1,0 +1,76 @@
+//! Configuration keys of the administration and the metrics.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+
+use super::secret::Secret;
+
+/// Administration: who may see the build and reload the configuration.
+#[derive(Clone, Debug)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema), schemars(default))]
+pub struct AdminSpec {
+    /// Whether `/admin/build` and `/admin/reload` are served.
+    pub enabled: bool,
+    /// Key that administration needs, behind `authorization: Bearer`; `${NAME}` for an environment
+    /// variable. Without a key it is open to clients on this machine that are no proxy and no
+    /// browser.
+    pub key: Option<Secret>,
+}
+
+impl Default for AdminSpec {
+    fn default() -> Self {
+        Self { enabled: true, key: None }
+    }
+}
+
+/// The section, without its short form.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Section {
+    enabled: bool,
+    key: Option<Secret>,
+}
+
+impl Default for Section {
+    fn default() -> Self {
+        let AdminSpec { enabled, key } = AdminSpec::default();
+        Self { enabled, key }
+    }
+}
+
+impl<'de> Deserialize<'de> for AdminSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SwitchOrSection)
+    }
+}
+
+struct SwitchOrSection;
+
+impl<'de> Visitor<'de> for SwitchOrSection {
+    type Value = AdminSpec;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("true, false or a section")
+    }
+
+    fn visit_bool<E: Error>(self, enabled: bool) -> Result<AdminSpec, E> {
+        Ok(AdminSpec { enabled, key: None })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<AdminSpec, A::Error> {
+        let Section { enabled, key } = Section::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(AdminSpec { enabled, key })
+    }
+}
+
+/// Prometheus metrics.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct MetricsSpec {
+    /// Whether everybody may read them. Otherwise only those who may administrate.
+    pub open: bool,
+}
