@@ -36,7 +36,7 @@ pub use error_body::{ErrorBody, ErrorKind, status_for};
 pub use request_view::{RequestText, RequestView, Streaming};
 pub use rewrite_response::rewrite_response;
 pub use rewrite_stream::{StreamRewriter, TextEvent};
-pub use sse::MAX_EVENT_BYTES;
+pub use sse::{EventSplitter, MAX_EVENT_BYTES};
 pub use translate::{DEFAULT_MAX_TOKENS, StreamSettings, StreamTranslator, Translator};
 pub use usage::Usage;
 pub use usage_observer::{StreamStatus, UsageObserver};
