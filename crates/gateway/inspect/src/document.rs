@@ -26,6 +26,8 @@ pub(crate) struct Text<'a> {
     node: Option<usize>,
     /// Whether it is one of the short pieces that make up a text.
     pub(crate) token: bool,
+    /// Whether there is nothing to read in it: a file.
+    pub(crate) opaque: bool,
 }
 
 /// An object or an array.
@@ -97,7 +99,7 @@ impl<'a> Document<'a> {
         let token = leaf.kind == Kind::String
             && leaf.name.is_some_and(crate::names::is_token)
             && !self.is_alternative(node);
-        self.texts.push(Text { text: decode(leaf.inside), leaf, node, token });
+        self.texts.push(Text { text: decode(leaf.inside), leaf, node, token, opaque: false });
     }
 
     /// Whether a node is inside the tokens that the model did not choose.

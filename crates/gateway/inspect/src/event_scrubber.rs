@@ -219,6 +219,8 @@ impl Scrubbing {
         for path in self.paths.values_mut() {
             let active = path.owner == 0 || owners.contains(&path.owner);
             if active && path.last != number {
+                let waiting = (&mut self.waiting, self.first);
+                look_ahead(path, &mut self.found, waiting);
                 let open = path.open.drain(..);
                 open.for_each(|piece| decide(&piece, (&mut self.waiting, self.first)));
             }
@@ -246,7 +248,10 @@ impl Scrubbing {
     fn give_up_first(&mut self) {
         let first = self.first;
         for path in self.paths.values_mut() {
-            path.open.retain(|piece| piece.event != first);
+            if path.open.front().is_some_and(|piece| piece.event == first) {
+                look_ahead(path, &mut self.found, (&mut self.waiting, first));
+                path.open.retain(|piece| piece.event != first);
+            }
         }
         if let Some(waiting) = self.waiting.front_mut() {
             waiting.open = 0;
@@ -283,6 +288,23 @@ fn settle(
     found: &mut Vec<Redaction>,
     (waiting, first): (&mut VecDeque<Waiting>, u64),
 ) {
+    hide(path, found, (waiting, first));
+    let decided = path.scanner.decided();
+    while let Some(open) = path.open.pop_front_if(|open| open.place.end <= decided) {
+        decide(&open, (waiting, first));
+    }
+}
+
+/// Hides what would be found if the text ended here. It may go on all the same.
+fn look_ahead(path: &Path, found: &mut Vec<Redaction>, waiting: (&mut VecDeque<Waiting>, u64)) {
+    if !path.open.is_empty() {
+        path.scanner.clone().finish(found);
+        hide(path, found, waiting);
+    }
+}
+
+/// Hides what a scanner found in the pieces that it is in: the first one gets the mask.
+fn hide(path: &Path, found: &mut Vec<Redaction>, (waiting, first): (&mut VecDeque<Waiting>, u64)) {
     for place in found.drain(..) {
         let mut mask = place.mask;
         for open in &path.open {
@@ -296,10 +318,6 @@ fn settle(
                 piece.masks.replace(within(from)..within(to), std::mem::take(&mut mask));
             }
         }
-    }
-    let decided = path.scanner.decided();
-    while let Some(open) = path.open.pop_front_if(|open| open.place.end <= decided) {
-        decide(&open, (waiting, first));
     }
 }
 

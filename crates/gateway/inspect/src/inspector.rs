@@ -9,6 +9,7 @@ use plimsoll_gateway_policy::{Action, Actions, InputKind, MASK, Match, Policy};
 use crate::document::{Document, Patch, Replacement, Text};
 use crate::error::Unreadable;
 use crate::files::FileRule;
+use crate::groups::{Groups, Parts};
 use crate::mask::Masks;
 use crate::names::{is_file_data, is_protocol_name};
 use crate::nested::{self, DataUrl, File};
@@ -111,6 +112,7 @@ impl Inspector {
                 changed[at] = true;
             }
             if !searched {
+                document.texts[at].opaque = true;
                 continue;
             }
             self.scan(&document.texts[at], &mut masks[at], found);
@@ -248,27 +250,13 @@ impl Inspector {
         found.append(&mut matches);
     }
 
-    /// Judges texts that are parts of one text: joined, with and without a space.
+    /// Judges texts that are parts of one text joined, with and without a space: all of them, and
+    /// those of the same name.
     fn scan_groups(&self, texts: &[Text<'_>], masks: &mut [Masks], found: &mut Vec<Match>) {
-        let of_group = |at: &usize| {
-            let text = texts.get(*at)?;
-            let group = text.leaf.group.filter(|_| text.leaf.kind == Kind::String)?;
-            // Tokens that were not chosen are not part of what is said.
-            let alternative = !text.token && text.leaf.name.is_some_and(crate::names::is_token);
-            (!alternative).then_some((text.token, group))
-        };
-        let mut members: Vec<usize> =
-            (0..texts.len()).filter(|at| of_group(at).is_some()).collect();
-        members.sort_by_key(of_group);
-        for group in members.chunk_by(|a, b| of_group(a) == of_group(b)) {
-            let parts = group.iter().filter_map(|at| Some((*at, &*texts.get(*at)?.text))).collect();
-            let parts = Parts(parts);
-            if group.len() > 1 {
-                let is_token =
-                    group.first().is_some_and(|at| texts.get(*at).is_some_and(|t| t.token));
-                let separators: &[&str] = if is_token { &[""] } else { &["", " "] };
-                self.scan_parts(&parts, separators, masks, found);
-            }
+        let groups = Groups::of(texts);
+        for (members, separators) in groups.lists() {
+            let parts = members.iter().filter_map(|at| Some((*at, &*texts.get(*at)?.text)));
+            self.scan_parts(&Parts(parts.collect()), separators, masks, found);
         }
     }
 
@@ -329,28 +317,4 @@ fn words(name: &str) -> String {
         small = character.is_ascii_lowercase();
     }
     words
-}
-
-/// Texts that are parts of one text, each with its number in the document.
-struct Parts<'t>(Vec<(usize, &'t str)>);
-
-impl Parts<'_> {
-    fn joined(&self, separator: &str) -> String {
-        self.0.iter().map(|(_, part)| *part).collect::<Vec<_>>().join(separator)
-    }
-
-    /// The parts that a range of the joined text covers, and what it covers of each.
-    fn spread(&self, range: &Range<usize>, separator: usize) -> Vec<(usize, Range<usize>)> {
-        let mut start = 0;
-        let mut covered = Vec::new();
-        for (at, part) in &self.0 {
-            let end = start + part.len();
-            if range.start < end && range.end > start {
-                let from = range.start.max(start) - start;
-                covered.push((*at, from..range.end.min(end) - start));
-            }
-            start = end + separator;
-        }
-        covered
-    }
 }

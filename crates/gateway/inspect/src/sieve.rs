@@ -1,10 +1,12 @@
 //! The fast path: all texts of a document at once, in memory that is used again.
 
 use std::cell::RefCell;
+use std::ops::Range;
 
 use plimsoll_gateway_policy::{Actions, InputKind, Policy};
 
 use crate::error::Unreadable;
+use crate::hash::hash;
 use crate::json_string::decode;
 use crate::names::{is_file_data, is_token};
 use crate::nested;
@@ -21,8 +23,8 @@ thread_local! {
 #[derive(Debug, Default)]
 struct Sieve {
     texts: String,
-    /// The ends of the parts of the current group, and the group.
-    parts: Vec<(usize, usize)>,
+    /// The parts of the current group: a number for the name, start and end in `texts`.
+    parts: Vec<(u64, usize, usize)>,
     group: Option<u32>,
     /// The short pieces of one text, joined.
     tokens: String,
@@ -94,7 +96,7 @@ impl Sieve {
         let start = self.texts.len();
         self.texts.push_str(&text);
         if leaf.group.is_some() {
-            self.parts.push((start, self.texts.len()));
+            self.parts.push((leaf.name.map_or(0, hash), start, self.texts.len()));
         }
         self.texts.push('\n');
         // With its own escapes it would hide its texts; without any they are parts of it.
@@ -116,18 +118,35 @@ impl Sieve {
         }
     }
 
-    /// Adds the parts of a group once more without and with a space between them.
+    /// Adds the parts of a group once more joined: all of them, and those of the same name.
     fn end_group(&mut self) {
-        if self.parts.len() > 1 {
-            for separator in ["", " "] {
-                for part in 0..self.parts.len() {
-                    let Some((start, end)) = self.parts.get(part).copied() else { continue };
-                    self.texts.extend_from_within(start..end);
-                    self.texts.push_str(separator);
+        self.join(0..self.parts.len());
+        let name = |part: Option<&(u64, usize, usize)>| part.map(|(name, ..)| *name);
+        if self.parts.iter().any(|part| part.0 != name(self.parts.first()).unwrap_or_default()) {
+            self.parts.sort_by_key(|(name, start, _)| (*name, *start));
+            let mut from = 0;
+            for to in 1..=self.parts.len() {
+                if name(self.parts.get(to)) != name(self.parts.get(from)) {
+                    self.join(from..to);
+                    from = to;
                 }
-                self.texts.push('\n');
             }
         }
         self.parts.clear();
+    }
+
+    /// Adds some parts once more without and with a space between them.
+    fn join(&mut self, parts: Range<usize>) {
+        if parts.len() < 2 {
+            return;
+        }
+        for separator in ["", " "] {
+            for part in parts.clone() {
+                let Some((_, start, end)) = self.parts.get(part).copied() else { continue };
+                self.texts.extend_from_within(start..end);
+                self.texts.push_str(separator);
+            }
+            self.texts.push('\n');
+        }
     }
 }
