@@ -26,6 +26,7 @@ mod fault_injection;
 mod forward;
 mod gateway;
 mod headers;
+mod judge;
 mod jwt;
 mod llm;
 mod llm_info;
