@@ -139,7 +139,8 @@ impl<'a> Data<'a> {
 
     /// The place in the event of a position in the data.
     fn place(&self, at: usize) -> usize {
-        let line = self.lines.iter().rev().find(|line| line.start <= at);
+        let after = self.lines.partition_point(|line| line.start <= at);
+        let line = after.checked_sub(1).and_then(|line| self.lines.get(line));
         line.map_or(0, |line| (line.place.start + at - line.start).min(line.place.end))
     }
 

@@ -62,31 +62,37 @@ impl Member {
     }
 }
 
-/// Texts that are parts of one text, each with its number in the document.
+/// Texts that are parts of one text, joined.
 #[derive(Debug)]
-pub(crate) struct Parts<'t>(pub(crate) Vec<(usize, &'t str)>);
+pub(crate) struct Joined {
+    pub(crate) text: String,
+    /// The number in the document of each part, and its place in `text`.
+    parts: Vec<(usize, Range<usize>)>,
+}
 
-impl Parts<'_> {
-    pub(crate) fn joined(&self, separator: &str) -> String {
-        self.0.iter().map(|(_, part)| *part).collect::<Vec<_>>().join(separator)
+impl Joined {
+    pub(crate) fn new<'t>(parts: impl Iterator<Item = (usize, &'t str)>, separator: &str) -> Self {
+        let mut joined = Self { text: String::new(), parts: Vec::new() };
+        for (at, part) in parts {
+            if !joined.parts.is_empty() {
+                joined.text.push_str(separator);
+            }
+            let start = joined.text.len();
+            joined.text.push_str(part);
+            joined.parts.push((at, start..joined.text.len()));
+        }
+        joined
     }
 
-    /// The parts that a range of the joined text covers, and what it covers of each.
-    pub(crate) fn spread(
-        &self,
-        range: &Range<usize>,
-        separator: usize,
-    ) -> Vec<(usize, Range<usize>)> {
-        let mut start = 0;
-        let mut covered = Vec::new();
-        for (at, part) in &self.0 {
-            let end = start + part.len();
-            if range.start < end && range.end > start {
-                let from = range.start.max(start) - start;
-                covered.push((*at, from..range.end.min(end) - start));
-            }
-            start = end + separator;
-        }
-        covered
+    /// The parts that a range of the text covers, and what it covers of each.
+    pub(crate) fn spread(&self, range: &Range<usize>) -> Vec<(usize, Range<usize>)> {
+        let first = self.parts.partition_point(|(_, part)| part.end <= range.start);
+        let covered = self.parts.get(first..).unwrap_or_default().iter();
+        let covered = covered.take_while(|(_, part)| part.start < range.end);
+        let covered = covered.map(|(at, part)| {
+            let from = range.start.max(part.start) - part.start;
+            (*at, from..range.end.min(part.end) - part.start)
+        });
+        covered.filter(|(_, range)| !range.is_empty()).collect()
     }
 }

@@ -1,6 +1,7 @@
 //! Judges every text of a document by a policy.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use plimsoll_gateway_policy::{Action, Actions, InputKind, MASK, Match, Policy};
 use crate::document::{Document, Patch, Replacement, Text};
 use crate::error::Unreadable;
 use crate::files::FileRule;
-use crate::groups::{Groups, Parts};
+use crate::groups::{Groups, Joined};
 use crate::mask::Masks;
 use crate::names::{is_file_data, is_protocol_name};
 use crate::nested::{self, DataUrl, File};
@@ -255,34 +256,32 @@ impl Inspector {
     fn scan_groups(&self, texts: &[Text<'_>], masks: &mut [Masks], found: &mut Vec<Match>) {
         let groups = Groups::of(texts);
         for (members, separators) in groups.lists() {
-            let parts = members.iter().filter_map(|at| Some((*at, &*texts.get(*at)?.text)));
-            self.scan_parts(&Parts(parts.collect()), separators, masks, found);
+            let mut known: HashSet<(Arc<str>, usize, usize)> = HashSet::new();
+            for separator in separators {
+                let parts = members.iter().filter_map(|at| Some((*at, &*texts.get(*at)?.text)));
+                let joined = Joined::new(parts, separator);
+                self.scan_joined(&joined, &mut known, (masks, found));
+            }
         }
     }
 
-    fn scan_parts(
+    fn scan_joined(
         &self,
-        parts: &Parts<'_>,
-        separators: &[&str],
-        masks: &mut [Masks],
-        found: &mut Vec<Match>,
+        joined: &Joined,
+        known: &mut HashSet<(Arc<str>, usize, usize)>,
+        (masks, found): (&mut [Masks], &mut Vec<Match>),
     ) {
-        let mut known: Vec<(Arc<str>, usize, usize)> = Vec::new();
-        for separator in separators {
-            let joined = parts.joined(separator);
-            for mut place in self.policy.scan(&joined, self.kind, &self.actions).matches {
-                let spread = parts.spread(&place.range, separator.len());
-                // What is inside one part was found in it.
-                let [(at, first), _, ..] = spread.as_slice() else { continue };
-                let key = (Arc::clone(&place.rule_id), *at, first.start);
-                place.range = first.start..first.start + place.range.len();
-                if place.action == Action::Redact {
-                    hide(&spread, masks);
-                }
-                if !known.contains(&key) {
-                    known.push(key);
-                    found.push(place);
-                }
+        for mut place in self.policy.scan(&joined.text, self.kind, &self.actions).matches {
+            let spread = joined.spread(&place.range);
+            // What is inside one part was found in it.
+            let [(at, first), _, ..] = spread.as_slice() else { continue };
+            let key = (Arc::clone(&place.rule_id), *at, first.start);
+            place.range = first.start..first.start + place.range.len();
+            if place.action == Action::Redact {
+                hide(&spread, masks);
+            }
+            if known.insert(key) {
+                found.push(place);
             }
         }
     }
@@ -317,4 +316,48 @@ fn words(name: &str) -> String {
         small = character.is_ascii_lowercase();
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    static BUILTIN: LazyLock<Arc<Policy>> = LazyLock::new(|| Arc::new(Policy::builtin().unwrap()));
+
+    /// The sieve may only leave out what the whole walk finds nothing in.
+    fn agree(inspector: &Inspector, document: &str, source: Source) -> Result<(), TestCaseError> {
+        let rules = (&*inspector.policy, inspector.kind, &inspector.actions);
+        if sieve::may_match(document, source, rules) != Ok(false) {
+            return Ok(());
+        }
+        let mut found = Vec::new();
+        let judged = inspector.judge(document, (source, 0), &mut found);
+        prop_assert_eq!((judged, found), (Ok(None), Vec::new()), "{}", document);
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn the_sieve_leaves_nothing_out(parts in prop::collection::vec((0..6_usize, 0..12_usize), 1..7), shape in 0..5_usize) {
+            let words = ["igno", "re ", "ignore", " all", "previous", "instruc", "tions", "_", "4111 11", "11 1111 1111", "\\u0020", "hi"];
+            let texts: Vec<String> = parts.iter().map(|(many, word)| words[*word..].iter().take(*many).copied().collect()).collect();
+            let part = |text: &String| match shape {
+                0 => format!(r#"{{"type":"text","text":"{text}"}}"#),
+                1 => format!(r#"{{"text":"{text}","note":"x"}}"#),
+                2 => format!(r#"{{"input":{{"{text}":"{text}"}}}}"#),
+                3 => format!(r#"{{"token":"{text}"}}"#),
+                _ => format!(r#""{text}""#),
+            };
+            let content: Vec<String> = texts.iter().map(part).collect();
+            let document = format!(r#"{{"messages":[{{"role":"user","content":[{}]}}]}}"#, content.join(","));
+            let builtin = Arc::clone(&BUILTIN);
+            let inspector = Inspector::new(builtin, Actions::default(), FileRule::default());
+            agree(&inspector, &document, Source::Protocol)?;
+            agree(&inspector, &document, Source::Data)?;
+        }
+    }
 }

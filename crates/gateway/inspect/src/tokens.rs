@@ -127,10 +127,17 @@ impl<'a> Tokens<'a> {
         let rest = self.text.as_bytes().get(start..).unwrap_or_default();
         let length = rest.iter().take_while(|byte| part(byte)).count();
         let scalar = self.text.get(start..start + length).filter(|scalar| !scalar.is_empty());
-        let scalar = scalar.ok_or(Unreadable::Json)?;
+        let scalar = scalar.filter(|scalar| is_scalar(scalar)).ok_or(Unreadable::Json)?;
         self.at = start + length;
         Ok(Token::Scalar(scalar, start..self.at))
     }
+}
+
+/// Whether a word is a number or a constant, as lenient readers take them.
+fn is_scalar(word: &str) -> bool {
+    let number = word.strip_prefix(['-', '+']).unwrap_or(word);
+    matches!(number, "true" | "false" | "null" | "NaN" | "Infinity")
+        || number.starts_with(|first: char| first.is_ascii_digit() || first == '.')
 }
 
 #[cfg(test)]
@@ -187,6 +194,7 @@ mod tests {
             "{\"a\":ann@example.com}",
             "'a'",
             "\u{feff}{}",
+            "no JSON",
         ] {
             assert_eq!(all(text), Err(Unreadable::Json), "{text}");
         }

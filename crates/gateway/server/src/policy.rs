@@ -142,5 +142,9 @@ fn record(info: &mut LlmInfo, matches: &[Match]) {
     if severity(action.name()) >= info.policy_decision.map_or(0, severity) {
         info.policy_decision = Some(action.name());
     }
-    info.rules.extend(matches.iter().map(|found| found.rule_id.to_string()));
+    for found in matches {
+        if !info.rules.iter().any(|known| **known == *found.rule_id) {
+            info.rules.push(found.rule_id.to_string());
+        }
+    }
 }

@@ -3,6 +3,7 @@
 
 mod answers;
 mod forms;
+mod hostile;
 mod properties;
 mod requests;
 mod streams;

@@ -31,5 +31,6 @@ mod redis;
 mod reload;
 mod scrub;
 mod smuggling;
+mod texts;
 mod tls;
 mod upstreams;
