@@ -21,7 +21,7 @@ pub(crate) struct Document<'a> {
 pub(crate) struct Text<'a> {
     pub(crate) leaf: Leaf<'a>,
     /// The text, with escapes decoded.
-    pub(crate) text: Cow<'a, str>,
+    pub(crate) decoded: Cow<'a, str>,
     /// The object or array that it is in.
     node: Option<usize>,
     /// Whether it is one of the short pieces that make up a text.
@@ -69,15 +69,17 @@ impl<'a> Document<'a> {
                 }
                 Step::Close { end } => open = document.close(open, end),
                 Step::Text(leaf) => document.add(leaf, open),
-                Step::Other { name: Some("media_type"), json } => {
-                    if let Some(node) = open.and_then(|open| document.nodes.get_mut(open)) {
-                        node.media_type = Some(json);
-                    }
-                }
+                Step::Other { name: Some("media_type"), json } => document.note_type(open, json),
                 Step::Other { .. } => {}
             }
         }
         Ok(document)
+    }
+
+    fn note_type(&mut self, open: Option<usize>, media_type: &'a str) {
+        if let Some(node) = open.and_then(|open| self.nodes.get_mut(open)) {
+            node.media_type = Some(media_type);
+        }
     }
 
     fn close(&mut self, open: Option<usize>, end: usize) -> Option<usize> {
@@ -99,7 +101,7 @@ impl<'a> Document<'a> {
         let token = leaf.kind == Kind::String
             && leaf.name.is_some_and(crate::names::is_token)
             && !self.is_alternative(node);
-        self.texts.push(Text { text: decode(leaf.inside), leaf, node, token, opaque: false });
+        self.texts.push(Text { decoded: decode(leaf.inside), leaf, node, token, opaque: false });
     }
 
     /// Whether a node is inside the tokens that the model did not choose.

@@ -67,7 +67,7 @@ impl Event {
             None => {}
             Some(b'[') if trimmed == "[DONE]" => read.ends = Ends::All,
             Some(b'{' | b'[' | b'"') => Reader::new(&data).read(&mut read)?,
-            Some(_) => read.texts.extend(data.lines.iter().map(|line| line.plain())),
+            Some(_) => read.texts.extend(data.lines.iter().map(DataLine::plain)),
         }
         Ok(read)
     }
@@ -163,12 +163,20 @@ fn may_be_personal(line: &str) -> bool {
     line.contains('@') || line.bytes().filter(u8::is_ascii_digit).count() >= 4
 }
 
+/// What a node is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Container {
+    #[default]
+    Object,
+    Array,
+}
+
 /// An object or an array of an event.
 #[derive(Clone, Copy, Debug, Default)]
 struct Node {
     parent: usize,
     name: u64,
-    object: bool,
+    kind: Container,
     start: usize,
     /// How many objects and arrays it has had.
     elements: u64,
@@ -223,15 +231,16 @@ impl<'a, 'd> Reader<'a, 'd> {
 
     fn enter(&mut self, name: Option<&str>, object: bool, start: usize) {
         let parent = self.node(self.open);
-        let pieces = !parent.object && self.node(parent.parent).name == hash("logprobs");
+        let pieces =
+            parent.kind == Container::Array && self.node(parent.parent).name == hash("logprobs");
         let place = if name.is_some() || pieces { 0 } else { parent.elements };
         if let Some(parent) = self.nodes.get_mut(self.open) {
             parent.elements += 1;
         }
         let skipped = matches!(name, Some("delta" | "content_block"));
         let name = name.map_or(0, hash);
-        let node =
-            Node { parent: self.open, name, object, start, place, skipped, ..Node::default() };
+        let kind = if object { Container::Object } else { Container::Array };
+        let node = Node { parent: self.open, name, kind, start, place, skipped, ..Node::default() };
         self.nodes.push(node);
         self.open = self.nodes.len() - 1;
     }
@@ -258,7 +267,7 @@ impl<'a, 'd> Reader<'a, 'd> {
             "type" if top => {
                 self.kind = hash(json);
                 node.ends |= json.ends_with("_stop");
-                self.ends_all |= json.ends_with(".done") || json.ends_with(".completed");
+                self.ends_all |= matches!(json.rsplit('.').next(), Some("done" | "completed"));
             }
             "index" => node.numbers = mix(node.numbers, hash(json)),
             _ if name.ends_with("_index") => {

@@ -109,7 +109,7 @@ impl Inspector {
             let inner = self.inner(&document, text, nesting, found)?;
             let searched = matches!(inner, Inner::Searched(_));
             if let Inner::Searched(Some(new)) | Inner::Opaque(Some(new)) = inner {
-                document.texts[at].text = Cow::Owned(new);
+                document.texts[at].decoded = Cow::Owned(new);
                 changed[at] = true;
             }
             if !searched {
@@ -129,7 +129,7 @@ impl Inspector {
                 text.leaf.range.clone(),
                 match text.leaf.kind {
                     Kind::Number => Replacement::Json("0"),
-                    Kind::Name | Kind::String => Replacement::String(masks.apply(&text.text)),
+                    Kind::Name | Kind::String => Replacement::String(masks.apply(&text.decoded)),
                 },
             ));
         }
@@ -147,13 +147,13 @@ impl Inspector {
         if text.leaf.kind != Kind::String {
             return Ok(Inner::Searched(None));
         }
-        if let Some(url) = DataUrl::parse(&text.text) {
+        if let Some(url) = DataUrl::parse(&text.decoded) {
             return self.data_url(&url, nesting, found);
         }
-        if text.leaf.name.is_some_and(is_file_data) && nested::is_base64(&text.text) {
-            return self.file(&text.text, document.media_type(text), nesting, found);
+        if text.leaf.name.is_some_and(is_file_data) && nested::is_base64(&text.decoded) {
+            return self.file(&text.decoded, document.media_type(text), nesting, found);
         }
-        let inner = self.inner_document(&text.text, nesting, found);
+        let inner = self.inner_document(&text.decoded, nesting, found);
         Ok(Inner::Searched(inner))
     }
 
@@ -223,15 +223,15 @@ impl Inspector {
 
     /// Judges a text by itself, and a number also with the name of its member.
     fn scan(&self, text: &Text<'_>, masks: &mut Masks, found: &mut Vec<Match>) {
-        let own = self.policy.scan(&text.text, self.kind, &self.actions).matches;
-        let digits = text.text.bytes().filter(u8::is_ascii_digit).count();
+        let own = self.policy.scan(&text.decoded, self.kind, &self.actions).matches;
+        let digits = text.decoded.bytes().filter(u8::is_ascii_digit).count();
         let name = text.leaf.name.filter(|name| {
             digits >= FEWEST_DIGITS && text.leaf.kind != Kind::Name && !is_protocol_name(name)
         });
         let mut matches = own;
         if let Some(name) = name {
             let prefix = words(&crate::json_string::decode(name)) + ": ";
-            let named = [&prefix, &*text.text].concat();
+            let named = [&prefix, &*text.decoded].concat();
             let named = self.policy.scan(&named, self.kind, &self.actions).matches;
             matches.extend(named.into_iter().filter_map(|mut found| {
                 let end = found.range.end.checked_sub(prefix.len()).filter(|end| *end > 0)?;
@@ -258,7 +258,7 @@ impl Inspector {
         for (members, separators) in groups.lists() {
             let mut known: HashSet<(Arc<str>, usize, usize)> = HashSet::new();
             for separator in separators {
-                let parts = members.iter().filter_map(|at| Some((*at, &*texts.get(*at)?.text)));
+                let parts = members.iter().filter_map(|at| Some((*at, &*texts.get(*at)?.decoded)));
                 let joined = Joined::new(parts, separator);
                 self.scan_joined(&joined, &mut known, (masks, found));
             }

@@ -32,7 +32,7 @@ impl Masks {
             match merged.last_mut() {
                 Some((last, first)) if range.start <= last.end => {
                     last.end = last.end.max(range.end);
-                    *first = if first.is_empty() { by } else { *first };
+                    *first = [*first, by][usize::from(first.is_empty())];
                 }
                 _ => merged.push((range, by)),
             }

@@ -118,16 +118,9 @@ fn from_percent(text: &str) -> File {
         let digits = after.first_chunk::<2>().filter(|_| *first == b'%');
         let digits = digits.and_then(|digits| str::from_utf8(digits).ok());
         let valid = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
-        match valid.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
+        let escaped = valid.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(escaped.unwrap_or(*first));
+        rest = after.get(if escaped.is_some() { 2 } else { 0 }..).unwrap_or_default();
     }
     String::from_utf8(bytes).map_or(File::Bytes, File::Text)
 }

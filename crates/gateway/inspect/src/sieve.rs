@@ -1,7 +1,6 @@
 //! The fast path: all texts of a document at once, in memory that is used again.
 
 use std::cell::RefCell;
-use std::ops::Range;
 
 use plimsoll_gateway_policy::{Actions, InputKind, Policy};
 
@@ -120,30 +119,24 @@ impl Sieve {
 
     /// Adds the parts of a group once more joined: all of them, and those of the same name.
     fn end_group(&mut self) {
-        self.join(0..self.parts.len());
-        let name = |part: Option<&(u64, usize, usize)>| part.map(|(name, ..)| *name);
-        if self.parts.iter().any(|part| part.0 != name(self.parts.first()).unwrap_or_default()) {
-            self.parts.sort_by_key(|(name, start, _)| (*name, *start));
-            let mut from = 0;
-            for to in 1..=self.parts.len() {
-                if name(self.parts.get(to)) != name(self.parts.get(from)) {
-                    self.join(from..to);
-                    from = to;
-                }
-            }
+        let mut parts = std::mem::take(&mut self.parts);
+        self.join(&parts);
+        if parts.iter().any(|part| Some(part.0) != parts.first().map(|first| first.0)) {
+            parts.sort_by_key(|(name, start, _)| (*name, *start));
+            parts.chunk_by(|a, b| a.0 == b.0).for_each(|parts| self.join(parts));
         }
-        self.parts.clear();
+        parts.clear();
+        self.parts = parts;
     }
 
     /// Adds some parts once more without and with a space between them.
-    fn join(&mut self, parts: Range<usize>) {
+    fn join(&mut self, parts: &[(u64, usize, usize)]) {
         if parts.len() < 2 {
             return;
         }
         for separator in ["", " "] {
-            for part in parts.clone() {
-                let Some((_, start, end)) = self.parts.get(part).copied() else { continue };
-                self.texts.extend_from_within(start..end);
+            for (_, start, end) in parts {
+                self.texts.extend_from_within(*start..*end);
                 self.texts.push_str(separator);
             }
             self.texts.push('\n');

@@ -19,6 +19,7 @@ mod clock;
 mod config;
 mod config_check;
 mod connection;
+mod content;
 mod dispatch;
 mod error;
 mod error_response;

@@ -8,9 +8,9 @@ use hyper::{Method, Response};
 use plimsoll_gateway_inspect::Source;
 
 use crate::body_filter::BodyFilter;
+use crate::content::ask_for_readable;
 use crate::error_response::ErrorFormat;
 use crate::forward::{self, UpstreamResponse};
-use crate::headers::ask_for_readable;
 use crate::request_body;
 use crate::request_context::{RequestContext, RoutedRequest};
 use crate::respond::{HandlerResult, respond, respond_error};

@@ -5,8 +5,8 @@ use hyper::body::Body as _;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Method, Response, StatusCode};
 
+use crate::content::is_encoded;
 use crate::error_response::{ErrorFormat, ErrorResponse};
-use crate::headers::is_encoded;
 use crate::request_context::RequestContext;
 use crate::response_body::ResponseBody;
 

@@ -9,8 +9,8 @@ use plimsoll_gateway_inspect::{EventScrubber, FileRule, Inspector, Source, Unrea
 use plimsoll_gateway_policy::{Policy, Scrubber};
 
 use crate::body_filter::{BodyFilter, BoxError};
+use crate::content::{is_encoded, is_event_stream};
 use crate::error_response::ErrorResponse;
-use crate::headers::{is_encoded, is_event_stream};
 use crate::judge::{self, file_rule};
 use crate::policy;
 use crate::spec::ScrubSpec;

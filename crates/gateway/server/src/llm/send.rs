@@ -8,9 +8,9 @@ use plimsoll_gateway_dialect::Dialect;
 
 use super::request::{LlmRequest, dialect_error};
 use crate::auth::bearer;
+use crate::content::ask_for_readable;
 use crate::error_response::ErrorResponse;
 use crate::forward::{self, UpstreamResponse};
-use crate::headers::ask_for_readable;
 use crate::request_body::RequestBody;
 use crate::request_context::RequestContext;
 use crate::router::Proxy;
