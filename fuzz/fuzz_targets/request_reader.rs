@@ -1,5 +1,5 @@
-//! Any bytes as a request to each endpoint: no panic; what is read is what serde_json reads, and its
-//! texts stand where they say.
+//! Any bytes as a request to each endpoint: no panic; what is read is what serde_json reads, and
+//! its texts stand where they say.
 //!
 //! Input: the body.
 

@@ -113,8 +113,8 @@ impl<'a> RequestView<'a> {
     }
 
     /// The texts that count as prompt tokens, in the order of the body: system prompts, messages
-    /// with all their text parts and documents, tool results, tool call arguments, embedding inputs.
-    /// A policy reads more than these: the crate `inspect` finds every text.
+    /// with all their text parts and documents, tool results, tool call arguments, embedding
+    /// inputs. A policy reads more than these: the crate `inspect` finds every text.
     pub fn texts(&self) -> &[RequestText<'a>] {
         &self.texts
     }
