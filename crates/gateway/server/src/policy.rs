@@ -74,7 +74,7 @@ impl PolicyLayer {
             (decision.matches, decision.text.into_owned())
         })
         .await?;
-        decide(record, matches)?;
+        decide(record, &matches)?;
         Ok(text)
     }
 
@@ -98,7 +98,7 @@ impl PolicyLayer {
             )),
             _ => ErrorResponse::bad_request(format!("the body cannot be read: {error}")),
         })?;
-        decide(record, judgement.matches)?;
+        decide(record, &judgement.matches)?;
         Ok(judgement.document.map(Bytes::from))
     }
 
@@ -111,15 +111,15 @@ impl PolicyLayer {
 /// Records the matches in a request. The error names the rule and does not repeat the text.
 fn decide(
     (metrics, info): (&Metrics, &mut Option<Box<LlmInfo>>),
-    matches: Vec<Match>,
+    matches: &[Match],
 ) -> Result<(), ErrorResponse> {
     if matches.is_empty() {
         return Ok(());
     }
-    for found in &matches {
+    for found in matches {
         metrics.count_policy_match(found.category.name(), found.action.name());
     }
-    record(info.get_or_insert_default(), &matches);
+    record(info.get_or_insert_default(), matches);
     match matches.iter().find(|found| found.action == Action::Block) {
         None => Ok(()),
         Some(cause) => {

@@ -61,9 +61,10 @@ async fn scrubbed(
 ) -> Response<ResponseBody> {
     let response = &upstream_response.response;
     // What has no body needs no type.
-    let reading = match response.body().is_end_stream() {
-        true => Ok(Reading::Nothing),
-        false => scrub.reading(response.headers(), Reading::Text),
+    let reading = if response.body().is_end_stream() {
+        Ok(Reading::Nothing)
+    } else {
+        scrub.reading(response.headers(), Reading::Text)
     };
     match reading {
         Ok(Reading::Json) => {

@@ -124,9 +124,10 @@ fn unreadable(reason: &str) -> ErrorResponse {
     ErrorResponse::response_unreadable(message)
 }
 
-/// Whether a text type is JSON, or several documents of it.
+/// Whether a type is one JSON document. Several in lines may be a stream, which cannot be read
+/// whole.
 fn is_json(kind: &str) -> bool {
-    kind.contains("json")
+    kind.ends_with("/json") || kind.ends_with("+json")
 }
 
 /// Whether ASCII is ASCII in the character set that the parameters of a type name.
