@@ -204,8 +204,9 @@ struct Reader<'a, 'd> {
 
 impl<'a, 'd> Reader<'a, 'd> {
     fn new(data: &'d Data<'a>) -> Self {
-        let outside = Node { skipped: true, ..Node::default() };
-        Self { data, nodes: vec![outside], open: 0, kind: 0, ends_all: false }
+        let mut nodes = Vec::with_capacity(8);
+        nodes.push(Node { skipped: true, ..Node::default() });
+        Self { data, nodes, open: 0, kind: 0, ends_all: false }
     }
 
     fn read(mut self, event: &mut Event) -> Result<(), Unreadable> {
@@ -269,9 +270,9 @@ impl<'a, 'd> Reader<'a, 'd> {
                 node.ends |= json.ends_with("_stop");
                 self.ends_all |= matches!(json.rsplit('.').next(), Some("done" | "completed"));
             }
-            "index" => node.numbers = mix(node.numbers, hash(json)),
-            _ if name.ends_with("_index") => {
-                node.numbers = mix(node.numbers, mix(hash(name), hash(json)));
+            // In any order.
+            _ if name == "index" || name.ends_with("_index") => {
+                node.numbers = node.numbers.wrapping_add(mix(hash(name), hash(json)));
             }
             _ => {}
         }
