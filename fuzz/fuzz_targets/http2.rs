@@ -68,7 +68,7 @@ fn run<'a>(with_body: bool, pieces: impl IntoIterator<Item = &'a [u8]>) -> Sessi
         let method = if number == 3 { "HEAD" } else { "POST" };
         let head = RequestHead::new(method, "/", "http://a", [("x", "y")]).unwrap();
         let body_len = if with_body { BODY.len() } else { 0 };
-        let key = session.open(NewRequest { head: &head, id: Some("id"), body_len });
+        let key = session.open(NewRequest { head: &head, id: Some(b"id"), body_len });
         assert_eq!(key, Some(StreamKey(number)));
     }
     for piece in pieces {

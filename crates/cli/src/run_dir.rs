@@ -1,6 +1,7 @@
 //! The folder of a run and its files.
 
 mod plan;
+mod reservation;
 mod rows;
 
 use std::fs;
@@ -8,13 +9,13 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
-use nix::errno::Errno;
-use nix::fcntl::posix_fallocate;
 use nix::sys::statvfs::statvfs;
 use plimsoll_metrics::{RunMetadata, RunSummary};
 use plimsoll_report::{Style, csv, json, prometheus, text};
 
 pub(crate) use plan::{StoredPlan, bands, store_plan, thresholds};
+use reservation::Reservation;
+pub(crate) use reservation::release_of_killed;
 pub(crate) use rows::RowFile;
 
 /// The names of a run's files.
@@ -66,6 +67,8 @@ pub(crate) struct RunDirOptions {
 pub(crate) struct RunDir {
     path: PathBuf,
     rows: bool,
+    /// The space of the results, until they are written.
+    reservation: Option<Reservation>,
 }
 
 impl RunDir {
@@ -81,7 +84,7 @@ impl RunDir {
             let out = out.display();
             anyhow!("cannot write to the folder {out}: {error}; choose a writable one with --out")
         })?;
-        Ok(Self { path, rows: *rows })
+        Ok(Self { path, rows: *rows, reservation: None })
     }
 
     fn create_unique(parent: &Path, name: &str) -> io::Result<PathBuf> {
@@ -124,22 +127,15 @@ impl RunDir {
     ///
     /// # Errors
     /// The disk is full already.
-    pub(crate) fn reserve(&self, bytes: u64) -> Result<()> {
-        let path = self.path.join(file::RESERVED);
-        let length = i64::try_from(bytes).unwrap_or(i64::MAX);
-        let reserved =
-            fs::File::create(&path).and_then(|file| match posix_fallocate(&file, 0, length) {
-                // This filesystem cannot reserve, or the size of a file is limited: there may be
-                // room.
-                Err(Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EINVAL | Errno::EFBIG) => Ok(()),
-                result => Ok(result?),
-            });
-        reserved.map_err(|error| {
+    pub(crate) fn reserve(&mut self, bytes: u64) -> Result<()> {
+        let reservation = Reservation::of(&self.path, bytes).map_err(|error| {
             let (path, mib) = (self.path.display(), bytes.div_ceil(1 << 20));
             anyhow!(
                 "the disk of {path} has no {mib} MiB left for the results: {error}; free some, or choose another with --out"
             )
-        })
+        })?;
+        self.reservation = Some(reservation);
+        Ok(())
     }
 
     /// Replaces a file atomically: a reader sees the old one or the new one.
@@ -157,8 +153,9 @@ impl RunDir {
     /// Writes the summary in every format.
     pub(crate) fn write_summary(&self, summary: &RunSummary) -> Result<()> {
         let contents = json(summary)?;
-        // The space is for what follows. Without a reservation there is nothing to remove.
-        let _ = fs::remove_file(self.path.join(file::RESERVED));
+        if let Some(reservation) = &self.reservation {
+            reservation.release();
+        }
         self.write(file::SUMMARY, contents.as_bytes())?;
         self.write(file::TEXT, text(summary, Style::default()).as_bytes())?;
         self.write(file::CSV, csv(summary)?.as_bytes())?;
@@ -205,7 +202,7 @@ mod tests {
     #[test]
     fn space_is_reserved_for_the_results_and_given_to_them() {
         let parent = tempfile::tempdir().unwrap();
-        let run_dir = RunDir::create(&options(parent.path()), "S", "n").unwrap();
+        let mut run_dir = RunDir::create(&options(parent.path()), "S", "n").unwrap();
         let bytes = space_of_results(&RunMetadata::default());
         run_dir.reserve(bytes).unwrap();
         let reserved = run_dir.path().join(file::RESERVED);
@@ -215,6 +212,21 @@ mod tests {
         let summary = RunSummary::build(RunMetadata::default(), health, &nothing, &[]).unwrap();
         run_dir.write_summary(&summary).unwrap();
         assert!(!reserved.exists() && run_dir.path().join(file::SUMMARY).exists());
+    }
+
+    #[test]
+    fn only_the_space_of_a_run_that_ended_is_given_back() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut run_dir = RunDir::create(&options(parent.path()), "S", "n").unwrap();
+        run_dir.reserve(1 << 20).unwrap();
+        let (folder, reserved) = (run_dir.path().to_owned(), run_dir.path().join(file::RESERVED));
+        release_of_killed(&folder);
+        assert!(reserved.exists(), "the run still goes on");
+        // As the kernel does when the process is killed, this closes the file and its lock.
+        drop(run_dir);
+        release_of_killed(&folder);
+        assert!(!reserved.exists());
+        release_of_killed(&folder);
     }
 
     #[test]

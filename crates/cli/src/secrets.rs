@@ -12,7 +12,8 @@ const SHORTEST_BY_PLACE: usize = 8;
 
 /// The credentials of a plan.
 pub(crate) struct Secrets {
-    /// Keys and values of headers that are named like credentials: replaced wherever they occur.
+    /// Keys, and values of headers and queries that are named like credentials: replaced wherever
+    /// they occur.
     known: Vec<String>,
     /// Other values of headers and queries: replaced where they stand alone.
     by_place: Vec<String>,
@@ -35,10 +36,10 @@ impl Secrets {
         let queries = paths.flat_map(|http| secrets_of_query(&http.path)).chain(of_urls);
         let headers = of_targets.chain(of_scenarios).filter(|(name, _)| !is_shown_header(name));
         let (named, others): (Vec<_>, Vec<_>) =
-            headers.partition(|(name, _)| names_credential(name));
+            headers.chain(queries).partition(|(name, _)| names_credential(name));
         let named = named.into_iter().map(|(_, value)| value);
         let others = others.into_iter().map(|(_, value)| value);
-        Self::new(keys.chain(named), others.chain(queries))
+        Self::new(keys.chain(named), others)
     }
 
     fn new<'a>(

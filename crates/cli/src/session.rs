@@ -115,10 +115,10 @@ impl Session {
         metadata: &RunMetadata,
     ) -> Result<RunDir> {
         let started = utc_compact(metadata.run.started_unix_ns);
-        let run_dir = RunDir::create(output, &started, &metadata.run.name)?;
-        run_dir::store_plan(&run_dir, run, metadata)
-            .and_then(|()| run_dir.reserve(run_dir::space_of_results(metadata)))
-            .inspect_err(|_| run_dir.discard())?;
+        let mut run_dir = RunDir::create(output, &started, &metadata.run.name)?;
+        let prepared = run_dir::store_plan(&run_dir, run, metadata)
+            .and_then(|()| run_dir.reserve(run_dir::space_of_results(metadata)));
+        prepared.inspect_err(|_| run_dir.discard())?;
         if let Some(warning) = run_dir.low_disk_warning() {
             self.status.warn(&warning);
         }

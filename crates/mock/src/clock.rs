@@ -3,6 +3,9 @@
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
+/// Nanoseconds between readings of two clocks that count as one moment.
+const CLOSE: u64 = 5_000;
+
 /// The kernel's monotonic clock, which `timerfd` uses too, and its offset to the wall clock, read
 /// once at the start.
 ///
@@ -17,11 +20,8 @@ pub(crate) struct Clock {
 impl Clock {
     pub(crate) fn start() -> Self {
         let monotonic = ClockId::CLOCK_MONOTONIC;
-        // The midpoint of two monotonic readings is closest to the time of the wall-clock reading.
-        let before = read(monotonic);
-        let unix = read(ClockId::CLOCK_REALTIME);
-        let after = read(monotonic);
-        Self { monotonic, unix_minus_monotonic: unix.saturating_sub(before.midpoint(after)) }
+        let (now, unix) = both(monotonic);
+        Self { monotonic, unix_minus_monotonic: unix.saturating_sub(now) }
     }
 
     /// Monotonic time in nanoseconds.
@@ -29,15 +29,34 @@ impl Clock {
         read(self.monotonic)
     }
 
-    /// The age of a reading of the wall clock, in nanoseconds.
-    pub(crate) fn age(reading: TimeSpec) -> u64 {
-        read(ClockId::CLOCK_REALTIME).saturating_sub(nanos(reading))
+    /// When the wall clock showed this, as a monotonic reading. The wall clock may have been
+    /// stepped since the start; only the age of a reading is reliable.
+    pub(crate) fn moment_of(self, reading: TimeSpec) -> u64 {
+        let (now, unix) = both(self.monotonic);
+        now.saturating_sub(unix.saturating_sub(nanos(reading)))
     }
 
     /// The wall-clock time of a monotonic reading, in nanoseconds since 1970 UTC.
     pub(crate) const fn unix(self, monotonic: u64) -> u64 {
         self.unix_minus_monotonic.saturating_add(monotonic)
     }
+}
+
+/// Readings of the monotonic and of the wall clock at the same time. The midpoint of two monotonic
+/// readings is closest to the wall-clock reading between them. If the thread lost its CPU there,
+/// they are read again.
+fn both(monotonic: ClockId) -> (u64, u64) {
+    let mut closest = (u64::MAX, 0, 0);
+    for _ in 0..8 {
+        let before = read(monotonic);
+        let unix = read(ClockId::CLOCK_REALTIME);
+        let after = read(monotonic);
+        closest = closest.min((after.saturating_sub(before), before.midpoint(after), unix));
+        if closest.0 < CLOSE {
+            break;
+        }
+    }
+    (closest.1, closest.2)
 }
 
 /// Fails for unknown clocks only; these two exist on every Linux.

@@ -29,7 +29,5 @@ pub(crate) fn peek(socket: &impl AsRawFd, clock: Clock) -> Option<u64> {
         ControlMessageOwned::ScmTimestampns(time) => Some(time),
         _ => None,
     })?;
-    // The stamp is of the wall clock, which may be stepped; only its age is reliable.
-    let now = clock.now();
-    Some(now.saturating_sub(Clock::age(stamp)))
+    Some(clock.moment_of(stamp))
 }

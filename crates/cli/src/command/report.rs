@@ -11,7 +11,7 @@ use plimsoll_report::{BoundedLines, csv, json, prometheus, read_json, rebuild, t
 
 use crate::console;
 use crate::exit::{Exit, UsageError};
-use crate::run_dir::{StoredPlan, file};
+use crate::run_dir::{StoredPlan, file, release_of_killed};
 
 const AFTER: &str = "\
 Examples:
@@ -59,7 +59,10 @@ fn read(run: &Path) -> Result<RunSummary> {
     let path = run.join(file::SUMMARY);
     match fs::read(&path) {
         Ok(bytes) => read_json(&bytes).with_context(|| path.display().to_string()),
-        Err(error) if error.kind() == ErrorKind::NotFound => summarize_rows(run),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            release_of_killed(run);
+            summarize_rows(run)
+        }
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
 }

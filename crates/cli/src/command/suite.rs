@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand, ValueHint};
 use plimsoll_engine::Control;
 use plimsoll_measure::Nanos;
+use plimsoll_profile::redacted_path;
 use plimsoll_report::format::utc_compact;
 use plimsoll_suite::{
     Accepted, ExternalTarget, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome, become_child,
@@ -296,7 +297,10 @@ fn parse_duration(text: &str) -> Result<Nanos, String> {
     Ok(duration)
 }
 
-/// The command line as reports show it, without the values of keys and headers.
+/// What makes a word of a command line need quotes.
+const QUOTED: &[char] = &[' ', '\t', '?', '&', ';', '<', '>'];
+
+/// The command line as reports show it, without the values of keys, headers and queries.
 fn shown_command(args: impl Iterator<Item = String>) -> String {
     let mut words = vec!["plimsoll".to_owned()];
     let mut is_secret = false;
@@ -306,8 +310,11 @@ fn shown_command(args: impl Iterator<Item = String>) -> String {
         words.push(match (is_secret, hides && arg.contains('=')) {
             (true, _) => "...".to_owned(),
             (false, true) => format!("{flag}=..."),
-            (false, false) if arg.contains(char::is_whitespace) => format!("'{arg}'"),
-            (false, false) => arg.clone(),
+            // The target's URL may have a key in its query, and a shell reads `?` and `&`.
+            (false, false) => match redacted_path(&arg) {
+                shown if shown.contains(QUOTED) => format!("'{shown}'"),
+                shown => shown,
+            },
         });
         is_secret = hides && !arg.contains('=');
     }
@@ -385,8 +392,13 @@ mod tests {
             "--vk=sk-2",
             "--out",
             "a b",
+            "--target",
+            "http://h/v1?api-version=1&key=sk-3",
         ];
         let text = shown_command(args.map(str::to_owned).into_iter());
-        assert_eq!(text, "plimsoll suite quick --vk ... -H ... --vk=... --out 'a b'");
+        assert_eq!(
+            text,
+            "plimsoll suite quick --vk ... -H ... --vk=... --out 'a b' --target 'http://h/v1?api-version=1&key=<redacted>'"
+        );
     }
 }

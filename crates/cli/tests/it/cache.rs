@@ -110,7 +110,9 @@ fn a_run_id_repeats_a_run_exactly_and_its_cache_hits_are_named() {
 fn hits_that_are_wanted_are_counted_without_a_warning_and_headers_are_recorded() {
     let cached = CachedMock::start();
     let record = "response_headers.record=[X-Cache, x-none]";
-    let args = ["--set", "cache_mode=allow", "--set", record, "--stages", "@50:400ms"];
+    // One after another: two equal requests at once would both be misses.
+    let load = ["--stages", "1:60s", "--max-requests", "20"];
+    let args = [&["--set", "cache_mode=allow", "--set", record], &load[..]].concat();
     let (summary, ids) = cached.run("minimal", "wanted", &args);
     let (hits, misses) = hits_and_misses(&summary);
     // The pool has three prompts; the probe asks for fewer tokens, which is another request.

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
 
-use crate::support::{command, pause};
+use crate::support::{attempt, command, pause};
 
 /// A profile of a hundred scenarios.
 fn profile_with_many_scenarios() -> String {
@@ -18,8 +18,17 @@ fn profile_with_many_scenarios() -> String {
     format!("stages: '@100:5s'\nmodel: m\nscenarios:\n{scenarios}")
 }
 
+/// A release build takes 80 ms, 50 of them to measure the CPU time that the hypervisor steals. A
+/// host that withholds the CPU makes it longer, but not each time.
 #[test]
 fn the_first_request_is_sent_within_a_second() {
+    attempt(8, || {
+        let took = time_to_first_request();
+        if took < Nanos::from_secs(1) { Ok(()) } else { Err(took.to_string()) }
+    });
+}
+
+fn time_to_first_request() -> Nanos {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("many.yaml"), profile_with_many_scenarios()).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -43,6 +52,5 @@ fn the_first_request_is_sent_within_a_second() {
     child.kill().unwrap();
     child.wait().unwrap();
     connected.unwrap();
-    // A release build takes 80 ms, 50 of them to measure the CPU time that the hypervisor steals.
-    assert!(took < Nanos::from_secs(1), "{took}");
+    took
 }

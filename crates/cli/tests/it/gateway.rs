@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::support::{FAST, Fixture, command, pause};
+use crate::support::{FAST, Fixture, command, pause, wait_until};
 
 /// A running gateway, killed when the test is over.
 pub(crate) struct Gateway {
@@ -90,13 +90,7 @@ fn sighup_reloads_the_configuration_and_an_invalid_one_changes_nothing() {
     write("/new");
     gateway.signal(Signal::SIGHUP);
     let there = |path: &str| gateway.get(path).starts_with("HTTP/1.1 200");
-    assert!(
-        (0..1_000).any(|_| {
-            pause();
-            there("/new")
-        }),
-        "it was not reloaded"
-    );
+    assert!(wait_until(|| there("/new")), "it was not reloaded");
     assert!(!there("/old"));
     fs::write(&file, "listen: nowhere\n").unwrap();
     gateway.signal(Signal::SIGHUP);

@@ -8,7 +8,7 @@ use crate::support::{FAST, Fixture, command, summary};
 fn endpoints_are_loaded_one_after_another_and_compared() {
     let fixture = Fixture::with(FAST);
     let (slow, fast) =
-        (format!("{}/", fixture.target()), format!("{}/health?x=1", fixture.target()));
+        (format!("{}/", fixture.target()), format!("{}/health?page=1", fixture.target()));
     let args = ["http", &slow, &fast, "-c", "4", "-d", "400ms", "--warmup", "100ms", "-q"];
     let output = fixture.plimsoll(&[&args[..], &["--allow-invalid"]].concat()).expect(0);
     let table = output.stdout.split("Side by side").nth(1).unwrap();

@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 use plimsoll_metrics::{RunEnd, Validity};
 use plimsoll_report::{parse_row, read_json};
 
-use crate::support::{FAST, Fixture, ProcessOutput};
+use crate::support::{FAST, Fixture, ProcessOutput, wait_until};
 
 fn send(child: &Child, signal: Signal) {
     kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
@@ -58,7 +58,13 @@ fn the_second_signal_ends_the_process_at_once() {
 fn a_killed_run_leaves_whole_rows_for_a_report() {
     let fixture = Fixture::with(FAST);
     let mut child = fixture.start(&["minimal", "--stages", "8:60s"]);
-    fixture.wait_for_requests(2_000);
+    let rows = || {
+        let run = fixture.runs().pop()?;
+        let text = fs::read(run.join("results.jsonl")).ok()?;
+        Some(text.split(|&byte| byte == b'\n').count())
+    };
+    // Counted in the file: rows are written in batches, whatever the mock has received.
+    assert!(wait_until(|| rows() > Some(500)), "{:?} rows", rows());
     child.kill().unwrap();
     assert_eq!(end(child).code, None);
 
@@ -74,7 +80,9 @@ fn a_killed_run_leaves_whole_rows_for_a_report() {
     let rows = whole.len() as u64 + u64::from(parse_row(last).is_ok());
 
     let folder = run.to_str().unwrap();
+    assert!(run.join(".reserved").exists());
     let json = fixture.plimsoll(&["report", folder, "--format", "json"]).expect(3).stdout;
+    assert!(!run.join(".reserved").exists());
     let summary = read_json(json.as_bytes()).unwrap();
     assert_eq!(summary.results.accounting().scheduled, rows);
     assert_eq!(summary.metadata.run.ended, RunEnd::Unfinished);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use crate::support::{FAST, Fixture, ProcessOutput};
@@ -19,15 +19,17 @@ fn assert_no_credentials(output: &ProcessOutput, folder: &Path) {
     };
     assert_without_secrets(&output.stdout, "stdout");
     assert_without_secrets(&output.stderr, "stderr");
-    for run in fs::read_dir(folder.join("runs")).into_iter().flatten() {
-        for file in fs::read_dir(run.unwrap().path()).unwrap() {
-            let file = file.unwrap().path();
-            assert_without_secrets(
-                &String::from_utf8_lossy(&fs::read(&file).unwrap()),
-                &file.display().to_string(),
-            );
-        }
+    for file in files(&folder.join("runs")) {
+        let text = fs::read(&file).unwrap();
+        assert_without_secrets(&String::from_utf8_lossy(&text), &file.display().to_string());
     }
+}
+
+/// Every file in a folder and below it.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
 #[test]
@@ -84,6 +86,22 @@ fn queries_and_headers_with_harmless_names_are_not_shown() {
     for plan in plan {
         assert!(plan.contains("/absent?sig=<redacted>&api-version=2024-06-01"), "{plan}");
     }
+}
+
+/// Several targets are shown side by side, and the report of a suite names its own.
+#[test]
+fn queries_of_targets_are_not_shown_beside_figures() {
+    let fixture = Fixture::with(FAST);
+    let url = |path: &str| format!("{}{path}?api-version={KEY}&key={KEY}", fixture.target());
+    let (a, b) = (url("/health"), url("/v1/models"));
+    let args = ["http", &a, &b, "-d", "300ms", "-c", "1", "--allow-invalid"];
+    let output = fixture.plimsoll(&args);
+    assert!(output.stdout.contains("/health?api-version=<redacted>&key=<redacted>"));
+    assert_no_credentials(&output, fixture.folder.path());
+    let args = ["suite", "quick", "--quick", "--target", &url(""), "--duration", "200ms"];
+    let output = fixture.plimsoll(&[&args[..], &["--out", "runs"]].concat());
+    assert!(output.stdout.contains("?api-version=<redacted>&key=<redacted>"), "{}", output.stdout);
+    assert_no_credentials(&output, fixture.folder.path());
 }
 
 /// A target that refuses every key and quotes it in its error message.

@@ -116,9 +116,18 @@ fn read_request(reader: &mut impl std::io::BufRead) -> Option<()> {
     reader.read_exact(&mut vec![0; length]).ok()
 }
 
+/// What one run found.
+struct Found {
+    streams: StreamDiagnosis,
+    /// The report, on one line.
+    report: String,
+    /// Share of the run in which the host kept the generator from looking at its sockets.
+    disturbed: f64,
+}
+
 /// Runs a load on such a server. This machine may be too busy for a valid run.
 #[expect(clippy::print_stdout, reason = "what was found is read in the output of the test")]
-fn load(shape: Shape, stops: bool) -> (StreamDiagnosis, String) {
+fn load(shape: Shape, stops: bool) -> Found {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("streams.yaml"), PROFILE).unwrap();
     let target = format!("http://{}", spawn(shape));
@@ -132,9 +141,12 @@ fn load(shape: Shape, stops: bool) -> (StreamDiagnosis, String) {
     let run = std::fs::read_dir(runs).unwrap().next().unwrap().unwrap().path();
     let report = std::fs::read_to_string(run.join("report.txt")).unwrap();
     let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
-    let found = summary(&run).results.total.streams.unwrap();
-    println!("{shape:?}: {found:?}");
-    (found, report)
+    let summary = summary(&run);
+    let streams = summary.results.total.streams.unwrap();
+    let windows = &summary.health.disturbed_windows;
+    let disturbed = windows.iter().map(|window| window.length_s).sum::<f64>() / 2.5;
+    println!("{shape:?}: {streams:?}, disturbed {disturbed:.2}");
+    Found { streams, report, disturbed }
 }
 
 /// Stops the generator for 200 of every 450 ms.
@@ -161,49 +173,69 @@ fn wait(time: Duration) {
     thread::sleep(time);
 }
 
+/// Expects this diagnosis. A host that withholds the CPU time of the generator and of the server
+/// merges events itself, so a run that it disturbed is repeated. Only a host that disturbs one run
+/// after the other leaves it open.
 #[track_caller]
-fn expect(shape: Shape, word: StreamWord, sentence: &str) -> StreamDiagnosis {
-    let (found, report) = load(shape, false);
-    assert_eq!(found.word, word, "{found:?}");
-    assert!(report.contains(sentence), "{report}");
-    found
+#[expect(clippy::print_stdout, reason = "a test that found nothing out says so")]
+fn expect(
+    shape: Shape,
+    word: StreamWord,
+    sentence: &str,
+    holds: impl Fn(&StreamDiagnosis) -> bool,
+) {
+    for _ in 0..5 {
+        let found = load(shape, false);
+        if found.streams.word == word && holds(&found.streams) {
+            assert!(found.report.contains(sentence), "{}", found.report);
+            return;
+        }
+        assert!(found.disturbed > 0.05, "{:?}", found.streams);
+    }
+    println!("{shape:?}: the host disturbed five runs; nothing is known");
 }
 
 #[test]
 fn a_stream_that_comes_event_by_event_is_intact() {
-    expect(Shape::Intact, StreamWord::Intact, "Streams: intact");
+    expect(Shape::Intact, StreamWord::Intact, "Streams: intact", |_| true);
 }
 
 /// The generator got the blame for this.
 #[test]
 fn a_proxy_that_merges_is_named() {
-    let found = expect(Shape::Merged(10), StreamWord::Merged, "(by the target or a proxy)");
-    // Ten events, 15 ms apart.
-    let (events, over) = (found.events_per_read.unwrap(), found.over_ms.unwrap());
-    assert!((events - 10.0).abs() < 0.5 && (110.0..160.0).contains(&over), "{events} over {over}");
+    let sentence = "(by the target or a proxy)";
+    expect(Shape::Merged(10), StreamWord::Merged, sentence, |found| {
+        // Ten events, 15 ms apart.
+        let (events, over) = (found.events_per_read.unwrap(), found.over_ms.unwrap());
+        (events - 10.0).abs() < 0.5 && (110.0..160.0).contains(&over)
+    });
 }
 
 #[test]
 fn a_proxy_that_buffers_the_whole_answer_is_named() {
-    expect(Shape::Whole, StreamWord::BufferedWhole, "buffered whole: every token came at the end");
+    let sentence = "buffered whole: every token came at the end";
+    expect(Shape::Whole, StreamWord::BufferedWhole, sentence, |_| true);
 }
 
 #[test]
 fn nagles_algorithm_is_named() {
-    expect(Shape::Nagle, StreamWord::Stalled, "Nagle's algorithm with delayed acknowledgements");
+    let sentence = "Nagle's algorithm with delayed acknowledgements";
+    expect(Shape::Nagle, StreamWord::Stalled, sentence, |_| true);
 }
 
 #[test]
 fn streams_that_are_cut_are_counted_even_if_a_gateway_ends_them_properly() {
-    let cut = expect(Shape::Cut, StreamWord::Cut, "cut off before their end");
-    assert!(cut.cut >= 2, "{cut:?}");
-    let hidden = expect(Shape::HiddenCut, StreamWord::NoFinishReason, "without a `finish_reason`");
-    assert!(hidden.no_finish_reason >= 2, "{hidden:?}");
+    let sentence = "cut off before their end";
+    expect(Shape::Cut, StreamWord::Cut, sentence, |found| found.cut >= 2);
+    let sentence = "without a `finish_reason`";
+    expect(Shape::HiddenCut, StreamWord::NoFinishReason, sentence, |found| {
+        found.no_finish_reason >= 2
+    });
 }
 
 #[test]
 fn a_generator_that_is_stopped_blames_itself() {
-    let (found, report) = load(Shape::Intact, true);
-    assert_eq!(found.word, StreamWord::ReadLate, "{found:?}");
-    assert!(report.contains("read late by Plimsoll"), "{report}");
+    let found = load(Shape::Intact, true);
+    assert_eq!(found.streams.word, StreamWord::ReadLate, "{:?}", found.streams);
+    assert!(found.report.contains("read late by Plimsoll"), "{}", found.report);
 }

@@ -8,10 +8,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::support::{FAST, Fixture, ProcessOutput, command};
+use crate::support::{FAST, Fixture, ProcessOutput, command, wait_until};
 
 /// Measurements as short as possible. Their validity is not tested: tests share the machine.
-const SHORT: [&str; 6] = ["--quick", "--duration", "300ms", "--passes", "1", "--allow-invalid"];
+const SHORT: [&str; 6] = ["--quick", "--duration", "600ms", "--passes", "1", "--allow-invalid"];
 
 fn suite(fixture: &Fixture, name: &str, args: &[&str]) -> ProcessOutput {
     fixture.plimsoll(&[&["suite", name], &SHORT[..], args].concat())
@@ -85,15 +85,16 @@ fn a_result_is_compared_with_an_earlier_one() {
     suite(&fixture, "quick", &["--target", &target, "-c", "4", "--out", "old"]).expect(0);
     let old = fs::read_dir(fixture.folder.path().join("old")).unwrap().next().unwrap().unwrap();
     let path = old.path().join("suite.json");
-    // Pretend that the earlier result was a hundred times as fast.
+    // Pretend that the earlier result was many times as fast.
     let mut json: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    let rate = &mut json["measurements"][0]["passes"][0]["requests_per_s"];
-    *rate = (rate.as_f64().unwrap() * 100.0).into();
+    json["measurements"][0]["passes"][0]["requests_per_s"] = 1e8.into();
     fs::write(&path, json.to_string()).unwrap();
     let path = path.to_string_lossy();
     let output = suite(&fixture, "quick", &["--target", &target, "-c", "4", "--baseline", &path]);
-    // On a host that others use, a drop is theirs as well as the gateway's.
-    if output.stdout.contains("the host was busy: ") {
+    // On a host that others use, a drop is theirs as well as the gateway's, or the generator's.
+    let doubts = ["the host was busy: ", "the generator's own part in it may be too large"];
+    let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    if doubts.iter().any(|doubt| text.contains(doubt)) {
         assert!(output.expect(0).stdout.contains("INCONCLUSIVE: "));
     } else {
         assert!(output.expect(1).stdout.contains("FAIL"));
@@ -130,20 +131,10 @@ fn child_processes_end_when_the_suite_is_killed() {
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    wait(|| children(&fixture) > 0);
+    assert!(wait_until(|| children(&fixture) > 0));
     kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGKILL).unwrap();
     child.wait().unwrap();
-    wait(|| children(&fixture) == 0);
-}
-
-fn wait(mut done: impl FnMut() -> bool) {
-    for _ in 0..500 {
-        if done() {
-            return;
-        }
-        std::thread::park_timeout(Duration::from_millis(20));
-    }
-    panic!("the condition was not met in time");
+    assert!(wait_until(|| children(&fixture) == 0));
 }
 
 /// The number of gateways and providers whose working directory is the folder of this test.

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::support::{FAST, Fixture, ProcessOutput};
+use crate::support::{FAST, Fixture, ProcessOutput, attempt};
 
 /// What a server answers to a path: status, headers, and the time that it takes.
 type Answer = fn(path: &str, repeat: bool) -> (u16, &'static str, Duration);
@@ -116,13 +116,14 @@ fn a_server_that_refuses_everything_is_never_praised() {
 }
 
 #[test]
-fn a_costly_route_is_called_once_and_every_path_keeps_the_prefix() {
+fn a_costly_route_is_not_loaded_and_every_path_keeps_the_prefix() {
     let server = Server::start(|path, _| match path {
         "/team/health" => (200, "", Duration::from_millis(400)),
         _ => (200, "", NONE),
     });
     let output = suite("baseline", &server, &[]).expect(3);
-    assert_eq!(server.count("/team/health"), 1);
+    // A second time, as the first could have been a pause of this host.
+    assert_eq!(server.count("/team/health"), 2);
     assert!(server.count("/team/health/live") > 10 && server.count("/team/metrics") > 10);
     assert_eq!(server.count("/health/live"), 0);
     assert!(output.stdout.contains("GET /health: a single request took"), "{}", output.stdout);
@@ -156,11 +157,14 @@ fn a_cache_is_shown_by_its_header_or_by_its_speed() {
     for (answer, proof) in
         [(by_header, "has the header `x-cache: HIT`"), (by_speed, "equal requests took at most")]
     {
-        let output = suite("layers", &Server::start(answer), &[]);
-        let shown = format!("{proof}: {}{}", output.stdout, output.stderr);
-        assert!(output.stdout.contains("Cache-hit throughput"), "{shown}");
-        let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains(proof), "{proof} is not in {text}");
+        let mut text = String::new();
+        // A pause of the host may make an equal request as slow as a different one.
+        attempt(4, || {
+            let output = suite("layers", &Server::start(answer), &[]);
+            text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+            let is_shown = [proof, "Cache-hit throughput"].iter().all(|part| text.contains(part));
+            if is_shown { Ok(()) } else { Err(format!("{proof}: {text}{}", output.stderr)) }
+        });
         // The test shares its machine: the measurement may be invalid, and is then not explained.
         let parts =
             ["how many of the measured answers were hits is not known", "do not use these figures"];

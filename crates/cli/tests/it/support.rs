@@ -100,13 +100,8 @@ impl Fixture {
 
     /// Waits until the mock has received this many requests.
     pub(crate) fn wait_for_requests(&self, count: u64) {
-        for _ in 0..2_000 {
-            if self.mock.stats().requests >= count {
-                return;
-            }
-            pause();
-        }
-        panic!("too few requests arrived: {:?}", self.mock.stats());
+        let arrived = wait_until(|| self.mock.stats().requests >= count);
+        assert!(arrived, "too few requests arrived: {:?}", self.mock.stats());
     }
 
     /// The folders of the runs, sorted by name.
@@ -143,6 +138,31 @@ pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
         command.env_remove(name);
     }
     command
+}
+
+/// Waits for a condition, for a minute at most: hosts of tests may be many times as slow as others.
+/// Returns whether it was met.
+pub(crate) fn wait_until(mut met: impl FnMut() -> bool) -> bool {
+    (0..12_000).any(|_| {
+        let is_met = met();
+        if !is_met {
+            pause();
+        }
+        is_met
+    })
+}
+
+/// Tries something up to `times` times whose facts a pause of the host may change, and panics with
+/// the last reason if none was good.
+pub(crate) fn attempt(times: u32, mut once: impl FnMut() -> Result<(), String>) {
+    let mut why = String::new();
+    for _ in 0..times {
+        match once() {
+            Ok(()) => return,
+            Err(error) => why = error,
+        }
+    }
+    panic!("{times} attempts: {why}");
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test waits for another process")]

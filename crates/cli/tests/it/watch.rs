@@ -35,7 +35,9 @@ fn a_master_has_the_cpu_time_of_its_workers_and_a_port_finds_its_process() {
     let (master, worker) = (of("master"), of("worker"));
     assert_ne!(master.pid, worker.pid);
     assert_eq!((master.processes, worker.processes), (2, 1), "{}", output.stdout);
-    // Ticks are 10 ms; the shell itself uses none.
-    assert!(worker.cpu_s >= 0.05, "{worker:?}");
-    assert!((master.cpu_s - worker.cpu_s).abs() <= 0.05, "{master:?} {worker:?}");
+    // Ticks are 10 ms; the shell itself uses none. Between reading the one and the other the host
+    // may make a pause, in which the worker goes on.
+    assert!(worker.cpu_s >= 0.1, "{worker:?}");
+    let allowed = 0.05 + worker.cpu_s * 0.25;
+    assert!((master.cpu_s - worker.cpu_s).abs() <= allowed, "{master:?} {worker:?}");
 }

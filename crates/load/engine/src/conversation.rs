@@ -49,7 +49,7 @@ pub(crate) struct ConversationEnd {
 /// the time it has.
 pub(crate) async fn run_conversation(
     worker: &Rc<Worker>,
-    mut conversation: Conversation,
+    conversation: &mut Conversation,
     connections: &ConnectionSet,
     timeout: &mut LazyTimeout,
     start: ConversationStart,
@@ -62,7 +62,7 @@ pub(crate) async fn run_conversation(
     }
     worker.stats().conversation_started();
     loop {
-        let mut turn = OpenTurn::schedule(worker, &conversation, intended);
+        let mut turn = OpenTurn::schedule(worker, conversation, intended);
         if open_model && permit.is_none() {
             permit = worker.in_flight_limit.acquire_by_policy(intended).await;
             if permit.is_none() {
@@ -70,7 +70,7 @@ pub(crate) async fn run_conversation(
             }
         }
         let slot = permit.as_ref();
-        let turn_end = turn.execute(&mut conversation, connections, timeout, slot).await;
+        let turn_end = turn.execute(conversation, connections, timeout, slot).await;
         drop(turn);
         if let Some(permit) = permit.take() {
             permit.release(turn_end.without_generator);

@@ -43,6 +43,7 @@ mod progress;
 mod request_timeout;
 mod response_headers;
 mod result;
+mod retry_after;
 mod route;
 mod run;
 #[cfg(test)]

@@ -79,14 +79,14 @@ fn dropped_by_us(worker: &Worker, at: Moment) -> Nanos {
 
 /// Runs the conversation of an arrival.
 async fn run_arrival(worker: Rc<Worker>, arrival: Arrival, start: ConversationStart) {
-    let conversation = worker
+    let mut conversation = worker
         .run
         .workload
         .conversation(ConversationKey::arrival(arrival.seq), trace_row(&worker, &arrival));
     let timeouts = &worker.buffers.timeouts;
     let mut timeout = timeouts.acquire_or(|| LazyTimeout::new(&worker.clock));
     let connections = Rc::clone(&worker.connections);
-    run_conversation(&worker, conversation, &connections, &mut timeout, start).await;
+    run_conversation(&worker, &mut conversation, &connections, &mut timeout, start).await;
     timeouts.release(timeout);
 }
 

@@ -15,13 +15,14 @@ use plimsoll_protocol::{Decoder, ToolCall};
 use plimsoll_transport::{
     Demand, EncodedRequest, Failure, Request, RequestHead, ResponseHandler, ResponseHead, RxTime,
 };
-use plimsoll_workload::Conversation;
+use plimsoll_workload::{Conversation, RequestId};
 
 use crate::connections::ConnectionSet;
 use crate::in_flight_limit::InFlightPermit;
 use crate::policy_decision::DecisionScan;
 use crate::request_timeout::LazyTimeout;
 use crate::response_headers::RecordedHeader;
+use crate::retry_after;
 use crate::sink::RowExtras;
 use crate::transport::{Acquired, Pool};
 use crate::worker::Worker;
@@ -191,9 +192,8 @@ impl OpenTurn {
         let late = self.sample().generator.dispatch > LATE_RELEASE;
         let mut demand = Demand { late, ..Demand::at(dispatched) };
         loop {
-            let id = conversation.request_id();
-            let EncodedTurn { head, wire, .. } = encoded;
-            let request = Request { head: &head, id: Some(id.as_str()), encoded: wire };
+            let EncodedTurn { head, id, wire, .. } = encoded;
+            let request = Request { head: &head, id: Some(id.as_bytes()), encoded: wire };
             let Err(failed) = self.attempt(pool, demand, request).await else { return Ok(()) };
             let idle = failed.unanswered_after.filter(|_| worker.run.plan.http.retry_reused);
             let Some(idle) = idle.filter(|_| self.sample().retried_after.is_none()) else {
@@ -378,6 +378,7 @@ impl From<Failure> for FailedAttempt {
 /// The encoded request of a turn.
 struct EncodedTurn<'w> {
     head: Cow<'w, RequestHead>,
+    id: RequestId,
     wire: EncodedRequest,
     /// The most output tokens that it asks for.
     asked_output: Option<u32>,
@@ -400,9 +401,9 @@ fn encode<'w>(
     let mut wire = worker.buffers.requests.acquire();
     route.encoder.encode_body(&turn, &mut wire.body).map_err(|error| broken(error.to_string()))?;
     let head = route.head(&turn).map_err(|error| broken(error.to_string()))?;
-    let request_id = conversation.request_id();
-    head.render(Some(request_id.as_str()), wire.body.len(), &mut wire.head);
-    Ok(EncodedTurn { head, wire, asked_output: turn.max_tokens })
+    let id = conversation.request_id();
+    head.render(Some(id.as_bytes()), wire.body.len(), &mut wire.head);
+    Ok(EncodedTurn { head, id, wire, asked_output: turn.max_tokens })
 }
 
 impl ResponseHandler for OpenTurn {
@@ -426,7 +427,7 @@ impl ResponseHandler for OpenTurn {
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.measurement.sample.status = head.status;
         if matches!(head.status, 429 | 503) && self.worker.run.plan.limits.honour_retry_after {
-            self.retry_after = head.header("retry-after").and_then(retry_after);
+            self.retry_after = retry_after::asked(head);
         }
         let Self { worker, measurement, decoder, scan, .. } = self;
         measurement.sample.server = worker.run.headers.read(head);
@@ -440,7 +441,7 @@ impl ResponseHandler for OpenTurn {
         // memory stays in the cache.
         let decoders = &buffers.decoders[worker.run.route_index(scenario, target)];
         let decoder = decoder.insert(decoders.acquire_or(|| Box::new(route.decoder())));
-        decoder.head(head.status, head.header("content-type"));
+        decoder.head(head.status, head.content_type());
         if route.decisions.needs_scan() {
             let scan = scan.get_or_insert_with(|| buffers.scans.acquire());
             route.decisions.scan_head(scan, head);
@@ -469,12 +470,6 @@ impl ResponseHandler for OpenTurn {
         }
         if decoder.failure().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
-}
-
-/// The seconds of a `Retry-After` header (RFC 9110, 10.2.3). The other form, a date, depends on two
-/// clocks and is not honoured.
-fn retry_after(value: &str) -> Option<Nanos> {
-    value.trim().parse::<u32>().ok().map(|seconds| Nanos::from_secs(seconds.into()))
 }
 
 impl Drop for OpenTurn {

@@ -42,8 +42,8 @@ async fn run_iteration(
     timeout: &mut LazyTimeout,
     start: ConversationStart,
 ) -> Moment {
-    let conversation = worker.run.workload.conversation(key, None);
-    let end = run_conversation(worker, conversation, connections, timeout, start).await;
+    let mut conversation = worker.run.workload.conversation(key, None);
+    let end = run_conversation(worker, &mut conversation, connections, timeout, start).await;
     if let Some(wait) = end.retry_after {
         let free = worker.end_by(end.at + wait);
         worker.stats().waited_as_asked(free.since(end.at));

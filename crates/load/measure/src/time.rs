@@ -237,6 +237,9 @@ pub trait Clock {
     fn now(&self) -> Moment;
 }
 
+/// Pairs of readings by which the two clocks of the system are compared.
+const READINGS: usize = 8;
+
 /// The machine's monotonic clock, with the wall-clock time of its epoch read once.
 #[derive(Clone, Copy, Debug)]
 pub struct MonotonicClock {
@@ -252,7 +255,15 @@ impl MonotonicClock {
     )]
     pub fn start() -> Self {
         let epoch = Instant::now();
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        // The thread may lose its CPU between two readings. Of several the closest pair counts.
+        let reading = || {
+            let before = epoch.elapsed();
+            let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let apart = epoch.elapsed().saturating_sub(before);
+            (apart, unix.saturating_sub(before))
+        };
+        let readings = (0..READINGS).map(|_| reading());
+        let (_, unix) = readings.min_by_key(|(apart, _)| *apart).unwrap_or_default();
         Self { epoch, epoch_unix_nanos: Nanos::from(unix).as_u64() }
     }
 

@@ -20,7 +20,10 @@ pub const RESOLUTION_MS: f64 = 0.05;
 pub(crate) const NORMAL_95: f64 = 1.959_963_984_540_054;
 
 /// A figure, and how far it can be trusted.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+///
+/// In JSON it is a plain number, or an object with all of it if it must not be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "StoredFigure", into = "StoredFigure")]
 pub struct BoundedFigure {
     /// The measured value, times in milliseconds.
     pub value: f64,
@@ -28,6 +31,31 @@ pub struct BoundedFigure {
     pub bound: f64,
     /// Why it must not be used, if so.
     pub refused: Option<Refusal>,
+}
+
+/// A figure as JSON holds it.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum StoredFigure {
+    Usable(f64),
+    Refused { value: f64, bound: f64, refused: Refusal },
+}
+
+impl From<BoundedFigure> for StoredFigure {
+    fn from(BoundedFigure { value, bound, refused }: BoundedFigure) -> Self {
+        refused.map_or(Self::Usable(value), |refused| Self::Refused { value, bound, refused })
+    }
+}
+
+impl From<StoredFigure> for BoundedFigure {
+    fn from(stored: StoredFigure) -> Self {
+        match stored {
+            StoredFigure::Usable(value) => Self::exact(value),
+            StoredFigure::Refused { value, bound, refused } => {
+                Self { value, bound, refused: Some(refused) }
+            }
+        }
+    }
 }
 
 /// The reason why a figure must not be used.
@@ -46,6 +74,14 @@ impl Refusal {
         match self {
             Self::Generator => "generator",
             Self::Censored => "censored",
+        }
+    }
+
+    /// The reason in a sentence.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Generator => "the generator's own part in it may be too large",
+            Self::Censored => "too many requests had no end, and may have been longer",
         }
     }
 }
@@ -129,6 +165,18 @@ pub(crate) fn mean_half_interval(times: &Distribution) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_figure_is_a_plain_number_in_json_unless_it_is_refused() {
+        let usable = BoundedFigure { value: 4.5, bound: 0.1, refused: None };
+        assert_eq!(serde_json::to_string(&usable).unwrap(), "4.5");
+        let refused = BoundedFigure { refused: Some(Refusal::Generator), ..usable };
+        let json = serde_json::to_string(&refused).unwrap();
+        assert_eq!(json, r#"{"value":4.5,"bound":0.1,"refused":"generator"}"#);
+        for (json, figure) in [(&*json, refused), ("4.5", BoundedFigure::exact(4.5))] {
+            assert_eq!(serde_json::from_str::<BoundedFigure>(json).unwrap(), figure);
+        }
+    }
 
     /// 1, 2, ... 1,000 ms.
     fn thousand() -> Distribution {

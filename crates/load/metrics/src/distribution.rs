@@ -2,8 +2,6 @@
 
 mod buckets;
 
-use std::collections::BTreeMap;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
@@ -24,7 +22,7 @@ const DIGITS: u8 = 3;
 /// A distribution of times in nanoseconds.
 ///
 /// A worker records into a list of `u32` counters, as long as the largest value needs (8 KiB up to
-/// 1 ms, 48 KiB up to 1 s). The first merge turns it into a histogram, outside the worker.
+/// 1 ms, 48 KiB up to 1 s). The first merge turns them into `u64`, outside the worker.
 #[derive(Clone, Debug)]
 pub struct Distribution {
     counts: Counts,
@@ -36,8 +34,8 @@ pub struct Distribution {
 
 #[derive(Clone, Debug)]
 enum Counts {
-    Narrow(Buckets),
-    Wide(Histogram<u64>),
+    Narrow(Buckets<u32>),
+    Wide(Buckets<u64>),
 }
 
 impl Default for Distribution {
@@ -56,7 +54,7 @@ impl Distribution {
         let nanos = value.as_u64();
         match &mut self.counts {
             Counts::Narrow(buckets) => buckets.add(nanos),
-            Counts::Wide(histogram) => record_n(histogram, nanos, 1),
+            Counts::Wide(buckets) => buckets.add(nanos),
         }
         self.count += 1;
         self.sum += u128::from(nanos);
@@ -66,12 +64,10 @@ impl Distribution {
 
     /// Adds all values of another distribution, bucket by bucket.
     pub fn merge(&mut self, other: &Self) {
-        if let Counts::Wide(wide) = &mut self.counts {
-            other.counts.add_to(wide);
-        } else {
-            let mut wide = self.counts.to_histogram();
-            other.counts.add_to(&mut wide);
-            self.counts = Counts::Wide(wide);
+        let wide = self.counts.widened();
+        match &other.counts {
+            Counts::Narrow(narrow) => wide.merge(narrow),
+            Counts::Wide(other) => wide.merge(other),
         }
         self.count += other.count;
         self.sum += other.sum;
@@ -119,34 +115,30 @@ impl Distribution {
         }
         // 99.9 / 100 is a little more than 0.999, and its rank among 1,000 values would be 1,000.
         let q = q * (1.0 - 1e-12);
-        let value = match &self.counts {
-            Counts::Narrow(_) => self.counts.to_histogram().value_at_quantile(q),
-            Counts::Wide(histogram) => histogram.value_at_quantile(q),
+        let rank = rank(q, self.count);
+        let bucket = match &self.counts {
+            Counts::Narrow(buckets) => buckets.of_rank(rank),
+            Counts::Wide(buckets) => buckets.of_rank(rank),
         };
         // A bucket's upper edge may lie beyond the largest value that is in it.
+        let value = bucket.map_or(self.max, upper_edge);
         Some(Nanos::new(value.clamp(self.min, self.max)))
     }
 
     /// These values with the values `from`, which must be among them, replaced by the values `to`.
     /// Smallest and largest are exact to the histogram's resolution.
     pub(crate) fn replaced(&self, from: &Self, to: &Self) -> Self {
-        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
-        self.for_each_bucket(&mut |bucket, n| *counts.entry(bucket).or_default() += n);
-        from.for_each_bucket(&mut |bucket, n| {
-            if let Some(count) = counts.get_mut(&bucket) {
-                *count = count.saturating_sub(n);
-            }
-        });
-        to.for_each_bucket(&mut |bucket, n| *counts.entry(bucket).or_default() += n);
-        counts.retain(|_, count| *count > 0);
-        let mut histogram = empty();
-        for (bucket, n) in &counts {
-            record_n(&mut histogram, upper_edge(*bucket), *n);
+        let mut counts = self.counts.clone();
+        let buckets = counts.widened();
+        from.for_each_bucket(&mut |bucket, n| buckets.take(bucket, n));
+        to.for_each_bucket(&mut |bucket, n| buckets.add_n(bucket, n));
+        let (mut count, mut largest) = (0, 0);
+        for (bucket, n) in buckets.filled() {
+            (count, largest) = (count + n, upper_edge(bucket));
         }
-        let largest = counts.last_key_value().map_or(0, |(bucket, _)| upper_edge(*bucket));
         Self {
-            counts: Counts::Wide(histogram),
-            count: counts.values().sum(),
+            counts,
+            count,
             sum: (self.sum + to.sum).saturating_sub(from.sum),
             min: self.min.min(to.min),
             max: largest.min(self.max.max(to.max)),
@@ -171,8 +163,8 @@ impl Distribution {
             Counts::Narrow(buckets) => {
                 buckets.filled().for_each(|(bucket, count)| visit(bucket, count));
             }
-            Counts::Wide(histogram) => {
-                filled(histogram).for_each(|(edge, count)| visit(bucket_index(edge), count));
+            Counts::Wide(buckets) => {
+                buckets.filled().for_each(|(bucket, count)| visit(bucket, count));
             }
         }
     }
@@ -184,12 +176,9 @@ impl Distribution {
     /// [`MetricsError::EncodeHistogram`], which only an exhausted memory can cause.
     pub fn encode(&self) -> Result<String, MetricsError> {
         let mut bytes = Vec::new();
-        let mut serializer = V2DeflateSerializer::new();
-        match &self.counts {
-            Counts::Narrow(_) => serializer.serialize(&self.counts.to_histogram(), &mut bytes),
-            Counts::Wide(histogram) => serializer.serialize(histogram, &mut bytes),
-        }
-        .map_err(|error| MetricsError::EncodeHistogram(error.to_string()))?;
+        V2DeflateSerializer::new()
+            .serialize(&self.to_histogram(), &mut bytes)
+            .map_err(|error| MetricsError::EncodeHistogram(error.to_string()))?;
         Ok(STANDARD.encode(bytes))
     }
 
@@ -200,13 +189,28 @@ impl Distribution {
     pub(crate) fn decode(text: &str, exact: &ExactFigures) -> Result<Self, MetricsError> {
         let refuse = |cause: &dyn ToString| MetricsError::DecodeHistogram(cause.to_string());
         let bytes = STANDARD.decode(text).map_err(|error| refuse(&error))?;
-        let mut histogram: Histogram<u64> = Deserializer::new()
+        let histogram: Histogram<u64> = Deserializer::new()
             .deserialize(&mut bytes.as_slice())
             .map_err(|error| refuse(&error))?;
-        histogram.auto(true);
-        let count = histogram.len();
+        let mut buckets = Buckets::default();
+        for entry in histogram.iter_recorded() {
+            let bucket = bucket_index(entry.value_iterated_to());
+            buckets.add_n(bucket, entry.count_since_last_iteration());
+        }
         let ExactFigures { sum, min, max } = *exact;
-        Ok(Self { counts: Counts::Wide(histogram), count, sum, min, max })
+        Ok(Self { counts: Counts::Wide(buckets), count: histogram.len(), sum, min, max })
+    }
+
+    /// Every value is recorded at the upper edge of its bucket, which lies in the same bucket of
+    /// the histogram.
+    fn to_histogram(&self) -> Histogram<u64> {
+        let mut histogram = empty();
+        self.for_each_bucket(&mut |bucket, count| {
+            let fits = histogram.record_n(upper_edge(bucket), count);
+            // The only cause of failure is an address space too small for the grown histogram.
+            debug_assert!(fits.is_ok(), "an auto-resizing histogram takes every value");
+        });
+        histogram
     }
 }
 
@@ -218,26 +222,28 @@ pub(crate) struct ExactFigures {
 }
 
 impl Counts {
-    /// Adds them to a histogram, bucket by bucket. Every value is recorded at the upper edge of its
-    /// bucket, which lies in the same bucket because all histograms have the same bounds.
-    fn add_to(&self, into: &mut Histogram<u64>) {
+    /// The counters, which from now on are `u64`.
+    fn widened(&mut self) -> &mut Buckets<u64> {
+        if let Self::Narrow(narrow) = self {
+            let mut wide = Buckets::default();
+            wide.merge(narrow);
+            *self = Self::Wide(wide);
+        }
         match self {
-            Self::Narrow(buckets) => {
-                buckets
-                    .filled()
-                    .for_each(|(bucket, count)| record_n(into, upper_edge(bucket), count));
-            }
-            Self::Wide(histogram) => {
-                filled(histogram).for_each(|(edge, count)| record_n(into, edge, count));
-            }
+            Self::Wide(wide) => wide,
+            Self::Narrow(_) => unreachable!("made wide above"),
         }
     }
+}
 
-    fn to_histogram(&self) -> Histogram<u64> {
-        let mut histogram = empty();
-        self.add_to(&mut histogram);
-        histogram
-    }
+/// The nearest rank of quantile `q` among `count` values, from 1.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between 0 and the count"
+)]
+fn rank(q: f64, count: u64) -> u64 {
+    ((q.clamp(0.0, 1.0) * count as f64).ceil() as u64).clamp(1, count)
 }
 
 fn empty() -> Histogram<u64> {
@@ -245,20 +251,6 @@ fn empty() -> Histogram<u64> {
         .unwrap_or_else(|_| unreachable!("the bounds are constants that the constructor accepts"));
     histogram.auto(true);
     histogram
-}
-
-/// Records a value `count` times.
-fn record_n(histogram: &mut Histogram<u64>, nanos: u64, count: u64) {
-    let fits = histogram.record_n(nanos, count);
-    // The only cause of failure is an address space too small for the grown histogram.
-    debug_assert!(fits.is_ok(), "an auto-resizing histogram takes every value");
-}
-
-/// The buckets that hold values, ascending: the upper edge in nanoseconds, and the count.
-fn filled(histogram: &Histogram<u64>) -> impl Iterator<Item = (u64, u64)> {
-    histogram
-        .iter_recorded()
-        .map(|entry| (entry.value_iterated_to(), entry.count_since_last_iteration()))
 }
 
 #[cfg(test)]
@@ -282,9 +274,15 @@ mod tests {
         whole
     }
 
+    fn buckets(d: &Distribution) -> Vec<(u32, u64)> {
+        let mut buckets = Vec::new();
+        d.for_each_bucket(&mut |bucket, count| buckets.push((bucket, count)));
+        buckets
+    }
+
     /// Everything that is visible of a distribution.
     fn visible(d: &Distribution) -> String {
-        let buckets: Vec<_> = filled(&d.counts.to_histogram()).collect();
+        let buckets = buckets(d);
         format!("{} {} {:?} {:?} {buckets:?}", d.count(), d.sum(), d.min(), d.max())
     }
 
@@ -336,7 +334,6 @@ mod tests {
         let expected = of(&[1_000_000, 20_000_000, 5_000_000, 30_000_000, 1_000_000]);
         let found = all.replaced(&from, &to);
         assert_eq!((found.count(), found.sum(), found.min()), (5, expected.sum(), expected.min()));
-        let buckets = |d: &Distribution| filled(&d.counts.to_histogram()).collect::<Vec<_>>();
         assert_eq!(buckets(&found), buckets(&expected));
         let max = found.max().unwrap().as_u64();
         assert!(max.abs_diff(30_000_000) < 30_000, "{max}");
@@ -356,6 +353,23 @@ mod tests {
     }
 
     proptest! {
+        /// The reference is the histogram of the library.
+        #[test]
+        fn quantiles_are_those_of_the_histogram(
+            values in proptest::collection::vec(0u64..20_000_000_000_000, 1..60),
+            bits in 0u32..40,
+            q in 0.0..=1.0,
+        ) {
+            let values: Vec<_> = values.iter().map(|value| value >> bits).collect();
+            let narrow = of(&values);
+            let mut wide = Distribution::default();
+            wide.merge(&narrow);
+            let expected = narrow.to_histogram().value_at_quantile(q * (1.0 - 1e-12));
+            let expected = Nanos::new(expected.clamp(narrow.min, narrow.max));
+            prop_assert_eq!(narrow.nearest_rank(q), Some(expected));
+            prop_assert_eq!(wide.nearest_rank(q), Some(expected));
+        }
+
         #[test]
         fn merging_is_recording_in_one_whatever_the_grouping_and_order(
             values in proptest::collection::vec(0u64..20_000_000_000_000, 0..60),

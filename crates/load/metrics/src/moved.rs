@@ -1,7 +1,7 @@
 //! The values that would be others without the generator's part (`docs/adr/0007`): each as it was
 //! measured, and as it would be.
 
-use plimsoll_measure::{LEAST_SHARE, LateRead, Nanos, Sample};
+use plimsoll_measure::{LEAST_SHARE, LateRead, Nanos, Outcome, Sample};
 
 use crate::catalog::Metric;
 use crate::distribution::Distribution;
@@ -20,8 +20,43 @@ struct Moved {
 
 impl MovedValues {
     /// Records a request to which the generator may have added something.
-    #[cold]
     pub(crate) fn record(&mut self, sample: &Sample, gaps: &[Nanos], late_reads: &[LateRead]) {
+        let own = &sample.generator;
+        if own.send < LEAST_SHARE && !own.received_earlier() && late_reads.is_empty() {
+            self.sent_late(sample, own.dispatch + own.send);
+        } else {
+            self.moved_instants(sample, gaps, late_reads);
+        }
+    }
+
+    /// A request that was only dispatched late: the times from its intended start are shorter by
+    /// that. At full load these are most.
+    fn sent_late(&mut self, sample: &Sample, by: Nanos) {
+        let line = &sample.timeline;
+        let metric = match sample.outcome {
+            Outcome::Completed => Metric::ResponseTime,
+            Outcome::Rejected(_) => Metric::RejectedResponseTime,
+            Outcome::Failed(_) | Outcome::TimedOut => Metric::UnsuccessfulResponseTime,
+            Outcome::InFlight | Outcome::NeverSent | Outcome::Cancelled => return,
+        };
+        self.moved(metric, line.response_time(), by);
+        if sample.outcome == Outcome::Completed && line.first_token.is_some() {
+            self.moved(Metric::ResponseTtft, line.response_ttft(), by);
+        }
+    }
+
+    #[inline]
+    fn moved(&mut self, metric: Metric, measured: Option<Nanos>, by: Nanos) {
+        let Some(measured) = measured else { return };
+        if matters(measured, by) {
+            let values = self.values(metric);
+            values.measured.record(measured);
+            values.without.record(measured.saturating_sub(by));
+        }
+    }
+
+    #[cold]
+    fn moved_instants(&mut self, sample: &Sample, gaps: &[Nanos], late_reads: &[LateRead]) {
         let without = Sample { timeline: sample.timeline_without_generator(), ..*sample };
         Metric::each_bounded(sample, &without, |metric, measured, moved| {
             let moved = match metric {
@@ -29,9 +64,7 @@ impl MovedValues {
                 Metric::Tpot => span(sample, measured, Span::Tokens),
                 _ => moved,
             };
-            let added = measured.as_u64().abs_diff(moved.as_u64());
-            // Less than 0.5 % does not matter.
-            if added >= LEAST_SHARE.as_u64() && added.saturating_mul(200) > measured.as_u64() {
+            if matters(measured, Nanos::new(measured.as_u64().abs_diff(moved.as_u64()))) {
                 let values = self.values(metric);
                 values.measured.record(measured);
                 values.without.record(moved);
@@ -94,6 +127,12 @@ impl MovedValues {
     }
 }
 
+/// Whether a part of a time is large enough: less than 0.5 % does not matter.
+#[inline]
+fn matters(measured: Nanos, added: Nanos) -> bool {
+    added >= LEAST_SHARE && added.as_u64().saturating_mul(200) > measured.as_u64()
+}
+
 /// The gap behind a late read with one event is longer than measured.
 fn replace(values: &mut Moved, gap: Option<Nanos>, longer_by: Nanos) {
     if let Some(gap) = gap {
@@ -126,7 +165,8 @@ fn span(sample: &Sample, measured: Nanos, span: Span) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_measure::{Moment, Outcome};
+    use plimsoll_measure::{ErrorClass, GeneratorShare, Moment, Timeline};
+    use proptest::prelude::*;
 
     fn ms(ms: u64) -> Nanos {
         Nanos::from_millis(ms)
@@ -172,5 +212,52 @@ mod tests {
     #[test]
     fn a_gap_is_never_shorter_than_nothing() {
         assert_eq!(undisturbed(&[10, 5], &[read(Some(1), 2, 40)]), [0, 5, 10]);
+    }
+
+    /// The values that a way of recording finds moved, by metric.
+    fn recorded(record: impl FnOnce(&mut MovedValues)) -> Vec<(Metric, [(u64, u128); 2])> {
+        let mut moved = MovedValues::default();
+        record(&mut moved);
+        let found = |metric: &Metric| {
+            let values = moved.0[*metric as usize].as_ref()?;
+            let sums = [&values.measured, &values.without].map(|d| (d.count(), d.sum()));
+            Some((*metric, sums))
+        };
+        Metric::ALL.iter().filter_map(found).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn the_short_way_finds_what_moving_every_instant_finds(
+            steps in proptest::array::uniform6(0u64..3_000_000),
+            of_lag in 0u64..=100,
+            send in 0u64..20_000,
+            outcome in 0usize..5,
+        ) {
+            let mut at = Moment::EPOCH;
+            let mut after = |step: u64| { at = at + Nanos::new(step); at };
+            let timeline = Timeline {
+                intended: after(1_000_000),
+                dispatched: Some(after(steps[0])),
+                connected: Some(after(0)),
+                sent: Some(after(20_000 + steps[1])),
+                first_byte: Some(after(steps[2])),
+                first_token: (steps[3] % 2 == 0).then(|| after(steps[3])),
+                first_output_token: None,
+                last_token: None,
+                finished: Some(after(steps[4])),
+            };
+            let failed = Outcome::Failed(ErrorClass::Reset);
+            let outcomes =
+                [Outcome::Completed, Outcome::Rejected(429), failed, Outcome::TimedOut, Outcome::InFlight];
+            let dispatch = Nanos::new(steps[0] * of_lag / 100);
+            let generator = GeneratorShare { dispatch, send: Nanos::new(send), ..GeneratorShare::default() };
+            let outcome = outcomes[outcome];
+            let sample = Sample { timeline, generator, outcome, ..Sample::unsent(timeline.intended) };
+            prop_assert_eq!(
+                recorded(|moved| moved.record(&sample, &[], &[])),
+                recorded(|moved| moved.moved_instants(&sample, &[], &[]))
+            );
+        }
     }
 }

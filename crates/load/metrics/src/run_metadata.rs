@@ -6,6 +6,7 @@ use plimsoll_measure::{IdSeed, PolicyDecision, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::catalog::Metric;
 use crate::environment::Environment;
 
 /// How a run ended.
@@ -145,4 +146,18 @@ pub struct RunMetadata {
     /// Notes for the reader: "TLS verification is off", "debug build".
     #[serde(default)]
     pub notes: Vec<String>,
+}
+
+impl RunMetadata {
+    /// The time that heads reports (`docs/adr/0007`): the service time if all measured stages are
+    /// closed, as their requests have no schedule to be late for; else the response time.
+    pub fn headline_time(&self) -> Metric {
+        let mut measured = self.stages.iter().filter(|stage| !stage.warmup).peekable();
+        let any = measured.peek().is_some();
+        if any && measured.all(|stage| stage.model == LoadModel::Closed) {
+            Metric::ServiceTime
+        } else {
+            Metric::ResponseTime
+        }
+    }
 }

@@ -20,7 +20,6 @@ pub struct Threshold {
     aggregate: Aggregate,
     comparison: Comparison,
     bound: f64,
-    deprecation: Option<&'static str>,
 }
 
 /// One number of a figure.
@@ -76,11 +75,6 @@ impl Threshold {
             Aggregate::Quantile(q) => Some(q),
             _ => None,
         }
-    }
-
-    /// A note that names the new word, if the threshold uses one of an earlier version.
-    pub const fn deprecation(&self) -> Option<&'static str> {
-        self.deprecation
     }
 
     /// The unit of the measured value.

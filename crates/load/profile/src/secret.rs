@@ -58,19 +58,35 @@ pub fn names_credential(name: &str) -> bool {
         || name.split(['-', '_']).any(|word| matches!(word, "key" | "apikey"))
 }
 
-/// The values in the query of a path that may be credentials: all but those of a few harmless
-/// parameters, and placeholders such as `{{uuid}}`.
-pub fn secrets_of_query(path: &str) -> impl Iterator<Item = &str> {
+/// The names and values in the query of a path (or a URL) that may be credentials: all but
+/// placeholders such as `{{uuid}}`, and the values of a few harmless parameters that do not look
+/// like credentials. A parameter without a name has an empty one.
+pub fn secrets_of_query(path: &str) -> impl Iterator<Item = (&str, &str)> {
     let query = path.split_once('?').map_or("", |(_, query)| query);
     query.split(['&', ';']).filter_map(secret_of_parameter)
 }
 
-/// The value of `name=value`, or a parameter without a name, if it may be a credential.
-fn secret_of_parameter(parameter: &str) -> Option<&str> {
+/// The name and value of `name=value`, or a parameter without a name, if it may be a credential.
+fn secret_of_parameter(parameter: &str) -> Option<(&str, &str)> {
     let (name, value) = parameter.split_once('=').unwrap_or(("", parameter));
     let is_placeholder = value.starts_with("{{") && value.ends_with("}}");
-    let is_shown = SHOWN_PARAMETERS.contains(&name.to_ascii_lowercase().as_str());
-    (!value.is_empty() && !is_placeholder && !is_shown).then_some(value)
+    let is_shown = SHOWN_PARAMETERS.contains(&name.to_ascii_lowercase().as_str())
+        && !looks_like_credential(value);
+    (!value.is_empty() && !is_placeholder && !is_shown).then_some((name, value))
+}
+
+/// Letters and digits in a row from which on a value is taken for a credential: versions, dates and
+/// names of models have points and hyphens.
+const LONG_WORD: usize = 20;
+/// How well-known credentials begin.
+const CREDENTIAL_PREFIXES: [&str; 9] =
+    ["sk-", "sk_", "pk_", "rk_", "ghp_", "xox", "akia", "eyj", "bearer"];
+
+/// Whether a value looks like a credential wherever it stands.
+fn looks_like_credential(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    CREDENTIAL_PREFIXES.iter().any(|prefix| lower.starts_with(prefix))
+        || value.split(|c: char| !c.is_alphanumeric()).any(|word| word.len() >= LONG_WORD)
 }
 
 /// A path (or a URL) with the values of its query redacted, see [`secrets_of_query`].
@@ -80,7 +96,7 @@ pub fn redacted_path(path: &str) -> String {
         let parameter = piece.trim_end_matches(['&', ';']);
         let end = &piece[parameter.len()..];
         match secret_of_parameter(parameter) {
-            Some(value) => {
+            Some((_, value)) => {
                 let name = &parameter[..parameter.len() - value.len()];
                 format!("{name}{REDACTED}{end}")
             }
@@ -189,11 +205,23 @@ mod tests {
             ("/a?q={{prompt}}&id={{uuid}}", "/a?q={{prompt}}&id={{uuid}}"),
             ("/a?rawtoken", "/a?<redacted>"),
             ("/a?x=&y", "/a?x=&<redacted>"),
+            ("/a?key=1", "/a?key=<redacted>"),
+            // A harmless name, and a value that is none.
+            ("/a?api-version=sk-1&model=eyJhbGciOi", "/a?api-version=<redacted>&model=<redacted>"),
+            ("/a?version=0123456789abcdef0123&page=2", "/a?version=<redacted>&page=2"),
+            (
+                "/a?model=meta-llama/Llama-3.1-405B-Instruct-Turbo",
+                "/a?model=meta-llama/Llama-3.1-405B-Instruct-Turbo",
+            ),
+            (
+                "http://h:1/a?api-version=2024-06-01-preview",
+                "http://h:1/a?api-version=2024-06-01-preview",
+            ),
         ] {
             assert_eq!(redacted_path(path), shown);
         }
         let secrets: Vec<_> = secrets_of_query("/a?sig=abc&limit=5&raw").collect();
-        assert_eq!(secrets, ["abc", "raw"]);
+        assert_eq!(secrets, [("sig", "abc"), ("", "raw")]);
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub struct ProfileFile {
     #[serde(default)]
     #[schemars(range(min = 0, max = 1))]
     pub abort_on_error_rate: Option<f64>,
-    /// What a virtual user does when a 429 or 503 asks it to wait (`Retry-After` in seconds).
+    /// What a virtual user does when a 429 or 503 asks it to wait (`Retry-After`).
     /// Arrivals of `@` stages do not wait.
     #[serde(default)]
     pub retry_after: RetryAfter,

@@ -65,7 +65,7 @@ fn feed_stream(bencher: Bencher<'_, '_>, events_per_read: usize) {
     let mut decoder = decoder(true);
     bencher.counter(ItemsCount::new(128_usize)).bench_local(|| {
         decoder.reset();
-        decoder.head(200, Some("text/event-stream"));
+        decoder.head(200, Some(b"text/event-stream"));
         for read in &reads {
             decoder.feed(black_box(read.as_bytes()), &mut |delta| {
                 black_box(delta);
@@ -93,7 +93,7 @@ fn feed_whole(bencher: Bencher<'_, '_>, words: usize) {
     let mut decoder = decoder(false);
     bencher.bench_local(|| {
         decoder.reset();
-        decoder.head(200, Some("application/json"));
+        decoder.head(200, Some(b"application/json"));
         decoder.feed(black_box(body.as_bytes()), &mut |delta| {
             black_box(delta);
         });

@@ -110,15 +110,19 @@ impl Decoder {
     /// requested: a target that does not stream would be measured as a very slow one. JSON with an
     /// error object is [`ErrorClass::StreamError`] instead. Without a content type, the body is
     /// read as the requested type.
-    pub fn head(&mut self, status: u16, content_type: Option<&str>) {
+    pub fn head(&mut self, status: u16, content_type: Option<&[u8]>) {
         self.reset();
         let requested = if self.stream { ContentType::Events } else { ContentType::Json };
-        self.body = match (self.dialect, content_type.map_or(requested, ContentType::parse)) {
-            _ if !(200..300).contains(&status) => BodyKind::Error(status),
-            (Dialect::Http, _) => BodyKind::Bytes,
-            (_, received) if received != requested => BodyKind::WrongContentType,
-            (_, ContentType::Events) => BodyKind::Events,
-            (..) => BodyKind::Json,
+        self.body = if !(200..300).contains(&status) {
+            BodyKind::Error(status)
+        } else if self.dialect == Dialect::Http {
+            BodyKind::Bytes
+        } else if content_type.is_some_and(|received| ContentType::parse(received) != requested) {
+            BodyKind::WrongContentType
+        } else if self.stream {
+            BodyKind::Events
+        } else {
+            BodyKind::Json
         };
     }
 

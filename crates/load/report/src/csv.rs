@@ -56,10 +56,6 @@ fn header() -> Vec<String> {
 /// The exact figures of a distribution besides its count.
 const FIGURES: [&str; 3] = ["mean", "min", "max"];
 
-const fn figures(distribution: &DistributionSummary) -> [f64; 3] {
-    [distribution.mean, distribution.min, distribution.max]
-}
-
 fn record(cell: &Group) -> Vec<String> {
     let label = |label: &Option<String>| label.clone().unwrap_or_default();
     let mut fields = vec![
@@ -111,8 +107,9 @@ fn times(distribution: Option<&DistributionSummary>) -> Vec<String> {
         return fields;
     };
     let mut fields = vec![distribution.count.to_string()];
-    fields.extend(figures(distribution).map(|figure| figure.to_string()));
-    fields.extend(QUANTILES.iter().map(|quantile| optional(distribution.quantile(quantile))));
+    // The column `_refused` of the metric says which of them must not be used.
+    fields.extend(distribution.raw_mean_min_max().map(|figure| figure.to_string()));
+    fields.extend(QUANTILES.iter().map(|quantile| optional(distribution.raw_quantile(quantile))));
     fields
 }
 

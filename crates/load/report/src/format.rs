@@ -76,6 +76,12 @@ pub fn rate(per_second: Option<f64>) -> String {
     per_second.map_or_else(|| "n/a".to_owned(), digits)
 }
 
+/// [`rate`] of a figure, with its mark if it must not be used.
+pub fn rate_figure(figure: Option<BoundedFigure>) -> String {
+    let mark = figure.as_ref().map_or("", figure_mark);
+    format!("{}{mark}", rate(figure.map(|figure| figure.value)))
+}
+
 /// A count, in groups of three digits: `1,234,567`.
 pub fn count(count: u64) -> String {
     groups(&count.to_string())

@@ -80,7 +80,7 @@ impl Page<'_> {
                 self.line(&name, &labels, seconds(millis));
             }
             let labels = labels(cell);
-            self.line(&format!("{name}_sum"), &labels, seconds(times.sum));
+            self.line(&format!("{name}_sum"), &labels, seconds(times.raw_sum()));
             self.line(&format!("{name}_count"), &labels, times.count as f64);
         }
     }
@@ -222,7 +222,7 @@ impl Page<'_> {
             for (q, millis) in usable(times) {
                 self.line(name, &vec![("quantile", q.to_string().into())], millis);
             }
-            self.line("load_test_latency_ms_sum", &Vec::new(), times.sum);
+            self.line("load_test_latency_ms_sum", &Vec::new(), times.raw_sum());
             self.line("load_test_latency_ms_count", &Vec::new(), times.count as f64);
         }
         let name = "load_test_requests_total";

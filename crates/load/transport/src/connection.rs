@@ -24,7 +24,7 @@ enum Inner {
 
 impl Connection {
     /// An HTTP/1.1 connection that is closed after `lifetime` requests.
-    pub(crate) const fn http1(socket: Socket, lifetime: u32) -> Self {
+    pub(crate) fn http1(socket: Socket, lifetime: u32) -> Self {
         Self(Inner::Http1(Http1Connection::new(socket, lifetime)))
     }
 

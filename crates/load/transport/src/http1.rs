@@ -1,12 +1,15 @@
-//! HTTP/1.1: responses parsed without I/O, however their bytes are split, and exchanges over a
-//! socket.
+//! HTTP/1.1: exchanges without I/O, however their bytes are split, and over a socket.
 //!
 //! Rules and section numbers are those of RFC 9112.
 
 mod chunked;
 mod exchange;
+mod exchange_state;
 mod framing;
+mod outgoing_request;
 mod response_parser;
 
 pub(crate) use exchange::Http1Connection;
+pub use exchange_state::ExchangeState;
+pub use outgoing_request::OutgoingRequest;
 pub use response_parser::{Progress, ResponseParser, ResponsePart};

@@ -19,6 +19,7 @@ pub mod connect;
 pub mod connection;
 mod endpoint;
 pub mod failure;
+mod header_name;
 pub mod http1;
 pub mod http2;
 mod look_times;

@@ -7,6 +7,7 @@ use httparse::Header;
 use plimsoll_measure::{Moment, Nanos};
 
 use crate::buffers::EncodedRequest;
+use crate::header_name::is_named;
 use crate::rx_timestamp::RxTime;
 
 /// One request.
@@ -15,7 +16,7 @@ pub struct Request<'a> {
     /// The head that it shares with other requests of its kind.
     pub head: &'a RequestHead,
     /// Its `x-request-id`.
-    pub id: Option<&'a str>,
+    pub id: Option<&'a [u8]>,
     /// Its bytes.
     pub encoded: EncodedRequest,
 }
@@ -34,6 +35,13 @@ impl ResponseHead<'_> {
     pub fn header(&self, name: &str) -> Option<&str> {
         let header = self.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
         std::str::from_utf8(header.value).ok()
+    }
+
+    /// The value of `content-type`, as it came.
+    #[inline]
+    pub fn content_type(&self) -> Option<&[u8]> {
+        let header = self.headers.iter().find(|header| is_named(header.name, b"content-type"))?;
+        Some(header.value)
     }
 }
 
@@ -119,11 +127,11 @@ impl RequestHead {
     }
 
     /// Writes the head of one request: the shared part, `x-request-id` and `content-length`.
-    pub fn render(&self, request_id: Option<&str>, body_len: usize, out: &mut Vec<u8>) {
+    pub fn render(&self, request_id: Option<&[u8]>, body_len: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.shared);
         if let Some(id) = request_id {
             out.extend_from_slice(b"x-request-id: ");
-            out.extend_from_slice(id.as_bytes());
+            out.extend_from_slice(id);
             out.extend_from_slice(b"\r\n");
         }
         if let Some(length) = self.content_length(body_len) {
@@ -183,7 +191,7 @@ mod tests {
         let head =
             RequestHead::new("POST", "/v1/x", "http://a:1", [("accept", "text/plain")]).unwrap();
         let mut out = Vec::new();
-        head.render(Some("id-7"), 12, &mut out);
+        head.render(Some(b"id-7"), 12, &mut out);
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "POST /v1/x HTTP/1.1\r\naccept: text/plain\r\nhost: a:1\r\nx-request-id: id-7\r\ncontent-length: 12\r\n\r\n"

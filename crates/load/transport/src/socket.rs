@@ -15,8 +15,9 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 use self::raw_read::{RawRead, read_raw, receive, receive_untimed};
-use crate::buffers::{EncodedRequest, ReadBuffers};
+use crate::buffers::ReadBuffers;
 use crate::failure::Failure;
+use crate::http1::OutgoingRequest;
 use crate::rx_timestamp::{RxClock, RxTime};
 
 /// Largest body that is copied behind its head. Up to this size, the copy costs less than a
@@ -41,39 +42,6 @@ pub(crate) enum ReadResult {
     Bytes,
     /// The peer has closed.
     Closed,
-}
-
-/// A request that is being written.
-#[derive(Debug)]
-pub(crate) struct OutgoingRequest {
-    request: EncodedRequest,
-    /// Bytes that were written.
-    sent: usize,
-    /// TLS holds encrypted bytes that the kernel has not taken yet.
-    encrypted: bool,
-}
-
-impl OutgoingRequest {
-    pub(crate) const fn new(request: EncodedRequest) -> Self {
-        Self { request, sent: 0, encrypted: false }
-    }
-
-    /// Whether the kernel has taken everything.
-    pub(crate) const fn is_done(&self) -> bool {
-        self.sent >= self.request.len() && !self.encrypted
-    }
-
-    /// Takes the buffers.
-    pub(crate) fn take(&mut self) -> EncodedRequest {
-        std::mem::take(&mut self.request)
-    }
-
-    /// The unwritten rest of head and body.
-    fn rest(&self) -> [&[u8]; 2] {
-        let EncodedRequest { head, body } = &self.request;
-        let head_sent = self.sent.min(head.len());
-        [&head[head_sent..], &body[self.sent - head_sent..]]
-    }
 }
 
 /// The result of a write.
@@ -247,7 +215,7 @@ fn send_plain(
             }
             [head, body] => tcp.try_write_vectored(&[IoSlice::new(head), IoSlice::new(body)])?,
         };
-        outgoing.sent += sent;
+        outgoing.wrote(sent);
     }
     Ok(())
 }
@@ -260,12 +228,12 @@ fn send_tls(
     while !outgoing.is_done() {
         let [head, body] = outgoing.rest();
         let accepted = tls.writer().write_vectored(&[IoSlice::new(head), IoSlice::new(body)])?;
-        outgoing.sent += accepted;
-        outgoing.encrypted = tls.wants_write();
-        if outgoing.encrypted && !flush_tls(tcp, tls)? {
+        outgoing.wrote(accepted);
+        outgoing.set_encrypted(tls.wants_write());
+        if outgoing.is_encrypted() && !flush_tls(tcp, tls)? {
             return Ok(());
         }
-        outgoing.encrypted = tls.wants_write();
+        outgoing.set_encrypted(tls.wants_write());
     }
     Ok(())
 }

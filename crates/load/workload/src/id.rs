@@ -68,10 +68,14 @@ impl RequestId {
     /// Greatest length in bytes: a turn has up to five digits.
     const LEN: usize = ConversationId::LEN + 6;
 
+    /// The text, which is ASCII.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.text[..usize::from(self.len)]
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
-        // Always ASCII.
-        str::from_utf8(&self.text[..usize::from(self.len)]).unwrap_or_default()
+        str::from_utf8(self.as_bytes()).unwrap_or_default()
     }
 }
 

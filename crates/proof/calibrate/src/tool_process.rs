@@ -9,7 +9,7 @@ use std::time::Duration;
 use plimsoll_harness::ChildProcess;
 use plimsoll_harness::time::sleep;
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock};
-use plimsoll_metrics::{DistributionSummary, Metric, QUANTILES, RunSummary, Validity, catalog};
+use plimsoll_metrics::{DistributionSummary, Metric, QUANTILES, RunSummary, Validity};
 
 use crate::error::CalibrateError;
 use crate::runner::Runner;
@@ -55,8 +55,8 @@ impl ToolResult {
 
     /// Completed requests per second of the measured stages as a reader may use them.
     pub(crate) fn usable_throughput(&self) -> Option<f64> {
-        let rate = catalog::RATES.iter().find(|rate| rate.name == "throughput")?;
-        self.summary.results.total.rate(rate).filter(|_| !self.is_invalid())?.usable()
+        let rate = self.summary.results.total.named_rate("throughput");
+        rate.filter(|_| !self.is_invalid())?.usable()
     }
 
     /// The times of the measured stages.

@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use plimsoll_metrics::{Environment, Judgement};
-use plimsoll_report::format::{DASH, digits, or_dash, percent};
+use plimsoll_metrics::{BoundedFigure, Environment, Judgement};
+use plimsoll_report::format::{DASH, or_dash, percent, rate_figure};
 use plimsoll_report::table::Table;
 
 use crate::bound::{BoundResult, Requirement};
 use crate::error::SuiteError;
 use crate::report::{OLDER_SCHEMAS, Report, SCHEMA, Section};
-use crate::result::MeasurementResult;
+use crate::result::{MeasurementResult, Unusable};
 
 /// The largest drop of throughput that is not a regression.
 const DROP: f64 = 0.2;
@@ -46,18 +46,27 @@ pub(crate) fn compare(old: &Report, new: &Report) -> (Section, Vec<BoundResult>)
         if result.rate.is_some() {
             continue;
         }
-        let rate = |result: &MeasurementResult| result.figure(|f| f.requests_per_s);
+        let rate = |result: &MeasurementResult| result.bounded(|f| f.requests_per_s);
         let (then, now) = (rate(before), rate(result));
-        let drop = then.as_ref().ok().zip(now.as_ref().ok()).map(|(then, now)| 1.0 - now / then);
+        let drop = then.as_ref().ok().zip(now.as_ref().ok()).map(|(then, now)| BoundedFigure {
+            value: 1.0 - now.value / then.value,
+            bound: now.bound / then.value,
+            refused: now.refused.or(then.refused),
+        });
         let label = format!("{}{}", result.marker(), result.label);
+        let per_s = |rate: Option<&BoundedFigure>| or_dash(rate, |rate| rate_figure(Some(*rate)));
         table.row([
             label,
-            or_dash(then.as_ref().ok().copied(), digits),
-            or_dash(now.as_ref().ok().copied(), digits),
-            or_dash(drop.map(|drop| -drop), percent),
+            per_s(then.as_ref().ok()),
+            per_s(now.as_ref().ok()),
+            or_dash(drop.and_then(|drop| drop.usable()).map(|drop| -drop), percent),
         ]);
         let what = format!("drop since {}: {}", old.started, result.label);
-        let mut bound = BoundResult::value(&what, drop, Requirement::at_most(DROP, percent));
+        let mut bound = BoundResult::figure(
+            &what,
+            drop.ok_or(Unusable::NoValue),
+            Requirement::at_most(DROP, percent),
+        );
         let host =
             |result: &MeasurementResult| result.passes.iter().find_map(|f| f.busy_host.clone());
         let doubt = other
@@ -101,7 +110,11 @@ mod tests {
     use crate::result::Figures;
 
     fn report(rate: f64, cpu: &str) -> Report {
-        let figures = Figures { requests: 10, requests_per_s: Some(rate), ..Figures::default() };
+        let figures = Figures {
+            requests: 10,
+            requests_per_s: Some(BoundedFigure::exact(rate)),
+            ..Figures::default()
+        };
         let result = MeasurementResult {
             label: "live".to_owned(),
             passes: vec![figures],
@@ -141,6 +154,18 @@ mod tests {
         let pass = &mut now.measurements[0].passes[0];
         (pass.invalid, pass.busy_host) = (None, Some("12.0% was stolen".to_owned()));
         assert_eq!(compare(&report(100.0, "a"), &now).1[0].status(), "inconclusive");
+        // A rate that the generator kept down shows neither a drop nor that there is none.
+        for now_is_low in [true, false] {
+            let (mut then, mut now) = (report(100.0, "a"), report(10.0, "a"));
+            let low = if now_is_low { &mut now } else { &mut then };
+            let rate = &mut low.measurements[0].passes[0].requests_per_s;
+            rate.as_mut().unwrap().refused = Some(plimsoll_metrics::Refusal::Generator);
+            let (section, bounds) = compare(&then, &now);
+            assert_eq!(bounds[0].status(), "inconclusive");
+            let row = &section.table.rows[0];
+            assert_eq!(row[3], "-");
+            assert!(row[if now_is_low { 2 } else { 1 }].ends_with('!'), "{row:?}");
+        }
         // Ten times as many refusals are no gain.
         let mut refused = report(1_000.0, "a");
         refused.measurements[0].passes[0].errors = 10;

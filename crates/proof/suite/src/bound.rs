@@ -1,8 +1,8 @@
 //! Bounds that decide whether a suite passes.
 
 use plimsoll_harness::Bound;
-use plimsoll_metrics::Judgement;
-use plimsoll_report::format::or_dash;
+use plimsoll_metrics::{BoundedFigure, Judgement};
+use plimsoll_report::format::{figure_mark, or_dash};
 use serde::{Deserialize, Serialize};
 
 use crate::result::{Figures, MeasurementResult, Unusable};
@@ -42,11 +42,41 @@ impl Requirement {
         Self { bound: Bound::AtLeast(value), format }
     }
 
-    fn judge(&self, measured: Result<f64, Unusable>) -> Judgement {
-        match measured {
-            Err(why) => Judgement::Inconclusive(why.to_string()),
-            Ok(measured) if self.bound.holds(measured) => Judgement::Pass,
-            Ok(_) => Judgement::Fail,
+    /// Judges a figure. One that must not be used is inconclusive; but a rate that the generator
+    /// kept down is a lower bound, which may show that the least rate is reached (only rates have
+    /// a least value).
+    fn judge(&self, measured: Result<BoundedFigure, Unusable>) -> Judgement {
+        let figure = match measured {
+            Ok(figure) => figure,
+            Err(why) => return Judgement::Inconclusive(why.to_string()),
+        };
+        let BoundedFigure { value, bound, refused } = figure;
+        let holds = self.bound.holds(value);
+        // The generator makes times longer and rates lower: only a broken bound can be its doing.
+        let without = if self.is_least() { value + bound } else { value - bound };
+        match refused {
+            Some(why) if !(holds && self.is_least()) => {
+                Judgement::Inconclusive(Unusable::Refused(why).to_string())
+            }
+            _ if holds => Judgement::Pass,
+            _ if self.bound.holds(without) => Judgement::Inconclusive(format!(
+                "the generator itself may have changed it by {}, which decides",
+                (self.format)(bound)
+            )),
+            _ => Judgement::Fail,
+        }
+    }
+
+    const fn is_least(&self) -> bool {
+        matches!(self.bound, Bound::AtLeast(_))
+    }
+
+    /// The Result column.
+    fn shown(&self, figure: BoundedFigure) -> String {
+        let value = (self.format)(figure.value);
+        match figure.refused {
+            Some(_) if self.is_least() => format!(">= {value}"),
+            _ => format!("{value}{}", figure_mark(&figure)),
         }
     }
 
@@ -68,10 +98,10 @@ impl BoundResult {
     pub(crate) fn of(
         what: &str,
         result: &MeasurementResult,
-        figure: impl Fn(&Figures) -> Option<f64>,
+        figure: impl Fn(&Figures) -> Option<BoundedFigure>,
         requirement: Requirement,
     ) -> Self {
-        Self::new(what, result.figure(figure), requirement)
+        Self::figure(what, result.bounded(figure), requirement)
     }
 
     /// Judges a count of errors: it is broken by many errors, where other bounds are inconclusive.
@@ -81,18 +111,25 @@ impl BoundResult {
         figure: impl Fn(&Figures) -> Option<f64>,
         requirement: Requirement,
     ) -> Self {
-        Self::new(what, result.error_figure(figure), requirement)
+        let figure = result.error_figure(figure).map(BoundedFigure::exact);
+        Self::figure(what, figure, requirement)
     }
 
     /// Judges a value that may be missing.
     pub(crate) fn value(what: &str, measured: Option<f64>, requirement: Requirement) -> Self {
-        Self::new(what, measured.ok_or(Unusable::NoValue), requirement)
+        let figure = measured.map(BoundedFigure::exact).ok_or(Unusable::NoValue);
+        Self::figure(what, figure, requirement)
     }
 
-    fn new(what: &str, measured: Result<f64, Unusable>, requirement: Requirement) -> Self {
+    /// Judges a figure, or says why there is none.
+    pub(crate) fn figure(
+        what: &str,
+        measured: Result<BoundedFigure, Unusable>,
+        requirement: Requirement,
+    ) -> Self {
         Self {
             what: what.to_owned(),
-            measured: or_dash(measured.clone().ok(), requirement.format),
+            measured: or_dash(measured.clone().ok(), |figure| requirement.shown(figure)),
             bound: requirement.text(),
             judgement: requirement.judge(measured),
             decides: true,
@@ -119,9 +156,11 @@ impl BoundResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_report::format::{percent, time};
+    use plimsoll_metrics::Refusal;
+    use plimsoll_report::format::{digits, percent, time};
 
     fn result(p99: Option<f64>, invalid: bool) -> MeasurementResult {
+        let p99 = p99.map(BoundedFigure::exact);
         let invalid = invalid.then(|| "late".to_owned());
         MeasurementResult {
             passes: vec![Figures { requests: 10, p99_ms: p99, invalid, ..Figures::default() }],
@@ -146,13 +185,38 @@ mod tests {
     }
 
     #[test]
+    fn a_refused_figure_is_inconclusive_and_a_refused_rate_a_lower_bound() {
+        let of = |value, bound, refused| Ok(BoundedFigure { value, bound, refused });
+        let (below, least) = (Requirement::below(10.0, time), Requirement::at_least(10.0, digits));
+        let generator = Some(Refusal::Generator);
+        for (figure, requirement, shown, status) in [
+            (of(9.0, 0.1, None), below, "9.00ms", "PASS"),
+            (of(10.1, 0.05, None), below, "10.1ms", "FAIL"),
+            // Without the generator it might be 9.9 ms.
+            (of(10.1, 0.2, None), below, "10.1ms", "inconclusive"),
+            (of(9.0, 2.0, generator), below, "9.00ms!", "inconclusive"),
+            (of(90.0, 2.0, generator), below, "90.0ms!", "inconclusive"),
+            (of(9.0, 0.0, Some(Refusal::Censored)), below, "9.00ms?", "inconclusive"),
+            (of(11.0, 5.0, None), least, "11.0", "PASS"),
+            (of(9.0, 0.5, None), least, "9.00", "FAIL"),
+            (of(9.0, 1.5, None), least, "9.00", "inconclusive"),
+            (of(11.0, 5.0, generator), least, ">= 11.0", "PASS"),
+            (of(1.0, 0.5, generator), least, ">= 1.00", "inconclusive"),
+        ] {
+            let result = BoundResult::figure("x", figure.clone(), requirement);
+            assert_eq!((&*result.measured, result.status()), (shown, status), "{figure:?}");
+        }
+    }
+
+    #[test]
     fn requirements_hold_at_their_edges_and_are_written_with_their_unit() {
         for (requirement, text, below, on, above) in [
             (Requirement::below(2.0, time), "< 2.00ms", true, false, false),
             (Requirement::at_most(2.0, percent), "<= 200%", true, true, false),
             (Requirement::at_least(2.0, time), ">= 2.00ms", false, true, true),
         ] {
-            let passes = |value| requirement.judge(Ok(value)) == Judgement::Pass;
+            let passes =
+                |value| requirement.judge(Ok(BoundedFigure::exact(value))) == Judgement::Pass;
             assert_eq!([1.0, 2.0, 3.0].map(passes), [below, on, above], "{text}");
             assert_eq!(requirement.text(), text);
         }
@@ -176,7 +240,7 @@ mod tests {
                 requests: 100,
                 errors,
                 error_share: Some(errors as f64 / 100.0),
-                p99_ms: Some(1.0),
+                p99_ms: Some(BoundedFigure::exact(1.0)),
                 ..Figures::default()
             };
             MeasurementResult { passes: vec![pass], ..MeasurementResult::default() }

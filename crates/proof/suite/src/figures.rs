@@ -1,8 +1,10 @@
 //! The figures of a pass, as the tables show them.
 
-use plimsoll_harness::statistics::median;
+mod median;
+
 use plimsoll_metrics::{
-    DistributionSummary, Group, Metric, MetricsError, Refusal, RunSummary, Validity,
+    BoundedFigure, DistributionSummary, Group, Metric, MetricsError, QUANTILES, Quantile, Refusal,
+    RunSummary, Validity,
 };
 use plimsoll_report::format::{count, percent};
 use serde::{Deserialize, Serialize};
@@ -29,7 +31,8 @@ pub struct BusyShares {
 }
 
 /// The figures of a pass, or the medians of several. `None` is unknown, or a percentile of too few
-/// samples.
+/// samples. Rates and times know themselves whether they may be used (`docs/adr/0007`): tables show
+/// them with their mark, and whatever concludes something asks [`BoundedFigure::usable`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// Planned requests without warm-up; the sum over passes.
@@ -46,26 +49,27 @@ pub struct Figures {
     /// Length of the measured window.
     #[serde(default)]
     pub seconds: f64,
-    /// Expected answers per second of wall time.
-    pub requests_per_s: Option<f64>,
+    /// Expected answers per second of wall time. If it is refused, it is a lower bound.
+    pub requests_per_s: Option<BoundedFigure>,
     /// Planned requests per second, in the open model.
     pub planned_per_s: Option<f64>,
-    /// Mean response time.
-    pub mean_ms: Option<f64>,
-    /// Median response time.
-    pub p50_ms: Option<f64>,
+    /// Mean time: the response time, and in the closed model the service time, as in the headline
+    /// of a run's report.
+    pub mean_ms: Option<BoundedFigure>,
+    /// Median time.
+    pub p50_ms: Option<BoundedFigure>,
     /// 95th percentile of it.
-    pub p95_ms: Option<f64>,
+    pub p95_ms: Option<BoundedFigure>,
     /// 99th percentile of it.
-    pub p99_ms: Option<f64>,
-    /// Largest response time, over all passes.
-    pub max_ms: Option<f64>,
+    pub p99_ms: Option<BoundedFigure>,
+    /// Largest time, over all passes.
+    pub max_ms: Option<BoundedFigure>,
     /// Median time to the first token.
-    pub ttft_p50_ms: Option<f64>,
+    pub ttft_p50_ms: Option<BoundedFigure>,
     /// 99th percentile of it.
-    pub ttft_p99_ms: Option<f64>,
+    pub ttft_p99_ms: Option<BoundedFigure>,
     /// 99th percentile of the gaps inside streams.
-    pub gap_p99_ms: Option<f64>,
+    pub gap_p99_ms: Option<BoundedFigure>,
     /// Bytes received, in millions per second.
     pub megabytes_per_s: Option<f64>,
     /// CPU time of the gateway per request, in microseconds.
@@ -83,7 +87,7 @@ pub struct Figures {
     /// Share of the answers with the policy decision that the scenario expects.
     #[serde(default)]
     pub policy_correctness: Option<f64>,
-    /// Whether the load generator limited the throughput.
+    /// Whether the load generator limited the throughput, in every usable pass.
     pub limited: bool,
     /// Why the figures must not be used; `None` for a valid measurement.
     pub invalid: Option<String>,
@@ -112,19 +116,22 @@ impl Figures {
                 .rates
                 .planned_rate_per_s
                 .filter(|_| summary.health.planned_arrivals.is_some()),
-            limited: is_limited(&summary.results.total),
             invalid: invalid(&summary.validity),
-            ..Self::of_group(&summary.results.total, responses)?
+            ..Self::of_group(&summary.results.total, responses, summary.metadata.headline_time())?
         })
     }
 
-    /// The figures of part of a run: of a stage, or of a category.
-    pub(crate) fn of_group(total: &Group, responses: TimedResponses) -> Result<Self, MetricsError> {
-        let times = times(total, responses)?;
-        let of = |value: fn(&Times) -> Option<f64>| times.as_ref().and_then(value);
-        let stream = |metric, value: fn(&DistributionSummary) -> Option<f64>| {
-            total.distribution(metric).and_then(value)
-        };
+    /// The figures of part of a run: of a stage, or of a category. `time` is the time that heads
+    /// the run's report.
+    pub(crate) fn of_group(
+        total: &Group,
+        responses: TimedResponses,
+        time: Metric,
+    ) -> Result<Self, MetricsError> {
+        let times = times(total, responses, time)?;
+        let of = |quantile: &Quantile| times.as_ref().and_then(|times| times.figure(quantile));
+        let stream = |metric, quantile: &Quantile| total.distribution(metric)?.figure(quantile);
+        let [p50, _, p95, p99, _] = &QUANTILES;
         let counters = &total.counters;
         let expected = counters.scheduled.saturating_sub(counters.unexpected + counters.cancelled);
         let per_s = |count: u64| (total.duration_s > 0.0).then(|| count as f64 / total.duration_s);
@@ -136,17 +143,22 @@ impl Figures {
             error_kinds: error_kinds(total),
             // Where nothing is expected, the engine counts completions in the stage's own time.
             requests_per_s: match responses {
-                TimedResponses::Completed => total.rates.throughput_per_s.filter(|_| expected > 0),
-                TimedResponses::All => per_s(expected).filter(|_| expected > 0),
-            },
-            mean_ms: of(|times| Some(times.mean)),
-            p50_ms: of(|times| times.p50),
-            p95_ms: of(|times| times.p95),
-            p99_ms: of(|times| times.p99),
-            max_ms: of(|times| Some(times.max)),
-            ttft_p50_ms: stream(Metric::Ttft, |times| times.p50),
-            ttft_p99_ms: stream(Metric::Ttft, |times| times.p99),
-            gap_p99_ms: stream(Metric::Itl, |times| times.p99),
+                TimedResponses::Completed => total.named_rate("throughput"),
+                TimedResponses::All => total
+                    .named_rate("achieved_rate")
+                    .zip(per_s(expected))
+                    .map(|(sent, value)| BoundedFigure { value, ..sent }),
+            }
+            .filter(|_| expected > 0),
+            mean_ms: times.as_ref().map(DistributionSummary::mean_figure),
+            p50_ms: of(p50),
+            p95_ms: of(p95),
+            p99_ms: of(p99),
+            max_ms: times.as_ref().map(DistributionSummary::max_figure),
+            ttft_p50_ms: stream(Metric::Ttft, p50),
+            ttft_p99_ms: stream(Metric::Ttft, p99),
+            gap_p99_ms: stream(Metric::Itl, p99),
+            limited: is_limited(total),
             megabytes_per_s: per_s(counters.bytes_in).map(|bytes| bytes / 1e6),
             error_share: total.rates.unexpected_rate,
             policy_correctness: total.rates.policy_correctness,
@@ -179,49 +191,6 @@ impl Figures {
             )
         })
     }
-
-    /// The medians over several passes; counts are added up, and the largest is that of all.
-    pub(crate) fn median(passes: &[&Self]) -> Self {
-        let middle = |of: fn(&Self) -> Option<f64>| {
-            let values: Option<Vec<f64>> = passes.iter().map(|pass| of(pass)).collect();
-            median(&values?)
-        };
-        let busy = BusyShares {
-            gateway: middle(|f| f.busy.gateway),
-            generator: middle(|f| f.busy.generator),
-            busiest_worker: middle(|f| f.busy.busiest_worker),
-            provider: middle(|f| f.busy.provider),
-            waited: middle(|f| f.busy.waited),
-            shared: passes.iter().any(|f| f.busy.shared),
-            gateway_cores: middle(|f| f.busy.gateway_cores),
-        };
-        Self {
-            requests: passes.iter().map(|f| f.requests).sum(),
-            errors: passes.iter().map(|f| f.errors).sum(),
-            expected: Some(passes.iter().map(|f| f.expected()).sum()),
-            error_kinds: passes.iter().find_map(|f| f.error_kinds.clone()),
-            seconds: passes.iter().map(|f| f.seconds).reduce(f64::min).unwrap_or(0.0),
-            requests_per_s: middle(|f| f.requests_per_s),
-            planned_per_s: middle(|f| f.planned_per_s),
-            mean_ms: middle(|f| f.mean_ms),
-            p50_ms: middle(|f| f.p50_ms),
-            p95_ms: middle(|f| f.p95_ms),
-            p99_ms: middle(|f| f.p99_ms),
-            max_ms: passes.iter().filter_map(|f| f.max_ms).reduce(f64::max),
-            ttft_p50_ms: middle(|f| f.ttft_p50_ms),
-            ttft_p99_ms: middle(|f| f.ttft_p99_ms),
-            gap_p99_ms: middle(|f| f.gap_p99_ms),
-            megabytes_per_s: middle(|f| f.megabytes_per_s),
-            gateway_cpu_us: middle(|f| f.gateway_cpu_us),
-            gateway_memory: passes.iter().filter_map(|f| f.gateway_memory).reduce(f64::max),
-            busy,
-            busy_host: passes.iter().find_map(|f| f.busy_host.clone()),
-            error_share: middle(|f| f.error_share),
-            policy_correctness: passes.iter().filter_map(|f| f.policy_correctness).reduce(f64::min),
-            limited: passes.iter().any(|f| f.limited),
-            invalid: passes.iter().find_map(|f| f.invalid.clone()),
-        }
-    }
 }
 
 /// Whether the generator's own work kept the rate down: it is then a lower bound.
@@ -253,34 +222,22 @@ fn error_kinds(group: &Group) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(", "))
 }
 
-/// The figures of a distribution that are shown.
-struct Times {
-    mean: f64,
-    p50: Option<f64>,
-    p95: Option<f64>,
-    p99: Option<f64>,
-    max: f64,
-}
-
-fn times(group: &Group, responses: TimedResponses) -> Result<Option<Times>, MetricsError> {
-    let completed = group.distribution(Metric::ResponseTime);
-    let rejected = group
-        .distribution(Metric::RejectedResponseTime)
-        .filter(|_| responses == TimedResponses::All);
-    let (mut all, parts) = (plimsoll_metrics::Distribution::default(), [completed, rejected]);
-    for part in parts.into_iter().flatten() {
-        all.merge(&part.restore()?);
-    }
-    let millis = plimsoll_measure::Nanos::as_millis_f64;
-    let quantile = |q| all.quantile(q).map(millis);
-    let shown = |mean, max| Times {
-        mean: millis(mean),
-        p50: quantile(0.5),
-        p95: quantile(0.95),
-        p99: quantile(0.99),
-        max: millis(max),
+/// The times that are shown: those of completed requests, and where refusals are expected those of
+/// both as one.
+fn times(
+    group: &Group,
+    responses: TimedResponses,
+    time: Metric,
+) -> Result<Option<DistributionSummary>, MetricsError> {
+    let rejected = match time {
+        Metric::ServiceTime => Metric::RejectedServiceTime,
+        _ => Metric::RejectedResponseTime,
     };
-    Ok(all.mean().zip(all.max()).map(|(mean, max)| shown(mean, max)))
+    let rejected = group.distribution(rejected).filter(|_| responses == TimedResponses::All);
+    match (group.distribution(time), rejected) {
+        (Some(completed), Some(rejected)) => completed.merged(rejected, time).map(Some),
+        (one, other) => Ok(one.or(other).cloned()),
+    }
 }
 
 #[cfg(test)]

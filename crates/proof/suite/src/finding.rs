@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use bottleneck::{Bottleneck, bottleneck, limiter};
 pub(crate) use cost::{FEWEST_PAIRS, cost, costs, relative};
-pub(crate) use quality::{busy_host, errors, sub_millisecond, tails, unusable};
+pub(crate) use quality::{busy_host, errors, refused, sub_millisecond, tails, unusable};
 pub(crate) use scaling::{degradation, saturation};
 
 /// The importance of a finding.
@@ -49,6 +49,8 @@ impl Finding {
 
 #[cfg(test)]
 mod fixtures {
+    use plimsoll_metrics::BoundedFigure;
+
     use crate::result::{BusyShares, Figures, MeasurementResult};
 
     /// A result of one pass.
@@ -64,10 +66,10 @@ mod fixtures {
     pub(crate) fn figures(rate: f64, p99: f64) -> Figures {
         Figures {
             requests: 10_000,
-            requests_per_s: Some(rate),
-            p50_ms: Some(p99 / 2.0),
-            p99_ms: Some(p99),
-            max_ms: Some(p99 * 3.0),
+            requests_per_s: Some(BoundedFigure::exact(rate)),
+            p50_ms: Some(BoundedFigure::exact(p99 / 2.0)),
+            p99_ms: Some(BoundedFigure::exact(p99)),
+            max_ms: Some(BoundedFigure::exact(p99 * 3.0)),
             ..Figures::default()
         }
     }

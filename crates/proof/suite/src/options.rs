@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{CalibrationQuote, Environment};
+use plimsoll_profile::redacted_path;
 
 /// The user's gateway.
 #[derive(Clone, Default)]
 pub struct ExternalTarget {
-    /// Base URL.
+    /// Base URL; its query may have credentials, see [`ExternalTarget::shown_url`].
     pub url: String,
     /// Its key, sent as `Authorization: Bearer`.
     pub key: Option<String>,
@@ -22,10 +23,17 @@ pub struct ExternalTarget {
     pub http2: bool,
 }
 
+impl ExternalTarget {
+    /// The URL as outputs show it.
+    pub fn shown_url(&self) -> String {
+        redacted_path(&self.url)
+    }
+}
+
 /// Shows the address alone: key and headers are secrets.
 impl std::fmt::Debug for ExternalTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ExternalTarget").field("url", &self.url).finish_non_exhaustive()
+        f.debug_struct("ExternalTarget").field("url", &self.shown_url()).finish_non_exhaustive()
     }
 }
 

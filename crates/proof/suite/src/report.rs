@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bound::BoundResult;
 use crate::finding::{self, Finding};
+use crate::options::ExternalTarget;
 use crate::probed::{self, Probed};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
@@ -145,6 +146,7 @@ impl Report {
         self.findings.extend(finding::tails(&self.measurements));
         self.findings.extend(finding::busy_host(&self.measurements));
         self.findings.extend(finding::unusable(&self.measurements));
+        self.findings.extend(finding::refused(&self.measurements));
         self
     }
 
@@ -230,7 +232,7 @@ fn setup(runner: &SuiteRunner<'_>) -> Vec<(String, String)> {
         format!("the reference gateway of plimsoll {version}, one worker, in a separate process")
     };
     let target = runner.options.target.as_ref();
-    line("under test", target.map_or_else(reference, |target| target.url.clone()));
+    line("under test", target.map_or_else(reference, ExternalTarget::shown_url));
     if let Some(build) = &runner.version {
         line("build", build.clone());
     }

@@ -1,6 +1,7 @@
 //! The result of a measurement: its passes, and which of their figures may be used.
 
 use plimsoll_harness::statistics::Spread;
+use plimsoll_metrics::{BoundedFigure, Refusal};
 use serde::{Deserialize, Serialize};
 
 pub use crate::figures::{BusyShares, Figures};
@@ -24,6 +25,9 @@ pub enum Unusable {
     /// The figure has no value: too few samples, or it was not measured.
     #[error("too few samples, or not measured")]
     NoValue,
+    /// This figure alone must not be used.
+    #[error("{}", .0.words())]
+    Refused(Refusal),
 }
 
 /// The passes of a measurement.
@@ -102,11 +106,21 @@ impl MeasurementResult {
         (!usable.is_empty()).then(|| Figures::median(&usable))
     }
 
-    /// A figure of the usable passes. Everything that concludes something asks here.
+    /// A figure that may be used, of the usable passes. Everything that concludes something asks
+    /// here.
     ///
     /// # Errors
     /// Why there is none.
-    pub fn figure(&self, of: impl Fn(&Figures) -> Option<f64>) -> Result<f64, Unusable> {
+    pub fn figure(&self, of: impl Fn(&Figures) -> Option<BoundedFigure>) -> Result<f64, Unusable> {
+        let figure = self.bounded(of)?;
+        figure.refused.map_or(Ok(figure.value), |why| Err(Unusable::Refused(why)))
+    }
+
+    /// The same with its bound, even if this figure alone must not be used.
+    pub(crate) fn bounded(
+        &self,
+        of: impl Fn(&Figures) -> Option<BoundedFigure>,
+    ) -> Result<BoundedFigure, Unusable> {
         match self.figures() {
             Some(figures) => of(&figures).ok_or(Unusable::NoValue),
             None => Err(self.why_unusable().unwrap_or(Unusable::NoValue)),
@@ -158,10 +172,11 @@ impl MeasurementResult {
         self.passes.iter().all(|pass| pass.invalid.is_some())
     }
 
-    /// Median and extremes of a figure over the usable passes.
-    pub(crate) fn spread(&self, of: impl Fn(&Figures) -> Option<f64>) -> Option<Spread> {
-        let values: Option<Vec<f64>> = self.usable().into_iter().map(of).collect();
-        Spread::of(&values?)
+    /// Median and extremes of a figure over the passes of which it may be used.
+    pub(crate) fn spread(&self, of: impl Fn(&Figures) -> Option<BoundedFigure>) -> Option<Spread> {
+        let figures: Option<Vec<_>> = self.usable().into_iter().map(of).collect();
+        let values: Vec<_> = figures?.iter().filter_map(BoundedFigure::usable).collect();
+        Spread::of(&values)
     }
 
     /// The mark before its label in tables, where a narrow column cannot cut it off.
@@ -169,7 +184,7 @@ impl MeasurementResult {
         match self.why_unusable() {
             Some(Unusable::NotMeasured(_)) => "[NOT RUN] ",
             Some(Unusable::Invalid(_)) => "[INVALID] ",
-            Some(Unusable::Errors(_) | Unusable::NoValue) => "[ERRORS] ",
+            Some(_) => "[ERRORS] ",
             None if self.figures().is_some_and(|figures| figures.limited) => "[>=] ",
             None => "",
         }
@@ -184,8 +199,8 @@ mod tests {
         let invalid = invalid.then(|| "late".to_owned());
         Figures {
             requests: 10,
-            requests_per_s: Some(rate),
-            max_ms: Some(rate),
+            requests_per_s: Some(BoundedFigure::exact(rate)),
+            max_ms: Some(BoundedFigure::exact(rate)),
             invalid,
             ..Figures::default()
         }
@@ -204,7 +219,7 @@ mod tests {
         ] {
             let result = result(&passes);
             let figures = result.shown().unwrap();
-            assert_eq!(figures.requests_per_s, Some(rate));
+            assert_eq!(figures.requests_per_s, Some(BoundedFigure::exact(rate)));
             assert_eq!((result.is_invalid(), figures.invalid.is_some()), (invalid, invalid));
             assert_eq!(result.figures().is_none(), invalid, "shown, and used for nothing");
             assert_eq!(result.figure(|f| f.requests_per_s).is_err(), invalid);
@@ -215,7 +230,7 @@ mod tests {
     #[test]
     fn counts_are_added_up_and_the_largest_is_of_all() {
         let figures = result(&[pass(1.0, false), pass(5.0, false)]).figures().unwrap();
-        assert_eq!((figures.requests, figures.max_ms), (20, Some(5.0)));
+        assert_eq!((figures.requests, figures.max_ms), (20, Some(BoundedFigure::exact(5.0))));
     }
 
     #[test]

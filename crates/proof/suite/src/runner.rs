@@ -1,26 +1,23 @@
-//! Starts gateways and providers, carries measurements out, keeps their results.
+//! Carries the measurements of a suite out, and keeps their results.
 
-use std::fs;
-use std::time::Duration;
+mod pass;
+mod processes;
 
 use plimsoll_engine::Control;
 use plimsoll_measure::Sample;
-use plimsoll_metrics::{Band, RunSummary};
-use plimsoll_profile::Plan;
-use plimsoll_report::format::{count, digits, or_dash, time_or_dash};
+use plimsoll_metrics::RunSummary;
+use plimsoll_profile::{Plan, redacted_path};
+use plimsoll_report::format::count;
 
-use crate::child::{Child, ChildSpec};
 use crate::cores::{Cores, Pinned};
 use crate::error::SuiteError;
 use crate::figures::TimedResponses;
 use crate::host::Host;
-use crate::http_get::get;
 use crate::measurement::{LoadShape, Measurement};
 use crate::options::SuiteOptions;
 use crate::probed::Probed;
-use crate::process_use::{CpuTime, GATEWAY, PROVIDER, busy_host, cpu_time, watched};
-use crate::result::{BusyShares, Figures, MeasurementResult};
-use crate::target::{Gateway, MODEL, Provider, SuiteTarget};
+use crate::result::{Figures, MeasurementResult};
+use crate::target::{MODEL, SuiteTarget};
 
 /// The state that all measurements of a suite share.
 pub(crate) struct SuiteRunner<'a> {
@@ -118,78 +115,11 @@ impl<'a> SuiteRunner<'a> {
         })
     }
 
-    /// Starts the mock provider.
-    pub(crate) fn provider(&mut self, flags: &[&str]) -> Result<Provider, SuiteError> {
-        let mut args: Vec<_> = ["mock", "--listen", "127.0.0.1:0"].map(str::to_owned).into();
-        args.extend(flags.iter().map(|&flag| flag.to_owned()));
-        self.start("the mock provider", self.cores.provider, &args).map(Provider::new)
-    }
-
-    /// Starts the reference gateway; `sets` are settings beside those of its preset.
-    pub(crate) fn gateway(
-        &mut self,
-        preset: &str,
-        sets: &[String],
-        provider: Option<&Provider>,
-    ) -> Result<Gateway, SuiteError> {
-        let port = self.options.port.unwrap_or(0);
-        let listen = format!("127.0.0.1:{port}");
-        let mut args: Vec<_> =
-            ["gateway", "--preset", preset, "--listen", &listen].map(str::to_owned).into();
-        if let Some(provider) = provider {
-            args.extend(["--upstream".to_owned(), provider.address().to_owned()]);
-        }
-        for set in sets {
-            args.extend(["--set".to_owned(), set.clone()]);
-        }
-        let child = self.start("the reference gateway", self.cores.gateway, &args)?;
-        let command = self.shown(&args, provider);
-        if !self.commands.contains(&command) {
-            self.commands.push(command);
-        }
-        let gateway = Gateway::reference(child, provider);
-        self.ask_version(&gateway);
-        Ok(gateway)
-    }
-
-    /// The command as the report shows it: parts that differ from run to run have a name.
-    fn shown(&self, args: &[String], provider: Option<&Provider>) -> String {
-        let folder = self.options.folder.to_string_lossy();
-        let command = format!("plimsoll {}", args.join(" ")).replace(&*folder, "FOLDER");
-        match provider {
-            None => command,
-            Some(mock) => command.replace(mock.address(), "PROVIDER"),
-        }
-    }
-
-    fn start(
-        &mut self,
-        what: &str,
-        core: Option<usize>,
-        args: &[String],
-    ) -> Result<Child, SuiteError> {
-        self.children += 1;
-        let log = self.options.folder.join(format!("process-{}.log", self.children));
-        self.host.start(&ChildSpec { what, exe: &self.options.exe, core, args, log })
-    }
-
-    /// Asks the gateway for its version and layers.
-    fn ask_version(&mut self, gateway: &Gateway) {
-        if self.version.is_some() {
-            return;
-        }
-        let Some(address) = gateway.address() else { return };
-        let response = get(address, "/admin/build", Duration::from_secs(2)).ok();
-        let build =
-            response.filter(|response| response.status == 200).map(|response| response.body);
-        self.version = build.map(|build| build.trim().to_owned());
-    }
-
     /// Why no request reaches a target, if none does.
     pub(crate) fn reach(&mut self, target: &SuiteTarget) -> Result<(), SuiteError> {
         let plan = Measurement::get("reach", target, "/").stages(LoadShape::Clients(1), "1:1s");
         let why = self.host.reach(plan.plan(0)?)?;
-        why.map_or(Ok(()), |why| Err(SuiteError::Target { url: target.base.clone(), why }))
+        why.map_or(Ok(()), |why| Err(SuiteError::Target { url: redacted_path(&target.base), why }))
     }
 
     /// Sends the few requests of a plan, which are not counted, and returns what became of each.
@@ -291,85 +221,6 @@ impl<'a> SuiteRunner<'a> {
         result.passes.push(measured.figures.clone());
         Some(measured)
     }
-
-    fn report_pass(&mut self, measurement: &Measurement, pass: u32, figures: &Figures) {
-        let invalid = figures.invalid.as_ref().map(|why| format!("  INVALID: {why}"));
-        let invalid = invalid.or_else(|| {
-            figures.gated(measurement.error_gate).map(|why| format!("  NOT USABLE: {why}"))
-        });
-        let line = format!(
-            "{}, pass {}: {}/s, p99 {}, {} errors{}",
-            measurement.label,
-            pass + 1,
-            or_dash(figures.requests_per_s, digits),
-            time_or_dash(figures.p99_ms),
-            figures.errors,
-            invalid.unwrap_or_default()
-        );
-        self.log(&line);
-    }
-
-    fn pass(
-        &mut self,
-        measurement: &Measurement,
-        pass: u32,
-        responses: TimedResponses,
-    ) -> Result<(Pass, String), SuiteError> {
-        let plan = measurement.plan(pass)?;
-        let bands = plan.bands.iter().flat_map(|(metric, bounds)| {
-            bounds.iter().map(move |bound| Band::parse(metric, bound))
-        });
-        let bands = bands.collect::<Result<Vec<_>, _>>()?;
-        let summary = self.host.run(plan, watched(&measurement.target), self.control)?;
-        let mut summary = summary.with_bands(&bands);
-        summary.metadata.environment.clone_from(&self.options.environment);
-        summary.health.calibration.clone_from(&self.options.calibration);
-        let mut figures = Figures::of(&summary, responses)?;
-        self.add_cpu(&mut figures, &summary);
-        figures.busy_host = busy_host(&summary.health, &figures.busy);
-        let file = self.keep(&summary, measurement, pass)?;
-        Ok((Pass { summary, figures }, file))
-    }
-
-    /// Adds the CPU time of each process over the measured window.
-    fn add_cpu(&self, figures: &mut Figures, summary: &RunSummary) {
-        let (gateway, provider) = (cpu_time(summary, GATEWAY), cpu_time(summary, PROVIDER));
-        let share = |time: Option<CpuTime>| {
-            time.filter(|time| time.wall_s > 0.0).map(|time| time.cpu_s / time.wall_s)
-        };
-        let workers = &summary.health.worker_cpu_shares;
-        let generator = workers.iter().sum::<f64>() / workers.len().max(1) as f64;
-        figures.busy = BusyShares {
-            gateway: share(gateway),
-            provider: share(provider),
-            generator: (!workers.is_empty()).then_some(generator),
-            busiest_worker: workers.iter().copied().reduce(f64::max),
-            waited: summary.health.worker_wait_shares.iter().copied().reduce(f64::max),
-            shared: self.cores.shared(),
-            gateway_cores: gateway.and(self.cores.gateway).map(|_| 1.0),
-        };
-        let counters = &summary.results.total.counters;
-        let answered = counters.completed + counters.rejected;
-        let per_request = |time: CpuTime| time.cpu_s * 1e6 / answered as f64;
-        figures.gateway_cpu_us = gateway.filter(|_| answered > 0).map(per_request);
-        figures.gateway_memory = gateway.map(|time| time.memory).filter(|memory| *memory > 0.0);
-    }
-
-    fn keep(
-        &self,
-        summary: &RunSummary,
-        measurement: &Measurement,
-        pass: u32,
-    ) -> Result<String, SuiteError> {
-        let folder = self.options.folder.join("measurements");
-        let name = format!("measurements/{}-{}.json", slug(&measurement.label), pass + 1);
-        let path = self.options.folder.join(&name);
-        let text = serde_json::to_vec(summary)?;
-        fs::create_dir_all(folder)
-            .and_then(|()| fs::write(&path, text))
-            .map_err(|source| SuiteError::Write { path, source })?;
-        Ok(name)
-    }
 }
 
 /// Files that a process has open besides its connections.
@@ -386,28 +237,5 @@ fn without_passes(measurement: &Measurement) -> MeasurementResult {
         rate,
         error_gate: measurement.error_gate,
         ..MeasurementResult::default()
-    }
-}
-
-/// A label as part of a file name.
-fn slug(label: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    let text: String = label.chars().map(plain).collect();
-    text.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn labels_make_file_names() {
-        for (label, name) in [
-            ("GET /health/live, 64 clients", "get-health-live-64-clients"),
-            ("--", ""),
-            ("ä+PII", "pii"),
-        ] {
-            assert_eq!(slug(label), name);
-        }
     }
 }

@@ -152,7 +152,7 @@ mod tests {
         let busy = BusyShares { gateway: Some(0.97), generator: Some(0.3), ..Default::default() };
         let good = Figures {
             requests: 1_000,
-            requests_per_s: Some(500.0),
+            requests_per_s: Some(plimsoll_metrics::BoundedFigure::exact(500.0)),
             gateway_memory: Some(3e6),
             busy,
             ..Figures::default()

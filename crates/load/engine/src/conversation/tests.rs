@@ -23,11 +23,11 @@ drain: 5s
 /// Runs the first conversation of a user who is active from the start up to `end`.
 fn converse(harness: &Harness, end: u64) -> ConversationEnd {
     let worker = &harness.worker;
-    let conversation = worker.run.workload.conversation(ConversationKey::iteration(0, 0), None);
+    let mut conversation = worker.run.workload.conversation(ConversationKey::iteration(0, 0), None);
     let connections = Rc::clone(&worker.connections);
     let mut timeout = LazyTimeout::new(&worker.clock);
     let start = ConversationStart::closed(at(0), at(end));
-    harness.run(run_conversation(worker, conversation, &connections, &mut timeout, start))
+    harness.run(run_conversation(worker, &mut conversation, &connections, &mut timeout, start))
 }
 
 fn three_turns(target: ScriptedTarget) -> Harness {
@@ -117,10 +117,10 @@ fn an_interrupt_while_the_user_thinks_ends_the_conversation() {
         });
         let worker = &harness.worker;
         let key = ConversationKey::iteration(0, 0);
-        let conversation = worker.run.workload.conversation(key, None);
+        let mut conversation = worker.run.workload.conversation(key, None);
         let mut timeout = LazyTimeout::new(&worker.clock);
         let start = ConversationStart::closed(at(0), at(10_000));
-        run_conversation(worker, conversation, &worker.connections, &mut timeout, start).await
+        run_conversation(worker, &mut conversation, &worker.connections, &mut timeout, start).await
     });
     assert_eq!(end, ConversationEnd { at: at(20), sent: true, retry_after: None });
     assert_eq!(harness.finish(end.at).samples.len(), 1);

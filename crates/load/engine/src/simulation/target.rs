@@ -114,7 +114,7 @@ impl ScriptedConnection {
         simulation.target.log(ReceivedRequest {
             at: start,
             connection: self.number,
-            id: request.id.unwrap_or_default().to_owned(),
+            id: String::from_utf8(request.id.unwrap_or_default().to_vec()).unwrap(),
             body: String::from_utf8(request.encoded.body.clone()).unwrap(),
         });
         handler.sent(start, request.encoded);
@@ -241,10 +241,17 @@ fn receive<C: Simulated>(
 }
 
 fn head(handler: &mut impl ResponseHandler, status: u16, content_type: &str) {
-    let headers = [
-        httparse::Header { name: "content-type", value: content_type.as_bytes() },
-        httparse::Header { name: "retry-after", value: b"2" },
-    ];
-    let count = if status == 429 { 2 } else { 1 };
-    handler.head(&ResponseHead { status, headers: &headers[..count] });
+    // A refusal asks to wait for two seconds: 429 by their number, 503 by a date.
+    let asked: &[(&str, &str)] = match status {
+        429 => &[("retry-after", "2")],
+        503 => &[
+            ("date", "Fri, 31 Dec 1999 23:59:58 GMT"),
+            ("retry-after", "Sat, 01 Jan 2000 00:00:00 GMT"),
+        ],
+        _ => &[],
+    };
+    let headers = [("content-type", content_type)].into_iter().chain(asked.iter().copied());
+    let headers: Vec<_> =
+        headers.map(|(name, value)| httparse::Header { name, value: value.as_bytes() }).collect();
+    handler.head(&ResponseHead { status, headers: &headers });
 }

@@ -48,6 +48,7 @@ struct CurrentRead {
 
 impl TurnMeasurement {
     /// Begins the measurement of a scheduled turn; `gaps` is empty.
+    #[inline]
     pub(super) fn new(sample: &Sample, gaps: Vec<Nanos>, events: Option<Vec<Moment>>) -> Self {
         Self {
             sample: *sample,

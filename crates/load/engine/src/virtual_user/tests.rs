@@ -87,21 +87,23 @@ fn a_connection_is_kept_over_stages_that_touch_and_not_over_a_pause() {
     assert_eq!(sent(&run), [(0, 1), (20, 2), (50, 3)]);
 }
 
-/// A 429 of the scripted target asks to wait for two seconds.
+/// A 429 of the scripted target asks to wait for two seconds, and a 503 until a date that is two
+/// seconds after its own.
 #[test]
 fn a_user_waits_as_long_as_a_refusal_asks_where_the_plan_honours_it() {
-    let refusal = Reply::Respond { after: Nanos::from_millis(10), status: 429 };
-    for (profile, starts, waits) in [
-        ("retry_after: honour", &[0, 2_010][..], (1, 2.0)),
-        ("", &[0, 10, 1_010, 2_010], (0, 0.0)),
+    for (status, profile, starts, waits) in [
+        (429, "retry_after: honour", &[0, 2_010][..], (1, 2.0)),
+        (503, "retry_after: honour", &[0, 2_010], (1, 2.0)),
+        (429, "", &[0, 10, 1_010, 2_010], (0, 0.0)),
         // The wait ends with the run.
-        ("retry_after: honour\nstages: '1:1500ms'", &[0], (1, 1.49)),
+        (429, "retry_after: honour\nstages: '1:1500ms'", &[0], (1, 1.49)),
     ] {
+        let refusal = Reply::Respond { after: Nanos::from_millis(10), status };
         let stages = if profile.contains("stages") { "" } else { "stages: '1:2500ms'\n" };
         let target = ScriptedTarget::script([refusal], respond_after(1_000));
         let run = simulate(&format!("{CHAT}{stages}{profile}\n"), target);
         let sent: Vec<_> = sent(&run).into_iter().map(|(at, _)| at).collect();
-        assert_eq!(sent, starts, "{profile}");
+        assert_eq!(sent, starts, "{status}, {profile}");
         let counted = run.output.conversations;
         assert_eq!(counted.retry_after_waits, waits.0, "{profile}");
         assert!((counted.retry_after_wait_s - waits.1).abs() < 1e-9, "{counted:?}");

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use plimsoll_engine::{Control, Run};
+use plimsoll_metrics::InstrumentHealth;
 use plimsoll_mock::LogRecord;
 use plimsoll_profile::Overrides;
 
@@ -66,10 +67,11 @@ fn the_limit_in_flight_holds_over_all_workers() {
     for (workers, limit) in [(16, 4), (2, 1)] {
         let mock = mock("ttft: {constant: 50ms}");
         let profile =
-            format!("{CHAT}stages: '@200:500ms'\nmax_in_flight: {limit}\nworkers: {workers}\n");
+            format!("{CHAT}stages: '@200:200ms'\nmax_in_flight: {limit}\nworkers: {workers}\n");
         let ran = run(plan(&url(&mock), &profile));
         let log = mock.take_log();
-        assert_eq!((ran.count("completed"), log.len()), (100, 100));
+        // One at a time they take two of the five seconds of the drain.
+        assert_eq!((ran.count("completed"), log.len()), (40, 40));
         assert_eq!(most_at_once(&log, 49), limit, "{workers} workers");
     }
 }
@@ -143,7 +145,7 @@ fn overflow_is_queued_and_charged_from_the_intended_start() {
     assert!(longest >= 1_450.0, "longest response {longest} ms");
     assert!((longest / by_mock - 1.0).abs() < 0.1, "longest response {longest}, not {by_mock} ms");
     let health = &ran.result.health;
-    assert_eq!((health.planned_arrivals, health.achieved_arrivals), (Some(50), Some(50)));
+    assert_held_up_by_the_limit(health);
 }
 
 #[test]
@@ -179,7 +181,18 @@ fn a_backlog_is_sent_while_responses_are_awaited_and_the_rest_is_accounted_for()
     assert!(busy > 0.7, "the target was busy for {busy} of the time");
     assert!(log.len() >= completed && most_at_once(&log, 99) == 1);
     let health = &ran.result.health;
-    assert_eq!((health.planned_arrivals, health.achieved_arrivals), (Some(50), Some(50)));
+    assert_held_up_by_the_limit(health);
+}
+
+/// The limit on requests in flight held them up, and not the generator. A busy machine may have
+/// kept it from a few.
+fn assert_held_up_by_the_limit(health: &InstrumentHealth) {
+    assert_eq!(health.planned_arrivals, Some(50));
+    assert!(
+        (45..=50).contains(&health.achieved_arrivals.unwrap()),
+        "{:?}",
+        health.achieved_arrivals
+    );
 }
 
 /// When exactly the run ends is shown in virtual time.

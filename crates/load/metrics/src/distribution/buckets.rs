@@ -10,29 +10,86 @@ const STEP: usize = 1 << SUB_BITS;
 
 /// The number of values in each bucket of an HDR histogram ("High Dynamic Range": buckets of equal
 /// width within each power of two), by [`bucket_index`].
-#[derive(Clone, Debug, Default)]
-pub(super) struct Buckets(Vec<u32>);
+#[derive(Clone, Debug)]
+pub(super) struct Buckets<C>(Vec<C>);
 
-impl Buckets {
+/// A counter of values. Additions end at its largest number.
+pub(super) trait Counter: Copy + Default + Into<u64> {
+    fn plus(self, values: u64) -> Self;
+}
+
+impl Counter for u32 {
+    fn plus(self, values: u64) -> Self {
+        self.saturating_add(Self::try_from(values).unwrap_or(Self::MAX))
+    }
+}
+
+impl Counter for u64 {
+    fn plus(self, values: u64) -> Self {
+        self.saturating_add(values)
+    }
+}
+
+impl<C> Default for Buckets<C> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<C: Counter> Buckets<C> {
     /// Counts a value in nanoseconds.
     #[inline]
     pub(super) fn add(&mut self, nanos: u64) {
-        let index = bucket_index(nanos) as usize;
-        if index >= self.0.len() {
-            self.grow(index);
-        }
-        self.0[index] = self.0[index].saturating_add(1);
+        self.add_n(bucket_index(nanos), 1);
     }
 
-    #[cold]
-    fn grow(&mut self, index: usize) {
-        self.0.resize((index + 1).next_multiple_of(STEP), 0);
+    /// Counts values of one bucket.
+    #[inline]
+    pub(super) fn add_n(&mut self, bucket: u32, values: u64) {
+        let index = bucket as usize;
+        if index >= self.0.len() {
+            self.grow(index + 1);
+        }
+        self.0[index] = self.0[index].plus(values);
+    }
+
+    /// Takes values out of a bucket, at most those that it has.
+    pub(super) fn take(&mut self, bucket: u32, values: u64) {
+        if let Some(count) = self.0.get_mut(bucket as usize) {
+            *count = C::default().plus((*count).into().saturating_sub(values));
+        }
+    }
+
+    /// Adds all values of another list.
+    pub(super) fn merge<D: Counter>(&mut self, other: &Buckets<D>) {
+        if other.0.len() > self.0.len() {
+            self.grow(other.0.len());
+        }
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            *mine = mine.plus((*theirs).into());
+        }
+    }
+
+    /// The bucket of the value with this rank, counted from 1 in ascending order; `None` beyond the
+    /// last value.
+    pub(super) fn of_rank(&self, rank: u64) -> Option<u32> {
+        let mut up_to = 0;
+        let reaches = |count: &C| {
+            up_to += (*count).into();
+            up_to >= rank
+        };
+        self.0.iter().position(reaches).and_then(|index| u32::try_from(index).ok())
     }
 
     /// The buckets that hold values, ascending: index and count.
     pub(super) fn filled(&self) -> impl Iterator<Item = (u32, u64)> {
-        let counts = (0..).zip(&self.0);
-        counts.filter(|(_, count)| **count > 0).map(|(bucket, count)| (bucket, u64::from(*count)))
+        let counts = (0..).zip(self.0.iter().map(|count| (*count).into()));
+        counts.filter(|(_, count)| *count > 0)
+    }
+
+    #[cold]
+    fn grow(&mut self, len: usize) {
+        self.0.resize(len.next_multiple_of(STEP), C::default());
     }
 }
 
@@ -83,7 +140,7 @@ mod tests {
 
         #[test]
         fn every_value_is_counted_in_its_bucket(values in proptest::collection::vec(any::<u64>(), 0..50), bits in 0u32..64) {
-            let mut buckets = Buckets::default();
+            let mut buckets = Buckets::<u32>::default();
             let mut expected = std::collections::BTreeMap::new();
             for value in values.iter().map(|value| value >> bits) {
                 buckets.add(value);

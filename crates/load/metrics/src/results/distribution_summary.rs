@@ -17,28 +17,31 @@ use crate::quantile::{QUANTILES, Quantile};
 
 /// A distribution of times, in milliseconds. A percentile is `null` if there are too few samples
 /// for it: fewer than 10 beyond it.
+// A figure may be one that must not be used (docs/adr/0007). So the figures are private: `figure`,
+// `mean_figure` and so on say whether they may be; what starts with `raw_` does not. This is no
+// documentation comment, as the JSON Schema shows those.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DistributionSummary {
     /// Number of values.
     pub count: u64,
     /// Exact sum.
-    pub sum: f64,
+    sum: f64,
     /// Exact mean.
-    pub mean: f64,
+    mean: f64,
     /// Exact smallest value.
-    pub min: f64,
+    min: f64,
     /// Median.
-    pub p50: Option<f64>,
+    p50: Option<f64>,
     /// 90th percentile.
-    pub p90: Option<f64>,
+    p90: Option<f64>,
     /// 95th percentile.
-    pub p95: Option<f64>,
+    p95: Option<f64>,
     /// 99th percentile.
-    pub p99: Option<f64>,
+    p99: Option<f64>,
     /// 99.9th percentile.
-    pub p99_9: Option<f64>,
+    p99_9: Option<f64>,
     /// Exact largest value.
-    pub max: f64,
+    max: f64,
     /// 95 % confidence intervals by percentile, like `p99`, which allow for autocorrelation; only
     /// for some metrics.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -74,7 +77,7 @@ const fn is_zero(count: &u64) -> bool {
 const NANOS_PER_MILLI: f64 = 1e6;
 
 impl DistributionSummary {
-    pub(super) fn of(distribution: &Distribution) -> Result<Self, MetricsError> {
+    pub(crate) fn of(distribution: &Distribution) -> Result<Self, MetricsError> {
         let quantile = |q| distribution.quantile(q).map(Nanos::as_millis_f64);
         let sum = distribution.sum() as f64 / NANOS_PER_MILLI;
         Ok(Self {
@@ -93,8 +96,10 @@ impl DistributionSummary {
         })
     }
 
-    /// One of [`QUANTILES`], in milliseconds; `None` if there are too few samples for it.
-    pub fn quantile(&self, quantile: &Quantile) -> Option<f64> {
+    /// One of [`QUANTILES`] as it was measured, in milliseconds, **whether or not it may be used**:
+    /// for files that say elsewhere which figures are refused. `None` if there are too few samples
+    /// for it.
+    pub fn raw_quantile(&self, quantile: &Quantile) -> Option<f64> {
         match quantile.key {
             "p50" => self.p50,
             "p90" => self.p90,
@@ -105,10 +110,22 @@ impl DistributionSummary {
         }
     }
 
+    /// Mean, smallest and largest value as they were measured, in milliseconds, **whether or not
+    /// they may be used**; for the same files.
+    pub const fn raw_mean_min_max(&self) -> [f64; 3] {
+        [self.mean, self.min, self.max]
+    }
+
+    /// Exact sum of all values, in milliseconds. No figure of it is refused: who divides it by the
+    /// count must ask [`DistributionSummary::mean_figure`].
+    pub const fn raw_sum(&self) -> f64 {
+        self.sum
+    }
+
     /// A percentile with its bound, and whether it may be used; `None` if there are too few samples
     /// for it.
     pub fn figure(&self, quantile: &Quantile) -> Option<BoundedFigure> {
-        Some(self.bounded(quantile.key, self.quantile(quantile)?))
+        Some(self.bounded(quantile.key, self.raw_quantile(quantile)?))
     }
 
     /// The mean with its bound, and whether it may be used.
@@ -136,10 +153,9 @@ impl DistributionSummary {
             return Ok(self.figure(printed));
         }
         let whole = self.restore()?;
-        let without = self.undisturbed_histogram.as_ref().map(|text| self.decode(text));
+        let without = self.undisturbed()?;
         let Some(value) = whole.quantile(q) else { return Ok(None) };
         let interval = HalfInterval::independent(&whole, q);
-        let without = without.transpose()?;
         let found = percentile(&whole, without.as_ref(), (q, value), &interval, self.unfinished);
         Ok(Some(found))
     }
@@ -215,13 +231,47 @@ impl DistributionSummary {
         self.ci.get(quantile.key)
     }
 
+    /// These times and those of other requests as one distribution of `metric`. It has no
+    /// intervals, so that its figures are judged by the narrowest that they could have.
+    ///
+    /// # Errors
+    /// [`MetricsError::DecodeHistogram`] if a histogram was damaged.
+    pub fn merged(&self, other: &Self, metric: Metric) -> Result<Self, MetricsError> {
+        let (mut whole, theirs) = (self.restore()?, other.restore()?);
+        let without = match (self.undisturbed()?, other.undisturbed()?) {
+            (None, None) => None,
+            (mine, disturbed) => {
+                let mut without = mine.unwrap_or_else(|| whole.clone());
+                without.merge(disturbed.as_ref().unwrap_or(&theirs));
+                Some(without)
+            }
+        };
+        whole.merge(&theirs);
+        let mut merged = Self::of(&whole)?;
+        let unfinished = self.unfinished + other.unfinished;
+        merged.add_bounds(metric, (&whole, without.as_ref()), unfinished)?;
+        Ok(merged)
+    }
+
+    /// The distribution without the generator's part; `None` if that is the same.
+    fn undisturbed(&self) -> Result<Option<Distribution>, MetricsError> {
+        let Some(histogram) = &self.undisturbed_histogram else { return Ok(None) };
+        let without = |figure: BoundedFigure| (figure.value - figure.bound).max(0.0);
+        let exact = ExactFigures {
+            sum: nanos(without(self.mean_figure()) * self.count as f64).into(),
+            min: nanos(without(self.min_figure())),
+            max: nanos(without(self.max_figure())),
+        };
+        Distribution::decode(histogram, &exact).map(Some)
+    }
+
     /// Adds an interval to every percentile that is given, or the reason why there is none.
     pub(super) fn add_intervals(
         &mut self,
         interval: impl Fn(f64) -> Result<Interval, NoIntervalReason>,
     ) {
         for quantile in &QUANTILES {
-            match self.quantile(quantile).map(|_| interval(quantile.q)) {
+            match self.raw_quantile(quantile).map(|_| interval(quantile.q)) {
                 None => {}
                 Some(Ok(interval)) => drop(self.ci.insert(quantile.key.to_owned(), interval)),
                 Some(Err(reason)) => {
@@ -237,16 +287,12 @@ impl DistributionSummary {
     /// # Errors
     /// [`MetricsError::DecodeHistogram`] if the histogram was damaged.
     pub fn restore(&self) -> Result<Distribution, MetricsError> {
-        self.decode(&self.histogram)
-    }
-
-    fn decode(&self, histogram: &str) -> Result<Distribution, MetricsError> {
         let exact = ExactFigures {
             sum: nanos(self.sum).into(),
             min: nanos(self.min),
             max: nanos(self.max),
         };
-        Distribution::decode(histogram, &exact)
+        Distribution::decode(&self.histogram, &exact)
     }
 }
 
@@ -293,7 +339,7 @@ mod tests {
             ..DistributionSummary::default()
         };
         for quantile in &QUANTILES {
-            let value = summary.quantile(quantile).map(|value| value / 100.0);
+            let value = summary.raw_quantile(quantile).map(|value| value / 100.0);
             assert!(value.is_some_and(|value| (value - quantile.q).abs() < 1e-9), "{quantile:?}");
         }
     }

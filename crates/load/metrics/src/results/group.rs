@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::distribution_summary::DistributionSummary;
 use crate::accounting::Accounting;
 use crate::bounded_figure::{BoundedFigure, Refusal};
-use crate::catalog::{Counters, Metric, RateSpec, Rates};
+use crate::catalog::{Counters, Metric, RATES, RateSpec, Rates};
 use crate::confusion_matrix::Matrix;
 use crate::error::MetricsError;
 use crate::group_stats::GroupStats;
@@ -93,6 +93,11 @@ impl Group {
         let bound = self.rate_bounds.get(rate.key).copied().unwrap_or_default();
         let refused = self.refused_rates.get(rate.key).copied();
         Some(BoundedFigure { value: (rate.of)(&self.rates)?, bound, refused })
+    }
+
+    /// [`Group::rate`] of the rate with this name, like `throughput`.
+    pub fn named_rate(&self, name: &str) -> Option<BoundedFigure> {
+        self.rate(RATES.iter().find(|rate| rate.name == name)?)
     }
 
     /// A distribution; `None` if it has no value.

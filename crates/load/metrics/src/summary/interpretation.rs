@@ -1,6 +1,8 @@
 //! Puts warning signs in bands, policy decisions and response times into sentences.
 
+use crate::bounded_figure::BoundedFigure;
 use crate::catalog::Metric;
+use crate::quantile::QUANTILES;
 use crate::results::{Group, Results};
 use crate::run_metadata::{RunMetadata, StageInfo};
 use crate::threshold::{BandLevel, BandResult};
@@ -18,16 +20,20 @@ pub(super) fn of(metadata: &RunMetadata, results: &Results, bands: &[BandResult]
     }
     let mut signs: Vec<_> = bands.iter().filter_map(of_band).collect();
     signs.extend(policy_decisions(&results.total));
-    signs.extend(rising_median(metadata, results));
+    let medians = medians(metadata, results);
+    signs.extend(medians.as_deref().and_then(rising_median));
     if !signs.is_empty() {
         return signs;
     }
     let unsure = |band: &BandResult| matches!(band.level, BandLevel::Inconclusive(_));
-    vec![if bands.iter().any(unsure) {
-        "No warning sign, but not every band could be judged.".to_owned()
+    let healthy = if bands.iter().any(unsure) {
+        "No warning sign, but not every band could be judged."
+    } else if medians.is_none() {
+        "No warning sign, but not every median may be used."
     } else {
-        "Healthy: no warning sign.".to_owned()
-    }]
+        "Healthy: no warning sign."
+    };
+    vec![healthy.to_owned()]
 }
 
 fn of_band(band: &BandResult) -> Option<String> {
@@ -66,17 +72,25 @@ fn policy_decisions(total: &Group) -> Vec<String> {
     signs
 }
 
+/// The median response times of the measured stages that have one, in milliseconds; `None` if there
+/// are several and one of them must not be used.
+fn medians(metadata: &RunMetadata, results: &Results) -> Option<Vec<f64>> {
+    let measured = |stage: &StageInfo| !stage.warmup;
+    let stages = metadata.stages.iter().zip(&results.by_stage);
+    let figures: Vec<_> = stages
+        .filter(|(stage, _)| measured(stage))
+        .filter_map(|(_, group)| group.distribution(Metric::ResponseTime)?.figure(&QUANTILES[0]))
+        .collect();
+    if figures.len() < 2 {
+        Some(Vec::new())
+    } else {
+        figures.iter().map(BoundedFigure::usable).collect()
+    }
+}
+
 /// A median that rises from each stage to the next: the target is at its limit, or a queue builds
 /// up.
-fn rising_median(metadata: &RunMetadata, results: &Results) -> Option<String> {
-    let measured = |stage: &StageInfo| !stage.warmup;
-    let medians: Vec<_> = metadata
-        .stages
-        .iter()
-        .zip(&results.by_stage)
-        .filter(|(stage, _)| measured(stage))
-        .filter_map(|(_, group)| group.distribution(Metric::ResponseTime)?.p50)
-        .collect();
+fn rising_median(medians: &[f64]) -> Option<String> {
     let rises = medians.len() > 1 && medians.windows(2).all(|two| two[1] > two[0] * RISE);
     let (first, last) = (medians.first()?, medians.last()?);
     rises.then(|| {

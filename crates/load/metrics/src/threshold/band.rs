@@ -101,11 +101,6 @@ impl Band {
         }
     }
 
-    /// A note that names the new word, if the band uses one of an earlier version.
-    pub const fn deprecation(&self) -> Option<&'static str> {
-        self.target.deprecation()
-    }
-
     /// The value, if there are at least as many requests as a median needs.
     fn measure(&self, results: &Results) -> Result<BoundedFigure, String> {
         let value = self.target.measure(results)?;

@@ -24,46 +24,37 @@ impl Threshold {
     /// [`MetricsError::UnknownMetric`], [`MetricsError::Scope`], [`MetricsError::Expression`] and
     /// [`MetricsError::Unit`], each with what to write instead.
     pub fn parse(metric: &str, expression: &str) -> Result<Self, MetricsError> {
-        let (name, Tag { scope, deprecation }) = scoped(metric)?;
+        let (name, scope) = scoped(metric)?;
         let figure = Figure::named(name).ok_or_else(|| unknown(name))?;
         let parser = ExpressionParser { figure, expression };
         let (left, comparison, right) = parser.split()?;
         let aggregate = parser.aggregate(left)?;
         let bound = parser.bound(aggregate, right)?;
         let (metric, expression) = (metric.trim().to_owned(), expression.trim().to_owned());
-        Ok(Self { metric, expression, figure, scope, aggregate, comparison, bound, deprecation })
+        Ok(Self { metric, expression, figure, scope, aggregate, comparison, bound })
     }
-}
-
-/// The tag in braces.
-struct Tag {
-    scope: Scope,
-    deprecation: Option<&'static str>,
 }
 
 /// The tag of version 0.1.0 for a target.
 const OLD_TARGET_TAG: &str = "lane";
-const OLD_TARGET_NOTE: &str = "`{lane:NAME}` is now `{target:NAME}`";
 
 /// Splits `ttft{scenario:simple}`.
-fn scoped(metric: &str) -> Result<(&str, Tag), MetricsError> {
+fn scoped(metric: &str) -> Result<(&str, Scope), MetricsError> {
     let Some((name, tag)) = metric.split_once('{') else {
-        return Ok((metric.trim(), Tag { scope: Scope::Run, deprecation: None }));
+        return Ok((metric.trim(), Scope::Run));
     };
     let refuse = || MetricsError::Scope(format!("{{{tag}"));
     let tag = tag.trim_end().strip_suffix('}').ok_or_else(refuse)?;
     let (key, value) = tag.split_once(':').ok_or_else(refuse)?;
     let value = value.trim().to_owned();
-    let key = key.trim();
-    let scope = match key {
+    let scope = match key.trim() {
         "stage" => Scope::Stage(value),
         "scenario" => Scope::Scenario(value),
         "category" => Scope::Category(value),
         "target" | OLD_TARGET_TAG => Scope::Target(value),
         _ => return Err(refuse()),
     };
-    let deprecation = (key == OLD_TARGET_TAG).then_some(OLD_TARGET_NOTE);
-    Ok((name.trim(), Tag { scope, deprecation }))
+    Ok((name.trim(), scope))
 }
 
 /// Names at most this many edits away are suggested.
@@ -230,18 +221,12 @@ mod tests {
             ("ttft{ stage : @100:60s }", Scope::Stage("@100:60s".to_owned())),
             ("ttft{target:a}", Scope::Target("a".to_owned())),
             ("ttft{category:pii}", Scope::Category("pii".to_owned())),
+            // The tag of version 0.1.0.
+            ("ttft{lane:a}", Scope::Target("a".to_owned())),
         ] {
             let threshold = Threshold::parse(metric, "max<1s").unwrap();
             assert_eq!(threshold.scope, scope, "{metric}");
-            assert_eq!(threshold.deprecation(), None, "{metric}");
         }
-    }
-
-    #[test]
-    fn the_scope_lane_of_an_earlier_version_is_a_target_and_has_a_note() {
-        let threshold = Threshold::parse("ttft{lane:a}", "max<1s").unwrap();
-        assert_eq!(threshold.scope, Scope::Target("a".to_owned()));
-        assert_eq!(threshold.deprecation(), Some(OLD_TARGET_NOTE));
     }
 
     #[test]

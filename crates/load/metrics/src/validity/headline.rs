@@ -53,7 +53,9 @@ fn of_stage(stage: &Group, evidence: &Evidence) -> Vec<Reason> {
 
 /// Whether the generator's part of the cycles of a closed stage is more than its ordinary work.
 fn works_long(stage: &Group) -> bool {
-    stage.distribution(Metric::DispatchLag).is_some_and(|lag| lag.mean > ORDINARY_WORK_MS)
+    stage
+        .distribution(Metric::DispatchLag)
+        .is_some_and(|lag| lag.mean_figure().value > ORDINARY_WORK_MS)
 }
 
 fn rate(stage: &Group, name: &str) -> Option<Reason> {

@@ -3,8 +3,10 @@
 use super::*;
 use crate::bounded_figure::Refusal;
 use crate::catalog::{Metric, Rates};
+use crate::distribution::Distribution;
 use crate::health::{CalibrationQuote, DisturbedWindow, Lag};
 use crate::results::{DistributionSummary, Group};
+use plimsoll_measure::Nanos;
 
 /// A run on half-idle workers, well within every bound.
 fn sound() -> (InstrumentHealth, Evidence) {
@@ -99,7 +101,9 @@ fn causes_without_effect_are_no_violation() {
 
 /// A measured stage with a median response time of 300 ms.
 fn stage(name: &str) -> Group {
-    let times = DistributionSummary { count: 500, p50: Some(300.0), ..Default::default() };
+    let mut times = Distribution::default();
+    (0..500).for_each(|_| times.record(Nanos::from_millis(300)));
+    let times = DistributionSummary::of(&times).unwrap();
     Group {
         stage: Some(name.to_owned()),
         rates: Rates { achieved_rate_per_s: Some(50.0), ..Rates::default() },

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_measure::{ErrorClass, Nanos, Outcome, Sample, TargetId};
 use plimsoll_metrics::{
-    DistributionSummary, InstrumentHealth, Metric, RunMetadata, RunSummary, Snapshot, TargetInfo,
-    Validity,
+    InstrumentHealth, Metric, RunMetadata, RunSummary, Snapshot, TargetInfo, Validity,
 };
 use proptest::prelude::*;
 
@@ -54,8 +53,9 @@ fn success(samples: &[Sample]) -> String {
         RunSummary::build(metadata(), InstrumentHealth::default(), &snapshot, &[]).unwrap();
     let success = [Metric::ResponseTime, Metric::ServiceTime, Metric::Ttft, Metric::Itl];
     let times = success.map(|metric| {
-        let times = summary.results.total.distribution(metric)?.clone();
-        Some(DistributionSummary { unfinished: 0, refused: BTreeMap::new(), ..times })
+        let mut times = summary.results.total.distribution(metric)?.clone();
+        (times.unfinished, times.refused) = (0, BTreeMap::new());
+        Some(times)
     });
     format!("{times:?} {:?}", summary.results.total.rates.throughput_per_s)
 }

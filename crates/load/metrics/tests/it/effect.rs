@@ -4,9 +4,9 @@
 use plimsoll_measure::{GeneratorShare, LateRead, Moment, Nanos, Outcome, Sample, StageId};
 use plimsoll_metrics::catalog::RATES;
 use plimsoll_metrics::{
-    BoundedFigure, Group, InstrumentHealth, Judgement, LoadModel, Metric, QUANTILES, Recorder,
-    Refusal, RunEnd, RunMetadata, RunSummary, Snapshot, StageInfo, Threshold, ThresholdResult,
-    Validity,
+    BoundedFigure, DistributionSummary, Group, InstrumentHealth, Judgement, LoadModel, Metric,
+    QUANTILES, Recorder, Refusal, RunEnd, RunMetadata, RunSummary, Snapshot, StageInfo, Threshold,
+    ThresholdResult, Validity,
 };
 
 use crate::support::sample;
@@ -324,4 +324,71 @@ fn parts_of_a_run_keep_their_bounds_when_they_are_merged() {
     assert_eq!(merged, whole);
     // 500 took 20 ms, and 500 would have taken 15 ms.
     assert_eq!((merged.0, merged.1), (1_000, 500 * 35_000_000));
+}
+
+/// 400 requests of 10 to 14 ms, of which the generator made every seventh 40 ms longer. Every other
+/// one has this outcome.
+fn disturbed(outcome: Outcome) -> Run {
+    let mut run = Run::new(vec![stage("x", LoadModel::Open, (0.0, 10.0))]);
+    for i in 0..400 {
+        let late = if i % 7 == 0 { 40_000 } else { 0 };
+        let service = 10_000 + i * 10;
+        let at = i * 20_000;
+        let outcome = if i % 2 == 0 { Outcome::Completed } else { outcome };
+        let sample = request(0, [at, at + late, at + late + service, late]);
+        run.add(&Sample { outcome, ..sample }, &[], &[]);
+    }
+    run
+}
+
+#[test]
+fn merged_distributions_know_what_the_generator_added_to_either() {
+    let whole = disturbed(Outcome::Completed).judge(&[]).results.total;
+    let apart = disturbed(Outcome::Rejected(403)).judge(&[]).results.total;
+    let whole = whole.distribution(Metric::ResponseTime).unwrap();
+    let parts = [Metric::ResponseTime, Metric::RejectedResponseTime];
+    let [completed, rejected] = parts.map(|metric| apart.distribution(metric).unwrap());
+    for (one, other) in [(completed, rejected), (rejected, completed)] {
+        let merged = one.merged(other, Metric::ResponseTime).unwrap();
+        assert_eq!((merged.count, merged.unfinished), (400, 0));
+        let figures = |times: &DistributionSummary| {
+            let mut all: Vec<_> = QUANTILES.iter().filter_map(|q| times.figure(q)).collect();
+            all.extend([times.mean_figure(), times.min_figure(), times.max_figure()]);
+            all
+        };
+        for (found, expected) in figures(&merged).into_iter().zip(figures(whole)) {
+            assert!(is_near(found.value, expected.value), "{found:?} {expected:?}");
+            // To the histogram's resolution.
+            assert!((found.bound - expected.bound).abs() < 0.06, "{found:?} {expected:?}");
+            assert_eq!(found.refused, expected.refused);
+        }
+    }
+    // p95 is that of the late ones, and p50 is not.
+    let merged = completed.merged(rejected, Metric::ResponseTime).unwrap();
+    let p95 = merged.figure(&QUANTILES[2]).unwrap();
+    assert_eq!((p95.refused, p95.usable()), (Some(Refusal::Generator), None));
+    assert_eq!(merged.figure(&QUANTILES[0]).unwrap().refused, None);
+}
+
+#[test]
+fn a_median_that_must_not_be_used_makes_neither_a_warning_sign_nor_a_healthy_run() {
+    let of = |late: u64| {
+        let mut run = Run::new(vec![
+            stage("low", LoadModel::Open, (0.0, 1.0)),
+            stage("high", LoadModel::Open, (1.0, 1.0)),
+        ]);
+        for stage in 0..2 {
+            for i in 0..100 {
+                let at = u64::from(stage) * 1_000_000 + i * 10_000;
+                let own = u64::from(stage) * late;
+                let sample = request(stage, [at, at + own, at + own + 10_000, own]);
+                run.add(&sample, &[], &[]);
+            }
+        }
+        let band = plimsoll_metrics::Band::parse("error_rate", "<=0|1%").unwrap();
+        run.judge(&[]).with_bands(&[band]).interpretation
+    };
+    assert_eq!(of(0), ["Healthy: no warning sign."]);
+    // 10 ms in the first stage and 40 in the second, of which the generator added 30.
+    assert_eq!(of(30_000), ["No warning sign, but not every median may be used."]);
 }

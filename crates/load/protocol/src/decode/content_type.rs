@@ -13,11 +13,11 @@ pub(super) enum ContentType {
 
 impl ContentType {
     /// Parses a `content-type` header. Parameters are ignored.
-    pub(super) fn parse(content_type: &str) -> Self {
+    pub(super) fn parse(content_type: &[u8]) -> Self {
         match content_type {
-            "application/json" => Self::Json,
-            "text/event-stream" => Self::Events,
-            other => Self::parse_slow(other),
+            b"application/json" => Self::Json,
+            b"text/event-stream" => Self::Events,
+            other => Self::parse_slow(str::from_utf8(other).unwrap_or_default()),
         }
     }
 
@@ -56,7 +56,7 @@ mod tests {
             ("", ContentType::Other),
             ("ü+jso", ContentType::Other),
         ] {
-            assert_eq!(ContentType::parse(content_type), expected, "{content_type}");
+            assert_eq!(ContentType::parse(content_type.as_bytes()), expected, "{content_type}");
         }
     }
 }

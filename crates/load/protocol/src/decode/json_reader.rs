@@ -248,6 +248,19 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// Reads a number, if it is one of up to nine digits and nothing else.
+    fn short_count(&mut self) -> Option<u32> {
+        self.peek();
+        let rest = &self.bytes()[self.at..];
+        let digits = rest.iter().take(10).take_while(|byte| byte.is_ascii_digit()).count();
+        let ends = matches!(rest.get(digits), Some(b',' | b'}' | b' ' | b'\n' | b'\r'));
+        if !ends || !(1..=9).contains(&digits) || (rest[0] == b'0' && digits > 1) {
+            return None;
+        }
+        self.at += digits;
+        Some(rest[..digits].iter().fold(0, |count, digit| count * 10 + u32::from(digit - b'0')))
+    }
+
     /// Skips a number.
     fn number(&mut self) -> Result<()> {
         self.peek();
@@ -364,6 +377,9 @@ impl<'a> FromJson<'a> for Reported<'a> {
     fn read(json: &mut Reader<'a>) -> Result<Self> {
         if json.skip_null()? {
             return Ok(Self::Missing);
+        }
+        if let Some(count) = json.short_count() {
+            return Ok(Self::Count(count));
         }
         let Raw(text) = Raw::read(json)?;
         Ok(text.parse().map_or_else(|_| Self::of_odd(text), Self::Count))

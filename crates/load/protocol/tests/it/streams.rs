@@ -377,7 +377,7 @@ fn the_decoder_knows_whether_a_read_ended_with_content() {
         (text[..text.len() - 1].to_owned(), false, true),
     ] {
         let mut decoder = decoder(Dialect::OpenaiChat, true);
-        decoder.head(200, EVENTS);
+        decoder.head(200, EVENTS.map(str::as_bytes));
         decoder.feed(bytes.as_bytes(), &mut |_| {});
         assert_eq!(decoder.ends_with_content(), ends_with_content, "{bytes}");
         assert_eq!(decoder.is_within_event(), within_event, "{bytes}");

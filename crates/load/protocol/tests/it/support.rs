@@ -32,7 +32,7 @@ pub(crate) fn read<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> Read {
     let mut events = Vec::new();
-    decoder.head(head.0, head.1);
+    decoder.head(head.0, head.1.map(str::as_bytes));
     for piece in pieces {
         decoder.feed(piece, &mut |delta| events.push(line(delta)));
     }

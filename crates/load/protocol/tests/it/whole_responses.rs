@@ -139,7 +139,7 @@ fn a_body_larger_than_the_limit_fails() {
 #[test]
 fn a_failure_is_reported_as_soon_as_it_is_found() {
     let mut decoder = decoder(Dialect::OpenaiChat, true);
-    decoder.head(200, EVENTS);
+    decoder.head(200, EVENTS.map(str::as_bytes));
     decoder.feed(b"data: {\n", &mut |_| {});
     assert_eq!(decoder.failure(), None);
     decoder.feed(b"\n", &mut |_| {});
@@ -158,7 +158,7 @@ fn a_reset_decoder_keeps_nothing_of_the_response_before() {
     let whole = crate::streams::CHAT.as_bytes();
     let mut decoder = decoder(Dialect::OpenaiChat, true);
     let first = read(&mut decoder, (200, EVENTS), [whole]);
-    decoder.head(200, EVENTS);
+    decoder.head(200, EVENTS.map(str::as_bytes));
     decoder.feed(&whole[..500], &mut |_| {});
     decoder.reset();
     assert_eq!((decoder.text(), decoder.received(), decoder.failure()), ("", 0, None));

@@ -43,7 +43,7 @@ fn row(cell: &Group, with_target: bool) -> Vec<String> {
     let labels = [cell.stage.as_deref(), cell.scenario.as_deref(), target];
     let mut cells = vec![
         labels.into_iter().flatten().collect::<Vec<_>>().join(" "),
-        format::rate(cell.rates.throughput_per_s),
+        format::rate_figure(cell.named_rate("throughput")),
         format::share_of(cell.rates.success_rate),
     ];
     cells.extend(COLUMNS.iter().map(|(_, metric, q)| time(cell, *metric, &QUANTILES[*q])));

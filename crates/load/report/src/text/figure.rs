@@ -4,12 +4,6 @@ use plimsoll_metrics::{BoundedFigure, DistributionSummary, Group, Metric, QUANTI
 
 use super::{Labelled, Page, format};
 
-/// A rate in a table.
-pub(super) fn rate_cell(figure: Option<BoundedFigure>) -> String {
-    let mark = figure.as_ref().map_or("", format::figure_mark);
-    format!("{}{mark}", format::rate(figure.map(|figure| figure.value)))
-}
-
 /// A time in a sentence: `1.19s (the generator may have added up to 890ms)`.
 pub(super) fn sentence(figure: &BoundedFigure) -> String {
     let [value, bound] = [figure.value, figure.bound].map(format::time);

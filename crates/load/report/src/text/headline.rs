@@ -1,8 +1,8 @@
 //! The headline figures.
 
-use plimsoll_metrics::{Group, LoadModel, Metric, QUANTILES, RunSummary};
+use plimsoll_metrics::{Group, Metric, QUANTILES, RunSummary};
 
-use super::{Page, figure, format, load};
+use super::{Page, figure, format};
 
 pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     let total = &summary.results.total;
@@ -11,21 +11,14 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
         return;
     }
     let mut sentences = vec![requests(total), rates(total)];
-    sentences.extend(if is_closed(summary) {
-        times(total, Metric::ServiceTime, "Service time")
-    } else {
-        times(total, Metric::ResponseTime, "Response time (from the intended start)")
+    sentences.extend(match summary.metadata.headline_time() {
+        Metric::ServiceTime => times(total, Metric::ServiceTime, "Service time"),
+        metric => times(total, metric, "Response time (from the intended start)"),
     });
     sentences.extend(times(total, Metric::Ttft, "TTFT"));
     sentences.extend(tokens(total));
     sentences.extend(total.streams.as_ref().map(super::streams::sentences));
     page.note(&sentences.join(" "));
-}
-
-/// Whether all measured stages are closed: then requests have no schedule to be late for.
-fn is_closed(summary: &RunSummary) -> bool {
-    let measured = || summary.metadata.stages.iter().filter(|stage| !stage.warmup);
-    measured().next().is_some() && measured().all(|stage| stage.model == LoadModel::Closed)
 }
 
 /// Every outcome by count; the rarer ones only if there are any.
@@ -56,8 +49,8 @@ fn rates(total: &Group) -> String {
     format!(
         "Planned {}/s, sent {}, completed {}.",
         format::rate(total.rates.planned_rate_per_s),
-        figure::rate_sentence(load::rate(total, "achieved_rate")),
-        figure::rate_sentence(load::rate(total, "throughput")),
+        figure::rate_sentence(total.named_rate("achieved_rate")),
+        figure::rate_sentence(total.named_rate("throughput")),
     )
 }
 

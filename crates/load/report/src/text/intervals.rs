@@ -39,7 +39,7 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary, groups: &[Labelled<'_
 
 /// Whether the run has such a percentile.
 fn has_value(total: &Group, (_, metric, q): &(&str, Metric, usize)) -> bool {
-    total.distribution(*metric).is_some_and(|times| times.quantile(&QUANTILES[*q]).is_some())
+    total.distribution(*metric).is_some_and(|times| times.figure(&QUANTILES[*q]).is_some())
 }
 
 /// `5.92ms [5.70, 6.20]`, all in the unit of the first.

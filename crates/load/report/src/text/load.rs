@@ -1,10 +1,9 @@
 //! Rates, shares and volumes: one line per group.
 
-use plimsoll_metrics::catalog::RATES;
-use plimsoll_metrics::{BoundedFigure, Group, StageInfo};
+use plimsoll_metrics::{Group, StageInfo};
 
 use super::table::Table;
-use super::{Labelled, Page, figure, format};
+use super::{Labelled, Page, format};
 
 const HEADINGS: [&str; 13] = [
     "",
@@ -44,8 +43,8 @@ fn row(label: &str, group: &Group, stages: &[StageInfo]) -> Vec<String> {
         label.to_owned(),
         format::seconds(group.duration_s),
         format::rate(rates.planned_rate_per_s),
-        figure::rate_cell(rate(group, "achieved_rate")),
-        figure::rate_cell(rate(group, "throughput")),
+        format::rate_figure(group.named_rate("achieved_rate")),
+        format::rate_figure(group.named_rate("throughput")),
         peak(group, stages).map(format::count).unwrap_or_default(),
         format::share_of(rates.success_rate),
         format::share_of(rates.reject_rate),
@@ -55,11 +54,6 @@ fn row(label: &str, group: &Group, stages: &[StageInfo]) -> Vec<String> {
         per_second(group.counters.bytes_in),
         per_second(group.counters.bytes_out),
     ]
-}
-
-/// A rate by its name.
-pub(super) fn rate(group: &Group, name: &str) -> Option<BoundedFigure> {
-    group.rate(RATES.iter().find(|rate| rate.name == name)?)
 }
 
 /// The peak of a stage, or of all measured stages; it is not known of scenarios and targets.

@@ -70,7 +70,7 @@ fn came_in_one_piece(group: &Group) -> bool {
 pub(super) fn lacks_samples(group: &Group) -> bool {
     let shown = SHOWN.into_iter().filter_map(|metric| group.distribution(metric));
     shown
-        .flat_map(|times| QUANTILES.iter().map(move |quantile| times.quantile(quantile)))
+        .flat_map(|times| QUANTILES.iter().map(move |quantile| times.figure(quantile)))
         .any(|value| value.is_none())
 }
 

@@ -2,6 +2,8 @@
 
 use httparse::Header;
 
+use crate::header_name::is_named;
+
 /// The delimitation of a response body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyFraming {
@@ -38,12 +40,16 @@ impl MessageFraming {
         let mut length = None;
         let mut coding: Option<bool> = None;
         for header in headers {
-            if header.name.eq_ignore_ascii_case("content-length") {
-                length = Some(merge_length(length, header.value)?);
-            } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
-                coding = Some(last_is_chunked(header.value));
-            } else if header.name.eq_ignore_ascii_case("connection") {
-                keep_alive = connection_option(header.value).unwrap_or(keep_alive);
+            let (name, value) = (header.name, header.value);
+            match name.len() {
+                14 if is_named(name, b"content-length") => {
+                    length = Some(merge_length(length, value)?);
+                }
+                17 if is_named(name, b"transfer-encoding") => coding = Some(last_is_chunked(value)),
+                10 if is_named(name, b"connection") => {
+                    keep_alive = connection_option(value).unwrap_or(keep_alive);
+                }
+                _ => {}
             }
         }
         let body = match (coding, length) {
@@ -62,6 +68,9 @@ impl MessageFraming {
 
 /// A repeated length is valid if it is the same.
 fn merge_length(earlier: Option<u64>, value: &[u8]) -> Result<u64, ConflictingLengths> {
+    if let (None, Some(length)) = (earlier, digits(value)) {
+        return Ok(length);
+    }
     value
         .split(|&b| b == b',')
         .try_fold(earlier, |earlier, part| {
@@ -91,6 +100,9 @@ fn last_is_chunked(value: &[u8]) -> bool {
 }
 
 fn connection_option(value: &[u8]) -> Option<bool> {
+    if value == b"keep-alive" {
+        return Some(true);
+    }
     value.split(|&b| b == b',').find_map(|option| match option.trim_ascii() {
         close if close.eq_ignore_ascii_case(b"close") => Some(false),
         keep if keep.eq_ignore_ascii_case(b"keep-alive") => Some(true),

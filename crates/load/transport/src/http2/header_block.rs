@@ -106,7 +106,7 @@ impl HeaderBlockEncoder {
     pub(super) fn encode(
         &mut self,
         head: &RequestHead,
-        request_id: Option<&str>,
+        request_id: Option<&[u8]>,
         content_length: Option<usize>,
         out: &mut Vec<u8>,
     ) {
@@ -124,8 +124,8 @@ impl HeaderBlockEncoder {
         };
         if let Some(id) = request_id {
             match request_id_index {
-                Some(index) => literal(index, id.as_bytes(), out),
-                None => self.encoder.field(REQUEST_ID, id.as_bytes(), Indexing::NameOnly, out),
+                Some(index) => literal(index, id, out),
+                None => self.encoder.field(REQUEST_ID, id, Indexing::NameOnly, out),
             }
         }
         if let Some(length) = content_length {
@@ -228,7 +228,7 @@ mod tests {
             let (kind, id) = (&kinds[round / 2 % 2], format!("id-{round}"));
             let length = (round % 3 == 0).then_some(round * 1000);
             let mut block = Vec::new();
-            encoder.encode(kind, Some(&id), length, &mut block);
+            encoder.encode(kind, Some(id.as_bytes()), length, &mut block);
             lengths.push(block.len() - length.map_or(0, |length| length.to_string().len() + 3));
             let mut expected: Vec<_> =
                 fields(kind).iter().map(|[name, value]| format!("{name}: {value}")).collect();
@@ -250,7 +250,7 @@ mod tests {
         let mut blocks = Vec::new();
         for _ in 0..5 {
             let mut block = Vec::new();
-            encoder.encode(&head, Some("7"), None, &mut block);
+            encoder.encode(&head, Some(b"7"), None, &mut block);
             blocks.push(block);
         }
         assert_eq!(blocks[2], blocks[4]);

@@ -53,7 +53,7 @@ pub struct NewRequest<'a> {
     /// The head that it shares with others of its kind.
     pub head: &'a RequestHead,
     /// Its `x-request-id`.
-    pub id: Option<&'a str>,
+    pub id: Option<&'a [u8]>,
     /// Length of its body. Without a body the request ends with its head.
     pub body_len: usize,
 }

@@ -171,7 +171,7 @@ fn stopped(runner: &Runner, stop: Duration) -> Result<Vec<Check>, CalibrateError
     let (total, lag) = (&outcome.summary.results.total, outcome.summary.health.lateness());
     // The requests due meanwhile, one per millisecond, wait for its end, as in T4.
     let mean = stopped_ms * stopped_ms / 2.0 / T5_MS;
-    let response = outcome.times(Metric::ResponseTime).map(|r| r.mean);
+    let response = outcome.times(Metric::ResponseTime).map(|times| times.mean_figure().value);
     let what = |figure: &str| format!("stopped for {stop:?}: {figure}");
     let reported = |of: Option<f64>| of.unwrap_or(f64::NAN);
     let worst = reported(lag.map(|lag| lag.max));

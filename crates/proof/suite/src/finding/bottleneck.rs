@@ -71,7 +71,7 @@ fn has_headroom(busy: &BusyShares) -> bool {
 pub(crate) fn limiter(levels: &[&MeasurementResult]) -> Option<String> {
     let (last, lower) = levels.split_last()?;
     let figures = last.figures().filter(|figures| figures.busy_host.is_none())?;
-    let rate = figures.requests_per_s?;
+    let rate = last.figure(|f| f.requests_per_s).ok()?;
     let busy = figures.busy;
     if let Bottleneck::Gateway | Bottleneck::Both = bottleneck(&busy) {
         let share = busy.gateway.unwrap_or(0.0) / busy.gateway_cores.unwrap_or(1.0);
@@ -96,7 +96,7 @@ pub(crate) fn limiter(levels: &[&MeasurementResult]) -> Option<String> {
         .iter()
         .rev()
         .find(|result| result.clients.is_some_and(|fewer| f64::from(fewer) * MORE <= clients))?;
-    let less = before.figures()?.requests_per_s?;
+    let less = before.figure(|f| f.requests_per_s).ok()?;
     (rate < less * (1.0 + FLAT)).then(|| {
         format!(
             "throughput stopped rising: {}/s with {} clients and {}/s with {clients}, while the load's cores were {load} busy",

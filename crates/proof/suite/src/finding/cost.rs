@@ -4,7 +4,7 @@ use plimsoll_harness::statistics::{Spread, paired_changes, paired_differences};
 use plimsoll_report::format::{percent, time_us};
 
 use super::Finding;
-use crate::result::MeasurementResult;
+use crate::result::{Figures, MeasurementResult};
 
 /// The throughput that a variant loses to its base, paired by pass, and the CPU time that it adds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub(crate) const FEWEST_PAIRS: usize = 3;
 
 /// The cost of a variant; `None` with too few pairs of usable passes.
 pub(crate) fn cost(base: &MeasurementResult, variant: &MeasurementResult) -> Option<Cost> {
-    let rates = |result: &MeasurementResult| result.usable_figures(|f| f.requests_per_s);
+    let rates = |result: &MeasurementResult| result.usable_figures(|f| f.requests_per_s?.usable());
     let drops = paired_changes(&rates(base), &rates(variant)).into_iter().map(|change| -change);
     let throughput = Spread::of(&drops.collect::<Vec<_>>())?;
     if throughput.count < FEWEST_PAIRS {
@@ -50,7 +50,7 @@ pub(crate) fn costs(base: &MeasurementResult, variants: &[MeasurementResult]) ->
     }
     if !unknown.is_empty() {
         findings.push(Finding::warning(format!(
-            "no cost is given for {}: it takes {FEWEST_PAIRS} pairs of valid passes with {}",
+            "no cost is given for {}: it takes {FEWEST_PAIRS} pairs of passes with {} whose rates may be used",
             unknown.join(", "),
             base.label
         )));
@@ -97,7 +97,8 @@ pub(crate) fn relative(
     expensive: &MeasurementResult,
 ) -> Option<Finding> {
     let (cheap_figures, expensive_figures) = (cheap.figures()?, expensive.figures()?);
-    let rates = cheap_figures.requests_per_s? / expensive_figures.requests_per_s?;
+    let rate = |figures: &Figures| figures.requests_per_s?.usable();
+    let rates = rate(&cheap_figures)? / rate(&expensive_figures)?;
     let times = cheap_figures.gateway_cpu_us.zip(expensive_figures.gateway_cpu_us);
     Some(Finding::note(match times {
         Some((cheap, expensive)) => format!(
@@ -112,9 +113,10 @@ pub(crate) fn relative(
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_metrics::Refusal;
+
     use super::super::fixtures::{figures, result};
     use super::*;
-    use crate::result::Figures;
 
     fn passes(rates: &[f64]) -> MeasurementResult {
         let mut result = result("x", 1, figures(1.0, 1.0));
@@ -155,8 +157,15 @@ mod tests {
         variant.passes[1].errors = variant.passes[1].requests;
         assert_eq!(cost(&base, &variant), None);
         assert_eq!(cost(&passes(&[]), &variant), None);
+        // Nor is what the generator kept down.
+        let mut slowed = passes(&[90.0; 3]);
+        slowed.passes[0].requests_per_s.as_mut().unwrap().refused = Some(Refusal::Generator);
+        assert_eq!(cost(&base, &slowed), None);
         let text = &costs(&base, &[variant])[0].text;
-        assert_eq!(text, "no cost is given for x: it takes 3 pairs of valid passes with x");
+        assert_eq!(
+            text,
+            "no cost is given for x: it takes 3 pairs of passes with x whose rates may be used"
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Tails, errors, and the validity of the figures.
 
-use plimsoll_report::format::{count, time, time_or_dash};
+use plimsoll_metrics::{BoundedFigure, Refusal};
+use plimsoll_report::format::{count, time};
 
 use super::Finding;
 use crate::result::{Figures, MeasurementResult, Unusable};
@@ -9,49 +10,91 @@ fn measured(results: &[MeasurementResult]) -> impl Iterator<Item = (&Measurement
     results.iter().filter_map(|result| Some((result, result.figures()?)))
 }
 
-/// The longest tail of all.
+/// The longest tail of all; nothing where a tail that must not be used might be longer.
 pub(crate) fn tails(results: &[MeasurementResult]) -> Option<Finding> {
-    let by = |of: fn(&Figures) -> Option<f64>| {
+    let by = |of: fn(&Figures) -> Option<BoundedFigure>| {
         let all = measured(results).filter_map(|(result, figures)| Some((result, of(&figures)?)));
-        all.max_by(|a, b| a.1.total_cmp(&b.1))
+        let usable = all.map(|(result, figure)| Some((result, figure.usable()?)));
+        let usable: Option<Vec<_>> = usable.collect();
+        usable?.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))
     };
-    let (p99, max) = (by(|f| f.p99_ms)?, by(|f| f.max_ms)?);
-    Some(Finding::note(format!(
-        "tails: the highest p99 is {} ({}), and the longest of all requests took {} ({})",
-        time(p99.1),
-        p99.0.label,
-        time(max.1),
-        max.0.label
-    )))
+    let (p99, max) = (by(|f| f.p99_ms), by(|f| f.max_ms));
+    let p99 =
+        p99.map(|(result, p99)| format!("the highest p99 is {} ({})", time(p99), result.label));
+    let max = max.map(|(result, max)| {
+        format!("the longest of all requests took {} ({})", time(max), result.label)
+    });
+    let parts: Vec<_> = p99.into_iter().chain(max).collect();
+    let left_out = results.iter().any(|result| result.figures().is_none());
+    let of = if left_out { "of what may be used, " } else { "" };
+    (!parts.is_empty()).then(|| Finding::note(format!("tails: {of}{}", parts.join(", and "))))
 }
 
 /// The largest percentile that is below a millisecond.
 pub(crate) fn sub_millisecond(result: &MeasurementResult) -> Option<Finding> {
     let figures = result.figures()?;
-    let below = |value: Option<f64>| value.is_some_and(|value| value < 1.0);
-    let finding = |part: &str| Some(Finding::note(format!("{}: {part}", result.label)));
-    if below(figures.max_ms) {
-        finding(&format!(
-            "every request took less than a millisecond (max {})",
-            time_or_dash(figures.max_ms)
-        ))
-    } else if below(figures.p99_ms) {
-        finding(&format!(
-            "99 % of the requests took less than a millisecond (p99 {})",
-            time_or_dash(figures.p99_ms)
-        ))
-    } else if below(figures.p50_ms) {
-        let p99 = figures.p99_ms.map_or_else(
-            || "there are too few requests for a p99".to_owned(),
-            |p99| format!("p99 is {}", time(p99)),
-        );
-        finding(&format!(
-            "half of the requests took less than a millisecond (p50 {}); {p99}, so it is not sub-millisecond as a whole",
-            time_or_dash(figures.p50_ms)
-        ))
+    let below = |figure: Option<BoundedFigure>| {
+        figure.and_then(|figure| figure.usable()).filter(|value| *value < 1.0)
+    };
+    let text = if let Some(max) = below(figures.max_ms) {
+        format!("every request took less than a millisecond (max {})", time(max))
+    } else if let Some(p99) = below(figures.p99_ms) {
+        format!("99 % of the requests took less than a millisecond (p99 {})", time(p99))
     } else {
-        None
-    }
+        let p50 = below(figures.p50_ms)?;
+        let p99 = match result.figure(|f| f.p99_ms) {
+            Ok(p99) => {
+                format!("p99 is {}, so it is not sub-millisecond as a whole", time(p99))
+            }
+            Err(Unusable::Refused(why)) => format!("the p99 must not be used: {}", why.words()),
+            Err(_) => "there are too few requests for a p99".to_owned(),
+        };
+        format!("half of the requests took less than a millisecond (p50 {}); {p99}", time(p50))
+    };
+    Some(Finding::note(format!("{}: {text}", result.label)))
+}
+
+/// The figures that must not be used, of measurements that otherwise may: one sentence for each
+/// reason.
+pub(crate) fn refused(results: &[MeasurementResult]) -> Vec<Finding> {
+    let sentence = |(why, mark): (Refusal, &str)| {
+        let of = |(result, figures): (&MeasurementResult, Figures)| {
+            let names: Vec<_> = named(&figures)
+                .into_iter()
+                .filter(|(_, figure)| figure.is_some_and(|figure| figure.refused == Some(why)))
+                .map(|(name, _)| name)
+                .collect();
+            (!names.is_empty()).then(|| format!("{} ({})", result.label, names.join(", ")))
+        };
+        let all: Vec<_> = measured(results).filter_map(of).collect();
+        let more = all.len().saturating_sub(MOST_NAMED);
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        let shown = all.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join("; ");
+        let words = why.words();
+        (!all.is_empty()).then(|| {
+            Finding::warning(format!(
+                "a figure with {mark} must not be used, because {words}: {shown}{more}"
+            ))
+        })
+    };
+    [(Refusal::Generator, "!"), (Refusal::Censored, "?")].into_iter().filter_map(sentence).collect()
+}
+
+/// The most measurements that a sentence about single figures names.
+const MOST_NAMED: usize = 4;
+
+fn named(figures: &Figures) -> [(&'static str, Option<BoundedFigure>); 9] {
+    [
+        ("RPS", figures.requests_per_s),
+        ("average", figures.mean_ms),
+        ("p50", figures.p50_ms),
+        ("p95", figures.p95_ms),
+        ("p99", figures.p99_ms),
+        ("max", figures.max_ms),
+        ("TTFT p50", figures.ttft_p50_ms),
+        ("TTFT p99", figures.ttft_p99_ms),
+        ("gap p99", figures.gap_p99_ms),
+    ]
 }
 
 /// The errors of all measurements that are valid, whatever their gate says.
@@ -134,8 +177,9 @@ mod tests {
             (0.9, None, 58.0, Some("too few requests for a p99")),
             (4.59, Some(20.0), 41.64, None),
         ] {
-            let figures =
-                Figures { p50_ms: Some(p50), p99_ms: p99, max_ms: Some(max), ..figures(1.0, 1.0) };
+            let [p50_ms, p99_ms, max_ms] =
+                [Some(p50), p99, Some(max)].map(|value| value.map(BoundedFigure::exact));
+            let figures = Figures { p50_ms, p99_ms, max_ms, ..figures(1.0, 1.0) };
             let finding = sub_millisecond(&result("x", 1, figures)).map(|finding| finding.text);
             let fits = match part {
                 None => finding.is_none(),
@@ -146,11 +190,38 @@ mod tests {
     }
 
     #[test]
+    fn refused_figures_are_named_and_say_nothing() {
+        let refuse = |figure: &mut Option<BoundedFigure>, why| {
+            figure.as_mut().unwrap().refused = Some(why);
+        };
+        let (good, mut bad) = (result("good", 1, figures(1.0, 0.4)), figures(1.0, 0.5));
+        assert_eq!(refused(std::slice::from_ref(&good)), []);
+        refuse(&mut bad.p99_ms, Refusal::Generator);
+        refuse(&mut bad.max_ms, Refusal::Censored);
+        let bad = result("bad", 1, bad);
+        // Its p99 or its longest might be longer than the other's.
+        assert_eq!(tails(&[good.clone(), bad.clone()]), None);
+        assert!(tails(std::slice::from_ref(&good)).unwrap().text.contains("p99 is 400us (good)"));
+        let text = sub_millisecond(&bad).unwrap().text;
+        let half = "bad: half of the requests took less than a millisecond (p50 250us)";
+        assert!(text.starts_with(half) && text.contains("the p99 must not be used"), "{text}");
+        let texts = refused(&[good, bad]).into_iter().map(|finding| finding.text);
+        assert_eq!(
+            texts.collect::<Vec<_>>(),
+            [
+                "a figure with ! must not be used, because the generator's own part in it may be too large: bad (p99)",
+                "a figure with ? must not be used, because too many requests had no end, and may have been longer: bad (max)",
+            ]
+        );
+    }
+
+    #[test]
     fn invalid_measurements_are_named_and_not_used() {
         let mut bad = result("bad", 1, figures(9.0, 999.0));
         bad.passes[0].invalid = Some("late".to_owned());
         let results = [result("good", 1, figures(1.0, 2.0)), bad];
-        assert!(tails(&results).unwrap().text.contains("(good)"));
+        let text = tails(&results).unwrap().text;
+        assert!(text.contains("of what may be used, the highest p99 is 2.00ms (good)"), "{text}");
         let found = unusable(&results);
         assert_eq!(found.len(), 1);
         assert!(found[0].text.starts_with("bad: INVALID"), "{}", found[0].text);

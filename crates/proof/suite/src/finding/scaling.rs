@@ -1,9 +1,9 @@
 //! How throughput and response times scale with the number of clients.
 
-use plimsoll_report::format::{digits, percent, time_or_dash};
+use plimsoll_report::format::{digits, percent, time};
 
 use super::{Bottleneck, Finding, bottleneck};
-use crate::result::{Figures, MeasurementResult};
+use crate::result::MeasurementResult;
 
 /// Throughput is flat if it changes by at most this share, or by at most the spread of the passes.
 const FLAT_CHANGE: f64 = 0.15;
@@ -68,15 +68,15 @@ pub(crate) fn saturation(what: &str, sweep: &[MeasurementResult]) -> Option<Find
 /// Whether times grow no faster than the number of clients, without errors.
 pub(crate) fn degradation(what: &str, sweep: &[MeasurementResult]) -> Option<Finding> {
     let (few, many, factor) = ends(sweep)?;
-    let (before, after) = (few.figures()?, many.figures()?);
-    let of = |figures: &Figures| figures.p99_ms;
-    let growth = of(&after)? / of(&before)?;
-    let errors = before.errors + after.errors;
+    let p99 = |result: &MeasurementResult| result.figure(|f| f.p99_ms).ok();
+    let (before, after) = (p99(few)?, p99(many)?);
+    let growth = after / before;
+    let errors = few.figures()?.errors + many.figures()?.errors;
     let text = format!(
         "{what}: p99 {} with {} clients and {} with {}: {growth:.1} times as long with {factor:.0} times as many",
-        time_or_dash(of(&before)),
+        time(before),
         few.clients?,
-        time_or_dash(of(&after)),
+        time(after),
         many.clients?
     );
     Some(if errors > 0 {
@@ -93,6 +93,8 @@ mod tests {
     use super::super::Tone;
     use super::super::fixtures::{busy, figures, result};
     use super::*;
+    use crate::result::Figures;
+    use plimsoll_metrics::Refusal;
 
     fn sweep(few: (f64, f64), many: (f64, f64)) -> [MeasurementResult; 2] {
         let with = |(rate, p99)| Figures { busy: busy(0.99, 0.4), ..figures(rate, p99) };
@@ -141,7 +143,12 @@ mod tests {
         many.passes[0].invalid = Some("late".to_owned());
         assert_eq!(saturation("x", &[few.clone(), many]), None);
         let refused = Figures { p99_ms: None, ..figures(1.0, 1.0) };
-        assert_eq!(degradation("x", &[few, result("b", 256, refused)]), None);
+        assert_eq!(degradation("x", &[few.clone(), result("b", 256, refused)]), None);
+        let (mut kept_down, mut unknown) = (figures(1.0, 1.0), figures(1.0, 1.0));
+        kept_down.requests_per_s.as_mut().unwrap().refused = Some(Refusal::Generator);
+        unknown.p99_ms.as_mut().unwrap().refused = Some(Refusal::Censored);
+        assert_eq!(saturation("x", &[few.clone(), result("b", 256, kept_down)]), None);
+        assert_eq!(degradation("x", &[few, result("b", 256, unknown)]), None);
         assert_eq!(saturation("x", &[]), None);
     }
 

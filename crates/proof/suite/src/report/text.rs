@@ -72,7 +72,7 @@ fn conclusion(page: &mut Page, report: &Report) {
     if report.quick {
         page.line("--quick: measurements of about a second each; the figures are rough");
     }
-    page.line("[>=] the load's own core was (partly) the bottleneck: the throughput is a lower bound; do not use: [INVALID] Plimsoll was too slow, [ERRORS] too many answers were not the expected ones, [NOT RUN]");
+    page.line("[>=] the load's own core was (partly) the bottleneck: the throughput is a lower bound; do not use: [INVALID] Plimsoll was too slow, [ERRORS] too many answers were not the expected ones, [NOT RUN], figures with ! (the generator's own part may be too large) or ? (too many requests had no end)");
 }
 
 /// The most reasons that are shown first.

@@ -203,6 +203,7 @@ fn sections(sweep: &[MeasurementResult]) -> Vec<Section> {
         let results: Vec<_> =
             sweep.iter().filter(|result| result.clients == Some(clients)).cloned().collect();
         Section::new(format!("{clients} concurrent clients, no keys, no limits"), table(&results))
+            .note("times are service times: the clients have no schedule")
     };
     clients.into_iter().map(of).collect()
 }

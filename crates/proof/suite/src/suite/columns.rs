@@ -1,6 +1,7 @@
 //! Columns that several tables share.
 
-use plimsoll_report::format::{DASH, count, digits, or_dash, percent, time_or_dash, time_us};
+use plimsoll_metrics::BoundedFigure;
+use plimsoll_report::format::{self, DASH, count, digits, or_dash, percent, rate_figure, time_us};
 
 use crate::finding;
 use crate::result::{Figures, MeasurementResult};
@@ -19,15 +20,23 @@ pub(super) fn marked(result: &MeasurementResult, name: &str) -> String {
 /// Throughput, with half its range over the passes.
 pub(super) fn throughput(result: &MeasurementResult) -> String {
     let Some(spread) = result.spread(|figures| figures.requests_per_s) else {
-        return or_dash(result.shown().and_then(|figures| figures.requests_per_s), digits);
+        return per_s(result.shown().and_then(|figures| figures.requests_per_s));
     };
     let median = digits(spread.median);
     if spread.count > 1 { format!("{median} ±{:.0}%", spread.relative() * 100.0) } else { median }
 }
 
-/// A time.
-pub(super) fn time(result: &MeasurementResult, of: fn(&Figures) -> Option<f64>) -> String {
-    time_or_dash(result.shown().as_ref().and_then(of))
+/// A rate, with its mark if it must not be used.
+pub(super) fn per_s(rate: Option<BoundedFigure>) -> String {
+    or_dash(rate, |rate| rate_figure(Some(rate)))
+}
+
+/// A time, with its mark if it must not be used.
+pub(super) fn time(
+    result: &MeasurementResult,
+    of: impl Fn(&Figures) -> Option<BoundedFigure>,
+) -> String {
+    format::figure(result.shown().as_ref().and_then(of))
 }
 
 /// The number of errors.
@@ -71,6 +80,7 @@ pub(super) fn load_busy(result: &MeasurementResult) -> String {
 mod tests {
     use super::*;
     use crate::result::BusyShares;
+    use plimsoll_metrics::Refusal;
 
     fn result(rates: &[f64]) -> MeasurementResult {
         let busy = BusyShares {
@@ -82,8 +92,8 @@ mod tests {
         let pass = |rate: &f64| Figures {
             requests: 70_000,
             errors: 700,
-            requests_per_s: Some(*rate),
-            p50_ms: Some(0.456_7),
+            requests_per_s: Some(BoundedFigure::exact(*rate)),
+            p50_ms: Some(BoundedFigure::exact(0.456_7)),
             gateway_cpu_us: Some(1.25),
             busy,
             ..Figures::default()
@@ -106,6 +116,21 @@ mod tests {
         assert_eq!((requests(&two).as_str(), errors(&two).as_str()), ("140,000", "1,400"));
         assert_eq!((time(&two, |f| f.p50_ms).as_str(), cpu(&two).as_str()), ("457us", "1.25us"));
         assert_eq!(time(&two, |f| f.p99_ms), "-");
+    }
+
+    #[test]
+    fn a_figure_that_must_not_be_used_has_its_mark() {
+        let refuse = |figure: &mut Option<BoundedFigure>| {
+            figure.as_mut().unwrap().refused = Some(Refusal::Generator);
+        };
+        let mut one = result(&[21_989.4]);
+        refuse(&mut one.passes[0].requests_per_s);
+        refuse(&mut one.passes[0].p50_ms);
+        assert_eq!(throughput(&one), "21,989!");
+        assert_eq!(time(&one, |f| f.p50_ms), "457us!");
+        // Another pass, of which they may be used.
+        one.passes.push(result(&[20_000.0]).passes[0].clone());
+        assert_eq!((throughput(&one), time(&one, |f| f.p50_ms)), ("20,000".into(), "457us".into()));
     }
 
     #[test]

@@ -259,7 +259,7 @@ fn a_target_that_answers_any_path_is_not_believed_to_have_routes() {
 }
 
 #[test]
-fn a_costly_health_is_tried_once_and_left_out() {
+fn a_costly_health_is_tried_and_left_out() {
     let mut host = PlannedHost::with(costly_health);
     let report = run(Suite::Baseline, &mut host, true).unwrap();
     assert!(!host.loaded.iter().any(|path| path.ends_with("/health")), "{:?}", host.loaded);
@@ -283,6 +283,61 @@ fn open_files_limit_the_streams_before_they_are_opened() {
     // 500 connections do not fit, and are not tried.
     let many = report.measurements.iter().find(|result| result.label.ends_with("(500)")).unwrap();
     assert!(many.error.as_ref().unwrap().contains("open files"), "{many:?}");
+}
+
+/// One answer of twenty is read 40 ms late, and the generator knows it: medians are right, and from
+/// the 95th percentile on times are the generator's.
+#[test]
+fn figures_that_are_the_generators_are_marked_and_nothing_follows_from_them() {
+    for (suite, target) in
+        SUITES.map(|suite| (suite, false)).into_iter().chain([(Suite::Quick, true)])
+    {
+        let mut host = PlannedHost::with(good);
+        host.late_reads = Nanos::from_millis(40);
+        let report = run(suite, &mut host, target).unwrap();
+        let (text, case) = (report.text(160), format!("{}, target {target}", suite.name()));
+        for result in &report.measurements {
+            assert_eq!(result.why_unusable(), None, "{case}: {}", result.label);
+        }
+        let rows = report.sections.iter().flat_map(|section| &section.table.rows);
+        let cells = rows.flatten().chain(report.bounds.iter().map(|bound| &bound.measured));
+        let late: Vec<_> = cells.filter(|cell| cell.contains("40.4ms")).collect();
+        assert!(!late.is_empty(), "{case}: the late answers are nowhere in\n{text}");
+        let is_marked = |cell: &str| ["40.4ms!", "40.4ms not judged"].contains(&cell);
+        assert!(late.iter().all(|cell| is_marked(cell)), "{case}: {late:?}\n{text}");
+        for sentence in [
+            "tails: ",
+            "degrades gracefully",
+            "grows faster",
+            "every request took",
+            "99 % of the requests",
+        ] {
+            let own = text.split("Reference: ").next().unwrap();
+            assert!(!own.contains(sentence), "{case}: `{sentence}` is in\n{text}");
+        }
+        for bound in report.bounds.iter().filter(|bound| bound.what.contains("p99")) {
+            // Redis and the gateway's store are no part of the planned host.
+            let of_store = ["store", "memory"].iter().any(|part| bound.what.contains(part));
+            assert!(of_store || bound.status() == "inconclusive", "{case}: {bound:?}\n{text}");
+        }
+        let why = "a figure with ! must not be used, because the generator";
+        assert!(text.contains(why), "{case}:\n{text}");
+    }
+}
+
+/// The users of a closed loop have no schedule: what is shown begins when their requests are sent.
+#[test]
+fn closed_loops_show_service_times() {
+    for suite in [Suite::Baseline, Suite::Quick] {
+        let mut host = PlannedHost::with(good);
+        host.late_dispatches = Nanos::from_micros(900);
+        let report = run(suite, &mut host, true).unwrap();
+        let text = report.text(160);
+        assert!(report.measurements.iter().all(|result| result.clients.is_some()), "{text}");
+        let own = text.split("Reference: ").next().unwrap();
+        assert!(own.contains("400us") && !own.contains("1.30ms"), "{}:\n{text}", suite.name());
+        assert!(own.contains("service times"), "{text}");
+    }
 }
 
 /// The same hosts without a fault: or the tests above would pass for nothing.

@@ -4,16 +4,18 @@
 
 mod gateway_layers;
 mod llm_layers;
+mod request_log;
 mod store_ops;
 mod tables;
 
+use plimsoll_metrics::BoundedFigure;
 use plimsoll_report::format::{digits, percent, time};
 
 use crate::bound::{BoundResult, Requirement};
 use crate::error::SuiteError;
 use crate::finding;
 use crate::report::Report;
-use crate::result::MeasurementResult;
+use crate::result::{Figures, MeasurementResult};
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
 use gateway_layers::{FullStack, GatewayLayers};
@@ -28,7 +30,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     let gateway = gateway_layers::measure(runner)?;
     let stack = gateway_layers::stack(runner)?;
     let llm = llm_layers::measure(runner)?;
-    let log = llm_layers::log(runner)?;
+    let log = request_log::measure(runner)?;
     let ops = if runner.target().is_none() {
         store_ops::measure(runner)
     } else {
@@ -50,7 +52,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
         report.sections.push(tables::store_ops(&ops));
     }
     report.bounds.extend(bounds(&gateway, &llm));
-    report.bounds.extend(log.iter().flat_map(llm_layers::RequestLog::bounds));
+    report.bounds.extend(log.iter().flat_map(request_log::RequestLog::bounds));
     report.bounds.extend(ops.bounds());
     report.findings.extend(layer_costs(&gateway));
     report.findings.extend(stack_findings(&stack));
@@ -80,8 +82,9 @@ fn layer_costs(gateway: &GatewayLayers) -> Vec<finding::Finding> {
 fn stack_findings(stack: &FullStack) -> Vec<finding::Finding> {
     let Some((direct, through)) = stack.results.split_last() else { return Vec::new() };
     let of = |result: &MeasurementResult| {
-        let (figures, upstream) = (result.figures()?, direct.figures()?);
-        let share = figures.requests_per_s? / upstream.requests_per_s?;
+        let rate = |result: &MeasurementResult| result.figure(|f| f.requests_per_s).ok();
+        let share = rate(result)? / rate(direct)?;
+        let figures = result.figures()?;
         Some(finding::Finding::note(format!(
             "{}: {} of the upstream's own rate; {}",
             result.label,
@@ -95,11 +98,11 @@ fn stack_findings(stack: &FullStack) -> Vec<finding::Finding> {
 /// The bounds of the published benchmark, which decide, and its goals, which do not.
 fn bounds(gateway: &GatewayLayers, llm: &LlmLayers) -> Vec<BoundResult> {
     let mut bounds = Vec::new();
-    let errors = |f: &crate::result::Figures| f.error_share;
+    let errors = |f: &Figures| f.error_share;
     let compared = gateway.alone.last().map(|all| ("layer 1, all layers", all));
     let judged = gateway.as_it_is.as_ref().map(|target| ("the target as it is", target));
     if let Some((name, all)) = compared.or(judged) {
-        let time_below = |what: &str, of: fn(&crate::result::Figures) -> Option<f64>, limit| {
+        let time_below = |what: &str, of: fn(&Figures) -> Option<BoundedFigure>, limit| {
             let what = format!("{name}: {what}");
             BoundResult::of(&what, all, of, Requirement::below(limit, time))
         };

@@ -26,6 +26,10 @@ pub(super) struct PlannedHost {
     pub(super) answer: Answer,
     /// Makes every load invalid, as late requests do.
     pub(super) late: bool,
+    /// Every twentieth answer is read this much too late, which the generator knows.
+    pub(super) late_reads: Nanos,
+    /// Every request is dispatched this much too late, which it knows too.
+    pub(super) late_dispatches: Nanos,
     /// Steal of the host.
     pub(super) steal: f64,
     /// CPU use of the gateway's process.
@@ -44,6 +48,8 @@ impl PlannedHost {
         Self {
             answer,
             late: false,
+            late_reads: Nanos::ZERO,
+            late_dispatches: Nanos::ZERO,
             steal: 0.0,
             gateway_cpu: Some(0.97),
             files: 1_000_000,
@@ -119,7 +125,8 @@ impl Host for PlannedHost {
                 recorder.scheduled(id, ended.scenario, TargetId(0));
                 // All within the stage, before its last half.
                 let at = stage.start_s + stage.duration_s * 0.5 * n as f64 / REQUESTS as f64;
-                let sample = Sample { stage: id, warmup: stage.warmup, ..ended };
+                let mut sample = Sample { stage: id, warmup: stage.warmup, ..ended };
+                self.disturb(&mut sample, n % 20 == 0);
                 recorder.record(&moved(sample, at), &[], &[]);
             }
         }
@@ -160,6 +167,21 @@ impl Host for PlannedHost {
 }
 
 impl PlannedHost {
+    /// Adds what the generator itself adds to the times of a request.
+    fn disturb(&self, sample: &mut Sample, is_read_late: bool) {
+        let read = if is_read_late { self.late_reads } else { Nanos::ZERO };
+        let line = &mut sample.timeline;
+        for moment in [&mut line.dispatched, &mut line.connected, &mut line.sent] {
+            *moment = moment.map(|moment| moment + self.late_dispatches);
+        }
+        for moment in [&mut line.first_byte, &mut line.finished] {
+            *moment = moment.map(|moment| moment + self.late_dispatches + read);
+        }
+        let own = &mut sample.generator;
+        own.dispatch = self.late_dispatches;
+        (own.first_byte, own.finished) = (read, read);
+    }
+
     fn process(&self, stage: Option<String>) -> Option<ProcessUse> {
         let cores = self.gateway_cpu?;
         let name = "gateway".to_owned();

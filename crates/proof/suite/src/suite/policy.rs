@@ -5,9 +5,10 @@ mod tables;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{BandLevel, BandResult, Judgement, RunSummary};
-use plimsoll_report::format::{DASH, digits, or_dash, percent, time};
+use plimsoll_report::format::{digits, or_dash, percent, time};
 
 use super::certificate;
+use super::columns;
 use crate::bound::{BoundResult, Requirement};
 use crate::error::SuiteError;
 use crate::figures::TimedResponses;
@@ -172,7 +173,8 @@ fn ladder(
     let (result, summary) = measure(runner, measurement);
     let Some(summary) = summary else { return (result, Vec::new()) };
     let step = |group: &plimsoll_metrics::Group| {
-        let figures = Figures::of_group(group, TimedResponses::All).ok()?;
+        let time = summary.metadata.headline_time();
+        let figures = Figures::of_group(group, TimedResponses::All, time).ok()?;
         let mut part = summary.clone();
         part.results.total = group.clone();
         Some((group.stage.clone().unwrap_or_default(), figures, part))
@@ -188,7 +190,7 @@ fn full(runner: &mut SuiteRunner<'_>, target: &SuiteTarget) -> PolicyRow {
     let label = format!("as fast as it goes, {clients} clients");
     let measurement = Measurement::policy(&label, target, "policy", &[]).clients(clients, length);
     let (result, summary) = measure(runner, measurement);
-    let rate = or_dash(result.shown().and_then(|figures| figures.requests_per_s), digits);
+    let rate = columns::per_s(result.shown().and_then(|figures| figures.requests_per_s));
     row(result, summary, format!("max ({rate})"), topology(runner), "skip_llm=true, warm")
 }
 
@@ -259,17 +261,16 @@ fn bands(row: &PolicyRow) -> Vec<BoundResult> {
             BandLevel::Target => ("on target", Judgement::Pass),
             BandLevel::Degraded => ("degraded", Judgement::Pass),
             BandLevel::Critical => ("critical", Judgement::Fail),
-            BandLevel::Inconclusive(why) => ("", Judgement::Inconclusive(why.clone())),
+            BandLevel::Inconclusive(why) => ("not judged", Judgement::Inconclusive(why.clone())),
         };
         let measured = band.measured.map(|value| match band.unit {
             plimsoll_metrics::Unit::Time => time(value),
             plimsoll_metrics::Unit::Share => percent(value),
             _ => digits(value),
         });
-        let measured = measured.unwrap_or_else(|| DASH.to_owned());
         BoundResult {
             what: format!("warm, 100/s: {}", band.metric),
-            measured: format!("{measured} {level}").trim().to_owned(),
+            measured: or_dash(measured, |measured| format!("{measured} {level}")),
             bound: band.expression.clone(),
             judgement: match &unusable {
                 Some(why) => Judgement::Inconclusive(why.to_string()),
@@ -337,11 +338,11 @@ fn of_full(row: &PolicyRow) -> Option<Finding> {
     let figures = row.result.figures()?;
     let correct = figures.policy_correctness?;
     let limit = finding::bottleneck(&figures.busy).sentence(&figures.busy);
-    let text = format!(
-        "as fast as it goes: {}/s with {} policy correctness; {limit}",
-        or_dash(figures.requests_per_s, digits),
-        percent(correct)
-    );
+    let rate =
+        row.result.figure(|f| f.requests_per_s).map(|rate| format!("{}/s with ", digits(rate)));
+    let rate = rate.unwrap_or_default();
+    let text =
+        format!("as fast as it goes: {rate}{} policy correctness; {limit}", percent(correct));
     Some(if correct >= 1.0 { Finding::good(text) } else { Finding::warning(text) })
 }
 

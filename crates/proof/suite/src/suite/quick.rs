@@ -1,6 +1,7 @@
 //! The quick suite: a closed loop on `/metrics`, moderate and extreme, side by side.
 
-use plimsoll_report::format::{count, digits, or_dash, time, time_or_dash};
+use plimsoll_metrics::BoundedFigure;
+use plimsoll_report::format::{count, digits, or_dash, time};
 use plimsoll_report::table::Table;
 
 use super::{columns, length, passes};
@@ -60,14 +61,13 @@ fn side_by_side(results: &[MeasurementResult]) -> Section {
         ["Load", "RPS", "Avg", "p99", "Max", "MB/s", "Total", "Errors", "gateway CPU", "load CPU"];
     let mut table = Table::new(heads);
     for result in results {
-        let figure = |of: fn(&Figures) -> Option<f64>| result.shown().as_ref().and_then(of);
         table.row([
             columns::label(result),
             columns::throughput(result),
-            time_or_dash(figure(|f| f.mean_ms)),
-            time_or_dash(figure(|f| f.p99_ms)),
-            time_or_dash(figure(|f| f.max_ms)),
-            or_dash(figure(|f| f.megabytes_per_s), digits),
+            columns::time(result, |f| f.mean_ms),
+            columns::time(result, |f| f.p99_ms),
+            columns::time(result, |f| f.max_ms),
+            or_dash(result.shown().and_then(|figures| figures.megabytes_per_s), digits),
             columns::requests(result),
             columns::errors(result),
             columns::gateway_busy(result),
@@ -75,17 +75,20 @@ fn side_by_side(results: &[MeasurementResult]) -> Section {
         ]);
     }
     Section::new("GET /metrics, as many requests as the connections carry", table)
-        .note("times are response times of completed requests; MB are 10^6 bytes, heads included; CPU is of one core each")
+        .note("times are service times of completed requests; MB are 10^6 bytes, heads included; CPU is of one core each")
 }
 
 /// The effect of more connections on throughput and times.
 fn steps(results: &[MeasurementResult]) -> Option<finding::Finding> {
     let [few, many] = results else { return None };
-    let (a, b) = (few.figures()?, many.figures()?);
-    let rates = (b.requests_per_s? / a.requests_per_s? - 1.0) * 100.0;
-    let times = b.mean_ms? / a.mean_ms?;
+    let ratio = |of: fn(&Figures) -> Option<BoundedFigure>| {
+        Some(many.figure(of).ok()? / few.figure(of).ok()?)
+    };
+    let rates = (ratio(|f| f.requests_per_s)? - 1.0) * 100.0;
+    let times = ratio(|f| f.mean_ms)?;
     let clients = f64::from(many.clients?) / f64::from(few.clients?);
-    let limit = finding::bottleneck(&b.busy).sentence(&b.busy);
+    let busy = many.figures()?.busy;
+    let limit = finding::bottleneck(&busy).sentence(&busy);
     Some(finding::Finding::note(format!(
         "{clients:.1} times the connections changed throughput by {rates:+.1}% and made the average response {times:.2} times as long; {limit}"
     )))

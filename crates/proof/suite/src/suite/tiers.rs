@@ -4,7 +4,8 @@
 mod knee;
 
 use plimsoll_measure::Nanos;
-use plimsoll_report::format::{DASH, digits, or_dash, time_or_dash, time_us};
+use plimsoll_metrics::BoundedFigure;
+use plimsoll_report::format::{DASH, digits, figure, or_dash, time_us};
 use plimsoll_report::table::Table;
 
 use super::{columns, passes};
@@ -104,7 +105,8 @@ fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> Tie
     let label = format!("{}, closed loop with {clients} clients", tier.name);
     let measurements = [measurement(&label).clients(clients, length(runner, 10))];
     let ceiling = runner.measure(&measurements, 1).into_iter().next().unwrap_or_default();
-    let highest = ceiling.figures().and_then(|figures| figures.requests_per_s);
+    // To choose loads by, a lower bound is good enough.
+    let highest = ceiling.bounded(|f| f.requests_per_s).ok().map(|rate| rate.value);
     let shares: &[f64] = if runner.options.quick { &STEPS_QUICK } else { &STEPS };
     let mut steps = Vec::new();
     for share in shares {
@@ -189,7 +191,8 @@ fn overview(tiers: &[TierResult]) -> Section {
     let mut table = Table::new(heads);
     for tier in tiers {
         let half = half(tier);
-        let of = |value: fn(&Figures) -> Option<f64>| time_or_dash(half.as_ref().and_then(value));
+        let of =
+            |value: fn(&Figures) -> Option<BoundedFigure>| figure(half.as_ref().and_then(value));
         table.row([
             columns::marked(&tier.ceiling, tier.name),
             columns::throughput(&tier.ceiling),
@@ -213,7 +216,7 @@ fn overview(tiers: &[TierResult]) -> Section {
 
 /// The figures of the usable step nearest to half of the closed loop's rate, if one is near.
 fn half(tier: &TierResult) -> Option<Figures> {
-    let half = tier.ceiling.figures()?.requests_per_s? / 2.0;
+    let half = tier.ceiling.bounded(|f| f.requests_per_s).ok()?.value / 2.0;
     let distance = |result: &MeasurementResult| (result.rate.unwrap_or(0.0) - half).abs();
     let near = tier.steps.iter().filter(|step| distance(step) <= half * 0.3);
     let usable = near.filter(|step| step.why_unusable().is_none());
@@ -240,7 +243,7 @@ fn steps(tier: &TierResult) -> Section {
         table.row([
             columns::label(result),
             or_dash(result.rate, digits),
-            or_dash(result.shown().and_then(|figures| figures.requests_per_s), digits),
+            columns::per_s(result.shown().and_then(|figures| figures.requests_per_s)),
             columns::time(result, |f| f.p50_ms),
             columns::time(result, |f| f.p95_ms),
             columns::time(result, |f| f.p99_ms),
@@ -253,6 +256,7 @@ fn steps(tier: &TierResult) -> Section {
         ]);
     }
     Section::new(format!("Sweep of {}", tier.name), table)
+        .note("times are service times in the closed loop, and response times at planned rates")
 }
 
 fn deltas(features: &[MeasurementResult]) -> Section {
@@ -290,12 +294,12 @@ fn deltas(features: &[MeasurementResult]) -> Section {
         "Each feature as a delta on the raw path (550/150, not streamed, 64 clients)",
         table,
     )
-    .note("interleaved and paired pass by pass; a positive delta is throughput lost")
+    .note("interleaved and paired pass by pass; a positive delta is throughput lost; times are service times")
 }
 
 fn of_tier(tier: &TierResult) -> Option<Finding> {
     let figures = tier.ceiling.figures()?;
-    let rate = or_dash(figures.requests_per_s, digits);
+    let rate = digits(tier.ceiling.figure(|f| f.requests_per_s).ok()?);
     let clients = tier.ceiling.clients?;
     let text = match finding::limiter(&[&tier.ceiling]) {
         Some(limit) => format!("{limit}: its ceiling"),

@@ -1,21 +1,18 @@
-//! Layer 2, LLM requests: cache hits, cache misses and the provider itself, many streams at once;
-//! and the request log.
+//! Layer 2, LLM requests: cache hits, cache misses and the provider itself, many streams at once.
 
-use std::time::Duration;
+mod cache_hits;
 
 use plimsoll_harness::statistics::{Spread, paired_differences};
-use plimsoll_harness::time;
 use plimsoll_measure::Nanos;
-use plimsoll_report::format::{count, digits, percent, time};
+use plimsoll_report::format::{count, percent, time};
 
 use super::super::{length, passes};
-use super::gateway_layers::{audit, bare_with, identity, with_identity};
+use super::gateway_layers::{bare_with, with_identity};
 use crate::bound::{BoundResult, Requirement};
 use crate::error::SuiteError;
 use crate::finding::FEWEST_PAIRS;
-use crate::http_get::get;
 use crate::measurement::{Length, Measurement};
-use crate::result::{Figures, MeasurementResult};
+use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
 
 /// Layer 2, measured.
@@ -39,13 +36,13 @@ impl LlmLayers {
     /// The time that the gateway adds to the provider's mean response time, paired by pass.
     pub(super) fn added(&self) -> Option<Spread> {
         let (miss, direct) = (self.miss.as_ref()?, self.direct.as_ref()?);
-        let means = |result: &MeasurementResult| result.usable_figures(|f| f.mean_ms);
+        let means = |result: &MeasurementResult| result.usable_figures(|f| f.mean_ms?.usable());
         let added = Spread::of(&paired_differences(&means(direct), &means(miss)))?;
         (added.count >= FEWEST_PAIRS).then_some(added)
     }
 
     pub(super) fn bounds(&self) -> Vec<BoundResult> {
-        let mut bounds = self.hit.as_ref().map(hit_bounds).unwrap_or_default();
+        let mut bounds = self.hit.as_ref().map(cache_hits::bounds).unwrap_or_default();
         if let Some(added) = self.added() {
             let bound = BoundResult::value(
                 "layer 2, cache miss: added to the provider's average",
@@ -67,27 +64,8 @@ impl LlmLayers {
     }
 }
 
-/// Two bounds and three goals of cache hits.
-fn hit_bounds(hit: &MeasurementResult) -> Vec<BoundResult> {
-    let of = |figure: &str, value: fn(&Figures) -> Option<f64>, requirement| {
-        BoundResult::of(&format!("layer 2, cache hit: {figure}"), hit, value, requirement)
-    };
-    vec![
-        of("p99", |f| f.p99_ms, Requirement::below(50.0, time)),
-        BoundResult::of_errors(
-            "layer 2, cache hit: errors",
-            hit,
-            |f| f.error_share,
-            Requirement::below(0.01, percent),
-        ),
-        of("throughput", |f| f.requests_per_s, Requirement::at_least(2_000.0, digits)).into_goal(),
-        of("average", |f| f.mean_ms, Requirement::below(5.0, time)).into_goal(),
-        of("p99", |f| f.p99_ms, Requirement::below(20.0, time)).into_goal(),
-    ]
-}
-
 pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<LlmLayers, SuiteError> {
-    let hits = hits(runner)?;
+    let hits = cache_hits::measure(runner)?;
     let (miss, direct) = misses(runner)?;
     Ok(LlmLayers { miss, direct, streams: streams(runner)?, ..hits })
 }
@@ -100,118 +78,6 @@ const CACHED: [&str; 5] = [
     "metrics={}",
     "request_id={}",
 ];
-
-/// One prompt again and again, if a cache is shown to answer it: the warm-up fills it.
-fn hits(runner: &mut SuiteRunner<'_>) -> Result<LlmLayers, SuiteError> {
-    if runner.is_interrupted() {
-        return Ok(LlmLayers::default());
-    }
-    let length = length(runner.options, 30);
-    let provider = match runner.target() {
-        Some(_) => None,
-        None => Some(runner.provider(&[])?),
-    };
-    let gateway = match runner.target() {
-        Some(target) => crate::target::Gateway::external(target),
-        None => runner.gateway("layers", &bare_with(&CACHED), provider.as_ref())?,
-    };
-    if !runner.answers_chats(&gateway.target, false)? {
-        return Ok(LlmLayers::default());
-    }
-    let headers = identity(&gateway.target);
-    let proof = match runner.prove_cache(&gateway.target, headers)? {
-        Ok(proof) => proof,
-        Err(why) => {
-            runner.miss("cache hits", &format!("not measured: {why}"));
-            return Ok(LlmLayers::default());
-        }
-    };
-    let clients = runner.options.clients.unwrap_or(30);
-    let prompt =
-        serde_json::json!({"mode": "pool", "prompts": ["Name three uses of a message queue."]});
-    let hit = Measurement::chat("cache hit", &gateway.target, false, (8, 64))
-        .with("content", prompt)
-        .with("cache_mode", "allow");
-    let mut measurements = vec![with_identity(hit).clients(clients, length)];
-    if runner.serves(&gateway.target, LIVE)? {
-        let live = Measurement::get("/health/live of the same gateway", &gateway.target, LIVE);
-        measurements.push(live.clients(clients, length));
-    }
-    let address = gateway.address().map(str::to_owned);
-    let counted = || address.as_deref().and_then(cache_counts);
-    let before = counted();
-    let mut results = runner.measure(&measurements, passes(runner.options, 3, 3)).into_iter();
-    let (hit, live) = (results.next(), results.next());
-    let counted = before.zip(counted()).map(|(before, after)| after.since(before));
-    let proof = hit.as_ref().and_then(|hit| proven(runner, hit, counted, &proof));
-    let hit = hit.filter(|_| proof.is_some());
-    Ok(LlmLayers { hit, proof, live, ..LlmLayers::default() })
-}
-
-const LIVE: &str = "/health/live";
-
-/// The proof for all of the measured requests where the gateway counts its hits, or else that of
-/// the probe. Hits that the gateway did not count are none.
-fn proven(
-    runner: &mut SuiteRunner<'_>,
-    hit: &MeasurementResult,
-    counted: Option<CacheCounts>,
-    proof: &str,
-) -> Option<String> {
-    if let Some(why) = hit.why_unusable() {
-        return Some(format!("do not use these figures: {why}"));
-    }
-    let Some(CacheCounts { hits, misses }) = counted else {
-        return Some(format!(
-            "when it was tried, {proof}; how many of the measured answers were hits is not known"
-        ));
-    };
-    let requests: u64 = hit.passes.iter().map(|pass| pass.requests).sum();
-    let counts = format!(
-        "the gateway counted {} hits and {} misses for {} measured requests and their warm-up",
-        digits(hits),
-        digits(misses),
-        count(requests)
-    );
-    // The first question, in the warm-up, is a miss.
-    if hits >= requests as f64 && misses <= 1.0 {
-        return Some(format!("{counts}: every measured answer is a hit"));
-    }
-    runner.miss("cache hits", &format!("not shown: {counts}"));
-    runner.results.iter_mut().filter(|result| result.label == hit.label).for_each(|result| {
-        "equal chats, not shown to be hits".clone_into(&mut result.label);
-    });
-    None
-}
-
-/// What the reference gateway counted.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct CacheCounts {
-    hits: f64,
-    misses: f64,
-}
-
-impl CacheCounts {
-    fn since(self, before: Self) -> Self {
-        Self { hits: self.hits - before.hits, misses: self.misses - before.misses }
-    }
-
-    /// The counters in the gateway's metrics.
-    fn of(metrics: &str) -> Option<Self> {
-        let of = |state: &str| {
-            let label = format!("state=\"{state}\"");
-            let is_counter = |line: &&str| {
-                line.contains("cache") && line.contains(&label) && !line.starts_with('#')
-            };
-            metrics.lines().find(is_counter)?.rsplit_once(' ')?.1.parse().ok()
-        };
-        Some(Self { hits: of("hit")?, misses: of("miss")? })
-    }
-}
-
-fn cache_counts(address: &str) -> Option<CacheCounts> {
-    CacheCounts::of(&get(address, "/metrics", Duration::from_secs(2)).ok()?.body)
-}
 
 /// Prompts that never repeat, so that every one goes to the provider; and the provider itself.
 fn misses(
@@ -288,129 +154,22 @@ fn fitting(wanted: u32, most: u64) -> Option<u32> {
     (streams >= 100).then_some(streams)
 }
 
-/// The request log: the rows as the gateway counts them, and the lines of the file.
-#[derive(Clone, Debug, Default)]
-pub(super) struct RequestLog {
-    pub(super) accepted: Option<f64>,
-    pub(super) written: Option<f64>,
-    pub(super) dropped: Option<f64>,
-    /// Lines in the file after the gateway has ended.
-    pub(super) lines: u64,
-    pub(super) per_s: Option<f64>,
-    pub(super) result: MeasurementResult,
-}
-
-impl RequestLog {
-    /// Accepted = written + dropped, and as many lines as written.
-    pub(super) fn bounds(&self) -> Vec<BoundResult> {
-        let missing = self.accepted.zip(self.written).zip(self.dropped);
-        let missing =
-            missing.map(|((accepted, written), dropped)| (accepted - written - dropped).abs());
-        // The request for the metrics makes a row itself, after they were read: the file may have
-        // one line more.
-        let lost = self.written.map(|written| (written - self.lines as f64).max(0.0));
-        let none = Requirement::at_most(0.0, digits);
-        vec![
-            BoundResult::value("request log: accepted - written - dropped", missing, none),
-            BoundResult::value("request log: written, and not in the file", lost, none),
-            BoundResult::value(
-                "request log: rows/s",
-                self.per_s,
-                Requirement::at_least(50_000.0, digits),
-            )
-            .into_goal(),
-        ]
-    }
-}
-
-/// Loads a gateway that writes a row for every request, and compares its counts with the file.
-pub(super) fn log(runner: &mut SuiteRunner<'_>) -> Result<Option<RequestLog>, SuiteError> {
-    if runner.target().is_some() {
-        runner.skip("log writing", "the suite cannot read the target's log");
-        return Ok(None);
-    }
-    if runner.is_interrupted() {
-        return Ok(None);
-    }
-    let file = "audit.jsonl";
-    let sets = bare_with(&["metrics={}", &audit(runner, file)]);
-    let gateway = runner.gateway("layers", &sets, None)?;
-    let length = length(runner.options, 10);
-    let measurement =
-        Measurement::get("request log: a row for every request", &gateway.target, "/");
-    let results = runner.measure(&[measurement.clients(200, length)], 1);
-    let address = gateway.address().unwrap_or_default().to_owned();
-    let counts = final_row_counts(&address);
-    drop(gateway);
-    let path = runner.options.folder.join(file);
-    let text = std::fs::read(&path).unwrap_or_default();
-    let lines = text.split(|&byte| byte == b'\n').count().saturating_sub(1) as u64;
-    // A row is a few hundred bytes, and there may be millions.
-    let _ = std::fs::remove_file(&path);
-    let result = results.into_iter().next().unwrap_or_default();
-    let per_s = result.figures().and_then(|figures| figures.requests_per_s);
-    let of = |state: &str| counts.iter().find(|(name, _)| name == state).map(|(_, n)| *n);
-    let (accepted, written) = (of("accepted").or_else(|| of("offered")), of("written"));
-    Ok(Some(RequestLog { accepted, written, dropped: of("dropped"), lines, per_s, result }))
-}
-
-/// The gateway's counts of rows after the last batch was written.
-fn final_row_counts(address: &str) -> Vec<(String, f64)> {
-    time::sleep(Duration::from_millis(600));
-    let body = get(address, "/metrics", Duration::from_secs(2)).map(|response| response.body);
-    row_counts(&body.unwrap_or_default())
-}
-
-/// Parses `..audit_rows{state="written"} 12` into pairs.
-fn row_counts(metrics: &str) -> Vec<(String, f64)> {
-    let pair = |line: &str| {
-        let (labels, value) = line.split_once("audit_rows")?.1.split_once("} ")?;
-        let state = labels.split('"').nth(1)?;
-        Some((state.to_owned(), value.trim().parse().ok()?))
-    };
-    metrics.lines().filter(|line| !line.starts_with('#')).filter_map(pair).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rows_are_read_from_the_metrics() {
-        let text = "# TYPE gateway_audit_rows gauge\ngateway_audit_rows{state=\"written\"} 12\ngateway_audit_rows{state=\"dropped\"} 3\nother 1\n";
-        assert_eq!(row_counts(text), [("written".to_owned(), 12.0), ("dropped".to_owned(), 3.0)]);
-    }
-
-    #[test]
-    fn lost_rows_of_the_log_are_found() {
-        let log = |accepted, written, dropped, lines| RequestLog {
-            accepted: Some(accepted),
-            written: Some(written),
-            dropped: Some(dropped),
-            lines,
-            ..RequestLog::default()
-        };
-        for (log, words) in [
-            (log(10.0, 7.0, 3.0, 7), ["PASS", "PASS", "inconclusive"]),
-            (log(10.0, 7.0, 2.0, 7), ["FAIL", "PASS", "inconclusive"]),
-            (log(10.0, 10.0, 0.0, 9), ["PASS", "FAIL", "inconclusive"]),
-            (log(10.0, 10.0, 0.0, 11), ["PASS", "PASS", "inconclusive"]),
-        ] {
-            let bounds = log.bounds();
-            assert_eq!(
-                bounds.iter().map(BoundResult::status).collect::<Vec<_>>(),
-                words,
-                "{log:?}"
-            );
-        }
-    }
+    use crate::result::Figures;
+    use plimsoll_metrics::BoundedFigure;
 
     #[test]
     fn what_the_gateway_adds_is_paired_by_pass() {
         let result = |means: &[f64]| MeasurementResult {
             passes: means
                 .iter()
-                .map(|mean| Figures { requests: 9, mean_ms: Some(*mean), ..Figures::default() })
+                .map(|mean| Figures {
+                    requests: 9,
+                    mean_ms: Some(BoundedFigure::exact(*mean)),
+                    ..Figures::default()
+                })
                 .collect(),
             ..MeasurementResult::default()
         };
@@ -437,15 +196,5 @@ mod tests {
         ] {
             assert_eq!(fitting(wanted, most), streams, "{wanted} of {most}");
         }
-    }
-
-    #[test]
-    fn hits_are_what_the_gateway_counted() {
-        let text = "# HELP g_cache LLM requests\ng_cache_total{state=\"miss\"} 3\ng_cache_total{state=\"hit\"} 12\n";
-        let counts = CacheCounts { hits: 12.0, misses: 3.0 };
-        assert_eq!(CacheCounts::of(text), Some(counts));
-        let before = CacheCounts { hits: 2.0, misses: 2.0 };
-        assert_eq!(counts.since(before), CacheCounts { hits: 10.0, misses: 1.0 });
-        assert_eq!(CacheCounts::of("# no cache\n"), None);
     }
 }

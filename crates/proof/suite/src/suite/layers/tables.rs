@@ -1,11 +1,13 @@
 //! The tables of the layers suite.
 
 use plimsoll_measure::Nanos;
+use plimsoll_metrics::BoundedFigure;
 use plimsoll_report::format::{DASH, count, digits, or_dash, percent, time, time_us};
 use plimsoll_report::table::Table;
 
 use super::gateway_layers::{FullStack, GatewayLayers};
-use super::llm_layers::{LlmLayers, RequestLog};
+use super::llm_layers::LlmLayers;
+use super::request_log::RequestLog;
 use super::store_ops::StoreOps;
 use crate::finding;
 use crate::report::Section;
@@ -21,15 +23,19 @@ fn metrics(rows: &[(&str, String, &str)]) -> Table {
     table
 }
 
-/// A figure of a result, behind its mark: these tables have no row for each result.
-fn figure(
+/// A time of a result, behind the mark of the result: these tables have no row for each result.
+fn figure(result: Option<&MeasurementResult>, of: fn(&Figures) -> Option<BoundedFigure>) -> String {
+    or_dash(result, |result| columns::marked(result, &columns::time(result, of)))
+}
+
+/// A share of errors, or another number that is never refused alone.
+fn number(
     result: Option<&MeasurementResult>,
     of: fn(&Figures) -> Option<f64>,
     format: fn(f64) -> String,
 ) -> String {
-    let Some(result) = result else { return DASH.to_owned() };
-    let value = result.shown().as_ref().and_then(of);
-    columns::marked(result, &or_dash(value, format))
+    let value = |result: &MeasurementResult| result.shown().as_ref().and_then(of);
+    or_dash(result, |result| columns::marked(result, &or_dash(value(result), format)))
 }
 
 fn throughput(result: Option<&MeasurementResult>) -> String {
@@ -51,10 +57,10 @@ pub(super) fn gateway(layers: &GatewayLayers) -> Vec<Section> {
     let rows = [
         ("Throughput (bare, no layers)", throughput(bare), ">= 50,000/s"),
         ("Throughput (all layers active)", throughput(all), ">= 50,000/s"),
-        ("P50 latency, all layers", figure(all, |f| f.p50_ms, time), "< 10ms"),
-        ("P99 latency, all layers", figure(all, |f| f.p99_ms, time), "< 50ms"),
+        ("P50 latency, all layers", figure(all, |f| f.p50_ms), "< 10ms"),
+        ("P99 latency, all layers", figure(all, |f| f.p99_ms), "< 50ms"),
         ("Layer overhead", or_dash(cost, |cost| cost.text()), "< 10%"),
-        ("Error rate", figure(all, |f| f.error_share, percent), "< 0.01%"),
+        ("Error rate", number(all, |f| f.error_share, percent), "< 0.01%"),
     ];
     let alone = Section::new("Layer 1 - gateway only (GET /, answered by the gateway itself)", metrics(&rows))
         .note("whether a target is met is judged under Bounds; this gateway has one worker on one core, and the published 50,000/s are of 4 vCPU");
@@ -66,9 +72,9 @@ fn as_it_is(target: &MeasurementResult) -> Section {
     let result = Some(target);
     let rows = [
         ("Throughput", throughput(result), ""),
-        ("P50 latency", figure(result, |f| f.p50_ms, time), "< 10ms"),
-        ("P99 latency", figure(result, |f| f.p99_ms, time), "< 50ms"),
-        ("Error rate", figure(result, |f| f.error_share, percent), "< 0.01%"),
+        ("P50 latency", figure(result, |f| f.p50_ms), "< 10ms"),
+        ("P99 latency", figure(result, |f| f.p99_ms), "< 50ms"),
+        ("Error rate", number(result, |f| f.error_share, percent), "< 0.01%"),
     ];
     Section::new("The target as it is (GET /)", metrics(&rows))
         .note("whether a target is met is judged under Bounds; what its layers cost cannot be told: the suite cannot switch them")
@@ -108,7 +114,7 @@ fn costs(layers: &GatewayLayers) -> Section {
         }
     }
     Section::new("What each layer costs: alone on the bare gateway, then all", table)
-        .note("each variant is a separate process; they take turns, and the cost is paired pass by pass (median, lowest .. highest). CPU per request is the steadier figure where the load's core is the limit")
+        .note("each variant is a separate process; they take turns, and the cost is paired pass by pass (median, lowest .. highest); times are service times. CPU per request is the steadier figure where the load's core is the limit")
 }
 
 pub(super) fn stack(stack: &FullStack) -> Section {
@@ -135,7 +141,7 @@ pub(super) fn stack(stack: &FullStack) -> Section {
         ]);
     }
     Section::new("Full stack (gateway -> upstream -> response)", table)
-        .note("Bottleneck: whose core was at least 90 % busy by measured CPU time")
+        .note("times are service times; Bottleneck: whose core was at least 90 % busy by measured CPU time")
 }
 
 pub(super) fn llm(layers: &LlmLayers) -> Vec<Section> {
@@ -156,9 +162,9 @@ fn hits(hit: &MeasurementResult, live: Option<&MeasurementResult>) -> Section {
     let result = Some(hit);
     let rows = [
         ("Cache-hit throughput", throughput(result), ">= 2,000/s"),
-        ("Cache-hit average", figure(result, |f| f.mean_ms, time), "< 5ms"),
-        ("Cache-hit P99", figure(result, |f| f.p99_ms, time), "< 20ms"),
-        ("Cache-hit error rate", figure(result, |f| f.error_share, percent), "< 0.01%"),
+        ("Cache-hit average", figure(result, |f| f.mean_ms), "< 5ms"),
+        ("Cache-hit P99", figure(result, |f| f.p99_ms), "< 20ms"),
+        ("Cache-hit error rate", number(result, |f| f.error_share, percent), "< 0.01%"),
         (
             "Cache-hit rate over /health/live of the same gateway",
             or_dash(of_live, percent),
@@ -180,7 +186,7 @@ fn misses(layers: &LlmLayers) -> Section {
         ("Cache miss: added to the provider's average", added, "< 20ms"),
         (
             "Cache miss: CPU of the gateway per request",
-            figure(layers.miss.as_ref(), |f| f.gateway_cpu_us, time_us),
+            number(layers.miss.as_ref(), |f| f.gateway_cpu_us, time_us),
             "",
         ),
     ];

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_metrics::{Group, RunSummary};
-use plimsoll_report::format::{DASH, count, digits, or_dash, percent, time, time_or_dash};
+use plimsoll_metrics::{BoundedFigure, Group, RunSummary};
+use plimsoll_report::format::{DASH, count, digits, figure, or_dash, percent, time};
 use plimsoll_report::table::Table;
 
 use super::{ColdWarm, PolicyRow};
@@ -53,7 +53,7 @@ pub(super) fn headline(rows: &[&PolicyRow]) -> Section {
         ]);
     }
     Section::new("By rate, topology and mode (headline: warm)", table)
-        .note("times are response times of all responses, allowed and blocked; arrivals are evenly spaced. HTTP success: 2xx or 403; achieved: answers with the expected policy decision per second; policy correctness: the share of answered requests with the policy decision that the scenario expects")
+        .note("times are those of all responses, allowed and blocked: response times, and service times where it is as fast as it goes; arrivals are evenly spaced. HTTP success: 2xx or 403; achieved: answers with the expected policy decision per second; policy correctness: the share of answered requests with the policy decision that the scenario expects")
         .note("too few requests for a percentile: `-` (a p95 needs 200, a p99 1,000)")
 }
 
@@ -80,11 +80,11 @@ pub(super) fn ladder(
         table.row([
             format!("{}{name}", step_marker(whole, figures)),
             or_dash(total.rates.planned_rate_per_s, digits),
-            or_dash(figures.requests_per_s, digits),
-            time_or_dash(figures.p50_ms),
-            time_or_dash(figures.p95_ms),
-            time_or_dash(figures.p99_ms),
-            time_or_dash(figures.max_ms),
+            columns::per_s(figures.requests_per_s),
+            figure(figures.p50_ms),
+            figure(figures.p95_ms),
+            figure(figures.p99_ms),
+            figure(figures.max_ms),
             count(total.counters.completed),
             count(total.counters.blocked),
             count(figures.errors),
@@ -103,7 +103,7 @@ fn step_marker(whole: &MeasurementResult, step: &Figures) -> &'static str {
 }
 
 pub(super) fn cold_and_warm(pairs: &[ColdWarm]) -> Section {
-    type Of = fn(&Figures) -> Option<f64>;
+    type Of = fn(&Figures) -> Option<BoundedFigure>;
     let heads = ["Profile", "First run (cold)", "Second run (warm)", "Factor"];
     let mut table = Table::new(heads);
     let figures: [(&str, Of); 4] = [
@@ -166,7 +166,9 @@ fn categories(result: &MeasurementResult, summary: &RunSummary) -> Section {
         "P99",
     ]);
     for group in &summary.results.by_category {
-        let figures = Figures::of_group(group, TimedResponses::All).unwrap_or_default();
+        let figures =
+            Figures::of_group(group, TimedResponses::All, summary.metadata.headline_time())
+                .unwrap_or_default();
         let counters = &group.counters;
         table.row([
             columns::marked(result, group.category.as_deref().unwrap_or_default()),
@@ -175,8 +177,8 @@ fn categories(result: &MeasurementResult, summary: &RunSummary) -> Section {
             count(counters.blocked),
             count(counters.unexpected),
             correctness(group),
-            time_or_dash(figures.p50_ms),
-            time_or_dash(figures.p99_ms),
+            figure(figures.p50_ms),
+            figure(figures.p99_ms),
         ]);
     }
     Section::new("By category (warm, 100/s)", table).note(

@@ -16,19 +16,43 @@ pub(super) struct Objective {
 }
 
 impl Objective {
-    /// Whether figures keep it. With too few requests for a p99, the maximum is used.
-    pub(super) fn kept(&self, figures: &Figures) -> bool {
-        let achieved = figures.requests_per_s.zip(figures.planned_per_s);
-        let tail = figures.p99_ms.or(figures.max_ms);
-        achieved.is_some_and(|(achieved, planned)| achieved >= planned * self.achieved)
-            && tail.is_some_and(|tail| tail <= self.p99_ms)
-            && figures.errors as f64 <= figures.requests as f64 * self.errors
+    /// Whether figures keep it; `None` if what the generator itself may have done to them decides.
+    /// With too few requests for a p99, the maximum is used.
+    fn kept(&self, figures: &Figures) -> Option<bool> {
+        let few_errors = figures.errors as f64 <= figures.requests as f64 * self.errors;
+        let parts = [Some(few_errors), self.is_achieved(figures), self.is_fast(figures)];
+        if parts.contains(&Some(false)) {
+            return Some(false);
+        }
+        parts.iter().all(Option::is_some).then_some(true)
     }
 
-    /// Whether a result keeps it. Errors over the gate break it; `None` if it was not valid.
+    /// A rate that the generator kept down is a lower bound.
+    fn is_achieved(&self, figures: &Figures) -> Option<bool> {
+        let Some((achieved, planned)) = figures.requests_per_s.zip(figures.planned_per_s) else {
+            return Some(false);
+        };
+        let wanted = planned * self.achieved;
+        match achieved.refused {
+            _ if achieved.value >= wanted => Some(true),
+            None if achieved.value + achieved.bound < wanted => Some(false),
+            _ => None,
+        }
+    }
+
+    fn is_fast(&self, figures: &Figures) -> Option<bool> {
+        let Some(tail) = figures.p99_ms.or(figures.max_ms) else { return Some(false) };
+        match tail.usable()? {
+            value if value <= self.p99_ms => Some(true),
+            value if value - tail.bound > self.p99_ms => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Whether a result keeps it. Errors over the gate break it; `None` if that cannot be told.
     pub(super) fn kept_by(&self, result: &MeasurementResult) -> Option<bool> {
         match (result.figures(), result.why_unusable()) {
-            (Some(figures), _) => Some(self.kept(&figures)),
+            (Some(figures), _) => self.kept(&figures),
             (None, Some(Unusable::Errors(_))) => Some(false),
             _ => None,
         }
@@ -71,6 +95,7 @@ pub(super) fn knee(steps: &[MeasurementResult], objective: Objective) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_metrics::{BoundedFigure, Refusal};
 
     const OBJECTIVE: Objective = Objective { achieved: 0.97, p99_ms: 100.0, errors: 0.001 };
 
@@ -78,9 +103,9 @@ mod tests {
         let figures = Figures {
             requests: 1_000,
             errors,
-            requests_per_s: Some(achieved),
+            requests_per_s: Some(BoundedFigure::exact(achieved)),
             planned_per_s: Some(planned),
-            p99_ms: Some(p99),
+            p99_ms: Some(BoundedFigure::exact(p99)),
             ..Figures::default()
         };
         MeasurementResult {
@@ -115,5 +140,21 @@ mod tests {
         late.passes[0].invalid = Some("late".to_owned());
         let found = knee(&[step(100.0, 100.0, 2.0, 0), late], OBJECTIVE).unwrap();
         assert_eq!(found.text(), ">= 100");
+        // Nor does one whose tail or rate must not be used; but a lower bound may be high enough.
+        let refuse = |figure: &mut Option<BoundedFigure>| {
+            figure.as_mut().unwrap().refused = Some(Refusal::Generator);
+        };
+        let refused = |planned, achieved, p99, of_rate| {
+            let mut step = step(planned, achieved, p99, 0);
+            let pass = &mut step.passes[0];
+            refuse(if of_rate { &mut pass.requests_per_s } else { &mut pass.p99_ms });
+            step
+        };
+        let text =
+            |step| knee(&[self::step(100.0, 100.0, 2.0, 0), step], OBJECTIVE).unwrap().text();
+        assert_eq!(text(refused(200.0, 100.0, 2.0, true)), ">= 100");
+        assert_eq!(text(refused(200.0, 200.0, 2.0, true)), ">= 200");
+        assert_eq!(text(refused(200.0, 200.0, 2.0, false)), ">= 100");
+        assert_eq!(text(refused(200.0, 200.0, 999.0, false)), ">= 100");
     }
 }

@@ -1,0 +1,52 @@
+//! A request that is being written.
+
+use crate::buffers::EncodedRequest;
+
+/// A request that is being written.
+#[derive(Debug, Default)]
+pub struct OutgoingRequest {
+    request: EncodedRequest,
+    /// Bytes that were written.
+    sent: usize,
+    /// TLS holds encrypted bytes that the kernel has not taken yet.
+    encrypted: bool,
+}
+
+impl OutgoingRequest {
+    /// One of which nothing is written.
+    pub const fn new(request: EncodedRequest) -> Self {
+        Self { request, sent: 0, encrypted: false }
+    }
+
+    /// Whether the kernel has taken everything.
+    pub const fn is_done(&self) -> bool {
+        self.sent >= self.request.len() && !self.encrypted
+    }
+
+    /// The unwritten rest of head and body.
+    pub fn rest(&self) -> [&[u8]; 2] {
+        let EncodedRequest { head, body } = &self.request;
+        let head_sent = self.sent.min(head.len());
+        [&head[head_sent..], &body[self.sent - head_sent..]]
+    }
+
+    /// So many bytes of the rest were written.
+    pub const fn wrote(&mut self, bytes: usize) {
+        self.sent += bytes;
+    }
+
+    /// Whether TLS holds encrypted bytes that the kernel has not taken yet.
+    pub(crate) const fn set_encrypted(&mut self, encrypted: bool) {
+        self.encrypted = encrypted;
+    }
+
+    /// The same as was set last.
+    pub(crate) const fn is_encrypted(&self) -> bool {
+        self.encrypted
+    }
+
+    /// Takes the buffers.
+    pub(super) fn take(&mut self) -> EncodedRequest {
+        std::mem::take(self).request
+    }
+}

@@ -1,0 +1,117 @@
+//! One pass of a measurement: its load, its figures, its file.
+
+use std::fs;
+
+use plimsoll_metrics::{Band, RunSummary};
+use plimsoll_report::format::{figure, or_dash, rate_figure};
+
+use super::{Pass, SuiteRunner};
+use crate::error::SuiteError;
+use crate::figures::TimedResponses;
+use crate::measurement::Measurement;
+use crate::process_use::{CpuTime, GATEWAY, PROVIDER, busy_host, cpu_time, watched};
+use crate::result::{BusyShares, Figures};
+
+impl SuiteRunner<'_> {
+    pub(super) fn report_pass(&mut self, measurement: &Measurement, pass: u32, figures: &Figures) {
+        let invalid = figures.invalid.as_ref().map(|why| format!("  INVALID: {why}"));
+        let invalid = invalid.or_else(|| {
+            figures.gated(measurement.error_gate).map(|why| format!("  NOT USABLE: {why}"))
+        });
+        let line = format!(
+            "{}, pass {}: {}/s, p99 {}, {} errors{}",
+            measurement.label,
+            pass + 1,
+            or_dash(figures.requests_per_s, |rate| rate_figure(Some(rate))),
+            figure(figures.p99_ms),
+            figures.errors,
+            invalid.unwrap_or_default()
+        );
+        self.log(&line);
+    }
+
+    pub(super) fn pass(
+        &mut self,
+        measurement: &Measurement,
+        pass: u32,
+        responses: TimedResponses,
+    ) -> Result<(Pass, String), SuiteError> {
+        let plan = measurement.plan(pass)?;
+        let bands = plan.bands.iter().flat_map(|(metric, bounds)| {
+            bounds.iter().map(move |bound| Band::parse(metric, bound))
+        });
+        let bands = bands.collect::<Result<Vec<_>, _>>()?;
+        let summary = self.host.run(plan, watched(&measurement.target), self.control)?;
+        let mut summary = summary.with_bands(&bands);
+        summary.metadata.environment.clone_from(&self.options.environment);
+        summary.health.calibration.clone_from(&self.options.calibration);
+        let mut figures = Figures::of(&summary, responses)?;
+        self.add_cpu(&mut figures, &summary);
+        figures.busy_host = busy_host(&summary.health, &figures.busy);
+        let file = self.keep(&summary, measurement, pass)?;
+        Ok((Pass { summary, figures }, file))
+    }
+
+    /// Adds the CPU time of each process over the measured window.
+    fn add_cpu(&self, figures: &mut Figures, summary: &RunSummary) {
+        let (gateway, provider) = (cpu_time(summary, GATEWAY), cpu_time(summary, PROVIDER));
+        let share = |time: Option<CpuTime>| {
+            time.filter(|time| time.wall_s > 0.0).map(|time| time.cpu_s / time.wall_s)
+        };
+        let workers = &summary.health.worker_cpu_shares;
+        let generator = workers.iter().sum::<f64>() / workers.len().max(1) as f64;
+        figures.busy = BusyShares {
+            gateway: share(gateway),
+            provider: share(provider),
+            generator: (!workers.is_empty()).then_some(generator),
+            busiest_worker: workers.iter().copied().reduce(f64::max),
+            waited: summary.health.worker_wait_shares.iter().copied().reduce(f64::max),
+            shared: self.cores.shared(),
+            gateway_cores: gateway.and(self.cores.gateway).map(|_| 1.0),
+        };
+        let counters = &summary.results.total.counters;
+        let answered = counters.completed + counters.rejected;
+        let per_request = |time: CpuTime| time.cpu_s * 1e6 / answered as f64;
+        figures.gateway_cpu_us = gateway.filter(|_| answered > 0).map(per_request);
+        figures.gateway_memory = gateway.map(|time| time.memory).filter(|memory| *memory > 0.0);
+    }
+
+    fn keep(
+        &self,
+        summary: &RunSummary,
+        measurement: &Measurement,
+        pass: u32,
+    ) -> Result<String, SuiteError> {
+        let folder = self.options.folder.join("measurements");
+        let name = format!("measurements/{}-{}.json", slug(&measurement.label), pass + 1);
+        let path = self.options.folder.join(&name);
+        let text = serde_json::to_vec(summary)?;
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&path, text))
+            .map_err(|source| SuiteError::Write { path, source })?;
+        Ok(name)
+    }
+}
+
+/// A label as part of a file name.
+fn slug(label: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let text: String = label.chars().map(plain).collect();
+    text.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_make_file_names() {
+        for (label, name) in [
+            ("GET /health/live, 64 clients", "get-health-live-64-clients"),
+            ("--", ""),
+            ("ä+PII", "pii"),
+        ] {
+            assert_eq!(slug(label), name);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Starts gateways and providers.
+
+use std::time::Duration;
+
+use super::SuiteRunner;
+use crate::child::{Child, ChildSpec};
+use crate::error::SuiteError;
+use crate::http_get::get;
+use crate::target::{Gateway, Provider};
+
+impl SuiteRunner<'_> {
+    /// Starts the mock provider.
+    pub(crate) fn provider(&mut self, flags: &[&str]) -> Result<Provider, SuiteError> {
+        let mut args: Vec<_> = ["mock", "--listen", "127.0.0.1:0"].map(str::to_owned).into();
+        args.extend(flags.iter().map(|&flag| flag.to_owned()));
+        self.start("the mock provider", self.cores.provider, &args).map(Provider::new)
+    }
+
+    /// Starts the reference gateway; `sets` are settings beside those of its preset.
+    pub(crate) fn gateway(
+        &mut self,
+        preset: &str,
+        sets: &[String],
+        provider: Option<&Provider>,
+    ) -> Result<Gateway, SuiteError> {
+        let port = self.options.port.unwrap_or(0);
+        let listen = format!("127.0.0.1:{port}");
+        let mut args: Vec<_> =
+            ["gateway", "--preset", preset, "--listen", &listen].map(str::to_owned).into();
+        if let Some(provider) = provider {
+            args.extend(["--upstream".to_owned(), provider.address().to_owned()]);
+        }
+        for set in sets {
+            args.extend(["--set".to_owned(), set.clone()]);
+        }
+        let child = self.start("the reference gateway", self.cores.gateway, &args)?;
+        let command = self.shown(&args, provider);
+        if !self.commands.contains(&command) {
+            self.commands.push(command);
+        }
+        let gateway = Gateway::reference(child, provider);
+        self.ask_version(&gateway);
+        Ok(gateway)
+    }
+
+    /// The command as the report shows it: parts that differ from run to run have a name.
+    fn shown(&self, args: &[String], provider: Option<&Provider>) -> String {
+        let folder = self.options.folder.to_string_lossy();
+        let command = format!("plimsoll {}", args.join(" ")).replace(&*folder, "FOLDER");
+        match provider {
+            None => command,
+            Some(mock) => command.replace(mock.address(), "PROVIDER"),
+        }
+    }
+
+    fn start(
+        &mut self,
+        what: &str,
+        core: Option<usize>,
+        args: &[String],
+    ) -> Result<Child, SuiteError> {
+        self.children += 1;
+        let log = self.options.folder.join(format!("process-{}.log", self.children));
+        self.host.start(&ChildSpec { what, exe: &self.options.exe, core, args, log })
+    }
+
+    /// Asks the gateway for its version and layers.
+    fn ask_version(&mut self, gateway: &Gateway) {
+        if self.version.is_some() {
+            return;
+        }
+        let Some(address) = gateway.address() else { return };
+        let response = get(address, "/admin/build", Duration::from_secs(2)).ok();
+        let build =
+            response.filter(|response| response.status == 200).map(|response| response.body);
+        self.version = build.map(|build| build.trim().to_owned());
+    }
+}
