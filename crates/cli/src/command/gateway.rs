@@ -90,7 +90,9 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
 /// An invalid configuration is wrong usage; an error of the system is not.
 fn usage_error(error: GatewayError) -> anyhow::Error {
     match error {
-        GatewayError::Syntax { .. } | GatewayError::Empty | GatewayError::Config(_) => UsageError(error.to_string()).into(),
+        GatewayError::Syntax { .. } | GatewayError::Empty | GatewayError::Config(_) => {
+            UsageError(error.to_string()).into()
+        }
         // A build without the Redis client can use no Redis store at all.
         GatewayError::Store(cause) if !cfg!(feature = "redis") => UsageError(cause).into(),
         error => error.into(),

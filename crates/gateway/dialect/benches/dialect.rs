@@ -2,14 +2,13 @@
 //!
 //! Targets: 2 µs for the view of a chat request of 128 tokens, 100 ns for an observed event.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use plimsoll_gateway_dialect::{
-    Dialect, Endpoint, RequestView, StreamRewriter, StreamSettings, TextEvent, Translator, Usage,
-    UsageObserver, rewrite_response, write_cache_key,
+    Dialect, Endpoint, RequestView, StreamSettings, Translator, Usage, UsageObserver,
+    write_cache_key,
 };
 
 fn main() {
@@ -122,24 +121,6 @@ fn stream_to_openai_event(bencher: Bencher<'_, '_>) {
     translate_stream(bencher, Dialect::OpenAi, Dialect::Anthropic, DELTA);
 }
 
-#[divan::bench]
-fn rewrite_stream_event_unchanged(bencher: Bencher<'_, '_>) {
-    let event = chunk("");
-    let mut rewriter = StreamRewriter::new(Dialect::OpenAi);
-    let mut out = Vec::with_capacity(4_096);
-    bencher.bench_local(|| {
-        out.clear();
-        rewriter.feed(black_box(event.as_bytes()), &mut out, keep).is_ok()
-    });
-}
-
-fn keep(event: TextEvent<'_>) -> Cow<'_, str> {
-    match event {
-        TextEvent::Delta { text, .. } => Cow::Borrowed(text),
-        TextEvent::End { .. } => Cow::Borrowed(""),
-    }
-}
-
 /// A response of 128 tokens.
 fn response() -> String {
     let text = "word ".repeat(128);
@@ -152,13 +133,4 @@ fn response() -> String {
 fn usage_of_a_response(bencher: Bencher<'_, '_>) {
     let body = response();
     bencher.bench_local(|| Usage::from_body(Endpoint::Chat, black_box(body.as_bytes())).is_ok());
-}
-
-#[divan::bench]
-fn texts_of_a_response(bencher: Bencher<'_, '_>) {
-    let body = response();
-    bencher.bench_local(|| {
-        rewrite_response(Endpoint::Chat, black_box(body.as_bytes()), |text| Cow::Borrowed(text))
-            .is_ok()
-    });
 }

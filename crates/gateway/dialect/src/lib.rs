@@ -2,10 +2,10 @@
 //!
 //! | task | entry point |
 //! |---|---|
-//! | inspect a request, redact it | [`RequestView`] |
+//! | inspect a request | [`RequestView`] |
 //! | translate a request, a response, a stream or an error | [`Translator`] |
 //! | read usage and completeness of a passing response | [`UsageObserver`], [`Usage::from_body`] |
-//! | change the text of a stream, of a whole response | [`StreamRewriter`], [`rewrite_response`] |
+//! | split a stream into its events | [`EventSplitter`] |
 //! | write an error in the caller's format | [`ErrorBody`] |
 //! | compute the cache key of a request | [`write_cache_key`] |
 //!
@@ -18,10 +18,7 @@ mod dialect;
 mod error;
 mod error_body;
 mod json_scanner;
-mod patch;
 mod request_view;
-mod rewrite_response;
-mod rewrite_stream;
 mod sse;
 mod translate;
 mod usage;
@@ -34,9 +31,7 @@ pub use dialect::{Dialect, Endpoint};
 pub use error::DialectError;
 pub use error_body::{ErrorBody, ErrorKind, status_for};
 pub use request_view::{RequestText, RequestView, Streaming};
-pub use rewrite_response::rewrite_response;
-pub use rewrite_stream::{StreamRewriter, TextEvent};
-pub use sse::MAX_EVENT_BYTES;
+pub use sse::{EventSplitter, MAX_EVENT_BYTES};
 pub use translate::{DEFAULT_MAX_TOKENS, StreamSettings, StreamTranslator, Translator};
 pub use usage::Usage;
 pub use usage_observer::{StreamStatus, UsageObserver};

@@ -1,14 +1,11 @@
 //! A borrowed view of a request: what the gateway's layers need to know about it.
 
-use std::borrow::Cow;
-
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::depth;
 use crate::dialect::Endpoint;
 use crate::error::DialectError;
-use crate::patch;
 use crate::wire::{Object, utf8};
 
 mod fast_path;
@@ -29,7 +26,6 @@ use texts::TextCollector;
 /// outer shape of messages. The upstream validates everything else.
 #[derive(Debug)]
 pub struct RequestView<'a> {
-    body: &'a str,
     model: RequestText<'a>,
     streaming: Streaming,
     max_tokens: Option<u64>,
@@ -70,7 +66,7 @@ impl<'a> RequestView<'a> {
     /// The fast path for chats of the usual shape; None for any other body, valid or not.
     fn read_fast(body: &'a str) -> Option<Self> {
         let Chat { model, streaming, max_tokens, tools, texts } = fast_path::read(body)?;
-        Some(Self { body, model, streaming, max_tokens, tools, texts, token_ids: 0 })
+        Some(Self { model, streaming, max_tokens, tools, texts, token_ids: 0 })
     }
 
     /// The path for all requests, with precise errors.
@@ -87,7 +83,6 @@ impl<'a> RequestView<'a> {
         let (texts, token_ids) = texts.finish();
         let settings = raw.settings();
         Ok(Self {
-            body,
             model,
             streaming: settings.streaming()?,
             max_tokens: settings.max_tokens(endpoint)?,
@@ -117,9 +112,9 @@ impl<'a> RequestView<'a> {
         self.tools
     }
 
-    /// The texts that a policy scans, in the order of the body: system prompts, messages with all
-    /// their text parts and documents, tool results, tool call arguments, embedding inputs. Images,
-    /// audio and the model's thinking (which is signed and cannot be changed) are left out.
+    /// The texts that count as prompt tokens, in the order of the body: system prompts, messages
+    /// with all their text parts and documents, tool results, tool call arguments, embedding
+    /// inputs. A policy reads more than these: the crate `inspect` finds every text.
     pub fn texts(&self) -> &[RequestText<'a>] {
         &self.texts
     }
@@ -130,30 +125,6 @@ impl<'a> RequestView<'a> {
     pub fn prompt_tokens(&self) -> u64 {
         let tokens = |text: &RequestText<'_>| text.as_str().len().div_ceil(4) as u64;
         self.texts.iter().map(tokens).sum::<u64>() + self.token_ids
-    }
-
-    /// The body with its texts rewritten, for example redacted; None if no text changed. All other
-    /// bytes stay the same.
-    ///
-    /// # Errors
-    /// None known.
-    pub fn rewrite(
-        &self,
-        mut rewrite: impl FnMut(&str) -> Cow<'_, str>,
-    ) -> Result<Option<Vec<u8>>, DialectError> {
-        let mut patches = Vec::new();
-        for text in &self.texts {
-            let rewritten = rewrite(text.as_str());
-            if rewritten != text.as_str() {
-                patches.push((text.range(), rewritten.into_owned()));
-            }
-        }
-        if patches.is_empty() {
-            return Ok(None);
-        }
-        let mut out = Vec::with_capacity(self.body.len());
-        patch::apply(self.body.as_bytes(), &patches, &mut out)?;
-        Ok(Some(out))
     }
 }
 

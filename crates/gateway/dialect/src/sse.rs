@@ -20,7 +20,7 @@ pub const MAX_EVENT_BYTES: usize = 4 << 20;
 /// Splits a stream into events, regardless of chunk boundaries. An event within one chunk is not
 /// copied.
 #[derive(Debug, Default)]
-pub(crate) struct EventSplitter {
+pub struct EventSplitter {
     /// The start of an incomplete event.
     carry: Vec<u8>,
     line: LineState,
@@ -40,7 +40,7 @@ impl EventSplitter {
     ///
     /// # Errors
     /// Those of `on_event`, and [`DialectError::EventTooLong`].
-    pub(crate) fn feed(
+    pub fn feed(
         &mut self,
         chunk: &[u8],
         mut on_event: impl FnMut(&[u8]) -> Result<(), DialectError>,
@@ -65,7 +65,7 @@ impl EventSplitter {
     }
 
     /// The bytes of the incomplete event.
-    pub(crate) fn incomplete(&self) -> &[u8] {
+    pub fn incomplete(&self) -> &[u8] {
         &self.carry
     }
 

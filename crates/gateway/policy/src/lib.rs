@@ -22,4 +22,4 @@ pub use category::{Category, Context, InputKind};
 pub use decision::{MASK, Match, PolicyDecision};
 pub use error::{PolicyError, RuleProblem};
 pub use policy::{EvaluatedChecks, Evasion, Policy};
-pub use scrubber::{Scrubber, TextScrubber};
+pub use scrubber::{Redaction, Scrubber, TextScanner};

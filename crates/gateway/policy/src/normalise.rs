@@ -8,14 +8,17 @@
 //! escapes; NFKC, without zero-width characters and stray marks, and with Cyrillic and Greek
 //! confusables replaced by Latin letters; SQL comments replaced by a space; runs of white space
 //! collapsed. If a comment is inside a word, a second variant joins the parts of the word.
+//! [`words`] is a further variant, for prose only.
 
 mod comments;
 mod confusables;
 mod escapes;
 mod fold;
 mod offset_map;
+mod words;
 
 use offset_map::MappedText;
+pub(crate) use words::is_joined;
 
 /// The maximum nesting of escapes that is decoded. No server behind the gateway would decode more.
 const ROUNDS: usize = 3;
@@ -33,6 +36,15 @@ impl Variants {
     /// All variants.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &MappedText> {
         self.spaced.iter().chain(&self.joined)
+    }
+}
+
+/// The text, or its normalised variant, with identifiers split into their words; None if it has no
+/// identifier of several words.
+pub(crate) fn words(text: &str, variants: &Variants) -> Option<MappedText> {
+    match &variants.spaced {
+        Some(spaced) => words::split(spaced),
+        None => is_joined(text).then(|| words::split(&MappedText::of(text))).flatten(),
     }
 }
 
@@ -63,7 +75,7 @@ pub(crate) const fn is_suspicious(byte: u8) -> bool {
 }
 
 /// Whether any step could change the text.
-fn is_encoded(text: &str) -> bool {
+pub(crate) fn is_encoded(text: &str) -> bool {
     !text.is_ascii()
         || text.bytes().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace())
         || text.contains("/*")

@@ -8,7 +8,7 @@ use crate::action::{Action, Actions};
 use crate::byte_classes::ByteClasses;
 use crate::category::{Category, Context, InputKind};
 use crate::decision::{Match, PolicyDecision};
-use crate::normalise::variants;
+use crate::normalise::{Variants, is_encoded, variants, words};
 use crate::prefilter::Prefilter;
 use crate::rule::Rule;
 use crate::rule_bitset::RuleBitSet;
@@ -32,6 +32,9 @@ pub struct Policy {
     any_input: RuleBitSet,
     /// The rules that the scrubber of streams applies.
     stream_rules: RuleBitSet,
+    /// The rules that also read the words of identifiers: all but those for personal data, whose
+    /// hyphens and capitals mean something.
+    word_rules: RuleBitSet,
     category_names: Vec<&'static str>,
     /// The index of a rule, and a text that evades it.
     evasions: Vec<(usize, String)>,
@@ -69,6 +72,7 @@ impl Policy {
             categories,
             any_input: select(&|rule| rule.context == Context::Any),
             stream_rules: select(&|rule| rule.stream && rule.category == Category::Pii),
+            word_rules: select(&|rule| rule.category != Category::Pii),
             category_names: Category::ALL.into_iter().filter(is_used).map(Category::name).collect(),
             evasions: evasions
                 .flat_map(|(at, spec)| spec.evasion.iter().map(move |text| (at, text.clone())))
@@ -89,7 +93,7 @@ impl Policy {
         kind: InputKind,
         actions: &Actions,
     ) -> PolicyDecision<'t> {
-        let found = self.find(text, self.applicable(kind, *actions));
+        let found = self.find(text, self.applicable(kind, *actions), kind);
         if found.is_empty() {
             return PolicyDecision::clean(text);
         }
@@ -99,6 +103,18 @@ impl Policy {
             Some(Match { rule_id: Arc::clone(&rule.id), category: rule.category, action, range })
         });
         PolicyDecision::of(text, matches.collect())
+    }
+
+    /// Whether any rule can match in a text, or in any part of it: the sieve before [`Self::scan`].
+    ///
+    /// If not, no rule matches in any text whose literals are all in this one, so that several
+    /// texts can be joined by line breaks and sieved at once. It does not allocate.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "it lives in the caller's configuration")]
+    pub fn may_match(&self, text: &str, kind: InputKind, actions: &Actions) -> bool {
+        let classes = ByteClasses::of(text);
+        let among = self.applicable(kind, *actions);
+        !self.prefilter.candidates(text, classes, among).is_empty()
+            || classes.is_suspicious() && is_encoded(text)
     }
 
     /// The categories and stages that a scan evaluates.
@@ -122,7 +138,7 @@ impl Policy {
 
     /// Whether any of the rules `among` matches.
     pub(crate) fn any_match(&self, text: &str, among: RuleBitSet) -> bool {
-        !self.find(text, among).is_empty()
+        !self.find(text, among, InputKind::Query).is_empty()
     }
 
     fn applicable(&self, kind: InputKind, actions: Actions) -> RuleBitSet {
@@ -136,41 +152,50 @@ impl Policy {
     }
 
     /// The places where rules of `among` match, in all variants of the text.
-    fn find(&self, text: &str, among: RuleBitSet) -> Vec<(usize, Range<usize>)> {
+    fn find(&self, text: &str, among: RuleBitSet, kind: InputKind) -> Vec<(usize, Range<usize>)> {
         let mut found = Vec::new();
         let classes = ByteClasses::of(text);
-        self.find_in(text, classes, among, |at, range| found.push((at, range)));
-        if !classes.is_suspicious() {
-            return found;
-        }
-        let variants = variants(text);
+        let mut candidates =
+            self.find_in(text, classes, among, |at, range| found.push((at, range)));
+        let variants = if classes.is_suspicious() { variants(text) } else { Variants::default() };
         for variant in variants.iter() {
             let classes = ByteClasses::of(variant.text());
-            self.find_in(variant.text(), classes, among, |at, range| {
+            candidates |= self.find_in(variant.text(), classes, among, |at, range| {
                 found.push((at, variant.origin(&range)));
             });
         }
-        if variants.spaced.is_some() {
-            // A match in several variants is reported once, with the widest range.
-            found.retain(|(_, range)| !range.is_empty());
-            found.sort_by_key(|(at, range)| (*at, range.start, Reverse(range.end)));
-            found.dedup_by(|next, kept| next.0 == kept.0 && next.1.start < kept.1.end);
+        let worded = candidates & self.word_rules;
+        if kind == InputKind::Text
+            && !worded.is_empty()
+            && let Some(words) = words(text, &variants)
+        {
+            let classes = ByteClasses::of(words.text());
+            self.find_in(words.text(), classes, worded, |at, range| {
+                let range = words.origin(&range);
+                found.push((at, text.floor_char_boundary(range.start)..range.end));
+            });
+            merge(&mut found);
+        } else if variants.spaced.is_some() {
+            merge(&mut found);
         }
         found
     }
 
+    /// Returns the rules whose literals are in the text.
     fn find_in(
         &self,
         text: &str,
         classes: ByteClasses,
         among: RuleBitSet,
         mut each: impl FnMut(usize, Range<usize>),
-    ) {
-        for at in self.prefilter.candidates(text, classes, among).iter() {
+    ) -> RuleBitSet {
+        let candidates = self.prefilter.candidates(text, classes, among);
+        for at in candidates.iter() {
             if let Some(rule) = self.rules.get(at) {
                 rule.find_all(text, |range| each(at, range));
             }
         }
+        candidates
     }
 
     /// Calls `each` with the rule and range of every match of the rules for streams.
@@ -181,4 +206,11 @@ impl Policy {
             }
         }
     }
+}
+
+/// A match in several variants is reported once, with the widest range.
+fn merge(found: &mut Vec<(usize, Range<usize>)>) {
+    found.retain(|(_, range)| !range.is_empty());
+    found.sort_by_key(|(at, range)| (*at, range.start, Reverse(range.end)));
+    found.dedup_by(|next, kept| next.0 == kept.0 && next.1.start < kept.1.end);
 }

@@ -11,6 +11,7 @@
 
 mod redactor;
 mod segmenter;
+mod text_scanner;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use crate::policy::Policy;
 use redactor::Redactor;
 use segmenter::{Segmenter, Step};
+pub use text_scanner::{Redaction, TextScanner};
 
 /// The number of bytes before a segment in which rules look for the name of its value, such as
 /// `ssn`.
@@ -32,7 +34,7 @@ const CONTEXT: usize = 64;
 /// # What is caught
 /// Values within one JSON string or one frame that match a rule with `stream: true`.
 ///
-/// Not caught: a value that is split over several frames (use a [`TextScrubber`] for the texts
+/// Not caught: a value that is split over several frames (use a [`TextScanner`] for the texts
 /// inside them); values with escapes (`ann\u0040example.com`) or any other obfuscation; street
 /// addresses and dates with the month in words, because ordinary words would have to be held back;
 /// a value whose name is more than 64 bytes before it; and a value across a cut in a run of numbers
@@ -45,19 +47,14 @@ pub struct Scrubber {
     held: Vec<u8>,
     /// The last bytes of the input before the open segment.
     context: Vec<u8>,
-    json: bool,
 }
 
 impl Scrubber {
     /// For bytes that may be JSON or frames of JSON: a backslash starts an escape, which is not
     /// part of a word.
     pub fn new(policy: Arc<Policy>) -> Self {
-        Self::with(policy, true)
-    }
-
-    fn with(policy: Arc<Policy>, json: bool) -> Self {
-        let segmenter = Segmenter::new(json);
-        Self { policy, segmenter, held: Vec::new(), context: Vec::new(), json }
+        let segmenter = Segmenter::new(true);
+        Self { policy, segmenter, held: Vec::new(), context: Vec::new() }
     }
 
     /// Takes a chunk and returns the bytes to pass on: a prefix of the chunk itself if nothing was
@@ -113,8 +110,8 @@ impl Scrubber {
 
     /// The redacted segment; None if nothing is to be redacted. `next` is the byte after it.
     fn redact(&self, segment: &[u8], next: Option<u8>) -> Option<Vec<u8>> {
-        let Self { policy, context, json, .. } = self;
-        Redactor { policy, context, json: *json }.redact(segment, next)
+        let Self { policy, context, .. } = self;
+        Redactor { policy, context, json: true }.redact(segment, next)
     }
 
     /// Holds back the open segment for the next chunk.
@@ -190,38 +187,4 @@ impl<'c> Window<'c> {
             None => rest,
         }
     }
-}
-
-/// Redacts personal data in a text that arrives in parts, such as the deltas of a model's answer.
-/// It also catches values that are split over several deltas.
-///
-/// Text that is held back is returned by a later call or by [`Self::finish`], so the last event of
-/// a stream may have to carry the rest.
-#[derive(Clone, Debug)]
-pub struct TextScrubber(Scrubber);
-
-impl TextScrubber {
-    /// For decoded text, without escapes.
-    pub fn new(policy: Arc<Policy>) -> Self {
-        Self(Scrubber::with(policy, false))
-    }
-
-    /// Takes the next part of the text and returns the text to pass on.
-    pub fn feed<'t>(&mut self, part: &'t str) -> Cow<'t, str> {
-        match self.0.feed(part.as_bytes()) {
-            Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
-            Cow::Owned(bytes) => Cow::Owned(into_text(bytes)),
-        }
-    }
-
-    /// Ends the text and returns what was held back.
-    pub fn finish(&mut self) -> String {
-        into_text(self.0.finish())
-    }
-}
-
-/// Segments end on character boundaries, so the lossy conversion never loses anything.
-fn into_text(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }

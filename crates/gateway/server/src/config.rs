@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hyper::header::HeaderName;
-use plimsoll_gateway_policy::Policy;
 use ring::digest::{SHA256, digest};
 
 use crate::admin::AdminGate;
@@ -16,9 +15,10 @@ use crate::config_error;
 use crate::error::GatewayError;
 use crate::error_response::ErrorFormat;
 use crate::normal_form::OwnedHeaders;
-use crate::policy::{self, PolicyLayer};
+use crate::policy::PolicyLayer;
 use crate::rate_limit::{self, RateLimit};
 use crate::router::{Route, Router};
+use crate::scrub::Scrub;
 use crate::spec::{FaultSpec, ServerSpec, Spec};
 use crate::tenant::TenantRule;
 use crate::upstream::Upstream;
@@ -43,8 +43,7 @@ pub(crate) struct Config {
     pub(crate) limits: Vec<RateLimit>,
     pub(crate) budgets: Option<Arc<Budgets>>,
     pub(crate) policy: Option<PolicyLayer>,
-    /// The rules for removing personal data from responses.
-    pub(crate) scrub: Option<Arc<Policy>>,
+    pub(crate) scrub: Option<Scrub>,
     pub(crate) router: Router,
     /// The route of unknown paths.
     pub(crate) not_found_route: Arc<Route>,
@@ -128,7 +127,7 @@ impl Config {
         let budgets = check.keep(spec.budgets.as_ref().map(Budgets::new).transpose()).flatten();
         let layer = |spec_policy| PolicyLayer::new(spec_policy, spec.faults.policy_off);
         let policy = check.keep(spec.policy.as_ref().map(layer).transpose()).flatten();
-        let scrub = check.keep(spec.scrub.map(|_| policy::builtin()).transpose()).flatten();
+        let scrub = check.keep(spec.scrub.as_ref().map(Scrub::new).transpose()).flatten();
         check.values(spec);
         let router = check.routes(spec, &upstreams);
         let bypass = spec.cache.as_ref().and_then(|cache| {

@@ -71,8 +71,10 @@ error_responses! {
     unsupported_media_type => UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type";
     rate_limited => TOO_MANY_REQUESTS, "rate_limited";
     budget_exceeded => TOO_MANY_REQUESTS, "budget_exceeded";
+    internal_error => INTERNAL_SERVER_ERROR, "internal_error";
     injected_fault => INTERNAL_SERVER_ERROR, "planted_fault";
     bad_gateway => BAD_GATEWAY, "upstream_error";
+    response_unreadable => BAD_GATEWAY, "response_unreadable";
     upstream_unavailable => SERVICE_UNAVAILABLE, "upstream_unavailable";
     store_unavailable => SERVICE_UNAVAILABLE, "store_unavailable";
     upstream_timeout => GATEWAY_TIMEOUT, "upstream_timeout";

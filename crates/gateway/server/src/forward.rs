@@ -16,8 +16,9 @@ use hyper::{Request, Response, StatusCode, Uri, Version};
 use tokio::time::{sleep, timeout};
 
 use crate::clock;
+use crate::content::is_event_stream;
 use crate::error_response::ErrorResponse;
-use crate::headers::{is_event_stream, prepare_request, remove_hop_by_hop};
+use crate::headers::{prepare_request, remove_hop_by_hop};
 use crate::proxy_body::ProxyBody;
 use crate::request_body::{BodyTooLarge, BodyTooSlow, RequestBody, SLOW_BODY};
 use crate::request_context::RequestContext;

@@ -1,14 +1,14 @@
 //! The policy layer: evaluates texts before they pass.
 
-use std::borrow::Cow;
 use std::fs;
 use std::sync::{Arc, OnceLock};
 
-use plimsoll_gateway_policy::{
-    Action, Actions, EvaluatedChecks, InputKind, Policy, PolicyDecision,
-};
+use bytes::Bytes;
+use plimsoll_gateway_inspect::{Inspector, Source, Unreadable};
+use plimsoll_gateway_policy::{Action, Actions, EvaluatedChecks, InputKind, Match, Policy};
 
 use crate::error_response::ErrorResponse;
+use crate::judge::{self, file_rule};
 use crate::llm_info::LlmInfo;
 use crate::metrics::Metrics;
 use crate::spec::PolicySpec;
@@ -18,6 +18,7 @@ use crate::spec::PolicySpec;
 pub(crate) struct PolicyLayer {
     policy: Arc<Policy>,
     actions: Actions,
+    inspector: Arc<Inspector>,
     /// The injected fault `policy_off`: every text passes unseen.
     off: bool,
 }
@@ -48,7 +49,9 @@ impl PolicyLayer {
                 Arc::new(policy.map_err(|error| format!("policy: {}: {error}", path.display()))?)
             }
         };
-        Ok(Self { policy, actions: spec.actions, off })
+        let files = file_rule(spec.unreadable, &spec.pass_types);
+        let inspector = Arc::new(Inspector::new(Arc::clone(&policy), spec.actions, files));
+        Ok(Self { policy, actions: spec.actions, inspector, off })
     }
 
     /// Evaluates a text, and records the decision in `info` and the metrics. Returns the text,
@@ -56,31 +59,47 @@ impl PolicyLayer {
     ///
     /// # Errors
     /// The text must not pass.
-    pub(crate) fn evaluate<'t>(
+    pub(crate) async fn evaluate(
         &self,
-        (metrics, info): (&Metrics, &mut Option<Box<LlmInfo>>),
-        text: &'t str,
+        record: (&Metrics, &mut Option<Box<LlmInfo>>),
+        text: String,
         reading: InputKind,
-    ) -> Result<Cow<'t, str>, Box<PolicyViolation>> {
+    ) -> Result<String, ErrorResponse> {
         if self.off {
-            return Ok(Cow::Borrowed(text));
+            return Ok(text);
         }
-        let decision = self.policy.scan(text, reading, &self.actions);
-        if decision.matches.is_empty() {
-            return Ok(Cow::Borrowed(text));
+        let (policy, actions) = (Arc::clone(&self.policy), self.actions);
+        let (matches, text) = judge::aside(text.len(), move || {
+            let decision = policy.scan(&text, reading, &actions);
+            (decision.matches, decision.text.into_owned())
+        })
+        .await?;
+        decide(record, &matches)?;
+        Ok(text)
+    }
+
+    /// Evaluates every text of a request, as [`Self::evaluate`]. Returns the redacted request;
+    /// None if nothing changed.
+    ///
+    /// # Errors
+    /// The request must not pass.
+    pub(crate) async fn evaluate_request(
+        &self,
+        record: (&Metrics, &mut Option<Box<LlmInfo>>),
+        body: &Bytes,
+    ) -> Result<Option<Bytes>, ErrorResponse> {
+        if self.off {
+            return Ok(None);
         }
-        for found in &decision.matches {
-            metrics.count_policy_match(found.category.name(), found.action.name());
-        }
-        record(info.get_or_insert_default(), &decision);
-        if decision.blocked() {
-            let cause = decision.cause();
-            return Err(Box::new(PolicyViolation {
-                category: cause.map_or("", |cause| cause.category.name()),
-                rule: cause.map_or_else(String::new, |cause| cause.rule_id.to_string()),
-            }));
-        }
-        Ok(decision.text)
+        let judgement = judge::document(&self.inspector, body, Source::Protocol).await?;
+        let judgement = judgement.map_err(|error| match error {
+            Unreadable::File(_) => ErrorResponse::unsupported_media_type(format!(
+                "the policy cannot read the request: {error}"
+            )),
+            _ => ErrorResponse::bad_request(format!("the body cannot be read: {error}")),
+        })?;
+        decide(record, &judgement.matches)?;
+        Ok(judgement.document.map(Bytes::from))
     }
 
     /// The numbers of policies and checks that a text passes.
@@ -89,23 +108,25 @@ impl PolicyLayer {
     }
 }
 
-/// Why a text must not pass.
-#[derive(Debug)]
-pub(crate) struct PolicyViolation {
-    category: &'static str,
-    rule: String,
-}
-
-impl PolicyViolation {
-    /// The reason as a sentence. The text itself is not repeated.
-    pub(crate) fn reason(&self) -> String {
-        format!("blocked by policy: {} ({})", self.category, self.rule)
+/// Records the matches in a request. The error names the rule and does not repeat the text.
+fn decide(
+    (metrics, info): (&Metrics, &mut Option<Box<LlmInfo>>),
+    matches: &[Match],
+) -> Result<(), ErrorResponse> {
+    if matches.is_empty() {
+        return Ok(());
     }
-}
-
-impl From<Box<PolicyViolation>> for ErrorResponse {
-    fn from(violation: Box<PolicyViolation>) -> Self {
-        Self::policy_blocked(violation.reason())
+    for found in matches {
+        metrics.count_policy_match(found.category.name(), found.action.name());
+    }
+    record(info.get_or_insert_default(), matches);
+    match matches.iter().find(|found| found.action == Action::Block) {
+        None => Ok(()),
+        Some(cause) => {
+            let (category, rule) = (cause.category.name(), &cause.rule_id);
+            let reason = format!("blocked by policy: {category} ({rule})");
+            Err(ErrorResponse::policy_blocked(reason))
+        }
     }
 }
 
@@ -115,10 +136,15 @@ fn severity(name: &str) -> usize {
     ladder.iter().position(|action| action.name() == name).unwrap_or_default()
 }
 
-/// Adds a decision to the request's record; of several texts the most severe decision stays.
-fn record(info: &mut LlmInfo, decision: &PolicyDecision<'_>) {
-    if severity(decision.action.name()) >= info.policy_decision.map_or(0, severity) {
-        info.policy_decision = Some(decision.action.name());
+/// Adds matches to the request's record; of several actions the most severe one stays.
+fn record(info: &mut LlmInfo, matches: &[Match]) {
+    let action = matches.iter().map(|found| found.action).max().unwrap_or_default();
+    if severity(action.name()) >= info.policy_decision.map_or(0, severity) {
+        info.policy_decision = Some(action.name());
     }
-    info.rules.extend(decision.matches.iter().map(|found| found.rule_id.to_string()));
+    for found in matches {
+        if !info.rules.iter().any(|known| **known == *found.rule_id) {
+            info.rules.push(found.rule_id.to_string());
+        }
+    }
 }

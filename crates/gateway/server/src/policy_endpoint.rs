@@ -14,10 +14,12 @@ use serde_json::{Value, json};
 use crate::clock;
 use crate::error_response::ErrorResponse;
 use crate::llm::{LlmRequest, send_upstream};
-use crate::policy::{PolicyLayer, PolicyViolation};
+use crate::policy::PolicyLayer;
 use crate::request_body;
 use crate::request_context::{RequestContext, RoutedRequest};
-use crate::respond::{HandlerResult, expect_json, expect_method, json as json_response, respond};
+use crate::respond::{
+    HandlerResult, expect_json, expect_method, expect_plain, json as json_response, respond,
+};
 use crate::response_body::ResponseBody;
 use crate::router::Proxy;
 
@@ -61,6 +63,7 @@ async fn handle(
 ) -> HandlerResult {
     expect_method(request.method(), &Method::POST)?;
     expect_json(request.headers())?;
+    expect_plain(request.headers())?;
     let config = Arc::clone(&context.config);
     let Some(policy) = &config.policy else {
         return Err(ErrorResponse::not_found("there is no policy"));
@@ -76,18 +79,18 @@ async fn handle(
         Err(reason) => return Ok(responses.blocked(reason)),
     };
     let record = (context.worker.metrics(), &mut context.llm_info);
-    let query = match policy.evaluate(record, &request.query, reading) {
-        Ok(query) => query.into_owned(),
-        Err(violation) => return Ok(responses.blocked(&violation.reason())),
+    let query = match policy.evaluate(record, request.query.clone(), reading).await {
+        Ok(query) => query,
+        Err(blocked) => return responses.refused(blocked),
     };
     let redacted = query != request.query;
     if request.skip_llm {
         let data = json!({"query": query, "redacted": redacted, "skipped": true});
         return Ok(responses.passed(&data));
     }
-    match complete(context, policy, &request, (&query, &parts.headers)).await? {
+    match complete(context, policy, &request, (&query, &parts.headers)).await {
         Ok(text) => Ok(responses.passed(&json!({"answer": text, "redacted": redacted}))),
-        Err(violation) => Ok(responses.blocked(&violation.reason())),
+        Err(error) => responses.refused(error),
     }
 }
 
@@ -126,7 +129,7 @@ async fn complete(
     policy: &PolicyLayer,
     request: &PolicyRequest,
     (query, headers): (&str, &HeaderMap),
-) -> Result<Result<String, Box<PolicyViolation>>, ErrorResponse> {
+) -> Result<String, ErrorResponse> {
     let proxy = provider(context)?;
     let model = request.context.get("model").and_then(Value::as_str).unwrap_or(DEFAULT_MODEL);
     let prompt = json!({"model": model, "messages": [{"role": "user", "content": query}]});
@@ -153,8 +156,7 @@ async fn complete(
         .map_err(|_| ErrorResponse::bad_gateway("the provider's response is not JSON"))?;
     let text = completion.pointer("/choices/0/message/content").and_then(Value::as_str);
     let record = (context.worker.metrics(), &mut context.llm_info);
-    let evaluated = policy.evaluate(record, text.unwrap_or_default(), InputKind::Text);
-    Ok(evaluated.map(std::borrow::Cow::into_owned))
+    policy.evaluate(record, text.unwrap_or_default().to_owned(), InputKind::Text).await
 }
 
 /// The first upstream, which the endpoint sends its chats to.
@@ -194,6 +196,11 @@ impl PolicyResponses<'_> {
         let body =
             json!({"success": true, "data": data, "blocked": false, "policy_info": self.info()});
         json_response(StatusCode::OK, body.to_string())
+    }
+
+    /// A block is a response of its own; other errors are not.
+    fn refused(&self, error: ErrorResponse) -> HandlerResult {
+        if error.kind == "policy_blocked" { Ok(self.blocked(&error.message)) } else { Err(error) }
     }
 
     fn blocked(&self, reason: &str) -> Response<ResponseBody> {

@@ -1,17 +1,23 @@
 //! Routes that an upstream serves.
 
-use hyper::Response;
-use hyper::header::CONTENT_LENGTH;
+use std::sync::Arc;
 
+use hyper::body::Body as _;
+use hyper::header::CONTENT_LENGTH;
+use hyper::{Method, Response};
+use plimsoll_gateway_inspect::Source;
+
+use crate::body_filter::BodyFilter;
+use crate::content::ask_for_readable;
 use crate::error_response::ErrorFormat;
 use crate::forward::{self, UpstreamResponse};
 use crate::normal_form;
 use crate::request_body;
 use crate::request_context::{RequestContext, RoutedRequest};
-use crate::respond::{respond, respond_error};
+use crate::respond::{HandlerResult, respond, respond_error};
 use crate::response_body::ResponseBody;
 use crate::router::Proxy;
-use crate::scrub::ScrubText;
+use crate::scrub::{Reading, Scrub};
 use crate::upstream::Upstream;
 use crate::websocket;
 
@@ -26,15 +32,60 @@ pub(crate) async fn serve(
         return respond(routed.context, result, format);
     }
     let RoutedRequest { request, context, .. } = routed;
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
+    let has_body = parts.method != Method::HEAD;
+    if context.config.scrub.is_some() {
+        ask_for_readable(&mut parts.headers);
+    }
     let sent = match request_body::take(&context.config.server, body).await {
         Ok(body) => forward::send(&context, proxy, parts, body).await,
         Err(error) => Err(error),
     };
-    match sent {
-        Ok(upstream_response) => relay(context, upstream_response, &proxy.upstream),
+    let upstream_response = match sent {
+        Ok(upstream_response) => upstream_response,
+        Err(error) => return respond_error(context, error, format),
+    };
+    match &Arc::clone(&context.config).scrub {
+        Some(scrub) if has_body => {
+            scrubbed(context, upstream_response, (scrub, &proxy.upstream), format).await
+        }
+        _ => relay(context, upstream_response, &proxy.upstream, None),
+    }
+}
+
+/// The response for the client without personal data.
+async fn scrubbed(
+    context: RequestContext,
+    upstream_response: UpstreamResponse,
+    (scrub, upstream): (&Scrub, &Upstream),
+    format: ErrorFormat,
+) -> Response<ResponseBody> {
+    let response = &upstream_response.response;
+    // What has no body needs no type.
+    let reading = if response.body().is_end_stream() {
+        Ok(Reading::Nothing)
+    } else {
+        scrub.reading(response.headers(), Reading::Text)
+    };
+    match reading {
+        Ok(Reading::Json) => {
+            let result = scrub_whole(&context, upstream_response, scrub).await;
+            respond(context, result, format)
+        }
+        Ok(reading) => relay(context, upstream_response, upstream, scrub.filter(reading)),
         Err(error) => respond_error(context, error, format),
     }
+}
+
+async fn scrub_whole(
+    context: &RequestContext,
+    upstream_response: UpstreamResponse,
+    scrub: &Scrub,
+) -> HandlerResult {
+    let (mut parts, body) = upstream_response.collect(&context.worker.pool).await?;
+    let body = scrub.whole(body, Reading::Json, Source::Data).await?;
+    parts.headers.remove(CONTENT_LENGTH);
+    Ok(Response::from_parts(parts, ResponseBody::Full(body)))
 }
 
 /// The response for the client, its body still with the upstream.
@@ -42,12 +93,11 @@ fn relay(
     mut context: RequestContext,
     upstream_response: UpstreamResponse,
     upstream: &Upstream,
+    filter: Option<Box<dyn BodyFilter>>,
 ) -> Response<ResponseBody> {
     let (mut parts, mut body) = upstream_response.into_proxy_body(&context, upstream);
-    if let Some(policy) = &context.config.scrub
-        && let Some(filter) = ScrubText::for_response(policy, &parts.headers)
-    {
-        body.add_filter(Box::new(filter));
+    if let Some(filter) = filter {
+        body.add_filter(filter);
     }
     if body.changes_length() {
         parts.headers.remove(CONTENT_LENGTH);

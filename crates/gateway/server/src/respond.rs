@@ -5,6 +5,7 @@ use hyper::body::Body as _;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Method, Response, StatusCode};
 
+use crate::content::is_encoded;
 use crate::error_response::{ErrorFormat, ErrorResponse};
 use crate::request_context::RequestContext;
 use crate::response_body::ResponseBody;
@@ -84,6 +85,15 @@ pub(crate) fn expect_method(found: &Method, wanted: &Method) -> Result<(), Error
         return Ok(());
     }
     Err(ErrorResponse::wrong_method(wanted))
+}
+
+/// Checks that the body is not encoded.
+pub(crate) fn expect_plain(headers: &HeaderMap) -> Result<(), ErrorResponse> {
+    if is_encoded(headers) {
+        let message = "send the body without `content-encoding`";
+        return Err(ErrorResponse::unsupported_media_type(message));
+    }
+    Ok(())
 }
 
 /// Checks that the body's content type is JSON, or missing.

@@ -1,38 +1,147 @@
-//! Removes personal data from responses as they pass.
+//! Removes personal data from responses.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::HeaderMap;
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use plimsoll_gateway_dialect::{Dialect, StreamRewriter, TextEvent};
-use plimsoll_gateway_policy::{Action, Actions, InputKind, Policy, Scrubber, TextScrubber};
+use hyper::header::{CONTENT_TYPE, HeaderMap};
+use plimsoll_gateway_inspect::{EventScrubber, FileRule, Inspector, Source, Unread};
+use plimsoll_gateway_policy::{Policy, Scrubber};
 
 use crate::body_filter::{BodyFilter, BoxError};
+use crate::content::{is_encoded, is_event_stream};
+use crate::error_response::ErrorResponse;
+use crate::judge::{self, file_rule};
+use crate::policy;
+use crate::spec::ScrubSpec;
 
-/// A text in memory without its personal data.
-pub(crate) fn scrub_text<'t>(policy: &Policy, text: &'t str) -> Cow<'t, str> {
-    const PERSONAL: Actions = Actions { pii: Action::Redact, ..Actions::all(Action::Allow) };
-    policy.scan(text, InputKind::Text, &PERSONAL).text
+/// Removes personal data from responses.
+#[derive(Debug)]
+pub(crate) struct Scrub {
+    policy: Arc<Policy>,
+    inspector: Arc<Inspector>,
+    files: FileRule,
 }
 
-/// Scrubs any text, across the boundaries of its chunks.
-pub(crate) struct ScrubText(Scrubber);
+/// How a response is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// It is JSON: read whole.
+    Json,
+    /// It is a stream of events: read one by one.
+    Events,
+    /// It is any other text: read as it comes.
+    Text,
+    /// It passes without being read.
+    Nothing,
+}
 
-impl ScrubText {
-    /// A filter for a response that is text. A compressed one cannot be read, and passes unchanged.
-    pub(crate) fn for_response(policy: &Arc<Policy>, headers: &HeaderMap) -> Option<Self> {
-        is_text(headers).then(|| Self(Scrubber::new(Arc::clone(policy))))
+impl Scrub {
+    /// # Errors
+    /// A message; none in a build that passed its tests.
+    pub(crate) fn new(spec: &ScrubSpec) -> Result<Self, String> {
+        let policy = policy::builtin()?;
+        let files = file_rule(spec.unreadable, &spec.pass_types);
+        let inspector = Arc::new(Inspector::personal_data(Arc::clone(&policy), files.clone()));
+        Ok(Self { policy, inspector, files })
+    }
+
+    /// How a response with these headers is read. One without a type is `otherwise`.
+    ///
+    /// # Errors
+    /// It cannot be read, and must not pass.
+    pub(crate) fn reading(
+        &self,
+        headers: &HeaderMap,
+        otherwise: Reading,
+    ) -> Result<Reading, ErrorResponse> {
+        if is_encoded(headers) {
+            return self.unreadable("it is encoded").map(|()| Reading::Nothing);
+        }
+        let Some(kind) = headers.get(CONTENT_TYPE) else { return Ok(otherwise) };
+        if is_event_stream(headers) {
+            return Ok(Reading::Events);
+        }
+        let kind = String::from_utf8_lossy(kind.as_bytes()).to_ascii_lowercase();
+        let (kind, parameters) = kind.split_once(';').unwrap_or((&kind, ""));
+        let kind = kind.trim();
+        if !FileRule::is_text(kind) {
+            let allowed = self.files.check(kind).map(|()| Reading::Nothing);
+            return allowed.map_err(|_| unreadable(&format!("its type is `{kind}`")));
+        }
+        if !is_ascii_compatible(parameters) {
+            return self.unreadable("its character set is unusual").map(|()| Reading::Nothing);
+        }
+        Ok(if is_json(kind) { Reading::Json } else { Reading::Text })
+    }
+
+    /// Whether something that cannot be read may pass.
+    fn unreadable(&self, reason: &str) -> Result<(), ErrorResponse> {
+        match self.files.unreadable {
+            Unread::Pass => Ok(()),
+            Unread::Refuse => Err(unreadable(reason)),
+        }
+    }
+
+    /// A filter for a response that is not read whole.
+    pub(crate) fn filter(&self, reading: Reading) -> Option<Box<dyn BodyFilter>> {
+        match reading {
+            Reading::Json | Reading::Nothing => None,
+            Reading::Text => Some(Box::new(ScrubText(Scrubber::new(Arc::clone(&self.policy))))),
+            Reading::Events => {
+                Some(Box::new(ScrubEvents(EventScrubber::new(Arc::clone(&self.inspector)))))
+            }
+        }
+    }
+
+    /// Scrubs a whole response.
+    ///
+    /// # Errors
+    /// It cannot be read, and must not pass.
+    pub(crate) async fn whole(
+        &self,
+        body: Bytes,
+        reading: Reading,
+        source: Source,
+    ) -> Result<Bytes, ErrorResponse> {
+        if reading == Reading::Nothing || body.is_empty() {
+            return Ok(body);
+        }
+        if reading == Reading::Json {
+            return match judge::document(&self.inspector, &body, source).await? {
+                Ok(judgement) => Ok(judgement.document.map_or(body, Bytes::from)),
+                Err(error) => self.unreadable(&error.to_string()).map(|()| body),
+            };
+        }
+        let Some(mut filter) = self.filter(reading) else { return Ok(body) };
+        let scrubbed = filter.chunk(body).and_then(|first| Ok([first, filter.end()?].concat()));
+        scrubbed.map(Bytes::from).map_err(|error| unreadable(&error.to_string()))
     }
 }
 
-fn is_text(headers: &HeaderMap) -> bool {
-    let media_type = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
-    let text = media_type.starts_with(b"text/") || media_type.starts_with(b"application/json");
-    text && !headers.contains_key(CONTENT_ENCODING)
+fn unreadable(reason: &str) -> ErrorResponse {
+    let message = format!("the upstream's response cannot be searched for personal data: {reason}");
+    ErrorResponse::response_unreadable(message)
 }
+
+/// Whether a type is one JSON document. Several in lines may be a stream, which cannot be read
+/// whole.
+fn is_json(kind: &str) -> bool {
+    kind.ends_with("/json") || kind.ends_with("+json")
+}
+
+/// Whether ASCII is ASCII in the character set that the parameters of a type name.
+fn is_ascii_compatible(parameters: &str) -> bool {
+    let charset = parameters.split(';').find_map(|part| part.trim().strip_prefix("charset="));
+    charset.is_none_or(|charset| {
+        let charset = charset.trim().trim_matches('"');
+        let families = ["utf-8", "utf8", "us-ascii", "ascii", "iso-8859-", "latin", "windows-125"];
+        families.iter().any(|family| charset.starts_with(family))
+    })
+}
+
+/// Scrubs any text, across the boundaries of its chunks.
+struct ScrubText(Scrubber);
 
 impl BodyFilter for ScrubText {
     fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, BoxError> {
@@ -47,51 +156,19 @@ impl BodyFilter for ScrubText {
     }
 }
 
-/// Scrubs the texts inside an LLM's stream: a number whose digits are spread over several events is
-/// found as well.
-pub(crate) struct ScrubDeltas {
-    policy: Arc<Policy>,
-    stream: StreamRewriter,
-    /// By text: a stream can carry several at once.
-    scrubbers: HashMap<u64, TextScrubber>,
-}
+/// Scrubs the texts inside a stream of events.
+struct ScrubEvents(EventScrubber);
 
-impl ScrubDeltas {
-    pub(crate) fn new(policy: Arc<Policy>, dialect: Dialect) -> Self {
-        Self { policy, stream: StreamRewriter::new(dialect), scrubbers: HashMap::new() }
-    }
-}
-
-/// Scrubs a piece of a text.
-fn scrub_piece<'t>(
-    policy: &Arc<Policy>,
-    scrubbers: &mut HashMap<u64, TextScrubber>,
-    piece: TextEvent<'t>,
-) -> Cow<'t, str> {
-    let key = piece.index();
-    match piece {
-        TextEvent::Delta { text, .. } => {
-            scrubbers.entry(key).or_insert_with(|| TextScrubber::new(Arc::clone(policy))).feed(text)
-        }
-        TextEvent::End { .. } => scrubbers
-            .remove(&key)
-            .map(|mut scrubber| Cow::Owned(scrubber.finish()))
-            .unwrap_or_default(),
-    }
-}
-
-impl BodyFilter for ScrubDeltas {
+impl BodyFilter for ScrubEvents {
     fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, BoxError> {
         let mut out = Vec::with_capacity(chunk.len());
-        let (policy, scrubbers) = (&self.policy, &mut self.scrubbers);
-        self.stream.feed(&chunk, &mut out, |piece| scrub_piece(policy, scrubbers, piece))?;
+        self.0.feed(&chunk, &mut out)?;
         Ok(Bytes::from(out))
     }
 
     fn end(&mut self) -> Result<Bytes, BoxError> {
         let mut out = Vec::new();
-        let (policy, scrubbers) = (&self.policy, &mut self.scrubbers);
-        self.stream.finish(&mut out, |piece| scrub_piece(policy, scrubbers, piece))?;
+        self.0.finish(&mut out)?;
         Ok(Bytes::from(out))
     }
 }

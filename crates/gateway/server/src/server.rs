@@ -24,7 +24,11 @@ const ACCEPT_BACKOFF: Duration = Duration::from_millis(10);
 /// # Errors
 /// The system's, for lack of descriptors.
 pub(crate) fn runtime() -> io::Result<LocalRuntime> {
-    Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
+    // For names of upstreams, and for texts that are too large to be judged at once.
+    Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(2)
+        .build_local(LocalOptions::default())
 }
 
 /// Accepts connections until told to stop, then gives open ones time to finish. The first worker

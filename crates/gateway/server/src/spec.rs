@@ -22,7 +22,8 @@ pub use admin::{AdminSpec, MetricsSpec};
 pub use fault::{FaultSpec, PauseSpec};
 pub use layer::{
     AccessLogSpec, AlgorithmSpec, AuditSpec, AuthSpec, BudgetSpec, BudgetUnit, CacheSpec, Empty,
-    KeySpec, Per, PolicySpec, RateLimitSpec, RequestIdSpec, TenantSpec, WhenFull,
+    KeySpec, Per, PolicySpec, RateLimitSpec, RequestIdSpec, ScrubSpec, TenantSpec, UnreadSpec,
+    WhenFull,
 };
 pub use route::{RespondSpec, RouteSpec};
 pub use secret::Secret;
@@ -65,7 +66,7 @@ pub struct Spec {
     /// Layer: rate limits.
     pub rate_limits: Vec<RateLimitSpec>,
     /// Layer: personal data is removed from responses, streams included.
-    pub scrub: Option<Empty>,
+    pub scrub: Option<ScrubSpec>,
     /// Layer: the policy for texts of requests.
     pub policy: Option<PolicySpec>,
     /// Layer: exact-match cache of LLM responses.

@@ -11,7 +11,6 @@ use serde_json::value::RawValue;
 
 use super::field_path::FieldPath;
 use crate::error::DialectError;
-use crate::patch::range_in;
 use crate::wire::Object;
 
 /// A text of a request and its position in the body.
@@ -320,4 +319,10 @@ where
             index += 1;
         }
     }
+}
+
+/// The position of a slice in the buffer that it was borrowed from.
+fn range_in(whole: &[u8], part: &str) -> Range<usize> {
+    let start = (part.as_ptr() as usize).wrapping_sub(whole.as_ptr() as usize);
+    start..start.wrapping_add(part.len())
 }

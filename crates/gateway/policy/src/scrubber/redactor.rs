@@ -17,20 +17,36 @@ impl Redactor<'_> {
     /// The segment with all personal data replaced; None if it has none. `next` is the byte after
     /// the segment.
     pub(super) fn redact(&self, segment: &[u8], next: Option<u8>) -> Option<Vec<u8>> {
-        let text = str::from_utf8(segment).ok()?;
-        let mut ranges = self.find(text);
-        ranges.sort_by_key(|range| range.start);
+        let places = self.places(segment, next);
         let mut redacted = Vec::new();
         let mut copied = 0;
-        for range in &ranges {
-            if copied == 0 && redacted.is_empty() || range.start > copied {
-                redacted.extend_from_slice(segment.get(copied..range.start).unwrap_or_default());
-                redacted.extend_from_slice(self.mask(segment, range, next));
-            }
-            copied = copied.max(range.end);
+        for (range, mask) in &places {
+            redacted.extend_from_slice(segment.get(copied..range.start).unwrap_or_default());
+            redacted.extend_from_slice(mask.as_bytes());
+            copied = range.end;
         }
         redacted.extend_from_slice(segment.get(copied..).unwrap_or_default());
-        (!ranges.is_empty()).then_some(redacted)
+        (!places.is_empty()).then_some(redacted)
+    }
+
+    /// The places with personal data, in order, each with its replacement. Those that overlap or
+    /// touch are one.
+    pub(super) fn places(
+        &self,
+        segment: &[u8],
+        next: Option<u8>,
+    ) -> Vec<(Range<usize>, &'static str)> {
+        let Ok(text) = str::from_utf8(segment) else { return Vec::new() };
+        let mut ranges = self.find(text);
+        ranges.sort_by_key(|range| range.start);
+        let mut places: Vec<(Range<usize>, &'static str)> = Vec::new();
+        for range in ranges {
+            match places.last_mut() {
+                Some((last, _)) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => places.push((range.clone(), self.mask(segment, &range, next))),
+            }
+        }
+        places
     }
 
     /// Rules with a named value also read the context, to find the name. Other rules see only the
@@ -63,11 +79,11 @@ impl Redactor<'_> {
     }
 
     /// The replacement: a bare JSON number becomes a number.
-    fn mask(&self, segment: &[u8], range: &Range<usize>, next: Option<u8>) -> &'static [u8] {
+    fn mask(&self, segment: &[u8], range: &Range<usize>, next: Option<u8>) -> &'static str {
         let digits = segment.iter().all(u8::is_ascii_digit) && *range == (0..segment.len());
         let before = self.context.iter().rev().find(|byte| **byte != b' ');
         let opened = matches!(before, Some(b':' | b',' | b'['));
         let closed = matches!(next, Some(b',' | b'}' | b']' | b' ' | b'\n' | b'\r'));
-        if self.json && digits && opened && closed { b"0" } else { MASK.as_bytes() }
+        if self.json && digits && opened && closed { "0" } else { MASK }
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::{Arc, LazyLock};
 
 use plimsoll_gateway_policy::corpus::examples;
-use plimsoll_gateway_policy::{Action, Actions, InputKind, MASK, Policy, Scrubber, TextScrubber};
+use plimsoll_gateway_policy::{Action, Actions, InputKind, MASK, Policy, Scrubber, TextScanner};
 use proptest::prelude::*;
 
 #[expect(clippy::unwrap_used, reason = "rules that do not load fail every test")]
@@ -70,6 +70,18 @@ fn pieces() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
+    fn parts_do_not_change_what_the_text_scanner_finds(text in pieces(), sizes in prop::collection::vec(1_usize..9, 1..9)) {
+        let mut parts = Vec::new();
+        let (mut rest, mut sizes) = (text.as_str(), sizes.iter().cycle());
+        while !rest.is_empty() {
+            let size = rest.ceil_char_boundary(sizes.next().map_or(1, |size| *size).min(rest.len()));
+            parts.push(&rest[..size]);
+            rest = &rest[size..];
+        }
+        prop_assert_eq!(scanned(&parts), scanned(&[&text]));
+    }
+
+    #[test]
     fn chunk_boundaries_do_not_change_the_output(text in pieces(), sizes in prop::collection::vec(1_usize..9, 1..9)) {
         prop_assert_eq!(scrub(text.as_bytes(), &sizes), scrub(text.as_bytes(), &[]));
         prop_assert_eq!(scrub(text.as_bytes(), &[1]), scrub(text.as_bytes(), &[]));
@@ -129,15 +141,45 @@ fn values_are_redacted_across_chunk_boundaries() {
     }
 }
 
-#[test]
-fn the_text_scrubber_catches_values_that_are_split_over_deltas() {
-    let mut scrubber = TextScrubber::new(Arc::clone(&POLICY));
-    let mut output = String::new();
-    for delta in ["My mail is an", "n@exam", "ple.com, and", " my card 4111 11", "11 1111 1111."] {
-        output.push_str(&scrubber.feed(delta));
+/// The text with what the scanner found in its parts replaced.
+fn scanned(parts: &[&str]) -> String {
+    let mut scanner = TextScanner::new(Arc::clone(&POLICY), false);
+    let mut found = Vec::new();
+    for part in parts {
+        scanner.feed(part, &mut found);
+        assert!(scanner.decided() <= scanner.fed());
     }
-    output.push_str(&scrubber.finish());
-    assert_eq!(output, "My mail is [REDACTED], and my card [REDACTED].");
+    scanner.finish(&mut found);
+    let mut text = parts.concat();
+    for place in found.iter().rev() {
+        let range =
+            usize::try_from(place.range.start).unwrap()..usize::try_from(place.range.end).unwrap();
+        text.replace_range(range, place.mask);
+    }
+    text
+}
+
+#[test]
+fn the_text_scanner_finds_values_that_are_split_over_parts() {
+    let parts = ["My mail is an", "n@exam", "ple.com, and", " my card 4111 11", "11 1111 1111."];
+    assert_eq!(scanned(&parts), "My mail is [REDACTED], and my card [REDACTED].");
+    let text = "write to ann@example.com or 4111 1111 1111 1111, DOB: 12/03/1980 now";
+    for at in 0..=text.len() {
+        let (before, after) = text.split_at(at);
+        assert_eq!(scanned(&[before, after]), whole(text), "split at {at}");
+    }
+}
+
+#[test]
+fn a_part_is_decided_when_its_segment_has_ended() {
+    let mut scanner = TextScanner::new(Arc::clone(&POLICY), false);
+    let mut found = Vec::new();
+    let rows = [("Hello ", 6), ("an", 6), ("n@example.com", 6), (", bye", 23), (" ", 27)];
+    for (part, decided) in rows {
+        scanner.feed(part, &mut found);
+        assert_eq!(scanner.decided(), decided, "{part}");
+    }
+    assert_eq!(found.len(), 1);
 }
 
 #[test]

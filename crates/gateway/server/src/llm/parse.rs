@@ -1,6 +1,5 @@
 //! Parsing LLM requests, and evaluating their texts by the policy.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,14 +7,13 @@ use hyper::Method;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use plimsoll_gateway_dialect::{Dialect, Endpoint, RequestView, Translator};
-use plimsoll_gateway_policy::InputKind;
 
 use super::parse_cache::{BodyDigest, digest};
 use super::request::{LlmRequest, dialect_error, strip_prefix};
 use crate::error_response::ErrorResponse;
 use crate::request_body;
 use crate::request_context::RequestContext;
-use crate::respond::{expect_json, expect_method};
+use crate::respond::{expect_json, expect_method, expect_plain};
 use crate::router::Proxy;
 
 /// Reads and parses a request, and evaluates its texts.
@@ -27,6 +25,7 @@ pub(super) async fn parse(
 ) -> Result<LlmRequest, ErrorResponse> {
     expect_method(&parts.method, &Method::POST)?;
     expect_json(&parts.headers)?;
+    expect_plain(&parts.headers)?;
     let path = strip_prefix(parts.uri.path(), proxy.strip.as_deref());
     let endpoint = Endpoint::from_path(path)
         .ok_or_else(|| ErrorResponse::not_found(format!("`{path}` is not an LLM endpoint")))?;
@@ -55,7 +54,7 @@ pub(super) async fn parse(
             digest: None,
             cache_key: Some(parsed.cache_key),
         },
-        None => parse_body(context, endpoint, body, (translator, digest))?,
+        None => parse_body(context, endpoint, body, (translator, digest)).await?,
     };
     if config.observes_requests {
         context.llm_info().model = Some(Arc::clone(&request.model));
@@ -63,7 +62,7 @@ pub(super) async fn parse(
     Ok(request)
 }
 
-fn parse_body(
+async fn parse_body(
     context: &mut RequestContext,
     endpoint: Endpoint,
     body: Bytes,
@@ -74,8 +73,7 @@ fn parse_body(
     let needs_tokens = context.config.budgets.is_some() || translator.is_some() || digest.is_some();
     let prompt_tokens = if needs_tokens { view.prompt_tokens() } else { 0 };
     let model = Arc::from(view.model());
-    let redacted = evaluate(context, &view)?;
-    let body = redacted.map_or(body, Bytes::from);
+    let body = evaluate(context, &body).await?.unwrap_or(body);
     Ok(LlmRequest {
         endpoint,
         streaming,
@@ -90,23 +88,11 @@ fn parse_body(
 }
 
 /// Evaluates every text of a request. Returns the changed body where something was redacted.
-fn evaluate(
+async fn evaluate(
     context: &mut RequestContext,
-    view: &RequestView<'_>,
-) -> Result<Option<Vec<u8>>, ErrorResponse> {
+    body: &Bytes,
+) -> Result<Option<Bytes>, ErrorResponse> {
     let Some(policy) = &context.config.policy else { return Ok(None) };
-    let mut redacted = Vec::new();
-    for (index, text) in view.texts().iter().enumerate() {
-        let record = (context.worker.metrics(), &mut context.llm_info);
-        if let Cow::Owned(text) = policy.evaluate(record, text.as_str(), InputKind::Text)? {
-            redacted.resize(index, None);
-            redacted.push(Some(text));
-        }
-    }
-    if redacted.is_empty() {
-        return Ok(None);
-    }
-    let mut redacted = redacted.into_iter();
-    view.rewrite(|text| redacted.next().flatten().map_or(Cow::Borrowed(text), Cow::Owned))
-        .map_err(|error| dialect_error(&error))
+    let record = (context.worker.metrics(), &mut context.llm_info);
+    policy.evaluate_request(record, body).await
 }

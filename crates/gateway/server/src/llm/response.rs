@@ -1,15 +1,13 @@
 //! The upstream's response on its way back: metered, translated, scrubbed, cached.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use hyper::http::response::Parts;
-use plimsoll_gateway_dialect::{
-    StreamSettings, StreamTranslator, Streaming, Usage, rewrite_response,
-};
+use plimsoll_gateway_dialect::{StreamSettings, StreamTranslator, Streaming, Usage};
+use plimsoll_gateway_inspect::Source;
 
 use super::cache_write::{CacheFilter, CacheWrite};
 use super::ready_response::ReadyResponse;
@@ -18,14 +16,14 @@ use super::usage::{ObservedUsage, UsageFilter};
 use crate::body_filter::{BodyFilter, BoxError};
 use crate::budget::RequestReservation;
 use crate::clock;
+use crate::content::{is_encoded, is_event_stream};
 use crate::error_response::ErrorResponse;
 use crate::forward::UpstreamResponse;
-use crate::headers::is_event_stream;
 use crate::proxy_body::ProxyBody;
 use crate::request_context::RequestContext;
 use crate::response_body::ResponseBody;
 use crate::router::Proxy;
-use crate::scrub::{ScrubDeltas, scrub_text};
+use crate::scrub::Reading;
 
 /// The work that remains when the response is over.
 pub(super) struct Completion {
@@ -50,7 +48,10 @@ pub(super) async fn prepare(
     }
     let headers = upstream.response.headers();
     let is_stream = is_event_stream(headers);
-    let compressed = headers.contains_key(CONTENT_ENCODING);
+    let compressed = is_encoded(headers);
+    if let Some(scrub) = &context.config.scrub {
+        scrub.reading(headers, Reading::Json)?;
+    }
     let changed = request.translator.is_some() || context.config.scrub.is_some();
     if !is_stream && changed && !compressed {
         return prepare_whole(context, upstream, request, (completion, &usage)).await;
@@ -90,9 +91,9 @@ fn add_stream_filters(context: &RequestContext, request: &LlmRequest, body: &mut
         };
         body.add_filter(Box::new(TranslateStream(translator.stream(settings))));
     }
-    if let Some(policy) = &context.config.scrub {
-        let deltas = ScrubDeltas::new(Arc::clone(policy), request.endpoint.dialect());
-        body.add_filter(Box::new(deltas));
+    let scrub = context.config.scrub.as_ref();
+    if let Some(filter) = scrub.and_then(|scrub| scrub.filter(Reading::Events)) {
+        body.add_filter(filter);
     }
 }
 
@@ -119,14 +120,27 @@ async fn prepare_error(
     upstream: UpstreamResponse,
     request: &LlmRequest,
 ) -> Result<ReadyResponse, ErrorResponse> {
-    let (mut parts, body) = upstream.collect(&context.worker.pool).await?;
-    let Some(translator) = request.translator else {
-        return Ok(ReadyResponse::new(parts, ResponseBody::Full(body)));
-    };
-    let (status, body) = translator.error(parts.status.as_u16(), &body);
-    parts.status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
-    set_json_headers(&mut parts);
-    Ok(ReadyResponse::new(parts, ResponseBody::Full(Bytes::from(body))))
+    let (mut parts, mut body) = upstream.collect(&context.worker.pool).await?;
+    if let Some(translator) = request.translator {
+        let (status, translated) = translator.error(parts.status.as_u16(), &body);
+        parts.status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+        set_json_headers(&mut parts);
+        body = Bytes::from(translated);
+    }
+    body = scrub(context, &mut parts, body).await?;
+    Ok(ReadyResponse::new(parts, ResponseBody::Full(body)))
+}
+
+/// A whole response without personal data.
+async fn scrub(
+    context: &RequestContext,
+    parts: &mut Parts,
+    body: Bytes,
+) -> Result<Bytes, ErrorResponse> {
+    let Some(scrub) = &context.config.scrub else { return Ok(body) };
+    let reading = scrub.reading(&parts.headers, Reading::Json)?;
+    parts.headers.remove(CONTENT_LENGTH);
+    scrub.whole(body, reading, Source::Protocol).await
 }
 
 /// Replaces the headers that describe the body.
@@ -154,11 +168,10 @@ async fn prepare_whole(
         let translated = translator.response(&body, clock::unix_ms() / 1_000);
         body = Bytes::from(translated.map_err(|error| dialect_error(&error))?);
     }
-    if let Some(policy) = &context.config.scrub {
-        let scrubbed = rewrite_response(request.endpoint, &body, |text| scrub_text(policy, text));
-        body = scrubbed.map_err(|error| dialect_error(&error))?.map_or(body, Bytes::from);
+    if request.translator.is_some() || !parts.headers.contains_key(CONTENT_TYPE) {
+        set_json_headers(&mut parts);
     }
-    set_json_headers(&mut parts);
+    body = scrub(context, &mut parts, body).await?;
     if let Some(write) = completion.cache_write {
         write.write(parts.headers.get(CONTENT_TYPE), vec![body.clone()]);
     }

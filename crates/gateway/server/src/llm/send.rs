@@ -1,13 +1,14 @@
 //! Sending LLM requests upstream, translated where the upstream speaks another dialect.
 
 use bytes::Bytes;
-use hyper::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Uri};
 use plimsoll_gateway_dialect::Dialect;
 
 use super::request::{LlmRequest, dialect_error};
 use crate::auth::bearer;
+use crate::content::ask_for_readable;
 use crate::error_response::ErrorResponse;
 use crate::forward::{self, UpstreamResponse};
 use crate::request_body::RequestBody;
@@ -37,7 +38,7 @@ pub(crate) async fn send_upstream(
     // Responses that are read or cached for other callers must not be compressed.
     let cached = context.config.spec.cache.is_some();
     if cached || request.translator.is_some() || context.config.reads_responses() {
-        parts.headers.remove(ACCEPT_ENCODING);
+        ask_for_readable(&mut parts.headers);
     }
     forward::send(context, proxy, parts, RequestBody::Full(body)).await
 }

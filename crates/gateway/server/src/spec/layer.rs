@@ -150,8 +150,38 @@ pub enum AlgorithmSpec {
     Bucket,
 }
 
+/// Personal data in responses.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct ScrubSpec {
+    /// Treatment of responses that cannot be read: encoded ones, broken JSON and events, types that
+    /// are no text.
+    pub unreadable: UnreadSpec,
+    /// Types that pass without being read; `image/*` stands for all images.
+    pub pass_types: Vec<String>,
+}
+
+impl Default for ScrubSpec {
+    fn default() -> Self {
+        Self { unreadable: UnreadSpec::Refuse, pass_types: media_types() }
+    }
+}
+
+/// Treatment of what cannot be read.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum UnreadSpec {
+    /// it is refused
+    #[default]
+    Refuse,
+    /// it passes as it is
+    Pass,
+}
+
 /// The policy for texts of requests.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct PolicySpec {
@@ -163,6 +193,22 @@ pub struct PolicySpec {
     #[cfg_attr(test, schemars(with = "super::reference::ActionsSchema"))]
     #[cfg_attr(test, serde(skip_serializing))]
     pub actions: plimsoll_gateway_policy::Actions,
+    /// Treatment of files inside requests that are no text.
+    pub unreadable: UnreadSpec,
+    /// Types of files that pass without being read; `image/*` stands for all images.
+    pub pass_types: Vec<String>,
+}
+
+impl Default for PolicySpec {
+    fn default() -> Self {
+        Self {
+            rules: None,
+            endpoint: false,
+            actions: plimsoll_gateway_policy::Actions::default(),
+            unreadable: UnreadSpec::Refuse,
+            pass_types: media_types(),
+        }
+    }
 }
 
 /// The cache of LLM responses.
@@ -279,6 +325,11 @@ pub enum WhenFull {
 
 fn authorization() -> String {
     "authorization".to_owned()
+}
+
+/// Types without text.
+fn media_types() -> Vec<String> {
+    ["image/*", "audio/*", "video/*", "font/*"].map(str::to_owned).into()
 }
 
 const fn minute() -> HumanDuration {

@@ -168,7 +168,7 @@ fn a_stream_that_ends_before_its_last_event_is_not_cached() {
 #[test]
 fn with_the_cache_upstreams_are_asked_for_uncompressed_responses() {
     let provider = Provider::start(|seen, wire| {
-        assert_eq!(seen.header("accept-encoding"), None);
+        assert_eq!(seen.header("accept-encoding"), Some("identity"));
         answer(seen, wire, &["Hello".to_owned()])
     });
     let yaml = format!(

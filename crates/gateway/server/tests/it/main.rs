@@ -35,5 +35,6 @@ mod reload;
 mod scrub;
 mod smuggling;
 mod spellings;
+mod texts;
 mod tls;
 mod upstreams;

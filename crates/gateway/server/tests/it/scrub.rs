@@ -75,7 +75,7 @@ fn a_word_at_the_end_of_a_delta_is_sent_with_the_next_one() {
 }
 
 #[test]
-fn tool_calls_pass_the_scrubber_unchanged() {
+fn harmless_tool_calls_pass_unchanged() {
     let provider = Provider::with_text(&["x"]);
     let (bare, scrubbed) = (llm(provider.addr, ""), llm(provider.addr, "scrub: {}"));
     for body in [question("use the tool"), streamed("use the tool")] {
@@ -88,8 +88,8 @@ fn tool_calls_pass_the_scrubber_unchanged() {
 #[test]
 fn responses_of_other_routes_are_scrubbed() {
     let provider = Provider::start(|seen, wire| {
-        if seen.path == "/binary" {
-            return wire.whole(200, "application/octet-stream", "ann@example.com");
+        if seen.path == "/text" {
+            return wire.whole(200, "text/html", "<b>ann@example.com</b>");
         }
         wire.whole(200, "application/json", "{\"mail\":\"ann@example.com\",\"name\":\"Löwe\"}")
     });
@@ -101,6 +101,6 @@ routes: [{{name: rest, path: /*, upstream: p}}]",
     ));
     let reply = super::support::client::get(gateway.addr(), "/json");
     assert_eq!(reply.text(), "{\"mail\":\"[REDACTED]\",\"name\":\"Löwe\"}");
-    let reply = super::support::client::get(gateway.addr(), "/binary");
-    assert_eq!(reply.text(), "ann@example.com", "binary data passes");
+    let reply = super::support::client::get(gateway.addr(), "/text");
+    assert_eq!(reply.text(), "<b>[REDACTED]</b>");
 }

@@ -104,10 +104,21 @@ pub(crate) struct ResponseWriter(TcpStream);
 
 impl ResponseWriter {
     pub(crate) fn whole(&mut self, status: u16, kind: &str, body: &str) -> io::Result<()> {
-        let length = body.len();
-        let head = format!(
-            "HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n"
-        );
+        self.with(status, (kind, ""), body)
+    }
+
+    /// With further lines of the head.
+    pub(crate) fn with(
+        &mut self,
+        status: u16,
+        (kind, lines): (&str, &str),
+        body: &str,
+    ) -> io::Result<()> {
+        let length = match status {
+            204 | 304 => String::new(),
+            _ => format!("content-length: {}\r\n", body.len()),
+        };
+        let head = format!("HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\n{lines}{length}\r\n");
         self.0.write_all(format!("{head}{body}").as_bytes())
     }
 

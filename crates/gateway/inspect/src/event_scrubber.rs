@@ -1,0 +1,367 @@
+//! Redacts personal data in a stream of events, also where it is split over events.
+//!
+//! Events wait, texts do not move: an event is held back until everything in it is known to be
+//! harmless or is part of a value that was found. Then it leaves with its own bytes, except for
+//! what is redacted. So what has no personal data passes byte for byte.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+
+use plimsoll_gateway_dialect::{DialectError, EventSplitter};
+use plimsoll_gateway_policy::{Action, Redaction, TextScanner};
+
+use crate::document::{Patch, Replacement, apply};
+use crate::error::Unreadable;
+use crate::event::{Ends, Event, EventText, Form};
+use crate::files::Unread;
+use crate::inspector::Inspector;
+use crate::json_string::decode;
+use crate::mask::Masks;
+
+/// The most bytes of events that wait. The oldest then leave before what follows them is known.
+pub const MAX_WAITING_BYTES: usize = 64 << 10;
+
+/// The most texts of one stream that are followed over events.
+const MAX_PATHS: usize = 256;
+
+/// Texts that are longer are also searched for what only a whole text shows.
+const LONG_TEXT: usize = 64;
+
+/// Redacts personal data in a stream of server-sent events, whatever dialect they have.
+///
+/// Chunks may end anywhere; the output depends only on the stream. Each text of the stream is
+/// followed over its events: by choice or block, and by its place in the event.
+#[derive(Debug)]
+pub struct EventScrubber {
+    inspector: Arc<Inspector>,
+    splitter: EventSplitter,
+    scrubbing: Scrubbing,
+}
+
+#[derive(Debug, Default)]
+struct Scrubbing {
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
+    /// The number of the first event that waits.
+    first: u64,
+    paths: HashMap<u64, Path>,
+    /// Memory for what a scanner finds.
+    found: Vec<Redaction>,
+}
+
+/// An event that waits.
+#[derive(Debug)]
+struct Waiting {
+    event: Vec<u8>,
+    pieces: Vec<Piece>,
+    /// How many pieces are not decided yet.
+    open: usize,
+}
+
+/// A text of an event.
+#[derive(Debug)]
+struct Piece {
+    text: EventText,
+    masks: Masks,
+}
+
+/// A text of the stream.
+#[derive(Debug)]
+struct Path {
+    scanner: TextScanner,
+    owner: u64,
+    /// The pieces that are not decided yet.
+    open: VecDeque<OpenPiece>,
+    /// The last event that continued it.
+    last: u64,
+}
+
+/// A piece that is not decided yet: its event, its number there, and its place in the text.
+#[derive(Debug)]
+struct OpenPiece {
+    event: u64,
+    piece: usize,
+    place: Range<u64>,
+}
+
+impl EventScrubber {
+    /// `inspector` says what is personal data, and what happens to events in which texts cannot be
+    /// found.
+    pub fn new(inspector: Arc<Inspector>) -> Self {
+        Self { inspector, splitter: EventSplitter::default(), scrubbing: Scrubbing::default() }
+    }
+
+    /// Takes the next bytes and appends what may leave to `out`.
+    ///
+    /// # Errors
+    /// The stream cannot continue: an event is too long, or cannot be read and must not pass.
+    pub fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), Unreadable> {
+        let Self { inspector, splitter, scrubbing } = self;
+        let mut failure = None;
+        let fed = splitter.feed(chunk, |event| {
+            scrubbing.event(inspector, event, out).map_err(|error| {
+                failure = Some(error);
+                DialectError::Truncated
+            })
+        });
+        fed.map_err(|_| failure.unwrap_or(Unreadable::EventTooLong))
+    }
+
+    /// Ends the stream and appends what still waited.
+    ///
+    /// # Errors
+    /// [`Unreadable::Truncated`] if the stream ended within an event, which is left out.
+    pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), Unreadable> {
+        self.scrubbing.end_all();
+        self.scrubbing.release(out);
+        let rest = self.splitter.incomplete();
+        if rest.iter().all(u8::is_ascii_whitespace) {
+            out.extend_from_slice(rest);
+            return Ok(());
+        }
+        Err(Unreadable::Truncated)
+    }
+}
+
+impl Scrubbing {
+    fn event(
+        &mut self,
+        inspector: &Arc<Inspector>,
+        event: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unreadable> {
+        let read = str::from_utf8(event).map_err(|_| Unreadable::NotUtf8).and_then(Event::read);
+        let read = match read {
+            Err(_) if inspector.files().unreadable == Unread::Pass => Event::default(),
+            read => read?,
+        };
+        if read.texts.is_empty() && read.ends == Ends::Nothing && self.waiting.is_empty() {
+            out.extend_from_slice(event);
+            return Ok(());
+        }
+        self.add(inspector, event, read.texts);
+        match read.ends {
+            Ends::Nothing => {}
+            Ends::Of(owner) => self.end(|path| path.owner == owner),
+            Ends::All => self.end_all(),
+        }
+        self.release(out);
+        while self.waiting_bytes > MAX_WAITING_BYTES {
+            self.give_up_first();
+            self.release(out);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, inspector: &Arc<Inspector>, event: &[u8], texts: Vec<EventText>) {
+        let number = self.first + self.waiting.len() as u64;
+        self.waiting_bytes += event.len();
+        self.waiting.push_back(Waiting { event: event.to_vec(), pieces: Vec::new(), open: 0 });
+        let mut owners: Vec<u64> = Vec::new();
+        for text in texts {
+            let Ok(source) = str::from_utf8(event.get(text.range.clone()).unwrap_or_default())
+            else {
+                continue;
+            };
+            let (owner, path) = (text.owner, text.path);
+            let content = match text.form {
+                Form::String => decode(source.get(1..source.len() - 1).unwrap_or_default()),
+                Form::Number | Form::Plain => source.into(),
+            };
+            let masks = by_itself(inspector, &text, &content);
+            let json = text.json;
+            let Some(last) = self.waiting.back_mut() else { return };
+            last.pieces.push(Piece { text, masks });
+            let piece = last.pieces.len() - 1;
+            if let Some(path) = path.filter(|_| !content.is_empty()) {
+                owners.push(owner);
+                let path = (path, owner, json);
+                self.continue_path(inspector, path, (number, piece), &content);
+            }
+        }
+        self.leave_idle(number, &owners);
+    }
+
+    /// Continues a text of the stream with a piece of an event.
+    fn continue_path(
+        &mut self,
+        inspector: &Arc<Inspector>,
+        (key, owner, json): (u64, u64, bool),
+        (event, piece): (u64, usize),
+        content: &str,
+    ) {
+        if self.paths.len() >= MAX_PATHS && !self.paths.contains_key(&key) {
+            self.end_all();
+        }
+        let path = self.paths.entry(key).or_insert_with(|| Path {
+            scanner: TextScanner::new(Arc::clone(&inspector.policy), json),
+            owner,
+            open: VecDeque::new(),
+            last: event,
+        });
+        path.last = event;
+        let start = path.scanner.fed();
+        path.open.push_back(OpenPiece { event, piece, place: start..start + content.len() as u64 });
+        if let Some(waiting) = self.waiting.back_mut() {
+            waiting.open += 1;
+        }
+        path.scanner.feed(content, &mut self.found);
+        settle(path, &mut self.found, (&mut self.waiting, self.first));
+    }
+
+    /// Lets the pieces of texts go that this event could have continued and did not. If they do
+    /// continue later, what follows is still found.
+    fn leave_idle(&mut self, number: u64, owners: &[u64]) {
+        if owners.is_empty() {
+            return;
+        }
+        for path in self.paths.values_mut() {
+            let active = path.owner == 0 || owners.contains(&path.owner);
+            if active && path.last != number {
+                let waiting = (&mut self.waiting, self.first);
+                look_ahead(path, &mut self.found, waiting);
+                let open = path.open.drain(..);
+                open.for_each(|piece| decide(&piece, (&mut self.waiting, self.first)));
+            }
+        }
+    }
+
+    /// Ends texts of the stream.
+    fn end(&mut self, which: impl Fn(&Path) -> bool) {
+        let Self { paths, waiting, found, first, .. } = self;
+        paths.retain(|_, path| {
+            if !which(path) {
+                return true;
+            }
+            path.scanner.finish(found);
+            settle(path, found, (waiting, *first));
+            false
+        });
+    }
+
+    fn end_all(&mut self) {
+        self.end(|_| true);
+    }
+
+    /// Lets the first event go although something in it is not known yet.
+    fn give_up_first(&mut self) {
+        let first = self.first;
+        for path in self.paths.values_mut() {
+            if path.open.front().is_some_and(|piece| piece.event == first) {
+                look_ahead(path, &mut self.found, (&mut self.waiting, first));
+                path.open.retain(|piece| piece.event != first);
+            }
+        }
+        if let Some(waiting) = self.waiting.front_mut() {
+            waiting.open = 0;
+        }
+    }
+
+    /// Sends the events about which everything is known, in their order.
+    fn release(&mut self, out: &mut Vec<u8>) {
+        while let Some(waiting) = self.waiting.pop_front_if(|waiting| waiting.open == 0) {
+            self.first += 1;
+            self.waiting_bytes -= waiting.event.len();
+            waiting.write(out);
+        }
+    }
+}
+
+/// What is personal data in a text whatever the other events say.
+fn by_itself(inspector: &Inspector, text: &EventText, content: &str) -> Masks {
+    let mut masks = Masks::default();
+    if text.path.is_some() && content.len() < LONG_TEXT {
+        return masks;
+    }
+    for found in inspector.text(content).1 {
+        if found.action == Action::Redact {
+            masks.hide(found.range);
+        }
+    }
+    masks
+}
+
+/// Applies what a scanner found to the pieces, and marks those that are decided.
+fn settle(
+    path: &mut Path,
+    found: &mut Vec<Redaction>,
+    (waiting, first): (&mut VecDeque<Waiting>, u64),
+) {
+    hide(path, found, (waiting, first));
+    let decided = path.scanner.decided();
+    while let Some(open) = path.open.pop_front_if(|open| open.place.end <= decided) {
+        decide(&open, (waiting, first));
+    }
+}
+
+/// Hides what would be found if the text ended here. It may go on all the same.
+fn look_ahead(path: &Path, found: &mut Vec<Redaction>, waiting: (&mut VecDeque<Waiting>, u64)) {
+    if !path.open.is_empty() {
+        path.scanner.clone().finish(found);
+        hide(path, found, waiting);
+    }
+}
+
+/// Hides what a scanner found in the pieces that it is in: the first one gets the mask.
+fn hide(path: &Path, found: &mut Vec<Redaction>, (waiting, first): (&mut VecDeque<Waiting>, u64)) {
+    for place in found.drain(..) {
+        let mut mask = place.mask;
+        for open in &path.open {
+            let from = place.range.start.max(open.place.start);
+            let to = place.range.end.min(open.place.end);
+            if from >= to {
+                continue;
+            }
+            let within = |at: u64| usize::try_from(at - open.place.start).unwrap_or(usize::MAX);
+            if let Some(piece) = piece(open, (waiting, first)) {
+                piece.masks.replace(within(from)..within(to), std::mem::take(&mut mask));
+            }
+        }
+    }
+}
+
+fn event<'w>(
+    open: &OpenPiece,
+    (waiting, first): (&'w mut VecDeque<Waiting>, u64),
+) -> Option<&'w mut Waiting> {
+    waiting.get_mut(usize::try_from(open.event.checked_sub(first)?).ok()?)
+}
+
+fn piece<'w>(open: &OpenPiece, waiting: (&'w mut VecDeque<Waiting>, u64)) -> Option<&'w mut Piece> {
+    event(open, waiting)?.pieces.get_mut(open.piece)
+}
+
+fn decide(open: &OpenPiece, waiting: (&mut VecDeque<Waiting>, u64)) {
+    if let Some(event) = event(open, waiting) {
+        event.open = event.open.saturating_sub(1);
+    }
+}
+
+impl Waiting {
+    /// Appends the event with its pieces redacted.
+    fn write(self, out: &mut Vec<u8>) {
+        let mut patches: Vec<Patch> = Vec::new();
+        for piece in self.pieces {
+            if piece.masks.is_empty() {
+                continue;
+            }
+            let source = self.event.get(piece.text.range.clone()).unwrap_or_default();
+            let source = String::from_utf8_lossy(source);
+            let replacement = match piece.text.form {
+                Form::Number => Replacement::Json("0"),
+                Form::Plain => Replacement::Plain(piece.masks.apply(&source)),
+                Form::String => {
+                    let inside = source.get(1..source.len() - 1).unwrap_or_default();
+                    Replacement::String(piece.masks.apply(&decode(inside)))
+                }
+            };
+            let copies = piece.text.copies.into_iter();
+            patches.extend(copies.map(|(range, json)| (range, Replacement::Json(json))));
+            patches.push((piece.text.range, replacement));
+        }
+        patches.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
+        let copied = apply(&self.event, &patches, out);
+        out.extend_from_slice(self.event.get(copied..).unwrap_or_default());
+    }
+}

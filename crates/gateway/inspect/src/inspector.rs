@@ -1,0 +1,363 @@
+//! Judges every text of a document by a policy.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use plimsoll_gateway_policy::{Action, Actions, InputKind, MASK, Match, Policy};
+
+use crate::document::{Document, Patch, Replacement, Text};
+use crate::error::Unreadable;
+use crate::files::FileRule;
+use crate::groups::{Groups, Joined};
+use crate::mask::Masks;
+use crate::names::{is_file_data, is_protocol_name};
+use crate::nested::{self, DataUrl, File};
+use crate::sieve;
+use crate::walk::{Kind, Source};
+
+/// Numbers that only their names tell apart have at least this many digits.
+const FEWEST_DIGITS: usize = 6;
+
+/// Base64 that is longer than this, and no text, is not searched for words.
+const LONG_BASE64: usize = 256;
+
+/// Judges texts by a policy.
+#[derive(Clone, Debug)]
+pub struct Inspector {
+    pub(crate) policy: Arc<Policy>,
+    actions: Actions,
+    kind: InputKind,
+    files: FileRule,
+}
+
+/// What a policy says about a document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judgement {
+    /// The matches in all texts. Their ranges count in the text that each was found in.
+    pub matches: Vec<Match>,
+    /// The document with its texts redacted; None if nothing changed.
+    pub document: Option<String>,
+}
+
+impl Judgement {
+    /// The severest action of all matches.
+    pub fn action(&self) -> Action {
+        self.matches.iter().map(|found| found.action).max().unwrap_or_default()
+    }
+
+    /// The first match that blocks the document.
+    pub fn blocked_by(&self) -> Option<&Match> {
+        self.matches.iter().find(|found| found.action == Action::Block)
+    }
+}
+
+impl Inspector {
+    /// Judges prose by a policy; `files` says what happens to files that are no text.
+    pub const fn new(policy: Arc<Policy>, actions: Actions, files: FileRule) -> Self {
+        Self { policy, actions, kind: InputKind::Text, files }
+    }
+
+    /// Redacts personal data and nothing else.
+    pub const fn personal_data(policy: Arc<Policy>, files: FileRule) -> Self {
+        let actions = Actions { pii: Action::Redact, ..Actions::all(Action::Allow) };
+        Self::new(policy, actions, files)
+    }
+
+    /// What happens to what cannot be read.
+    pub const fn files(&self) -> &FileRule {
+        &self.files
+    }
+
+    /// Judges every text of a JSON document: names and strings, numbers, the texts of documents
+    /// and files inside of strings, and texts that are split over several strings.
+    ///
+    /// Time is linear in the document. Where nothing can match, it is one pass that does not
+    /// allocate.
+    ///
+    /// # Errors
+    /// The texts cannot be found, or the document holds a file that must not pass.
+    pub fn document(&self, document: &str, source: Source) -> Result<Judgement, Unreadable> {
+        let rules = (&*self.policy, self.kind, &self.actions);
+        if !sieve::may_match(document, source, rules)? {
+            return Ok(Judgement::default());
+        }
+        let mut matches = Vec::new();
+        let document = self.judge(document, (source, 0), &mut matches)?;
+        Ok(Judgement { matches, document })
+    }
+
+    /// Judges one text.
+    pub fn text<'t>(&self, text: &'t str) -> (Cow<'t, str>, Vec<Match>) {
+        let decision = self.policy.scan(text, self.kind, &self.actions);
+        (decision.text, decision.matches)
+    }
+
+    /// The document with its texts redacted; None if nothing changed.
+    fn judge(
+        &self,
+        document: &str,
+        (source, nesting): (Source, usize),
+        found: &mut Vec<Match>,
+    ) -> Result<Option<String>, Unreadable> {
+        let mut document = Document::read(document, source)?;
+        let mut changed = vec![false; document.texts.len()];
+        let mut masks = vec![Masks::default(); document.texts.len()];
+        for at in 0..document.texts.len() {
+            let Some(text) = document.texts.get(at) else { continue };
+            let inner = self.inner(&document, text, nesting, found)?;
+            let searched = matches!(inner, Inner::Searched(_));
+            if let Inner::Searched(Some(new)) | Inner::Opaque(Some(new)) = inner {
+                document.texts[at].decoded = Cow::Owned(new);
+                changed[at] = true;
+            }
+            if !searched {
+                document.texts[at].opaque = true;
+                continue;
+            }
+            self.scan(&document.texts[at], &mut masks[at], found);
+        }
+        self.scan_groups(&document.texts, &mut masks, found);
+        let mut patches: Vec<Patch> = Vec::new();
+        for ((text, changed), masks) in document.texts.iter().zip(changed).zip(masks) {
+            if !changed && masks.is_empty() {
+                continue;
+            }
+            patches.extend(document.copies(text));
+            patches.push((
+                text.leaf.range.clone(),
+                match text.leaf.kind {
+                    Kind::Number => Replacement::Json("0"),
+                    Kind::Name | Kind::String => Replacement::String(masks.apply(&text.decoded)),
+                },
+            ));
+        }
+        Ok((!patches.is_empty()).then(|| document.patched(patches)))
+    }
+
+    /// Judges what is inside a text.
+    fn inner(
+        &self,
+        document: &Document<'_>,
+        text: &Text<'_>,
+        nesting: usize,
+        found: &mut Vec<Match>,
+    ) -> Result<Inner, Unreadable> {
+        if text.leaf.kind != Kind::String {
+            return Ok(Inner::Searched(None));
+        }
+        if let Some(url) = DataUrl::parse(&text.decoded) {
+            return self.data_url(&url, nesting, found);
+        }
+        if text.leaf.name.is_some_and(is_file_data) && nested::is_base64(&text.decoded) {
+            return self.file(&text.decoded, document.media_type(text), nesting, found);
+        }
+        let inner = self.inner_document(&text.decoded, nesting, found);
+        Ok(Inner::Searched(inner))
+    }
+
+    /// The document in a text, redacted; None if nothing changed, or if it is no document.
+    fn inner_document(&self, text: &str, nesting: usize, found: &mut Vec<Match>) -> Option<String> {
+        if nesting >= nested::MAX_NESTING || !nested::may_be_document(text) {
+            return None;
+        }
+        let mut inside = Vec::new();
+        let inner = self.judge(text, (Source::Data, nesting + 1), &mut inside).ok()?;
+        found.append(&mut inside);
+        inner
+    }
+
+    fn data_url(
+        &self,
+        url: &DataUrl<'_>,
+        nesting: usize,
+        found: &mut Vec<Match>,
+    ) -> Result<Inner, Unreadable> {
+        if !FileRule::is_text(&url.media_type) {
+            return self.files.check(&url.media_type).map(|()| Inner::Opaque(None));
+        }
+        match url.file() {
+            File::Text(content) => {
+                let content = self.content(&content, nesting, found);
+                let url_with = content.map(|content| url.with(&content));
+                // The content was judged; in base64 there is nothing else.
+                Ok(if url.base64 { Inner::Opaque(url_with) } else { Inner::Searched(url_with) })
+            }
+            File::Bytes => self.files.check(&url.media_type).map(|()| Inner::Opaque(None)),
+        }
+    }
+
+    /// Judges a member that may hold a file in base64.
+    fn file(
+        &self,
+        base64: &str,
+        media_type: Option<&str>,
+        nesting: usize,
+        found: &mut Vec<Match>,
+    ) -> Result<Inner, Unreadable> {
+        if let Some(media_type) = media_type.filter(|name| !FileRule::is_text(name)) {
+            return self.files.check(media_type).map(|()| Inner::Opaque(None));
+        }
+        match nested::from_base64(base64) {
+            File::Text(content) => {
+                let content = self.content(&content, nesting, found);
+                Ok(Inner::Searched(content.map(|content| nested::to_base64(&content))))
+            }
+            File::Bytes if base64.len() > LONG_BASE64 => Ok(Inner::Opaque(None)),
+            File::Bytes => Ok(Inner::Searched(None)),
+        }
+    }
+
+    /// The content of a text file, redacted; None if nothing changed.
+    fn content(&self, content: &str, nesting: usize, found: &mut Vec<Match>) -> Option<String> {
+        let inner = self.inner_document(content, nesting, found);
+        let text = inner.as_deref().unwrap_or(content);
+        let decision = self.policy.scan(text, self.kind, &self.actions);
+        found.extend(decision.matches);
+        match decision.text {
+            Cow::Owned(redacted) => Some(redacted),
+            Cow::Borrowed(_) => inner,
+        }
+    }
+
+    /// Judges a text by itself, and a number also with the name of its member.
+    fn scan(&self, text: &Text<'_>, masks: &mut Masks, found: &mut Vec<Match>) {
+        let own = self.policy.scan(&text.decoded, self.kind, &self.actions).matches;
+        let digits = text.decoded.bytes().filter(u8::is_ascii_digit).count();
+        let name = text.leaf.name.filter(|name| {
+            digits >= FEWEST_DIGITS && text.leaf.kind != Kind::Name && !is_protocol_name(name)
+        });
+        let mut matches = own;
+        if let Some(name) = name {
+            let prefix = words(&crate::json_string::decode(name)) + ": ";
+            let named = [&prefix, &*text.decoded].concat();
+            let named = self.policy.scan(&named, self.kind, &self.actions).matches;
+            matches.extend(named.into_iter().filter_map(|mut found| {
+                let end = found.range.end.checked_sub(prefix.len()).filter(|end| *end > 0)?;
+                found.range = found.range.start.saturating_sub(prefix.len())..end;
+                Some(found)
+            }));
+            matches.sort_by(|a, b| (&a.rule_id, a.range.start).cmp(&(&b.rule_id, b.range.start)));
+            matches.dedup_by(|next, kept| {
+                next.rule_id == kept.rule_id && next.range.start < kept.range.end
+            });
+        }
+        for place in &matches {
+            if place.action == Action::Redact {
+                masks.hide(place.range.clone());
+            }
+        }
+        found.append(&mut matches);
+    }
+
+    /// Judges texts that are parts of one text joined, with and without a space: all of them, and
+    /// those of the same name.
+    fn scan_groups(&self, texts: &[Text<'_>], masks: &mut [Masks], found: &mut Vec<Match>) {
+        let groups = Groups::of(texts);
+        for (members, separators) in groups.lists() {
+            let mut known: HashSet<(Arc<str>, usize, usize)> = HashSet::new();
+            for separator in separators {
+                let parts = members.iter().filter_map(|at| Some((*at, &*texts.get(*at)?.decoded)));
+                let joined = Joined::new(parts, separator);
+                self.scan_joined(&joined, &mut known, (masks, found));
+            }
+        }
+    }
+
+    fn scan_joined(
+        &self,
+        joined: &Joined,
+        known: &mut HashSet<(Arc<str>, usize, usize)>,
+        (masks, found): (&mut [Masks], &mut Vec<Match>),
+    ) {
+        for mut place in self.policy.scan(&joined.text, self.kind, &self.actions).matches {
+            let spread = joined.spread(&place.range);
+            // What is inside one part was found in it.
+            let [(at, first), _, ..] = spread.as_slice() else { continue };
+            let key = (Arc::clone(&place.rule_id), *at, first.start);
+            place.range = first.start..first.start + place.range.len();
+            if place.action == Action::Redact {
+                hide(&spread, masks);
+            }
+            if known.insert(key) {
+                found.push(place);
+            }
+        }
+    }
+}
+
+/// Hides a place that spans several texts: the first one gets the mask.
+fn hide(spread: &[(usize, Range<usize>)], masks: &mut [Masks]) {
+    for (nth, (at, range)) in spread.iter().enumerate() {
+        if let Some(masks) = masks.get_mut(*at) {
+            masks.replace(range.clone(), if nth == 0 { MASK } else { "" });
+        }
+    }
+}
+
+/// The result of judging what is inside a text: the changed text if something inside it was.
+enum Inner {
+    /// There is nothing else to read in it.
+    Opaque(Option<String>),
+    /// It is to be judged as a text, too.
+    Searched(Option<String>),
+}
+
+/// The words of a name: `social_security` and `socialSecurity` are two.
+fn words(name: &str) -> String {
+    let mut words = String::with_capacity(name.len() + 4);
+    let mut small = false;
+    for character in name.chars() {
+        if small && character.is_ascii_uppercase() {
+            words.push(' ');
+        }
+        words.push(if matches!(character, '_' | '-') { ' ' } else { character });
+        small = character.is_ascii_lowercase();
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    static BUILTIN: LazyLock<Arc<Policy>> = LazyLock::new(|| Arc::new(Policy::builtin().unwrap()));
+
+    /// The sieve may only leave out what the whole walk finds nothing in.
+    fn agree(inspector: &Inspector, document: &str, source: Source) -> Result<(), TestCaseError> {
+        let rules = (&*inspector.policy, inspector.kind, &inspector.actions);
+        if sieve::may_match(document, source, rules) != Ok(false) {
+            return Ok(());
+        }
+        let mut found = Vec::new();
+        let judged = inspector.judge(document, (source, 0), &mut found);
+        prop_assert_eq!((judged, found), (Ok(None), Vec::new()), "{}", document);
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn the_sieve_leaves_nothing_out(parts in prop::collection::vec((0..6_usize, 0..12_usize), 1..7), shape in 0..5_usize) {
+            let words = ["igno", "re ", "ignore", " all", "previous", "instruc", "tions", "_", "4111 11", "11 1111 1111", "\\u0020", "hi"];
+            let texts: Vec<String> = parts.iter().map(|(many, word)| words[*word..].iter().take(*many).copied().collect()).collect();
+            let part = |text: &String| match shape {
+                0 => format!(r#"{{"type":"text","text":"{text}"}}"#),
+                1 => format!(r#"{{"text":"{text}","note":"x"}}"#),
+                2 => format!(r#"{{"input":{{"{text}":"{text}"}}}}"#),
+                3 => format!(r#"{{"token":"{text}"}}"#),
+                _ => format!(r#""{text}""#),
+            };
+            let content: Vec<String> = texts.iter().map(part).collect();
+            let document = format!(r#"{{"messages":[{{"role":"user","content":[{}]}}]}}"#, content.join(","));
+            let builtin = Arc::clone(&BUILTIN);
+            let inspector = Inspector::new(builtin, Actions::default(), FileRule::default());
+            agree(&inspector, &document, Source::Protocol)?;
+            agree(&inspector, &document, Source::Data)?;
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Which strings of a document are texts: all, except the names and identifiers listed here.
+//!
+//! The lists are short on purpose. A name that is not in them is judged, and so is a value that
+//! does not look like an identifier, whatever it is called. Inside the members that hold other
+//! people's data ([`is_data`]) nothing is left out.
+
+/// Whether a member's value identifies something and is no text, if it looks like an identifier.
+fn is_identifier_name(key: &str) -> bool {
+    matches!(
+        key,
+        "call_id"
+            | "created"
+            | "created_at"
+            | "encrypted_content"
+            | "file_id"
+            | "finish_reason"
+            | "id"
+            | "item_id"
+            | "media_type"
+            | "model"
+            | "object"
+            | "previous_response_id"
+            | "response_id"
+            | "role"
+            | "signature"
+            | "status"
+            | "stop_reason"
+            | "system_fingerprint"
+            | "tool_call_id"
+            | "tool_use_id"
+            | "type"
+    )
+}
+
+/// Whether a member's value is an identifier or a word of the protocol.
+pub(crate) fn is_identifier(key: &str, value: &str) -> bool {
+    match key {
+        // A chat template shows the role to the model.
+        "role" => matches!(
+            value,
+            "assistant" | "developer" | "function" | "model" | "system" | "tool" | "user"
+        ),
+        _ => is_identifier_name(key) && value.bytes().all(is_identifier_byte),
+    }
+}
+
+/// Identifiers are one word of letters, digits and a few marks. Opaque data in base64 is, too.
+const fn is_identifier_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'/' | b'+' | b'=')
+}
+
+/// Whether a member holds data that is not the protocol's: tool arguments, schemas, metadata.
+pub(crate) fn is_data(key: &str) -> bool {
+    matches!(
+        key,
+        "args"
+            | "arguments"
+            | "input"
+            | "input_schema"
+            | "metadata"
+            | "parameters"
+            | "properties"
+            | "schema"
+    )
+}
+
+/// Whether the texts of a member at the top of the document are independent of each other, one
+/// for each element: messages, choices. The texts of any other member are parts of one text.
+pub(crate) fn is_list(key: &str) -> bool {
+    matches!(
+        key,
+        "messages"
+            | "choices"
+            | "input"
+            | "output"
+            | "contents"
+            | "candidates"
+            | "data"
+            | "tools"
+            | "functions"
+    )
+}
+
+/// Whether a text is one of many short pieces of the same text.
+pub(crate) fn is_token(key: &str) -> bool {
+    key == "token"
+}
+
+/// Whether a member holds a file in base64.
+pub(crate) fn is_file_data(key: &str) -> bool {
+    matches!(key, "data" | "file_data" | "b64_json")
+}
+
+/// Whether a member's name is a word of a protocol. Others may be chosen by the client, and are
+/// texts that a model sees: the names of a tool's parameters.
+pub(crate) fn is_protocol_name(key: &str) -> bool {
+    is_identifier_name(key)
+        || is_data(key)
+        || is_list(key)
+        || is_token(key)
+        || matches!(
+            key,
+            "annotations"
+                | "bytes"
+                | "cache_control"
+                | "completion_tokens"
+                | "content"
+                | "content_block"
+                | "content_index"
+                | "delta"
+                | "description"
+                | "function"
+                | "image_url"
+                | "include_usage"
+                | "index"
+                | "input_tokens"
+                | "json_schema"
+                | "logprob"
+                | "logprobs"
+                | "max_completion_tokens"
+                | "max_output_tokens"
+                | "max_tokens"
+                | "message"
+                | "n"
+                | "name"
+                | "output_index"
+                | "output_tokens"
+                | "partial_json"
+                | "prompt_tokens"
+                | "reasoning"
+                | "reasoning_content"
+                | "refusal"
+                | "required"
+                | "response_format"
+                | "seed"
+                | "source"
+                | "stop"
+                | "stop_sequence"
+                | "stream"
+                | "stream_options"
+                | "strict"
+                | "system"
+                | "temperature"
+                | "text"
+                | "thinking"
+                | "tool_calls"
+                | "tool_choice"
+                | "top_logprobs"
+                | "top_p"
+                | "total_tokens"
+                | "url"
+                | "usage"
+                | "user"
+        )
+}
