@@ -42,6 +42,8 @@ pub(crate) struct Config {
     /// The route of unknown paths.
     pub(crate) not_found_route: Arc<Route>,
     pub(crate) upstreams: Vec<Arc<Upstream>>,
+    /// The largest buffer of the upstreams: the most that waits for a client behind what is written.
+    pub(crate) upstream_buffer: usize,
     pub(crate) faults: FaultSpec,
     /// Whether finished requests are measured or logged.
     pub(crate) observes_requests: bool,
@@ -111,6 +113,7 @@ impl Config {
         check.values(spec);
         let router = check.routes(spec, &upstreams);
         check.finish()?;
+        let upstream_buffer = spec.upstreams.values().map(|spec| spec.buffer.0).max().unwrap_or(0);
         Ok(Self {
             name: spec.name.clone(),
             digest: digest_of(spec),
@@ -128,6 +131,7 @@ impl Config {
             router,
             not_found_route: Arc::new(Route::not_found()),
             upstreams,
+            upstream_buffer: usize::try_from(upstream_buffer).unwrap_or(usize::MAX),
             faults: spec.faults,
             observes_requests: spec.metrics.is_some()
                 || spec.audit.is_some()

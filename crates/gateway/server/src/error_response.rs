@@ -74,6 +74,7 @@ error_responses! {
     bad_gateway => BAD_GATEWAY, "upstream_error";
     upstream_unavailable => SERVICE_UNAVAILABLE, "upstream_unavailable";
     store_unavailable => SERVICE_UNAVAILABLE, "store_unavailable";
+    overloaded => SERVICE_UNAVAILABLE, "overloaded";
     upstream_timeout => GATEWAY_TIMEOUT, "upstream_timeout";
 }
 

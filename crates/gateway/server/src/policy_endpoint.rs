@@ -66,7 +66,7 @@ async fn handle(
         return Err(ErrorResponse::not_found("there is no policy"));
     };
     let (parts, body) = request.into_parts();
-    let body = request_body::collect(&config.server, body).await?;
+    let body = request_body::collect(context, body).await?;
     context.bytes_received = body.len() as u64;
     let request = parse(&body)?;
     let tenant = context.tenant.as_deref().unwrap_or(&request.client_id).to_owned();
@@ -140,7 +140,7 @@ async fn complete(
     parts.headers.extend(key.map(|key| (AUTHORIZATION, key)));
     let upstream = send_upstream(context, parts, &chat, &proxy).await?;
     let status = upstream.response.status();
-    let (_, mut body) = upstream.collect(&context.worker.pool).await?;
+    let (_, mut body) = upstream.collect(context).await?;
     if !status.is_success() {
         return Err(ErrorResponse::bad_gateway(format!("the provider answered {status}")));
     }

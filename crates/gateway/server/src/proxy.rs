@@ -26,7 +26,10 @@ pub(crate) async fn serve(
     }
     let RoutedRequest { request, context, .. } = routed;
     let (parts, body) = request.into_parts();
-    let sent = match request_body::take(&context.config.server, body).await {
+    if context.worker.state.memory.is_short() {
+        return respond_error(context, request_body::no_memory(), format);
+    }
+    let sent = match request_body::take(&context, body).await {
         Ok(body) => forward::send(&context, proxy, parts, body).await,
         Err(error) => Err(error),
     };

@@ -35,8 +35,11 @@ pub(super) async fn parse(
         let message = format!("`{path}` cannot be translated to the dialect of the upstream");
         return Err(ErrorResponse::not_found(message));
     }
+    if context.worker.state.memory.is_short() {
+        return Err(request_body::no_memory());
+    }
     let config = Arc::clone(&context.config);
-    let body = request_body::collect(&config.server, body).await?;
+    let body = request_body::collect(context, body).await?;
     context.bytes_received = body.len() as u64;
     let translator = Translator::between(endpoint.dialect(), upstream);
     // Texts that the policy evaluates are evaluated every time.

@@ -119,7 +119,7 @@ async fn prepare_error(
     upstream: UpstreamResponse,
     request: &LlmRequest,
 ) -> Result<ReadyResponse, ErrorResponse> {
-    let (mut parts, body) = upstream.collect(&context.worker.pool).await?;
+    let (mut parts, body) = upstream.collect(context).await?;
     let Some(translator) = request.translator else {
         return Ok(ReadyResponse::new(parts, ResponseBody::Full(body)));
     };
@@ -142,7 +142,7 @@ async fn prepare_whole(
     request: &LlmRequest,
     (completion, observed): (Completion, &ObservedUsage),
 ) -> Result<ReadyResponse, ErrorResponse> {
-    let (mut parts, mut body) = upstream.collect(&context.worker.pool).await?;
+    let (mut parts, mut body) = upstream.collect(context).await?;
     let wanted = completion.reservation.is_some() || context.config.observes_requests;
     let usage = wanted.then(|| Usage::from_body(request.upstream_endpoint(), &body).ok()).flatten();
     let usage = usage.flatten();
