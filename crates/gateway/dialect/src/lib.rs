@@ -12,6 +12,7 @@
 //! If caller and upstream use the same dialect, nothing is translated and the bytes pass unchanged:
 //! [`Translator::between`] returns None.
 
+mod answer;
 mod cache_key;
 mod depth;
 mod dialect;
@@ -28,6 +29,7 @@ mod usage;
 mod usage_observer;
 mod wire;
 
+pub use answer::{is_answer, text_bytes};
 pub use cache_key::write_cache_key;
 pub use depth::MAX_DEPTH;
 pub use dialect::{Dialect, Endpoint};

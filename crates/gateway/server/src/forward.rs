@@ -153,9 +153,10 @@ impl<'a> Attempts<'a> {
             Ok(Err(UpstreamError::Connect)) => {
                 Err(ErrorResponse::bad_gateway("the upstream cannot be reached"))
             }
-            Ok(Err(UpstreamError::Broken(_, error))) => Err(broken(&error)),
+            Ok(Err(UpstreamError::Broken(Some(_), error))) => Err(broken(&error)),
+            Ok(Err(UpstreamError::Broken(None, error))) => Err(broken(&error).after_upstream()),
             Err(_) if clients_fault => Err(ErrorResponse::request_timeout(SLOW_BODY)),
-            Err(_) => Err(ErrorResponse::upstream_timeout(SLOW_UPSTREAM)),
+            Err(_) => Err(ErrorResponse::upstream_timeout(SLOW_UPSTREAM).after_upstream()),
         }
     }
 

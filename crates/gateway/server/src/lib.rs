@@ -37,6 +37,7 @@ mod metrics;
 mod overrides;
 mod policy;
 mod policy_endpoint;
+mod poll_or_spawn;
 mod preset;
 mod proxy;
 mod proxy_body;

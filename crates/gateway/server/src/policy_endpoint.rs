@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
-use plimsoll_gateway_dialect::{Dialect, Translator};
+use plimsoll_gateway_dialect::{Dialect, Translator, Usage, text_bytes};
 use plimsoll_gateway_policy::InputKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -138,9 +138,28 @@ async fn complete(
     parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let key = headers.get(AUTHORIZATION).cloned();
     parts.headers.extend(key.map(|key| (AUTHORIZATION, key)));
+    let mut reservation = match &context.config.budgets {
+        None => None,
+        Some(budgets) => {
+            let (store, tenant) = (&context.worker.store, context.tenant.as_deref());
+            Some(budgets.reserve(store, tenant, chat.demand()).await?)
+        }
+    };
+    if let Some(reservation) = &mut reservation {
+        reservation.risk();
+    }
     let upstream = send_upstream(context, parts, &chat, &proxy).await?;
     let status = upstream.response.status();
     let (_, mut body) = upstream.collect(context).await?;
+    if let Some(reservation) = reservation {
+        let usage = Usage::from_body(chat.upstream_endpoint(), &body).ok().flatten();
+        match (status.is_success(), usage) {
+            (false, _) => reservation.release(),
+            (true, Some(usage)) => reservation.settle(Some(usage), text_bytes(&body) / 4).await,
+            // Nothing is known: the reservation is charged.
+            (true, None) => drop(reservation),
+        }
+    }
     if !status.is_success() {
         return Err(ErrorResponse::bad_gateway(format!("the provider answered {status}")));
     }

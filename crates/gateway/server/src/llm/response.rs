@@ -4,13 +4,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::StatusCode;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use hyper::http::response::Parts;
+use hyper::{HeaderMap, StatusCode};
 use plimsoll_gateway_dialect::{
-    StreamSettings, StreamTranslator, Streaming, Usage, rewrite_response,
+    StreamSettings, StreamTranslator, Streaming, Usage, is_answer, rewrite_response, text_bytes,
 };
 
+use super::cache_key::forbids_keeping;
 use super::cache_write::{CacheFilter, CacheWrite};
 use super::ready_response::ReadyResponse;
 use super::request::{LlmRequest, dialect_error};
@@ -38,18 +39,22 @@ pub(super) async fn prepare(
     context: &mut RequestContext,
     upstream: UpstreamResponse,
     (request, proxy): (&LlmRequest, &Proxy),
-    completion: Completion,
+    mut completion: Completion,
 ) -> Result<ReadyResponse, ErrorResponse> {
     let usage = Rc::new(ObservedUsage::default());
     context.usage = Some(Rc::clone(&usage));
-    if upstream.response.status() != StatusCode::OK {
-        if let Some(write) = completion.cache_write {
-            write.cancel();
-        }
+    let status = upstream.response.status();
+    if !status.is_success() {
+        let Completion { reservation, cache_write } = completion;
+        cache_write.map(CacheWrite::cancel);
+        reservation.map(RequestReservation::release);
         return prepare_error(context, upstream, request).await;
     }
     let headers = upstream.response.headers();
     let is_stream = is_event_stream(headers);
+    if status != StatusCode::OK || !is_expected(request, headers) || forbids_keeping(headers) {
+        completion.cache_write.take().map(CacheWrite::cancel);
+    }
     let compressed = headers.contains_key(CONTENT_ENCODING);
     let changed = request.translator.is_some() || context.config.scrub.is_some();
     if !is_stream && changed && !compressed {
@@ -78,6 +83,15 @@ pub(super) async fn prepare(
         parts.headers.remove(CONTENT_LENGTH);
     }
     Ok(ReadyResponse::new(parts, ResponseBody::Proxy(Box::new(body))))
+}
+
+/// Whether a response has the type that the request asks for: events, or JSON.
+fn is_expected(request: &LlmRequest, headers: &HeaderMap) -> bool {
+    let media_type = headers.get(CONTENT_TYPE).map(|value| value.as_bytes().to_ascii_lowercase());
+    match request.streaming {
+        Streaming::No => media_type.is_some_and(|kind| kind.starts_with(b"application/json")),
+        Streaming::Yes | Streaming::WithUsage => is_event_stream(headers),
+    }
 }
 
 /// Adds the filters that change a stream.
@@ -147,8 +161,13 @@ async fn prepare_whole(
     let usage = wanted.then(|| Usage::from_body(request.upstream_endpoint(), &body).ok()).flatten();
     let usage = usage.flatten();
     observed.set(usage);
-    if let Some(reservation) = completion.reservation {
-        reservation.settle(usage, 0).await;
+    let judged = completion.cache_write.is_some() || usage.is_none();
+    let good = judged && is_answer(request.upstream_endpoint(), &body);
+    // Otherwise nothing is known, and the reservation is charged.
+    if let Some(reservation) = completion.reservation
+        && (usage.is_some() || good)
+    {
+        reservation.settle(usage, text_bytes(&body) / 4).await;
     }
     if let Some(translator) = request.translator {
         let translated = translator.response(&body, clock::unix_ms() / 1_000);
@@ -159,8 +178,9 @@ async fn prepare_whole(
         body = scrubbed.map_err(|error| dialect_error(&error))?.map_or(body, Bytes::from);
     }
     set_json_headers(&mut parts);
-    if let Some(write) = completion.cache_write {
-        write.write(parts.headers.get(CONTENT_TYPE), vec![body.clone()]);
+    match completion.cache_write {
+        Some(write) if good => write.write(parts.headers.get(CONTENT_TYPE), vec![body.clone()]),
+        write => drop(write.map(CacheWrite::cancel)),
     }
     Ok(ReadyResponse::new(parts, ResponseBody::Full(body)))
 }

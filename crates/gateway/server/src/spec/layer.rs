@@ -191,6 +191,9 @@ pub struct BudgetSpec {
     pub usd_per_1k_completion: f64,
     /// Amount per window of a tenant that is not in `tenants`.
     pub default: f64,
+    /// Completion tokens that are reserved for a request that names no maximum: the most that the
+    /// models give.
+    pub max_tokens: u64,
     /// Length of the window after which spending starts from zero.
     pub window: HumanDuration,
     /// Amount per window, by tenant.
@@ -204,6 +207,7 @@ impl Default for BudgetSpec {
             usd_per_1k_prompt: 0.001,
             usd_per_1k_completion: 0.002,
             default: 1_000_000.0,
+            max_tokens: 4_096,
             window: HumanDuration::secs(86_400),
             tenants: BTreeMap::new(),
         }
