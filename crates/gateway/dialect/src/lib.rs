@@ -29,7 +29,7 @@ mod usage;
 mod usage_observer;
 mod wire;
 
-pub use answer::{is_answer, text_bytes};
+pub use answer::{estimated_tokens, is_answer};
 pub use cache_key::write_cache_key;
 pub use depth::MAX_DEPTH;
 pub use dialect::{Dialect, Endpoint};

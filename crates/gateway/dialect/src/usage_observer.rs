@@ -101,7 +101,7 @@ impl UsageObserver {
         if let Source::Body { endpoint, buffered } = &self.source
             && let Ok(usage) = Usage::from_body(*endpoint, buffered)
         {
-            let content_bytes = if usage.is_some() { 0 } else { answer::text_bytes(buffered) };
+            let content_bytes = 4 * answer::estimated_tokens(usage, buffered);
             self.observed = Observed {
                 usage,
                 content_events: 1,

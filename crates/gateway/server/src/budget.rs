@@ -190,12 +190,13 @@ impl RequestReservation {
         self.at_risk = false;
     }
 
-    /// Settles with the usage that the response reported. What it does not report, or reports as
-    /// zero or beyond all measure, is taken from the estimate of the prompt and from the completion
-    /// tokens estimated as they passed.
+    /// Settles with the usage that the response reported. What it does not report, or reports
+    /// beyond all measure or as less than a sixteenth of the estimate, is taken from the estimate of
+    /// the prompt and from the completion tokens estimated as they passed.
     pub(crate) async fn settle(mut self, usage: Option<Usage>, estimated: u64) {
         let believed = |reported: Option<u64>, estimate: u64| {
-            reported.filter(|tokens| (1..PLAUSIBLE).contains(tokens)).unwrap_or(estimate)
+            let plausible = |tokens: &u64| *tokens < PLAUSIBLE && *tokens >= estimate / 16;
+            reported.filter(plausible).unwrap_or(estimate)
         };
         let prompt = believed(usage.map(|usage| usage.prompt), self.prompt);
         let completion = believed(usage.map(|usage| usage.completion), estimated);

@@ -14,6 +14,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::{HttpService, Service, service_fn};
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -34,6 +35,9 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Buffer for the first bytes of a connection: most requests without a body fit.
 const FIRST_READ: usize = 1 << 10;
+
+/// Bytes that the kernel takes of a response before it is able to send them.
+const UNSENT: u32 = 128 << 10;
 
 /// Limits of one HTTP/2 connection: windows for what clients send ahead of being read, the most
 /// that waits to be sent, and enough streams.
@@ -60,6 +64,8 @@ pub(crate) async fn serve_connection(
 ) {
     // Otherwise the kernel holds back small chunks of a stream; this fails on closed sockets only.
     let _ = stream.set_nodelay(true);
+    // What the client has no room for stays here, where it is bounded and its progress is seen.
+    let _ = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT);
     let config = worker.config();
     let limit = config.server.header_timeout.0;
     let memory = (Arc::clone(&worker.state.memory), config.upstream_buffer);

@@ -65,5 +65,6 @@ mod worker;
 pub use error::GatewayError;
 pub use gateway::Gateway;
 pub use preset::{PRESETS, Preset};
+pub use request_log::LostRows;
 pub use spec::Spec;
 pub use units::{ByteSize, HumanDuration};

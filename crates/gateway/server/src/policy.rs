@@ -120,5 +120,10 @@ fn record(info: &mut LlmInfo, decision: &PolicyDecision<'_>) {
     if severity(decision.action.name()) >= info.policy_decision.map_or(0, severity) {
         info.policy_decision = Some(decision.action.name());
     }
-    info.rules.extend(decision.matches.iter().map(|found| found.rule_id.to_string()));
+    for found in &decision.matches {
+        let rule = found.rule_id.to_string();
+        if !info.rules.contains(&rule) {
+            info.rules.push(rule);
+        }
+    }
 }

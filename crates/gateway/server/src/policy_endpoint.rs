@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
-use plimsoll_gateway_dialect::{Dialect, Translator, Usage, text_bytes};
+use plimsoll_gateway_dialect::{Dialect, Translator, Usage, estimated_tokens};
 use plimsoll_gateway_policy::InputKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -155,7 +155,9 @@ async fn complete(
         let usage = Usage::from_body(chat.upstream_endpoint(), &body).ok().flatten();
         match (status.is_success(), usage) {
             (false, _) => reservation.release(),
-            (true, Some(usage)) => reservation.settle(Some(usage), text_bytes(&body) / 4).await,
+            (true, Some(_)) => {
+                reservation.settle(usage, estimated_tokens(usage, &body)).await;
+            }
             // Nothing is known: the reservation is charged.
             (true, None) => drop(reservation),
         }

@@ -8,7 +8,8 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue}
 use hyper::http::response::Parts;
 use hyper::{HeaderMap, StatusCode};
 use plimsoll_gateway_dialect::{
-    StreamSettings, StreamTranslator, Streaming, Usage, is_answer, rewrite_response, text_bytes,
+    StreamSettings, StreamTranslator, Streaming, Usage, estimated_tokens, is_answer,
+    rewrite_response,
 };
 
 use super::cache_key::forbids_keeping;
@@ -167,7 +168,7 @@ async fn prepare_whole(
     if let Some(reservation) = completion.reservation
         && (usage.is_some() || good)
     {
-        reservation.settle(usage, text_bytes(&body) / 4).await;
+        reservation.settle(usage, estimated_tokens(usage, &body)).await;
     }
     if let Some(translator) = request.translator {
         let translated = translator.response(&body, clock::unix_ms() / 1_000);

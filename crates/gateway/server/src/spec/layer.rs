@@ -238,6 +238,8 @@ pub struct AuditSpec {
     pub clickhouse: Option<String>,
     /// Most rows that wait to be written.
     pub queue: usize,
+    /// Most bytes of rows that wait to be written; a row is 8 KiB at most.
+    pub queue_bytes: ByteSize,
     /// Most rows in one write.
     pub batch: usize,
     /// Longest time that a row waits for others.
@@ -252,6 +254,7 @@ impl Default for AuditSpec {
             path: None,
             clickhouse: None,
             queue: 65_536,
+            queue_bytes: ByteSize(32 << 20),
             batch: 2_048,
             flush: HumanDuration::millis(100),
             when_full: WhenFull::Drop,
