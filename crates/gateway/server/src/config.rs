@@ -42,7 +42,8 @@ pub(crate) struct Config {
     /// The route of unknown paths.
     pub(crate) not_found_route: Arc<Route>,
     pub(crate) upstreams: Vec<Arc<Upstream>>,
-    /// The largest buffer of the upstreams: the most that waits for a client behind what is written.
+    /// The most that waits for a client behind what is written: two of the largest buffer of the
+    /// upstreams.
     pub(crate) upstream_buffer: usize,
     pub(crate) faults: FaultSpec,
     /// Whether finished requests are measured or logged.
@@ -113,7 +114,9 @@ impl Config {
         check.values(spec);
         let router = check.routes(spec, &upstreams);
         check.finish()?;
-        let upstream_buffer = spec.upstreams.values().map(|spec| spec.buffer.0).max().unwrap_or(0);
+        // One is read into while the one before waits.
+        let buffers = spec.upstreams.values().map(|spec| spec.buffer.0.saturating_mul(2));
+        let upstream_buffer = buffers.max().unwrap_or(0);
         Ok(Self {
             name: spec.name.clone(),
             digest: digest_of(spec),

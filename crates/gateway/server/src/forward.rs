@@ -264,6 +264,6 @@ impl UpstreamResponse {
             connection: Some((Rc::clone(&worker.pool), self.connection)),
             in_flight: self.in_flight,
         };
-        (parts, ProxyBody::new(source, &worker.state.memory, idle_limit, faults))
+        (parts, ProxyBody::new(source, worker, idle_limit, faults))
     }
 }

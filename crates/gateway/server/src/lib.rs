@@ -15,6 +15,7 @@ mod auth;
 mod body_filter;
 mod budget;
 mod builtin_routes;
+mod bulk_gate;
 mod client_socket;
 mod clock;
 mod config;

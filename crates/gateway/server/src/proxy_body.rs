@@ -12,10 +12,12 @@ use hyper::body::{Body as _, Incoming, SizeHint};
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::body_filter::{BodyFilter, BoxError};
+use crate::bulk_gate::{BULK, BulkGate};
 use crate::fault_injection::BodyFaults;
 use crate::memory::{Held, MemoryBudget, UNCOUNTED};
 use crate::request_context::RequestContext;
 use crate::upstream::{InFlightGuard, Pool, UpstreamConn};
+use crate::worker::Worker;
 
 /// Why a proxied response was aborted.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +45,9 @@ pub(crate) struct ProxyBody {
     state: BodyState,
     filters: Vec<Box<dyn BodyFilter>>,
     memory: Arc<MemoryBudget>,
+    bulk_gate: Rc<BulkGate>,
+    /// Whether the last chunk was large: then others get their turn before the next.
+    is_bulk: bool,
     /// What the filters hold.
     held: Option<Held>,
     context: Option<RequestContext>,
@@ -70,7 +75,7 @@ struct IdleTimeout {
 impl ProxyBody {
     pub(crate) fn new(
         source: Source,
-        memory: &Arc<MemoryBudget>,
+        worker: &Worker,
         idle_limit: Duration,
         faults: Option<Box<BodyFaults>>,
     ) -> Self {
@@ -78,7 +83,9 @@ impl ProxyBody {
             source,
             state: BodyState::Streaming,
             filters: Vec::new(),
-            memory: Arc::clone(memory),
+            memory: Arc::clone(&worker.state.memory),
+            bulk_gate: Rc::clone(&worker.bulk_gate),
+            is_bulk: false,
             held: None,
             context: None,
             idle: IdleTimeout { limit: idle_limit, last_chunk: Instant::now(), timer: None },
@@ -154,6 +161,10 @@ impl ProxyBody {
             if let Some(faults) = &mut self.faults {
                 ready!(faults.poll_stall(context));
             }
+            if self.is_bulk {
+                ready!(self.bulk_gate.poll_pass(context));
+                self.is_bulk = false;
+            }
             let chunk = match ready!(self.poll_incoming(context)) {
                 Some(chunk) => chunk.and_then(|chunk| self.filter(chunk)),
                 None => self.end(),
@@ -162,6 +173,7 @@ impl ProxyBody {
                 Ok(chunk) => self.cut(chunk),
                 Err(error) => return Poll::Ready(Some(Err(error))),
             };
+            self.is_bulk = chunk.len() >= BULK;
             if !chunk.is_empty() {
                 self.count(&chunk);
                 return Poll::Ready(Some(Ok(chunk)));

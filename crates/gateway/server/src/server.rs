@@ -50,6 +50,7 @@ pub(crate) async fn run(
         spawn_local(start_health_checks(Rc::clone(&worker)));
     }
     spawn_local(sweep(Rc::clone(&worker)));
+    spawn_local(Rc::clone(&worker.bulk_gate).run());
     let permits = Arc::new(Semaphore::new(server.connections));
     let accepting = accept(worker, listener, Arc::clone(&permits), stop.clone());
     tokio::select! {

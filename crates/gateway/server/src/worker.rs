@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, Cache};
 use plimsoll_gateway_store::Store;
 
+use crate::bulk_gate::BulkGate;
 use crate::config::Config;
 use crate::fault_injection::FaultInjector;
 use crate::llm::ParseCache;
@@ -20,6 +21,7 @@ use crate::upstream::Pool;
 pub(crate) struct Worker {
     pub(crate) state: Arc<GatewayState>,
     pub(crate) pool: Rc<Pool>,
+    pub(crate) bulk_gate: Rc<BulkGate>,
     pub(crate) series: SeriesCache,
     pub(crate) parse_cache: ParseCache,
     pub(crate) store: Store,
@@ -36,6 +38,7 @@ impl Worker {
         Self {
             state,
             pool: Rc::default(),
+            bulk_gate: Rc::default(),
             series: SeriesCache::default(),
             parse_cache: ParseCache::default(),
             store,

@@ -140,7 +140,7 @@ impl Default for BreakerSpec {
 }
 
 const fn buffer() -> ByteSize {
-    ByteSize(32 << 10)
+    ByteSize(16 << 10)
 }
 
 const fn minute() -> HumanDuration {

@@ -181,9 +181,14 @@ fn bodies_that_stall_cost_no_more_memory_than_allowed() {
         alive(&gateway);
         sleep(Duration::from_millis(20));
     }
-    let refused = clients.iter_mut().filter_map(head);
-    let refused = refused.take(8).filter(|head| head.starts_with("HTTP/1.1 503")).count();
-    assert_eq!(refused, 8, "a body without room is refused");
+    // Four have room beside what must stay free; the others are refused, some by a reset because
+    // they were still sending.
+    eventually("bodies without room are refused", || open_connections(&gateway) <= 4);
+    for client in &clients {
+        client.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    }
+    let heads: Vec<_> = clients.iter_mut().filter_map(head).collect();
+    assert!(!heads.is_empty() && heads.iter().all(|head| head.starts_with("HTTP/1.1 503")));
     drop(clients);
     eventually("the memory is free", || memory(&gateway) == 0);
 }
