@@ -4,10 +4,11 @@ import contextlib
 import resource
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 
-from .measure import kilobytes
 
 REQUEST = b"GET /file HTTP/1.1\r\nhost: gateway\r\n\r\n"
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -26,30 +27,38 @@ def http2_requests():
     return PREFACE + settings + b"".join(frame(1, 5, 2 * number + 1, block) for number in range(STREAMS))
 
 
-@contextlib.contextmanager
-def clients(port, count, http2):
-    """Opens connections that send requests and read nothing, until the block ends."""
+def open_all(port, count, http2):
+    """Opens connections that send requests and read nothing."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     request, connections = (http2_requests(), count // STREAMS) if http2 else (REQUEST, count)
     sockets = []
+    for _ in range(connections):
+        one = socket.create_connection(("127.0.0.1", port), timeout=20)
+        one.sendall(request)
+        sockets.append(one)
+    return sockets
+
+
+@contextlib.contextmanager
+def clients(core, port, count, http2):
+    """Such connections of a process of their own, so that whoever measures has its own time."""
+    command = ["taskset", "-c", core, sys.executable, __file__, str(port), str(count), str(int(http2))]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
-        for _ in range(connections):
-            one = socket.create_connection(("127.0.0.1", port), timeout=20)
-            one.sendall(request)
-            sockets.append(one)
-        yield sockets
+        process.stdout.readline()
+        yield process
     finally:
-        for one in sockets:
-            one.close()
+        process.stdin.close()
+        process.wait()
 
 
 class Watch:
     """Asks for the gateway's health all the time, and looks at its memory."""
 
-    def __init__(self, process, port):
-        self.process, self.port = process, port
-        self.slowest, self.failed, self.asked, self.most = 0.0, 0, 0, 0
+    def __init__(self, process, port, memory_of):
+        self.process, self.port, self.memory_of = process, port, memory_of
+        self.times, self.failed, self.most, self.begin = [], 0, 0, time.monotonic()
         self.over = threading.Event()
         self.thread = threading.Thread(target=self.run)
 
@@ -62,7 +71,7 @@ class Watch:
         self.thread.join()
 
     def memory(self):
-        return kilobytes(f"/proc/{self.process.pid}/status", "VmRSS:")
+        return self.memory_of(self.process)
 
     def run(self):
         while not self.over.wait(0.05):
@@ -73,6 +82,16 @@ class Watch:
                     self.failed += b" 200 " not in one.recv(1024)
             except OSError:
                 self.failed += 1
-            self.slowest = max(self.slowest, time.monotonic() - start)
-            self.asked += 1
+            self.times.append((time.monotonic() - start, start - self.begin))
             self.most = max(self.most, self.memory())
+
+    def slowest(self):
+        """The slowest answer in ms, and when it was asked for in s."""
+        took, at = max(self.times)
+        return f"{took * 1e3:.0f} ms at {at:.0f} s of {len(self.times)}"
+
+
+if __name__ == "__main__":
+    held = open_all(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "1")
+    print("open", flush=True)
+    sys.stdin.read()

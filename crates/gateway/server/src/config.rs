@@ -42,8 +42,8 @@ pub(crate) struct Config {
     /// The route of unknown paths.
     pub(crate) not_found_route: Arc<Route>,
     pub(crate) upstreams: Vec<Arc<Upstream>>,
-    /// The most that waits for a client behind what is written: two of the largest buffer of the
-    /// upstreams.
+    /// The most that waits for a client behind what is written: three of the largest buffer of
+    /// the upstreams.
     pub(crate) upstream_buffer: usize,
     pub(crate) faults: FaultSpec,
     /// Whether finished requests are measured or logged.
@@ -114,8 +114,8 @@ impl Config {
         check.values(spec);
         let router = check.routes(spec, &upstreams);
         check.finish()?;
-        // One is read into while the one before waits.
-        let buffers = spec.upstreams.values().map(|spec| spec.buffer.0.saturating_mul(2));
+        // One waits, one is read into, and one is for what allocators round up.
+        let buffers = spec.upstreams.values().map(|spec| spec.buffer.0.saturating_mul(3));
         let upstream_buffer = buffers.max().unwrap_or(0);
         Ok(Self {
             name: spec.name.clone(),

@@ -102,11 +102,7 @@ impl Metrics {
         let (connections, memory) = (Gauge::default(), Gauge::default());
         let store_errors = Gauge::default();
         let (rate_limited, retries) = (Counter::default(), Counter::default());
-        registry.register(
-            "requests",
-            "Requests by method, route template and status",
-            requests.clone(),
-        );
+        registry.register("requests", "Requests by method, route and status", requests.clone());
         registry.register(
             "request_duration_seconds",
             "From a request's head to the end of its response",

@@ -90,12 +90,11 @@ async fn read_frames(
 }
 
 fn count(held: &mut Option<Held>, size: usize, memory: &Arc<MemoryBudget>) -> Result<(), Unread> {
-    let fits = match held {
-        Some(held) => held.resize(size),
-        None => {
-            *held = memory.hold(size);
-            held.is_some()
-        }
+    let fits = if let Some(held) = held {
+        held.resize(size)
+    } else {
+        *held = memory.hold(size);
+        held.is_some()
     };
     fits.then_some(()).ok_or(Unread::NoMemory)
 }

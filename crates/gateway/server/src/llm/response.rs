@@ -35,6 +35,15 @@ pub(super) struct Completion {
     pub(super) cache_write: Option<CacheWrite>,
 }
 
+impl Completion {
+    /// The response is not cached.
+    fn keep_nothing(&mut self) {
+        if let Some(write) = self.cache_write.take() {
+            write.cancel();
+        }
+    }
+}
+
 /// Prepares the upstream's response for the client.
 pub(super) async fn prepare(
     context: &mut RequestContext,
@@ -46,15 +55,16 @@ pub(super) async fn prepare(
     context.usage = Some(Rc::clone(&usage));
     let status = upstream.response.status();
     if !status.is_success() {
-        let Completion { reservation, cache_write } = completion;
-        cache_write.map(CacheWrite::cancel);
-        reservation.map(RequestReservation::release);
+        completion.keep_nothing();
+        if let Some(reservation) = completion.reservation {
+            reservation.release();
+        }
         return prepare_error(context, upstream, request).await;
     }
     let headers = upstream.response.headers();
     let is_stream = is_event_stream(headers);
     if status != StatusCode::OK || !is_expected(request, headers) || forbids_keeping(headers) {
-        completion.cache_write.take().map(CacheWrite::cancel);
+        completion.keep_nothing();
     }
     let compressed = headers.contains_key(CONTENT_ENCODING);
     let changed = request.translator.is_some() || context.config.scrub.is_some();
@@ -181,7 +191,8 @@ async fn prepare_whole(
     set_json_headers(&mut parts);
     match completion.cache_write {
         Some(write) if good => write.write(parts.headers.get(CONTENT_TYPE), vec![body.clone()]),
-        write => drop(write.map(CacheWrite::cancel)),
+        Some(write) => write.cancel(),
+        None => {}
     }
     Ok(ReadyResponse::new(parts, ResponseBody::Full(body)))
 }

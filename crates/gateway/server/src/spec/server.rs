@@ -31,7 +31,7 @@ pub struct ServerSpec {
     pub connections: usize,
     /// Most bytes of messages that are held in all: bodies that are read whole, and what clients
     /// do not take. Beyond it requests are refused with 503, and clients that take nothing are
-    /// disconnected. A connection costs up to 32 KiB beside it.
+    /// disconnected. A connection costs up to 48 KiB beside it.
     pub memory: ByteSize,
     /// Largest response of an upstream that is read whole, to be translated or scrubbed.
     pub response_bytes: ByteSize,

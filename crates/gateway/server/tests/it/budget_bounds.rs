@@ -15,10 +15,9 @@ const RESPONSES: &str = "/v1/responses";
 const A: super::support::client::Headers<'_> = &[("x-tenant-id", "a")];
 
 fn budgets(provider: &Provider, budget: &str, upstream: &str) -> Gateway {
-    let routes: String = [CHAT, MESSAGES, RESPONSES]
-        .iter()
+    let routes = [CHAT, MESSAGES, RESPONSES]
         .map(|path| format!("  - {{name: '{path}', path: {path}, upstream: p, llm: true}}\n"))
-        .collect();
+        .concat();
     gateway(&format!(
         "upstreams: {{p: {{addresses: ['{}'], {upstream}}}}}\nroutes:\n{routes}\
          tenant: {{}}\nbudgets: {{{budget}}}",
@@ -26,6 +25,12 @@ fn budgets(provider: &Provider, budget: &str, upstream: &str) -> Gateway {
     ))
 }
 
+/// A member of the budget's state, which are whole numbers.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "small and not negative"
+)]
 fn state(gateway: &Gateway, name: &str) -> u64 {
     get(gateway.addr(), "/v1/budget/a").json()[name].as_f64().unwrap() as u64
 }

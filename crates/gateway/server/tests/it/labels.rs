@@ -56,11 +56,12 @@ fn series_go_on_over_reloads_by_name() {
     let (file, up) = (folder.path().join("g.yaml"), fixed_upstream(OK));
     // Routes come and go, so that their memory is used again for others.
     let write = |round: usize| {
-        let more: String = (0..round % 5)
+        let more: Vec<_> = (0..round % 5)
             .map(|number| {
                 format!("  - {{name: n{number}, path: /n{number}, upstream: u{round}}}\n")
             })
             .collect();
+        let more = more.concat();
         let text = format!(
             "listen: 127.0.0.1:0\nmetrics: {{}}\nupstreams: {{u{round}: {{addresses: ['{up}']}}}}\n\
              routes:\n{more}  - {{name: a, path: /a, upstream: u{round}}}\n  \
