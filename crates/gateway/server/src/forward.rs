@@ -49,6 +49,7 @@ pub(crate) async fn send(
     body: RequestBody,
 ) -> Result<UpstreamResponse, ErrorResponse> {
     let (worker, upstream) = (&context.worker, &proxy.upstream);
+    worker.turns.step().await;
     inject_faults(context)?;
     prepare_request(&mut parts.headers, &context.config, upstream)?;
     parts.uri = upstream_uri(&parts.uri, proxy.strip.as_deref())?;

@@ -12,10 +12,10 @@ use hyper::body::{Body as _, Incoming, SizeHint};
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::body_filter::{BodyFilter, BoxError};
-use crate::bulk_gate::{BULK, BulkGate};
 use crate::fault_injection::BodyFaults;
 use crate::memory::{Held, MemoryBudget, UNCOUNTED};
 use crate::request_context::RequestContext;
+use crate::turns::{BULK, Turns};
 use crate::upstream::{InFlightGuard, Pool, UpstreamConn};
 use crate::worker::Worker;
 
@@ -45,7 +45,7 @@ pub(crate) struct ProxyBody {
     state: BodyState,
     filters: Vec<Box<dyn BodyFilter>>,
     memory: Arc<MemoryBudget>,
-    bulk_gate: Rc<BulkGate>,
+    turns: Rc<Turns>,
     /// Whether the last chunk was large: then others get their turn before the next.
     is_bulk: bool,
     /// What the filters hold.
@@ -84,7 +84,7 @@ impl ProxyBody {
             state: BodyState::Streaming,
             filters: Vec::new(),
             memory: Arc::clone(&worker.state.memory),
-            bulk_gate: Rc::clone(&worker.bulk_gate),
+            turns: Rc::clone(&worker.turns),
             is_bulk: false,
             held: None,
             context: None,
@@ -162,7 +162,7 @@ impl ProxyBody {
                 ready!(faults.poll_stall(context));
             }
             if self.is_bulk {
-                ready!(self.bulk_gate.poll_pass(context));
+                ready!(self.turns.poll_step(context));
                 self.is_bulk = false;
             }
             let chunk = match ready!(self.poll_incoming(context)) {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, Cache};
 use plimsoll_gateway_store::Store;
 
-use crate::bulk_gate::BulkGate;
 use crate::config::Config;
 use crate::fault_injection::FaultInjector;
 use crate::llm::ParseCache;
@@ -15,13 +14,14 @@ use crate::metrics::{Metrics, SeriesCache};
 use crate::request_log::LogWriter;
 use crate::rng::splitmix64;
 use crate::state::GatewayState;
+use crate::turns::Turns;
 use crate::upstream::Pool;
 
 /// The state that the tasks of one worker share.
 pub(crate) struct Worker {
     pub(crate) state: Arc<GatewayState>,
     pub(crate) pool: Rc<Pool>,
-    pub(crate) bulk_gate: Rc<BulkGate>,
+    pub(crate) turns: Rc<Turns>,
     pub(crate) series: SeriesCache,
     pub(crate) parse_cache: ParseCache,
     pub(crate) store: Store,
@@ -38,7 +38,7 @@ impl Worker {
         Self {
             state,
             pool: Rc::default(),
-            bulk_gate: Rc::default(),
+            turns: Rc::default(),
             series: SeriesCache::default(),
             parse_cache: ParseCache::default(),
             store,
