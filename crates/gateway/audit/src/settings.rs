@@ -32,8 +32,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// A queue of 65,536 rows or 32 MiB, batches of 2,048 or 100 ms, `fsync` once a second, and rows dropped
-    /// when the queue is full.
+    /// A queue of 65,536 rows or 32 MiB, batches of 2,048 or 100 ms, `fsync` once a second, and
+    /// rows dropped when the queue is full.
     pub const fn new(target: Target) -> Self {
         Self {
             target,

@@ -87,7 +87,7 @@ fn has(value: &Value) -> bool {
 /// of its texts. 0 without looking where the reported usage is in keeping with the size.
 pub fn estimated_tokens(usage: Option<Usage>, body: &[u8]) -> u64 {
     let reported = usage.map_or(0, |usage| usage.completion);
-    let plausible = reported.saturating_mul(64) >= body.len() as u64;
+    let plausible = reported < 1 << 30 && reported.saturating_mul(64) >= body.len() as u64;
     if plausible { 0 } else { text_bytes(body) / 4 }
 }
 
@@ -148,9 +148,13 @@ mod tests {
         assert_eq!(text_bytes(b"not json"), 8);
         let usage = |completion| Some(Usage { completion, ..Usage::default() });
         let long = format!(r#"{{"choices":["{}"]}}"#, "x".repeat(4_000));
-        for (usage, estimate) in
-            [(None, 1_000), (usage(0), 1_000), (usage(1), 1_000), (usage(900), 0)]
-        {
+        for (usage, estimate) in [
+            (None, 1_000),
+            (usage(0), 1_000),
+            (usage(1), 1_000),
+            (usage(900), 0),
+            (usage(u64::MAX), 1_000),
+        ] {
             assert_eq!(estimated_tokens(usage, long.as_bytes()), estimate, "{usage:?}");
         }
     }

@@ -191,8 +191,8 @@ impl RequestReservation {
     }
 
     /// Settles with the usage that the response reported. What it does not report, or reports
-    /// beyond all measure or as less than a sixteenth of the estimate, is taken from the estimate of
-    /// the prompt and from the completion tokens estimated as they passed.
+    /// beyond all measure or as less than a sixteenth of the estimate, is taken from the estimate
+    /// of the prompt and from the completion tokens estimated as they passed.
     pub(crate) async fn settle(mut self, usage: Option<Usage>, estimated: u64) {
         let believed = |reported: Option<u64>, estimate: u64| {
             let plausible = |tokens: &u64| *tokens < PLAUSIBLE && *tokens * 16 >= estimate;

@@ -66,7 +66,7 @@ async fn handle(
         return Err(ErrorResponse::not_found("there is no policy"));
     };
     let (parts, body) = request.into_parts();
-    let body = request_body::collect(context, body).await?;
+    let body = request_body::collect(context.body_bounds(), body).await?;
     context.bytes_received = body.len() as u64;
     let request = parse(&body)?;
     let tenant = context.tenant.as_deref().unwrap_or(&request.client_id).to_owned();

@@ -29,7 +29,7 @@ pub(crate) async fn serve(
     if context.worker.state.memory.is_short() {
         return respond_error(context, request_body::no_memory(), format);
     }
-    let sent = match request_body::take(&context, body).await {
+    let sent = match request_body::take(context.body_bounds(), body).await {
         Ok(body) => forward::send(&context, proxy, parts, body).await,
         Err(error) => Err(error),
     };

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -12,10 +13,9 @@ use tokio::time::{Sleep, sleep};
 
 use crate::body_filter::BoxError;
 use crate::error_response::ErrorResponse;
-use crate::memory::Held;
-use crate::request_context::RequestContext;
+use crate::memory::{Held, MemoryBudget};
 use crate::spec::ServerSpec;
-use crate::whole_body::{self, Bounds, Unread};
+use crate::whole_body::{self, Unread};
 
 /// Message for a client whose body exceeds its time limit.
 pub(crate) const SLOW_BODY: &str = "the body did not arrive in time";
@@ -25,6 +25,9 @@ const MAX_BUFFERED: u64 = 64 << 10;
 
 /// What a larger body may have waiting on its way: a window of HTTP/2.
 const STREAMED_BYTES: usize = 128 << 10;
+
+/// What bounds a body: the settings, and the memory of all.
+pub(crate) type Bounds<'a> = (&'a ServerSpec, &'a Arc<MemoryBudget>);
 
 /// The body of a request to an upstream.
 #[derive(Debug)]
@@ -61,7 +64,7 @@ impl WaitingForClient {
 /// # Errors
 /// As [`collect`].
 pub(crate) async fn take(
-    context: &RequestContext,
+    (server, memory): Bounds<'_>,
     body: Incoming,
 ) -> Result<RequestBody, ErrorResponse> {
     let size = body.size_hint();
@@ -69,10 +72,10 @@ pub(crate) async fn take(
         return Ok(RequestBody::Full(Bytes::new()));
     }
     if size.upper().is_none_or(|upper| upper > MAX_BUFFERED) {
-        let held = context.worker.state.memory.hold(STREAMED_BYTES).ok_or_else(no_memory)?;
-        return Ok(RequestBody::stream(body, &context.config.server, held));
+        let held = memory.hold(STREAMED_BYTES).ok_or_else(no_memory)?;
+        return Ok(RequestBody::stream(body, server, held));
     }
-    collect(context, body).await.map(RequestBody::Full)
+    collect((server, memory), body).await.map(RequestBody::Full)
 }
 
 /// Reads a whole body, bounded in size and time.
@@ -80,13 +83,12 @@ pub(crate) async fn take(
 /// # Errors
 /// The body is too large, too slow or malformed.
 pub(crate) async fn collect(
-    context: &RequestContext,
+    (server, memory): Bounds<'_>,
     body: Incoming,
 ) -> Result<Bytes, ErrorResponse> {
-    let server = &context.config.server;
     let limit = usize::try_from(server.body_bytes.0).unwrap_or(usize::MAX);
-    let bounds = Bounds { bytes: limit, time: server.body_timeout.0 };
-    let body = whole_body::read(body, bounds, &context.worker.state.memory).await;
+    let bounds = whole_body::Bounds { bytes: limit, time: server.body_timeout.0 };
+    let body = whole_body::read(body, bounds, memory).await;
     body.map_err(|unread| match unread {
         Unread::TooLarge => {
             ErrorResponse::request_too_large(format!("the body is larger than {limit} bytes"))

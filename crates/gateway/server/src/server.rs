@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{Semaphore, watch};
-use tokio::task::{spawn_local, yield_now};
+use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
 use crate::clock;
@@ -20,9 +20,6 @@ use crate::worker::Worker;
 
 /// Pause before the next attempt to accept when the system has no descriptor left.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(10);
-
-/// Connections that are accepted before all else gets its turn.
-const ACCEPTED_AT_ONCE: usize = 32;
 
 /// Time between two looks for idle connections.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -99,12 +96,7 @@ async fn accept(
     permits: Arc<Semaphore>,
     stop: watch::Receiver<bool>,
 ) {
-    let mut accepted = 0_usize;
     loop {
-        accepted = accepted.wrapping_add(1);
-        if accepted.is_multiple_of(ACCEPTED_AT_ONCE) {
-            yield_now().await;
-        }
         // The semaphore is never closed.
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         let Ok((stream, peer)) = listener.accept().await else {

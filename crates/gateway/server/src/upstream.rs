@@ -10,10 +10,10 @@ mod retry_budget;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-pub(crate) use connection::UpstreamConn;
+pub(crate) use connection::{UpstreamConn, UpstreamError};
 pub(crate) use endpoint::{Endpoint, InFlightGuard};
 pub(crate) use health_check::{HealthTarget, run_health_checks};
-pub(crate) use pool::{Pool, UpstreamError};
+pub(crate) use pool::Pool;
 pub(crate) use retry_budget::RetryBudget;
 
 use crate::rng::splitmix64;

@@ -99,12 +99,14 @@ fn cache_key(
         Some(known) => known,
         None => new_body_key(context, request)?,
     };
-    Ok(Some(response_key(context, parts, upstream, &body)))
+    let asking = (&*config, context.tenant.as_deref());
+    Ok(Some(response_key(asking, parts, upstream, &body)))
 }
 
 /// The key of a body that was not seen lately, kept for the next time.
 fn new_body_key(context: &RequestContext, request: &LlmRequest) -> Result<BodyKey, ErrorResponse> {
-    let body_key = body_key(request).map_err(|error| dialect_error(&error))?;
+    let body_key =
+        body_key(request.endpoint, &request.body).map_err(|error| dialect_error(&error))?;
     if let Some(digest) = request.digest {
         let parsed = ParsedRequest {
             body_key,

@@ -10,12 +10,11 @@ use hyper::header::{
     IF_UNMODIFIED_SINCE, RANGE,
 };
 use hyper::http::request::Parts;
-use plimsoll_gateway_dialect::{DialectError, write_cache_key};
+use plimsoll_gateway_dialect::{DialectError, Endpoint, write_cache_key};
 use plimsoll_gateway_store::CacheKey;
 use ring::digest::{Context, SHA256};
 
-use super::request::LlmRequest;
-use crate::request_context::RequestContext;
+use crate::config::Config;
 use crate::spec::DialectSpec;
 use crate::upstream::Upstream;
 
@@ -60,26 +59,26 @@ const HARMLESS_PREFIXES: [&str; 4] = ["x-forwarded-", "x-stainless-", "x-b3-", "
 ///
 /// # Errors
 /// As [`write_cache_key`].
-pub(super) fn body_key(request: &LlmRequest) -> Result<BodyKey, DialectError> {
+pub(super) fn body_key(endpoint: Endpoint, body: &[u8]) -> Result<BodyKey, DialectError> {
     let mut hash = Context::new(&SHA256);
-    write_cache_key(request.endpoint, &request.body, |bytes| hash.update(bytes))?;
+    write_cache_key(endpoint, body, |bytes| hash.update(bytes))?;
     Ok(finish(hash))
 }
 
 /// The key of the response to a request.
 pub(super) fn response_key(
-    context: &RequestContext,
+    (config, tenant): (&Config, Option<&str>),
     parts: &Parts,
     upstream: &Upstream,
     body: &BodyKey,
 ) -> CacheKey {
     let mut hash = Context::new(&SHA256);
-    let tenant = context.tenant.as_deref().unwrap_or_default();
+    let tenant = tenant.unwrap_or_default();
     let query = parts.uri.query().unwrap_or_default();
     for part in [tenant.as_bytes(), upstream.name.as_bytes(), query.as_bytes(), body] {
         update(&mut hash, part);
     }
-    for (name, value) in shaping(context, &parts.headers, upstream) {
+    for (name, value) in shaping(config, &parts.headers, upstream) {
         update(&mut hash, name.as_str().as_bytes());
         update(&mut hash, value);
     }
@@ -113,11 +112,10 @@ fn says(headers: &HeaderMap, directives: &[&str]) -> bool {
 /// The headers that are passed on and may shape the answer, the client's credential among them, in
 /// the order of their names.
 fn shaping<'h>(
-    context: &RequestContext,
+    config: &Config,
     headers: &'h HeaderMap,
     upstream: &Upstream,
 ) -> Vec<(&'h HeaderName, &'h [u8])> {
-    let config = &context.config;
     let own_key = config.auth.as_ref().map(crate::auth::Auth::header);
     let passes = |name: &HeaderName| {
         let replaced = upstream.key.is_some() && is_credential(name, upstream.dialect);

@@ -80,8 +80,8 @@ impl BodyFilter for CacheFilter {
         Ok(chunk)
     }
 
-    /// Only whole and good answers are cached. If the filter is dropped before, one of those that wait
-    /// takes over.
+    /// Only whole and good answers are cached. If the filter is dropped before, one of those that
+    /// wait takes over.
     fn end(&mut self) -> Result<Bytes, BoxError> {
         match self.write.take() {
             Some(write) if self.usage.is_answer() => {

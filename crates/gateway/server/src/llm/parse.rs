@@ -39,7 +39,7 @@ pub(super) async fn parse(
         return Err(request_body::no_memory());
     }
     let config = Arc::clone(&context.config);
-    let body = request_body::collect(context, body).await?;
+    let body = request_body::collect(context.body_bounds(), body).await?;
     context.bytes_received = body.len() as u64;
     let translator = Translator::between(endpoint.dialect(), upstream);
     // Texts that the policy evaluates are evaluated every time.

@@ -15,7 +15,6 @@ use tokio::net::TcpStream;
 use tokio::task::{AbortHandle, spawn_local};
 
 use super::endpoint::Endpoint;
-use super::pool::UpstreamError;
 use crate::request_body::RequestBody;
 
 /// A connection that carries one request at a time. A separate task reads and writes its socket;
@@ -29,6 +28,15 @@ pub(crate) struct UpstreamConn {
 
 /// A response whose body is still on the connection.
 pub(crate) type Received = (Response<Incoming>, UpstreamConn);
+
+/// Why there is no response.
+#[derive(Debug)]
+pub(crate) enum UpstreamError {
+    /// The connection could not be opened.
+    Connect,
+    /// The connection broke before a response; the request is returned if nothing of it was sent.
+    Broken(Option<Box<Request<RequestBody>>>, hyper::Error),
+}
 
 /// Whether bytes wait that the server does not take.
 #[derive(Clone, Debug, Default)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hyper::Request;
 use tokio::time::timeout;
 
-use super::connection::{Received, UpstreamConn};
+use super::connection::{Received, UpstreamConn, UpstreamError};
 use super::endpoint::Endpoint;
 use crate::clock;
 use crate::request_body::RequestBody;
@@ -27,15 +27,6 @@ struct IdleConn {
     connection: UpstreamConn,
     /// Monotonic nanoseconds.
     expires: u64,
-}
-
-/// Why there is no response.
-#[derive(Debug)]
-pub(crate) enum UpstreamError {
-    /// The connection could not be opened.
-    Connect,
-    /// The connection broke before a response; the request is returned if nothing of it was sent.
-    Broken(Option<Box<Request<RequestBody>>>, hyper::Error),
 }
 
 impl Pool {
