@@ -90,6 +90,11 @@ impl Turns {
 mod tests {
     use super::*;
 
+    async fn step(turns: Rc<Turns>, made: Rc<Cell<usize>>) {
+        turns.step().await;
+        made.set(made.get() + 1);
+    }
+
     #[test]
     fn a_crowd_waits_in_line_and_all_of_it_gets_its_turn() {
         let runtime = crate::server::runtime().unwrap();
@@ -98,14 +103,7 @@ mod tests {
             let turns = Rc::<Turns>::default();
             tokio::task::spawn_local(Rc::clone(&turns).run());
             let tasks: Vec<_> = (0..1_000)
-                .map(|number| {
-                    let (turns, made) = (Rc::clone(&turns), Rc::clone(&made));
-                    tokio::task::spawn_local(async move {
-                        turns.step().await;
-                        made.set(made.get() + 1);
-                        number
-                    })
-                })
+                .map(|_| tokio::task::spawn_local(step(Rc::clone(&turns), Rc::clone(&made))))
                 .collect();
             // Some give up while they wait.
             tasks.iter().skip(100).step_by(2).for_each(tokio::task::JoinHandle::abort);
