@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use anyhow::{Context as _, Result};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueHint};
-use plimsoll_gateway_server::{Gateway, GatewayError, PRESETS, Preset, Spec};
+use plimsoll_gateway_server::{Gateway, GatewayError, LostRows, PRESETS, Preset, Spec};
 
 use crate::console;
 use crate::exit::{Exit, UsageError};
@@ -84,7 +84,21 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     }
     gateway.shutdown();
     console::print(&format!("{} requests served\n", gateway.served()))?;
+    if let Some(message) = lost_message(gateway.lost_rows()) {
+        console::eprint_line(&message);
+    }
     Ok(Exit::Pass)
+}
+
+/// What was not written at the end; `None` if all was.
+fn lost_message(lost: LostRows) -> Option<String> {
+    let rows = [(lost.audit, "audit"), (lost.access_log, "access log")];
+    let parts: Vec<_> = rows.iter().filter(|(count, _)| *count > 0).collect();
+    let parts = parts.iter().map(|(count, name)| format!("{count} rows of the {name} are lost"));
+    let parts: Vec<_> = parts.collect();
+    let fix = "they found the queue full, or the file or store did not take them: see `audit.queue`, \
+               `audit.queue_bytes` and `audit.when_full`";
+    (!parts.is_empty()).then(|| format!("{}; {fix}", parts.join(", ")))
 }
 
 /// An invalid configuration is wrong usage; an error of the system is not.

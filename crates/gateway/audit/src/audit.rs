@@ -38,7 +38,7 @@ impl Audit {
     ) -> Result<Self, AuditError> {
         settings.check()?;
         let sink = open_sink(settings)?;
-        let queue = Arc::new(Queue::new(settings.queue, settings.batch));
+        let queue = Arc::new(Queue::new(settings.queue, settings.queue_bytes, settings.batch));
         let common = Producer::new(&queue);
         let writer = Writer::new(Arc::clone(&queue), sink, settings, Box::new(notify));
         let thread = Builder::new().name("audit-writer".to_owned());

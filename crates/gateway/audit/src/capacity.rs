@@ -1,4 +1,4 @@
-//! The bound of the queue, and the tasks that wait for room.
+//! The bounds of the queue in rows and in bytes, and the tasks that wait for room.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,6 +14,9 @@ use crate::accounting::lock;
 pub(crate) struct QueueCapacity {
     capacity: usize,
     taken: AtomicUsize,
+    /// Bytes from which on no row is taken: the last one may go beyond.
+    most_bytes: usize,
+    bytes: AtomicUsize,
     waiting: Mutex<Waiting>,
 }
 
@@ -33,12 +36,21 @@ pub(crate) struct WaiterTicket {
 }
 
 impl QueueCapacity {
-    pub(crate) fn new(capacity: usize) -> Self {
-        Self { capacity, taken: AtomicUsize::new(0), waiting: Mutex::default() }
+    pub(crate) fn new(capacity: usize, most_bytes: usize) -> Self {
+        Self {
+            capacity,
+            taken: AtomicUsize::new(0),
+            most_bytes,
+            bytes: AtomicUsize::new(0),
+            waiting: Mutex::default(),
+        }
     }
 
     /// Takes a place; gives how many were taken before, or nothing when there is none.
     pub(crate) fn reserve(&self) -> Option<usize> {
+        if self.bytes.load(Ordering::Acquire) >= self.most_bytes {
+            return None;
+        }
         let before = self.taken.fetch_add(1, Ordering::AcqRel);
         if before < self.capacity {
             return Some(before);
@@ -53,8 +65,14 @@ impl QueueCapacity {
         self.taken.load(Ordering::Acquire)
     }
 
-    /// Gives places back and wakes all who wait.
-    pub(crate) fn release(&self, places: usize) {
+    /// Counts the bytes of a row that took a place.
+    pub(crate) fn add_bytes(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes, Ordering::AcqRel);
+    }
+
+    /// Gives places and bytes back and wakes all who wait.
+    pub(crate) fn release(&self, places: usize, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::AcqRel);
         self.taken.fetch_sub(places, Ordering::AcqRel);
         let wakers = {
             let mut waiting = lock(&self.waiting);

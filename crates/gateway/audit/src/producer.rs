@@ -67,9 +67,14 @@ impl Producer {
     /// Nothing when there is no room.
     fn try_offer(&self, row: &Row<'_>) -> Option<Offered> {
         let before = self.queue.capacity.reserve()?;
-        if !lock(&self.producer_buffer).push(row) {
-            self.queue.capacity.release(1);
-            return Some(Offered::Dropped);
+        {
+            // Counted before the writer can take the row, so that it is never given back first.
+            let mut producer_buffer = lock(&self.producer_buffer);
+            let Some(bytes) = producer_buffer.push(row) else {
+                self.queue.capacity.release(1, 0);
+                return Some(Offered::Dropped);
+            };
+            self.queue.capacity.add_bytes(bytes);
         }
         if before + 1 == self.queue.batch {
             self.queue.wake_writer();

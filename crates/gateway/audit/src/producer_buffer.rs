@@ -18,16 +18,17 @@ pub(crate) struct ProducerBuffer {
 }
 
 impl ProducerBuffer {
-    /// Takes a row for which there is room; says whether it did, which it does not once closed.
-    pub(crate) fn push(&mut self, row: &Row<'_>) -> bool {
+    /// Takes a row for which there is room, and gives its bytes; nothing once closed.
+    pub(crate) fn push(&mut self, row: &Row<'_>) -> Option<usize> {
         self.accepted += 1;
         if self.closed {
             self.dropped.closed += 1;
-        } else {
-            row.write_line(&mut self.lines);
-            self.rows += 1;
+            return None;
         }
-        !self.closed
+        let before = self.lines.len();
+        row.write_line(&mut self.lines);
+        self.rows += 1;
+        Some(self.lines.len() - before)
     }
 
     /// Counts a row that was rejected for lack of room.

@@ -25,9 +25,9 @@ struct WakeReason {
 }
 
 impl Queue {
-    pub(crate) fn new(queue: usize, batch: usize) -> Self {
+    pub(crate) fn new(queue: usize, queue_bytes: usize, batch: usize) -> Self {
         Self {
-            capacity: QueueCapacity::new(queue),
+            capacity: QueueCapacity::new(queue, queue_bytes),
             accounting: Mutex::default(),
             batch: batch.min(queue),
             call: Mutex::default(),

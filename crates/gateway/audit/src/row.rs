@@ -6,13 +6,17 @@ use std::net::IpAddr;
 const PATH: usize = 2048;
 /// The longest of all other texts, in bytes.
 const TEXT: usize = 256;
+/// The most that the rules of a row take, in bytes.
+const RULES: usize = 2048;
+/// Stands for the rules that were left out.
+const MORE: &str = "...";
 
 /// One request, as it is written: a JSON object with these fields, without those that are `None` or
 /// empty.
 ///
 /// There is no field for prompts, answers or keys. Of the path, what follows `?` is not written,
-/// since some clients put their key there. Texts are cut: the path at 2,048 bytes, all others at
-/// 256.
+/// since some clients put their key there. Texts are cut: the path and all rules together at 2,048
+/// bytes, all others at 256, escapes included. So no row is longer than 8 KiB.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Row<'a> {
     /// When the request arrived, in milliseconds since 1970 UTC.
@@ -60,9 +64,9 @@ impl Row<'_> {
         number(line, self.timestamp);
         known(line, "tenant", self.tenant);
         known(line, "route", self.route);
-        text(line, "method", cut(self.method, TEXT));
+        text(line, "method", self.method, TEXT);
         let end = memchr::memchr(b'?', self.path.as_bytes()).unwrap_or(self.path.len());
-        text(line, "path", cut(self.path.get(..end).unwrap_or_default(), PATH));
+        text(line, "path", self.path.get(..end).unwrap_or_default(), PATH);
         count(line, "status", self.status.into());
         count(line, "latency_us", self.latency_us);
         count(line, "request_bytes", self.request_bytes);
@@ -104,13 +108,13 @@ fn name(line: &mut Vec<u8>, name: &str) {
 /// A member of text that is left out where it is empty.
 fn known(line: &mut Vec<u8>, name: &str, value: &str) {
     if !value.is_empty() {
-        text(line, name, cut(value, TEXT));
+        text(line, name, value, TEXT);
     }
 }
 
-fn text(line: &mut Vec<u8>, called: &str, value: &str) {
+fn text(line: &mut Vec<u8>, called: &str, value: &str, longest: usize) {
     name(line, called);
-    string(line, value);
+    string(line, value, longest);
 }
 
 fn count(line: &mut Vec<u8>, called: &str, value: u64) {
@@ -119,14 +123,29 @@ fn count(line: &mut Vec<u8>, called: &str, value: u64) {
 }
 
 /// Most texts need no escape, and are copied as they are.
-fn string(line: &mut Vec<u8>, value: &str) {
+fn string(line: &mut Vec<u8>, value: &str, longest: usize) {
+    let value = cut(value, longest);
     let special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
     if value.as_bytes().iter().any(special) {
-        return escaped(line, value);
+        return escaped(line, cut_escaped(value, longest));
     }
     line.push(b'"');
     line.extend_from_slice(value.as_bytes());
     line.push(b'"');
+}
+
+/// Cuts a text so that it is no longer than that with its escapes.
+fn cut_escaped(value: &str, longest: usize) -> &str {
+    let mut left = longest;
+    let end = value.char_indices().find(|(_, character)| {
+        let size = match character {
+            '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+            '\0'..='\u{1f}' => 6,
+            other => other.len_utf8(),
+        };
+        left.checked_sub(size).map(|rest| left = rest).is_none()
+    });
+    end.map_or(value, |(at, _)| cut(value, at))
 }
 
 fn escaped(line: &mut Vec<u8>, value: &str) {
@@ -139,9 +158,14 @@ fn escaped(line: &mut Vec<u8>, value: &str) {
 }
 
 fn list(line: &mut Vec<u8>, texts: &[&str]) {
+    let start = line.len();
     for (at, text) in texts.iter().enumerate() {
         line.push(if at == 0 { b'[' } else { b',' });
-        string(line, text);
+        if line.len() - start > RULES - TEXT - MORE.len() {
+            string(line, MORE, TEXT);
+            break;
+        }
+        string(line, text, TEXT);
     }
     line.push(b']');
 }
@@ -274,6 +298,38 @@ mod tests {
         let row = Row { path: "/v1/models?key=secret", ..Row::default() };
         assert!(line(&row).contains(r#""path":"/v1/models","#));
         assert!(!line(&row).contains("secret"));
+    }
+
+    #[test]
+    fn no_row_is_longer_than_eight_kibibytes() {
+        let long = "\u{1}\"é".repeat(1000);
+        let rules = vec![long.as_str(); 1000];
+        let row = Row {
+            timestamp: u64::MAX,
+            tenant: &long,
+            route: &long,
+            method: &long,
+            path: &long,
+            status: u16::MAX,
+            latency_us: u64::MAX,
+            request_bytes: u64::MAX,
+            response_bytes: u64::MAX,
+            client: Some("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff".parse().unwrap()),
+            user_agent: &long,
+            request_id: &long,
+            policy_decision: &long,
+            rules: &rules,
+            model: &long,
+            input_tokens: Some(u64::MAX),
+            output_tokens: Some(u64::MAX),
+            cache: &long,
+        };
+        let text = line(&row);
+        assert!(text.len() <= 8 << 10, "{}", text.len());
+        let read: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(read["rules"].as_array().unwrap().last().unwrap(), "...");
+        assert!(long.starts_with(read["path"].as_str().unwrap()));
+        assert!(read["path"].as_str().unwrap().len() > 700);
     }
 
     #[test]

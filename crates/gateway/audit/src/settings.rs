@@ -14,8 +14,11 @@ pub use clickhouse::ClickHouse;
 pub struct Settings {
     /// Where rows go.
     pub target: Target,
-    /// Rows that may wait, those being written included. A row is about 250 bytes, 3 KB at most.
+    /// Rows that may wait, those being written included. A row is about 250 bytes, 8 KiB at most.
     pub queue: usize,
+    /// Bytes of rows that may wait, those being written included; the last row of a producer may go
+    /// beyond. Buffers that grow may take up to twice as much.
+    pub queue_bytes: usize,
     /// Rows that make the writer write at once; also the most rows of one `INSERT`.
     pub batch: usize,
     /// The longest time a row waits for a batch to become full.
@@ -29,12 +32,13 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// A queue of 65,536 rows, batches of 2,048 or 100 ms, `fsync` once a second, and rows dropped
-    /// when the queue is full.
+    /// A queue of 65,536 rows or 32 MiB, batches of 2,048 or 100 ms, `fsync` once a second, and
+    /// rows dropped when the queue is full.
     pub const fn new(target: Target) -> Self {
         Self {
             target,
             queue: 65_536,
+            queue_bytes: 32 << 20,
             batch: 2048,
             flush: Duration::from_millis(100),
             sync: Duration::from_secs(1),
@@ -48,6 +52,7 @@ impl Settings {
     pub(crate) fn check(&self) -> Result<(), AuditError> {
         let checks = [
             (self.queue > 0, "queue must be at least 1"),
+            (self.queue_bytes > 0, "queue_bytes must be at least 1"),
             (self.batch > 0, "batch must be at least 1"),
             (!self.flush.is_zero(), "flush must be longer than 0"),
             (self.retry.attempts > 0, "retry.attempts must be at least 1"),

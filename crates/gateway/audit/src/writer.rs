@@ -94,7 +94,7 @@ impl Writer {
         }
         for failures in 1..=self.retry.attempts {
             match self.sink.put(batch) {
-                Ok(()) => return self.succeed(rows),
+                Ok(()) => return self.succeed(rows, batch.lines.len()),
                 Err(Failure::Refused(error)) => {
                     self.failing(&error, false);
                     return self.give_up(batch, rows, Reason::Refused);
@@ -113,8 +113,8 @@ impl Writer {
         }
     }
 
-    fn succeed(&mut self, rows: u64) {
-        self.settle(rows, Drops::default());
+    fn succeed(&mut self, rows: u64, bytes: usize) {
+        self.settle(rows, Drops::default(), bytes);
         if let Some(outage) = self.outage.take() {
             (self.notify)(Notice::Recovered { lost: outage.lost });
         }
@@ -140,13 +140,13 @@ impl Writer {
             Reason::Store => Drops { store: lost, ..Drops::default() },
             Reason::Refused => Drops { refused: lost, ..Drops::default() },
         };
-        self.settle(written, dropped);
+        self.settle(written, dropped, batch.lines.len());
     }
 
-    fn settle(&self, written: u64, dropped: Drops) {
+    fn settle(&self, written: u64, dropped: Drops, bytes: usize) {
         lock(&self.queue.accounting).settle(written, dropped);
         let places = usize::try_from(written + dropped.total()).unwrap_or(usize::MAX);
-        self.queue.capacity.release(places);
+        self.queue.capacity.release(places, bytes);
     }
 }
 

@@ -12,6 +12,7 @@
 //! If caller and upstream use the same dialect, nothing is translated and the bytes pass unchanged:
 //! [`Translator::between`] returns None.
 
+mod answer;
 mod cache_key;
 mod depth;
 mod dialect;
@@ -25,6 +26,7 @@ mod usage;
 mod usage_observer;
 mod wire;
 
+pub use answer::{estimated_tokens, is_answer};
 pub use cache_key::write_cache_key;
 pub use depth::MAX_DEPTH;
 pub use dialect::{Dialect, Endpoint};

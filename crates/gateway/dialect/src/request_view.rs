@@ -29,6 +29,7 @@ pub struct RequestView<'a> {
     model: RequestText<'a>,
     streaming: Streaming,
     max_tokens: Option<u64>,
+    answers: u64,
     tools: bool,
     texts: Vec<RequestText<'a>>,
     token_ids: u64,
@@ -44,6 +45,7 @@ struct RawMembers<'a> {
     max_tokens: Option<&'a RawValue>,
     max_completion_tokens: Option<&'a RawValue>,
     max_output_tokens: Option<&'a RawValue>,
+    n: Option<&'a RawValue>,
     tools: Option<&'a RawValue>,
     system: Option<&'a RawValue>,
     instructions: Option<&'a RawValue>,
@@ -65,8 +67,8 @@ impl<'a> RequestView<'a> {
 
     /// The fast path for chats of the usual shape; None for any other body, valid or not.
     fn read_fast(body: &'a str) -> Option<Self> {
-        let Chat { model, streaming, max_tokens, tools, texts } = fast_path::read(body)?;
-        Some(Self { model, streaming, max_tokens, tools, texts, token_ids: 0 })
+        let Chat { model, streaming, max_tokens, answers, tools, texts } = fast_path::read(body)?;
+        Some(Self { model, streaming, max_tokens, answers, tools, texts, token_ids: 0 })
     }
 
     /// The path for all requests, with precise errors.
@@ -86,6 +88,7 @@ impl<'a> RequestView<'a> {
             model,
             streaming: settings.streaming()?,
             max_tokens: settings.max_tokens(endpoint)?,
+            answers: settings.answers()?,
             tools: settings.has_tools(),
             texts,
             token_ids,
@@ -102,7 +105,13 @@ impl<'a> RequestView<'a> {
         self.streaming
     }
 
-    /// The maximum number of output tokens, whatever its name at the endpoint.
+    /// The number of answers that are asked for (`n`), each with up to
+    /// [`max_tokens`](Self::max_tokens).
+    pub const fn answers(&self) -> u64 {
+        self.answers
+    }
+
+    /// The maximum number of output tokens: the largest of all that the request names.
     pub const fn max_tokens(&self) -> Option<u64> {
         self.max_tokens
     }
@@ -166,6 +175,7 @@ impl<'a> RawMembers<'a> {
             max_tokens: json(self.max_tokens),
             max_completion_tokens: json(self.max_completion_tokens),
             max_output_tokens: json(self.max_output_tokens),
+            n: json(self.n),
             tools: json(self.tools),
         }
     }

@@ -3,6 +3,7 @@
 use memchr::memmem::Finder;
 use serde::Deserialize;
 
+use crate::answer;
 use crate::dialect::Endpoint;
 use crate::sse::{EventSplitter, MAX_EVENT_BYTES, SseEvent};
 use crate::usage::Usage;
@@ -54,7 +55,11 @@ struct StreamSource {
 struct Observed {
     usage: Option<Usage>,
     content_events: u64,
+    /// Bytes of text in content events, as they are escaped in JSON.
+    content_bytes: u64,
     status: StreamStatus,
+    /// A whole and good answer, see [`UsageObserver::is_answer`].
+    is_answer: bool,
 }
 
 impl UsageObserver {
@@ -96,9 +101,39 @@ impl UsageObserver {
         if let Source::Body { endpoint, buffered } = &self.source
             && let Ok(usage) = Usage::from_body(*endpoint, buffered)
         {
-            self.observed = Observed { usage, content_events: 1, status: StreamStatus::Finished };
+            let content_bytes = 4 * answer::estimated_tokens(usage, buffered);
+            self.observed = Observed {
+                usage,
+                content_events: 1,
+                content_bytes,
+                status: StreamStatus::Finished,
+                is_answer: answer::is_answer(*endpoint, buffered),
+            };
         }
         self.observed.status
+    }
+
+    /// Whether the response that has ended is a whole and good answer, fit to be given to others:
+    /// of the endpoint's form, with content, without an error, with its proper end and nothing
+    /// behind that.
+    pub const fn is_answer(&self) -> bool {
+        self.observed.is_answer
+    }
+
+    /// An estimate of the completion tokens, for a response that reports none: a quarter of the
+    /// bytes of its texts, and at least one for each event with content.
+    pub const fn estimated_tokens(&self) -> u64 {
+        let (events, quarter) = (self.observed.content_events, self.observed.content_bytes / 4);
+        if quarter > events { quarter } else { events }
+    }
+
+    /// The bytes that are buffered.
+    pub fn buffered(&self) -> usize {
+        match &self.source {
+            Source::Stream(source) => source.splitter.incomplete().len(),
+            Source::Body { buffered, .. } => buffered.capacity(),
+            Source::TooLong => 0,
+        }
     }
 
     /// The latest usage. A stream of messages reports the prompt tokens in its first event.
@@ -115,7 +150,29 @@ impl UsageObserver {
 
 impl Observed {
     const fn none() -> Self {
-        Self { usage: None, content_events: 0, status: StreamStatus::Truncated }
+        Self {
+            usage: None,
+            content_events: 0,
+            content_bytes: 0,
+            status: StreamStatus::Truncated,
+            is_answer: false,
+        }
+    }
+
+    /// Counts an event with content.
+    const fn content(&mut self, bytes: usize) {
+        self.content_events += 1;
+        self.content_bytes += bytes as u64;
+    }
+
+    /// Takes what an event says about the end. What failed stays failed, whatever comes later; so
+    /// does a stream that goes on behind its end.
+    fn end_with(&mut self, status: StreamStatus) {
+        self.status = match self.status {
+            StreamStatus::Truncated => status,
+            StreamStatus::Finished | StreamStatus::Failed => StreamStatus::Failed,
+        };
+        self.is_answer = self.status == StreamStatus::Finished && self.content_events > 0;
     }
 }
 
@@ -166,12 +223,18 @@ impl EventMatcher {
     }
 
     fn observe_chunk(&self, event: &[u8], observed: &mut Observed) {
-        if self.has_content(event) {
-            observed.content_events += 1;
+        let is_error = event_name(event) == Some(b"error")
+            || value_after(&self.error, event).is_some_and(|value| !value.starts_with(b"null"));
+        if let Some(bytes) = self.content_bytes(event) {
+            observed.content(bytes);
+            if observed.status != StreamStatus::Truncated {
+                observed.end_with(StreamStatus::Failed);
+            }
         } else if is_done(event) {
-            observed.status = StreamStatus::Finished;
-        } else if value_after(&self.error, event).is_some_and(|value| value.starts_with(b"{")) {
-            observed.status = StreamStatus::Failed;
+            observed.end_with(StreamStatus::Finished);
+        }
+        if is_error {
+            observed.end_with(StreamStatus::Failed);
         }
         if value_after(&self.usage, event).is_some_and(|value| value.starts_with(b"{")) {
             let chunk = parse::<OpenAiUsage>(event).and_then(|chunk| chunk.usage);
@@ -179,21 +242,22 @@ impl EventMatcher {
         }
     }
 
-    fn has_content(&self, event: &[u8]) -> bool {
-        let text = |value: &[u8]| matches!(value, [b'"', second, ..] if *second != b'"');
-        let list = |value: &[u8]| value.starts_with(b"[");
-        value_after(&self.content, event).is_some_and(text)
-            || self
-                .other_content
-                .iter()
-                .any(|name| value_after(name, event).is_some_and(|it| text(it) || list(it)))
+    /// The bytes of the event's content; `None` if it has none.
+    fn content_bytes(&self, event: &[u8]) -> Option<usize> {
+        let text = |value: &[u8]| Some(string_bytes(value)).filter(|bytes| *bytes > 0);
+        let list = |value: &[u8]| value.starts_with(b"[").then_some(value.len());
+        let found = value_after(&self.content, event).and_then(text);
+        found.or_else(|| {
+            let mut others = self.other_content.iter().filter_map(|name| value_after(name, event));
+            others.find_map(|value| text(value).or_else(|| list(value)))
+        })
     }
 
     fn observe_message_event(&self, event: &[u8], observed: &mut Observed) {
         match event_type(event) {
-            b"content_block_delta" => observed.content_events += 1,
-            b"message_stop" => observed.status = StreamStatus::Finished,
-            b"error" => observed.status = StreamStatus::Failed,
+            b"content_block_delta" => observed.content(delta_bytes(event)),
+            b"message_stop" => observed.end_with(StreamStatus::Finished),
+            b"error" => observed.end_with(StreamStatus::Failed),
             _ if self.usage.find(event).is_some() => {
                 let Some(event) = parse::<AnthropicUsage>(event) else { return };
                 let initial = event.message.and_then(|message| message.usage);
@@ -208,10 +272,10 @@ impl EventMatcher {
     fn observe_response_event(&self, event: &[u8], observed: &mut Observed) {
         match event_type(event) {
             b"response.completed" | b"response.incomplete" => {
-                observed.status = StreamStatus::Finished;
+                observed.end_with(StreamStatus::Finished);
             }
-            b"response.failed" | b"error" => observed.status = StreamStatus::Failed,
-            delta if delta.ends_with(b".delta") => observed.content_events += 1,
+            b"response.failed" | b"error" => observed.end_with(StreamStatus::Failed),
+            delta if delta.ends_with(b".delta") => observed.content(delta_bytes(event)),
             _ => {}
         }
         if value_after(&self.usage, event).is_some_and(|value| value.starts_with(b"{")) {
@@ -228,13 +292,39 @@ fn is_done(event: &[u8]) -> bool {
 
 /// The type of an event: its name if the first line has one, else its first `type` member.
 fn event_type(event: &[u8]) -> &[u8] {
-    if let Some(name) = event.strip_prefix(b"event:") {
-        let end = memchr::memchr(b'\n', name).unwrap_or(name.len());
-        return name[..end].trim_ascii();
+    if let Some(name) = event_name(event) {
+        return name;
     }
     let found = memchr::memmem::find(event, b"\"type\"").and_then(|at| value_at(event, at + 6));
     let Some([b'"', name @ ..]) = found else { return b"" };
     &name[..memchr::memchr(b'"', name).unwrap_or(name.len())]
+}
+
+/// The name of an event, if its first line has one.
+fn event_name(event: &[u8]) -> Option<&[u8]> {
+    let name = event.strip_prefix(b"event:")?;
+    let end = memchr::memchr(b'\n', name).unwrap_or(name.len());
+    Some(name[..end].trim_ascii())
+}
+
+/// The bytes of a JSON string, as it is escaped; 0 for any other value.
+fn string_bytes(value: &[u8]) -> usize {
+    let Some((b'"', text)) = value.split_first() else { return 0 };
+    let end = memchr::memchr_iter(b'"', text).find(|end| {
+        let escapes = text[..*end].iter().rev().take_while(|byte| **byte == b'\\').count();
+        escapes % 2 == 0
+    });
+    end.unwrap_or(text.len())
+}
+
+/// The bytes of a delta: those of the event, without what every event has.
+fn delta_bytes(event: &[u8]) -> usize {
+    let texts = ["\"text\"", "\"delta\"", "\"partial_json\"", "\"thinking\""];
+    let found = texts.iter().filter_map(|name| {
+        let at = memchr::memmem::rfind(event, name.as_bytes())?;
+        value_at(event, at + name.len()).map(string_bytes)
+    });
+    found.max().unwrap_or(0)
 }
 
 /// The bytes from the value of the first member with that name on.

@@ -23,6 +23,11 @@ pub(crate) trait BodyFilter {
         Ok(Bytes::new())
     }
 
+    /// The bytes that the filter holds in memory, beyond what is on its way.
+    fn held(&self) -> usize {
+        0
+    }
+
     /// Whether the filter passes every byte unchanged, so that the body's length stays known.
     fn is_transparent(&self) -> bool {
         false

@@ -11,10 +11,8 @@ use serde_json::{Value, json};
 use crate::clock;
 use crate::error_response::ErrorResponse;
 use crate::identity::Identity;
+use crate::poll_or_spawn::poll_or_spawn;
 use crate::spec::{BudgetSpec, BudgetUnit};
-
-/// Completion tokens that are reserved for a request that names no maximum.
-const DEFAULT_MAX_TOKENS: u64 = 1_024;
 
 /// Dollars are counted in millionths.
 const MICRO: f64 = 1e6;
@@ -26,6 +24,8 @@ pub(crate) struct Budgets {
     /// Millionths of a dollar per token.
     prompt_price: f64,
     completion_price: f64,
+    /// Completion tokens of a request that names no maximum.
+    max_tokens: u64,
     default: Budget,
     tenants: HashMap<String, Budget>,
 }
@@ -45,6 +45,7 @@ impl Budgets {
             unit: spec.unit,
             prompt_price: spec.usd_per_1k_prompt * MICRO / 1e3,
             completion_price: spec.usd_per_1k_completion * MICRO / 1e3,
+            max_tokens: spec.max_tokens,
             default: budget(spec.default)?,
             tenants: tenants.collect::<Result<_, String>>()?,
         })
@@ -79,14 +80,17 @@ impl Budgets {
         self: &Arc<Self>,
         store: &Store,
         identity: &Identity,
-        (prompt, max_tokens): (u64, Option<u64>),
+        demand: Demand,
     ) -> Result<RequestReservation, ErrorResponse> {
+        let answer = demand.max_tokens.unwrap_or(self.max_tokens);
+        let estimate = self.cost(demand.prompt_limit, answer.saturating_mul(demand.answers));
         let budget = self.of(identity.tenant.as_deref());
-        let estimate = self.cost(prompt, max_tokens.unwrap_or(DEFAULT_MAX_TOKENS));
         let grant = store.reserve(clock::now(), identity.tenant_key(), budget, estimate).await;
         match grant.map_err(|_| unavailable())? {
             Grant::Reserved(reservation) => {
-                Ok(RequestReservation { budgets: Arc::clone(self), reservation, prompt })
+                let budgets = Arc::clone(self);
+                let (reservation, prompt) = (Some(reservation), demand.prompt);
+                Ok(RequestReservation { budgets, reservation, prompt, at_risk: false })
             }
             Grant::Refused(state) => {
                 let mut error = ErrorResponse::budget_exceeded("the tenant's budget is spent");
@@ -142,26 +146,75 @@ fn to_units(amount: f64, unit: BudgetUnit) -> Option<u64> {
     (0.0..9e15).contains(&scaled).then(|| scaled.round() as u64)
 }
 
+/// What a request may use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Demand {
+    /// Estimated prompt tokens.
+    pub(crate) prompt: u64,
+    /// The most prompt tokens that are expected: tools, schemas and images are part of the prompt.
+    pub(crate) prompt_limit: u64,
+    /// Completion tokens of one answer, if the request names a maximum.
+    pub(crate) max_tokens: Option<u64>,
+    /// Answers that are asked for.
+    pub(crate) answers: u64,
+}
+
 /// The amount reserved for one request until its cost is known.
+///
+/// Dropped before the request went to an upstream, it is given back. Dropped later, without word of
+/// what the upstream did, all of it is charged.
 #[derive(Debug)]
 pub(crate) struct RequestReservation {
     budgets: Arc<Budgets>,
-    reservation: Reservation,
+    reservation: Option<Reservation>,
     /// Estimated prompt tokens, for responses that report no usage.
     prompt: u64,
+    /// Whether an upstream may have the request.
+    at_risk: bool,
 }
 
+/// Usage beyond this is not believed: no model has a context of a billion tokens.
+const PLAUSIBLE: u64 = 1 << 30;
+
 impl RequestReservation {
-    /// Settles with the usage that the response reported, or with the completion tokens counted as
-    /// it passed.
-    pub(crate) async fn settle(self, usage: Option<Usage>, counted: u64) {
-        let (prompt, completion) =
-            usage.map_or((self.prompt, counted), |usage| (usage.prompt, usage.completion));
-        self.reservation.settle(clock::now(), self.budgets.cost(prompt, completion)).await;
+    /// The request goes to an upstream now.
+    pub(crate) const fn risk(&mut self) {
+        self.at_risk = true;
+    }
+
+    /// The upstream did nothing: nothing is charged.
+    pub(crate) fn release(mut self) {
+        self.at_risk = false;
+    }
+
+    /// Settles with the usage that the response reported. What it does not report, or reports
+    /// beyond all measure or as less than a sixteenth of the estimate, is taken from the estimate
+    /// of the prompt and from the completion tokens estimated as they passed.
+    pub(crate) async fn settle(mut self, usage: Option<Usage>, estimated: u64) {
+        let believed = |reported: Option<u64>, estimate: u64| {
+            let plausible = |tokens: &u64| *tokens < PLAUSIBLE && *tokens * 16 >= estimate;
+            reported.filter(plausible).unwrap_or(estimate)
+        };
+        let prompt = believed(usage.map(|usage| usage.prompt), self.prompt);
+        let completion = believed(usage.map(|usage| usage.completion), estimated);
+        let cost = self.budgets.cost(prompt, completion);
+        if let Some(reservation) = self.reservation.take() {
+            reservation.settle(clock::now(), cost).await;
+        }
     }
 
     /// The header with the budget's remainder.
-    pub(crate) fn remaining_header(&self) -> (HeaderName, HeaderValue) {
-        self.budgets.remaining_header(self.reservation.state())
+    pub(crate) fn remaining_header(&self) -> Option<(HeaderName, HeaderValue)> {
+        let state = self.reservation.as_ref().map(Reservation::state);
+        state.map(|state| self.budgets.remaining_header(state))
+    }
+}
+
+impl Drop for RequestReservation {
+    fn drop(&mut self) {
+        if let Some(reservation) = self.reservation.take().filter(|_| self.at_risk) {
+            let estimate = reservation.estimate();
+            poll_or_spawn(async move { reservation.settle(clock::now(), estimate).await });
+        }
     }
 }

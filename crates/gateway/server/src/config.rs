@@ -44,10 +44,15 @@ pub(crate) struct Config {
     pub(crate) budgets: Option<Arc<Budgets>>,
     pub(crate) policy: Option<PolicyLayer>,
     pub(crate) scrub: Option<Scrub>,
+    /// Digest of what policy and scrub do with texts. Cached answers of other rules are not served.
+    pub(crate) text_rules: [u8; 32],
     pub(crate) router: Router,
     /// The route of unknown paths.
     pub(crate) not_found_route: Arc<Route>,
     pub(crate) upstreams: Vec<Arc<Upstream>>,
+    /// The most that waits for a client behind what is written: three of the largest buffer of
+    /// the upstreams.
+    pub(crate) upstream_buffer: usize,
     pub(crate) faults: FaultSpec,
     /// Whether finished requests are measured or logged.
     pub(crate) observes_requests: bool,
@@ -139,11 +144,15 @@ impl Config {
         let owned_headers = OwnedHeaders::new(own.chain(request_id.clone()).chain(bypass));
         check.finish()?;
         let Some(admin) = admin else { return Err(GatewayError::Config(Vec::new())) };
+        // One waits, one is read into, and one is for what allocators round up.
+        let buffers = spec.upstreams.values().map(|spec| spec.buffer.0.saturating_mul(3));
+        let upstream_buffer = buffers.max().unwrap_or(0);
         Ok(Self {
             admin,
             owned_headers,
             name: spec.name.clone(),
             digest: digest_of(spec),
+            text_rules: text_rules(spec, policy.as_ref()),
             layers: spec.layers(),
             server: spec.server,
             error_format: spec.envelope.into(),
@@ -158,6 +167,7 @@ impl Config {
             router,
             not_found_route: Arc::new(Route::not_found()),
             upstreams,
+            upstream_buffer: usize::try_from(upstream_buffer).unwrap_or(usize::MAX),
             faults: spec.faults,
             observes_requests: spec.metrics.is_some()
                 || spec.audit.is_some()
@@ -180,6 +190,15 @@ fn digest_of(spec: &Spec) -> String {
     let hash = digest(&SHA256, format!("{spec:?}").as_bytes());
     let start = hash.as_ref().first_chunk().map_or(0, |start| u64::from_be_bytes(*start));
     format!("{start:016x}")
+}
+
+/// SHA-256 of all that decides what policy and scrub do: their settings, and the rules of a file.
+fn text_rules(spec: &Spec, policy: Option<&PolicyLayer>) -> [u8; 32] {
+    let rules = policy.and_then(PolicyLayer::rules_digest);
+    let all = format!("{:?} {:?} {} {rules:?}", spec.scrub, spec.policy, spec.faults.policy_off);
+    let mut text_rules = [0; 32];
+    text_rules.copy_from_slice(digest(&SHA256, all.as_bytes()).as_ref());
+    text_rules
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ pub(crate) struct ErrorResponse {
     /// For people.
     pub(crate) message: String,
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    /// Whether an upstream had the request: what it did may cost something.
+    pub(crate) reached_upstream: bool,
 }
 
 /// The format of an error's body.
@@ -49,6 +51,7 @@ macro_rules! error_responses {
                     kind: $kind,
                     message: message.into(),
                     headers: Vec::new(),
+                    reached_upstream: false,
                 }
             })*
         }
@@ -77,10 +80,17 @@ error_responses! {
     response_unreadable => BAD_GATEWAY, "response_unreadable";
     upstream_unavailable => SERVICE_UNAVAILABLE, "upstream_unavailable";
     store_unavailable => SERVICE_UNAVAILABLE, "store_unavailable";
+    overloaded => SERVICE_UNAVAILABLE, "overloaded";
     upstream_timeout => GATEWAY_TIMEOUT, "upstream_timeout";
 }
 
 impl ErrorResponse {
+    /// The same error, of a request that an upstream had.
+    pub(crate) fn after_upstream(mut self) -> Self {
+        self.reached_upstream = true;
+        self
+    }
+
     /// The route needs another method.
     pub(crate) fn wrong_method(wanted: &Method) -> Self {
         let allowed = if wanted == Method::GET { "GET, HEAD" } else { wanted.as_str() };

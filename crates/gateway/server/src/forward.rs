@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use hyper::header::HOST;
 use hyper::http::request::Parts;
@@ -19,15 +18,15 @@ use crate::clock;
 use crate::content::is_event_stream;
 use crate::error_response::ErrorResponse;
 use crate::headers::{prepare_request, remove_hop_by_hop};
-use crate::proxy_body::ProxyBody;
-use crate::request_body::{BodyTooLarge, BodyTooSlow, RequestBody, SLOW_BODY};
+use crate::proxy_body::{ProxyBody, Source};
+use crate::request_body::{BodyTooLarge, BodyTooSlow, RequestBody, SLOW_BODY, no_memory};
 use crate::request_context::RequestContext;
 use crate::rng::splitmix64;
 use crate::router::Proxy;
 use crate::upstream::{Endpoint, InFlightGuard, Pool, Upstream, UpstreamConn, UpstreamError};
+use crate::whole_body::{self, Bounds, Unread};
 
-/// Largest response that is read as a whole, and the longest time for reading it.
-const MAX_WHOLE_BYTES: usize = 64 << 20;
+/// Longest time for reading a response as a whole.
 const WHOLE_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Message where no server of the upstream is available.
@@ -51,6 +50,7 @@ pub(crate) async fn send(
     body: RequestBody,
 ) -> Result<UpstreamResponse, ErrorResponse> {
     let (worker, upstream) = (&context.worker, &proxy.upstream);
+    worker.turns.step().await;
     inject_faults(context)?;
     prepare_request(&mut parts.headers, &context.config, upstream)?;
     parts.uri = upstream_uri(&parts.uri, proxy.strip.as_deref())?;
@@ -58,13 +58,13 @@ pub(crate) async fn send(
     let mut attempts = Attempts::new(upstream, proxy.timeout.0);
     let mut next_body = Some(body);
     loop {
-        let endpoint = attempts.choose()?;
+        let in_flight = attempts.choose()?;
         let Some(body) = next_body.take() else {
             return Err(ErrorResponse::bad_gateway("the upstream broke off"));
         };
         let spare = if attempts.has_more() { body.try_clone() } else { None };
-        let request = build_request(&mut parts, &endpoint, body, spare.is_some());
-        let result = attempts.attempt(&worker.pool, &endpoint, request).await;
+        let request = build_request(&mut parts, in_flight.endpoint(), body, spare.is_some());
+        let result = attempts.attempt(&worker.pool, in_flight, request).await;
         if spare.is_none() || !is_retriable(&result) || !upstream.retry_budget.try_retry() {
             return result;
         }
@@ -82,6 +82,13 @@ fn inject_faults(context: &RequestContext) -> Result<(), ErrorResponse> {
         return Err(ErrorResponse::injected_fault("an injected fault"));
     }
     Ok(())
+}
+
+/// Whether a status is a failure of the server. It is not at fault for a method or a version that
+/// it does not know.
+pub(crate) fn is_failure(status: StatusCode) -> bool {
+    let clients_fault = [StatusCode::NOT_IMPLEMENTED, StatusCode::HTTP_VERSION_NOT_SUPPORTED];
+    status.is_server_error() && !clients_fault.contains(&status)
 }
 
 /// Whether another attempt may succeed.
@@ -110,12 +117,12 @@ impl<'a> Attempts<'a> {
         Self { upstream, limit, made: 0, last: None }
     }
 
-    fn choose(&mut self) -> Result<Arc<Endpoint>, ErrorResponse> {
+    fn choose(&mut self) -> Result<InFlightGuard, ErrorResponse> {
         let chosen = self.upstream.choose(self.last.as_ref(), clock::now());
         let chosen = chosen.ok_or_else(|| ErrorResponse::upstream_unavailable(NO_SERVER))?;
         self.made += 1;
-        self.last = Some(Arc::clone(chosen));
-        Ok(Arc::clone(chosen))
+        self.last = Some(Arc::clone(chosen.endpoint()));
+        Ok(chosen)
     }
 
     fn has_more(&self) -> bool {
@@ -125,14 +132,12 @@ impl<'a> Attempts<'a> {
     async fn attempt(
         &self,
         pool: &Pool,
-        endpoint: &Arc<Endpoint>,
+        in_flight: InFlightGuard,
         request: Request<RequestBody>,
     ) -> Result<UpstreamResponse, ErrorResponse> {
-        let in_flight = InFlightGuard::new(endpoint);
         let waiting = request.body().waiting();
-        let sent = timeout(self.limit, pool.send(endpoint, request)).await;
-        let success =
-            matches!(&sent, Ok(Ok((response, _))) if !response.status().is_server_error());
+        let sent = timeout(self.limit, pool.send(in_flight.endpoint(), request)).await;
+        let success = matches!(&sent, Ok(Ok((response, _))) if !is_failure(response.status()));
         // A body that the client aborts, makes too large or sends slowly says nothing about the
         // server.
         let clients_fault = match &sent {
@@ -141,7 +146,7 @@ impl<'a> Attempts<'a> {
             Ok(_) => false,
         };
         if !clients_fault {
-            endpoint.record(success, clock::now());
+            in_flight.record(success);
         }
         match sent {
             Ok(Ok((response, connection))) => {
@@ -150,9 +155,10 @@ impl<'a> Attempts<'a> {
             Ok(Err(UpstreamError::Connect)) => {
                 Err(ErrorResponse::bad_gateway("the upstream cannot be reached"))
             }
-            Ok(Err(UpstreamError::Broken(_, error))) => Err(broken(&error)),
+            Ok(Err(UpstreamError::Broken(Some(_), error))) => Err(broken(&error)),
+            Ok(Err(UpstreamError::Broken(None, error))) => Err(broken(&error).after_upstream()),
             Err(_) if clients_fault => Err(ErrorResponse::request_timeout(SLOW_BODY)),
-            Err(_) => Err(ErrorResponse::upstream_timeout(SLOW_UPSTREAM)),
+            Err(_) => Err(ErrorResponse::upstream_timeout(SLOW_UPSTREAM).after_upstream()),
         }
     }
 
@@ -220,21 +226,26 @@ impl UpstreamResponse {
     /// Reads the whole response, bounded in size and time.
     pub(crate) async fn collect(
         self,
-        pool: &Pool,
+        context: &RequestContext,
     ) -> Result<(ResponseParts, Bytes), ErrorResponse> {
         let Self { response, connection, in_flight } = self;
         let (mut parts, incoming) = response.into_parts();
-        let body = timeout(WHOLE_TIMEOUT, Limited::new(incoming, MAX_WHOLE_BYTES).collect()).await;
-        let body = body.map_err(|_| {
-            ErrorResponse::upstream_timeout("the upstream's response did not end in time")
+        let limit = usize::try_from(context.config.server.response_bytes.0).unwrap_or(usize::MAX);
+        let bounds = Bounds { bytes: limit, time: WHOLE_TIMEOUT };
+        let body = whole_body::read(incoming, bounds, &context.worker.state.memory).await;
+        let body = body.map_err(|unread| match unread {
+            Unread::TooSlow => {
+                ErrorResponse::upstream_timeout("the upstream's response did not end in time")
+            }
+            Unread::NoMemory => no_memory(),
+            Unread::TooLarge | Unread::Broken => {
+                ErrorResponse::bad_gateway("the upstream's response broke off or is too large")
+            }
         })?;
-        let body = body.map_err(|_| {
-            ErrorResponse::bad_gateway("the upstream's response broke off or is too large")
-        })?;
-        pool.release(in_flight.endpoint(), connection);
+        context.worker.pool.release(in_flight.endpoint(), connection);
         remove_hop_by_hop(&mut parts.headers);
         parts.version = Version::HTTP_11;
-        Ok((parts, body.to_bytes()))
+        Ok((parts, body))
     }
 
     /// Head and body for the client, without hop-by-hop headers.
@@ -249,8 +260,12 @@ impl UpstreamResponse {
         let worker = &context.worker;
         let is_stream = is_event_stream(&parts.headers);
         let faults = worker.faults.body_faults(&context.config.faults, is_stream);
-        let connection = (Rc::clone(&worker.pool), self.connection);
         let idle_limit = upstream.idle_timeout.0;
-        (parts, ProxyBody::new(incoming, connection, self.in_flight, idle_limit, faults))
+        let source = Source {
+            incoming,
+            connection: Some((Rc::clone(&worker.pool), self.connection)),
+            in_flight: self.in_flight,
+        };
+        (parts, ProxyBody::new(source, worker, idle_limit, faults))
     }
 }

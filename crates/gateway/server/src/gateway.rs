@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use crate::config::Source;
 use crate::error::GatewayError;
+use crate::request_log::LostRows;
 use crate::server;
 use crate::spec::Spec;
 use crate::state::GatewayState;
@@ -90,6 +91,12 @@ impl Gateway {
     /// Requests served so far.
     pub fn served(&self) -> u64 {
         self.state.metrics.served()
+    }
+
+    /// Rows of the audit and the access log that are not written. After [`Gateway::shutdown`] they
+    /// are lost: the queue was full, or the file or store did not take them.
+    pub fn lost_rows(&self) -> LostRows {
+        self.state.request_log.lost()
     }
 
     /// Reads the configuration's file again. Listener, workers, TLS, store and audit stay as they

@@ -27,6 +27,11 @@ static CREDENTIALS: [HeaderName; 7] = [
     COOKIE,
 ];
 
+/// Whether a header is one of [`CREDENTIALS`].
+pub(crate) fn is_credential(name: &HeaderName) -> bool {
+    CREDENTIALS.contains(name)
+}
+
 /// Credentials of a client that are passed on to an upstream.
 pub(crate) fn passed_on<'a>(
     headers: &'a HeaderMap,

@@ -59,7 +59,10 @@ fn check_route(consumer: &Consumer, route: &Route) -> Result<(), ErrorResponse> 
 
 /// Whether a limit or a budget of tenants applies to the route.
 fn counts_tenants(config: &Config, route: &Route) -> bool {
-    let spends = matches!(&route.handler, Handler::Proxy(proxy) if proxy.llm);
+    let spends = match &route.handler {
+        Handler::Proxy(proxy) => proxy.llm,
+        handler => matches!(handler, Handler::Policy),
+    };
     config.limits.iter().any(RateLimit::counts_tenants) || (spends && config.budgets.is_some())
 }
 

@@ -40,8 +40,8 @@ impl Identity {
         hash.update(kind);
         hash.update(&(name.len() as u64).to_be_bytes());
         hash.update(name.as_bytes());
-        hash.update(self.credential.as_ref().map_or(&[], |digest| &digest[..]));
         hash.update(if self.credential.is_some() { b"p" } else { b"n" });
+        hash.update(self.credential.as_ref().map_or(&[], |digest| &digest[..]));
     }
 }
 

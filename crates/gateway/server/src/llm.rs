@@ -2,6 +2,7 @@
 //! translated; its response is metered, translated, scrubbed and cached.
 
 mod cache;
+mod cache_key;
 mod cache_write;
 mod parse;
 mod parse_cache;

@@ -1,11 +1,12 @@
-//! Prometheus metrics. Labels hold the route's template, never the raw path, so that their number
-//! is bounded.
+//! Prometheus metrics. The values of labels come from closed sets, so that no client can make new
+//! series: routes are named by their template and not by the raw path, methods and statuses that
+//! HTTP does not define are `other`. Series belong to names and go on over reloads.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use hyper::{Method, StatusCode};
 use prometheus_client::encoding::text::encode;
@@ -29,6 +30,7 @@ pub(crate) struct Metrics {
     durations: Family<Labels<2>, Histogram>,
     errors: Family<Labels<1>, Counter>,
     connections: Gauge,
+    memory: Gauge,
     cache: [(&'static str, Counter); 3],
     policy_matches: Family<Labels<2>, Counter>,
     rate_limited: Counter,
@@ -49,9 +51,42 @@ impl fmt::Debug for Metrics {
 
 /// One worker's cache of the series of requests, each looked up once.
 #[derive(Debug, Default)]
-pub(crate) struct SeriesCache(RefCell<HashMap<SeriesKey, (Counter, Histogram)>>);
+pub(crate) struct SeriesCache(RefCell<HashMap<Arc<str>, RouteSeries>>);
 
-type SeriesKey = (usize, Method, StatusCode);
+/// The series of one route, by method and status.
+type RouteSeries = HashMap<(&'static str, &'static str), (Counter, Histogram)>;
+
+/// The methods of RFC 9110 and RFC 5789; all others are `other`.
+fn method_label(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::DELETE => "DELETE",
+        Method::HEAD => "HEAD",
+        Method::OPTIONS => "OPTIONS",
+        Method::CONNECT => "CONNECT",
+        Method::PATCH => "PATCH",
+        Method::TRACE => "TRACE",
+        _ => OTHER,
+    }
+}
+
+/// The statuses that the registry of HTTP has a phrase for; all others are `other`.
+fn status_label(status: StatusCode) -> &'static str {
+    static NAMES: LazyLock<HashMap<u16, String>> = LazyLock::new(|| {
+        let known = (100..600).filter_map(|code| StatusCode::from_u16(code).ok());
+        let known = known.filter(|status| status.canonical_reason().is_some());
+        known.map(|status| (status.as_u16(), status.as_str().to_owned())).collect()
+    });
+    if status == StatusCode::OK {
+        return "200";
+    }
+    NAMES.get(&status.as_u16()).map_or(OTHER, String::as_str)
+}
+
+/// The value of a label for what is in no closed set.
+const OTHER: &str = "other";
 
 impl Metrics {
     pub(crate) fn new() -> Self {
@@ -64,13 +99,10 @@ impl Metrics {
             (state, cache_family.get_or_create(&[("state", state.to_owned())]).clone())
         });
         let (audit, layers, upstreams) = (Family::default(), Family::default(), Family::default());
-        let (connections, store_errors) = (Gauge::default(), Gauge::default());
+        let (connections, memory) = (Gauge::default(), Gauge::default());
+        let store_errors = Gauge::default();
         let (rate_limited, retries) = (Counter::default(), Counter::default());
-        registry.register(
-            "requests",
-            "Requests by method, route template and status",
-            requests.clone(),
-        );
+        registry.register("requests", "Requests by method, route and status", requests.clone());
         registry.register(
             "request_duration_seconds",
             "From a request's head to the end of its response",
@@ -78,6 +110,7 @@ impl Metrics {
         );
         registry.register("errors", "Refused and failed requests by kind", errors.clone());
         registry.register("active_connections", "Open client connections", connections.clone());
+        registry.register("memory_bytes", "Bytes of messages that are held", memory.clone());
         registry.register(
             "cache",
             "LLM requests by cache result: hit, miss or bypass",
@@ -104,6 +137,7 @@ impl Metrics {
             durations,
             errors,
             connections,
+            memory,
             cache,
             policy_matches,
             rate_limited,
@@ -131,18 +165,30 @@ impl Metrics {
         (template, method, status): (&Arc<str>, &Method, StatusCode),
         seconds: f64,
     ) {
-        let key = (template.as_ptr().addr(), method.clone(), status);
+        let key = (method_label(method), status_label(status));
         let mut known = series.0.borrow_mut();
-        let (count, time) = known.entry(key).or_insert_with(|| {
-            let (route, method) = (("route", template.to_string()), ("method", method.to_string()));
-            let labels = [method.clone(), route.clone(), ("status", status.as_str().to_owned())];
-            (
-                self.requests.get_or_create(&labels).clone(),
-                self.durations.get_or_create(&[method, route]).clone(),
-            )
-        });
+        if let Some((count, time)) = known.get(template).and_then(|route| route.get(&key)) {
+            count.inc();
+            time.observe(seconds);
+            return;
+        }
+        let (count, time) = self.series(template, key);
         count.inc();
         time.observe(seconds);
+        known.entry(Arc::clone(template)).or_default().insert(key, (count, time));
+    }
+
+    fn series(
+        &self,
+        template: &str,
+        (method, status): (&'static str, &'static str),
+    ) -> (Counter, Histogram) {
+        let (route, method) = (("route", template.to_owned()), ("method", method.to_owned()));
+        let labels = [method.clone(), route.clone(), ("status", status.to_owned())];
+        (
+            self.requests.get_or_create(&labels).clone(),
+            self.durations.get_or_create(&[method, route]).clone(),
+        )
     }
 
     pub(crate) fn count_error(&self, kind: &str) {
@@ -182,6 +228,15 @@ impl Metrics {
         for layer in enabled {
             self.layers.get_or_create(&[("layer", (*layer).to_owned())]).set(1);
         }
+    }
+
+    pub(crate) fn set_memory(&self, bytes: usize) {
+        self.memory.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+
+    /// Forgets the upstreams of an earlier configuration.
+    pub(crate) fn forget_upstreams(&self) {
+        self.upstreams.clear();
     }
 
     pub(crate) fn set_upstream(&self, upstream: &str, address: &str, healthy: bool) {

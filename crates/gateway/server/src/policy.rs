@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use plimsoll_gateway_inspect::{Inspector, Source, Unreadable};
 use plimsoll_gateway_policy::{Action, Actions, EvaluatedChecks, InputKind, Match, Policy};
+use ring::digest::{Digest, SHA256, digest};
 
 use crate::error_response::ErrorResponse;
 use crate::judge::{self, file_rule};
@@ -17,6 +18,8 @@ use crate::spec::PolicySpec;
 #[derive(Debug)]
 pub(crate) struct PolicyLayer {
     policy: Arc<Policy>,
+    /// SHA-256 of the file with the rules.
+    rules_digest: Option<Digest>,
     actions: Actions,
     inspector: Arc<Inspector>,
     /// The injected fault `policy_off`: every text passes unseen.
@@ -40,18 +43,25 @@ impl PolicyLayer {
     /// # Errors
     /// A message about rules that cannot be read.
     pub(crate) fn new(spec: &PolicySpec, off: bool) -> Result<Self, String> {
+        let mut rules_digest = None;
         let policy = match &spec.rules {
             None => builtin()?,
             Some(path) => {
                 let text = fs::read_to_string(path)
                     .map_err(|error| format!("policy: cannot read {}: {error}", path.display()))?;
+                rules_digest = Some(digest(&SHA256, text.as_bytes()));
                 let policy = Policy::from_yaml(&text);
                 Arc::new(policy.map_err(|error| format!("policy: {}: {error}", path.display()))?)
             }
         };
         let files = file_rule(spec.unreadable, &spec.pass_types);
         let inspector = Arc::new(Inspector::new(Arc::clone(&policy), spec.actions, files));
-        Ok(Self { policy, actions: spec.actions, inspector, off })
+        Ok(Self { policy, rules_digest, actions: spec.actions, inspector, off })
+    }
+
+    /// The digest of the file with the rules, where there is one.
+    pub(crate) const fn rules_digest(&self) -> Option<Digest> {
+        self.rules_digest
     }
 
     /// Evaluates a text, and records the decision in `info` and the metrics. Returns the text,

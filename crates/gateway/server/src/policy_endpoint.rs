@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
-use plimsoll_gateway_dialect::{Dialect, Translator};
+use plimsoll_gateway_dialect::{Dialect, Translator, Usage, estimated_tokens};
 use plimsoll_gateway_policy::InputKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ async fn handle(
         return Err(ErrorResponse::not_found("there is no policy"));
     };
     let (parts, body) = request.into_parts();
-    let body = request_body::collect(&config.server, body).await?;
+    let body = request_body::collect(context.body_bounds(), body).await?;
     context.bytes_received = body.len() as u64;
     let request = parse(&body)?;
     let tenant = context.identity.tenant.as_deref().unwrap_or(&request.client_id).to_owned();
@@ -141,9 +141,30 @@ async fn complete(
     parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let key = headers.get(AUTHORIZATION).cloned();
     parts.headers.extend(key.map(|key| (AUTHORIZATION, key)));
+    let mut reservation = match &context.config.budgets {
+        None => None,
+        Some(budgets) => {
+            let (store, identity) = (&context.worker.store, &context.identity);
+            Some(budgets.reserve(store, identity, chat.demand()).await?)
+        }
+    };
+    if let Some(reservation) = &mut reservation {
+        reservation.risk();
+    }
     let upstream = send_upstream(context, parts, &chat, &proxy).await?;
     let status = upstream.response.status();
-    let (_, mut body) = upstream.collect(&context.worker.pool).await?;
+    let (_, mut body) = upstream.collect(context).await?;
+    if let Some(reservation) = reservation {
+        let usage = Usage::from_body(chat.upstream_endpoint(), &body).ok().flatten();
+        match (status.is_success(), usage) {
+            (false, _) => reservation.release(),
+            (true, Some(_)) => {
+                reservation.settle(usage, estimated_tokens(usage, &body)).await;
+            }
+            // Nothing is known: the reservation is charged.
+            (true, None) => drop(reservation),
+        }
+    }
     if !status.is_success() {
         return Err(ErrorResponse::bad_gateway(format!("the provider answered {status}")));
     }

@@ -34,10 +34,13 @@ pub(crate) async fn serve(
     let RoutedRequest { request, context, .. } = routed;
     let (mut parts, body) = request.into_parts();
     let has_body = parts.method != Method::HEAD;
+    if context.worker.state.memory.is_short() {
+        return respond_error(context, request_body::no_memory(), format);
+    }
     if context.config.scrub.is_some() {
         ask_for_readable(&mut parts.headers);
     }
-    let sent = match request_body::take(&context.config.server, body).await {
+    let sent = match request_body::take(context.body_bounds(), body).await {
         Ok(body) => forward::send(&context, proxy, parts, body).await,
         Err(error) => Err(error),
     };
@@ -82,7 +85,7 @@ async fn scrub_whole(
     upstream_response: UpstreamResponse,
     scrub: &Scrub,
 ) -> HandlerResult {
-    let (mut parts, body) = upstream_response.collect(&context.worker.pool).await?;
+    let (mut parts, body) = upstream_response.collect(context).await?;
     let body = scrub.whole(body, Reading::Json, Source::Data).await?;
     parts.headers.remove(CONTENT_LENGTH);
     Ok(Response::from_parts(parts, ResponseBody::Full(body)))

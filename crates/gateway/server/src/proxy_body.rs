@@ -3,6 +3,7 @@
 
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -12,8 +13,11 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::body_filter::{BodyFilter, BoxError};
 use crate::fault_injection::BodyFaults;
+use crate::memory::{Held, MemoryBudget, UNCOUNTED};
 use crate::request_context::RequestContext;
+use crate::turns::{BULK, Turns};
 use crate::upstream::{InFlightGuard, Pool, UpstreamConn};
+use crate::worker::Worker;
 
 /// Why a proxied response was aborted.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +26,8 @@ pub(crate) enum BodyError {
     IdleTimeout,
     #[error("an injected fault")]
     InjectedReset,
+    #[error("the gateway holds too many messages")]
+    NoMemory,
 }
 
 /// The state of a body.
@@ -35,16 +41,27 @@ enum BodyState {
 /// The body of a proxied response. Dropped before its end, it closes the upstream's connection,
 /// which tells the upstream.
 pub(crate) struct ProxyBody {
-    incoming: Incoming,
+    source: Source,
     state: BodyState,
     filters: Vec<Box<dyn BodyFilter>>,
-    /// Returned to the pool at the end of the body.
-    connection: Option<(Rc<Pool>, UpstreamConn)>,
-    in_flight: InFlightGuard,
+    memory: Arc<MemoryBudget>,
+    turns: Rc<Turns>,
+    /// Whether the last chunk was large: then others get their turn before the next.
+    is_bulk: bool,
+    /// What the filters hold.
+    held: Option<Held>,
     context: Option<RequestContext>,
     idle: IdleTimeout,
     faults: Option<Box<BodyFaults>>,
     error: Option<BoxError>,
+}
+
+/// Where a body comes from.
+pub(crate) struct Source {
+    pub(crate) incoming: Incoming,
+    /// Returned to the pool at the end of the body.
+    pub(crate) connection: Option<(Rc<Pool>, UpstreamConn)>,
+    pub(crate) in_flight: InFlightGuard,
 }
 
 /// The longest pause between two chunks. The timer is created at the first wait for a chunk, and
@@ -57,18 +74,19 @@ struct IdleTimeout {
 
 impl ProxyBody {
     pub(crate) fn new(
-        incoming: Incoming,
-        connection: (Rc<Pool>, UpstreamConn),
-        in_flight: InFlightGuard,
+        source: Source,
+        worker: &Worker,
         idle_limit: Duration,
         faults: Option<Box<BodyFaults>>,
     ) -> Self {
         Self {
-            incoming,
+            source,
             state: BodyState::Streaming,
             filters: Vec::new(),
-            connection: Some(connection),
-            in_flight,
+            memory: Arc::clone(&worker.state.memory),
+            turns: Rc::clone(&worker.turns),
+            is_bulk: false,
+            held: None,
             context: None,
             idle: IdleTimeout { limit: idle_limit, last_chunk: Instant::now(), timer: None },
             faults,
@@ -99,12 +117,12 @@ impl ProxyBody {
         }
         match self.state {
             BodyState::Ended => true,
-            BodyState::Streaming => !self.changes_length() && self.incoming.is_end_stream(),
+            BodyState::Streaming => !self.changes_length() && self.source.incoming.is_end_stream(),
         }
     }
 
     pub(crate) fn size_hint(&self) -> SizeHint {
-        if self.changes_length() { SizeHint::default() } else { self.incoming.size_hint() }
+        if self.changes_length() { SizeHint::default() } else { self.source.incoming.size_hint() }
     }
 
     fn resets(&self) -> bool {
@@ -143,6 +161,10 @@ impl ProxyBody {
             if let Some(faults) = &mut self.faults {
                 ready!(faults.poll_stall(context));
             }
+            if self.is_bulk {
+                ready!(self.turns.poll_step(context));
+                self.is_bulk = false;
+            }
             let chunk = match ready!(self.poll_incoming(context)) {
                 Some(chunk) => chunk.and_then(|chunk| self.filter(chunk)),
                 None => self.end(),
@@ -151,6 +173,7 @@ impl ProxyBody {
                 Ok(chunk) => self.cut(chunk),
                 Err(error) => return Poll::Ready(Some(Err(error))),
             };
+            self.is_bulk = chunk.len() >= BULK;
             if !chunk.is_empty() {
                 self.count(&chunk);
                 return Poll::Ready(Some(Ok(chunk)));
@@ -163,7 +186,7 @@ impl ProxyBody {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, BoxError>>> {
-        let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(context) else {
+        let Poll::Ready(frame) = Pin::new(&mut self.source.incoming).poll_frame(context) else {
             return self.idle.poll(context).map(|()| Some(Err(BodyError::IdleTimeout.into())));
         };
         self.idle.reset();
@@ -175,10 +198,25 @@ impl ProxyBody {
 
     fn filter(&mut self, chunk: Bytes) -> Result<Bytes, BoxError> {
         let chunk = run_filters(&mut self.filters, chunk)?;
+        self.count_held()?;
         Ok(match &mut self.faults {
             Some(faults) => faults.chunk(chunk),
             None => chunk,
         })
+    }
+
+    /// Counts what the filters hold.
+    fn count_held(&mut self) -> Result<(), BoxError> {
+        let bytes: usize = self.filters.iter().map(|filter| filter.held()).sum();
+        let fits = match &mut self.held {
+            Some(held) => held.resize(bytes),
+            None if bytes > UNCOUNTED => {
+                self.held = self.memory.hold(bytes);
+                self.held.is_some()
+            }
+            None => true,
+        };
+        if fits { Ok(()) } else { Err(BodyError::NoMemory.into()) }
     }
 
     /// Ends all filters; the rest of each passes the filters behind it.
@@ -198,7 +236,7 @@ impl ProxyBody {
 
     fn cut(&mut self, chunk: Bytes) -> Bytes {
         let Some(faults) = &mut self.faults else { return chunk };
-        let is_last = self.state == BodyState::Ended || self.incoming.is_end_stream();
+        let is_last = self.state == BodyState::Ended || self.source.incoming.is_end_stream();
         faults.cut(chunk, is_last)
     }
 
@@ -213,8 +251,8 @@ impl ProxyBody {
 
     /// Returns the connection to the pool.
     fn release(&mut self) {
-        if let Some((pool, connection)) = self.connection.take() {
-            pool.release(self.in_flight.endpoint(), connection);
+        if let Some((pool, connection)) = self.source.connection.take() {
+            pool.release(self.source.in_flight.endpoint(), connection);
         }
     }
 }
@@ -228,7 +266,7 @@ fn run_filters(filters: &mut [Box<dyn BodyFilter>], chunk: Bytes) -> Result<Byte
 
 impl Drop for ProxyBody {
     fn drop(&mut self) {
-        if self.incoming.is_end_stream() {
+        if self.source.incoming.is_end_stream() {
             self.release();
             // hyper does not poll a body of known length for its end.
             if self.state == BodyState::Streaming {

@@ -3,23 +3,31 @@
 use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
-use tokio::time::{Sleep, sleep, timeout};
+use hyper::header::{HeaderValue, RETRY_AFTER};
+use tokio::time::{Sleep, sleep};
 
 use crate::body_filter::BoxError;
 use crate::error_response::ErrorResponse;
+use crate::memory::{Held, MemoryBudget};
 use crate::spec::ServerSpec;
+use crate::whole_body::{self, Unread};
 
 /// Message for a client whose body exceeds its time limit.
 pub(crate) const SLOW_BODY: &str = "the body did not arrive in time";
 
 /// Bodies up to this size are read before they are sent on, so that they can be sent again.
 const MAX_BUFFERED: u64 = 64 << 10;
+
+/// What a larger body may have waiting on its way: a window of HTTP/2.
+const STREAMED_BYTES: usize = 128 << 10;
+
+/// What bounds a body: the settings, and the memory of all.
+pub(crate) type Bounds<'a> = (&'a ServerSpec, &'a Arc<MemoryBudget>);
 
 /// The body of a request to an upstream.
 #[derive(Debug)]
@@ -38,6 +46,7 @@ pub(crate) struct ClientStream {
     remaining: u64,
     deadline: Pin<Box<Sleep>>,
     waiting: WaitingForClient,
+    _held: Held,
 }
 
 /// A flag: whether the gateway is waiting for more of the client's body.
@@ -55,7 +64,7 @@ impl WaitingForClient {
 /// # Errors
 /// As [`collect`].
 pub(crate) async fn take(
-    server: &ServerSpec,
+    (server, memory): Bounds<'_>,
     body: Incoming,
 ) -> Result<RequestBody, ErrorResponse> {
     let size = body.size_hint();
@@ -63,33 +72,46 @@ pub(crate) async fn take(
         return Ok(RequestBody::Full(Bytes::new()));
     }
     if size.upper().is_none_or(|upper| upper > MAX_BUFFERED) {
-        return Ok(RequestBody::stream(body, server.body_bytes.0, server.body_timeout.0));
+        let held = memory.hold(STREAMED_BYTES).ok_or_else(no_memory)?;
+        return Ok(RequestBody::stream(body, server, held));
     }
-    collect(server, body).await.map(RequestBody::Full)
+    collect((server, memory), body).await.map(RequestBody::Full)
 }
 
 /// Reads a whole body, bounded in size and time.
 ///
 /// # Errors
 /// The body is too large, too slow or malformed.
-pub(crate) async fn collect(server: &ServerSpec, body: Incoming) -> Result<Bytes, ErrorResponse> {
+pub(crate) async fn collect(
+    (server, memory): Bounds<'_>,
+    body: Incoming,
+) -> Result<Bytes, ErrorResponse> {
     let limit = usize::try_from(server.body_bytes.0).unwrap_or(usize::MAX);
-    let collected = timeout(server.body_timeout.0, Limited::new(body, limit).collect()).await;
-    let collected = collected.map_err(|_| ErrorResponse::request_timeout(SLOW_BODY))?;
-    collected.map(Collected::to_bytes).map_err(|error| {
-        if error.is::<LengthLimitError>() {
+    let bounds = whole_body::Bounds { bytes: limit, time: server.body_timeout.0 };
+    let body = whole_body::read(body, bounds, memory).await;
+    body.map_err(|unread| match unread {
+        Unread::TooLarge => {
             ErrorResponse::request_too_large(format!("the body is larger than {limit} bytes"))
-        } else {
-            ErrorResponse::bad_request("the body is malformed or broke off")
         }
+        Unread::TooSlow => ErrorResponse::request_timeout(SLOW_BODY),
+        Unread::NoMemory => no_memory(),
+        Unread::Broken => ErrorResponse::bad_request("the body is malformed or broke off"),
     })
 }
 
+/// The error for a message that there is no memory for.
+pub(crate) fn no_memory() -> ErrorResponse {
+    let mut error = ErrorResponse::overloaded("the gateway holds too many messages now");
+    error.headers.push((RETRY_AFTER, HeaderValue::from_static("1")));
+    error
+}
+
 impl RequestBody {
-    /// Streams at most `remaining` bytes, for at most `limit`.
-    fn stream(incoming: Incoming, remaining: u64, limit: Duration) -> Self {
-        let (deadline, waiting) = (Box::pin(sleep(limit)), WaitingForClient::default());
-        Self::Stream(Box::new(ClientStream { incoming, remaining, deadline, waiting }))
+    /// Streams within the bounds of size and time.
+    fn stream(incoming: Incoming, server: &ServerSpec, held: Held) -> Self {
+        let deadline = Box::pin(sleep(server.body_timeout.0));
+        let (remaining, waiting) = (server.body_bytes.0, WaitingForClient::default());
+        Self::Stream(Box::new(ClientStream { incoming, remaining, deadline, waiting, _held: held }))
     }
 
     /// A flag that tells, while the body is sent, whether the client is being waited for.

@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::identity::Identity;
 use crate::llm::ObservedUsage;
 use crate::llm_info::LlmInfo;
+use crate::request_body::Bounds;
 use crate::router::Route;
 use crate::worker::Worker;
 
@@ -77,6 +78,11 @@ impl RequestContext {
             started: if config.observes_requests { clock::now() } else { 0 },
             finished: false,
         }
+    }
+
+    /// What bounds the body of the request.
+    pub(crate) fn body_bounds(&self) -> Bounds<'_> {
+        (&self.config.server, &self.worker.state.memory)
     }
 
     pub(crate) fn llm_info(&mut self) -> &mut LlmInfo {

@@ -16,6 +16,15 @@ pub(crate) struct RequestLog {
     when_full: WhenFull,
 }
 
+/// Rows that were offered and not written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LostRows {
+    /// Of the audit.
+    pub audit: u64,
+    /// Of the access log.
+    pub access_log: u64,
+}
+
 /// One worker's writer to the request log.
 pub(crate) struct LogWriter {
     audit: Option<Producer>,
@@ -51,6 +60,15 @@ impl RequestLog {
         self.audit.as_ref().map(Audit::stats)
     }
 
+    /// Rows lost so far, of the audit and of the access log.
+    pub(crate) fn lost(&self) -> LostRows {
+        let lost = |log: &Option<Audit>| {
+            let stats = log.as_ref().map(Audit::stats).unwrap_or_default();
+            stats.dropped.total() + stats.queued
+        };
+        LostRows { audit: lost(&self.audit), access_log: lost(&self.access) }
+    }
+
     /// Writes what is still queued, and closes both.
     pub(crate) fn close(&self) {
         for log in [&self.audit, &self.access].into_iter().flatten() {
@@ -78,6 +96,7 @@ fn audit_settings(spec: &AuditSpec) -> Result<Settings, GatewayError> {
     let when_full = if spec.when_full == WhenFull::Block { Full::Block } else { Full::Drop };
     Ok(Settings {
         queue: spec.queue,
+        queue_bytes: usize::try_from(spec.queue_bytes.0).unwrap_or(usize::MAX),
         batch: spec.batch,
         flush: spec.flush.0,
         when_full,

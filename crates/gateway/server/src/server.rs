@@ -11,13 +11,18 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
+use crate::clock;
 use crate::connection::serve_connection;
+use crate::connection_slot::ConnectionSlot;
 use crate::fault_injection;
 use crate::upstream::{HealthTarget, Upstream, run_health_checks};
 use crate::worker::Worker;
 
 /// Pause before the next attempt to accept when the system has no descriptor left.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(10);
+
+/// Time between two looks for idle connections.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A single-threaded runtime.
 ///
@@ -48,6 +53,8 @@ pub(crate) async fn run(
     if is_first {
         spawn_local(start_health_checks(Rc::clone(&worker)));
     }
+    spawn_local(sweep(Rc::clone(&worker)));
+    spawn_local(Rc::clone(&worker.turns).run());
     let permits = Arc::new(Semaphore::new(server.connections));
     let accepting = accept(worker, listener, Arc::clone(&permits), stop.clone());
     tokio::select! {
@@ -56,6 +63,15 @@ pub(crate) async fn run(
     }
     let all = u32::try_from(server.connections).unwrap_or(u32::MAX);
     let _ = timeout(server.drain.0, permits.acquire_many(all)).await;
+}
+
+/// Gives back what a worker no longer needs, again and again.
+#[expect(clippy::infinite_loop, reason = "the worker's runtime ends it")]
+async fn sweep(worker: Rc<Worker>) {
+    loop {
+        sleep(SWEEP_INTERVAL).await;
+        worker.pool.sweep(clock::now());
+    }
 }
 
 /// Starts the health checks of the configuration in force, and of each later one. Those of an old
@@ -91,12 +107,8 @@ async fn accept(
             sleep(ACCEPT_BACKOFF).await;
             continue;
         };
-        let (worker, stop) = (Rc::clone(&worker), stop.clone());
-        spawn_local(async move {
-            worker.metrics().connection_opened();
-            serve_connection(&worker, stream, peer, stop).await;
-            worker.metrics().connection_closed();
-            drop(permit);
-        });
+        let worker = Rc::clone(&worker);
+        let slot = ConnectionSlot::new(&worker.state, stop.clone(), permit);
+        spawn_local(async move { serve_connection(&worker, stream, peer, slot).await });
     }
 }

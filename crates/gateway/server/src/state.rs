@@ -9,6 +9,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::config::{Config, Source};
 use crate::error::GatewayError;
+use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
 use crate::request_log::RequestLog;
 use crate::spec::{FailureMode as FailureModeSpec, Spec};
@@ -20,6 +21,7 @@ pub(crate) struct GatewayState {
     pub(crate) backend: Backend,
     pub(crate) request_log: RequestLog,
     pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) memory: Arc<MemoryBudget>,
     /// Mixed into request ids, so that two gateway processes make different ones.
     pub(crate) salt: u64,
     /// Notifies the first worker of a new configuration.
@@ -44,6 +46,7 @@ impl GatewayState {
             metrics,
             backend: open_backend(spec)?,
             request_log: RequestLog::open(spec)?,
+            memory: MemoryBudget::new(spec.server.memory.0),
             tls: spec.tls.as_ref().map(crate::tls::acceptor).transpose()?,
             salt: crate::clock::unix_ms().wrapping_mul(0x9e37_79b9)
                 ^ u64::from(std::process::id()) << 40,
@@ -64,6 +67,8 @@ impl GatewayState {
         }
         let config = Arc::new(Config::new(&spec)?);
         self.metrics.set_layers(&config.layers);
+        self.metrics.forget_upstreams();
+        self.memory.set_limit(config.server.memory.0);
         self.config.store(Arc::clone(&config));
         self.reloaded.send_replace(());
         Ok(config)
@@ -72,6 +77,7 @@ impl GatewayState {
     /// Brings the gauges up to date.
     pub(crate) fn update_gauges(&self) {
         self.metrics.set_store_errors(self.backend.errors());
+        self.metrics.set_memory(self.memory.held());
         if let Some(stats) = self.request_log.audit_stats() {
             let states = [
                 ("accepted", stats.accepted),

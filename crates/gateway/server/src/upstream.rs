@@ -1,6 +1,7 @@
 //! Upstreams: the servers behind the gateway, and the choice of one for each request.
 
 mod breaker;
+mod connection;
 mod endpoint;
 mod health_check;
 mod pool;
@@ -9,14 +10,18 @@ mod retry_budget;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+pub(crate) use connection::{UpstreamConn, UpstreamError};
 pub(crate) use endpoint::{Endpoint, InFlightGuard};
 pub(crate) use health_check::{HealthTarget, run_health_checks};
-pub(crate) use pool::{Pool, UpstreamConn, UpstreamError};
+pub(crate) use pool::Pool;
 pub(crate) use retry_budget::RetryBudget;
 
 use crate::rng::splitmix64;
 use crate::spec::{Balance, DialectSpec, HealthSpec, RetrySpec, Secret, UpstreamSpec};
 use crate::units::HumanDuration;
+
+/// The smallest buffer that hyper reads responses with.
+const MIN_BUFFER: u64 = 8_192;
 
 /// A group of interchangeable servers.
 #[derive(Debug)]
@@ -41,6 +46,9 @@ impl Upstream {
     pub(crate) fn new(name: &str, spec: &UpstreamSpec) -> Result<Self, String> {
         if spec.addresses.is_empty() {
             return Err(format!("upstream `{name}` has no address: add `addresses: [HOST:PORT]`"));
+        }
+        if spec.buffer.0 < MIN_BUFFER {
+            return Err(format!("upstream `{name}`: `buffer` is at least {MIN_BUFFER} bytes"));
         }
         let endpoint = |(number, address): (usize, &String)| {
             let endpoint = Endpoint::new(address, spec).map(Arc::new);
@@ -69,9 +77,12 @@ impl Upstream {
 
     /// The server for a request; `None` when none is available. `tried` failed before, and is
     /// chosen only if there is no other.
-    pub(crate) fn choose(&self, tried: Option<&Arc<Endpoint>>, now: u64) -> Option<&Arc<Endpoint>> {
+    pub(crate) fn choose(&self, tried: Option<&Arc<Endpoint>>, now: u64) -> Option<InFlightGuard> {
+        let admitted = |endpoint: &Arc<Endpoint>| {
+            endpoint.admits(now).map(|admission| InFlightGuard::new(endpoint, admission))
+        };
         if let [only] = self.endpoints.as_slice() {
-            return only.admits(now).then_some(only);
+            return admitted(only);
         }
         let (before, from_start) = self.endpoints.split_at(self.start());
         let available =
@@ -83,7 +94,7 @@ impl Upstream {
         } else {
             available().find(untried)
         };
-        chosen.or_else(|| available().next()).filter(|endpoint| endpoint.admits(now))
+        chosen.or_else(|| available().next()).and_then(admitted)
     }
 
     /// Index at which the search for a server starts.

@@ -14,12 +14,14 @@ use crate::metrics::{Metrics, SeriesCache};
 use crate::request_log::LogWriter;
 use crate::rng::splitmix64;
 use crate::state::GatewayState;
+use crate::turns::Turns;
 use crate::upstream::Pool;
 
 /// The state that the tasks of one worker share.
 pub(crate) struct Worker {
     pub(crate) state: Arc<GatewayState>,
     pub(crate) pool: Rc<Pool>,
+    pub(crate) turns: Rc<Turns>,
     pub(crate) series: SeriesCache,
     pub(crate) parse_cache: ParseCache,
     pub(crate) store: Store,
@@ -36,6 +38,7 @@ impl Worker {
         Self {
             state,
             pool: Rc::default(),
+            turns: Rc::default(),
             series: SeriesCache::default(),
             parse_cache: ParseCache::default(),
             store,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use plimsoll_gateway_audit::{Audit, Drops, Offered, Settings, Target};
+use plimsoll_gateway_audit::{Audit, Drops, Offered, Row, Settings, Target};
 
 use crate::support::{row, settings};
 
@@ -125,4 +125,24 @@ fn after_the_close_rows_are_counted_as_dropped() {
     let stats = audit.close();
     assert_eq!((stats.accepted, stats.written, stats.dropped.closed), (4, 1, 3));
     assert!(stats.balanced());
+}
+
+#[test]
+fn the_queue_is_bounded_in_bytes_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = settings(Target::File(folder.path().join("audit")));
+    // The writer sleeps: neither batch nor interval wake it.
+    let flush = Duration::from_hours(1);
+    let tight = Settings { flush, queue: 10_000, batch: 10_000, queue_bytes: 50_000, ..base };
+    let audit = Audit::open(&tight, |_| ()).unwrap();
+    let long = "x".repeat(2_000);
+    let row = Row { path: &long, ..row("1") };
+    let offered: Vec<_> = (0..100).map(|_| audit.offer(&row)).collect();
+    let queued = offered.iter().filter(|offered| **offered == Offered::Queued).count();
+    // A line is a little more than its path.
+    assert!((20..=25).contains(&queued), "{queued} rows of 2,000 bytes in 50,000");
+    let stats = audit.stats();
+    assert_eq!(stats.dropped.queue_full, 100 - queued as u64);
+    assert!(stats.balanced(), "{stats:?}");
+    assert_eq!(audit.close().written, queued as u64);
 }

@@ -15,6 +15,7 @@ pub(super) struct Chat<'a> {
     pub(super) model: RequestText<'a>,
     pub(super) streaming: Streaming,
     pub(super) max_tokens: Option<u64>,
+    pub(super) answers: u64,
     pub(super) tools: bool,
     pub(super) texts: Vec<RequestText<'a>>,
 }
@@ -51,6 +52,7 @@ fn read_member<'a>(
         "max_tokens" => set_once(&mut settings.max_tokens, scanner.value()?),
         "max_completion_tokens" => set_once(&mut settings.max_completion_tokens, scanner.value()?),
         "max_output_tokens" => set_once(&mut settings.max_output_tokens, scanner.value()?),
+        "n" => set_once(&mut settings.n, scanner.value()?),
         "tools" => set_once(&mut settings.tools, scanner.value()?),
         // Members of other endpoints.
         "system" | "instructions" | "input" => None,
@@ -84,6 +86,7 @@ impl<'a> Members<'a> {
         Some(Chat {
             streaming: settings.streaming().ok()?,
             max_tokens: settings.max_tokens(Endpoint::Chat).ok()?,
+            answers: settings.answers().ok()?,
             tools: settings.has_tools(),
             model: Some(model).filter(|model| !model.as_str().is_empty())?,
             texts: self.texts?,
@@ -134,6 +137,7 @@ mod tests {
             r#"{"model":"m","messages":[{"role":"user","content":"\ud800"}]}"#,
             r#"{"model":"m","messages":[{"role":"user"}],"stream":"true"}"#,
             r#"{"model":"m","messages":[{"role":"user"}],"max_tokens":-1}"#,
+            r#"{"model":"m","messages":[{"role":"user"}],"n":0}"#,
             r#"{"model":"m","messages":[{"role":"user"}],"input":1}"#,
             r#"{"model":"m","messages":[{"role":"user"}]} x"#,
         ];
@@ -177,6 +181,7 @@ mod tests {
             "stream_options",
             "max_tokens",
             "max_completion_tokens",
+            "n",
             "tools",
             "input",
             "temperature",

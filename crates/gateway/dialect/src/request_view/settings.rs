@@ -26,6 +26,7 @@ pub(super) struct Settings<'a> {
     pub(super) max_tokens: Option<&'a str>,
     pub(super) max_completion_tokens: Option<&'a str>,
     pub(super) max_output_tokens: Option<&'a str>,
+    pub(super) n: Option<&'a str>,
     pub(super) tools: Option<&'a str>,
 }
 
@@ -38,6 +39,7 @@ impl Settings<'_> {
             &mut self.max_tokens,
             &mut self.max_completion_tokens,
             &mut self.max_output_tokens,
+            &mut self.n,
             &mut self.tools,
         ] {
             *value = value.filter(|value| *value != "null");
@@ -69,20 +71,27 @@ impl Settings<'_> {
         self.tools.is_some_and(|tools| tools != "[]")
     }
 
+    /// The number of answers that are asked for.
+    pub(super) fn answers(&self) -> Result<u64, DialectError> {
+        let Some(raw) = self.n else { return Ok(1) };
+        let number = raw.parse::<u64>().ok().filter(|number| *number > 0);
+        number.ok_or_else(|| DialectError::invalid("n", "must be a whole number, one or more"))
+    }
+
     pub(super) fn max_tokens(&self, endpoint: Endpoint) -> Result<Option<u64>, DialectError> {
         let limits = [
             ("max_completion_tokens", self.max_completion_tokens),
             ("max_output_tokens", self.max_output_tokens),
             ("max_tokens", self.max_tokens),
         ];
-        let mut first = None;
+        let mut largest = None;
         for (name, raw) in limits {
             let Some(raw) = raw else { continue };
             let invalid = |_| DialectError::invalid(name, "must be a whole number, zero or more");
             let number: u64 = raw.parse().map_err(invalid)?;
-            first = first.or(Some(number));
+            largest = largest.max(Some(number));
         }
-        match (endpoint, first) {
+        match (endpoint, largest) {
             (Endpoint::Messages, None) => Err(DialectError::missing("max_tokens")),
             (_, found) => Ok(found),
         }
@@ -107,13 +116,27 @@ mod tests {
     }
 
     #[test]
-    fn max_completion_tokens_wins_over_the_older_name() {
-        let settings = Settings {
-            max_tokens: Some("5"),
-            max_completion_tokens: Some("9"),
-            ..Settings::default()
-        };
-        assert_eq!(settings.max_tokens(Endpoint::Chat), Ok(Some(9)));
+    fn the_largest_of_the_limits_counts() {
+        for (older, newer) in [("5", "9"), ("9", "5")] {
+            let settings = Settings {
+                max_tokens: Some(older),
+                max_completion_tokens: Some(newer),
+                ..Settings::default()
+            };
+            assert_eq!(settings.max_tokens(Endpoint::Chat), Ok(Some(9)));
+        }
+    }
+
+    #[test]
+    fn the_number_of_answers_is_whole_and_not_zero() {
+        let answers = |n| Settings { n, ..Settings::default() }.without_nulls().answers();
+        assert_eq!(
+            (answers(None), answers(Some("null")), answers(Some("7"))),
+            (Ok(1), Ok(1), Ok(7))
+        );
+        for wrong in ["0", "-1", "2.5", "\"3\"", "[]", "99999999999999999999"] {
+            assert!(answers(Some(wrong)).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -4,14 +4,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
-use plimsoll_gateway_dialect::{DialectError, write_cache_key};
 use plimsoll_gateway_store::{CacheKey, CachedResponse, Followed, Lead, Lookup};
-use ring::digest::{Context, SHA256};
 use tokio::time::timeout;
 
+use super::cache_key::{BodyKey, body_key, prevents_caching, response_key};
 use super::cache_write::CacheWrite;
 use super::parse_cache::ParsedRequest;
 use super::ready_response::ReadyResponse;
@@ -22,11 +22,13 @@ use crate::budget::RequestReservation;
 use crate::clock;
 use crate::error_response::ErrorResponse;
 use crate::forward::SLOW_UPSTREAM;
-use crate::identity::Identity;
+use crate::memory::UNCOUNTED;
+use crate::request_body::no_memory;
 use crate::request_context::RequestContext;
 use crate::respond::Header;
 use crate::response_body::ResponseBody;
 use crate::router::Proxy;
+use crate::upstream::Upstream;
 
 /// Serves a request from the cache or the upstream, within the tenant's budget.
 pub(super) async fn serve(
@@ -38,11 +40,11 @@ pub(super) async fn serve(
     let reservation = match &context.config.budgets {
         None => None,
         Some(budgets) => {
-            let tokens = (request.prompt_tokens, request.max_tokens);
-            Some(budgets.reserve(&context.worker.store, &context.identity, tokens).await?)
+            let (store, identity) = (&context.worker.store, &context.identity);
+            Some(budgets.reserve(store, identity, request.demand()).await?)
         }
     };
-    let remaining = reservation.as_ref().map(RequestReservation::remaining_header);
+    let remaining = reservation.as_ref().and_then(RequestReservation::remaining_header);
     let mut ready =
         Box::pin(look_up_or_fetch(context, parts, request, (proxy, reservation))).await?;
     ready.headers.extend(remaining);
@@ -55,7 +57,7 @@ async fn look_up_or_fetch(
     request: LlmRequest,
     (proxy, reservation): (&Proxy, Option<RequestReservation>),
 ) -> Result<ReadyResponse, ErrorResponse> {
-    let Some(key) = cache_key(context, &parts, &request, &proxy.upstream.name)? else {
+    let Some(key) = cache_key(context, &parts, &request, &proxy.upstream)? else {
         let mut ready = fetch(context, parts, (request, proxy), (reservation, None)).await?;
         let bypassed = context.config.spec.cache.is_some();
         ready.headers.extend(bypassed.then(|| cache_header("bypass")));
@@ -63,12 +65,12 @@ async fn look_up_or_fetch(
     };
     let worker = Rc::clone(&context.worker);
     let lead = match worker.store.lookup(clock::now(), key).await {
-        Lookup::Hit(answer) => return Ok(hit(context, &answer)),
+        Lookup::Hit(answer) => return hit(context, &answer),
         Lookup::Lead(lead) => Some(lead),
         Lookup::Follow(follow) => {
             let followed = timeout(proxy.timeout.0, follow.wait()).await;
             match followed.map_err(|_| ErrorResponse::upstream_timeout(SLOW_UPSTREAM))? {
-                Followed::Response(answer) => return Ok(hit(context, &answer)),
+                Followed::Response(answer) => return hit(context, &answer),
                 Followed::Lead(lead) => Some(lead),
                 Followed::Alone => None,
             }
@@ -85,45 +87,38 @@ fn cache_key(
     context: &mut RequestContext,
     parts: &Parts,
     request: &LlmRequest,
-    upstream: &str,
+    upstream: &Upstream,
 ) -> Result<Option<CacheKey>, ErrorResponse> {
     let config = Arc::clone(&context.config);
     let Some(cache) = &config.spec.cache else { return Ok(None) };
-    if parts.headers.contains_key(&cache.bypass_header) {
+    if parts.headers.contains_key(&cache.bypass_header) || prevents_caching(&parts.headers) {
         record(context, "bypass");
         return Ok(None);
     }
-    if let Some(key) = request.cache_key {
-        return Ok(Some(key));
-    }
-    let key =
-        digest((&context.identity, upstream), request).map_err(|error| dialect_error(&error))?;
+    let body = match request.body_key {
+        Some(known) => known,
+        None => new_body_key(context, request)?,
+    };
+    let asking = (&*config, &context.identity);
+    Ok(Some(response_key(asking, parts, upstream, &body)))
+}
+
+/// The key of a body that was not seen lately, kept for the next time.
+fn new_body_key(context: &RequestContext, request: &LlmRequest) -> Result<BodyKey, ErrorResponse> {
+    let body_key =
+        body_key(request.endpoint, &request.body).map_err(|error| dialect_error(&error))?;
     if let Some(digest) = request.digest {
         let parsed = ParsedRequest {
-            cache_key: key,
+            body_key,
             streaming: request.streaming,
             prompt_tokens: request.prompt_tokens,
             max_tokens: request.max_tokens,
+            answers: request.answers,
             model: Arc::clone(&request.model),
         };
         context.worker.parse_cache.insert(digest, parsed);
     }
-    Ok(Some(key))
-}
-
-/// Identities of different scopes share no responses, nor do upstreams.
-fn digest(
-    (identity, upstream): (&Identity, &str),
-    request: &LlmRequest,
-) -> Result<CacheKey, DialectError> {
-    let mut hash = Context::new(&SHA256);
-    identity.write_scope(&mut hash);
-    hash.update(&(upstream.len() as u64).to_be_bytes());
-    hash.update(upstream.as_bytes());
-    write_cache_key(request.endpoint, &request.body, |bytes| hash.update(bytes))?;
-    let mut key = [0; 32];
-    key.copy_from_slice(hash.finish().as_ref());
-    Ok(CacheKey(key))
+    Ok(body_key)
 }
 
 /// Records the result of the look-up.
@@ -139,9 +134,12 @@ fn cache_header(result: &'static str) -> Header {
 }
 
 /// A cached response; a stream keeps its frames. Its reservation is released by the caller.
-fn hit(context: &mut RequestContext, answer: &CachedResponse) -> ReadyResponse {
+fn hit(
+    context: &mut RequestContext,
+    answer: &CachedResponse,
+) -> Result<ReadyResponse, ErrorResponse> {
     record(context, "hit");
-    let body = match answer.frames.as_slice() {
+    let body = match hold(context, answer)?.as_slice() {
         [whole] => ResponseBody::Full(whole.clone()),
         frames => ResponseBody::Frames(frames.iter().cloned().collect()),
     };
@@ -153,7 +151,21 @@ fn hit(context: &mut RequestContext, answer: &CachedResponse) -> ReadyResponse {
             response.headers_mut().insert(name, value);
         }
     }
-    ReadyResponse { response, headers: vec![cache_header("hit")] }
+    Ok(ReadyResponse { response, headers: vec![cache_header("hit")] })
+}
+
+/// The frames of a cached response. The cache may drop it while a slow client still takes it, so
+/// that a large one counts as held until its last frame is taken.
+fn hold(context: &RequestContext, answer: &CachedResponse) -> Result<Vec<Bytes>, ErrorResponse> {
+    let mut frames = answer.frames.clone();
+    let size = frames.iter().map(Bytes::len).sum::<usize>();
+    if size > UNCOUNTED
+        && let Some(last) = frames.pop()
+    {
+        let held = context.worker.state.memory.hold(size).ok_or_else(no_memory)?;
+        frames.push(held.attach(last));
+    }
+    Ok(frames)
 }
 
 async fn fetch(
@@ -163,7 +175,19 @@ async fn fetch(
     (reservation, lead): (Option<RequestReservation>, Option<Lead>),
 ) -> Result<ReadyResponse, ErrorResponse> {
     let ttl = context.config.spec.cache.as_ref().map_or(Duration::ZERO, |cache| cache.ttl.0);
-    let upstream = send_upstream(context, parts, &request, proxy).await?;
+    let mut reservation = reservation;
+    if let Some(reservation) = &mut reservation {
+        reservation.risk();
+    }
+    let upstream = match send_upstream(context, parts, &request, proxy).await {
+        Ok(upstream) => upstream,
+        Err(error) => {
+            if let Some(reservation) = reservation.filter(|_| !error.reached_upstream) {
+                reservation.release();
+            }
+            return Err(error);
+        }
+    };
     let cache_write = lead.map(|lead| CacheWrite { lead, ttl });
     let completion = Completion { reservation, cache_write };
     response::prepare(context, upstream, (&request, proxy), completion).await

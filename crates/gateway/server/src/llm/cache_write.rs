@@ -8,9 +8,10 @@ use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use plimsoll_gateway_store::{CachedResponse, Lead};
 
-use super::usage::{ObservedUsage, poll_or_spawn};
+use super::usage::ObservedUsage;
 use crate::body_filter::{BodyFilter, BoxError};
 use crate::clock;
+use crate::poll_or_spawn::poll_or_spawn;
 
 /// The largest response that is cached.
 const MAX_BYTES: usize = 4 << 20;
@@ -52,7 +53,7 @@ pub(super) struct CacheFilter {
 }
 
 impl CacheFilter {
-    /// `usage` tells at the end whether the response was complete.
+    /// `usage` tells at the end whether the response was a whole and good answer.
     pub(super) const fn new(
         write: CacheWrite,
         content_type: Option<HeaderValue>,
@@ -71,6 +72,7 @@ impl BodyFilter for CacheFilter {
         }
         if self.size > MAX_BYTES {
             self.frames = Vec::new();
+            self.size = 0;
             if let Some(write) = self.write.take() {
                 write.cancel();
             }
@@ -78,15 +80,21 @@ impl BodyFilter for CacheFilter {
         Ok(chunk)
     }
 
-    /// Only complete responses are cached. If the filter is dropped before, one of those that wait
-    /// takes over.
+    /// Only whole and good answers are cached. If the filter is dropped before, one of those that
+    /// wait takes over.
     fn end(&mut self) -> Result<Bytes, BoxError> {
         match self.write.take() {
-            Some(write) if self.usage.is_truncated() => write.cancel(),
-            Some(write) => write.write(self.content_type.as_ref(), mem::take(&mut self.frames)),
+            Some(write) if self.usage.is_answer() => {
+                write.write(self.content_type.as_ref(), mem::take(&mut self.frames));
+            }
+            Some(write) => write.cancel(),
             None => {}
         }
         Ok(Bytes::new())
+    }
+
+    fn held(&self) -> usize {
+        self.size
     }
 
     fn is_transparent(&self) -> bool {

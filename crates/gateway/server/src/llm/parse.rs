@@ -34,13 +34,16 @@ pub(super) async fn parse(
         let message = format!("`{path}` cannot be translated to the dialect of the upstream");
         return Err(ErrorResponse::not_found(message));
     }
+    if context.worker.state.memory.is_short() {
+        return Err(request_body::no_memory());
+    }
     let config = Arc::clone(&context.config);
-    let body = request_body::collect(&config.server, body).await?;
+    let body = request_body::collect(context.body_bounds(), body).await?;
     context.bytes_received = body.len() as u64;
     let translator = Translator::between(endpoint.dialect(), upstream);
     // Texts that the policy evaluates are evaluated every time.
     let digest = (config.spec.cache.is_some() && config.policy.is_none())
-        .then(|| digest((&context.identity, &proxy.upstream.name), endpoint, &body));
+        .then(|| digest(&context.identity, endpoint, &body));
     let parsed = digest.as_ref().and_then(|digest| context.worker.parse_cache.get(digest));
     let request = match parsed {
         Some(parsed) => LlmRequest {
@@ -49,10 +52,11 @@ pub(super) async fn parse(
             body,
             prompt_tokens: parsed.prompt_tokens,
             max_tokens: parsed.max_tokens,
+            answers: parsed.answers,
             model: parsed.model,
             translator,
             digest: None,
-            cache_key: Some(parsed.cache_key),
+            body_key: Some(parsed.body_key),
         },
         None => parse_body(context, endpoint, body, (translator, digest)).await?,
     };
@@ -69,7 +73,7 @@ async fn parse_body(
     (translator, digest): (Option<Translator>, Option<BodyDigest>),
 ) -> Result<LlmRequest, ErrorResponse> {
     let view = RequestView::read(endpoint, &body).map_err(|error| dialect_error(&error))?;
-    let (streaming, max_tokens) = (view.streaming(), view.max_tokens());
+    let (streaming, max_tokens, answers) = (view.streaming(), view.max_tokens(), view.answers());
     let needs_tokens = context.config.budgets.is_some() || translator.is_some() || digest.is_some();
     let prompt_tokens = if needs_tokens { view.prompt_tokens() } else { 0 };
     let model = Arc::from(view.model());
@@ -80,10 +84,11 @@ async fn parse_body(
         body,
         prompt_tokens,
         max_tokens,
+        answers,
         model,
         translator,
         digest,
-        cache_key: None,
+        body_key: None,
     })
 }
 

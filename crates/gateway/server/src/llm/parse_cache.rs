@@ -6,13 +6,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use plimsoll_gateway_dialect::{Endpoint, Streaming};
-use plimsoll_gateway_store::CacheKey;
 use ring::digest::{Context, SHA256};
 
+use super::cache_key::BodyKey;
 use crate::identity::Identity;
 
 /// Most entries of one worker, about 150 bytes each. A full cache is cleared.
 const MAX_ENTRIES: usize = 4_096;
+
+/// The longest name of a model in an entry.
+const MAX_MODEL_BYTES: usize = 256;
 
 /// The digest of a request's body.
 pub(super) type BodyDigest = [u8; 32];
@@ -20,10 +23,11 @@ pub(super) type BodyDigest = [u8; 32];
 /// The result of parsing a request.
 #[derive(Clone, Debug)]
 pub(super) struct ParsedRequest {
-    pub(super) cache_key: CacheKey,
+    pub(super) body_key: BodyKey,
     pub(super) streaming: Streaming,
     pub(super) prompt_tokens: u64,
     pub(super) max_tokens: Option<u64>,
+    pub(super) answers: u64,
     pub(super) model: Arc<str>,
 }
 
@@ -38,6 +42,9 @@ impl ParseCache {
 
     /// Keeps the result of a request that was parsed successfully.
     pub(super) fn insert(&self, digest: BodyDigest, parsed: ParsedRequest) {
+        if parsed.model.len() > MAX_MODEL_BYTES {
+            return;
+        }
         let mut entries = self.0.borrow_mut();
         if entries.len() >= MAX_ENTRIES {
             entries.clear();
@@ -46,18 +53,13 @@ impl ParseCache {
     }
 }
 
-/// The digest of a body, with the scope of who asks, the upstream and the endpoint.
-pub(super) fn digest(
-    (identity, upstream): (&Identity, &str),
-    endpoint: Endpoint,
-    body: &[u8],
-) -> BodyDigest {
+/// The digest of a body and its endpoint, with the scope of who asks: how long parsing takes tells
+/// nobody what others sent.
+pub(super) fn digest(identity: &Identity, endpoint: Endpoint, body: &[u8]) -> BodyDigest {
     let mut hash = Context::new(&SHA256);
     identity.write_scope(&mut hash);
-    for name in [upstream, endpoint.path()] {
-        hash.update(&(name.len() as u64).to_be_bytes());
-        hash.update(name.as_bytes());
-    }
+    hash.update(&(endpoint.path().len() as u64).to_be_bytes());
+    hash.update(endpoint.path().as_bytes());
     hash.update(body);
     let mut digest = [0; 32];
     digest.copy_from_slice(hash.finish().as_ref());

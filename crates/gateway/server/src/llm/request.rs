@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use plimsoll_gateway_dialect::{Dialect, DialectError, Endpoint, Streaming, Translator};
-use plimsoll_gateway_store::CacheKey;
 
+use super::cache_key::BodyKey;
 use super::parse_cache::BodyDigest;
+use crate::budget::Demand;
 use crate::error_response::ErrorResponse;
 use crate::spec::DialectSpec;
 
@@ -18,17 +19,19 @@ pub(crate) struct LlmRequest {
     /// An estimate.
     pub(super) prompt_tokens: u64,
     pub(super) max_tokens: Option<u64>,
+    /// Answers that are asked for.
+    pub(super) answers: u64,
     pub(super) model: Arc<str>,
     /// Where the upstream speaks another dialect.
     pub(crate) translator: Option<Translator>,
     /// The digest of the body, where the result of parsing may be cached.
     pub(super) digest: Option<BodyDigest>,
-    /// The key of its response in the cache, if already known.
-    pub(super) cache_key: Option<CacheKey>,
+    /// The digest of what its body asks, if already known.
+    pub(super) body_key: Option<BodyKey>,
 }
 
 impl LlmRequest {
-    /// A chat that the gateway itself sends: not streamed, not paid for and not cached.
+    /// A chat that the gateway itself sends: not streamed and not cached.
     pub(crate) fn chat(body: Bytes, model: &str, translator: Option<Translator>) -> Self {
         Self {
             endpoint: Endpoint::Chat,
@@ -36,15 +39,29 @@ impl LlmRequest {
             body,
             prompt_tokens: 0,
             max_tokens: None,
+            answers: 1,
             model: Arc::from(model),
             translator,
             digest: None,
-            cache_key: None,
+            body_key: None,
+        }
+    }
+
+    /// What it may use of a budget. A quarter of its bytes covers a prompt with all that belongs to
+    /// it, tools and schemas too; embeddings complete nothing.
+    pub(crate) fn demand(&self) -> Demand {
+        let bytes = self.body.len() as u64;
+        let completes = self.endpoint != Endpoint::Embeddings;
+        Demand {
+            prompt: self.prompt_tokens,
+            prompt_limit: self.prompt_tokens.max(bytes.div_ceil(4)),
+            max_tokens: if completes { self.max_tokens } else { Some(0) },
+            answers: self.answers,
         }
     }
 
     /// The endpoint that the upstream is asked at, in whose dialect it responds.
-    pub(super) fn upstream_endpoint(&self) -> Endpoint {
+    pub(crate) fn upstream_endpoint(&self) -> Endpoint {
         self.translator.map_or(self.endpoint, Translator::upstream_endpoint)
     }
 }

@@ -3,12 +3,15 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use hyper::StatusCode;
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use hyper::http::response::Parts;
-use plimsoll_gateway_dialect::{StreamSettings, StreamTranslator, Streaming, Usage};
+use hyper::{HeaderMap, StatusCode};
+use plimsoll_gateway_dialect::{
+    StreamSettings, StreamTranslator, Streaming, Usage, estimated_tokens, is_answer,
+};
 use plimsoll_gateway_inspect::Source;
 
+use super::cache_key::forbids_keeping;
 use super::cache_write::{CacheFilter, CacheWrite};
 use super::ready_response::ReadyResponse;
 use super::request::{LlmRequest, dialect_error};
@@ -31,23 +34,37 @@ pub(super) struct Completion {
     pub(super) cache_write: Option<CacheWrite>,
 }
 
+impl Completion {
+    /// The response is not cached.
+    fn keep_nothing(&mut self) {
+        if let Some(write) = self.cache_write.take() {
+            write.cancel();
+        }
+    }
+}
+
 /// Prepares the upstream's response for the client.
 pub(super) async fn prepare(
     context: &mut RequestContext,
     upstream: UpstreamResponse,
     (request, proxy): (&LlmRequest, &Proxy),
-    completion: Completion,
+    mut completion: Completion,
 ) -> Result<ReadyResponse, ErrorResponse> {
     let usage = Rc::new(ObservedUsage::default());
     context.usage = Some(Rc::clone(&usage));
-    if upstream.response.status() != StatusCode::OK {
-        if let Some(write) = completion.cache_write {
-            write.cancel();
+    let status = upstream.response.status();
+    if !status.is_success() {
+        completion.keep_nothing();
+        if let Some(reservation) = completion.reservation {
+            reservation.release();
         }
         return prepare_error(context, upstream, request).await;
     }
     let headers = upstream.response.headers();
     let is_stream = is_event_stream(headers);
+    if status != StatusCode::OK || !is_expected(request, headers) || forbids_keeping(headers) {
+        completion.keep_nothing();
+    }
     let compressed = is_encoded(headers);
     if let Some(scrub) = &context.config.scrub {
         scrub.reading(headers, Reading::Json)?;
@@ -79,6 +96,15 @@ pub(super) async fn prepare(
         parts.headers.remove(CONTENT_LENGTH);
     }
     Ok(ReadyResponse::new(parts, ResponseBody::Proxy(Box::new(body))))
+}
+
+/// Whether a response has the type that the request asks for: events, or JSON.
+fn is_expected(request: &LlmRequest, headers: &HeaderMap) -> bool {
+    let media_type = headers.get(CONTENT_TYPE).map(|value| value.as_bytes().to_ascii_lowercase());
+    match request.streaming {
+        Streaming::No => media_type.is_some_and(|kind| kind.starts_with(b"application/json")),
+        Streaming::Yes | Streaming::WithUsage => is_event_stream(headers),
+    }
 }
 
 /// Adds the filters that change a stream.
@@ -120,7 +146,7 @@ async fn prepare_error(
     upstream: UpstreamResponse,
     request: &LlmRequest,
 ) -> Result<ReadyResponse, ErrorResponse> {
-    let (mut parts, mut body) = upstream.collect(&context.worker.pool).await?;
+    let (mut parts, mut body) = upstream.collect(context).await?;
     if let Some(translator) = request.translator {
         let (status, translated) = translator.error(parts.status.as_u16(), &body);
         parts.status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
@@ -156,13 +182,18 @@ async fn prepare_whole(
     request: &LlmRequest,
     (completion, observed): (Completion, &ObservedUsage),
 ) -> Result<ReadyResponse, ErrorResponse> {
-    let (mut parts, mut body) = upstream.collect(&context.worker.pool).await?;
+    let (mut parts, mut body) = upstream.collect(context).await?;
     let wanted = completion.reservation.is_some() || context.config.observes_requests;
     let usage = wanted.then(|| Usage::from_body(request.upstream_endpoint(), &body).ok()).flatten();
     let usage = usage.flatten();
     observed.set(usage);
-    if let Some(reservation) = completion.reservation {
-        reservation.settle(usage, 0).await;
+    let judged = completion.cache_write.is_some() || usage.is_none();
+    let good = judged && is_answer(request.upstream_endpoint(), &body);
+    // Otherwise nothing is known, and the reservation is charged.
+    if let Some(reservation) = completion.reservation
+        && (usage.is_some() || good)
+    {
+        reservation.settle(usage, estimated_tokens(usage, &body)).await;
     }
     if let Some(translator) = request.translator {
         let translated = translator.response(&body, clock::unix_ms() / 1_000);
@@ -172,8 +203,10 @@ async fn prepare_whole(
         set_json_headers(&mut parts);
     }
     body = scrub(context, &mut parts, body).await?;
-    if let Some(write) = completion.cache_write {
-        write.write(parts.headers.get(CONTENT_TYPE), vec![body.clone()]);
+    match completion.cache_write {
+        Some(write) if good => write.write(parts.headers.get(CONTENT_TYPE), vec![body.clone()]),
+        Some(write) => write.cancel(),
+        None => {}
     }
     Ok(ReadyResponse::new(parts, ResponseBody::Full(body)))
 }

@@ -1,22 +1,21 @@
 //! Token usage, extracted from responses as they pass.
 
 use std::cell::Cell;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Waker};
 
 use bytes::Bytes;
 use plimsoll_gateway_dialect::{Endpoint, StreamStatus, Usage, UsageObserver};
-use tokio::task::spawn_local;
 
 use crate::body_filter::{BodyFilter, BoxError};
 use crate::budget::RequestReservation;
+use crate::poll_or_spawn::poll_or_spawn;
 
 /// The usage of one response, for its log row.
 #[derive(Debug, Default)]
 pub(crate) struct ObservedUsage {
     usage: Cell<Option<Usage>>,
     truncated: Cell<bool>,
+    is_answer: Cell<bool>,
 }
 
 impl ObservedUsage {
@@ -26,6 +25,11 @@ impl ObservedUsage {
 
     pub(crate) fn get(&self) -> Option<Usage> {
         self.usage.get()
+    }
+
+    /// Whether the response that has ended is a whole and good answer.
+    pub(super) fn is_answer(&self) -> bool {
+        self.is_answer.get()
     }
 
     /// Whether the upstream's stream ended before its last event, although the connection was
@@ -59,9 +63,12 @@ impl UsageFilter {
     fn settle(&mut self) {
         let usage = self.observer.usage();
         self.usage.set(usage);
-        if let Some(reservation) = self.reservation.take() {
-            let counted = self.observer.content_events();
-            poll_or_spawn(async move { reservation.settle(usage, counted).await });
+        // A whole response that is no answer tells nothing of its cost, such as that of a task in
+        // the background: the reservation is charged.
+        let is_known = self.is_stream || usage.is_some() || self.observer.is_answer();
+        if let Some(reservation) = self.reservation.take().filter(|_| is_known) {
+            let estimated = self.observer.estimated_tokens();
+            poll_or_spawn(async move { reservation.settle(usage, estimated).await });
         }
     }
 }
@@ -75,8 +82,13 @@ impl BodyFilter for UsageFilter {
     fn end(&mut self) -> Result<Bytes, BoxError> {
         let ending = self.observer.finish();
         self.usage.truncated.set(self.is_stream && ending == StreamStatus::Truncated);
+        self.usage.is_answer.set(self.observer.is_answer());
         self.settle();
         Ok(Bytes::new())
+    }
+
+    fn held(&self) -> usize {
+        self.observer.buffered()
     }
 
     fn is_transparent(&self) -> bool {
@@ -84,17 +96,12 @@ impl BodyFilter for UsageFilter {
     }
 }
 
-/// An aborted response costs the tokens that passed.
+/// An aborted stream costs the tokens that passed. Of a whole response the upstream had done all
+/// before it began: its reservation is charged.
 impl Drop for UsageFilter {
     fn drop(&mut self) {
-        self.settle();
-    }
-}
-
-/// Polls a future once; if it is not ready then, spawns a task that completes it.
-pub(super) fn poll_or_spawn(work: impl Future<Output = ()> + 'static) {
-    let mut work: Pin<Box<dyn Future<Output = ()>>> = Box::pin(work);
-    if work.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
-        spawn_local(work);
+        if self.is_stream {
+            self.settle();
+        }
     }
 }

@@ -247,6 +247,9 @@ pub struct BudgetSpec {
     pub usd_per_1k_completion: f64,
     /// Amount per window of a tenant that is not in `tenants`.
     pub default: f64,
+    /// Completion tokens that are reserved for a request that names no maximum: the most that the
+    /// models give.
+    pub max_tokens: u64,
     /// Length of the window after which spending starts from zero.
     pub window: HumanDuration,
     /// Amount per window, by tenant.
@@ -260,6 +263,7 @@ impl Default for BudgetSpec {
             usd_per_1k_prompt: 0.001,
             usd_per_1k_completion: 0.002,
             default: 1_000_000.0,
+            max_tokens: 4_096,
             window: HumanDuration::secs(86_400),
             tenants: BTreeMap::new(),
         }
@@ -290,6 +294,8 @@ pub struct AuditSpec {
     pub clickhouse: Option<Secret>,
     /// Most rows that wait to be written.
     pub queue: usize,
+    /// Most bytes of rows that wait to be written; a row is 8 KiB at most.
+    pub queue_bytes: ByteSize,
     /// Most rows in one write.
     pub batch: usize,
     /// Longest time that a row waits for others.
@@ -304,6 +310,7 @@ impl Default for AuditSpec {
             path: None,
             clickhouse: None,
             queue: 65_536,
+            queue_bytes: ByteSize(32 << 20),
             batch: 2_048,
             flush: HumanDuration::millis(100),
             when_full: WhenFull::Drop,

@@ -22,8 +22,20 @@ pub struct ServerSpec {
     pub header_timeout: HumanDuration,
     /// A body must be complete in this time.
     pub body_timeout: HumanDuration,
-    /// Most open connections of each worker; further ones wait in the kernel's queue.
+    /// A client that takes no byte of a response for this long is disconnected; over HTTP/2 its
+    /// stream is reset.
+    pub write_timeout: HumanDuration,
+    /// A `WebSocket` on which nothing passes for this long is closed.
+    pub websocket_timeout: HumanDuration,
+    /// Most open connections of each worker, `WebSocket`s included; further ones wait in the
+    /// kernel's queue.
     pub connections: usize,
+    /// Most bytes of messages that are held in all: bodies that are read whole, and what clients
+    /// do not take. Beyond it requests are refused with 503, and clients that take nothing are
+    /// disconnected. A connection costs up to 48 KiB beside it.
+    pub memory: ByteSize,
+    /// Largest response of an upstream that is read whole, to be translated or scrubbed.
+    pub response_bytes: ByteSize,
     /// Time that requests in flight have to finish when the gateway stops.
     pub drain: HumanDuration,
 }
@@ -36,7 +48,11 @@ impl Default for ServerSpec {
             body_bytes: ByteSize(1 << 20),
             header_timeout: HumanDuration::secs(60),
             body_timeout: HumanDuration::secs(30),
+            write_timeout: HumanDuration::secs(30),
+            websocket_timeout: HumanDuration::secs(300),
             connections: 20_000,
+            memory: ByteSize(512 << 20),
+            response_bytes: ByteSize(64 << 20),
             drain: HumanDuration::secs(10),
         }
     }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::secret::Secret;
-use crate::units::HumanDuration;
+use crate::units::{ByteSize, HumanDuration};
 
 /// A group of interchangeable servers.
 #[derive(Clone, Debug, Deserialize)]
@@ -30,6 +30,13 @@ pub struct UpstreamSpec {
     /// Longest pause within a response.
     #[serde(default = "minute")]
     pub idle_timeout: HumanDuration,
+    /// Longest time that an idle connection is kept for the next request.
+    #[serde(default = "minute")]
+    pub keep_alive: HumanDuration,
+    /// Largest buffer that a response is read into, and so the most that is taken from the server
+    /// before the client has taken what came before. A response's head must fit into it.
+    #[serde(default = "buffer")]
+    pub buffer: ByteSize,
     /// Retries, for requests whose body is in memory and whose response has not begun.
     #[serde(default)]
     pub retry: Option<RetrySpec>,
@@ -130,6 +137,10 @@ impl Default for BreakerSpec {
     fn default() -> Self {
         Self { failures: 5, open: HumanDuration::secs(5) }
     }
+}
+
+const fn buffer() -> ByteSize {
+    ByteSize(16 << 10)
 }
 
 const fn minute() -> HumanDuration {

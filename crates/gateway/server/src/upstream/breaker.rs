@@ -17,6 +17,15 @@ pub(super) struct Breaker {
     open_until: AtomicU64,
 }
 
+/// How a request was admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Admission {
+    /// The breaker is closed.
+    Usual,
+    /// As the trial of an open breaker, which stays open for all others until this time.
+    Trial(u64),
+}
+
 impl Breaker {
     pub(super) fn new(spec: BreakerSpec) -> Self {
         Self {
@@ -34,17 +43,31 @@ impl Breaker {
 
     /// Whether it admits this request. The first one after `open_until` is the trial; the breaker
     /// stays open as long again for all others.
-    pub(super) fn admits(&self, now: u64) -> bool {
+    pub(super) fn admits(&self, now: u64) -> Option<Admission> {
         let until = self.open_until.load(Ordering::Relaxed);
         if until == 0 {
-            return true;
+            return Some(Admission::Usual);
         }
         let again = now.saturating_add(self.open_for);
-        until <= now
+        let is_trial = until <= now
             && self
                 .open_until
                 .compare_exchange(until, again, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok()
+                .is_ok();
+        is_trial.then_some(Admission::Trial(again))
+    }
+
+    /// A trial that its client ended decided nothing: the next request is the trial.
+    pub(super) fn undecided(&self, admission: Admission, now: u64) {
+        if let Admission::Trial(until) = admission {
+            // Something else decided meanwhile if this fails.
+            let _ = self.open_until.compare_exchange(
+                until,
+                now.max(1),
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+        }
     }
 
     pub(super) fn record(&self, success: bool, now: u64) {
@@ -75,15 +98,31 @@ mod tests {
         breaker.record(true, 3);
         breaker.record(false, 4);
         breaker.record(false, 5);
-        assert!(breaker.admits(6), "two in a row are not three");
+        let admits = |now| breaker.admits(now).is_some();
+        assert!(admits(6), "two in a row are not three");
         breaker.record(false, 10);
-        assert!(!breaker.admits(10 + second - 1), "open");
-        assert!(breaker.admits(10 + second), "one trial");
-        assert!(!breaker.admits(10 + second), "and only one");
+        assert!(!admits(10 + second - 1), "open");
+        assert!(admits(10 + second), "one trial");
+        assert!(!admits(10 + second), "and only one");
         breaker.record(false, 11 + second);
-        assert!(!breaker.admits(12 + second), "it failed: open again");
-        assert!(breaker.admits(11 + 2 * second));
+        assert!(!admits(12 + second), "it failed: open again");
+        assert!(admits(11 + 2 * second));
         breaker.record(true, 12 + 2 * second);
-        assert!(breaker.admits(13 + 2 * second) && breaker.admits(13 + 2 * second), "closed");
+        assert!(admits(13 + 2 * second) && admits(13 + 2 * second), "closed");
+    }
+
+    #[test]
+    fn a_trial_that_decided_nothing_is_made_again() {
+        let breaker = Breaker::new(BreakerSpec { failures: 1, open: HumanDuration::secs(1) });
+        let second = 1_000_000_000;
+        breaker.record(false, 1);
+        let trial = breaker.admits(2 * second).unwrap();
+        assert_eq!(breaker.admits(2 * second + 1), None);
+        breaker.undecided(trial, 2 * second + 2);
+        let again = breaker.admits(2 * second + 2).unwrap();
+        assert_ne!(again, Admission::Usual, "it is open still");
+        breaker.record(true, 2 * second + 3);
+        breaker.undecided(again, 2 * second + 4);
+        assert_eq!(breaker.admits(2 * second + 5), Some(Admission::Usual), "it was decided");
     }
 }

@@ -1,11 +1,13 @@
 //! One server of an upstream.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use hyper::header::HeaderValue;
 
-use super::breaker::Breaker;
+use super::breaker::{Admission, Breaker};
+use crate::clock;
 use crate::spec::UpstreamSpec;
 use crate::units::HumanDuration;
 
@@ -17,6 +19,10 @@ pub(crate) struct Endpoint {
     /// The value of the header `host`.
     pub(crate) host: HeaderValue,
     pub(crate) connect_timeout: HumanDuration,
+    /// Nanoseconds that an idle connection to it is kept.
+    pub(super) keep_alive: u64,
+    /// Bytes of the buffer that responses are read into.
+    pub(super) buffer: usize,
     /// According to the active health checks.
     healthy: AtomicBool,
     breaker: Option<Breaker>,
@@ -35,6 +41,8 @@ impl Endpoint {
             address: Arc::from(address),
             host: HeaderValue::from_str(address).ok()?,
             connect_timeout: spec.connect_timeout,
+            keep_alive: spec.keep_alive.nanos(),
+            buffer: usize::try_from(spec.buffer.0).unwrap_or(usize::MAX),
             healthy: AtomicBool::new(true),
             breaker: spec.breaker.map(Breaker::new),
             in_flight: AtomicUsize::new(0),
@@ -47,8 +55,10 @@ impl Endpoint {
     }
 
     /// Whether it gets this request. When an open breaker's time is over, it admits one as a trial.
-    pub(super) fn admits(&self, now: u64) -> bool {
-        self.is_healthy() && self.breaker.as_ref().is_none_or(|breaker| breaker.admits(now))
+    pub(super) fn admits(&self, now: u64) -> Option<Admission> {
+        let admission =
+            self.breaker.as_ref().map_or(Some(Admission::Usual), |breaker| breaker.admits(now));
+        admission.filter(|_| self.is_healthy())
     }
 
     pub(crate) fn is_healthy(&self) -> bool {
@@ -59,36 +69,48 @@ impl Endpoint {
         self.healthy.store(healthy, Ordering::Relaxed);
     }
 
-    /// Reports the result of a request to the breaker.
-    pub(crate) fn record(&self, success: bool, now: u64) {
-        if let Some(breaker) = &self.breaker {
-            breaker.record(success, now);
-        }
-    }
-
     /// Requests in flight.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Relaxed)
     }
 }
 
-/// Counts a request as in flight at an endpoint, until it is dropped.
+/// A request that an endpoint admitted; counted as in flight there until it is dropped. A client
+/// that ends its request says nothing about the server: then nothing is recorded.
 #[derive(Debug)]
-pub(crate) struct InFlightGuard(Arc<Endpoint>);
+pub(crate) struct InFlightGuard {
+    endpoint: Arc<Endpoint>,
+    /// The trial of a breaker, as long as it is undecided.
+    admission: Cell<Admission>,
+}
 
 impl InFlightGuard {
-    pub(crate) fn new(endpoint: &Arc<Endpoint>) -> Self {
+    pub(super) fn new(endpoint: &Arc<Endpoint>, admission: Admission) -> Self {
         endpoint.in_flight.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(endpoint))
+        Self { endpoint: Arc::clone(endpoint), admission: Cell::new(admission) }
     }
 
     pub(crate) fn endpoint(&self) -> &Arc<Endpoint> {
-        &self.0
+        &self.endpoint
+    }
+
+    /// Reports the result of the request to the breaker.
+    pub(crate) fn record(&self, success: bool) {
+        self.admission.set(Admission::Usual);
+        if let Some(breaker) = &self.endpoint.breaker {
+            breaker.record(success, clock::now());
+        }
     }
 }
 
 impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.endpoint.in_flight.fetch_sub(1, Ordering::Relaxed);
+        let admission = self.admission.get();
+        if admission != Admission::Usual
+            && let Some(breaker) = &self.endpoint.breaker
+        {
+            breaker.undecided(admission, clock::now());
+        }
     }
 }

@@ -4,40 +4,29 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use hyper::body::Incoming;
-use hyper::client::conn::http1;
-use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
-use tokio::task::spawn_local;
+use hyper::Request;
 use tokio::time::timeout;
 
+use super::connection::{Received, UpstreamConn, UpstreamError};
 use super::endpoint::Endpoint;
+use crate::clock;
 use crate::request_body::RequestBody;
 
 /// Most idle connections for one address.
 const MAX_IDLE: usize = 1_024;
 
-/// A connection that carries one request at a time. A separate task reads and writes its socket.
-#[derive(Debug)]
-pub(crate) struct UpstreamConn(http1::SendRequest<RequestBody>);
-
-/// A response whose body is still on the connection.
-pub(crate) type Received = (Response<Incoming>, UpstreamConn);
-
 /// Idle connections by address, the last used one on top.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    idle: RefCell<HashMap<Arc<str>, Vec<UpstreamConn>>>,
+    idle: RefCell<HashMap<Arc<str>, Vec<IdleConn>>>,
 }
 
-/// Why there is no response.
+/// A connection that waits for its next request.
 #[derive(Debug)]
-pub(crate) enum UpstreamError {
-    /// The connection could not be opened.
-    Connect,
-    /// The connection broke before a response; the request is returned if nothing of it was sent.
-    Broken(Option<Box<Request<RequestBody>>>, hyper::Error),
+struct IdleConn {
+    connection: UpstreamConn,
+    /// Monotonic nanoseconds.
+    expires: u64,
 }
 
 impl Pool {
@@ -49,8 +38,8 @@ impl Pool {
         endpoint: &Endpoint,
         mut request: Request<RequestBody>,
     ) -> Result<Received, UpstreamError> {
-        while let Some(mut connection) = self.checkout(endpoint) {
-            if connection.0.ready().await.is_err() {
+        while let Some(connection) = self.checkout(endpoint) {
+            if !connection.is_free() {
                 continue;
             }
             let spare = clone_idempotent(&request);
@@ -67,38 +56,39 @@ impl Pool {
     }
 
     fn checkout(&self, endpoint: &Endpoint) -> Option<UpstreamConn> {
-        self.idle.borrow_mut().get_mut(&endpoint.address)?.pop()
+        let idle = self.idle.borrow_mut().get_mut(&endpoint.address)?.pop()?;
+        Some(idle.connection)
     }
 
-    /// Returns a connection whose response was read to its end.
+    /// Takes back a connection whose exchange is over on both sides; any other one is closed. A
+    /// server may answer before it has the whole request, and the next request must not wait for a
+    /// client that is still sending it.
     pub(crate) fn release(&self, endpoint: &Endpoint, connection: UpstreamConn) {
-        if connection.0.is_closed() {
+        if !connection.is_free() {
             return;
         }
+        let expires = clock::now().saturating_add(endpoint.keep_alive);
         let mut idle = self.idle.borrow_mut();
         if let Some(stack) = idle.get_mut(&endpoint.address) {
             if stack.len() < MAX_IDLE {
-                stack.push(connection);
+                stack.push(IdleConn { connection, expires });
             }
         } else {
-            idle.insert(Arc::clone(&endpoint.address), vec![connection]);
+            let connections = vec![IdleConn { connection, expires }];
+            idle.insert(Arc::clone(&endpoint.address), connections);
         }
     }
-}
 
-impl UpstreamConn {
-    /// Sends a request, and waits for the head of its response.
-    pub(super) async fn send(
-        mut self,
-        request: Request<RequestBody>,
-    ) -> Result<Received, UpstreamError> {
-        match self.0.try_send_request(request).await {
-            Ok(response) => Ok((response, self)),
-            Err(mut error) => {
-                let unsent = error.take_message().map(Box::new);
-                Err(UpstreamError::Broken(unsent, error.into_error()))
+    /// Closes connections that were idle for too long or that the server closed, and gives back the
+    /// memory of a peak.
+    pub(crate) fn sweep(&self, now: u64) {
+        self.idle.borrow_mut().retain(|_, stack| {
+            stack.retain(|idle| idle.expires > now && idle.connection.is_free());
+            if stack.capacity() > 2 * stack.len().max(16) {
+                stack.shrink_to_fit();
             }
-        }
+            !stack.is_empty()
+        });
     }
 }
 
@@ -116,19 +106,6 @@ fn clone_idempotent(request: &Request<RequestBody>) -> Option<Request<RequestBod
 
 /// Opens a connection.
 pub(super) async fn connect(endpoint: &Endpoint) -> Result<UpstreamConn, UpstreamError> {
-    let stream = TcpStream::connect(&*endpoint.address);
-    let stream = timeout(endpoint.connect_timeout.0, stream).await;
-    let stream = stream.map_err(|_| UpstreamError::Connect)?.map_err(|_| UpstreamError::Connect)?;
-    // Small writes must not wait for one another; this fails on closed sockets only.
-    let _ = stream.set_nodelay(true);
-    let (sender, connection) = http1::Builder::new()
-        .writev(false)
-        .handshake(TokioIo::new(stream))
-        .await
-        .map_err(|error| UpstreamError::Broken(None, error))?;
-    // Its errors reach the request that it carries.
-    spawn_local(async move {
-        let _ = connection.with_upgrades().await;
-    });
-    Ok(UpstreamConn(sender))
+    let opened = timeout(endpoint.connect_timeout.0, UpstreamConn::open(endpoint)).await;
+    opened.map_err(|_| UpstreamError::Connect)?
 }

@@ -66,14 +66,14 @@ fn a_stream_without_reported_usage_is_counted() {
 #[test]
 fn a_spent_budget_refuses_requests() {
     let provider = Provider::with_text(&["Hello"]);
-    let gateway = llm(provider.addr, "tenant: {}\nbudgets: {default: 120}");
+    let gateway = llm(provider.addr, "tenant: {}\nbudgets: {default: 135}");
     let statuses = [(); 4].map(|()| post(gateway.addr(), CHAT, A, &question("hi")).status);
     // Each request reserves a little more than 100 and costs 12.
     assert_eq!(statuses, [200, 200, 429, 429]);
     for path in [CHAT, MESSAGES] {
         let reply = post(gateway.addr(), path, A, &question("hi"));
         let body = reply.json();
-        assert_eq!((reply.status, reply.number("x-quota-remaining")), (429, 96));
+        assert_eq!((reply.status, reply.number("x-quota-remaining")), (429, 111));
         assert_eq!(body["type"] == "error", path == MESSAGES);
         let kind = if path == CHAT { "insufficient_quota" } else { "billing_error" };
         assert_eq!(body["error"]["type"], kind);

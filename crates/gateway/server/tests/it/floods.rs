@@ -11,23 +11,23 @@ use super::support::raw::{
     send_raw,
 };
 
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// A frame of HTTP/2 (RFC 9113, 4.1).
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-const HEADERS: u8 = 1;
-const RESET: u8 = 3;
-const SETTINGS: u8 = 4;
-const PING: u8 = 6;
+pub(super) const HEADERS: u8 = 1;
+pub(super) const RESET: u8 = 3;
+pub(super) const SETTINGS: u8 = 4;
+pub(super) const PING: u8 = 6;
 const CONTINUATION: u8 = 9;
 
 /// A block of headers from the static table: GET, https, /, and `:authority: x` (RFC 7541, appendix
 /// A).
-const BLOCK: &[u8] = &[0x82, 0x87, 0x84, 0x41, 0x01, b'x'];
+pub(super) const BLOCK: &[u8] = &[0x82, 0x87, 0x84, 0x41, 0x01, b'x'];
 
 /// A client that opens HTTP/2 and then sends frames without reading; returns the bytes it wrote.
 fn flood(gateway: &Gateway, most: usize, mut next: impl FnMut(u32) -> Vec<u8>) -> usize {

@@ -1,0 +1,161 @@
+//! Whether a response that is not streamed is a whole and good answer, and how much text it has.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::dialect::Endpoint;
+use crate::usage::Usage;
+
+/// The members of all endpoints that tell an answer.
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(default)]
+    error: Value,
+    #[serde(default)]
+    choices: Vec<Choice>,
+    #[serde(default, rename = "type")]
+    kind: Value,
+    #[serde(default)]
+    content: Value,
+    #[serde(default)]
+    stop_reason: Value,
+    #[serde(default)]
+    status: Value,
+    #[serde(default)]
+    output: Value,
+    #[serde(default)]
+    data: Value,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    #[serde(default)]
+    finish_reason: Value,
+    #[serde(default)]
+    message: Value,
+}
+
+/// Members of a message that are content.
+const CONTENTS: [&str; 7] = [
+    "content",
+    "tool_calls",
+    "function_call",
+    "refusal",
+    "reasoning_content",
+    "reasoning",
+    "audio",
+];
+
+/// Whether a body is a whole and good answer of the endpoint: of its form, with content, with the
+/// reason of its end, and without an error.
+pub fn is_answer(endpoint: Endpoint, body: &[u8]) -> bool {
+    let Ok(answer) = serde_json::from_slice::<Answer>(body) else { return false };
+    answer.error.is_null()
+        && match endpoint {
+            Endpoint::Chat => {
+                !answer.choices.is_empty() && answer.choices.iter().all(Choice::is_whole)
+            }
+            Endpoint::Messages => {
+                answer.kind == "message" && has(&answer.content) && has(&answer.stop_reason)
+            }
+            Endpoint::Responses => {
+                (answer.status == "completed" || answer.status == "incomplete")
+                    && has(&answer.output)
+            }
+            Endpoint::Embeddings => has(&answer.data),
+        }
+}
+
+impl Choice {
+    fn is_whole(&self) -> bool {
+        has(&self.finish_reason) && CONTENTS.iter().any(|name| has(&self.message[*name]))
+    }
+}
+
+/// Whether a value is there and not empty.
+fn has(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => true,
+    }
+}
+
+/// An estimate of the completion tokens of a response that is not streamed: a quarter of the bytes
+/// of its texts. 0 without looking where the reported usage is in keeping with the size.
+pub fn estimated_tokens(usage: Option<Usage>, body: &[u8]) -> u64 {
+    let reported = usage.map_or(0, |usage| usage.completion);
+    let plausible = reported < 1 << 30 && reported.saturating_mul(64) >= body.len() as u64;
+    if plausible { 0 } else { text_bytes(body) / 4 }
+}
+
+/// The bytes of all texts of an answer; all bytes of a body that is no JSON.
+fn text_bytes(body: &[u8]) -> u64 {
+    let Ok(value) = serde_json::from_slice::<Value>(body) else { return body.len() as u64 };
+    let parts = ["choices", "content", "output"].map(|name| count(&value[name]));
+    parts.iter().sum()
+}
+
+fn count(value: &Value) -> u64 {
+    match value {
+        Value::String(text) => text.len() as u64,
+        Value::Array(items) => items.iter().map(count).sum(),
+        Value::Object(members) => members.values().map(count).sum(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_and_good_answers_are_answers() {
+        let chat = |choices: &str| format!(r#"{{"id":"x","choices":{choices}}}"#);
+        let message =
+            r#"{"type":"message","content":[{"type":"text","text":"a"}],"stop_reason":"end_turn"}"#;
+        let rows = [
+            (Endpoint::Chat, true, chat(r#"[{"finish_reason":"stop","message":{"content":"hi"}}]"#)),
+            (Endpoint::Chat, true, chat(r#"[{"finish_reason":"tool_calls","message":{"content":null,"tool_calls":[{}]}}]"#)),
+            (Endpoint::Chat, false, chat(r#"[{"finish_reason":"stop","message":{"content":""}}]"#)),
+            (Endpoint::Chat, false, chat(r#"[{"finish_reason":null,"message":{"content":"hi"}}]"#)),
+            (Endpoint::Chat, false, chat("[]")),
+            (Endpoint::Chat, false, r#"{"error":{"message":"ill"},"choices":[{"finish_reason":"stop","message":{"content":"hi"}}]}"#.to_owned()),
+            (Endpoint::Chat, false, "{}".to_owned()),
+            (Endpoint::Chat, false, String::new()),
+            (Endpoint::Chat, false, "<html>".to_owned()),
+            (Endpoint::Chat, false, message.to_owned()),
+            (Endpoint::Messages, true, message.to_owned()),
+            (Endpoint::Messages, false, message.replace("end_turn", "")),
+            (Endpoint::Responses, true, r#"{"status":"completed","error":null,"output":[{}]}"#.to_owned()),
+            (Endpoint::Responses, false, r#"{"status":"queued","output":[{}]}"#.to_owned()),
+            (Endpoint::Responses, false, r#"{"status":"failed","output":[{}],"error":{"code":"x"}}"#.to_owned()),
+            (Endpoint::Embeddings, true, r#"{"data":[{"embedding":[1]}]}"#.to_owned()),
+            (Endpoint::Embeddings, false, r#"{"data":[]}"#.to_owned()),
+        ];
+        for (endpoint, expected, body) in rows {
+            assert_eq!(is_answer(endpoint, body.as_bytes()), expected, "{endpoint:?}: {body}");
+        }
+    }
+
+    #[test]
+    fn texts_are_counted_wherever_they_are() {
+        let body =
+            r#"{"id":"ignored","choices":[{"message":{"content":"four","parts":[{"t":"2b"}]}}]}"#;
+        assert_eq!(text_bytes(body.as_bytes()), 6);
+        assert_eq!(text_bytes(b"not json"), 8);
+        let usage = |completion| Some(Usage { completion, ..Usage::default() });
+        let long = format!(r#"{{"choices":["{}"]}}"#, "x".repeat(4_000));
+        for (usage, estimate) in [
+            (None, 1_000),
+            (usage(0), 1_000),
+            (usage(1), 1_000),
+            (usage(900), 0),
+            (usage(u64::MAX), 1_000),
+        ] {
+            assert_eq!(estimated_tokens(usage, long.as_bytes()), estimate, "{usage:?}");
+        }
+    }
+}
