@@ -17,6 +17,9 @@ use crate::error::DialectError;
 /// The maximum size of an event in bytes. Even tool call arguments in one event stay far below it.
 pub const MAX_EVENT_BYTES: usize = 4 << 20;
 
+/// Memory that is kept for the next event.
+const KEPT: usize = 16 << 10;
+
 /// Splits a stream into events, regardless of chunk boundaries. An event within one chunk is not
 /// copied.
 #[derive(Debug, Default)]
@@ -55,6 +58,7 @@ impl EventSplitter {
                 self.carry.extend_from_slice(event);
                 on_event(&self.carry)?;
                 self.carry.clear();
+                self.carry.shrink_to(KEPT);
             }
         }
         self.carry.extend_from_slice(rest);

@@ -108,6 +108,11 @@ impl EventScrubber {
         fed.map_err(|_| failure.unwrap_or(Unreadable::EventTooLong))
     }
 
+    /// The bytes of the stream that wait, of whole events and of one that has not ended.
+    pub fn buffered(&self) -> usize {
+        self.scrubbing.waiting_bytes + self.splitter.incomplete().len()
+    }
+
     /// Ends the stream and appends what still waited.
     ///
     /// # Errors

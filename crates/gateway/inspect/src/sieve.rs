@@ -43,7 +43,10 @@ pub(crate) fn may_match(
     SIEVE.with_borrow_mut(|sieve| {
         sieve.clear();
         sieve.collect(document, source, 0)?;
-        Ok(sieve.opaque || policy.may_match(&sieve.texts, kind, actions))
+        let may_match = sieve.opaque || policy.may_match(&sieve.texts, kind, actions);
+        // A large document's memory is given back now, not with the next one.
+        sieve.clear();
+        Ok(may_match)
     })
 }
 

@@ -71,6 +71,11 @@ impl Scrubber {
         released
     }
 
+    /// The bytes that are held back now.
+    pub const fn buffered(&self) -> usize {
+        self.held.len()
+    }
+
     /// Ends the stream and returns what was held back.
     pub fn finish(&mut self) -> Vec<u8> {
         let segment = std::mem::take(&mut self.held);

@@ -255,6 +255,10 @@ routes:
                 "auth: {keys: []}\nopen: [/x/*]\nroutes: [{name: r, path: /x/y, upstream: u, consumers: [a]}]",
                 "`r`: `open`",
             ),
+            (
+                "policy: {endpoint: true}\ntenant: {}\nbudgets: {}\nopen: [/api/request]",
+                "open: it covers `/api/request`",
+            ),
             ("routes: [{name: r, path: /x, upstream: u, scope: s}]", "`r`: `scope`"),
             (
                 "routes: [{name: r, path: '/x//y', upstream: u}]",

@@ -75,6 +75,11 @@ impl Check {
     pub(crate) fn routes(&mut self, spec: &Spec, upstreams: &[Arc<Upstream>]) -> Router {
         let mut router = Router::default();
         for (path, handler) in builtin_routes(spec) {
+            let spends = matches!(handler, Handler::Policy) && spec.budgets.is_some();
+            self.require(
+                !(spends && covers(&spec.open, path)),
+                &format!("open: it covers `{path}`, but its budget needs to know who asks"),
+            );
             let is_administration = match handler {
                 Handler::Build | Handler::Reload => true,
                 Handler::Metrics => spec.metrics.is_some_and(|metrics| !metrics.open),

@@ -60,6 +60,15 @@ impl MemoryBudget {
         held.resize(bytes).then_some(held)
     }
 
+    /// Counts bytes as held as long as anybody has them; `None` where that would be more than
+    /// allowed.
+    pub(crate) fn count(self: &Arc<Self>, bytes: Bytes) -> Option<Bytes> {
+        if bytes.len() <= UNCOUNTED {
+            return Some(bytes);
+        }
+        self.hold(bytes.len()).map(|held| held.attach(bytes))
+    }
+
     fn take(&self, bytes: usize) -> bool {
         let before = self.held.fetch_add(bytes, Ordering::Relaxed);
         let fits = before.saturating_add(bytes) <= self.limit.load(Ordering::Relaxed);

@@ -86,7 +86,10 @@ async fn scrub_whole(
     scrub: &Scrub,
 ) -> HandlerResult {
     let (mut parts, body) = upstream_response.collect(context).await?;
-    let body = scrub.whole(body, Reading::Json, Source::Data).await?;
+    let body = match scrub.whole(&body, Reading::Json, Source::Data).await? {
+        Some(scrubbed) => context.made(scrubbed)?,
+        None => body,
+    };
     parts.headers.remove(CONTENT_LENGTH);
     Ok(Response::from_parts(parts, ResponseBody::Full(body)))
 }

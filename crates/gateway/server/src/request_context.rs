@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::HeaderValue;
 use hyper::{Method, Request, StatusCode};
@@ -11,10 +12,11 @@ use plimsoll_gateway_audit::Row;
 
 use crate::clock;
 use crate::config::Config;
+use crate::error_response::ErrorResponse;
 use crate::identity::Identity;
 use crate::llm::ObservedUsage;
 use crate::llm_info::LlmInfo;
-use crate::request_body::Bounds;
+use crate::request_body::{Bounds, no_memory};
 use crate::router::Route;
 use crate::worker::Worker;
 
@@ -83,6 +85,14 @@ impl RequestContext {
     /// What bounds the body of the request.
     pub(crate) fn body_bounds(&self) -> Bounds<'_> {
         (&self.config.server, &self.worker.state.memory)
+    }
+
+    /// A body that the gateway made, counted as held while anybody has it.
+    ///
+    /// # Errors
+    /// The gateway holds too much already.
+    pub(crate) fn made(&self, body: impl Into<Bytes>) -> Result<Bytes, ErrorResponse> {
+        self.worker.state.memory.count(body.into()).ok_or_else(no_memory)
     }
 
     pub(crate) fn llm_info(&mut self) -> &mut LlmInfo {

@@ -94,28 +94,31 @@ impl Scrub {
         }
     }
 
-    /// Scrubs a whole response.
+    /// Scrubs a whole response; `None` if nothing changed.
     ///
     /// # Errors
     /// It cannot be read, and must not pass.
     pub(crate) async fn whole(
         &self,
-        body: Bytes,
+        body: &Bytes,
         reading: Reading,
         source: Source,
-    ) -> Result<Bytes, ErrorResponse> {
+    ) -> Result<Option<Bytes>, ErrorResponse> {
         if reading == Reading::Nothing || body.is_empty() {
-            return Ok(body);
+            return Ok(None);
         }
         if reading == Reading::Json {
-            return match judge::document(&self.inspector, &body, source).await? {
-                Ok(judgement) => Ok(judgement.document.map_or(body, Bytes::from)),
-                Err(error) => self.unreadable(&error.to_string()).map(|()| body),
+            return match judge::document(&self.inspector, body, source).await? {
+                Ok(judgement) => Ok(judgement.document.map(Bytes::from)),
+                Err(error) => self.unreadable(&error.to_string()).map(|()| None),
             };
         }
-        let Some(mut filter) = self.filter(reading) else { return Ok(body) };
-        let scrubbed = filter.chunk(body).and_then(|first| Ok([first, filter.end()?].concat()));
-        scrubbed.map(Bytes::from).map_err(|error| unreadable(&error.to_string()))
+        let Some(mut filter) = self.filter(reading) else { return Ok(None) };
+        let scrubbed =
+            filter.chunk(body.clone()).and_then(|first| Ok([first, filter.end()?].concat()));
+        scrubbed
+            .map(|bytes| Some(Bytes::from(bytes)))
+            .map_err(|error| unreadable(&error.to_string()))
     }
 }
 
@@ -154,6 +157,10 @@ impl BodyFilter for ScrubText {
     fn end(&mut self) -> Result<Bytes, BoxError> {
         Ok(Bytes::from(self.0.finish()))
     }
+
+    fn held(&self) -> usize {
+        self.0.buffered()
+    }
 }
 
 /// Scrubs the texts inside a stream of events.
@@ -170,5 +177,33 @@ impl BodyFilter for ScrubEvents {
         let mut out = Vec::new();
         self.0.finish(&mut out)?;
         Ok(Bytes::from(out))
+    }
+
+    fn held(&self) -> usize {
+        self.0.buffered()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_held_back_is_counted() {
+        let scrub = Scrub::new(&ScrubSpec::default()).unwrap();
+        let event = Bytes::from("data: {\"choices\":[{\"delta\":{\"content\":\"my card is 41\"}}]}\n\n");
+        let start = Bytes::from(format!("data: {{\"text\":\"{}", "x".repeat(100_000)));
+        let mut events = scrub.filter(Reading::Events).unwrap();
+        assert_eq!(events.held(), 0);
+        assert!(events.chunk(event.clone()).unwrap().is_empty());
+        assert_eq!(events.held(), event.len(), "an event waits");
+        let sent = events.chunk(start.clone()).unwrap().len();
+        assert_eq!(events.held() + sent, event.len() + start.len(), "so does half an event");
+
+        let mut text = scrub.filter(Reading::Text).unwrap();
+        let sent = text.chunk(Bytes::from("my card is 4111 1111 1")).unwrap().len();
+        assert!(text.held() > 0 && text.held() + sent == 22);
+        text.end().unwrap();
+        assert_eq!(text.held(), 0);
     }
 }

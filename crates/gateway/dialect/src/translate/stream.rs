@@ -54,6 +54,11 @@ impl StreamTranslator {
         fed
     }
 
+    /// The bytes that wait for the rest of their event.
+    pub fn buffered(&self) -> usize {
+        self.splitter.incomplete().len()
+    }
+
     /// Ends the stream. Nothing is appended: a truncated stream must not look complete.
     ///
     /// # Errors

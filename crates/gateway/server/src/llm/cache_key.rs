@@ -16,9 +16,11 @@ use plimsoll_gateway_dialect::{DialectError, Endpoint, write_cache_key};
 use plimsoll_gateway_store::CacheKey;
 use ring::digest::{Context, SHA256};
 
+use crate::auth::Auth;
 use crate::config::Config;
 use crate::headers::is_credential;
 use crate::identity::Identity;
+use crate::tenant::TenantRule;
 use crate::upstream::Upstream;
 
 /// The digest of what a body asks of an endpoint, however it is written.
@@ -114,12 +116,15 @@ fn says(headers: &HeaderMap, directives: &[&str]) -> bool {
 }
 
 /// The headers that are passed on and may shape the answer, in the order of their names. Credentials
-/// are not among them: those that are passed on belong to the identity.
+/// and the tenant's name are not among them: they belong to the identity.
 fn shaping<'h>(config: &Config, headers: &'h HeaderMap) -> Vec<(&'h HeaderName, &'h [u8])> {
-    let own_key = config.auth.as_ref().map(crate::auth::Auth::header);
+    let own = [
+        config.auth.as_ref().map(Auth::header),
+        config.tenant.as_ref().map(TenantRule::header),
+        config.request_id.as_ref(),
+    ];
     let passes = |name: &HeaderName| {
-        let is_id = config.request_id.as_ref() == Some(name);
-        !(is_credential(name) || is_id || own_key == Some(name) || is_harmless(name.as_str()))
+        !(own.contains(&Some(name)) || is_credential(name) || is_harmless(name.as_str()))
     };
     let mut shaping: Vec<_> = headers
         .iter()

@@ -28,6 +28,14 @@ impl CacheWrite {
         self.lead.alone();
     }
 
+    /// As [`Self::write`], for a response in one piece. The copy is the cache's own: it counts it.
+    pub(super) fn write_whole(self, content_type: Option<&HeaderValue>, body: &Bytes) {
+        if body.len() > MAX_BYTES {
+            return self.cancel();
+        }
+        self.write(content_type, vec![Bytes::copy_from_slice(body)]);
+    }
+
     /// Caches a response, frame by frame, and hands it to all that wait.
     pub(super) fn write(self, content_type: Option<&HeaderValue>, frames: Vec<Bytes>) {
         let content_type = content_type.map(|value| {

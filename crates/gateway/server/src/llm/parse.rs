@@ -99,5 +99,6 @@ async fn evaluate(
 ) -> Result<Option<Bytes>, ErrorResponse> {
     let Some(policy) = &context.config.policy else { return Ok(None) };
     let record = (context.worker.metrics(), &mut context.llm_info);
-    policy.evaluate_request(record, body).await
+    let redacted = policy.evaluate_request(record, body).await?;
+    redacted.map(|redacted| context.made(redacted)).transpose()
 }

@@ -138,6 +138,10 @@ impl BodyFilter for TranslateStream {
         self.0.finish()?;
         Ok(Bytes::new())
     }
+
+    fn held(&self) -> usize {
+        self.0.buffered()
+    }
 }
 
 /// An upstream's error, in the caller's error format.
@@ -151,7 +155,7 @@ async fn prepare_error(
         let (status, translated) = translator.error(parts.status.as_u16(), &body);
         parts.status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
         set_json_headers(&mut parts);
-        body = Bytes::from(translated);
+        body = context.made(translated)?;
     }
     body = scrub(context, &mut parts, body).await?;
     Ok(ReadyResponse::new(parts, ResponseBody::Full(body)))
@@ -166,7 +170,10 @@ async fn scrub(
     let Some(scrub) = &context.config.scrub else { return Ok(body) };
     let reading = scrub.reading(&parts.headers, Reading::Json)?;
     parts.headers.remove(CONTENT_LENGTH);
-    scrub.whole(body, reading, Source::Protocol).await
+    match scrub.whole(&body, reading, Source::Protocol).await? {
+        Some(scrubbed) => context.made(scrubbed),
+        None => Ok(body),
+    }
 }
 
 /// Replaces the headers that describe the body.
@@ -197,14 +204,14 @@ async fn prepare_whole(
     }
     if let Some(translator) = request.translator {
         let translated = translator.response(&body, clock::unix_ms() / 1_000);
-        body = Bytes::from(translated.map_err(|error| dialect_error(&error))?);
+        body = context.made(translated.map_err(|error| dialect_error(&error))?)?;
     }
     if request.translator.is_some() || !parts.headers.contains_key(CONTENT_TYPE) {
         set_json_headers(&mut parts);
     }
     body = scrub(context, &mut parts, body).await?;
     match completion.cache_write {
-        Some(write) if good => write.write(parts.headers.get(CONTENT_TYPE), vec![body.clone()]),
+        Some(write) if good => write.write_whole(parts.headers.get(CONTENT_TYPE), &body),
         Some(write) => write.cancel(),
         None => {}
     }

@@ -89,7 +89,9 @@ const BODIES: [&str; 11] = [
 #[test]
 fn what_is_no_whole_good_answer_is_not_cached() {
     let provider = Provider::start(bad);
-    for sections in ["cache: {}", "cache: {}\nscrub: {}", "cache: {}\ntenant: {}\nbudgets: {}"] {
+    for sections in
+        ["cache: {}", "cache: {}\nscrub: {}", "cache: {}\ntenant: {anonymous: true}\nbudgets: {}"]
+    {
         let gateway = llm(provider.addr, sections);
         let streams = STREAMS.iter().map(|text| streamed(text));
         for body in streams.chain(BODIES.iter().map(|text| question(text))) {

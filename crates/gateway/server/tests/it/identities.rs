@@ -118,6 +118,26 @@ fn a_budget_is_spent_by_its_tenant_only() {
 }
 
 #[test]
+fn the_policy_endpoint_knows_whose_budget_it_spends() {
+    let provider = Provider::with_text(&["hello"]);
+    let sections =
+        format!("{KEYS}policy: {{endpoint: true}}\ntenant: {{}}\nbudgets: {{default: 100000}}");
+    let gateway = llm(provider.addr, &sections);
+    let mut expected = [0.0, 0.0];
+    for (headers, own, status) in ASKERS {
+        let body = json!({"query": "hello", "user_token": "u", "request_type": "chat"});
+        let reply = post(gateway.addr(), "/api/request", headers, &body);
+        assert_eq!(reply.status, *status, "{headers:?}");
+        match own {
+            Some("a") => expected[0] += 12.0,
+            Some(_) => expected[1] += 12.0,
+            None => {}
+        }
+        assert_eq!([spent(&gateway, "a"), spent(&gateway, "b")], expected, "{headers:?}");
+    }
+}
+
+#[test]
 fn a_budget_is_shown_to_its_tenant_and_to_the_administration() {
     let provider = Provider::with_text(&["hello"]);
     let budgets = "tenant: {}\nbudgets: {default: 1000}";

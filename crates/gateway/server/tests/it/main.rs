@@ -22,6 +22,7 @@ mod budget;
 mod budget_bounds;
 mod cache;
 mod cache_answers;
+mod cache_reloads;
 mod dialects;
 mod errors;
 mod exchanges;
