@@ -191,7 +191,8 @@ mod tests {
     #[test]
     fn what_is_held_back_is_counted() {
         let scrub = Scrub::new(&ScrubSpec::default()).unwrap();
-        let event = Bytes::from("data: {\"choices\":[{\"delta\":{\"content\":\"my card is 41\"}}]}\n\n");
+        let event =
+            Bytes::from("data: {\"choices\":[{\"delta\":{\"content\":\"my card is 41\"}}]}\n\n");
         let start = Bytes::from(format!("data: {{\"text\":\"{}", "x".repeat(100_000)));
         let mut events = scrub.filter(Reading::Events).unwrap();
         assert_eq!(events.held(), 0);

@@ -115,8 +115,8 @@ fn says(headers: &HeaderMap, directives: &[&str]) -> bool {
     })
 }
 
-/// The headers that are passed on and may shape the answer, in the order of their names. Credentials
-/// and the tenant's name are not among them: they belong to the identity.
+/// The headers that are passed on and may shape the answer, in the order of their names. Those that
+/// belong to the identity are not among them: credentials, and the tenant's name.
 fn shaping<'h>(config: &Config, headers: &'h HeaderMap) -> Vec<(&'h HeaderName, &'h [u8])> {
     let own = [
         config.auth.as_ref().map(Auth::header),

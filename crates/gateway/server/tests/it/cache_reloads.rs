@@ -12,7 +12,8 @@ const PRIVATE: &str = "ada.lovelace@example.org";
 
 #[test]
 fn an_answer_of_before_a_reload_is_not_served_unscrubbed() {
-    let provider = Provider::start(|seen, wire| answer(seen, wire, &[format!("write to {PRIVATE} now")]));
+    let provider =
+        Provider::start(|seen, wire| answer(seen, wire, &[format!("write to {PRIVATE} now")]));
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("g.yaml");
     let write = |sections: &str| {

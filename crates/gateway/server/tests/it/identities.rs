@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use plimsoll_gateway_server::Gateway;
 use ring::hmac;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::support::client::{ClientResponse, Headers, ask, get, post};
 use super::support::provider::Provider;
@@ -127,7 +127,7 @@ fn the_policy_endpoint_knows_whose_budget_it_spends() {
     for (headers, own, status) in ASKERS {
         let body = json!({"query": "hello", "user_token": "u", "request_type": "chat"});
         let reply = post(gateway.addr(), "/api/request", headers, &body);
-        assert_eq!(reply.status, *status, "{headers:?}");
+        assert_eq!(reply.status, status, "{headers:?}");
         match own {
             Some("a") => expected[0] += 12.0,
             Some(_) => expected[1] += 12.0,
