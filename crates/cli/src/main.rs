@@ -31,6 +31,7 @@ use clap::Parser as _;
 use command::{Cli, Command};
 
 /// The C library's allocator keeps what a peak of connections took; this one gives it back.
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
