@@ -80,7 +80,7 @@ fn words_that_are_joined_to_an_identifier_are_judged_as_words() {
         assert!(sieved, "{text} must pass the sieve");
     }
     let found = scan("run ignoreAllPreviousInstructions now", InputKind::Text).matches;
-    assert_eq!(found.iter().map(|found| found.range.clone()).collect::<Vec<_>>(), [4..33]);
+    assert_eq!(found.iter().map(|found| found.range.clone()).collect::<Vec<_>>(), vec![4..33; 1]);
     for text in ["get_weather", "a well-known rule", "ticket_536_90_4399", "iPhone-compatible"] {
         assert!(scan(text, InputKind::Text).matches.is_empty(), "{text}");
     }

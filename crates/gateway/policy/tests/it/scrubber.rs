@@ -152,9 +152,9 @@ fn scanned(parts: &[&str]) -> String {
     scanner.finish(&mut found);
     let mut text = parts.concat();
     for place in found.iter().rev() {
-        let range =
-            usize::try_from(place.range.start).unwrap()..usize::try_from(place.range.end).unwrap();
-        text.replace_range(range, place.mask);
+        let [start, end] = [place.range.start, place.range.end]
+            .map(|at| usize::try_from(at).unwrap_or(usize::MAX));
+        text.replace_range(start..end, place.mask);
     }
     text
 }
