@@ -30,7 +30,7 @@ pub use outcome::{ErrorClass, Outcome, PolicyDecision, Side};
 pub use rng::{Rng, Seed};
 pub use run_id::{IdSeed, ParseRunIdError, RunId};
 pub use sample::{
-    FlowControl, GapSummary, GeneratorShare, LATE_READ, LEAST_SHARE, LateRead, Sample,
+    FlowControl, GapSummary, GeneratorShare, LATE_READ, LEAST_ONE_IN, LEAST_SHARE, LateRead, Sample,
 };
 pub use server_report::{CacheState, ServerReport};
 pub use stream::{FinishReason, StreamReads, StreamShape};

@@ -108,6 +108,8 @@ pub struct LateRead {
 /// Less than this is not worth keeping: it is below what two clock readings around a system call
 /// can resolve.
 pub const LEAST_SHARE: Nanos = Nanos::from_micros(20);
+/// Nor is less than one in so many of a time: 0.5 %.
+pub const LEAST_ONE_IN: u64 = 200;
 
 /// Delays of one turn by HTTP/2 flow control (RFC 9113, 5.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -261,7 +263,7 @@ impl Sample {
         }
         let first = line.first_byte.or(line.finished).unwrap_or(line.intended);
         let shortest = first.since(line.dispatched.unwrap_or(line.intended));
-        added.as_u64().saturating_mul(200) >= shortest.as_u64() || own.received_earlier()
+        added.as_u64().saturating_mul(LEAST_ONE_IN) >= shortest.as_u64() || own.received_earlier()
     }
 
     /// Whether the policy decision is the expected one. `None` if nothing is expected, or if there

@@ -1,7 +1,7 @@
 //! What the generator itself may have added to a figure, and whether the figure may be used. The
 //! rules are those of `docs/adr/0007-judged-by-effect.md`.
 
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{LEAST_ONE_IN, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::distribution::Distribution;
 pub const REFUSED_SHARE: f64 = 0.05;
 /// What the generator added to a single time is left out of the bounds where it is less than this
 /// share of the time.
-const UNRECORDED_SHARE: f64 = 0.005;
+const UNRECORDED_SHARE: f64 = 1.0 / LEAST_ONE_IN as f64;
 /// The share of a figure from which on its bound is printed beside it.
 pub const PRINTED_SHARE: f64 = 0.01;
 /// No figure is refused for less than this, in milliseconds: the time between two clock readings

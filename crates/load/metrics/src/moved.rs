@@ -1,7 +1,7 @@
 //! The values that would be others without the generator's part (`docs/adr/0007`): each as it was
 //! measured, and as it would be.
 
-use plimsoll_measure::{LEAST_SHARE, LateRead, Nanos, Outcome, Sample};
+use plimsoll_measure::{LEAST_ONE_IN, LEAST_SHARE, LateRead, Nanos, Outcome, Sample};
 
 use crate::catalog::Metric;
 use crate::distribution::Distribution;
@@ -130,7 +130,7 @@ impl MovedValues {
 /// Whether a part of a time is large enough: less than 0.5 % does not matter.
 #[inline]
 fn matters(measured: Nanos, added: Nanos) -> bool {
-    added >= LEAST_SHARE && added.as_u64().saturating_mul(200) > measured.as_u64()
+    added >= LEAST_SHARE && added.as_u64().saturating_mul(LEAST_ONE_IN) > measured.as_u64()
 }
 
 /// The gap behind a late read with one event is longer than measured.
