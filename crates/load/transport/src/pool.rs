@@ -1,6 +1,7 @@
 //! A connection pool: who needs a connection waits for one in order, and takes whichever comes
 //! first, a freed connection or a finished handshake. ADR 0009 has the reasons.
 
+mod answer_time;
 mod demand;
 mod growth;
 mod inner;

@@ -13,9 +13,11 @@ const fn us(us: u64) -> Nanos {
 
 /// A server that accepts each connection before it answers anything: 800 us an accept, 100 us a
 /// request.
-const ACCEPTS_FIRST: Costs = Costs { accept: us(800), handshake: Nanos::ZERO, request: us(100) };
+const ACCEPTS_FIRST: Costs =
+    Costs { accept: us(800), handshake: Nanos::ZERO, request: us(100), pause: Nanos::ZERO };
 /// A TLS server on one core.
-const TLS: Costs = Costs { accept: Nanos::ZERO, handshake: us(1_300), request: us(50) };
+const TLS: Costs =
+    Costs { accept: Nanos::ZERO, handshake: us(1_300), request: us(50), pause: Nanos::ZERO };
 
 fn connections(run: &Simulated) -> u32 {
     run.requests.iter().map(|request| request.connection).max().unwrap_or(0)
@@ -61,6 +63,20 @@ fn a_tls_server_is_not_drowned_in_handshakes() {
     let best = best.into_iter().min().unwrap();
     assert!(p50 * 10 <= best * 12, "p50 {p50} us, p99 {p99} us; fixed {best} us");
     assert!(connections <= 16, "{connections} connections");
+}
+
+/// What arrives in a pause is answered late, but not because the target is slow: with as many
+/// connections as arrivals it would do nothing but accept.
+#[test]
+fn a_pause_of_the_server_does_not_begin_an_avalanche() {
+    for (pause_ms, most) in [(30, 16), (300, 250)] {
+        let costs = Costs { pause: Nanos::from_millis(pause_ms), ..ACCEPTS_FIRST };
+        let profile = format!("{CHAT}stages: '@1500:2s'\narrivals: poisson\n");
+        let run = simulate(&profile, ScriptedTarget::serial(costs));
+        let p50 = response_time_us(&run.samples, 50);
+        assert!(connections(&run) <= most, "{pause_ms} ms: {} connections", connections(&run));
+        assert!(p50 < 200, "{pause_ms} ms: p50 {p50} us, {} connections", connections(&run));
+    }
 }
 
 #[test]

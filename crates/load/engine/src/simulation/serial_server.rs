@@ -7,7 +7,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-use plimsoll_measure::{Clock as _, Nanos};
+use plimsoll_measure::{Clock as _, Moment, Nanos};
 use tokio::task::spawn_local;
 
 use super::world::sleep_until;
@@ -23,7 +23,12 @@ pub(crate) struct Costs {
     pub(crate) handshake: Nanos,
     /// A request.
     pub(crate) request: Nanos,
+    /// How long it does nothing, once, [`PAUSE_AT`] after the first connection.
+    pub(crate) pause: Nanos,
 }
+
+/// When the pause begins.
+const PAUSE_AT: Nanos = Nanos::from_millis(400);
 
 /// The server. Its time passes while it works, whatever else happens.
 #[derive(Debug)]
@@ -32,6 +37,8 @@ pub(crate) struct SerialServer {
     accepts: Cell<u32>,
     jobs: RefCell<VecDeque<(Nanos, Rc<Job>)>>,
     working: Cell<bool>,
+    /// When it does nothing.
+    pause: Cell<Option<Moment>>,
 }
 
 /// Something that a client waits for.
@@ -48,12 +55,22 @@ impl SerialServer {
             accepts: Cell::new(0),
             jobs: RefCell::default(),
             working: Cell::new(false),
+            pause: Cell::new(None),
         })
+    }
+
+    /// Does nothing for a while, if it is time to.
+    async fn pause(&self, clock: &WorkerClock) {
+        if self.pause.get().is_some_and(|pause| clock.now() >= pause) {
+            self.pause.set(Some(Moment::EPOCH + Nanos::new(u64::MAX)));
+            sleep_until(clock, clock.now() + self.costs.pause).await;
+        }
     }
 
     /// A connection to accept.
     pub(super) fn connect(self: &Rc<Self>, clock: &WorkerClock) {
         self.accepts.set(self.accepts.get() + 1);
+        self.pause.set(self.pause.get().or(Some(clock.now() + PAUSE_AT)));
         self.work(clock);
     }
 
@@ -83,6 +100,7 @@ impl SerialServer {
     /// Works until nothing is left to do.
     async fn do_all(&self, clock: &WorkerClock) {
         loop {
+            self.pause(clock).await;
             if self.accepts.get() > 0 {
                 self.accepts.set(self.accepts.get() - 1);
                 sleep_until(clock, clock.now() + self.costs.accept).await;

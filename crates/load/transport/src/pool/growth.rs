@@ -19,6 +19,8 @@ use std::cell::{Cell, RefCell};
 
 use plimsoll_measure::{Moment, Nanos};
 
+use super::answer_time::AnswerTime;
+
 /// Most handshakes in progress to add connections, and most young connections.
 const MAX_WINDOW: usize = 8;
 /// Answers that take longer than this make opening a connection cheap in comparison.
@@ -59,8 +61,7 @@ pub(super) struct Growth {
     places: Cell<usize>,
     window: Cell<usize>,
     young: RefCell<Vec<Young>>,
-    /// The median time of an answer, roughly; zero if none is known.
-    answer: Cell<Nanos>,
+    answer: AnswerTime,
 }
 
 impl Default for Growth {
@@ -71,17 +72,17 @@ impl Default for Growth {
             places: Cell::new(0),
             window: Cell::new(1),
             young: RefCell::default(),
-            answer: Cell::new(Nanos::ZERO),
+            answer: AnswerTime::default(),
         }
     }
 }
 
 impl Growth {
     fn pace(&self) -> Pace {
-        match self.answer.get() {
-            Nanos::ZERO => Pace::Unknown,
-            answer if answer < SLOW_ANSWER => Pace::Fast,
-            _ => Pace::Slow,
+        match self.answer.usual() {
+            None => Pace::Unknown,
+            Some(answer) if answer < SLOW_ANSWER => Pace::Fast,
+            Some(_) => Pace::Slow,
         }
     }
 
@@ -157,15 +158,7 @@ impl Growth {
     /// An answer is complete, `held` after its connection was handed out. `first`: the connection
     /// had carried none before.
     pub(super) fn answered(&self, number: u32, first: bool, held: Nanos, now: Moment) {
-        let (known, held) = (self.answer.get().as_u64(), held.as_u64().max(1));
-        if known == 0 {
-            self.answer.set(Nanos::new(held));
-        } else if !first {
-            // In steps towards each value: so it follows the median, not single long answers.
-            let step = known / 8 + 1;
-            let next = if held > known { known + step } else { known.saturating_sub(step).max(1) };
-            self.answer.set(Nanos::new(next));
-        }
+        self.answer.record(held, first, now);
         if first
             && let Some(young) =
                 self.young.borrow_mut().iter_mut().find(|young| young.number == number)
@@ -177,9 +170,7 @@ impl Growth {
 
     /// The time that an answer is expected to take, as long as none is known.
     pub(super) fn expect_answer(&self, answer: Nanos) {
-        if self.answer.get() == Nanos::ZERO {
-            self.answer.set(answer);
-        }
+        self.answer.expect(answer);
     }
 
     /// A look at the queue, once per [`patience`](Self::patience) while anyone waits: whether the
@@ -275,19 +266,5 @@ mod tests {
         assert!(growth.take_place() && !growth.take_place());
         growth.handshake_began(true);
         assert!(growth.may_add(at(0)), "it is none of those that are added");
-    }
-
-    #[test]
-    fn one_long_answer_does_not_make_a_target_slow() {
-        let growth = Growth::default();
-        for _ in 0..10 {
-            growth.answered(0, false, Nanos::from_micros(100), at(0));
-        }
-        growth.answered(0, false, Nanos::from_secs(1), at(0));
-        assert!(growth.is_fast());
-        for _ in 0..60 {
-            growth.answered(0, false, Nanos::from_millis(50), at(0));
-        }
-        assert!(!growth.is_fast());
     }
 }
