@@ -153,6 +153,9 @@ fn greeting(gateway: &Gateway, spec: &Spec) -> String {
     } else {
         format!("INJECTED FAULTS: {}\n", faults.join(", "))
     };
+    let admin = gateway.admin_addr().map_or_else(String::new, |addr| {
+        format!("health, metrics and administration on {scheme}://{addr}\n")
+    });
     let (addr, name) = (gateway.addr(), &spec.name);
-    format!("listening on {scheme}://{addr} (Ctrl-C ends it)\n{name}: {layers}\n{injected}")
+    format!("listening on {scheme}://{addr} (Ctrl-C ends it)\n{admin}{name}: {layers}\n{injected}")
 }

@@ -47,6 +47,8 @@ pub(crate) struct Config {
     /// Digest of what policy and scrub do with texts. Cached answers of other rules are not served.
     pub(crate) text_rules: [u8; 32],
     pub(crate) router: Router,
+    /// The routes of the address of the administration.
+    pub(crate) admin_router: Router,
     /// The route of unknown paths.
     pub(crate) not_found_route: Arc<Route>,
     pub(crate) upstreams: Vec<Arc<Upstream>>,
@@ -135,6 +137,7 @@ impl Config {
         let scrub = check.keep(spec.scrub.as_ref().map(Scrub::new).transpose()).flatten();
         check.values(spec);
         let router = check.routes(spec, &upstreams);
+        let admin_router = check.admin_routes(spec);
         let bypass = spec.cache.as_ref().and_then(|cache| {
             let name = HeaderName::try_from(&cache.bypass_header);
             check.keep(name.map_err(|_| "cache: `bypass_header` is not a header name".to_owned()))
@@ -165,6 +168,7 @@ impl Config {
             policy,
             scrub,
             router,
+            admin_router,
             not_found_route: Arc::new(Route::not_found()),
             upstreams,
             upstream_buffer: usize::try_from(upstream_buffer).unwrap_or(usize::MAX),

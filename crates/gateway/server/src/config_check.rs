@@ -80,21 +80,9 @@ impl Check {
                 !(spends && covers(&spec.open, path)),
                 &format!("open: it covers `{path}`, but its budget needs to know who asks"),
             );
-            let is_administration = match handler {
-                Handler::Build | Handler::Reload => true,
-                Handler::Metrics => spec.metrics.is_some_and(|metrics| !metrics.open),
-                _ => false,
-            };
-            let route = Route {
-                name: Arc::from(path),
-                template: Arc::from(path),
-                handler,
-                consumers: Vec::new(),
-                scope: None,
-                open: covers(&spec.open, path),
-                is_administration,
-            };
-            self.keep(router.add(route));
+            if spec.admin.listen.is_none() || !is_apart(&handler) {
+                self.keep(router.add(builtin_route(spec, path, handler)));
+            }
         }
         for route in &spec.routes {
             let built = self.route(spec, route, upstreams);
@@ -102,6 +90,18 @@ impl Check {
             let named = added
                 .map(|added| added.map_err(|error| format!("route `{}`: {error}", route.name)));
             named.and_then(|added| self.keep(added));
+        }
+        router
+    }
+
+    /// The routes of the address of the administration.
+    pub(crate) fn admin_routes(&mut self, spec: &Spec) -> Router {
+        let mut router = Router::default();
+        for (path, handler) in builtin_routes(spec) {
+            let is_health = matches!(handler, Handler::Health | Handler::Live | Handler::Ready);
+            if is_health || is_apart(&handler) {
+                self.keep(router.add(builtin_route(spec, path, handler)));
+            }
         }
         router
     }
@@ -159,6 +159,28 @@ fn builtin_routes(spec: &Spec) -> Vec<(&'static str, Handler)> {
         ("/api/request", Handler::Policy, policy),
     ];
     routes.into_iter().filter(|(_, _, on)| *on).map(|(path, handler, _)| (path, handler)).collect()
+}
+
+/// Whether a route is served only at the address of the administration, if there is one.
+const fn is_apart(handler: &Handler) -> bool {
+    matches!(handler, Handler::Metrics | Handler::Build | Handler::Reload)
+}
+
+fn builtin_route(spec: &Spec, path: &str, handler: Handler) -> Route {
+    let is_administration = match handler {
+        Handler::Build | Handler::Reload => true,
+        Handler::Metrics => spec.metrics.is_some_and(|metrics| !metrics.open),
+        _ => false,
+    };
+    Route {
+        name: Arc::from(path),
+        template: Arc::from(path),
+        handler,
+        consumers: Vec::new(),
+        scope: None,
+        open: covers(&spec.open, path),
+        is_administration,
+    }
 }
 
 fn handler(route: &RouteSpec, upstreams: &[Arc<Upstream>]) -> Result<Handler, String> {

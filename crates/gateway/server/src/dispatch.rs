@@ -24,9 +24,9 @@ use crate::rate_limit::{self, Caller};
 use crate::request_context::{RequestContext, RoutedRequest};
 use crate::respond::{Header, respond_error, with_headers};
 use crate::response_body::ResponseBody;
-use crate::router::{Handler, Route};
+use crate::router::{Handler, Route, Router};
 use crate::smuggling::ConnectionFlags;
-use crate::worker::Worker;
+use crate::worker::{Serves, Worker};
 
 /// Responds to a request.
 pub(crate) async fn serve(
@@ -39,7 +39,7 @@ pub(crate) async fn serve(
     worker.metrics().count_served();
     let refusal = normal_form(&mut request, &config, flags).err();
     let found = match refusal {
-        None => config.router.find(request.uri().path()),
+        None => router_of(&config, &worker).find(request.uri().path()),
         Some(_) => None,
     };
     let (route, parameter) = found.unwrap_or((&config.not_found_route, None));
@@ -58,6 +58,13 @@ pub(crate) async fn serve(
     match admit(&mut routed, refusal).await {
         Ok(headers) => with_headers(handle(routed, format).await, headers),
         Err(error) => respond_error(routed.context, error, format),
+    }
+}
+
+fn router_of<'c>(config: &'c Config, worker: &Worker) -> &'c Router {
+    match worker.serves {
+        Serves::Clients => &config.router,
+        Serves::Administration => &config.admin_router,
     }
 }
 

@@ -18,7 +18,7 @@ use crate::request_log::LostRows;
 use crate::server;
 use crate::spec::Spec;
 use crate::state::GatewayState;
-use crate::worker::Worker;
+use crate::worker::{Serves, Worker};
 
 /// Connections that may wait to be accepted: a load generator opens thousands at once.
 const BACKLOG: i32 = 4_096;
@@ -28,6 +28,7 @@ const BACKLOG: i32 = 4_096;
 pub struct Gateway {
     state: Arc<GatewayState>,
     addr: SocketAddr,
+    admin_addr: Option<SocketAddr>,
     stop: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -53,26 +54,32 @@ impl Gateway {
     fn start(spec: &Spec, source: Source) -> Result<Self, GatewayError> {
         let state = Arc::new(GatewayState::new(spec, source)?);
         let (stop, stopped) = watch::channel(false);
-        let refuse = |source| GatewayError::Listen { addr: spec.listen, source };
-        let listeners = listen_all(spec.listen, spec.workers).map_err(refuse)?;
-        let addr = listeners.first().map_or(Ok(spec.listen), StdTcpListener::local_addr);
-        let addr = addr.map_err(GatewayError::Worker)?;
-        let mut gateway = Self { state, addr, stop, threads: Vec::new() };
-        gateway.run(listeners, &stopped).map_err(GatewayError::Worker)?;
+        let listeners = listen_all(spec.listen, spec.workers)?;
+        let addr = local_addr(&listeners, spec.listen)?;
+        let admin = spec.admin.listen.map_or_else(|| Ok(Vec::new()), |addr| listen_all(addr, 1))?;
+        let admin_addr = spec.admin.listen.map(|addr| local_addr(&admin, addr)).transpose()?;
+        let mut gateway = Self { state, addr, admin_addr, stop, threads: Vec::new() };
+        let all = listeners.into_iter().map(|listener| (listener, Serves::Clients));
+        let all = all.chain(admin.into_iter().map(|listener| (listener, Serves::Administration)));
+        gateway.run(all.collect(), &stopped).map_err(GatewayError::Worker)?;
         Ok(gateway)
     }
 
     fn run(
         &mut self,
-        listeners: Vec<StdTcpListener>,
+        listeners: Vec<(StdTcpListener, Serves)>,
         stop: &watch::Receiver<bool>,
     ) -> io::Result<()> {
         let (report, reports) = channel();
         let count = listeners.len();
-        for (number, listener) in listeners.into_iter().enumerate() {
+        for (number, (listener, serves)) in listeners.into_iter().enumerate() {
             let (state, stop, report) = (Arc::clone(&self.state), stop.clone(), report.clone());
-            let body = move || run_worker(state, listener, stop, (number == 0, report));
-            self.threads.push(Builder::new().name(format!("gateway-{number}")).spawn(body)?);
+            let body = move || run_worker(state, (listener, serves), stop, (number == 0, report));
+            let name = match serves {
+                Serves::Clients => format!("gateway-{number}"),
+                Serves::Administration => "gateway-admin".to_owned(),
+            };
+            self.threads.push(Builder::new().name(name).spawn(body)?);
         }
         drop(report);
         let ready = reports.iter().take(count).collect::<io::Result<Vec<()>>>()?;
@@ -86,6 +93,11 @@ impl Gateway {
     /// The address it listens on.
     pub const fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// The address of the administration, if it has one of its own.
+    pub const fn admin_addr(&self) -> Option<SocketAddr> {
+        self.admin_addr
     }
 
     /// Requests served so far.
@@ -129,14 +141,25 @@ impl Drop for Gateway {
 
 /// One listener for each worker; the kernel distributes connections among them. A shared port would
 /// also admit a second gateway silently, so the address is first bound without sharing.
-fn listen_all(addr: SocketAddr, workers: u16) -> io::Result<Vec<StdTcpListener>> {
-    let first = bind(addr, false)?;
-    if workers == 1 {
-        return Ok(vec![listen(first)?]);
-    }
-    let addr = first.local_addr()?.as_socket().unwrap_or(addr);
-    drop(first);
-    (0..workers).map(|_| bind(addr, true).and_then(listen)).collect()
+fn listen_all(addr: SocketAddr, workers: u16) -> Result<Vec<StdTcpListener>, GatewayError> {
+    let listen_all = || {
+        let first = bind(addr, false)?;
+        if workers == 1 {
+            return Ok(vec![listen(first)?]);
+        }
+        let addr = first.local_addr()?.as_socket().unwrap_or(addr);
+        drop(first);
+        (0..workers).map(|_| bind(addr, true).and_then(listen)).collect()
+    };
+    listen_all().map_err(|source| GatewayError::Listen { addr, source })
+}
+
+fn local_addr(
+    listeners: &[StdTcpListener],
+    wanted: SocketAddr,
+) -> Result<SocketAddr, GatewayError> {
+    let addr = listeners.first().map_or(Ok(wanted), StdTcpListener::local_addr);
+    addr.map_err(GatewayError::Worker)
 }
 
 fn bind(addr: SocketAddr, shared: bool) -> io::Result<Socket> {
@@ -156,7 +179,7 @@ fn listen(socket: Socket) -> io::Result<StdTcpListener> {
 /// The body of a worker thread.
 fn run_worker(
     state: Arc<GatewayState>,
-    listener: StdTcpListener,
+    (listener, serves): (StdTcpListener, Serves),
     stop: watch::Receiver<bool>,
     (is_first, report): (bool, Sender<io::Result<()>>),
 ) {
@@ -176,7 +199,7 @@ fn run_worker(
                 return;
             }
         };
-        let worker = Rc::new(Worker::new(state).await);
+        let worker = Rc::new(Worker::new(state, serves).await);
         // Nobody receives it when another worker failed.
         let _ = report.send(Ok(()));
         server::run(worker, listener, stop, is_first).await;

@@ -16,7 +16,7 @@ use crate::connection::serve_connection;
 use crate::connection_slot::ConnectionSlot;
 use crate::fault_injection;
 use crate::upstream::{HealthTarget, Upstream, run_health_checks};
-use crate::worker::Worker;
+use crate::worker::{Serves, Worker};
 
 /// Pause before the next attempt to accept when the system has no descriptor left.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(10);
@@ -46,7 +46,7 @@ pub(crate) async fn run(
 ) {
     let config = worker.config();
     let server = config.server;
-    if let Some(pause) = config.faults.pause {
+    if let Some(pause) = config.faults.pause.filter(|_| worker.serves == Serves::Clients) {
         spawn_local(fault_injection::run_pauses(pause));
     }
     drop(config);

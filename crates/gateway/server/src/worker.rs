@@ -17,8 +17,18 @@ use crate::state::GatewayState;
 use crate::turns::Turns;
 use crate::upstream::Pool;
 
+/// Whom a worker serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Serves {
+    /// Clients, at the address of the gateway.
+    Clients,
+    /// Those who look after the gateway, at the address of the administration.
+    Administration,
+}
+
 /// The state that the tasks of one worker share.
 pub(crate) struct Worker {
+    pub(crate) serves: Serves,
     pub(crate) state: Arc<GatewayState>,
     pub(crate) pool: Rc<Pool>,
     pub(crate) turns: Rc<Turns>,
@@ -32,10 +42,11 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) async fn new(state: Arc<GatewayState>) -> Self {
+    pub(crate) async fn new(state: Arc<GatewayState>, serves: Serves) -> Self {
         let config = RefCell::new(Cache::new(Arc::clone(&state.config)));
         let (store, log) = (state.backend.attach().await, state.request_log.writer());
         Self {
+            serves,
             state,
             pool: Rc::default(),
             turns: Rc::default(),

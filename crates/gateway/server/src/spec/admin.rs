@@ -1,6 +1,7 @@
 //! Configuration keys of the administration and the metrics.
 
 use std::fmt;
+use std::net::SocketAddr;
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -8,7 +9,7 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use super::secret::Secret;
 
-/// Administration: who may see the build and reload the configuration.
+/// Administration: who may see the build and reload the configuration, and where.
 #[derive(Clone, Debug)]
 #[cfg_attr(test, derive(serde::Serialize, schemars::JsonSchema), schemars(default))]
 pub struct AdminSpec {
@@ -18,11 +19,17 @@ pub struct AdminSpec {
     /// variable. Without a key it is open to clients on this machine that are no proxy and no
     /// browser.
     pub key: Option<Secret>,
+    /// An address of its own, like `127.0.0.1:9901`, with a thread of its own: health, metrics and
+    /// administration are served there however busy the workers are, also when all
+    /// `server.connections` are taken. Metrics and administration are then served only there.
+    /// Reading the configuration again does not change it.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub listen: Option<SocketAddr>,
 }
 
 impl Default for AdminSpec {
     fn default() -> Self {
-        Self { enabled: true, key: None }
+        Self { enabled: true, key: None, listen: None }
     }
 }
 
@@ -32,12 +39,13 @@ impl Default for AdminSpec {
 struct Section {
     enabled: bool,
     key: Option<Secret>,
+    listen: Option<SocketAddr>,
 }
 
 impl Default for Section {
     fn default() -> Self {
-        let AdminSpec { enabled, key } = AdminSpec::default();
-        Self { enabled, key }
+        let AdminSpec { enabled, key, listen } = AdminSpec::default();
+        Self { enabled, key, listen }
     }
 }
 
@@ -57,12 +65,13 @@ impl<'de> Visitor<'de> for SwitchOrSection {
     }
 
     fn visit_bool<E: Error>(self, enabled: bool) -> Result<AdminSpec, E> {
-        Ok(AdminSpec { enabled, key: None })
+        Ok(AdminSpec { enabled, ..AdminSpec::default() })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<AdminSpec, A::Error> {
-        let Section { enabled, key } = Section::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(AdminSpec { enabled, key })
+        let section = Section::deserialize(MapAccessDeserializer::new(map))?;
+        let Section { enabled, key, listen } = section;
+        Ok(AdminSpec { enabled, key, listen })
     }
 }
 

@@ -1,7 +1,9 @@
 //! Administration, reloads of bad files, and errors that repeat no secret.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::net::IpAddr;
+use std::time::Duration;
 
 use plimsoll_gateway_server::{Gateway, Spec};
 
@@ -46,6 +48,29 @@ fn only_this_machine_or_the_key_administrates() {
     }
     let shown = gateway("admin: false");
     assert_eq!(get(shown.addr(), "/admin/build").status, 404);
+}
+
+#[test]
+fn an_address_of_its_own_answers_when_all_connections_are_taken() {
+    let gateway = gateway("admin: {listen: '127.0.0.1:0'}\nserver: {connections: 1}");
+    let admin = gateway.admin_addr().unwrap();
+    let held = std::net::TcpStream::connect(gateway.addr()).unwrap();
+    let mut waiting = std::net::TcpStream::connect(gateway.addr()).unwrap();
+    waiting.write_all(b"GET /health/live HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    waiting.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    assert!(waiting.read(&mut [0; 1]).is_err(), "the only connection is taken");
+    for page in ["/health", "/health/live", "/health/ready", "/metrics", "/admin/build"] {
+        assert_eq!(get(admin, page).status, 200, "{page}");
+    }
+    for page in ["GET /api/request", "POST /v1/chat/completions", "GET /"] {
+        assert_eq!(ask(admin, page, &[], b"").status, 404, "{page} is for clients");
+    }
+    drop((held, waiting));
+    // Where the administration has an address of its own, clients do not reach it.
+    for page in PAGES {
+        assert_eq!(ask(gateway.addr(), page, &[], b"").status, 404, "{page}");
+    }
+    assert_eq!(get(gateway.addr(), "/health").status, 200);
 }
 
 #[test]
