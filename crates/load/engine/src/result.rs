@@ -10,6 +10,7 @@ use plimsoll_transport::ReadCounts;
 use crate::disturbed;
 use crate::health::HostLog;
 use crate::in_flight::StageInFlight;
+use crate::pairs::BlockReport;
 use crate::sink::{Sink, SinkReport};
 use crate::worker_stats::Causes;
 use crate::worker_thread::WorkerOutput;
@@ -40,6 +41,10 @@ pub struct RunResult {
     pub causes: Vec<Cause>,
     /// Counts of the samples: written, left out, lost.
     pub sink: SinkReport,
+    /// Counts of the blocks of a comparison.
+    pub blocks: BlockReport,
+    /// By target: when it was taken out of the comparison, after the run's start.
+    pub taken_out: Vec<Option<Nanos>>,
 }
 
 impl RunResult {
@@ -79,6 +84,8 @@ impl RunResult {
             processes: Vec::new(),
             causes: by_frequency(causes),
             sink: SinkReport::default(),
+            blocks: BlockReport::default(),
+            taken_out: Vec::new(),
         }
     }
 

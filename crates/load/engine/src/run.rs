@@ -5,6 +5,7 @@ use std::sync::Arc;
 use plimsoll_measure::MonotonicClock;
 use plimsoll_metrics::{RunEnd, RunMetadata};
 use plimsoll_profile::Plan;
+use plimsoll_schedule::PairSchedule;
 
 use crate::control::{Control, Stop};
 use crate::error::EngineError;
@@ -12,6 +13,7 @@ use crate::health::Baseline;
 use crate::health::process::WatchedProcess;
 use crate::metadata;
 use crate::monitor::RunMonitor;
+use crate::pairs::{BlockOutput, BlockSink};
 use crate::prepared::PreparedRun;
 use crate::probe::{self, ProbeReport};
 use crate::progress::Progress;
@@ -25,6 +27,7 @@ pub struct Run {
     prepared: Arc<PreparedRun>,
     clock: MonotonicClock,
     watched: Vec<WatchedProcess>,
+    blocks: BlockOutput,
 }
 
 impl Run {
@@ -35,12 +38,30 @@ impl Run {
     pub fn prepare(plan: Plan) -> Result<Self, EngineError> {
         let plan = without_contention(plan);
         let (prepared, clock) = (Arc::new(PreparedRun::new(plan)?), MonotonicClock::start());
-        Ok(Self { prepared, clock, watched: Vec::new() })
+        Ok(Self { prepared, clock, watched: Vec::new(), blocks: BlockOutput::default() })
     }
 
     /// Measures the CPU time and memory of these processes, and of this one, during the load.
     pub fn watch(&mut self, processes: Vec<WatchedProcess>) {
         self.watched = processes;
+    }
+
+    /// Hands over the blocks of a comparison as they come.
+    pub fn record_blocks(&mut self, sink: Box<dyn BlockSink>) {
+        self.blocks = BlockOutput::new(Some(sink));
+    }
+
+    /// How the targets of a comparison share the time; `None` for a run with one target.
+    pub fn pairs(&self) -> Option<&PairSchedule> {
+        self.prepared.pairs.as_ref()
+    }
+
+    /// Blocks that a comparison plans in its measured stages whose targets run beside each other or
+    /// take turns; 0 for closed stages.
+    pub fn planned_blocks(&self) -> u64 {
+        let stages = self.prepared.schedule.stages().iter().filter(|stage| !stage.warmup);
+        let blocks = |pairs: &PairSchedule| stages.map(|stage| pairs.blocks(stage.id)).sum();
+        self.pairs().map_or(0, blocks)
     }
 
     /// The plan.
@@ -77,20 +98,23 @@ impl Run {
     /// # Errors
     /// Where the generator itself fails; whatever the target does is part of the result.
     pub fn start(
-        self,
+        mut self,
         sink: Option<Box<dyn SampleSink>>,
         control: &Control,
         observe: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<RunResult, EngineError> {
-        let ids = self.prepared.ids;
+        let (ids, blocks) = (self.prepared.ids, std::mem::take(&mut self.blocks));
         let sink = sink.map(|sink| Sink::start(sink, ids)).transpose()?;
         let workers = WorkerThreads::spawn(&self.prepared, self.clock, control, sink.as_ref())?;
         let baseline = Baseline::read(&self.clock);
         let origin = workers.begin();
         let mut monitor =
-            RunMonitor::new(&self.prepared, self.clock, origin, &self.watched, control);
+            RunMonitor::new(&self.prepared, self.clock, origin, &self.watched, blocks, control);
         monitor.follow(&workers.intervals, &workers.threads, observe);
         let outputs = workers.join()?;
+        for output in &outputs {
+            monitor.blocks.write(&output.blocks);
+        }
         let (mut metadata, instrument) = (self.metadata(), self.plan().instrument);
         metadata.run.ended = match control.stop() {
             None => RunEnd::Complete,
@@ -103,6 +127,8 @@ impl Run {
         let mut result = RunResult::from_workers(metadata, instrument, origin, counted, outputs);
         let (stages, counted) = (&result.metadata.stages, &result.snapshot);
         result.processes = monitor.processes.finish(monitor.ended, stages, counted);
+        result.blocks = monitor.blocks.finish();
+        result.taken_out = monitor.taken_out;
         monitor.peaks.fill(&mut result.health);
         baseline.fill(&self.clock, &mut result.health);
         result.health.planned_reconnects = Some(self.plan().http.requests_per_connection.is_some());
