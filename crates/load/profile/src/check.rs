@@ -240,7 +240,7 @@ impl ProfileCheck<'_> {
     ) {
         for (metric, expressions) in bounds {
             let path = top(key).key(metric);
-            if key == "thresholds" && self.check_added(metric, expressions) {
+            if key == "thresholds" && self.check_added(metric) {
                 continue;
             }
             self.check_scope(metric, &path);

@@ -50,7 +50,7 @@ pub use error::{Fault, Problem, Problems, ValueSource};
 pub use overrides::Overrides;
 pub use path::{ConfigPath, Step};
 pub use plan::{
-    AddedBound, AddedMetric, ConnectionLifetime, HttpPlan, HttpVersion, Instrument, Limits,
+    ConnectionLifetime, HttpPlan, HttpVersion, Instrument, Limits,
     Overflow, Plan, Replies, RetryAfter, Target, TargetRole, TlsPlan, VersusPlan,
 };
 pub use resolve::{load, parse, show};

@@ -19,7 +19,7 @@ use crate::secret::{HeaderValue, REDACTED, Secret, is_shown_header, redacted_pat
 use crate::source;
 use crate::url::TargetUrl;
 pub(crate) use versus::ADDED;
-pub use versus::{AddedBound, AddedMetric, Replies, TargetRole, VersusPlan};
+pub use versus::{Replies, TargetRole, VersusPlan};
 
 /// The treatment of an arrival when `max_in_flight` is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -190,7 +190,7 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
     let Resolved { mut file, targets, run } = resolved;
     let versus = targets::versus(&mut file);
     let mut notes = layers.notes().to_vec();
-    if targets.compared.is_empty() && !versus.bounds.is_empty() {
+    if targets.compared.is_empty() && !versus.thresholds.is_empty() {
         notes.push("bounds on what targets add are judged by `plimsoll versus` alone".to_owned());
     }
     let versus = Some(versus).filter(|_| !targets.compared.is_empty());

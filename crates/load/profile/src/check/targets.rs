@@ -5,7 +5,7 @@ use plimsoll_schedule::{Load, PairMode};
 
 use super::{ProfileCheck, Purpose, headers, top};
 use crate::path::ConfigPath;
-use crate::plan::{ADDED, AddedBound};
+use crate::plan::ADDED;
 use crate::source::is_plain;
 use crate::spec::{ProfileFile, RoleFile, TargetFile};
 use crate::suggest;
@@ -179,18 +179,13 @@ impl ProfileCheck<'_> {
         }
     }
 
-    /// Bounds on what targets add; `true` if the key is of that kind.
-    pub(super) fn check_added(&mut self, key: &str, bounds: &[String]) -> bool {
-        if !key.starts_with(ADDED) {
-            return false;
-        }
-        let path = top("thresholds").key(key);
-        for (index, bound) in bounds.iter().enumerate() {
-            match AddedBound::parse(key, bound) {
-                Err(fault) => self.report_fault(path.index(index), fault),
-                Ok(AddedBound { target: Some(name), .. }) => self.check_target_of(&path, &name),
-                Ok(_) => {}
-            }
+    /// A bound on what targets add: `true` if the key is of that kind. Whoever judges it reads it;
+    /// here it is checked that its target exists.
+    pub(super) fn check_added(&mut self, key: &str) -> bool {
+        let Some(rest) = key.strip_prefix(ADDED) else { return false };
+        let inside = rest.split_once("{target:").and_then(|(_, rest)| rest.strip_suffix('}'));
+        if let Some(name) = inside {
+            self.check_target_of(&top("thresholds").key(key), name.trim());
         }
         true
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::check::{CheckedTargets, reference};
-use crate::plan::{ADDED, AddedBound, Target, TargetRole, VersusPlan};
+use crate::plan::{ADDED, Target, TargetRole, VersusPlan};
 use crate::secret::{HeaderValue, Secret};
 use crate::spec::{ProfileFile, TargetFile};
 use crate::url::TargetUrl;
@@ -71,11 +71,7 @@ impl Shared {
 /// How a checked file compares its targets. Takes the bounds on what they add out of it.
 pub(super) fn versus(file: &mut ProfileFile) -> VersusPlan {
     let versus = file.versus.clone();
-    let added = file.thresholds.extract_if(.., |key, _| key.starts_with(ADDED));
-    let bounds = added.flat_map(|(key, bounds)| {
-        let parse = |bound: &String| AddedBound::parse(&key, bound).ok();
-        bounds.iter().filter_map(parse).collect::<Vec<_>>()
-    });
+    let thresholds = file.thresholds.extract_if(.., |key, _| key.starts_with(ADDED)).collect();
     VersusPlan {
         schedule: versus.schedule,
         order: versus.order,
@@ -86,7 +82,7 @@ pub(super) fn versus(file: &mut ProfileFile) -> VersusPlan {
         margin: versus.margin,
         rounds: versus.rounds.max(1),
         every: versus.every,
-        bounds: bounds.collect(),
+        thresholds,
     }
 }
 
