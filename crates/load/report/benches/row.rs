@@ -102,6 +102,7 @@ fn write(bencher: Bencher<'_, '_>, sample: &Sample) {
         weight: 1,
         events: None,
         headers: &[],
+        pair: None,
     };
     let mut out = Vec::with_capacity(64 * 1024);
     bencher.bench_local(|| {

@@ -3,6 +3,7 @@
 
 mod exposition;
 mod formats;
+mod pairs;
 mod policy;
 mod rebuilding;
 mod reference;

@@ -27,6 +27,7 @@ fn context<'a>(conversation: &'a str, names: &'a RowNames) -> RowContext<'a> {
         weight: 1,
         events: None,
         headers: &[],
+        pair: None,
     }
 }
 
@@ -147,7 +148,13 @@ fn full_row() -> String {
     let events = [turn.timeline.first_token.unwrap()];
     let headers = [("x-served-by".into(), "node \"7\"".to_owned())];
     let context =
-        RowContext { weight: 2, events: Some(&events), headers: &headers, ..context("c1", &names) };
+        RowContext {
+            weight: 2,
+            events: Some(&events),
+            headers: &headers,
+            pair: Some(7),
+            ..context("c1", &names)
+        };
     let mut out = Vec::new();
     write_row(&turn, &context, &mut out);
     String::from_utf8(out).unwrap()
