@@ -62,7 +62,11 @@ impl<'r> RunMonitor<'r> {
             total: Snapshot::new(),
             so_far: GroupStats::default(),
             peaks: Peaks::default(),
-            processes: Processes::new(watched, [origin].into_iter().chain(stage_ends)),
+            processes: Processes::new(
+                watched,
+                [origin].into_iter().chain(stage_ends),
+                run.pairs.is_some(),
+            ),
             host: HostLog::default(),
             blocks,
             failing: TargetWatch::new(targets),

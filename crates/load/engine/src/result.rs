@@ -9,6 +9,7 @@ use plimsoll_transport::ReadCounts;
 
 use crate::disturbed;
 use crate::health::HostLog;
+use crate::health::process::ProcessTrack;
 use crate::in_flight::StageInFlight;
 use crate::pairs::BlockReport;
 use crate::sink::{Sink, SinkReport};
@@ -37,6 +38,8 @@ pub struct RunResult {
     pub health: InstrumentHealth,
     /// CPU time and memory of the watched processes.
     pub processes: Vec<ProcessUse>,
+    /// In a comparison: the CPU time of the watched processes over time.
+    pub tracks: Vec<ProcessTrack>,
     /// Reasons why requests did not complete, the most frequent first.
     pub causes: Vec<Cause>,
     /// Counts of the samples: written, left out, lost.
@@ -82,6 +85,7 @@ impl RunResult {
             metadata,
             health,
             processes: Vec::new(),
+            tracks: Vec::new(),
             causes: by_frequency(causes),
             sink: SinkReport::default(),
             blocks: BlockReport::default(),

@@ -56,11 +56,11 @@ impl Run {
         self.prepared.pairs.as_ref()
     }
 
-    /// Blocks that a comparison plans in its measured stages whose targets run beside each other or
-    /// take turns; 0 for closed stages.
+    /// Blocks that a comparison plans to compare in its measured stages; 0 for closed stages. It
+    /// computes all of them.
     pub fn planned_blocks(&self) -> u64 {
         let stages = self.prepared.schedule.stages().iter().filter(|stage| !stage.warmup);
-        let blocks = |pairs: &PairSchedule| stages.map(|stage| pairs.blocks(stage.id)).sum();
+        let blocks = |pairs: &PairSchedule| stages.map(|stage| pairs.compared_blocks(stage.id)).sum();
         self.pairs().map_or(0, blocks)
     }
 
@@ -126,6 +126,7 @@ impl Run {
         let counted = (monitor.total, &monitor.host);
         let mut result = RunResult::from_workers(metadata, instrument, origin, counted, outputs);
         let (stages, counted) = (&result.metadata.stages, &result.snapshot);
+        result.tracks = monitor.processes.take_tracks(origin);
         result.processes = monitor.processes.finish(monitor.ended, stages, counted);
         result.blocks = monitor.blocks.finish();
         result.taken_out = monitor.taken_out;

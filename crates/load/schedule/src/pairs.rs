@@ -20,6 +20,7 @@ use plimsoll_measure::{ConversationKey, Nanos, Seed, StageId, Stripe, TargetId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::arrivals::Arrival;
 use crate::schedule::Schedule;
 use crate::spec::Arrivals;
 use crate::stage_table::StageTable;
@@ -193,10 +194,25 @@ impl PairSchedule {
     }
 
     /// Number of blocks of a stage, those whose targets are loaded alone included; 0 for a closed
-    /// one. The first call computes all of them.
+    /// one. Each call computes all of them.
     pub fn blocks(&self, stage: StageId) -> u64 {
+        self.of_stage(stage).count() as u64
+    }
+
+    /// The same, of those that are to be compared: not in windows beside which the targets run
+    /// together, nor in the first part of a window.
+    pub fn compared_blocks(&self, stage: StageId) -> u64 {
+        let turns = self.gap(stage).is_none();
+        let compared = |arrival: &Arrival| {
+            let spot = self.spot(ConversationKey::arrival(arrival.seq), arrival.at);
+            spot.counts && spot.window.is_some() == turns
+        };
+        self.of_stage(stage).filter(compared).count() as u64
+    }
+
+    fn of_stage(&self, stage: StageId) -> impl Iterator<Item = Arrival> {
         let of_first = self.arrivals(Stripe::WHOLE, TargetId(0));
-        of_first.filter(|arrival| arrival.stage == stage).count() as u64
+        of_first.filter(move |arrival| arrival.stage == stage)
     }
 }
 
