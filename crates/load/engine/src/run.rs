@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plimsoll_measure::MonotonicClock;
 use plimsoll_metrics::{RunEnd, RunMetadata};
 use plimsoll_profile::Plan;
-use plimsoll_schedule::PairSchedule;
+use plimsoll_schedule::{PairSchedule, Schedule};
 
 use crate::control::{Control, Stop};
 use crate::error::EngineError;
@@ -49,6 +49,11 @@ impl Run {
     /// Hands over the blocks of a comparison as they come.
     pub fn record_blocks(&mut self, sink: Box<dyn BlockSink>) {
         self.blocks = BlockOutput::new(Some(sink));
+    }
+
+    /// The schedule.
+    pub fn schedule(&self) -> &Schedule {
+        &self.prepared.schedule
     }
 
     /// How the targets of a comparison share the time; `None` for a run with one target.

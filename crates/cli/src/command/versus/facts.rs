@@ -1,0 +1,155 @@
+//! What the judge must know of a comparison besides its blocks.
+
+use plimsoll_engine::{ProbeReport, Run};
+use plimsoll_measure::Nanos;
+use plimsoll_metrics::{ProcessUse, StageInfo};
+use plimsoll_profile::{Plan, Target, TargetRole, VersusPlan};
+use plimsoll_schedule::{Load, PairMode};
+use plimsoll_versus::{
+    AddedThreshold, CpuReading, Facts, Role, Schedule, StageFacts, TakenOut, TargetFacts,
+};
+
+use crate::session::{Comparison, taken_out};
+
+/// What is known before the load.
+pub(super) fn before(
+    run: &Run,
+    versus: &VersusPlan,
+    probe: Option<&ProbeReport>,
+    thresholds: &[AddedThreshold],
+) -> Facts {
+    let plan = run.plan();
+    let stages = run.metadata().stages;
+    let measured = || stages.iter().filter(|stage| !stage.warmup);
+    let duration_s: f64 = measured().map(|stage| stage.duration_s).sum();
+    Facts {
+        name: plan.name.clone(),
+        targets: plan.targets.iter().map(|target| target_facts(plan, target, probe)).collect(),
+        schedule: schedule(run, versus, &stages),
+        stages: stages
+            .iter()
+            .map(|stage| StageFacts { name: stage.name.clone(), model: stage.model })
+            .collect(),
+        planned_blocks: run.planned_blocks(),
+        rate: rate(plan),
+        duration_s,
+        one_in: 1,
+        same_host: plan.targets.iter().all(|target| target.url.is_loopback()),
+        thresholds: thresholds.to_vec(),
+        margin: versus.margin,
+    }
+}
+
+/// Adds what is known after the load.
+pub(super) fn complete(facts: &mut Facts, after: &Comparison, processes: &[ProcessUse], one_in: u32) {
+    facts.one_in = one_in;
+    for (index, target) in facts.targets.iter_mut().enumerate() {
+        let out = after.taken_out.get(index).copied().flatten();
+        target.taken_out = out.map(|at| TakenOut { at, why: taken_out(&target.name, at) });
+        let track = after.tracks.iter().find(|track| track.name == target.name);
+        let readings = track.iter().flat_map(|track| &track.readings);
+        target.cpu = readings.map(|(at, cpu)| CpuReading { at: *at, cpu: *cpu }).collect();
+        let whole = processes.iter().find(|used| used.name == target.name && used.stage.is_none());
+        target.memory_bytes = whole.map(|used| used.rss_bytes);
+    }
+}
+
+/// How the targets share the time of the measured stages.
+fn schedule(run: &Run, versus: &VersusPlan, stages: &[StageInfo]) -> Schedule {
+    let pairs = run.pairs();
+    let gaps = run.schedule().stages().iter().zip(stages).filter(|(_, info)| !info.warmup);
+    let gap = gaps.filter_map(|(stage, _)| pairs?.gap(stage.id)).min();
+    match (versus.schedule, gap) {
+        (PairMode::Spread, Some(gap)) => Schedule::Spread { gap },
+        (PairMode::Together, Some(_)) => Schedule::Together,
+        (PairMode::Turns, _) | (_, None) => Schedule::Turns,
+    }
+}
+
+/// Blocks per second, where all measured stages are open and have one rate.
+fn rate(plan: &Plan) -> Option<f64> {
+    let measured = plan.stages.0.iter().filter(|stage| !stage.warmup);
+    let (mut arrivals, mut length) = (0.0, 0.0);
+    for stage in measured {
+        let Load::Open { from, to } = stage.load else { return None };
+        let seconds = stage.duration.map(Nanos::as_secs_f64)?;
+        arrivals += f64::midpoint(from, to) * seconds;
+        length += seconds;
+    }
+    (length > 0.0).then(|| arrivals / length)
+}
+
+fn target_facts(plan: &Plan, target: &Target, probe: Option<&ProbeReport>) -> TargetFacts {
+    TargetFacts {
+        name: target.name.clone(),
+        url: target.url.to_string(),
+        model: target.model.clone(),
+        protocol: protocol(plan, target).to_owned(),
+        role: match target.role {
+            TargetRole::Reference => Role::Reference,
+            TargetRole::Control => Role::Control,
+            TargetRole::Candidate => Role::Target,
+        },
+        differs: differs(plan, target, probe),
+        ..TargetFacts::default()
+    }
+}
+
+/// How a target is spoken to.
+fn protocol(plan: &Plan, target: &Target) -> &'static str {
+    let of_scenarios = plan.scenarios.first().map(|scenario| scenario.protocol);
+    target.protocol.or(of_scenarios).unwrap_or_default().name()
+}
+
+/// How a target differs from the reference beyond what is compared.
+fn differs(plan: &Plan, target: &Target, probe: Option<&ProbeReport>) -> Vec<String> {
+    let Some(reference) = plan.targets.iter().find(|other| other.role == TargetRole::Reference)
+    else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    let mut note = |what: &str, own: &str, other: &str| {
+        if own != other {
+            found.push(format!("{what} {own}, {} {other}", reference.name));
+        }
+    };
+    note("model", &target.model, &reference.model);
+    note("protocol", protocol(plan, target), protocol(plan, reference));
+    note("scheme", target.url.scheme().name(), reference.url.scheme().name());
+    found.extend(probe.into_iter().flat_map(|probe| answers_differ(plan, target, reference, probe)));
+    found
+}
+
+/// How the answers to the same prompt differ, status and token counts.
+fn answers_differ(
+    plan: &Plan,
+    target: &Target,
+    reference: &Target,
+    probe: &ProbeReport,
+) -> Vec<String> {
+    let of = |wanted: &Target| {
+        let is = move |name: &str| name == wanted.name;
+        probe.answers.iter().filter(move |answer| {
+            plan.targets.get(answer.target.index()).is_some_and(|known| is(&known.name))
+        })
+    };
+    let mut found = Vec::new();
+    for own in of(target) {
+        let Some(other) = of(reference).find(|other| other.scenario == own.scenario) else {
+            continue;
+        };
+        if own.status != other.status {
+            let (status, of_reference) = (own.status, other.status);
+            found.push(format!("answers {status}, {} {of_reference}", reference.name));
+        }
+        if let (Some(tokens), Some(of_reference)) = (own.input_tokens, other.input_tokens)
+            && tokens != of_reference
+        {
+            let name = &reference.name;
+            found.push(format!(
+                "counts {tokens} input tokens where {name} counts {of_reference} for the same prompt"
+            ));
+        }
+    }
+    found
+}
