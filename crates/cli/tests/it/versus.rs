@@ -115,8 +115,8 @@ fn rounds_are_repeated_and_shown_after_each() {
 fn closed_users_take_turns_on_plain_http() {
     let fixture = Fixture::with(PROVIDER);
     let port = fixture.mock.addr().port();
-    let target = format!("a=http://localhost:{port}/healthz");
-    let direct = format!("http://127.0.0.1:{port}/healthz");
+    let target = format!("a=http://localhost:{port}/health");
+    let direct = format!("http://127.0.0.1:{port}/health");
     let args = ["versus", "--direct", &direct, "--target", &target, "--protocol", "http"];
     let load = ["--stages", "2:6s", "--set", "versus.window=1s", "--quiet", "--allow-invalid"];
     let output = fixture.plimsoll(&[&args[..], &load].concat());
