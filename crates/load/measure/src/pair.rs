@@ -4,7 +4,7 @@ use crate::id::{ScenarioId, StageId};
 use crate::outcome::{Outcome, PolicyDecision};
 use crate::time::Nanos;
 
-/// One turn, carried out on every target of a comparison.
+/// One turn of a conversation, carried out on every target of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     /// The conversation of the plan, the same for all targets.
@@ -15,29 +15,34 @@ pub struct Block {
     pub stage: StageId,
     /// The scenario that the turn is an instance of.
     pub scenario: ScenarioId,
-    /// When the block was intended to begin, after the run's start.
+    /// The earliest intended start of its turns, after the run's start.
     pub start: Nanos,
-    /// By target, in the order of the profile. `None`: it was not carried out.
+    /// Where each target was loaded alone, one after the other: the round of these windows, from
+    /// 0. `None` where the targets were loaded beside each other.
+    pub window: Option<u32>,
+    /// By target, in the order of the plan. `None`: it was not carried out.
     pub turns: Vec<Option<PairedTurn>>,
 }
 
 /// What one target did with the turn of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairedTurn {
-    /// Which place in the block it had, from 0.
+    /// Which place it had in the order of the targets, from 0.
     pub position: u8,
     /// How it ended.
     pub outcome: Outcome,
-    /// From its own intended start to the last byte.
+    /// From its own intended start to its end.
     pub response: Option<Nanos>,
-    /// From dispatch to the last byte.
+    /// From its dispatch to its end.
     pub service: Option<Nanos>,
-    /// From dispatch to the first token.
+    /// From its dispatch to the first token.
     pub ttft: Option<Nanos>,
-    /// From dispatch to the last token.
+    /// From its dispatch to the last token.
     pub last_token: Option<Nanos>,
     /// The longest gap between content events.
     pub longest_gap: Option<Nanos>,
+    /// Number of gaps between content events.
+    pub gaps: u32,
     /// How late the generator dispatched it.
     pub dispatch_lag: Nanos,
     /// The policy decision that the scenario expects, if it states one.
