@@ -1,0 +1,135 @@
+//! What may be said, what could have been seen, and what a reader must know.
+
+use plimsoll_metrics::{Judgement, ThresholdResult};
+use plimsoll_report::format;
+
+use super::Page;
+use crate::result::{Claim, Difference, Kind, Versus};
+
+pub(super) fn write(page: &mut Page, versus: &Versus) {
+    page.line("");
+    claims(page, versus);
+    detectable(page, versus);
+    with_failures(page, versus);
+    verdicts(page, versus);
+    thresholds(page, versus);
+    for warning in &versus.warnings {
+        page.paragraph(&format!("WARNING: {warning}"));
+    }
+    for why in &versus.invalid {
+        page.paragraph(&format!("INVALID: {why}"));
+    }
+}
+
+fn claims(page: &mut Page, versus: &Versus) {
+    if versus.claims.is_empty() {
+        page.paragraph("Nothing was compared.");
+        return;
+    }
+    let tested = match versus.claims.len() {
+        1 => "1 comparison".to_owned(),
+        n => format!("{n} comparisons"),
+    };
+    let scope = match versus.rounds {
+        0 | 1 => "in this window".to_owned(),
+        rounds => format!("over {rounds} rounds"),
+    };
+    page.paragraph(&format!("Said at 5 % over {tested}, {scope}:"));
+    let (hold, open): (Vec<&Claim>, Vec<&Claim>) = versus.claims.iter().partition(|c| c.holds);
+    if hold.is_empty() {
+        page.paragraph("- no difference is proven");
+    }
+    for claim in hold {
+        page.paragraph(&format!("- {}", claim.text));
+    }
+    if !open.is_empty() {
+        let open: Vec<_> = open.iter().map(|claim| &*claim.text).collect();
+        page.paragraph(&format!("Open: {}.", open.join("; ")));
+    }
+}
+
+fn detectable(page: &mut Page, versus: &Versus) {
+    let reference = versus.reference();
+    let found = versus.detectable.iter().filter(|seen| seen.reference == reference);
+    let parts: Vec<_> = found
+        .filter_map(|seen| {
+            let added = format::time(seen.added_ns? / 1e6);
+            let failures = seen.one_failure_in.map_or_else(String::new, |one_in| {
+                format!(" and one failure in {}", format::digits(one_in))
+            });
+            Some(format!("{} {added}{failures}", seen.target))
+        })
+        .collect();
+    if !parts.is_empty() {
+        let figure = versus.headline.title();
+        page.paragraph(&format!(
+            "Could have been seen in {figure} (80 %): {}.",
+            parts.join("; ")
+        ));
+    }
+}
+
+/// The tails where failures count as infinitely slow.
+fn with_failures(page: &mut Page, versus: &Versus) {
+    let found = versus.differences.iter().filter(|found| {
+        (found.kind, found.figure) == (Kind::ShiftWithFailures, versus.headline)
+            && found.quantile == "p99"
+            && found.reference == versus.reference()
+    });
+    for found in found {
+        page.paragraph(&format!(
+            "With failures as infinitely slow, the p99 shift of {} is {}.",
+            found.target,
+            shift(found)
+        ));
+    }
+}
+
+fn shift(found: &Difference) -> String {
+    match found.measured() {
+        Some((value, low, high)) => format::difference(value / 1e6, low / 1e6, high / 1e6),
+        None => "not known: it may be infinite".to_owned(),
+    }
+}
+
+fn verdicts(page: &mut Page, versus: &Versus) {
+    let Some(verdicts) = &versus.verdicts else { return };
+    for found in verdicts.differences.iter().filter(|f| f.only_target + f.only_reference > 0) {
+        page.paragraph(&format!(
+            "Only {} decided {} turns wrongly, only {} {} (p {}).",
+            found.target,
+            format::count(found.only_target),
+            found.reference,
+            format::count(found.only_reference),
+            format::digits(found.p)
+        ));
+    }
+    if verdicts.different > 0 {
+        page.paragraph(&format!(
+            "Targets judged {} turns differently: see versus.json, verdicts.",
+            format::count(verdicts.different)
+        ));
+    }
+}
+
+fn thresholds(page: &mut Page, versus: &Versus) {
+    for threshold in &versus.thresholds {
+        page.paragraph(&threshold_line(threshold));
+    }
+    for why in &versus.worse_than_margin {
+        page.paragraph(&format!("FAIL: {why}"));
+    }
+    for why in &versus.margin_unknown {
+        page.paragraph(&format!("INCONCLUSIVE: {why}"));
+    }
+}
+
+fn threshold_line(threshold: &ThresholdResult) -> String {
+    let measured = format::time_or_dash(threshold.measured);
+    let what = format!("{} {}: {measured}", threshold.metric, threshold.expression);
+    match &threshold.judgement {
+        Judgement::Pass => format!("PASS: {what}"),
+        Judgement::Fail => format!("FAIL: {what}"),
+        Judgement::Inconclusive(why) => format!("INCONCLUSIVE: {what}; {why}"),
+    }
+}
