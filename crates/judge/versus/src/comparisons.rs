@@ -7,9 +7,6 @@ use crate::facts::Facts;
 use crate::figure::Figure;
 use crate::pairs::{Run, Two, value};
 
-/// The percentiles of differences.
-pub(crate) const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)];
-
 /// Each compared target with the reference, then each two of them: the later less the earlier.
 pub(crate) fn comparisons(facts: &Facts) -> Vec<Two> {
     let reference = facts.reference();

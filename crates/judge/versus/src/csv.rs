@@ -11,7 +11,7 @@ pub fn csv(versus: &Versus) -> String {
     let mut out = HEAD.to_owned();
     for found in &versus.differences {
         let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
-        let kind = crate::text::kind(found.kind);
+        let kind = found.kind.name();
         // Writing to a string does not fail.
         let _ = writeln!(
             out,

@@ -2,9 +2,9 @@
 
 use plimsoll_stats::{Estimate, NoIntervalReason};
 
-use crate::comparisons::{QUANTILES, comparisons, control, figures};
+use crate::comparisons::{comparisons, control, figures};
 use crate::facts::Facts;
-use crate::figure::Figure;
+use crate::figure::{Figure, QUANTILES};
 use crate::lateness;
 use crate::pairs::{Run, Two, failed};
 use crate::result::{Difference, Kind};

@@ -2,9 +2,8 @@
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::LoadModel;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use crate::role::Role;
 use crate::threshold::AddedThreshold;
 
 /// A run on several targets.
@@ -98,21 +97,6 @@ pub struct CpuReading {
     pub at: Nanos,
     /// CPU time so far, of all its threads and processes.
     pub cpu: Nanos,
-}
-
-/// The part that a target has in a comparison.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// All others are compared with it: the provider itself, or the first target.
-    Reference,
-    /// The reference, loaded a second time: its difference must be none.
-    Control,
-    /// Compared with the reference and with the others.
-    #[default]
-    Target,
 }
 
 /// When the targets carry out the turns of a block.

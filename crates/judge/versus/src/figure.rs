@@ -1,4 +1,4 @@
-//! The times of a turn that are compared.
+//! The times of a turn that are compared, and their percentiles.
 
 use plimsoll_measure::{Nanos, PairedTurn};
 use schemars::JsonSchema;
@@ -62,6 +62,9 @@ impl Figure {
         nanos.map(as_f64)
     }
 }
+
+/// The percentiles of differences.
+pub(crate) const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)];
 
 fn mean_gap(turn: &PairedTurn) -> Option<f64> {
     let streamed = turn.last_token?.saturating_sub(turn.ttft?);

@@ -37,6 +37,7 @@ mod pairs;
 mod policy;
 mod prometheus;
 mod result;
+mod role;
 mod targets;
 mod text;
 mod threshold;
@@ -45,12 +46,13 @@ mod unlike;
 pub use combine::combine;
 pub use csv::csv;
 pub use decided::decided;
-pub use facts::{CpuReading, Facts, Role, Schedule, StageFacts, TakenOut, TargetFacts};
+pub use facts::{CpuReading, Facts, Schedule, StageFacts, TakenOut, TargetFacts};
 pub use figure::Figure;
 pub use json::{VersusError, json, read_json};
 pub use judge::judge;
 pub use outlook::outlook;
 pub use prometheus::prometheus;
+pub use role::Role;
 pub use result::{
     BlockCounts, Claim, Control, CpuDifference, Detectable, Difference, DifferentDecision,
     Disturbance, ErrorDifference, Kind, Lost, OrderEffect, SCHEMA, TargetResult, Verdicts, Versus,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use plimsoll_report::escape_label;
 
-use crate::comparisons::QUANTILES;
+use crate::figure::QUANTILES;
 use crate::result::{Difference, Kind, Versus};
 
 /// `plimsoll_added_seconds` and `plimsoll_shift_seconds` by target, reference, figure and quantile;

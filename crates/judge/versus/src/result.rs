@@ -4,7 +4,7 @@ use plimsoll_metrics::{Judgement, ThresholdResult, confusion_matrix::Matrix};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::facts::Role;
+use crate::role::Role;
 use crate::figure::Figure;
 
 /// The layout of `versus.json`.
@@ -198,6 +198,17 @@ pub enum Kind {
     Shift,
     /// The same, with failures as infinitely slow.
     ShiftWithFailures,
+}
+
+impl Kind {
+    /// The name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Shift => "shift",
+            Self::ShiftWithFailures => "shift_with_failures",
+        }
+    }
 }
 
 /// A difference, target less reference, with its 95 % interval.

@@ -6,8 +6,8 @@ mod times;
 
 use plimsoll_report::{format, printable};
 
-use crate::facts::Role;
-use crate::result::{Kind, Versus};
+use crate::role::Role;
+use crate::result::Versus;
 
 /// The result as text; lines are at most `width` columns wide where words can be broken.
 pub fn text(versus: &Versus, width: usize) -> String {
@@ -18,15 +18,6 @@ pub fn text(versus: &Versus, width: usize) -> String {
     notes::write(&mut page, versus);
     let text: String = page.lines.into_iter().map(|line| line + "\n").collect();
     printable(&text).into_owned()
-}
-
-/// The name of a kind of difference in files.
-pub(crate) const fn kind(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Added => "added",
-        Kind::Shift => "shift",
-        Kind::ShiftWithFailures => "shift_with_failures",
-    }
 }
 
 /// The page being written.

@@ -4,7 +4,7 @@ use plimsoll_report::format::{self, DASH};
 use plimsoll_report::table::Table;
 
 use super::{Page, name};
-use crate::facts::Role;
+use crate::role::Role;
 use crate::figure::Figure;
 use crate::result::{Difference, Kind, TargetResult, Versus};
 
