@@ -2,6 +2,7 @@
 //! truth is known. Seeds are fixed.
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
+mod drift;
 mod equal_targets;
 mod failures;
 mod noise;
