@@ -12,8 +12,14 @@ use crate::result::{Claim, CpuDifference, Difference, ErrorDifference, Kind, Ver
 /// Sentences hold at this level.
 const LEVEL: f64 = 0.05;
 
+/// What sentences on failures are about.
+pub(crate) const FAILURES: &str = "failures";
+
 /// A sentence before its p value is adjusted.
 struct Tested {
+    target: String,
+    reference: String,
+    about: String,
     p: f64,
     /// What is said if it holds.
     holds: String,
@@ -36,7 +42,14 @@ pub(crate) fn claims(versus: &Versus, whole: Figure) -> Vec<Claim> {
     let p: Vec<f64> = tested.iter().map(|claim| claim.p).collect();
     let claims = tested.into_iter().zip(holm(&p)).map(|(claim, p_holm)| {
         let holds = p_holm < LEVEL;
-        Claim { text: if holds { claim.holds } else { claim.open }, p_holm, holds }
+        Claim {
+            target: claim.target,
+            reference: claim.reference,
+            about: claim.about,
+            text: if holds { claim.holds } else { claim.open },
+            p_holm,
+            holds,
+        }
     });
     let (hold, open): (Vec<_>, Vec<_>) = claims.partition(|claim| claim.holds);
     hold.into_iter().chain(open).collect()
@@ -57,15 +70,20 @@ fn pairs(versus: &Versus) -> Vec<(&str, &str)> {
 fn time(difference: &Difference) -> Option<Tested> {
     let Difference { target, reference, figure, .. } = difference;
     let (value, low, high) = difference.measured()?;
-    let figure = match difference.kind {
-        Kind::Added => figure.title().to_owned(),
+    let (about, figure) = match difference.kind {
+        Kind::Added => (figure.name().to_owned(), figure.title().to_owned()),
         Kind::Shift | Kind::ShiftWithFailures => {
-            format!("the {} of {}", difference.quantile, figure.title())
+            let quantile = &difference.quantile;
+            let name = format!("{}.{quantile}", figure.name());
+            (name, format!("the {quantile} of {}", figure.title()))
         }
     };
     let by = by_time(value, low, high);
     let word = if value > 0.0 { "slower" } else { "faster" };
     Some(Tested {
+        target: target.clone(),
+        reference: reference.clone(),
+        about,
         p: difference.p?,
         holds: format!("{target} is {word} than {reference} in {figure}, by {by}"),
         open: format!("{target} and {reference} cannot be told apart in {figure}"),
@@ -89,6 +107,9 @@ fn failures(errors: &ErrorDifference) -> Option<Tested> {
         if errors.by_batch { ", in bursts" } else { "" }
     );
     Some(Tested {
+        target: target.clone(),
+        reference: reference.clone(),
+        about: FAILURES.to_owned(),
         p: errors.p,
         holds: format!("{more} fails more often than {less} ({counts})"),
         open: format!(
@@ -104,6 +125,9 @@ fn cpu(cpu: &CpuDifference) -> Option<Tested> {
     let by = by_time(value, low, high);
     let word = if value > 0.0 { "more" } else { "less" };
     Some(Tested {
+        target: target.clone(),
+        reference: reference.clone(),
+        about: "cpu".to_owned(),
         p: cpu.p?,
         holds: format!("{target} takes {word} CPU per request than {reference}, by {by}"),
         open: format!("{target} and {reference} cannot be told apart in CPU per request"),

@@ -13,11 +13,13 @@ pub enum VersusError {
     Json(#[from] serde_json::Error),
     /// A file has an unknown layout. Remedy: use the version that wrote it.
     #[error(
-        "the file's layout is `{found}`, and this version reads `{SCHEMA}`: use the version of plimsoll that wrote it"
+        "the file's layout is `{found}`, and this version reads `{known}`: use the version of plimsoll that wrote it"
     )]
     Layout {
         /// The layout of the file.
         found: String,
+        /// The layout of this version.
+        known: &'static str,
     },
 }
 
@@ -42,7 +44,7 @@ pub fn read_json(bytes: &[u8]) -> Result<Versus, VersusError> {
     }
     let layout: Layout = serde_json::from_slice(bytes)?;
     if layout.schema != SCHEMA {
-        return Err(VersusError::Layout { found: layout.schema });
+        return Err(VersusError::Layout { found: layout.schema, known: SCHEMA });
     }
     Ok(serde_json::from_slice(bytes)?)
 }

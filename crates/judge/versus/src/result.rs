@@ -445,6 +445,13 @@ pub struct CpuDifference {
 /// A sentence that was tested.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Claim {
+    /// One target.
+    pub target: String,
+    /// The other.
+    pub reference: String,
+    /// What it is about: the name of a figure for what is added, `FIGURE.p99` for a shift,
+    /// `failures` or `cpu`.
+    pub about: String,
     /// The sentence; if it does not hold, what could not be told apart.
     pub text: String,
     /// p value, adjusted for all sentences by Holm.

@@ -6,7 +6,6 @@ mod times;
 
 use plimsoll_report::{format, printable};
 
-use crate::role::Role;
 use crate::result::Versus;
 
 /// The result as text; lines are at most `width` columns wide where words can be broken.
@@ -91,13 +90,4 @@ fn blocks(versus: &Versus) -> String {
         text.push_str(&format!("; mean of {} rounds", versus.rounds));
     }
     text
-}
-
-/// How a target is called: the control is the reference once more.
-fn name(versus: &Versus, index: usize) -> String {
-    let target = &versus.targets[index];
-    match target.role {
-        Role::Control if target.name.is_empty() => format!("{}'", versus.reference()),
-        _ => target.name.clone(),
-    }
 }

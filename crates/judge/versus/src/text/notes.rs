@@ -4,7 +4,11 @@ use plimsoll_metrics::{Judgement, ThresholdResult};
 use plimsoll_report::format;
 
 use super::Page;
+use crate::claims::FAILURES;
 use crate::result::{Claim, Difference, Kind, Versus};
+
+/// So many sentences are shown without a choice.
+const ALL_SHOWN: usize = 8;
 
 pub(super) fn write(page: &mut Page, versus: &Versus) {
     page.line("");
@@ -39,13 +43,51 @@ fn claims(page: &mut Page, versus: &Versus) {
     if hold.is_empty() {
         page.paragraph("- no difference is proven");
     }
-    for claim in hold {
+    let (shown, more) = chosen(versus, hold);
+    for claim in shown {
         page.paragraph(&format!("- {}", claim.text));
     }
-    if !open.is_empty() {
-        let open: Vec<_> = open.iter().map(|claim| &*claim.text).collect();
-        page.paragraph(&format!("Open: {}.", open.join("; ")));
+    if more > 0 {
+        page.paragraph(&format!("- and {more} more: see versus.json, claims"));
     }
+    let (shown, more) = chosen(versus, open);
+    if !shown.is_empty() {
+        let open: Vec<_> = shown.iter().map(|claim| &*claim.text).collect();
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        page.paragraph(&format!("Open: {}{more}.", open.join("; ")));
+    }
+}
+
+/// With many targets there are more sentences than anyone reads: then those on the headline figure
+/// and on failures, of each target with the reference and with the next one in order of speed; and
+/// how many are left out.
+fn chosen<'a>(versus: &Versus, claims: Vec<&'a Claim>) -> (Vec<&'a Claim>, usize) {
+    if claims.len() <= ALL_SHOWN {
+        return (claims, 0);
+    }
+    let order = by_speed(versus);
+    let neighbours = |claim: &Claim| {
+        order.windows(2).any(|two| two.contains(&&*claim.target) && two.contains(&&*claim.reference))
+    };
+    let matters = |claim: &&&Claim| {
+        (claim.about == versus.headline.name() || claim.about == FAILURES)
+            && (claim.reference == versus.reference() || neighbours(claim))
+    };
+    let chosen: Vec<&Claim> = claims.iter().filter(matters).copied().collect();
+    let more = claims.len() - chosen.len();
+    (chosen, more)
+}
+
+/// The compared targets, the one that adds least first.
+fn by_speed(versus: &Versus) -> Vec<&str> {
+    let added = |name: &str| {
+        let two = (name, versus.reference());
+        let found = versus.difference(two, versus.headline, Kind::Added, "p50");
+        found.and_then(|found| found.value_ns).unwrap_or(f64::INFINITY)
+    };
+    let mut names = versus.compared();
+    names.sort_by(|a, b| added(a).total_cmp(&added(b)));
+    names
 }
 
 fn detectable(page: &mut Page, versus: &Versus) {

@@ -3,7 +3,7 @@
 use plimsoll_report::format;
 use plimsoll_report::table::Table;
 
-use super::{Page, name};
+use super::Page;
 use crate::result::{TargetResult, Versus};
 
 /// A column: its heading, and its cell, if the target has it.
@@ -26,9 +26,9 @@ pub(super) fn write(page: &mut Page, versus: &Versus) {
     let columns: Vec<&Column> = COLUMNS.iter().filter(known).collect();
     let head = [""].into_iter().chain(columns.iter().map(|column| column.0));
     let mut table = Table::new(head);
-    for (index, target) in versus.targets.iter().enumerate() {
+    for target in &versus.targets {
         let cells = columns.iter().map(|column| format::or_dash(column.1(target), |cell| cell));
-        let first = format!("  {}", name(versus, index));
+        let first = format!("  {}", target.name);
         table.row([first].into_iter().chain(cells));
     }
     page.line("");

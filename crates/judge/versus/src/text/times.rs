@@ -3,7 +3,7 @@
 use plimsoll_report::format::{self, DASH};
 use plimsoll_report::table::Table;
 
-use super::{Page, name};
+use super::Page;
 use crate::role::Role;
 use crate::figure::Figure;
 use crate::result::{Difference, Kind, TargetResult, Versus};
@@ -57,7 +57,7 @@ fn row(versus: &Versus, index: usize, figure: Figure) -> [String; 4] {
         shown(find(Kind::Shift, "p99"))
     };
     [
-        format!("  {}", name(versus, index)),
+        format!("  {}", target.name),
         format::or_dash(own, |nanos| format::time(nanos / 1e6)),
         shown(find(Kind::Added, "p50")),
         tail,
