@@ -31,6 +31,21 @@ pub fn range(millis: f64, low: f64, high: f64) -> String {
     format!("{}, {}", digits(low / size), digits(high / size))
 }
 
+/// A time and its interval from milliseconds, all in the unit that suits the largest of them:
+/// `143us [138, 149]`.
+pub fn with_interval(millis: f64, low: f64, high: f64) -> String {
+    let largest = millis.abs().max(low.abs()).max(high.abs());
+    let (unit, size) = unit(largest);
+    let [value, low, high] = [millis, low, high].map(|time| digits(time / size));
+    format!("{value}{unit} [{low}, {high}]")
+}
+
+/// A difference of times and its interval: [`with_interval`] with the sign of the difference.
+pub fn difference(millis: f64, low: f64, high: f64) -> String {
+    let sign = if millis > 0.0 { "+" } else { "" };
+    format!("{sign}{}", with_interval(millis, low, high))
+}
+
 /// A unit of time, and its length in milliseconds.
 fn unit(millis: f64) -> (&'static str, f64) {
     // What would round up to 1000 of a unit is shown as 1.00 of the next.
@@ -201,6 +216,11 @@ mod tests {
             (digits(-0.000_1), "0"),
             (digits(-21_989.4), "-21,989"),
             (percent(-0.5), "-50.0%"),
+            (difference(0.143, 0.138, 0.149), "+143us [138, 149]"),
+            (difference(0.0009, -0.003, 0.004), "+0.90us [-3.00, 4.00]"),
+            (difference(-1.43, -1.47, -0.9), "-1.43ms [-1.47, -0.90]"),
+            (difference(0.0, 0.0, 0.0), "0ns [0, 0]"),
+            (with_interval(0.96, 0.9, 1.02), "0.96ms [0.90, 1.02]"),
         ] {
             assert_eq!(found, shown);
         }
