@@ -134,7 +134,7 @@ fn write(run_dir: &RunDir, measured: &Measured, all: &Versus) -> Result<()> {
     let summary = &measured.summary;
     run_dir.write_summary(summary)?;
     run_dir.write(file::VERSUS, json(all)?.as_bytes())?;
-    run_dir.write(file::VERSUS_CSV, csv(all)?.as_bytes())?;
+    run_dir.write(file::VERSUS_CSV, csv(all).as_bytes())?;
     let style = Style::default();
     let report = format!("{}\n{}", text(all, style.width), summary_text(summary, style));
     run_dir.write(file::TEXT, report.as_bytes())?;
