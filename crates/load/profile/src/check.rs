@@ -23,7 +23,7 @@ use crate::source::{self, Profile, is_plain};
 use crate::spec::{ProfileFile, TargetFile};
 use crate::suggest;
 use crate::url::TargetUrl;
-pub(crate) use targets::{CheckedTargets, compares, reference};
+pub(crate) use targets::{CheckedTargets, reference};
 
 /// The purpose of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,6 +25,7 @@ fn streamed() -> Sample {
         scenario: ScenarioId(0),
         target: TargetId(0),
         conversation: ConversationKey::arrival(77),
+        position: 0,
         turn: 1,
         stream: true,
         warmup: false,
