@@ -12,6 +12,9 @@ use crate::simulation::script::{Reply, ScriptedTarget, respond_after};
 /// Without the windows in which targets are alone.
 const BESIDE: &str = "versus: {alone: 0s}\n";
 
+/// The same, with requests of a block whole milliseconds apart.
+const APART: &str = "versus: {alone: 0s, gap: 20ms}\n";
+
 fn compare(profile: &str, targets: u16, target: ScriptedTarget) -> Simulated {
     Harness::of_plan(comparison(&format!("{CHAT}{profile}"), targets), target)
         .run_load(&Control::new())
@@ -124,7 +127,7 @@ fn bodies_of_a_block_are_equal_but_for_an_id_of_equal_length() {
 fn a_target_that_is_full_holds_up_no_other() {
     // The first request of all hangs, and takes the only slot of its target for good.
     let target = ScriptedTarget::script([Reply::Hang], respond_after(5));
-    let profile = format!("{BESIDE}max_in_flight: 1\nstages: '@10:2s'\n");
+    let profile = format!("{APART}max_in_flight: 1\nstages: '@10:2s'\n");
     let run = compare(&profile, 3, target);
     let stuck = run.samples.iter().find(|sample| sample.outcome == Outcome::InFlight).unwrap().target;
     for sample in &run.samples {
@@ -143,7 +146,7 @@ fn a_target_that_is_full_holds_up_no_other() {
 
 #[test]
 fn a_target_that_is_taken_out_gets_nothing_more_and_the_others_go_on() {
-    let plan = comparison(&format!("{CHAT}{BESIDE}stages: '@10:2s'\n"), 3);
+    let plan = comparison(&format!("{CHAT}{APART}stages: '@10:2s'\n"), 3);
     let harness = Harness::of_plan(plan, ScriptedTarget::always(respond_after(5)));
     let worker = std::rc::Rc::clone(&harness.worker);
     let out = TargetId(1);
