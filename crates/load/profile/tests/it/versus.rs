@@ -20,6 +20,7 @@ const TARGETS: &str = "\
 key: sk-shared
 headers: {x-team: blue, accept: a/b}
 stages: '@10:60s'
+stream: true
 targets:
   - {name: a, url: 'https://a.example', key: '${A_KEY}', model: big, headers: {X-Team: red}, watch: 'pid:4711'}
   - {name: direct, url: 'http://127.0.0.1:9000', role: direct}
@@ -33,7 +34,7 @@ fn named(plan: &Plan) -> Vec<(&str, TargetRole)> {
 
 #[test]
 fn targets_are_resolved_with_what_they_share_and_a_control() {
-    let plan = compared(&base_with(&format!("{TARGETS}\nstream: true")), &Overrides::default()).unwrap();
+    let plan = compared(&base_with(TARGETS), &Overrides::default()).unwrap();
     use TargetRole::{Candidate, Control, Reference};
     let names = [("direct", Reference), ("direct'", Control), ("a", Candidate), ("b", Candidate)];
     assert_eq!(named(&plan), names);
