@@ -116,9 +116,11 @@ impl PairCollector {
         std::mem::take(&mut self.ended)
     }
 
-    /// All blocks that are left, at the end of the run: they lack a turn.
+    /// All blocks that are left, at the end of the run: they lack a turn. Those of later turns are
+    /// no loss of their own: the turn before did not complete, or the run was over.
     pub(crate) fn take_all(&mut self) -> Vec<Block> {
-        self.ended.extend(self.open.drain().map(|(_, block)| block));
+        let left = self.open.drain().map(|(_, block)| block);
+        self.ended.extend(left.filter(|block| block.turn == 0));
         self.take()
     }
 }
