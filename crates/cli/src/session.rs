@@ -233,7 +233,9 @@ impl Session {
 /// That a target was taken out of a comparison.
 pub(crate) fn taken_out(name: &str, after: Nanos) -> String {
     let seconds = after.as_secs_f64();
-    format!("{name} was taken out after {seconds:.0} s: at least half of its requests failed for 10 s")
+    format!(
+        "{name} was taken out after {seconds:.0} s: at least half of its requests failed for 10 s"
+    )
 }
 
 /// A plan that cannot be prepared is wrong usage. Threads and timers are the system's.

@@ -227,7 +227,10 @@ mod tests {
             (format!("{ID}  hello [x]"), "hello [x]"),
             (format!("{ID} shared words {ID}  é] hello"), "é] hello"),
             ("hello".to_owned(), "hello"),
-            (format!("{}  hello", ID.replace('-', "_")), "[01234567_89ab_4def_8011_223344556677]  hello"),
+            (
+                format!("{}  hello", ID.replace('-', "_")),
+                "[01234567_89ab_4def_8011_223344556677]  hello",
+            ),
             (ID[1..].to_owned(), &ID[1..]),
             (ID.to_owned(), ""),
         ] {

@@ -10,7 +10,9 @@ use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_measure::Nanos;
 
 use crate::exit::Exit;
-use crate::flags::{LimitFlags, OutputFlags, ProgressFlags, RunFlags, TlsFlags, parse_rate, parse_share};
+use crate::flags::{
+    LimitFlags, OutputFlags, ProgressFlags, RunFlags, TlsFlags, parse_rate, parse_share,
+};
 use crate::session::Session;
 use target::{TargetFlag, parse_direct, parse_target};
 

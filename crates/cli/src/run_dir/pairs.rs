@@ -31,7 +31,8 @@ impl PairFile {
     /// Reads the file of a run.
     pub(crate) fn read(run: &Path) -> Result<Pairs> {
         let path = run.join(file::PAIRS);
-        let opened = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let opened =
+            File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
         read_pairs(&mut BufReader::new(opened)).with_context(|| path.display().to_string())
     }
 }

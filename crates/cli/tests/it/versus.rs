@@ -38,13 +38,21 @@ fn json(fixture: &Fixture) -> Value {
 fn a_gateway_is_compared_with_its_upstream_without_a_profile() {
     let fixture = Fixture::with(PROVIDER);
     let gateway = gateway(&fixture, &[]);
-    let target = format!("a=http://{},watch=:{}", gateway.address, gateway.address.rsplit(':').next().unwrap());
+    let target = format!(
+        "a=http://{},watch=:{}",
+        gateway.address,
+        gateway.address.rsplit(':').next().unwrap()
+    );
     let output = versus(&fixture, &["--target", &target, "--rate", "20", "--for", "12s"]);
     assert!(matches!(output.code, Some(0 | 3)), "{}{}", output.stdout, output.stderr);
     for part in ["versus: ", "direct ", "direct'", "a "] {
         assert!(output.stdout.contains(part), "{part}: {}", output.stdout);
     }
-    assert!(output.stdout.lines().take(12).all(|line| line.chars().count() <= 80), "{}", output.stdout);
+    assert!(
+        output.stdout.lines().take(12).all(|line| line.chars().count() <= 80),
+        "{}",
+        output.stdout
+    );
     let versus = json(&fixture);
     assert_eq!(versus["schema"], "plimsoll.versus/1");
     let names: Vec<_> =
@@ -156,17 +164,44 @@ fn wrong_usage_and_unlike_targets_are_named_before_the_load() {
         (&["versus", "--direct", &direct], "too few targets"),
         (&["versus", "--direct", &direct, "--target", &same], "the same target as `direct`"),
         (&["versus", "--direct", &direct, "--target", &other], "NAME=URL"),
-        (&["versus", "--direct", &direct, "--target", "a=http://h,key=NO_SUCH_VARIABLE"], "NO_SUCH_VARIABLE is not set"),
-        (&["versus", "--direct", &direct, "--target", &good, "--stages", "5:9s"], "make it 15s or longer"),
-        (&["versus", "--direct", &direct, "--target", &good, "--set", "thresholds={added.ttft: ['p50<1']}"], "added.ttft"),
+        (
+            &["versus", "--direct", &direct, "--target", "a=http://h,key=NO_SUCH_VARIABLE"],
+            "NO_SUCH_VARIABLE is not set",
+        ),
+        (
+            &["versus", "--direct", &direct, "--target", &good, "--stages", "5:9s"],
+            "make it 15s or longer",
+        ),
+        (
+            &[
+                "versus",
+                "--direct",
+                &direct,
+                "--target",
+                &good,
+                "--set",
+                "thresholds={added.ttft: ['p50<1']}",
+            ],
+            "added.ttft",
+        ),
         (&["versus", "--direct", &direct, "--target", "a=https://a.example"], "--model NAME"),
-        (&["versus", "--direct", &direct, "--target", "a=http://localhost:1,watch=:1"], "watch of target a"),
+        (
+            &["versus", "--direct", &direct, "--target", "a=http://localhost:1,watch=:1"],
+            "watch of target a",
+        ),
     ] {
         let output = fixture.plimsoll(args).expect(2);
         assert!(output.stderr.contains(part), "{args:?}: {}", output.stderr);
     }
     assert_eq!((fixture.runs().len(), fixture.mock.stats().requests), (0, 0));
-    let output = versus(&fixture, &["--target", &model, "--rate", "20", "--for", "1s", "--set", "versus.alone=0s"]);
-    assert!(output.stderr.contains("a is unlike the reference: model big, direct mock"), "{}", output.stderr);
+    let output = versus(
+        &fixture,
+        &["--target", &model, "--rate", "20", "--for", "1s", "--set", "versus.alone=0s"],
+    );
+    assert!(
+        output.stderr.contains("a is unlike the reference: model big, direct mock"),
+        "{}",
+        output.stderr
+    );
     assert!(output.stdout.contains("model big"), "{}", output.stdout);
 }

@@ -115,8 +115,8 @@ fn needed_ahead(run: &PreparedRun, stripe: Stripe, answer: Nanos) -> usize {
     };
     // In a comparison every target gets every request.
     let targets = if run.pairs.is_some() { 1 } else { plan.targets.len().max(1) };
-    let in_flight = (rate * answer.as_secs_f64() / targets as f64)
-        .min(plan.limits.max_in_flight as f64);
+    let in_flight =
+        (rate * answer.as_secs_f64() / targets as f64).min(plan.limits.max_in_flight as f64);
     let total = Nanos::from_secs_f64((2.0 * in_flight / streams).ceil() / 1e9).as_u64();
     let share = usize::try_from(stripe.share(total)).unwrap_or(usize::MAX);
     share.clamp(1, MAX_AHEAD)

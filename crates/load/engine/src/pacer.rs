@@ -102,8 +102,8 @@ pub(crate) fn account_for_rest(worker: &Rc<Worker>, end: Moment) {
         let (end, mut rest) = (end.min(source.end.get()), 0);
         while let Some(at) = worker.next_arrival(source).filter(|&at| at < end) {
             let Some(arrival) = source.take() else { break };
-            let owed = !source.waits.get()
-                || rest < source.limit.owed(worker.stage_end(arrival.stage));
+            let owed =
+                !source.waits.get() || rest < source.limit.owed(worker.stage_end(arrival.stage));
             rest += 1;
             let late = if owed { end.since(at) } else { Nanos::ZERO };
             never_send(worker, &arrival, at, late);

@@ -50,9 +50,8 @@ impl BlockOutput {
         if blocks.is_empty() {
             return;
         }
-        let completed = |turn: &Option<PairedTurn>| {
-            turn.is_some_and(|turn| turn.outcome == Outcome::Completed)
-        };
+        let completed =
+            |turn: &Option<PairedTurn>| turn.is_some_and(|turn| turn.outcome == Outcome::Completed);
         let complete = blocks.iter().filter(|block| block.turns.iter().all(completed));
         self.report.complete += complete.count() as u64;
         self.report.blocks += blocks.len() as u64;
@@ -105,7 +104,8 @@ impl PairCollector {
             (block.start, block.stage, block.window) = (start, sample.stage, spot.window);
         }
         block.turns[target.index()] = Some(paired_turn(sample));
-        let is_over = |(target, turn): (usize, &Option<PairedTurn>)| turn.is_some() || is_out(target);
+        let is_over =
+            |(target, turn): (usize, &Option<PairedTurn>)| turn.is_some() || is_out(target);
         if block.turns.iter().enumerate().all(is_over) {
             self.ended.extend(self.open.remove(&(key, sample.turn)));
         }

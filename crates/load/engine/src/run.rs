@@ -65,7 +65,8 @@ impl Run {
     /// computes all of them.
     pub fn planned_blocks(&self) -> u64 {
         let stages = self.prepared.schedule.stages().iter().filter(|stage| !stage.warmup);
-        let blocks = |pairs: &PairSchedule| stages.map(|stage| pairs.compared_blocks(stage.id)).sum();
+        let blocks =
+            |pairs: &PairSchedule| stages.map(|stage| pairs.compared_blocks(stage.id)).sum();
         self.pairs().map_or(0, blocks)
     }
 

@@ -66,8 +66,7 @@ async fn run_in_turns(worker: Rc<Worker>, number: u32, active: Vec<ActiveWindow>
 
 /// The time in which a user is active and a target has its window.
 fn overlap(active: &ActiveWindow, window: &TargetWindow) -> Option<ActiveWindow> {
-    let both =
-        ActiveWindow { from: active.from.max(window.from), to: active.to.min(window.to) };
+    let both = ActiveWindow { from: active.from.max(window.from), to: active.to.min(window.to) };
     (both.from < both.to).then_some(both)
 }
 

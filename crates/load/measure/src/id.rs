@@ -62,7 +62,7 @@ impl ConversationKey {
     pub const fn on(self, target: TargetId, targets: u16) -> Self {
         let numbers = self.numbers();
         let number = (self.0 & numbers).wrapping_mul(targets as u64).wrapping_add(target.0 as u64);
-        Self(self.0 & !numbers | number & numbers)
+        Self((self.0 & !numbers) | (number & numbers))
     }
 
     /// The inverse of [`ConversationKey::on`]: the block and the target. With one target they are
@@ -79,7 +79,7 @@ impl ConversationKey {
         }
         let (numbers, targets) = (self.numbers(), targets as u64);
         let number = self.0 & numbers;
-        (Self(self.0 & !numbers | number / targets), TargetId((number % targets) as u16))
+        (Self((self.0 & !numbers) | (number / targets)), TargetId((number % targets) as u16))
     }
 
     /// The number of a block, as files show it: below 2^53 for up to two million virtual users.

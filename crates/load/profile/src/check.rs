@@ -115,7 +115,8 @@ impl ProfileCheck<'_> {
     fn check_model(&mut self) {
         let of_all = self.file.model.as_deref().is_some_and(|model| !model.is_empty());
         let own = |target: &TargetFile| target.model.as_deref().is_some_and(|own| !own.is_empty());
-        let of_each = targets::compares(self.file, self.purpose) && self.file.targets.iter().all(own);
+        let of_each =
+            targets::compares(self.file, self.purpose) && self.file.targets.iter().all(own);
         if self.uses_llm() && !of_all && !of_each {
             let fix = "write the name of a model of the target, or give --model NAME";
             self.report(top("model"), "is missing", fix);

@@ -50,8 +50,8 @@ pub use error::{Fault, Problem, Problems, ValueSource};
 pub use overrides::Overrides;
 pub use path::{ConfigPath, Step};
 pub use plan::{
-    ConnectionLifetime, HttpPlan, HttpVersion, Instrument, Limits,
-    Overflow, Plan, Replies, RetryAfter, Target, TargetRole, TlsPlan, VersusPlan,
+    ConnectionLifetime, HttpPlan, HttpVersion, Instrument, Limits, Overflow, Plan, Replies,
+    RetryAfter, Target, TargetRole, TlsPlan, VersusPlan,
 };
 pub use resolve::{load, parse, show};
 pub use response_headers::ResponseHeaders;

@@ -26,9 +26,7 @@ pub mod virtual_users;
 
 pub use arrivals::{Arrival, ArrivalIter};
 pub use error::{ScheduleError, StageFault, StageProblem};
-pub use pairs::{
-    PairMode, PairOrder, PairSchedule, PairSpec, PairedArrivals, Spot, TargetWindow,
-};
+pub use pairs::{PairMode, PairOrder, PairSchedule, PairSpec, PairedArrivals, Spot, TargetWindow};
 pub use rate::Rate;
 pub use schedule::Schedule;
 pub use spec::{Arrivals, Load, StageSpec, Stages};

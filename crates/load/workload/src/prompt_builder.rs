@@ -91,12 +91,7 @@ impl PromptBuilder {
     }
 
     /// Appends a marker, if there is one, and returns its tokens.
-    fn push_marker_of(
-        &self,
-        marker: Option<&Marker>,
-        budget: usize,
-        text: &mut Text,
-    ) -> usize {
+    fn push_marker_of(&self, marker: Option<&Marker>, budget: usize, text: &mut Text) -> usize {
         marker.map_or(0, |marker| self.push_fitting_marker(marker, budget, text))
     }
 
@@ -120,13 +115,7 @@ impl PromptBuilder {
     }
 
     /// Appends cached blocks. Equal ids give equal text. The marker takes words of the first block.
-    fn push_blocks(
-        &self,
-        marker: Option<&Marker>,
-        ids: &[u64],
-        tokens: usize,
-        text: &mut Text,
-    ) {
+    fn push_blocks(&self, marker: Option<&Marker>, ids: &[u64], tokens: usize, text: &mut Text) {
         let spent = self.push_marker_of(marker, tokens.min(CACHE_BLOCK), text);
         let mut left = self.counter.words_for(tokens - spent);
         let mut room = CACHE_BLOCK - spent;

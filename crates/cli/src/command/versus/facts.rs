@@ -41,7 +41,12 @@ pub(super) fn before(
 }
 
 /// Adds what is known after the load.
-pub(super) fn complete(facts: &mut Facts, after: &Comparison, processes: &[ProcessUse], one_in: u32) {
+pub(super) fn complete(
+    facts: &mut Facts,
+    after: &Comparison,
+    processes: &[ProcessUse],
+    one_in: u32,
+) {
     facts.one_in = one_in;
     for (index, target) in facts.targets.iter_mut().enumerate() {
         let out = after.taken_out.get(index).copied().flatten();
@@ -116,7 +121,8 @@ fn differs(plan: &Plan, target: &Target, probe: Option<&ProbeReport>) -> Vec<Str
     note("model", &target.model, &reference.model);
     note("protocol", protocol(plan, target), protocol(plan, reference));
     note("scheme", target.url.scheme().name(), reference.url.scheme().name());
-    found.extend(probe.into_iter().flat_map(|probe| answers_differ(plan, target, reference, probe)));
+    found
+        .extend(probe.into_iter().flat_map(|probe| answers_differ(plan, target, reference, probe)));
     found
 }
 

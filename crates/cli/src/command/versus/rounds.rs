@@ -37,7 +37,8 @@ pub(super) fn run(
         if session.control().is_interrupted() {
             return Ok(Exit::Interrupted);
         }
-        let (measured, result) = one(session, of_round(plan, round)?, &versus, thresholds, options)?;
+        let (measured, result) =
+            one(session, of_round(plan, round)?, &versus, thresholds, options)?;
         rounds.push(result);
         let Some(all) = combine(&rounds) else { continue };
         let last = show(session.status(), &measured, &all)?;
@@ -108,7 +109,11 @@ fn one(
 fn unlike(facts: &Facts) -> Vec<String> {
     let of = |target: &plimsoll_versus::TargetFacts| {
         let name = target.name.clone();
-        target.differs.iter().map(move |how| format!("{name} is unlike the reference: {how}")).collect::<Vec<_>>()
+        target
+            .differs
+            .iter()
+            .map(move |how| format!("{name} is unlike the reference: {how}"))
+            .collect::<Vec<_>>()
     };
     facts.targets.iter().flat_map(of).collect()
 }

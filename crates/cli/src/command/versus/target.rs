@@ -86,7 +86,8 @@ impl TargetFlag {
 
 /// The processes of the targets on this host.
 pub(super) fn watched(plan: &Plan) -> Result<Vec<WatchedProcess>, UsageError> {
-    let watches = plan.targets.iter().filter_map(|target| Some((&target.name, target.watch.as_ref()?)));
+    let watches =
+        plan.targets.iter().filter_map(|target| Some((&target.name, target.watch.as_ref()?)));
     let process = |(name, watch): (&String, &String)| {
         let place = watch.strip_prefix("pid:").unwrap_or(watch);
         watched_process(&format!("{name}={place}"))

@@ -68,7 +68,10 @@ fn every_request_goes_to_every_target_at_its_own_time_and_counts_from_there() {
     }
     assert_eq!(run.output.blocks.len(), 30);
     for (block, number) in run.output.blocks.iter().zip(0..) {
-        assert_eq!((block.index, block.start, block.window), (number, Nanos::from_millis(number * 100), None));
+        assert_eq!(
+            (block.index, block.start, block.window),
+            (number, Nanos::from_millis(number * 100), None)
+        );
         for (turn, sample) in block.turns.iter().zip(&blocks[&number]) {
             let turn = turn.unwrap();
             assert_eq!((turn.position, turn.outcome), (sample.position, Outcome::Completed));
@@ -129,7 +132,8 @@ fn a_target_that_is_full_holds_up_no_other() {
     let target = ScriptedTarget::script([Reply::Hang], respond_after(5));
     let profile = format!("{APART}max_in_flight: 1\nstages: '@10:2s'\n");
     let run = compare(&profile, 3, target);
-    let stuck = run.samples.iter().find(|sample| sample.outcome == Outcome::InFlight).unwrap().target;
+    let stuck =
+        run.samples.iter().find(|sample| sample.outcome == Outcome::InFlight).unwrap().target;
     for sample in &run.samples {
         if sample.target != stuck {
             assert_eq!(sample.timeline.dispatched, Some(sample.timeline.intended));

@@ -62,7 +62,8 @@ fn compare(mock: &Mock, plan: Plan) -> Compared {
     let kept = Kept::default();
     run.record_blocks(Box::new(kept.clone()));
     let result = run.start(Some(Box::new(kept.clone())), &Control::new(), &mut |_| {}).unwrap();
-    let (samples, blocks) = (kept.samples.lock().unwrap().clone(), kept.blocks.lock().unwrap().clone());
+    let (samples, blocks) =
+        (kept.samples.lock().unwrap().clone(), kept.blocks.lock().unwrap().clone());
     assert!(result.snapshot.total(|_| true).accounting().balanced());
     // A client can have its response a moment before the mock has noted it.
     while mock.stats().in_flight > 0 {
@@ -93,7 +94,8 @@ impl Compared {
 #[test]
 fn every_block_is_complete_at_each_target_once_with_equal_content_and_common_draws() {
     let mock = mock();
-    let profile = "stream: true\nturns: 2\nstages: 'w@50:200ms,@60:2s'\nworkers: 2\nversus: {alone: 0s}";
+    let profile =
+        "stream: true\nturns: 2\nstages: 'w@50:200ms,@60:2s'\nworkers: 2\nversus: {alone: 0s}";
     let compared = compare(&mock, plan(&mock, "", profile));
     let names: Vec<_> =
         compared.result.metadata.targets.iter().map(|target| target.name.as_str()).collect();
@@ -185,7 +187,10 @@ fn a_dead_target_is_taken_out_and_the_others_go_on() {
     assert!(of(2) < 275, "{} requests to the dead one", of(2));
     assert!(compared.samples.iter().all(|s| s.outcome != Outcome::NeverSent));
     assert_eq!(compared.blocks.len(), 280);
-    assert_eq!(compared.blocks.iter().filter(|block| block.turns[2].is_none()).count(), 280 - of(2));
+    assert_eq!(
+        compared.blocks.iter().filter(|block| block.turns[2].is_none()).count(),
+        280 - of(2)
+    );
 }
 
 #[test]

@@ -70,7 +70,8 @@ fn the_control_is_the_default_where_the_reference_costs_nothing() {
         ("http://8.8.8.8", false),
         ("http://172.40.0.1", false),
     ] {
-        let text = format!("targets: [{{name: d, url: '{url}'}}, {{name: a, url: 'http://a.example'}}]");
+        let text =
+            format!("targets: [{{name: d, url: '{url}'}}, {{name: a, url: 'http://a.example'}}]");
         let text = base_with(&format!("stages: '@5:20s'\n{text}"));
         let targets = |set: &str| {
             let sets = if set.is_empty() { vec![] } else { vec![format!("versus.control={set}")] };
@@ -97,23 +98,39 @@ fn a_comparison_that_makes_no_sense_is_refused_with_a_fix() {
     for (lines, part) in [
         (String::new(), "too few targets"),
         (format!("targets: [{one}]"), "too few targets"),
-        (format!("targets: [{one}, {{name: a, url: 'http://127.0.0.1:9'}}]"), "the same target as `d`"),
+        (
+            format!("targets: [{one}, {{name: a, url: 'http://127.0.0.1:9'}}]"),
+            "the same target as `d`",
+        ),
         (format!("targets: [{one}, {{name: d, url: 'http://127.0.0.1:8'}}]"), "different name"),
-        (format!("targets: [{one}, {{name: \"a'\", url: 'http://127.0.0.1:8'}}]"), "name of a target"),
+        (
+            format!("targets: [{one}, {{name: \"a'\", url: 'http://127.0.0.1:8'}}]"),
+            "name of a target",
+        ),
         (format!("targets: [{one}, {{name: a, url: '127.0.0.1:8'}}]"), "has no scheme"),
         (format!("targets: [{one}, {{name: a, url: 'http://h', watch: me}}]"), "pid:4711"),
         (format!("targets: [{one}, {two}]\nversus: {{reference: dd}}"), "no target has that name"),
         (format!("targets: [{one}, {two}]\nversus: {{schedule: random}}"), "spread"),
-        (format!("targets: [{one}, {two}]\nthresholds: {{'added.ttft{{target:z}}': ['p(50)<1ms']}}"), "no target is named `z`"),
+        (
+            format!(
+                "targets: [{one}, {two}]\nthresholds: {{'added.ttft{{target:z}}': ['p(50)<1ms']}}"
+            ),
+            "no target is named `z`",
+        ),
         // Three with the control, 5 s each.
         (format!("targets: [{one}, {two}]\nstages: 5:14s"), "make it 15s or longer"),
-        (format!("targets: [{one}, {two}]\nstages: '@5:14s'\nversus: {{schedule: turns}}"), "make it 15s or longer"),
+        (
+            format!("targets: [{one}, {two}]\nstages: '@5:14s'\nversus: {{schedule: turns}}"),
+            "make it 15s or longer",
+        ),
     ] {
         let problems = compared(&base_with(&lines), &Overrides::default()).unwrap_err().to_string();
         assert!(problems.contains(part), "{lines}: {problems}");
     }
     // The same URL with another model is another target.
-    let other = format!("targets: [{one}, {{name: a, url: 'http://127.0.0.1:9', model: big}}]\nstages: '@5:20s'");
+    let other = format!(
+        "targets: [{one}, {{name: a, url: 'http://127.0.0.1:9', model: big}}]\nstages: '@5:20s'"
+    );
     assert!(compared(&base_with(&other), &Overrides::default()).is_ok());
 }
 

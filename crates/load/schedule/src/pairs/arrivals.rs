@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use plimsoll_measure::{ConversationKey, Nanos, Stripe, TargetId};
 
-use super::orders::Group;
 use super::PairSchedule;
 use super::layout::Segment;
+use super::orders::Group;
 use crate::arrivals::{Arrival, ArrivalIter};
 
 /// The arrivals of the blocks of one stripe on one target, in the order of time.

@@ -159,7 +159,10 @@ mod tests {
         };
         assert_ne!(first(1), first(2));
         let even: u32 = first(1).iter().step_by(2).sum();
-        assert!((430..=570).contains(&even), "the first of two blocks began with 1: {even} of 1,000");
+        assert!(
+            (430..=570).contains(&even),
+            "the first of two blocks began with 1: {even} of 1,000"
+        );
     }
 
     #[test]

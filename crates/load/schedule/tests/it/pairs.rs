@@ -78,8 +78,7 @@ fn together_means_the_same_instant_in_a_random_order() {
 #[test]
 fn a_block_that_would_end_in_the_next_stage_is_not_planned() {
     // 2.5 arrivals in the first stage: the third block begins at 800 ms and lasts 2 x 50 ms more.
-    let (schedule, pairs) =
-        paired("@2.5:1s,@1:1s", Arrivals::Constant, &spec(3, PairMode::Spread));
+    let (schedule, pairs) = paired("@2.5:1s,@1:1s", Arrivals::Constant, &spec(3, PairMode::Spread));
     assert_eq!(schedule.planned(StageId(0)), 3);
     assert_eq!(pairs.blocks(StageId(0)), 3);
     let long = PairSpec { gap: Nanos::from_millis(120), ..spec(3, PairMode::Spread) };
@@ -89,7 +88,8 @@ fn a_block_that_would_end_in_the_next_stage_is_not_planned() {
 
 #[test]
 fn in_turns_each_target_has_the_time_alone_and_the_same_blocks_at_the_same_offsets() {
-    let (schedule, pairs) = paired("w@10:2s,@20:31s", Arrivals::Constant, &spec(3, PairMode::Turns));
+    let (schedule, pairs) =
+        paired("w@10:2s,@20:31s", Arrivals::Constant, &spec(3, PairMode::Turns));
     // Two rounds of three windows of 31/6 s, and one of the warm-up.
     let window = 31.0 / 6.0 * 1e3;
     assert_eq!(pairs.rounds(), 3);

@@ -131,7 +131,8 @@ fn later_turns_are_the_same_whatever_the_targets_answered() {
         ..scenario()
     };
     let workload = workload(&spec);
-    let mut all = (0..).map(|block| on_each(&workload, block)).find(|all| all[0].turns() == 3).unwrap();
+    let mut all =
+        (0..).map(|block| on_each(&workload, block)).find(|all| all[0].turns() == 3).unwrap();
     for turn in 1..3 {
         for (own, answer) in all.iter_mut().zip(["yes", "", "no, never"]) {
             own.advance(Some(answer));
@@ -139,7 +140,8 @@ fn later_turns_are_the_same_whatever_the_targets_answered() {
         let texts: Vec<_> = all.iter().map(text).collect();
         assert_same_but_for_ids(&texts, true);
         assert!(!texts[2].contains("no, never"));
-        let answers = chat(&all[0]).1.into_iter().filter(|(role, _)| format!("{role:?}") == "Assistant");
+        let answers =
+            chat(&all[0]).1.into_iter().filter(|(role, _)| format!("{role:?}") == "Assistant");
         let answers: Vec<_> = answers.map(|(_, text)| text).collect();
         assert_eq!(answers.len(), turn);
         // 16 tokens of four bytes.
