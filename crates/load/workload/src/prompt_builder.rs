@@ -97,19 +97,21 @@ impl PromptBuilder {
 
     /// Appends the longest marker that fits into a budget of tokens, and returns its tokens.
     fn push_fitting_marker(&self, marker: &Marker, budget: usize, text: &mut Text) -> usize {
-        let (end, counted) = (text.end(), marker.counted.as_ref().unwrap_or(&marker.id));
+        let end = text.end();
         let start = end.len();
+        let counted = marker.counted.as_ref().unwrap_or(&marker.id);
         for length in (WORD_BYTES..=MARKER_BYTES).rev().step_by(WORD_BYTES) {
             push_marker(counted, length, end);
             let tokens = self.counter.count_before_words(&end[start..]);
-            if tokens <= budget {
-                if marker.counted.is_some() {
-                    end.truncate(start);
-                    push_marker(&marker.id, length, end);
-                }
+            let fits = tokens <= budget;
+            if fits && marker.counted.is_none() {
                 return tokens;
             }
             end.truncate(start);
+            if fits {
+                push_marker(&marker.id, length, end);
+                return tokens;
+            }
         }
         0
     }
