@@ -8,7 +8,7 @@ use crate::claims::FAILURES;
 use crate::result::{Claim, Difference, Kind, Versus};
 
 /// So many sentences are shown without a choice.
-const ALL_SHOWN: usize = 8;
+const ALL_SHOWN: usize = 10;
 
 pub(super) fn write(page: &mut Page, versus: &Versus) {
     page.line("");

@@ -148,7 +148,7 @@ fn csv_and_prometheus_have_the_differences() {
 fn a_result_of_rounds_is_shown_as_one() {
     let versus = combine(&[versus(), versus(), versus()]).unwrap();
     let page = text(&versus, 80);
-    assert!(page.contains("mean of 3 rounds") && page.contains("over 3 rounds:"), "{page}");
+    assert!(page.contains("mean of 3") && page.contains("over 3 rounds:"), "{page}");
     assert_eq!(versus.judgement(), Judgement::Pass);
     assert_eq!(read_json(json(&versus).unwrap().as_bytes()).unwrap(), versus);
 }
