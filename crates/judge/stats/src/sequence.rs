@@ -104,9 +104,8 @@ mod tests {
 
     #[test]
     fn an_interval_contains_the_median_and_needs_twenty_looks() {
-        let batches = |n: i32| {
-            (0..n).map(|i| (0..50).map(|j| f64::from(i + j)).collect::<Vec<f64>>())
-        };
+        let batches =
+            |n: i32| (0..n).map(|i| (0..50).map(|j| f64::from(i + j)).collect::<Vec<f64>>());
         let sequence = Sequence::new(batches(19).collect());
         assert_eq!(sequence.interval(0.5, 0.05), Err(NoIntervalReason::TooFewBatches));
         let sequence = Sequence::new((0..30).flat_map(|_| batches(1)).collect());

@@ -78,10 +78,8 @@ impl Shift {
         let value = self.value(q).ok_or(NoIntervalReason::TooFewSamples)?;
         let at_value = self.test(q, value)?;
         let (lowest, highest) = self.extremes().ok_or(NoIntervalReason::BeyondExtremes)?;
-        let interval = Interval {
-            low: self.end(q, value, lowest)?,
-            high: self.end(q, value, highest)?,
-        };
+        let interval =
+            Interval { low: self.end(q, value, lowest)?, high: self.end(q, value, highest)? };
         let at_zero = self.test(q, 0.0)?;
         let pairs = self.pairs() as f64;
         let independent = 2.0 * q * (1.0 - q) / pairs;

@@ -53,10 +53,8 @@ impl Batching {
         for (index, block) in blocks.iter().enumerate() {
             by_stage.entry(block.stage).or_default().push(index);
         }
-        let mut batching = Self {
-            places: vec![Place::Alone { batch: 0 }; blocks.len()],
-            ..Self::default()
-        };
+        let mut batching =
+            Self { places: vec![Place::Alone { batch: 0 }; blocks.len()], ..Self::default() };
         let mut alone = Vec::new();
         for indices in by_stage.values() {
             let beside = |index: &&usize| blocks[**index].window.is_none();
@@ -185,10 +183,17 @@ mod tests {
 
     #[test]
     fn seconds_are_counted_from_the_first_block_of_their_stage() {
-        let blocks =
-            [block(3, 5_500, None), block(3, 6_499, None), block(3, 6_500, None), block(5, 9_000, None)];
+        let blocks = [
+            block(3, 5_500, None),
+            block(3, 6_499, None),
+            block(3, 6_500, None),
+            block(5, 9_000, None),
+        ];
         let measured = |stage, batch| Place::Measured { stage, batch };
-        assert_eq!(places(&blocks), [measured(0, 0), measured(0, 0), measured(0, 1), measured(1, 0)]);
+        assert_eq!(
+            places(&blocks),
+            [measured(0, 0), measured(0, 0), measured(0, 1), measured(1, 0)]
+        );
         let batching = Batching::of(&blocks);
         assert_eq!(batching.stages()[0].time, Some((5_500_000_000, SECOND)));
         assert!(!batching.is_by_turns());

@@ -113,8 +113,8 @@ fn failures(errors: &ErrorDifference) -> Option<Tested> {
         p: errors.p,
         holds: format!("{more} fails more often than {less} ({counts})"),
         open: format!(
-            "it is not proven that {more} fails more often than {less} ({counts}, p {})",
-            format::digits(errors.p)
+            "it is not proven that {more} fails more often than {less} ({counts}, {})",
+            format::p_value(errors.p)
         ),
     })
 }

@@ -18,10 +18,7 @@ use crate::result::{
 };
 use crate::threshold::AddedThreshold;
 
-/// Why there is no mean         matters: over.is_some_and(|over| {
-            matters((over.value, over.interval.low, over.interval.high), added)
-        }),
- rounds.
+/// Why there is no mean over rounds.
 const TOO_FEW_ROUNDS: &str = "fewer than two rounds have it";
 
 /// One result of several rounds; of one round, that round. `None` without any. Rounds are those of
@@ -42,7 +39,6 @@ pub fn combine(rounds: &[Versus]) -> Option<Versus> {
         cpu: last.cpu.iter().map(|found| cpu(rounds, found)).collect(),
         order_effect: last.order_effect.iter().map(|found| order_effect(rounds, found)).collect(),
         unlike: union(rounds, |round| &round.unlike),
-        warnings: union(rounds, |round| &round.warnings),
         invalid: invalid(rounds),
         ..last.clone()
     };
@@ -173,18 +169,16 @@ fn order_effect(rounds: &[Versus], like: &OrderEffect) -> OrderEffect {
         .iter()
         .filter_map(|round| round.order_effect.iter().find(|found| found.target == like.target))
         .collect();
-    let over = over(
-        found.iter().filter_map(|f| Some((f.value_ns?, f.low_ns?, f.high_ns?, None))),
-    );
+    let over = over(found.iter().filter_map(|f| Some((f.value_ns?, f.low_ns?, f.high_ns?, None))));
     let shares: f64 = found.iter().map(|found| found.after_share).sum();
     OrderEffect {
         after_share: shares / found.len().max(1) as f64,
         value_ns: over.map(|over| over.value),
         low_ns: over.map(|over| over.interval.low),
         high_ns: over.map(|over| over.interval.high),
-        refused: over.is_none().then(|| {
-            like.refused.clone().unwrap_or_else(|| TOO_FEW_ROUNDS.to_owned())
-        }),
+        refused: over
+            .is_none()
+            .then(|| like.refused.clone().unwrap_or_else(|| TOO_FEW_ROUNDS.to_owned())),
         ..like.clone()
     }
 }
@@ -201,11 +195,11 @@ fn disturbance(rounds: &[Versus], whole: &Versus, like: &Disturbance) -> Disturb
         low_ns: over.map(|over| over.interval.low),
         high_ns: over.map(|over| over.interval.high),
         matters: over.is_some_and(|over| {
-            !over.interval.contains(0.0) && over.value.abs() > MATTERS * added.abs()
+            matters((over.value, over.interval.low, over.interval.high), added)
         }),
-        refused: over.is_none().then(|| {
-            like.refused.clone().unwrap_or_else(|| TOO_FEW_ROUNDS.to_owned())
-        }),
+        refused: over
+            .is_none()
+            .then(|| like.refused.clone().unwrap_or_else(|| TOO_FEW_ROUNDS.to_owned())),
         ..like.clone()
     }
 }
@@ -215,7 +209,7 @@ fn blocks(rounds: &[Versus]) -> BlockCounts {
     let names: BTreeSet<&str> =
         rounds.iter().flat_map(|round| &round.blocks.lost).map(|lost| &*lost.target).collect();
     let lost = |name: &str| {
-        let of_round = || -> u64 {
+        let of_round = |round: &Versus| -> u64 {
             let lost = round.blocks.lost.iter().filter(|lost| lost.target == name);
             lost.map(|lost| lost.pairs).sum()
         };
@@ -263,8 +257,7 @@ fn targets(rounds: &[Versus]) -> Vec<TargetResult> {
 }
 
 fn own_times(all: &[&TargetResult], like: &OwnTimes) -> OwnTimes {
-    let times: Vec<&OwnTimes> =
-        all.iter().filter_map(|target| target.own(like.figure)).collect();
+    let times: Vec<&OwnTimes> = all.iter().filter_map(|target| target.own(like.figure)).collect();
     let mean = |of: fn(&OwnTimes) -> Option<f64>| mean(times.iter().map(|times| of(times)));
     OwnTimes {
         figure: like.figure,
@@ -295,14 +288,13 @@ fn verdicts(rounds: &[Versus]) -> Option<Verdicts> {
             }
         }
     }
-    let none = Vec::new();
-    let of = |round: &Versus| -> &Vec<ErrorDifference> {
-        // A round without expectations has no differences either.
-        round.verdicts.as_ref().map_or_else(|| unreachable_empty(&none), |v| &v.differences)
-    };
     Some(Verdicts {
         matrix,
-        differences: last.differences.iter().map(|found| errors(rounds, found, decisions)).collect(),
+        differences: last
+            .differences
+            .iter()
+            .map(|found| errors(rounds, found, decisions))
+            .collect(),
         different: all().map(|verdicts| verdicts.different).sum(),
         turns: all().flat_map(|verdicts| &verdicts.turns).take(1_000).cloned().collect(),
     })

@@ -59,11 +59,7 @@ fn of_two(facts: &Facts, run: Run<'_>, (target, reference): (usize, usize)) -> C
 }
 
 /// CPU time and requests of each batch; `None` for one that the readings do not cover.
-fn sums(
-    facts: &Facts,
-    run: Run<'_>,
-    target: usize,
-) -> Result<Vec<Option<Sums>>, NoIntervalReason> {
+fn sums(facts: &Facts, run: Run<'_>, target: usize) -> Result<Vec<Option<Sums>>, NoIntervalReason> {
     let readings = &facts.targets[target].cpu;
     if readings.len() < 2 || run.batching.is_by_turns() {
         return Err(NoIntervalReason::UnknownOrder);

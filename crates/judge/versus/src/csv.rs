@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use crate::result::Versus;
 
-const HEAD: &str = "target,reference,figure,kind,quantile,value_ns,low_ns,high_ns,pairs,p,refused\n";
+const HEAD: &str =
+    "target,reference,figure,kind,quantile,value_ns,low_ns,high_ns,pairs,p,refused\n";
 
 /// The differences as CSV, with a line of headings. What is refused has empty cells and its reason.
 pub fn csv(versus: &Versus) -> String {

@@ -30,7 +30,6 @@ fn of_target(facts: &Facts, run: Run<'_>, two: Two, figure: Figure) -> Disturban
         Ok((beside, alone)) => {
             let (value, half) = difference(&beside, &alone);
             let (low, high) = (value - half, value + half);
-            let proven = low > 0.0 || high < 0.0;
             Disturbance {
                 value_ns: Some(value),
                 low_ns: Some(low),
@@ -81,7 +80,8 @@ pub(crate) fn warnings(same_host: bool, found: &[Disturbance]) -> Vec<String> {
             let (value, low, high) = (found.value_ns?, found.low_ns?, found.high_ns?);
             let (word, sign) = if value > 0.0 { ("slower", 1.0) } else { ("faster", -1.0) };
             let (from, to) = if value > 0.0 { (low, high) } else { (-high, -low) };
-            let by = plimsoll_report::format::with_interval(value * sign / 1e6, from / 1e6, to / 1e6);
+            let by =
+                plimsoll_report::format::with_interval(value * sign / 1e6, from / 1e6, to / 1e6);
             Some(format!(
                 "targets disturb each other: {} is {word} by {by} beside the others than alone \
                  (compared with the reference); {remedy}",

@@ -47,9 +47,8 @@ impl Facts {
     /// The targets that are compared with the reference and with each other.
     pub fn compared(&self) -> Vec<usize> {
         let reference = self.reference();
-        let compared = |&index: &usize| {
-            index != reference && self.targets[index].role != Role::Control
-        };
+        let compared =
+            |&index: &usize| index != reference && self.targets[index].role != Role::Control;
         (0..self.targets.len()).filter(compared).collect()
     }
 }

@@ -52,10 +52,10 @@ pub use json::{VersusError, json, read_json};
 pub use judge::judge;
 pub use outlook::outlook;
 pub use prometheus::prometheus;
-pub use role::Role;
 pub use result::{
     BlockCounts, Claim, Control, CpuDifference, Detectable, Difference, DifferentDecision,
     Disturbance, ErrorDifference, Kind, Lost, OrderEffect, SCHEMA, TargetResult, Verdicts, Versus,
 };
+pub use role::Role;
 pub use text::text;
 pub use threshold::AddedThreshold;

@@ -40,4 +40,3 @@ fn against(versus: &Versus, name: &str, best: &str) -> Option<(f64, f64)> {
     let direct = find((name, best)).map(|(_, low, high)| (low, high));
     direct.or_else(|| find((best, name)).map(|(_, low, high)| (-high, -low)))
 }
-

@@ -41,9 +41,8 @@ fn of_target(facts: &Facts, run: Run<'_>, two: Two, figure: Figure) -> OrderEffe
 
 /// Warnings for targets whose order was not balanced.
 pub(crate) fn warnings(effects: &[OrderEffect]) -> Vec<String> {
-    let unbalanced = effects
-        .iter()
-        .filter(|effect| !(BALANCED..=1.0 - BALANCED).contains(&effect.after_share));
+    let unbalanced =
+        effects.iter().filter(|effect| !(BALANCED..=1.0 - BALANCED).contains(&effect.after_share));
     unbalanced
         .map(|effect| {
             let share = plimsoll_report::format::percent(effect.after_share);

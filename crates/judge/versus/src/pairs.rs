@@ -76,9 +76,12 @@ impl<'a> Run<'a> {
 
     /// The same with failures as infinitely slow.
     pub(crate) fn shift_with_failures(self, two: Two, figure: Figure) -> Shift {
-        self.shift_by(two, |turn| {
-            if failed(turn) { Some(f64::INFINITY) } else { value(turn, figure) }
-        })
+        self.shift_by(
+            two,
+            |turn| {
+                if failed(turn) { Some(f64::INFINITY) } else { value(turn, figure) }
+            },
+        )
     }
 
     fn shift_by(self, two: Two, value: impl Fn(&PairedTurn) -> Option<f64>) -> Shift {
@@ -105,7 +108,11 @@ impl<'a> Run<'a> {
             let Some(added) = added(turns, figure) else { continue };
             let is_after = turns.0.position > turns.1.position;
             let batch = &mut batches[stage][batch];
-            if is_after { batch.target.push(added) } else { batch.reference.push(added) }
+            if is_after {
+                batch.target.push(added)
+            } else {
+                batch.reference.push(added)
+            }
             (after, all) = (after + u64::from(is_after), all + 1);
         }
         (Shift::new(batches), after as f64 / all.max(1) as f64)

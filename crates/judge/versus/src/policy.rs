@@ -33,11 +33,8 @@ pub(crate) fn verdicts(facts: &Facts, run: Run<'_>) -> Option<Verdicts> {
         .filter(|two| judged.contains(&two.reference))
         .map(|two| compare(facts, run, two, |turn| turn.as_expected().map(|right| !right)))
         .collect();
-    let different: Vec<&Block> = run
-        .batching
-        .measured(run.blocks)
-        .filter(|block| differ(block, &judged))
-        .collect();
+    let different: Vec<&Block> =
+        run.batching.measured(run.blocks).filter(|block| differ(block, &judged)).collect();
     Some(Verdicts {
         matrix,
         differences,

@@ -4,8 +4,8 @@ use plimsoll_metrics::{Judgement, ThresholdResult, confusion_matrix::Matrix};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::role::Role;
 use crate::figure::Figure;
+use crate::role::Role;
 
 /// The layout of `versus.json`.
 pub const SCHEMA: &str = "plimsoll.versus/1";
@@ -85,7 +85,7 @@ pub struct Versus {
 }
 
 /// The blocks of a run. A block is one turn, carried out on every target.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockCounts {
     /// Planned.
     pub planned: u64,

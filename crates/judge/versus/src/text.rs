@@ -4,6 +4,7 @@ mod notes;
 mod other;
 mod times;
 
+use plimsoll_report::table::{Layout, Table};
 use plimsoll_report::{format, printable};
 
 use crate::result::Versus;
@@ -30,20 +31,32 @@ impl Page {
         self.lines.push(line.into());
     }
 
-    /// A paragraph whose further lines are indented.
+    /// A paragraph whose further lines are indented. Intervals are not broken.
     fn paragraph(&mut self, text: &str) {
         const INDENT: usize = 2;
-        let lines = format::wrap(text, self.width.saturating_sub(INDENT));
+        let lines = format::wrap(&glued(text), self.width.saturating_sub(INDENT));
         for (number, line) in lines.into_iter().enumerate() {
             let indent = if number > 0 { INDENT } else { 0 };
-            self.line(format!("{}{line}", " ".repeat(indent)));
+            self.line(format!("{}{}", " ".repeat(indent), line.replace(GLUE, " ")));
         }
     }
 
-    fn table(&mut self, table: &plimsoll_report::table::Table) {
-        let layout = plimsoll_report::table::Layout::new(self.width);
-        self.lines.extend(table.lines(&layout));
+    fn table(&mut self, table: &Table) {
+        self.lines.extend(table.lines(&Layout::new(self.width)));
     }
+}
+
+/// Stands for a space at which no line is broken.
+const GLUE: char = '\u{1}';
+
+/// With the spaces within brackets glued.
+fn glued(text: &str) -> String {
+    let mut inside = false;
+    let glue = |c: char| {
+        inside = (inside || c == '[') && c != ']';
+        if inside && c == ' ' { GLUE } else { c }
+    };
+    text.chars().map(glue).collect()
 }
 
 fn head(page: &mut Page, versus: &Versus) {

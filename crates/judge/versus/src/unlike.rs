@@ -13,9 +13,10 @@ const REUSED_DIFFER: f64 = 0.01;
 
 /// Sentences on targets that were not given, or did not do, the same work.
 pub(crate) fn unlike(facts: &Facts, run: Run<'_>) -> Vec<String> {
-    let stated = facts.targets.iter().flat_map(|target| {
-        target.differs.iter().map(move |how| format!("{}: {how}", target.name))
-    });
+    let stated = facts
+        .targets
+        .iter()
+        .flat_map(|target| target.differs.iter().map(move |how| format!("{}: {how}", target.name)));
     let reference = facts.reference();
     let counted = facts.compared().into_iter().flat_map(|target| {
         let two = Two { target, reference };

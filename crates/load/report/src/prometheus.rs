@@ -247,8 +247,10 @@ impl Page<'_> {
     }
 
     fn line(&mut self, name: &str, labels: &Labels<'_>, value: f64) {
-        let pairs: Vec<_> =
-            labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escape_label(value))).collect();
+        let pairs: Vec<_> = labels
+            .iter()
+            .map(|(key, value)| format!("{key}=\"{}\"", escape_label(value)))
+            .collect();
         let pairs = format!("{}{}", pairs.join(","), self.run);
         let _ = writeln!(self.out, "{name}{{{}}} {value}", pairs.trim_start_matches(','));
     }

@@ -53,11 +53,11 @@ fn assert_alarms(runs: u64, most: u64) {
     for noise in Noise::ALL {
         let cells = cells(noise, runs);
         assert!(cells.iter().all(|cell| cell.alarms <= most), "{noise:?}: {cells:?}");
-        // Who refuses everything has no false alarms. Medians are never refused, and p99 is only
-        // where bursts decide it.
+        // Who refuses everything has no false alarms. Medians are never refused; p99 is where a few
+        // seconds decide it, and never where values are independent.
         assert!(cells[0].refused + cells[1].refused == 0, "{noise:?}: {cells:?}");
-        let p99 = noise == Noise::OwnBursts || cells[2].refused * 10 <= runs;
-        assert!(p99, "{noise:?}: {cells:?}");
+        let independent = matches!(noise, Noise::CommonDraws | Noise::OwnDraws);
+        assert!(!independent || cells[2].refused == 0, "{noise:?}: {cells:?}");
     }
 }
 

@@ -46,7 +46,8 @@ impl Noise {
             }
             Self::OwnDraws => Pairs { reference: draw(&same), target: draw(&same) },
             Self::CommonDrift | Self::Autoregressive => {
-                let (phi, sd) = if self == Self::CommonDrift { (0.9995, 0.25) } else { (0.98, 0.3) };
+                let (phi, sd) =
+                    if self == Self::CommonDrift { (0.9995, 0.25) } else { (0.98, 0.3) };
                 let common = autoregressive(&mut Seed(seed).rng("common", run), count, phi, sd);
                 Pairs { reference: draw(&common), target: draw(&common) }
             }

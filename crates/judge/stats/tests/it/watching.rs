@@ -40,14 +40,9 @@ fn below_zero(differences: &[f64]) -> Vec<LimitCount> {
 }
 
 /// The second of the first look at which the median is found to differ from 0.
-fn stopped(
-    counts: &[LimitCount],
-    first: usize,
-    critical: impl Fn(usize) -> f64,
-) -> Option<usize> {
-    (first..=counts.len()).find(|&second| {
-        statistic(&counts[..second], 0.5).is_ok_and(|z| z.abs() > critical(second))
-    })
+fn stopped(counts: &[LimitCount], first: usize, critical: impl Fn(usize) -> f64) -> Option<usize> {
+    (first..=counts.len())
+        .find(|&second| statistic(&counts[..second], 0.5).is_ok_and(|z| z.abs() > critical(second)))
 }
 
 #[test]

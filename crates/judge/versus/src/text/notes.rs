@@ -8,7 +8,7 @@ use crate::claims::FAILURES;
 use crate::result::{Claim, Difference, Kind, Versus};
 
 /// So many sentences are shown without a choice.
-const ALL_SHOWN: usize = 8;
+const ALL_SHOWN: usize = 10;
 
 pub(super) fn write(page: &mut Page, versus: &Versus) {
     page.line("");
@@ -67,7 +67,9 @@ fn chosen<'a>(versus: &Versus, claims: Vec<&'a Claim>) -> (Vec<&'a Claim>, usize
     }
     let order = by_speed(versus);
     let neighbours = |claim: &Claim| {
-        order.windows(2).any(|two| two.contains(&&*claim.target) && two.contains(&&*claim.reference))
+        order
+            .windows(2)
+            .any(|two| two.contains(&&*claim.target) && two.contains(&&*claim.reference))
     };
     let matters = |claim: &&&Claim| {
         (claim.about == versus.headline.name() || claim.about == FAILURES)
@@ -91,23 +93,19 @@ fn by_speed(versus: &Versus) -> Vec<&str> {
 }
 
 fn detectable(page: &mut Page, versus: &Versus) {
-    let reference = versus.reference();
+    let (reference, figure) = (versus.reference(), versus.headline.title());
     let found = versus.detectable.iter().filter(|seen| seen.reference == reference);
     let parts: Vec<_> = found
         .filter_map(|seen| {
             let added = format::time(seen.added_ns? / 1e6);
             let failures = seen.one_failure_in.map_or_else(String::new, |one_in| {
-                format!(" and one failure in {}", format::digits(one_in))
+                format!(", one failure in {}", format::digits(one_in))
             });
-            Some(format!("{} {added}{failures}", seen.target))
+            Some(format!("{}: {added} of {figure}{failures}", seen.target))
         })
         .collect();
     if !parts.is_empty() {
-        let figure = versus.headline.title();
-        page.paragraph(&format!(
-            "Could have been seen in {figure} (80 %): {}.",
-            parts.join("; ")
-        ));
+        page.paragraph(&format!("Could have been seen (80 %): {}.", parts.join("; ")));
     }
 }
 
@@ -138,12 +136,12 @@ fn verdicts(page: &mut Page, versus: &Versus) {
     let Some(verdicts) = &versus.verdicts else { return };
     for found in verdicts.differences.iter().filter(|f| f.only_target + f.only_reference > 0) {
         page.paragraph(&format!(
-            "Only {} decided {} turns wrongly, only {} {} (p {}).",
+            "Only {} decided {} turns wrongly, only {} {} ({}).",
             found.target,
             format::count(found.only_target),
             found.reference,
             format::count(found.only_reference),
-            format::digits(found.p)
+            format::p_value(found.p)
         ));
     }
     if verdicts.different > 0 {

@@ -28,7 +28,7 @@ pub(super) fn write(page: &mut Page, versus: &Versus) {
     let mut table = Table::new(head);
     for target in &versus.targets {
         let cells = columns.iter().map(|column| format::or_dash(column.1(target), |cell| cell));
-        let first = format!("  {}", target.name);
+        let first = target.name.clone();
         table.row([first].into_iter().chain(cells));
     }
     page.line("");

@@ -1,23 +1,29 @@
 //! The table of times: each target's median, what it adds, and the shift of its p99.
 
 use plimsoll_report::format::{self, DASH};
-use plimsoll_report::table::Table;
+use plimsoll_report::table::{Layout, Table};
 
 use super::Page;
-use crate::role::Role;
 use crate::figure::Figure;
 use crate::result::{Difference, Kind, TargetResult, Versus};
+use crate::role::Role;
 
 pub(super) fn write(page: &mut Page, versus: &Versus) {
     page.line("");
     let mut table = Table::new(["", "p50", "added, median", "p99 shift"]);
-    for figure in shown(versus) {
-        table.row([figure.title()]);
-        for index in 0..versus.targets.len() {
-            table.row(row(versus, index, figure));
+    let figures = shown(versus);
+    for figure in &figures {
+        for target in &versus.targets {
+            table.row(row(versus, target, *figure));
         }
     }
-    page.table(&table);
+    // Titles stand between the rows and do not make the column of names wide.
+    let mut lines = table.lines(&Layout { indent: 4, ..Layout::new(page.width) }).into_iter();
+    page.lines.extend(lines.next());
+    for figure in figures {
+        page.line(format!("  {}", figure.title()));
+        page.lines.extend(lines.by_ref().take(versus.targets.len()));
+    }
     for reason in reasons(versus) {
         page.paragraph(&reason);
     }
@@ -39,8 +45,7 @@ fn shown(versus: &Versus) -> Vec<Figure> {
     std::iter::once(versus.headline).chain(rest).collect()
 }
 
-fn row(versus: &Versus, index: usize, figure: Figure) -> [String; 4] {
-    let target = &versus.targets[index];
+fn row(versus: &Versus, target: &TargetResult, figure: Figure) -> [String; 4] {
     let own = target.own(figure).and_then(|own| own.p50_ns);
     let find = |kind, quantile| {
         let two = (&*target.name, versus.reference());
@@ -57,7 +62,7 @@ fn row(versus: &Versus, index: usize, figure: Figure) -> [String; 4] {
         shown(find(Kind::Shift, "p99"))
     };
     [
-        format!("  {}", target.name),
+        target.name.clone(),
         format::or_dash(own, |nanos| format::time(nanos / 1e6)),
         shown(find(Kind::Added, "p50")),
         tail,

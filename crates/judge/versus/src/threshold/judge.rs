@@ -25,9 +25,9 @@ impl AddedThreshold {
         let two = (target, versus.reference());
         let found = versus.difference(two, self.figure, Kind::Added, self.quantile);
         let metric = format!("{PREFIX}{}{{target:{target}}}", self.figure.name());
-        let measured = found.and_then(Difference::measured).map(|(value, low, high)| {
-            [value, low, high].map(|nanos| nanos / 1e6)
-        });
+        let measured = found
+            .and_then(Difference::measured)
+            .map(|(value, low, high)| [value, low, high].map(|nanos| nanos / 1e6));
         let Some([value, low, high]) = measured else {
             let refused = found.and_then(|found| found.refused.clone());
             let why = refused.unwrap_or_else(|| "no pair has a value".to_owned());

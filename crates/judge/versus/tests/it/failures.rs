@@ -61,7 +61,8 @@ fn a_target_that_was_taken_out_leaves_the_others_complete() {
     facts.targets[3].taken_out = Some(TakenOut { at: Nanos::from_secs(20), why });
     let versus = judge(&facts, &blocks);
     assert_eq!(versus.blocks.complete, 6_000);
-    let pairs = |name| versus.difference((name, "direct"), Figure::Ttft, Kind::Added, "p50").unwrap().pairs;
+    let pairs =
+        |name| versus.difference((name, "direct"), Figure::Ttft, Kind::Added, "p50").unwrap().pairs;
     assert_eq!((pairs("a"), pairs("b")), (6_000, 2_000));
     assert!(versus.targets[3].taken_out.as_ref().unwrap().contains("20s: 50 % of its"));
 }

@@ -52,7 +52,10 @@ fn targets_that_disturb_each_other_are_named() {
     let found = &versus.disturbance[0];
     let (low, high) = (microseconds(found.low_ns), microseconds(found.high_ns));
     assert!(found.matters && low < 60.0 && 60.0 < high && low > 40.0, "{found:?}");
-    assert!(versus.warnings[0].contains("targets disturb each other: a is slower by"), "{versus:?}");
+    assert!(
+        versus.warnings[0].contains("targets disturb each other: a is slower by"),
+        "{versus:?}"
+    );
     // The windows are not part of the headline.
     assert_eq!(versus.blocks.recorded, 5_100);
     let added = versus.difference(("a", "direct"), Figure::Ttft, Kind::Added, "p50").unwrap();
@@ -79,7 +82,9 @@ fn a_running_comparison_ends_when_it_is_decided() {
 #[test]
 fn what_is_out_of_reach_is_said_before_the_run() {
     let mut facts = simulation().facts();
-    let says = |facts, text: &str| outlook(facts).iter().any(|line| line.contains(text));
+    let says = |facts: &plimsoll_versus::Facts, text: &str| {
+        outlook(facts).iter().any(|line| line.contains(text))
+    };
     assert!(says(&facts, "one failure in 759 turns"), "{:?}", outlook(&facts));
     assert!(!says(&facts, "too short"));
     // judge.md, 3.9: 8,400 pairs for 5 % where the spread is 0.8.

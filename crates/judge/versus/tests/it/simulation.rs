@@ -96,9 +96,9 @@ impl Simulation {
             Some(turn(place, Nanos::from_secs_f64(time / 1e6)))
         };
         let turns = self.targets.iter().zip(places).map(turn).collect();
-        let window = self.windows_s.map(|length| {
-            u32::try_from(start.as_u64() / 1_000_000_000 / length).unwrap()
-        });
+        let window = self
+            .windows_s
+            .map(|length| u32::try_from(start.as_u64() / 1_000_000_000 / length).unwrap());
         let (stage, scenario) = (StageId(0), ScenarioId(0));
         Block { index, turn: 0, stage, scenario, start, window, turns }
     }
