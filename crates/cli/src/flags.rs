@@ -94,6 +94,7 @@ impl ProfileFlags {
         let name = self.name.iter().map(|name| format!("name={name}"));
         Overrides {
             target: self.target.clone(),
+            targets: None,
             key: self.key.clone(),
             model: self.model.clone(),
             protocol: self.protocol.clone(),

@@ -1,6 +1,6 @@
 //! What the judge must know of a comparison besides its blocks.
 
-use plimsoll_engine::{ProbeReport, Run};
+use plimsoll_engine::{ProbeAnswer, ProbeReport, Run};
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{ProcessUse, StageInfo};
 use plimsoll_profile::{Plan, Target, TargetRole, VersusPlan};
@@ -133,17 +133,10 @@ fn answers_differ(
     reference: &Target,
     probe: &ProbeReport,
 ) -> Vec<String> {
-    let of = |wanted: &Target| {
-        let is = move |name: &str| name == wanted.name;
-        probe.answers.iter().filter(move |answer| {
-            plan.targets.get(answer.target.index()).is_some_and(|known| is(&known.name))
-        })
-    };
     let mut found = Vec::new();
-    for own in of(target) {
-        let Some(other) = of(reference).find(|other| other.scenario == own.scenario) else {
-            continue;
-        };
+    for own in answers_of(plan, target, probe) {
+        let mut others = answers_of(plan, reference, probe);
+        let Some(other) = others.find(|other| other.scenario == own.scenario) else { continue };
         if own.status != other.status {
             let (status, of_reference) = (own.status, other.status);
             found.push(format!("answers {status}, {} {of_reference}", reference.name));
@@ -158,4 +151,15 @@ fn answers_differ(
         }
     }
     found
+}
+
+/// The answers of a target.
+fn answers_of<'p>(
+    plan: &'p Plan,
+    target: &'p Target,
+    probe: &'p ProbeReport,
+) -> impl Iterator<Item = &'p ProbeAnswer> {
+    probe.answers.iter().filter(|answer| {
+        plan.targets.get(answer.target.index()).is_some_and(|known| known.name == target.name)
+    })
 }
