@@ -127,6 +127,9 @@ fn show(status: &StatusOutput, measured: &Measured, all: &Versus) -> Result<Opti
             console::print_line(&format!("INVALID: {what}: {found} (limit: {bound})"))?;
         }
     }
+    for note in &measured.summary.metadata.notes {
+        console::print_line(&format!("NOTE: {note}"))?;
+    }
     if measured.summary.results.total.counters.completed == 0 {
         status.warn("no request was completed outside of warm-up");
     }
