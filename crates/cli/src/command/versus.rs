@@ -39,6 +39,9 @@ Exit codes:
     3  invalid (the control differs, Plimsoll did not keep up) or inconclusive
   130  interrupted";
 
+/// Columns of the result, everywhere.
+pub(super) const WIDTH: usize = 80;
+
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
@@ -151,6 +154,8 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }
+
+pub(super) use plan::thresholds;
 
 /// Compares the targets.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {

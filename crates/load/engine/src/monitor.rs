@@ -49,7 +49,6 @@ impl<'r> RunMonitor<'r> {
         clock: MonotonicClock,
         origin: Moment,
         watched: &[WatchedProcess],
-        blocks: BlockOutput,
         control: &'r Control,
     ) -> Self {
         let targets = run.plan.targets.len();
@@ -68,7 +67,7 @@ impl<'r> RunMonitor<'r> {
                 run.pairs.is_some(),
             ),
             host: HostLog::default(),
-            blocks,
+            blocks: BlockOutput::default(),
             failing: TargetWatch::new(targets),
             taken_out: vec![None; targets],
             ended: origin,

@@ -109,13 +109,14 @@ impl Run {
         control: &Control,
         observe: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<RunResult, EngineError> {
-        let (ids, blocks) = (self.prepared.ids, std::mem::take(&mut self.blocks));
+        let ids = self.prepared.ids;
         let sink = sink.map(|sink| Sink::start(sink, ids)).transpose()?;
         let workers = WorkerThreads::spawn(&self.prepared, self.clock, control, sink.as_ref())?;
         let baseline = Baseline::read(&self.clock);
         let origin = workers.begin();
         let mut monitor =
-            RunMonitor::new(&self.prepared, self.clock, origin, &self.watched, blocks, control);
+            RunMonitor::new(&self.prepared, self.clock, origin, &self.watched, control);
+        monitor.blocks = std::mem::take(&mut self.blocks);
         monitor.follow(&workers.intervals, &workers.threads, observe);
         let outputs = workers.join()?;
         for output in &outputs {

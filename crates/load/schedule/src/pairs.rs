@@ -2,10 +2,10 @@
 //!
 //! The arrivals of a stage become *blocks*: one arrival on each target, with the same content.
 //!
-//! - beside each other (`spread`, `together`): the arrivals of a block follow each other in a random
-//!   order, a fixed gap apart;
-//! - alone (`turns`, and a part of the other schedules): each target has a window of time for itself
-//!   alone. The windows of all targets follow each other in a random order, and make up a *round*.
+//! - beside each other (`spread`, `together`): the arrivals of a block follow each other in a
+//!   random order, a fixed gap apart;
+//! - alone (`turns`, and a part of the other schedules): each target has a window of time for
+//!   itself alone. The windows of all targets follow each other in a random order, and make up a *round*.
 //!   The blocks of a round have one arrival in each window, at the same place in it.
 //!
 //! Orders are balanced (`orders.rs`). Everything is a pure function of (spec, seed, index).

@@ -40,8 +40,8 @@ const CANNED_TOKENS: u32 = 64;
 /// begins with the marker of the run instead of its own, which would prevent the sharing that the
 /// trace recorded.
 ///
-/// **In a comparison** the conversations of a block, one on each target, have the same content. Only
-/// their ids differ, and the markers made of them. See [`crate::Workload::for_targets`].
+/// **In a comparison** the conversations of a block, one on each target, have the same content.
+/// Only their ids differ, and the markers made of them. See [`crate::Workload::for_targets`].
 #[derive(Debug)]
 pub struct Conversation {
     workload: Arc<PreparedWorkload>,

@@ -50,7 +50,7 @@ pub(super) fn build(flags: &Flags) -> Result<Plan> {
 }
 
 /// The bounds on what targets add.
-pub(super) fn thresholds(plan: &Plan) -> Result<Vec<AddedThreshold>, UsageError> {
+pub(in crate::command) fn thresholds(plan: &Plan) -> Result<Vec<AddedThreshold>, UsageError> {
     let written = plan.versus.iter().flat_map(|versus| &versus.thresholds);
     let parse = |(metric, bounds): (&String, &Vec<String>)| {
         let one = |bound: &String| {

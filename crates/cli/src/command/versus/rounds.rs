@@ -9,7 +9,7 @@ use plimsoll_versus::{
     AddedThreshold, Facts, Versus, combine, csv, json, judge, outlook, prometheus, text,
 };
 
-use super::facts;
+use super::{WIDTH, facts};
 use crate::console;
 use crate::exit::Exit;
 use crate::progress::StatusOutput;
@@ -120,7 +120,7 @@ fn unlike(facts: &Facts) -> Vec<String> {
 
 /// Prints the result before it writes the files: a full disk must not lose it. Gives the folder.
 fn show(status: &StatusOutput, measured: &Measured, all: &Versus) -> Result<Option<String>> {
-    console::print(&text(all, console::style().width))?;
+    console::print(&text(all, WIDTH.min(console::style().width)))?;
     if let Validity::Invalid(reasons) = &measured.summary.validity {
         for reason in reasons {
             let (what, found, bound) = (&reason.what, &reason.measured, &reason.bound);
@@ -144,7 +144,7 @@ fn write(run_dir: &RunDir, measured: &Measured, all: &Versus) -> Result<()> {
     run_dir.write(file::VERSUS, json(all)?.as_bytes())?;
     run_dir.write(file::VERSUS_CSV, csv(all).as_bytes())?;
     let style = Style::default();
-    let report = format!("{}\n{}", text(all, style.width), summary_text(summary, style));
+    let report = format!("{}\n{}", text(all, WIDTH), summary_text(summary, style));
     run_dir.write(file::TEXT, report.as_bytes())?;
     let figures = format!("{}{}", summary_prometheus(summary), prometheus(all));
     run_dir.write(file::PROMETHEUS, figures.as_bytes())

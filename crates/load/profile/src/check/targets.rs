@@ -157,7 +157,7 @@ impl ProfileCheck<'_> {
         let (file, versus) = (self.file, &self.file.versus);
         let main: Option<TargetUrl> =
             file.targets.get(reference(file)).and_then(|target| target.url.parse().ok());
-        let control = versus.control.unwrap_or(main.is_some_and(|url| url.is_private()));
+        let control = versus.control.unwrap_or_else(|| main.is_some_and(|url| url.is_private()));
         let targets = file.targets.len() as u64 + u64::from(control);
         let least = versus.window.as_u64().saturating_mul(targets);
         let stages = file.stages.iter().flat_map(|stages| &stages.0);

@@ -22,6 +22,7 @@ pub enum TargetRole {
 
 impl TargetRole {
     /// Whether it is the only role of a run that compares nothing.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }

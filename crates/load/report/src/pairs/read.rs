@@ -84,11 +84,6 @@ impl<'b> Bytes<'b> {
         self.array().map(u64::from_le_bytes)
     }
 
-    fn time(&mut self) -> Option<Option<Nanos>> {
-        let nanos = self.u64()?;
-        Some((nanos != NO_TIME).then_some(Nanos::new(nanos)))
-    }
-
     fn name(&mut self) -> Option<String> {
         let length = self.u16()?;
         String::from_utf8(self.take(length.into())?.to_vec()).ok()
@@ -117,26 +112,25 @@ fn block(rest: &mut Bytes<'_>, targets: usize, classes: &[String]) -> Option<(Bl
     let (turn, stage, scenario) = (rest.u16()?, StageId(rest.u16()?), ScenarioId(rest.u16()?));
     let halvings = rest.u8()?;
     rest.take(5)?;
-    let turns = (0..targets).map(|_| self::turn(rest, classes)).collect::<Option<_>>()?;
+    let turns: Option<Vec<_>> = (0..targets).map(|_| self::turn(rest, classes)).collect();
+    let carried_out = |(turn, carried_out): (PairedTurn, bool)| carried_out.then_some(turn);
+    let turns = turns?.into_iter().map(carried_out).collect();
     let window = (window != NO_WINDOW).then_some(window);
     Some((Block { index, turn, stage, scenario, start, window, turns }, halvings))
 }
 
-#[expect(clippy::option_option, reason = "the outer one is that of the bytes")]
-fn turn(rest: &mut Bytes<'_>, classes: &[String]) -> Option<Option<PairedTurn>> {
+/// A turn, and whether it was carried out at all.
+fn turn(rest: &mut Bytes<'_>, classes: &[String]) -> Option<(PairedTurn, bool)> {
     let [flags, position, outcome, expected, decision, _] = rest.array()?;
-    let outcome = self::outcome(outcome, rest.u16()?, classes);
+    let outcome = self::outcome(outcome, rest.u16()?, classes)?;
     let [response, service, ttft, last_token, longest_gap] =
-        [rest.time()?, rest.time()?, rest.time()?, rest.time()?, rest.time()?];
+        [rest.u64()?, rest.u64()?, rest.u64()?, rest.u64()?, rest.u64()?].map(time);
     let dispatch_lag = Nanos::new(rest.u64()?);
     let [gaps, output_tokens, input_tokens, _] =
         [rest.u32()?, rest.u32()?, rest.u32()?, rest.u32()?];
-    if flags & CARRIED_OUT == 0 {
-        return Some(None);
-    }
-    Some(Some(PairedTurn {
+    let turn = PairedTurn {
         position,
-        outcome: outcome?,
+        outcome,
         response,
         service,
         ttft,
@@ -149,7 +143,12 @@ fn turn(rest: &mut Bytes<'_>, classes: &[String]) -> Option<Option<PairedTurn>> 
         output_tokens,
         input_tokens,
         reused: flags & REUSED != 0,
-    }))
+    };
+    Some((turn, flags & CARRIED_OUT != 0))
+}
+
+fn time(nanos: u64) -> Option<Nanos> {
+    (nanos != NO_TIME).then_some(Nanos::new(nanos))
 }
 
 fn outcome(kind: u8, detail: u16, classes: &[String]) -> Option<Outcome> {
