@@ -184,16 +184,15 @@ impl Session {
         let duration = Nanos::from_secs_f64(stages.iter().map(|stage| stage.duration_s).sum());
         let names = stages.into_iter().map(|stage| stage.name).collect();
         let targets: Vec<_> = run.plan().targets.iter().map(|target| target.name.clone()).collect();
-        let (status, mut told) = (self.status.clone(), vec![false; targets.len()]);
+        let (status, mut told) = (self.status.clone(), 0);
         let mut view = ProgressView::begin(&self.status, &self.control, names, duration);
         Ok(run.start(sink, &self.control, &mut |progress| {
             view.show(progress);
-            for (index, _) in progress.taken_out.iter().enumerate().filter(|(_, out)| out.is_some())
-            {
-                if !std::mem::replace(&mut told[index], true) {
-                    status.warn(&taken_out(&targets[index], progress.elapsed));
-                }
-            }
+            let out = targets.iter().zip(progress.taken_out);
+            let mut out: Vec<_> = out.filter_map(|(name, at)| Some(((*at)?, name))).collect();
+            out.sort();
+            let new = out.iter().skip(std::mem::replace(&mut told, out.len()));
+            new.for_each(|(at, name)| status.warn(&taken_out(name, *at)));
         })?)
     }
 

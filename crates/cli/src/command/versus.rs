@@ -160,7 +160,7 @@ pub(super) use plan::thresholds;
 /// Compares the targets.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let plan = plan::build(flags)?;
-    let thresholds = plan::thresholds(&plan)?;
+    let thresholds = thresholds(&plan)?;
     let mut options = flags.run.options(Some(flags.output.options()));
     options.watch.extend(target::watched(&plan)?);
     let mut session = Session::open(flags.progress.quiet);

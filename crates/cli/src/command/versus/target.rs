@@ -55,6 +55,9 @@ fn parse(name: &str, text: &str) -> Result<TargetFlag, String> {
     }
     let mut parts = parts.into_iter();
     let url = parts.next().map(|(_, url)| url).unwrap_or_default();
+    if url.is_empty() {
+        return Err("the URL is empty; write one like http://127.0.0.1:8080".to_owned());
+    }
     let options = parts.filter_map(|(key, value)| Some((key?, value))).collect();
     Ok(TargetFlag { name: name.to_owned(), url, options })
 }
@@ -118,6 +121,7 @@ mod tests {
             assert_eq!(found, options, "{text}");
         }
         assert_eq!(parse_direct("http://h,key=K").unwrap().name, "direct");
+        assert!(parse_target("a=,key=K").unwrap_err().contains("URL is empty"));
         for text in ["http://h:1?a=b", "a"] {
             assert!(parse_target(text).unwrap_err().contains("NAME=URL"), "{text}");
         }
