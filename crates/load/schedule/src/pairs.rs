@@ -5,8 +5,8 @@
 //! - beside each other (`spread`, `together`): the arrivals of a block follow each other in a
 //!   random order, a fixed gap apart;
 //! - alone (`turns`, and a part of the other schedules): each target has a window of time for
-//!   itself alone. The windows of all targets follow each other in a random order, and make up a *round*.
-//!   The blocks of a round have one arrival in each window, at the same place in it.
+//!   itself alone. The windows of all targets follow each other in a random order, and make up a
+//!   *round*. The blocks of a round have one arrival in each window, at the same place in it.
 //!
 //! Orders are balanced (`orders.rs`). Everything is a pure function of (spec, seed, index).
 

@@ -2,9 +2,9 @@
 //!
 //! A Williams square of `n` targets (Williams, "Experimental designs balanced for the estimation of
 //! residual effects of treatments", 1949) has `n` rows for even `n`, and two such squares `2 n`
-//! rows for odd `n`. In its rows every target is equally often in every place and directly after every
-//! other target. Each *group* of that many blocks gets the rows of a square in random order, with
-//! the targets assigned to its symbols at random.
+//! rows for odd `n`. In its rows every target is equally often in every place and directly after
+//! every other target. Each *group* of that many blocks gets the rows of a square in random order,
+//! with the targets assigned to its symbols at random.
 
 use plimsoll_measure::{Rng, Seed, TargetId};
 
