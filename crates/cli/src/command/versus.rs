@@ -91,7 +91,8 @@ pub(crate) struct ComparisonFlags {
     /// Requests per second and target; arrivals are evenly spaced
     #[arg(long, value_name = "N", value_parser = parse_rate, allow_negative_numbers = true)]
     rate: Option<f64>,
-    /// Length of the load without its warm-up [default: 60s, or the profile's]
+    /// Length of the load without its warm-up [default: the profile's, or 60s, and longer for
+    /// `turns`]
     #[arg(long = "for", value_name = "TIME")]
     length: Option<Nanos>,
     /// Repeat the comparison; the result is then the mean over the rounds

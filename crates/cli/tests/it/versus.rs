@@ -58,12 +58,13 @@ fn a_gateway_is_compared_with_its_upstream_without_a_profile() {
     let names: Vec<_> =
         versus["targets"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["direct", "direct'", "a"]);
-    // 3 rounds of windows of 12 s / 27 take a third of the time.
+    // Ten rounds of windows take a third of the time; a block that would reach into one is not
+    // planned.
     let run = fixture.only_run();
     let file = fs::read(run.join("pairs.bin")).unwrap();
     let pairs = read_pairs(&mut file.as_slice()).unwrap();
     let beside = pairs.blocks.iter().filter(|block| block.window.is_none()).count();
-    assert!((150..=165).contains(&beside), "{beside} blocks beside each other");
+    assert!((140..=165).contains(&beside), "{beside} blocks beside each other");
     assert!(pairs.blocks.len() > beside, "some of each target alone");
     assert_eq!(pairs.header.targets, names);
     // Rows have the pairs, too, and the mock saw every request of them once.

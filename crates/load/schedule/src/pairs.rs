@@ -73,12 +73,13 @@ pub struct PairSpec {
     pub alone: Nanos,
 }
 
-/// Rounds of windows in a stage whose targets run beside each other otherwise.
-const ALONE_ROUNDS: u64 = 3;
+/// Rounds of windows in a stage whose targets run beside each other otherwise: an interval needs
+/// eight of them, and not all have the same number of requests.
+const ALONE_ROUNDS: u64 = 10;
 /// They take at most this part of the stage.
 const ALONE_SHARE: u64 = 3;
 /// Shorter windows are not worth it.
-const LEAST_ALONE: Nanos = Nanos::from_millis(250);
+const LEAST_ALONE: Nanos = Nanos::from_millis(100);
 /// The first part of a window, in which the target before may still be busy, does not count.
 const SETTLING: Nanos = Nanos::from_secs(1);
 /// At most this part of it.
@@ -188,9 +189,10 @@ impl PairSchedule {
         self.0.layout.gap(stage)
     }
 
-    /// Number of rounds of windows.
-    pub fn rounds(&self) -> usize {
-        self.0.layout.segments().iter().filter(|segment| segment.windows.is_some()).count()
+    /// Number of rounds of windows in a stage.
+    pub fn rounds(&self, stage: StageId) -> usize {
+        let of_stage = self.0.layout.segments().iter().filter(|segment| segment.stage == stage);
+        of_stage.filter(|segment| segment.windows.is_some()).count()
     }
 
     /// Number of blocks of a stage, those whose targets are loaded alone included; 0 for a closed

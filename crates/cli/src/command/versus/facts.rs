@@ -163,3 +163,25 @@ fn answers_of<'p>(
         plan.targets.get(answer.target.index()).is_some_and(|known| known.name == target.name)
     })
 }
+
+/// Rounds of windows that an interval needs at least, with a margin: not all windows have the same
+/// number of requests.
+pub(super) const ROUNDS: u32 = 10;
+
+/// Which stages are too short for targets that take turns in them, and how long they should be.
+pub(super) fn short_turns(run: &Run, versus: &VersusPlan) -> Vec<String> {
+    let Some(pairs) = run.pairs() else { return Vec::new() };
+    let (schedule, stages) = (run.schedule().stages(), run.metadata().stages);
+    let measured = schedule.iter().zip(&stages).filter(|(_, info)| !info.warmup);
+    let in_turns = measured.filter(|(stage, _)| pairs.gap(stage.id).is_none());
+    let short = in_turns.filter(|(stage, _)| pairs.rounds(stage.id) < ROUNDS as usize);
+    let least = versus.window.scale(f64::from(ROUNDS) * f64::from(pairs.targets()));
+    short
+        .map(|(stage, info)| {
+            let (rounds, name) = (pairs.rounds(stage.id), &info.name);
+            format!(
+                "in stage {name} each target has {rounds} windows, and an interval needs {ROUNDS}: make it {least} or longer, or `versus.window` shorter"
+            )
+        })
+        .collect()
+}

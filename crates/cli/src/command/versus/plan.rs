@@ -17,6 +17,8 @@ use crate::exit::UsageError;
 /// The load without a profile.
 const LENGTH: Nanos = Nanos::from_secs(60);
 const WARM_UP: Nanos = Nanos::from_secs(3);
+/// The profile's default length of a window.
+const WINDOW: Nanos = Nanos::from_secs(5);
 /// Requests per second and target where they cost nobody anything, and elsewhere.
 const PRIVATE_RATE: f64 = 100.0;
 const PUBLIC_RATE: f64 = 5.0;
@@ -136,8 +138,18 @@ fn stages(flags: &Flags) -> Option<String> {
         return None;
     }
     let usual = if is_private(flags) { PRIVATE_RATE } else { PUBLIC_RATE };
-    let (rate, length) = (comparison.rate.unwrap_or(usual), comparison.length.unwrap_or(LENGTH));
+    let rate = comparison.rate.unwrap_or(usual);
+    let length = comparison.length.unwrap_or_else(|| usual_length(flags));
     Some(format!("w@{rate}:{WARM_UP},@{rate}:{length}"))
+}
+
+/// A minute, or long enough for windows of five seconds where targets take turns.
+fn usual_length(flags: &Flags) -> Nanos {
+    if !matches!(flags.comparison.schedule, Some(Schedule::Turns)) {
+        return LENGTH;
+    }
+    let targets = flags.direct.iter().count() + flags.targets.len() + 1;
+    LENGTH.max(WINDOW.scale(f64::from(super::facts::ROUNDS) * targets as f64))
 }
 
 /// Whether all targets of the flags have private addresses.

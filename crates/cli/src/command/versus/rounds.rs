@@ -89,9 +89,9 @@ fn one(
     let mut known = Facts::default();
     let measured = session.measure(plan, options, &mut |run, probed| {
         known = facts::before(run, versus, probed.report, thresholds);
-        for line in unlike(&known).into_iter().chain(outlook(&known)) {
-            probed.status.warn(&line);
-        }
+        let turns = facts::short_turns(run, versus);
+        unlike(&known).iter().chain(&turns).for_each(|line| probed.status.warn(line));
+        outlook(&known).iter().for_each(|line| probed.status.info(line));
         Ok(())
     })?;
     if let Some(error) = &measured.comparison.error {

@@ -81,9 +81,9 @@ pub struct VersusFile {
     #[serde(default = "window")]
     #[schemars(with = "String", extend("format" = "duration"))]
     pub window: Nanos,
-    /// `spread` and `together`: how long each target is loaded alone, three times in a stage, to
-    /// see whether targets disturb each other. Shorter where that would take more than a third of
-    /// the stage; `0s` for not at all.
+    /// `spread` and `together`: how long each target is loaded alone, ten times in a stage, to see
+    /// whether targets disturb each other. It should be longer than a response. Shorter where it
+    /// would take more than a third of the stage; `0s` for not at all.
     #[serde(default = "alone")]
     #[schemars(with = "String", extend("format" = "duration"))]
     pub alone: Nanos,
@@ -142,7 +142,7 @@ const fn window() -> Nanos {
 }
 
 const fn alone() -> Nanos {
-    Nanos::from_secs(3)
+    Nanos::from_secs(1)
 }
 
 const fn rounds() -> u32 {
