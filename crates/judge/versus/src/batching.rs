@@ -5,7 +5,7 @@
 //! of windows within a stage of the first kind stand apart: they show what targets do to each
 //! other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_measure::{Block, StageId};
 use plimsoll_stats::batches::intervals_per_batch;
@@ -105,16 +105,13 @@ impl Batching {
         }
         for indices in rounds.values() {
             let start = earliest(blocks, indices);
-            let mut seconds: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+            let second = |index: usize| seconds_since(blocks, index, start);
+            let seconds: BTreeSet<usize> = indices.iter().map(|&index| second(index)).collect();
+            let position: BTreeMap<usize, usize> = seconds.into_iter().zip(self.alone..).collect();
             for &index in indices {
-                seconds.entry(seconds_since(blocks, index, start)).or_default().push(index);
+                self.places[index] = Place::Alone { batch: position[&second(index)] };
             }
-            for indices in seconds.values() {
-                for &index in indices {
-                    self.places[index] = Place::Alone { batch: self.alone };
-                }
-                self.alone += 1;
-            }
+            self.alone += position.len();
         }
     }
 

@@ -109,9 +109,9 @@ impl<'a> Run<'a> {
             let is_after = turns.0.position > turns.1.position;
             let batch = &mut batches[stage][batch];
             if is_after {
-                batch.target.push(added)
+                batch.target.push(added);
             } else {
-                batch.reference.push(added)
+                batch.reference.push(added);
             }
             (after, all) = (after + u64::from(is_after), all + 1);
         }

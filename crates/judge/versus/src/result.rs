@@ -279,7 +279,7 @@ impl Versus {
     /// The name of the target that all others are compared with.
     pub fn reference(&self) -> &str {
         let reference = self.targets.iter().find(|target| target.role == Role::Reference);
-        reference.or(self.targets.first()).map_or("", |target| &target.name)
+        reference.or_else(|| self.targets.first()).map_or("", |target| &target.name)
     }
 
     /// The targets that are compared with the reference and with each other, by name.

@@ -79,9 +79,10 @@ pub(crate) fn complete(facts: &Facts, batching: &Batching, run: Run<'_>) -> (u64
         facts.targets.iter().enumerate().all(|(index, target)| {
             let gone = target.taken_out.as_ref().is_some_and(|taken| block.start >= taken.at);
             let turn = crate::pairs::turn(block, index);
-            gone || turn.map_or(batching.is_by_turns(), |turn| {
-                turn.outcome == plimsoll_measure::Outcome::Completed
-            })
+            gone || turn.map_or_else(
+                || batching.is_by_turns(),
+                |turn| turn.outcome == plimsoll_measure::Outcome::Completed,
+            )
         })
     };
     let all = batching.measured(run.blocks).count() as u64;

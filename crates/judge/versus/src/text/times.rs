@@ -79,18 +79,17 @@ fn control(versus: &Versus) -> String {
 
 /// Why figures of the table are refused, each reason once.
 fn reasons(versus: &Versus) -> Vec<String> {
+    let figures = shown(versus)
+        .into_iter()
+        .flat_map(|figure| [(figure, Kind::Added, "p50"), (figure, Kind::Shift, "p99")]);
+    let cells = figures.flat_map(|cell| versus.targets.iter().map(move |target| (cell, target)));
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    for figure in shown(versus) {
-        for (kind, quantile) in [(Kind::Added, "p50"), (Kind::Shift, "p99")] {
-            for target in &versus.targets {
-                if let Some(why) = refused(versus, target, (figure, kind, quantile)) {
-                    let what = format!("{} {quantile} of {}", figure.title(), target.name);
-                    match reasons.iter_mut().find(|(known, _)| *known == why) {
-                        Some((_, figures)) => figures.push(what),
-                        None => reasons.push((why, vec![what])),
-                    }
-                }
-            }
+    for (cell, target) in cells {
+        let Some(why) = refused(versus, target, cell) else { continue };
+        let what = format!("{} {} of {}", cell.0.title(), cell.2, target.name);
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, figures)) => figures.push(what),
+            None => reasons.push((why, vec![what])),
         }
     }
     let line = |(why, figures): (String, Vec<String>)| {
