@@ -93,6 +93,10 @@ fn blocks(versus: &Versus) -> String {
         let share = format::share(lost.share);
         format!("{} lost {} ({share})", lost.target, format::count(lost.pairs))
     }));
+    if blocks.refused_as_expected > 0 {
+        let refused = format::count(blocks.refused_as_expected);
+        parts.push(format!("{refused} refused as expected"));
+    }
     if blocks.one_in > 1 {
         parts.push(format!("a sample: 1 second in {} was kept", blocks.one_in));
     }

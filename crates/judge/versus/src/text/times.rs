@@ -29,19 +29,18 @@ pub(super) fn write(page: &mut Page, versus: &Versus) {
     }
 }
 
-/// The figures of the table: the headline, and what else the targets have. The service time is
-/// shown where it is the headline alone: else the response time stands for the whole request.
+/// The figures of the table: the headline, and what else the targets have. Of response and service
+/// time only the one that stands for the whole request.
 fn shown(versus: &Versus) -> Vec<Figure> {
     let has = |figure: &Figure| {
         versus.targets.iter().any(|target| target.own(*figure).is_some_and(|own| own.count > 0))
     };
-    let whole = if versus.rate.is_some() || versus.headline == Figure::ResponseTime {
-        Figure::ServiceTime
-    } else {
-        Figure::ResponseTime
+    let other = match versus.whole {
+        Figure::ServiceTime => Figure::ResponseTime,
+        _ => Figure::ServiceTime,
     };
     let rest = Figure::ALL.into_iter().filter(|figure| *figure != versus.headline);
-    let rest = rest.filter(|figure| *figure != whole).filter(has);
+    let rest = rest.filter(|figure| *figure != other).filter(has);
     std::iter::once(versus.headline).chain(rest).collect()
 }
 
