@@ -107,10 +107,9 @@ fn ending(facts: &Facts, run: Run<'_>, block: &Block) -> Ending {
         match turn(block, index) {
             Some(turn) if turn.outcome == Outcome::Completed => Ending::Complete,
             Some(turn) if turn.as_expected() == Some(true) => Ending::RefusedAsExpected,
-            Some(_) => Ending::Lost,
             // By turns, a faster target has more turns than others.
             None if gone || run.batching.is_by_turns() => Ending::Complete,
-            None => Ending::Lost,
+            Some(_) | None => Ending::Lost,
         }
     };
     facts.targets.iter().enumerate().map(of_target).max().unwrap_or(Ending::Complete)
