@@ -2,7 +2,7 @@
 
 use plimsoll_stats::{Estimate, NoIntervalReason};
 
-use crate::comparisons::{comparisons, control, figures};
+use crate::comparisons::{comparisons, control, figures, whole_time};
 use crate::facts::Facts;
 use crate::figure::{Figure, QUANTILES};
 use crate::lateness;
@@ -13,16 +13,24 @@ use crate::result::{Difference, Kind};
 /// infinitely slow.
 const FAILURES_MATTER: f64 = 0.001;
 
-/// All differences, in the order of reports.
-pub(crate) fn differences(facts: &Facts, run: Run<'_>) -> Vec<Difference> {
+/// All differences, in the order of reports: those to the reference in every figure, and those of
+/// each two compared targets in the figures of which something may be said.
+pub(crate) fn differences(facts: &Facts, run: Run<'_>, headline: Figure) -> Vec<Difference> {
+    let said = [headline, whole_time(facts)];
+    let reference = facts.reference();
     let all = control(facts).into_iter().chain(comparisons(facts));
-    all.flat_map(|two| of_targets(facts, run, two)).collect()
+    all.flat_map(|two| {
+        let mut figures = figures(run, two);
+        figures.retain(|figure| two.reference == reference || said.contains(figure));
+        of_targets(facts, run, two, &figures)
+    })
+    .collect()
 }
 
-fn of_targets(facts: &Facts, run: Run<'_>, two: Two) -> Vec<Difference> {
+fn of_targets(facts: &Facts, run: Run<'_>, two: Two, figures: &[Figure]) -> Vec<Difference> {
     let with_failures = failures_matter(run, two);
     let mut differences = Vec::new();
-    for figure in figures(run, two) {
+    for &figure in figures {
         let row = Row { facts, two, figure };
         let added = run.added(two, figure);
         let shift = run.shift(two, figure);
@@ -36,7 +44,7 @@ fn of_targets(facts: &Facts, run: Run<'_>, two: Two) -> Vec<Difference> {
         for (name, q) in QUANTILES {
             differences.push(row.of(Kind::Shift, name, shift.pairs(), shift.estimate(q)));
         }
-        if with_failures && whole(figure) {
+        if with_failures && of_whole_request(figure) {
             let shift = run.shift_with_failures(two, figure);
             for (name, q) in QUANTILES {
                 let found = row.of(Kind::ShiftWithFailures, name, shift.pairs(), shift.estimate(q));
@@ -48,8 +56,13 @@ fn of_targets(facts: &Facts, run: Run<'_>, two: Two) -> Vec<Difference> {
 }
 
 /// A failure has no gaps: it can be infinitely slow in the times of the whole request alone.
-const fn whole(figure: Figure) -> bool {
+const fn of_whole_request(figure: Figure) -> bool {
     matches!(figure, Figure::Ttft | Figure::ResponseTime | Figure::ServiceTime)
+}
+
+/// To whole nanoseconds, which is what was measured; never a negative zero.
+fn whole(nanos: f64) -> f64 {
+    nanos.round() + 0.0
 }
 
 fn failures_matter(run: Run<'_>, two: Two) -> bool {
@@ -102,9 +115,9 @@ impl Row<'_> {
         };
         match found {
             Ok(estimate) => Difference {
-                value_ns: Some(estimate.value),
-                low_ns: Some(estimate.interval.low),
-                high_ns: Some(estimate.interval.high),
+                value_ns: Some(whole(estimate.value)),
+                low_ns: Some(whole(estimate.interval.low)),
+                high_ns: Some(whole(estimate.interval.high)),
                 effective_pairs: Some(estimate.effective),
                 batches: Some(estimate.batches),
                 degrees_of_freedom: Some(estimate.degrees_of_freedom),

@@ -25,7 +25,7 @@ pub fn judge(facts: &Facts, blocks: &[Block]) -> Versus {
     let disturbance = disturbance::disturbances(facts, run, headline);
     let order_effect = order_effect::order_effects(facts, run, headline);
     let mut versus = Versus {
-        differences: differences::differences(facts, run),
+        differences: differences::differences(facts, run, headline),
         errors: errors::errors(facts, run),
         verdicts: policy::verdicts(facts, run),
         cpu: cpu::differences(facts, run),
