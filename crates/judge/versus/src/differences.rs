@@ -5,7 +5,7 @@ use plimsoll_stats::{Estimate, NoIntervalReason};
 use crate::comparisons::{comparisons, control, figures, whole_time};
 use crate::facts::Facts;
 use crate::figure::{Figure, QUANTILES};
-use crate::lateness;
+use crate::lateness::InTime;
 use crate::pairs::{Run, Two, failed};
 use crate::result::{Difference, Kind};
 
@@ -32,17 +32,18 @@ fn of_targets(facts: &Facts, run: Run<'_>, two: Two, figures: &[Figure]) -> Vec<
     let mut differences = Vec::new();
     for &figure in figures {
         let row = Row { facts, two, figure };
+        let in_time = InTime::of(run, two, figure);
         let added = run.added(two, figure);
         let shift = run.shift(two, figure);
-        for (name, q) in QUANTILES {
-            let mut found = row.of(Kind::Added, name, added.count(), added.estimate(q));
-            if name == "p50" {
-                refuse_lateness(run, two, &mut found);
+        let added = QUANTILES
+            .map(|(name, q)| (q, row.of(Kind::Added, name, added.count(), added.estimate(q))));
+        let shift = QUANTILES
+            .map(|(name, q)| (q, row.of(Kind::Shift, name, shift.pairs(), shift.estimate(q))));
+        for (q, mut found) in added.into_iter().chain(shift) {
+            if let Some(in_time) = &in_time {
+                in_time.refuse(q, &mut found);
             }
             differences.push(found);
-        }
-        for (name, q) in QUANTILES {
-            differences.push(row.of(Kind::Shift, name, shift.pairs(), shift.estimate(q)));
         }
         if with_failures && of_whole_request(figure) {
             let shift = run.shift_with_failures(two, figure);
@@ -72,20 +73,6 @@ fn failures_matter(run: Run<'_>, two: Two) -> bool {
         discordant += u64::from(failed(target) != failed(reference));
     }
     discordant as f64 > FAILURES_MATTER * pairs as f64
-}
-
-fn refuse_lateness(run: Run<'_>, two: Two, found: &mut Difference) {
-    let Some((value, low, high)) = found.measured() else { return };
-    if let Some(why) = lateness::refused(run, two, found.figure, (value, (high - low) / 2.0)) {
-        *found = Difference {
-            refused: Some(why),
-            value_ns: None,
-            low_ns: None,
-            high_ns: None,
-            p: None,
-            ..found.clone()
-        };
-    }
 }
 
 /// What is the same for all differences of two targets in one figure.

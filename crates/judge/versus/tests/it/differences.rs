@@ -100,6 +100,9 @@ fn a_response_time_that_the_generator_made_is_refused_and_ttft_is_not() {
     assert!(refused.refused.as_ref().unwrap().contains("dispatched late: 400us"), "{refused:?}");
     assert_eq!(refused.value_ns, None);
     assert_eq!(find(Figure::Ttft).refused, None);
+    let two = ("a", "direct");
+    let shift = versus.difference(two, Figure::ResponseTime, Kind::Shift, "p50").unwrap();
+    assert!(shift.refused.as_ref().unwrap().contains("dispatched late: 400us"), "{shift:?}");
 }
 
 #[test]
