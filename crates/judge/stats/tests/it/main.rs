@@ -8,4 +8,5 @@ mod failures;
 mod noise;
 mod oracle;
 mod planted;
+mod properties;
 mod watching;
