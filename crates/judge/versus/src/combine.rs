@@ -10,7 +10,6 @@ use plimsoll_stats::sign_test::sign_p;
 use plimsoll_stats::student_t::critical_95;
 
 use crate::disturbance::matters;
-use crate::figure::Figure;
 use crate::judge::{conclude, warnings};
 use crate::result::{
     BlockCounts, CpuDifference, Difference, Disturbance, ErrorDifference, Lost, OrderEffect,
@@ -45,18 +44,8 @@ pub fn combine(rounds: &[Versus]) -> Option<Versus> {
     versus.disturbance =
         last.disturbance.iter().map(|found| disturbance(rounds, &versus, found)).collect();
     versus.warnings = warnings(&versus);
-    conclude(&mut versus, whole(last), &thresholds(last));
+    conclude(&mut versus, &thresholds(last));
     Some(versus)
-}
-
-/// The time of a whole request: where all stages are closed, nothing has an intended start, and the
-/// service time is the headline unless it is that of streams.
-fn whole(versus: &Versus) -> Figure {
-    match versus.headline {
-        Figure::ServiceTime => Figure::ServiceTime,
-        _ if versus.rate.is_none() => Figure::ServiceTime,
-        _ => Figure::ResponseTime,
-    }
 }
 
 fn thresholds(versus: &Versus) -> Vec<AddedThreshold> {
@@ -226,6 +215,7 @@ fn blocks(rounds: &[Versus]) -> BlockCounts {
         planned: sum(|blocks| blocks.planned),
         recorded: sum(|blocks| blocks.recorded),
         complete: sum(|blocks| blocks.complete),
+        refused_as_expected: sum(|blocks| blocks.refused_as_expected),
         one_in: rounds.iter().map(|round| round.blocks.one_in).max().unwrap_or(1),
         lost: names.into_iter().map(lost).collect(),
     }
@@ -241,6 +231,7 @@ fn targets(rounds: &[Versus]) -> Vec<TargetResult> {
         TargetResult {
             turns: all.iter().map(|target| target.turns).sum(),
             failed: all.iter().map(|target| target.failed).sum(),
+            throughput: mean(|target| target.throughput),
             times: last.times.iter().map(|times| own_times(&all, times)).collect(),
             correct: mean(|target| target.correct),
             reused: mean(|target| target.reused),

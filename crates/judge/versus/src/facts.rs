@@ -72,6 +72,9 @@ pub struct TargetFacts {
     pub cpu_us_per_request: Option<f64>,
     /// Resident memory at the end, in bytes.
     pub memory_bytes: Option<u64>,
+    /// Turns that it completed per second while it was loaded; in closed stages a figure of its
+    /// own.
+    pub throughput: Option<f64>,
     /// Calls that it made to the provider, by the provider's own log.
     pub upstream_calls: Option<u64>,
     /// How it differs from the reference beyond what is compared.

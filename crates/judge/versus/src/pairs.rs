@@ -84,7 +84,8 @@ impl<'a> Run<'a> {
         )
     }
 
-    fn shift_by(self, two: Two, value: impl Fn(&PairedTurn) -> Option<f64>) -> Shift {
+    /// The same by `value`, which a turn may not have.
+    pub(crate) fn shift_by(self, two: Two, value: impl Fn(&PairedTurn) -> Option<f64>) -> Shift {
         let mut batches: Vec<Vec<BatchPair>> = self.batching.by_batch();
         for (place, block) in self.batching.places(self.blocks) {
             let Place::Measured { stage, batch } = place else { continue };
@@ -109,9 +110,9 @@ impl<'a> Run<'a> {
             let is_after = turns.0.position > turns.1.position;
             let batch = &mut batches[stage][batch];
             if is_after {
-                batch.target.push(added)
+                batch.target.push(added);
             } else {
-                batch.reference.push(added)
+                batch.reference.push(added);
             }
             (after, all) = (after + u64::from(is_after), all + 1);
         }

@@ -34,6 +34,9 @@ pub struct Versus {
     pub same_host: bool,
     /// The figure that heads the report.
     pub headline: Figure,
+    /// The figure of a whole request: the service time where all stages are closed, because their
+    /// requests have no schedule to be late for; else the response time.
+    pub whole: Figure,
     /// The blocks.
     pub blocks: BlockCounts,
     /// The targets, in the order of the plan.
@@ -94,14 +97,18 @@ pub struct BlockCounts {
     pub recorded: u64,
     /// Of these, completed on every target that had not been taken out.
     pub complete: u64,
+    /// Not complete only because a target refused the turn as its scenario expects. They have no
+    /// times to compare.
+    #[serde(default)]
+    pub refused_as_expected: u64,
     /// Seconds were left out by sampling: one in so many was kept.
     pub one_in: u32,
-    /// Pairs without a value, by target.
+    /// Turns that did not complete, by target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<Lost>,
 }
 
-/// Pairs without a value.
+/// Turns of a target that did not complete, and were not refused as their scenario expects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Lost {
     /// The target on which the turn did not complete.
@@ -129,6 +136,9 @@ pub struct TargetResult {
     pub role: Role,
     /// Turns that it was given.
     pub turns: u64,
+    /// Turns that it completed per second while it was loaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<f64>,
     /// Turns that failed: errors, timeouts, refusals that no scenario expects, no end.
     pub failed: u64,
     /// Its own times.
@@ -279,7 +289,7 @@ impl Versus {
     /// The name of the target that all others are compared with.
     pub fn reference(&self) -> &str {
         let reference = self.targets.iter().find(|target| target.role == Role::Reference);
-        reference.or(self.targets.first()).map_or("", |target| &target.name)
+        reference.or_else(|| self.targets.first()).map_or("", |target| &target.name)
     }
 
     /// The targets that are compared with the reference and with each other, by name.
