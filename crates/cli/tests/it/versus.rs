@@ -87,17 +87,20 @@ fn a_gateway_is_compared_with_its_upstream_without_a_profile() {
     assert!(fs::read_to_string(run.join("metrics.prom")).unwrap().contains("plimsoll_added"));
 }
 
-/// Far more than any noise: the sentence must hold, and the margin is broken.
+/// Far more than any noise: the sentence must hold, the margin and one of the bounds are broken.
 #[test]
-fn a_slow_target_is_worse_than_a_margin() {
+fn a_slow_target_breaks_a_margin_and_a_bound_on_what_is_added() {
     let fixture = Fixture::with(PROVIDER);
     let (fast, slow) = (gateway(&fixture, &[]), gateway(&fixture, &["--set", "faults.delay=30ms"]));
     let targets = [format!("a=http://{}", fast.address), format!("b=http://{}", slow.address)];
     let load = ["--rate", "20", "--for", "12s", "--control", "off", "--set", "versus.alone=0s"];
+    let bounds = "thresholds={added.ttft: ['p(50)<20ms']}";
     let args = ["--target", &targets[0], "--target", &targets[1], "--margin", "50%"];
-    let output = versus(&fixture, &[&args[..], &load].concat()).expect(1);
-    assert!(output.stdout.contains('b'), "{}", output.stdout);
+    let output = versus(&fixture, &[&args[..], &load, &["--set", bounds]].concat()).expect(1);
+    assert!(output.stdout.contains("b is slower than a"), "{}", output.stdout);
     let versus = json(&fixture);
+    let judged = versus["thresholds"].to_string();
+    assert!(judged.contains("pass") && judged.contains("fail"), "{judged}");
     let worse = versus["worse_than_margin"].to_string();
     assert!(worse.contains('b'), "{worse}: {}", output.stdout);
 }
