@@ -192,7 +192,10 @@ impl Session {
             let mut out: Vec<_> = out.filter_map(|(name, at)| Some(((*at)?, name))).collect();
             out.sort();
             let new = out.iter().skip(std::mem::replace(&mut told, out.len()));
-            new.for_each(|(at, name)| status.warn(&taken_out(name, *at)));
+            new.for_each(|(at, name)| {
+                let seconds = at.as_secs_f64();
+                status.warn(&format!("{name} was taken out after {seconds:.0} s: {FAILING}"));
+            });
         })?)
     }
 
@@ -229,13 +232,8 @@ impl Session {
     }
 }
 
-/// That a target was taken out of a comparison.
-pub(crate) fn taken_out(name: &str, after: Nanos) -> String {
-    let seconds = after.as_secs_f64();
-    format!(
-        "{name} was taken out after {seconds:.0} s: at least half of its requests failed for 10 s"
-    )
-}
+/// Why a target is taken out of a comparison.
+pub(crate) const FAILING: &str = "at least half of its requests failed for 10 s";
 
 /// A plan that cannot be prepared is wrong usage. Threads and timers are the system's.
 fn plan_error(error: EngineError) -> anyhow::Error {

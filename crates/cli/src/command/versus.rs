@@ -4,6 +4,9 @@ mod facts;
 mod plan;
 mod rounds;
 mod target;
+mod upstream;
+
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum, ValueHint};
@@ -95,6 +98,10 @@ pub(crate) struct ComparisonFlags {
     /// `turns`]
     #[arg(long = "for", value_name = "TIME")]
     length: Option<Nanos>,
+    /// The log of the mock behind the targets (`log: {file: FILE}`): counts how often each target
+    /// calls it. With `log_text: true` also for targets that replace request ids
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    upstream_log: Option<PathBuf>,
     /// Repeat the comparison; the result is then the mean over the rounds
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
@@ -165,5 +172,6 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let mut options = flags.run.options(Some(flags.output.options()));
     options.watch.extend(target::watched(&plan)?);
     let mut session = Session::open(flags.progress.quiet);
-    rounds::run(&mut session, &plan, &thresholds, &options)
+    let upstream_log = flags.comparison.upstream_log.as_deref();
+    rounds::run(&mut session, &plan, &rounds::Settings { thresholds, options, upstream_log })
 }

@@ -87,6 +87,12 @@ impl ConversationKey {
         self.0 & !Self::CLOSED
     }
 
+    /// The key with such a number, of the closed model or of the open one.
+    #[must_use]
+    pub const fn numbered(number: u64, closed: bool) -> Self {
+        Self(if closed { number | Self::CLOSED } else { number & !Self::CLOSED })
+    }
+
     /// The bits that number the arrivals, or the iterations of one virtual user.
     const fn numbers(self) -> u64 {
         if self.is_arrival() { !Self::CLOSED } else { u32::MAX as u64 }
@@ -157,6 +163,8 @@ mod tests {
         ) {
             for block in [ConversationKey::arrival(seq), ConversationKey::iteration(vu, iteration)] {
                 let keys: Vec<_> = (0..targets).map(|n| block.on(TargetId(n), targets)).collect();
+                let again = ConversationKey::numbered(block.number(), !block.is_arrival());
+                prop_assert_eq!(again, block);
                 for (n, key) in (0..).zip(&keys) {
                     prop_assert_eq!(key.block(targets), (block, TargetId(n)));
                     prop_assert_eq!(key.is_arrival(), block.is_arrival());

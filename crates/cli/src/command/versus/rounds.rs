@@ -1,5 +1,7 @@
 //! Carries out the rounds of a comparison, and shows the result after each.
 
+use std::path::Path;
+
 use anyhow::{Context as _, Result, anyhow};
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos, RunId, Seed};
 use plimsoll_metrics::{Judgement, Validity};
@@ -9,7 +11,7 @@ use plimsoll_versus::{
     AddedThreshold, Facts, Versus, combine, csv, json, judge, outlook, prometheus, text,
 };
 
-use super::{WIDTH, facts};
+use super::{WIDTH, facts, upstream};
 use crate::console;
 use crate::exit::Exit;
 use crate::progress::StatusOutput;
@@ -20,13 +22,16 @@ use crate::sleep::sleep;
 /// Between looks whether the user interrupted a pause.
 const LOOK: Nanos = Nanos::from_millis(100);
 
+/// What all rounds have in common, besides their plan.
+pub(super) struct Settings<'f> {
+    pub(super) thresholds: Vec<AddedThreshold>,
+    pub(super) options: RunOptions,
+    /// The log of the mock behind the targets.
+    pub(super) upstream_log: Option<&'f Path>,
+}
+
 /// Carries out all rounds.
-pub(super) fn run(
-    session: &mut Session,
-    plan: &Plan,
-    thresholds: &[AddedThreshold],
-    options: &RunOptions,
-) -> Result<Exit> {
+pub(super) fn run(session: &mut Session, plan: &Plan, settings: &Settings<'_>) -> Result<Exit> {
     let versus = plan.versus.clone().ok_or_else(|| anyhow!("the plan compares nothing"))?;
     let clock = MonotonicClock::start();
     let (mut exit, mut rounds) = (Exit::Pass, Vec::new());
@@ -37,12 +42,11 @@ pub(super) fn run(
         if session.control().is_interrupted() {
             return Ok(Exit::Interrupted);
         }
-        let (measured, result) =
-            one(session, of_round(plan, round)?, &versus, thresholds, options)?;
+        let (measured, result) = one(session, of_round(plan, round)?, &versus, settings)?;
         rounds.push(result);
         let Some(all) = combine(&rounds) else { continue };
         let last = show(session.status(), &measured, &all)?;
-        exit = exit_of(&measured, &all, options.allow_invalid);
+        exit = exit_of(&measured, &all, settings.options.allow_invalid);
         last.map_or(Ok(()), |path| console::print_line(&format!("\nfiles: {path}")))?;
         if exit == Exit::Interrupted {
             break;
@@ -83,12 +87,11 @@ fn one(
     session: &mut Session,
     plan: Plan,
     versus: &VersusPlan,
-    thresholds: &[AddedThreshold],
-    options: &RunOptions,
+    settings: &Settings<'_>,
 ) -> Result<(Measured, Versus)> {
     let mut known = Facts::default();
-    let measured = session.measure(plan, options, &mut |run, probed| {
-        known = facts::before(run, versus, probed.report, thresholds);
+    let measured = session.measure(plan, &settings.options, &mut |run, probed| {
+        known = facts::before(run, versus, probed.report, &settings.thresholds);
         let turns = facts::short_turns(run, versus);
         unlike(&known).iter().chain(&turns).for_each(|line| probed.status.warn(line));
         outlook(&known).iter().for_each(|line| probed.status.info(line));
@@ -101,6 +104,11 @@ fn one(
     let pairs = PairFile::read(folder)?;
     let processes = &measured.summary.processes;
     facts::complete(&mut known, &measured.comparison, processes, pairs.one_in);
+    if let Some(log) = settings.upstream_log {
+        let calls = upstream::calls(log, &measured.summary.metadata, &pairs.blocks)?;
+        let targets = known.targets.iter_mut().zip(calls);
+        targets.for_each(|(target, calls)| target.upstream_calls = Some(calls));
+    }
     let result = judge(&known, &pairs.blocks);
     Ok((measured, result))
 }
