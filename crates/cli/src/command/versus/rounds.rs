@@ -106,8 +106,9 @@ fn one(
     facts::complete(&mut known, &measured.comparison, processes, pairs.one_in);
     if let Some(log) = settings.upstream_log {
         let calls = upstream::calls(log, &measured.summary.metadata, &pairs.blocks)?;
-        let targets = known.targets.iter_mut().zip(calls);
-        targets.for_each(|(target, calls)| target.upstream_calls = Some(calls));
+        for (target, calls) in known.targets.iter_mut().zip(calls) {
+            target.upstream_calls = Some(calls);
+        }
     }
     let result = judge(&known, &pairs.blocks);
     Ok((measured, result))
