@@ -9,4 +9,5 @@ mod noise;
 mod oracle;
 mod planted;
 mod properties;
+mod rounds;
 mod watching;
