@@ -85,8 +85,8 @@ impl PairCollector {
     /// Adds a turn that is over. `is_out` tells whether a target was taken out of the comparison.
     pub(crate) fn add(&mut self, sample: &Sample, is_out: impl Fn(usize) -> bool) {
         let start = sample.timeline.intended.since(self.origin);
-        let spot = self.schedule.spot(sample.conversation, start);
-        if sample.warmup || !spot.counts {
+        let (window, counts) = self.schedule.window(start);
+        if sample.warmup || !counts {
             return;
         }
         let targets = self.schedule.targets();
@@ -97,11 +97,11 @@ impl PairCollector {
             stage: sample.stage,
             scenario: sample.scenario,
             start,
-            window: spot.window,
+            window,
             turns: vec![None; targets.into()],
         });
         if start < block.start {
-            (block.start, block.stage, block.window) = (start, sample.stage, spot.window);
+            (block.start, block.stage, block.window) = (start, sample.stage, window);
         }
         block.turns[target.index()] = Some(paired_turn(sample));
         let is_over =

@@ -83,7 +83,7 @@ pub struct ProfileFile {
     #[serde(default = "drain")]
     #[schemars(with = "String", extend("format" = "duration"))]
     pub drain: Nanos,
-    /// Most requests in flight at once in `@` and `trace` stages.
+    /// Most requests in flight at once in `@` and `trace` stages; in a comparison for each target.
     #[serde(default = "max_in_flight")]
     #[schemars(range(min = 1))]
     pub max_in_flight: u64,

@@ -153,20 +153,22 @@ impl PairSchedule {
 
     /// Where a request of a conversation stands that is intended at an offset from the run's start.
     pub fn spot(&self, conversation: ConversationKey, at: Nanos) -> Spot {
-        let Inner { layout, orders, .. } = &*self.0;
         let (block, target) = conversation.block(self.targets());
-        let segment = layout.segment_at(at);
+        let (window, counts) = self.window(at);
+        let order = window.map_or(block.number(), u64::from);
+        Spot { position: self.0.orders.place(order, target), window, counts }
+    }
+
+    /// The round of windows at an offset from the run's start, if targets are loaded alone then; and
+    /// whether what is intended then counts.
+    pub fn window(&self, at: Nanos) -> (Option<u32>, bool) {
+        let segment = self.0.layout.segment_at(at);
         let Some((segment, windows)) = segment.and_then(|s| Some((s, s.windows?))) else {
-            let position = orders.place(block.number(), target);
-            return Spot { position, window: None, counts: true };
+            return (None, true);
         };
         let since = at.saturating_sub(segment.start).as_u64();
         let within = since % windows.length.as_u64().max(1);
-        Spot {
-            position: orders.place(windows.round.into(), target),
-            window: Some(windows.round),
-            counts: within >= settling(windows.length).as_u64(),
-        }
+        (Some(windows.round), within >= settling(windows.length).as_u64())
     }
 
     /// The windows of all targets in closed stages, in the order of time.
