@@ -159,8 +159,8 @@ impl PairSchedule {
         Spot { position: self.0.orders.place(order, target), window, counts }
     }
 
-    /// The round of windows at an offset from the run's start, if targets are loaded alone then; and
-    /// whether what is intended then counts.
+    /// The round of windows at an offset from the run's start, if targets are loaded alone then;
+    /// and whether what is intended then counts.
     pub fn window(&self, at: Nanos) -> (Option<u32>, bool) {
         let segment = self.0.layout.segment_at(at);
         let Some((segment, windows)) = segment.and_then(|s| Some((s, s.windows?))) else {
