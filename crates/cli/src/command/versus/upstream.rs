@@ -45,7 +45,8 @@ pub(super) fn calls(log: &Path, metadata: &RunMetadata, blocks: &[Block]) -> Res
     Ok(calls)
 }
 
-/// The target of every conversation, by its id.
+/// The target of every conversation, by its id; of those that are compared: not in the windows that
+/// show whether targets disturb each other.
 fn target_by_id(metadata: &RunMetadata, blocks: &[Block]) -> HashMap<String, TargetId> {
     let ids: IdSeed = metadata.run.id_seed();
     let targets = u16::try_from(metadata.targets.len()).unwrap_or(u16::MAX);
@@ -58,7 +59,9 @@ fn target_by_id(metadata: &RunMetadata, blocks: &[Block]) -> HashMap<String, Tar
             (id.as_str().to_owned(), target)
         })
     };
-    blocks.iter().flat_map(of_block).collect()
+    let beside = blocks.iter().any(|block| block.window.is_none());
+    let compared = blocks.iter().filter(|block| !beside || block.window.is_none());
+    compared.flat_map(of_block).collect()
 }
 
 /// What may be the id of a record's conversation: in its request id, or before its prompt.
@@ -93,7 +96,8 @@ mod tests {
             window: None,
             turns: vec![None, None],
         };
-        let blocks = [block(3, 0), block(3, 1)];
+        let alone = Block { window: Some(0), ..block(4, 0) };
+        let blocks = [block(3, 0), block(3, 1), alone];
         let ids = metadata.run.id_seed();
         let (open, closed) = (ConversationKey::arrival(3), ConversationKey::iteration(0, 3));
         let id = |key: ConversationKey, target| {
@@ -109,6 +113,7 @@ mod tests {
             by_prompt(id(open, 1)),
             by_prompt(id(closed, 1)),
             by_id("0".repeat(40)),
+            by_id(id(ConversationKey::arrival(4), 1)),
             r#"{"request_id":null}"#.to_owned(),
             r#"{"request_"#.to_owned(),
         ];
