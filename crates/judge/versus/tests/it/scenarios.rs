@@ -10,7 +10,7 @@ fn run(more_us: u64, run: u64, seconds: u64) -> (Facts, Vec<Block>) {
     let mut targets = direct(0.0);
     targets.remove(1);
     targets.extend([target("a", 143.0), target("b", 143.0)]);
-    let simulation = Simulation { run, seconds, ..Simulation::of(targets) };
+    let simulation = Simulation { seconds, run, ..Simulation::of(targets) };
     let mut blocks = simulation.blocks();
     for (index, block) in (0_u16..).zip(&mut blocks) {
         block.scenario = ScenarioId(index % 3);
