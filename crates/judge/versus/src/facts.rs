@@ -17,6 +17,8 @@ pub struct Facts {
     pub schedule: Schedule,
     /// The stages, in the order of their ids.
     pub stages: Vec<StageFacts>,
+    /// Names of the scenarios, in the order of their ids.
+    pub scenarios: Vec<String>,
     /// Blocks that were planned.
     pub planned_blocks: u64,
     /// Blocks per second, where the measured stages are open.

@@ -10,7 +10,7 @@ use crate::result::{BlockCounts, SCHEMA, Versus};
 use crate::threshold::AddedThreshold;
 use crate::{
     claims, control, cpu, detectable, differences, disturbance, errors, margin, order_effect,
-    policy, targets, unlike,
+    policy, scenarios, targets, unlike,
 };
 
 /// Judges the targets of a run by its blocks. Blocks may come in any order; warm-up is not among
@@ -26,6 +26,7 @@ pub fn judge(facts: &Facts, blocks: &[Block]) -> Versus {
     let order_effect = order_effect::order_effects(facts, run, headline);
     let mut versus = Versus {
         differences: differences::differences(facts, run, headline),
+        scenarios: scenarios::scenarios(facts, run, headline),
         errors: errors::errors(facts, run),
         verdicts: policy::verdicts(facts, run),
         cpu: cpu::differences(facts, run),

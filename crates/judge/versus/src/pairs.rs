@@ -22,15 +22,23 @@ pub(crate) struct Two {
 }
 
 /// The turns of one block on two targets.
-type Turns<'a> = (&'a PairedTurn, &'a PairedTurn);
+pub(crate) type Turns<'a> = (&'a PairedTurn, &'a PairedTurn);
 
 impl<'a> Run<'a> {
     /// Measured blocks that both targets carried out, with their stage and batch.
-    pub(crate) fn both(self, two: Two) -> impl Iterator<Item = (usize, usize, Turns<'a>)> {
+    pub(crate) fn blocks_of_both(
+        self,
+        two: Two,
+    ) -> impl Iterator<Item = (usize, usize, &'a Block, Turns<'a>)> {
         self.batching.places(self.blocks).filter_map(move |(place, block)| match place {
-            Place::Measured { stage, batch } => Some((stage, batch, turns(block, two)?)),
+            Place::Measured { stage, batch } => Some((stage, batch, block, turns(block, two)?)),
             Place::Alone { .. } => None,
         })
+    }
+
+    /// Their turns, with stage and batch.
+    pub(crate) fn both(self, two: Two) -> impl Iterator<Item = (usize, usize, Turns<'a>)> {
+        self.blocks_of_both(two).map(|(stage, batch, _, turns)| (stage, batch, turns))
     }
 
     /// Measured blocks that both targets carried out.

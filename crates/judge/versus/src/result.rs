@@ -43,6 +43,9 @@ pub struct Versus {
     pub targets: Vec<TargetResult>,
     /// The differences: of each target to the reference, and of each two targets.
     pub differences: Vec<Difference>,
+    /// What targets add at the median in each scenario, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scenarios: Vec<ScenarioDifference>,
     /// The check of the instrument: the reference against itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
@@ -316,6 +319,31 @@ impl Versus {
         let doubtful = doubtful.or_else(|| self.margin_unknown.first().cloned());
         doubtful.map_or(Judgement::Pass, Judgement::Inconclusive)
     }
+}
+
+/// What a target adds to the median request of one scenario, in the headline figure.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScenarioDifference {
+    /// The scenario.
+    pub scenario: String,
+    /// The target.
+    pub target: String,
+    /// What it is compared with.
+    pub reference: String,
+    /// Pairs of the scenario.
+    pub pairs: u64,
+    /// The difference; `null` if it is not known.
+    pub value_ns: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub low_ns: Option<f64>,
+    /// Upper end.
+    pub high_ns: Option<f64>,
+    /// p value of "it adds as much as in all scenarios together", adjusted for all targets and
+    /// scenarios by Benjamini and Hochberg. Below 5 % it is worth a look.
+    pub q: Option<f64>,
+    /// Why it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
 }
 
 /// The reference against itself.

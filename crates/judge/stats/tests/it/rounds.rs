@@ -17,7 +17,7 @@ fn covered(rounds: usize, between: f64) -> u64 {
             Round { value, standard_error }
         };
         let rounds: Vec<_> = (0..rounds).map(|_| round()).collect();
-        hartung_knapp(&rounds).unwrap().interval.contains(50.0)
+        hartung_knapp(&rounds).is_some_and(|over| over.interval.contains(50.0))
     };
     (0..RUNS).filter(covers).count() as u64
 }

@@ -63,7 +63,7 @@ fn sentences_hold_where_they_are_proven_and_name_the_better_one() {
 fn equal_gateways_are_told_apart_in_at_most_17_of_200_runs() {
     let wrong = (0..200).filter(|&run| {
         let targets = vec![target("a", 100.0), target("b", 100.0), target("c", 100.0)];
-        let simulation = Simulation { run, seconds: 20, ..Simulation::of(targets) };
+        let simulation = Simulation { run, seconds: 12, ..Simulation::of(targets) };
         let versus = judge(&simulation.facts(), &simulation.blocks());
         versus.claims.iter().any(|claim| claim.holds)
     });
