@@ -2,14 +2,14 @@
 
 use plimsoll_engine::{ProbeAnswer, ProbeReport, Run};
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{ProcessUse, StageInfo};
+use plimsoll_metrics::{ProcessUse, RunSummary, StageInfo};
 use plimsoll_profile::{Plan, Target, TargetRole, VersusPlan};
 use plimsoll_schedule::{Load, PairMode};
 use plimsoll_versus::{
     AddedThreshold, CpuReading, Facts, Role, Schedule, StageFacts, TakenOut, TargetFacts,
 };
 
-use crate::session::{Comparison, FAILING};
+use crate::session::{FAILING, Measured};
 
 /// What is known before the load.
 pub(super) fn before(
@@ -30,6 +30,7 @@ pub(super) fn before(
             .iter()
             .map(|stage| StageFacts { name: stage.name.clone(), model: stage.model })
             .collect(),
+        scenarios: plan.scenarios.iter().map(|scenario| scenario.name.clone()).collect(),
         planned_blocks: run.planned_blocks(),
         rate: rate(plan),
         duration_s,
@@ -41,22 +42,40 @@ pub(super) fn before(
 }
 
 /// Adds what is known after the load.
-pub(super) fn complete(
-    facts: &mut Facts,
-    after: &Comparison,
-    processes: &[ProcessUse],
-    one_in: u32,
-) {
+pub(super) fn complete(facts: &mut Facts, measured: &Measured, one_in: u32) {
     facts.one_in = one_in;
+    let (after, summary) = (&measured.comparison, &measured.summary);
+    let (by_turns, targets) = (facts.schedule == Schedule::Turns, facts.targets.len().max(1));
     for (index, target) in facts.targets.iter_mut().enumerate() {
         let out = after.taken_out.get(index).copied().flatten();
         target.taken_out = out.map(|at| TakenOut { at, why: FAILING.to_owned() });
         let track = after.tracks.iter().find(|track| track.name == target.name);
         let readings = track.iter().flat_map(|track| &track.readings);
         target.cpu = readings.map(|(at, cpu)| CpuReading { at: *at, cpu: *cpu }).collect();
-        let whole = processes.iter().find(|used| used.name == target.name && used.stage.is_none());
-        target.memory_bytes = whole.map(|used| used.rss_bytes);
+        let used = |used: &&ProcessUse| used.name == target.name && used.stage.is_none();
+        target.memory_bytes = summary.processes.iter().find(used).map(|used| used.rss_bytes);
+        if let (true, Some(group)) = (by_turns, summary.results.by_target.get(index)) {
+            // Each target has an equal part of the time.
+            let loaded_s = group.duration_s / targets as f64;
+            let completed = group.counters.completed as f64;
+            target.throughput = (loaded_s > 0.0 && out.is_none()).then(|| completed / loaded_s);
+            let sent = group.counters.dispatched_in_stage;
+            let cpu_s = cpu_of_measured_stages(summary, &target.name).filter(|_| sent > 0);
+            target.cpu_us_per_request = cpu_s.map(|cpu_s| cpu_s * 1e6 / sent as f64);
+        }
     }
+}
+
+/// The CPU time of a watched process in the measured stages, in seconds.
+fn cpu_of_measured_stages(summary: &RunSummary, name: &str) -> Option<f64> {
+    let stages = &summary.metadata.stages;
+    let measured = |used: &&ProcessUse| match &used.stage {
+        // A run of one stage has its use as a whole alone.
+        None => stages.len() == 1,
+        Some(name) => stages.iter().any(|stage| !stage.warmup && stage.name == *name),
+    };
+    let own = summary.processes.iter().filter(|used| used.name == name).filter(measured);
+    own.map(|used| used.cpu_s).reduce(|sum, cpu_s| sum + cpu_s)
 }
 
 /// How the targets share the time of the measured stages.

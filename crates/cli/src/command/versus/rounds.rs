@@ -102,8 +102,7 @@ fn one(
     }
     let folder = measured.run_dir.as_ref().map(RunDir::path).context("the run has no folder")?;
     let pairs = PairFile::read(folder)?;
-    let processes = &measured.summary.processes;
-    facts::complete(&mut known, &measured.comparison, processes, pairs.one_in);
+    facts::complete(&mut known, &measured, pairs.one_in);
     if let Some(log) = settings.upstream_log {
         let calls = upstream::calls(log, &measured.summary.metadata, &pairs.blocks)?;
         for (target, calls) in known.targets.iter_mut().zip(calls) {
