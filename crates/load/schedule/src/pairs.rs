@@ -155,7 +155,7 @@ impl PairSchedule {
     pub fn spot(&self, conversation: ConversationKey, at: Nanos) -> Spot {
         let (block, target) = conversation.block(self.targets());
         let (window, counts) = self.window(at);
-        let order = window.map_or(block.number(), u64::from);
+        let order = window.map_or_else(|| block.number(), u64::from);
         Spot { position: self.0.orders.place(order, target), window, counts }
     }
 
