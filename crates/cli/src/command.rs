@@ -11,6 +11,7 @@ pub(crate) mod profile;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod suite;
+pub(crate) mod versus;
 
 use clap::{Parser, Subcommand};
 
@@ -20,6 +21,7 @@ const AFTER: &str = "\
 Start here:
   plimsoll demo                    mock provider, gateway, load and report in 15 seconds
   plimsoll http http://HOST/path   load on any endpoint
+  plimsoll versus --direct http://UPSTREAM --target a=http://GATEWAY    what the gateway adds
   plimsoll run realistic --target https://gateway.example --key KEY --model NAME
 
 Exit codes:
@@ -47,6 +49,8 @@ pub(crate) enum Command {
     Run(run::Flags),
     /// Load any HTTP endpoint without a profile, or compare several
     Http(http::Flags),
+    /// Compare targets request by request: what does a gateway add, and which is better
+    Versus(versus::Flags),
     /// Start a mock LLM provider
     Mock(mock::Flags),
     /// Start the reference gateway

@@ -94,6 +94,7 @@ impl ProfileFlags {
         let name = self.name.iter().map(|name| format!("name={name}"));
         Overrides {
             target: self.target.clone(),
+            targets: None,
             key: self.key.clone(),
             model: self.model.clone(),
             protocol: self.protocol.clone(),
@@ -141,7 +142,8 @@ pub(crate) struct RunFlags {
     watch: Vec<WatchedProcess>,
 }
 
-fn watched_process(text: &str) -> Result<WatchedProcess, String> {
+/// Reads `NAME=PID` or `NAME=:PORT`.
+pub(crate) fn watched_process(text: &str) -> Result<WatchedProcess, String> {
     let fix = "write NAME=PID or NAME=:PORT, like gateway=4711 or gateway=:8080";
     let (name, process) = text.split_once('=').ok_or(fix)?;
     if name.is_empty() {
@@ -177,7 +179,7 @@ pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
 }
 
 /// Parses a share: `50%` or `0.5`.
-fn parse_share(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     let share = match text.strip_suffix('%') {
         Some(percent) => percent.trim().parse().map(|percent: f64| percent / 100.0),
         None => text.parse(),

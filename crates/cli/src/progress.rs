@@ -163,6 +163,7 @@ mod tests {
             interval_length: Nanos::from_secs(1),
             total: &group,
             in_flight: 3,
+            taken_out: &[],
         })
     }
 

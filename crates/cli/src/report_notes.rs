@@ -139,7 +139,7 @@ mod tests {
             message: "429 (sk-1234)".to_owned(),
             fatal: false,
         };
-        let probe = ProbeReport { requests: 1, findings: vec![finding] };
+        let probe = ProbeReport { requests: 1, findings: vec![finding], answers: Vec::new() };
         for (profile, note) in [
             ("minimal", "probe of a:1: 429 (<redacted>)"),
             ("realistic", "probe of a:1 (scenario s): 429 (<redacted>)"),

@@ -1,5 +1,6 @@
 //! The folder of a run and its files.
 
+mod pairs;
 mod plan;
 mod reservation;
 mod rows;
@@ -13,6 +14,7 @@ use nix::sys::statvfs::statvfs;
 use plimsoll_metrics::{RunMetadata, RunSummary};
 use plimsoll_report::{Style, csv, json, prometheus, text};
 
+pub(crate) use pairs::PairFile;
 pub(crate) use plan::{StoredPlan, bands, store_plan, thresholds};
 use reservation::Reservation;
 pub(crate) use reservation::release_of_killed;
@@ -25,6 +27,12 @@ pub(crate) mod file {
     pub(crate) const SUMMARY: &str = "summary.json";
     pub(crate) const TEXT: &str = "report.txt";
     pub(crate) const CSV: &str = "report.csv";
+    /// The blocks of a comparison.
+    pub(crate) const PAIRS: &str = "pairs.bin";
+    /// The result of a comparison.
+    pub(crate) const VERSUS: &str = "versus.json";
+    /// The same as a table for spreadsheets.
+    pub(crate) const VERSUS_CSV: &str = "versus.csv";
     pub(crate) const PROMETHEUS: &str = "metrics.prom";
     /// Holds the space of the summary while the rows are written.
     pub(crate) const RESERVED: &str = ".reserved";

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use plimsoll_calibrate::Record;
 use plimsoll_engine::{
-    Control, EngineError, ProbeReport, Run, RunResult, SampleSink, WatchedProcess,
+    Control, EngineError, ProbeReport, ProcessTrack, Run, RunResult, SampleSink, WatchedProcess,
 };
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{CalibrationQuote, InstrumentHealth, RunMetadata, RunSummary, Threshold};
@@ -18,7 +18,7 @@ use crate::exit::{Exit, UsageError};
 use crate::fd_limit::FdLimit;
 use crate::progress::{ProgressView, StatusOutput};
 use crate::report_notes;
-use crate::run_dir::{self, RowFile, RunDir, RunDirOptions};
+use crate::run_dir::{self, PairFile, RowFile, RunDir, RunDirOptions};
 use crate::secrets::Secrets;
 use crate::signal;
 
@@ -40,6 +40,33 @@ pub(crate) struct Session {
     control: Control,
     fd_limit: Option<FdLimit>,
     handles_signals: bool,
+}
+
+/// What is known before the load.
+pub(crate) struct Probed<'r> {
+    /// What the probe found; `None` where it was left out.
+    pub(crate) report: Option<&'r ProbeReport>,
+    /// Where to tell the user.
+    pub(crate) status: &'r StatusOutput,
+}
+
+/// A run that ended and was not reported yet.
+pub(crate) struct Measured {
+    pub(crate) summary: RunSummary,
+    /// Its folder, if it has one.
+    pub(crate) run_dir: Option<RunDir>,
+    /// What only a comparison has.
+    pub(crate) comparison: Comparison,
+}
+
+/// What a comparison has besides its summary and its blocks.
+pub(crate) struct Comparison {
+    /// By target: when it was taken out, after the run's start.
+    pub(crate) taken_out: Vec<Option<Nanos>>,
+    /// The CPU time of watched processes over time.
+    pub(crate) tracks: Vec<ProcessTrack>,
+    /// Why blocks are missing in the file.
+    pub(crate) error: Option<String>,
 }
 
 /// A run that ended.
@@ -74,6 +101,20 @@ impl Session {
     /// # Errors
     /// The run could not be carried out. Errors of the target are in the summary instead.
     pub(crate) fn run_plan(&mut self, plan: Plan, options: &RunOptions) -> Result<FinishedRun> {
+        let Measured { summary, run_dir, .. } = self.measure(plan, options, &mut |_, _| Ok(()))?;
+        self.report(summary, run_dir.as_ref(), options.allow_invalid)
+    }
+
+    /// Runs a plan. `before_load` is called when the probe is done, and may end it.
+    ///
+    /// # Errors
+    /// As [`Session::run_plan`], and those of `before_load`.
+    pub(crate) fn measure(
+        &mut self,
+        plan: Plan,
+        options: &RunOptions,
+        before_load: &mut dyn FnMut(&Run, &Probed<'_>) -> Result<()>,
+    ) -> Result<Measured> {
         // First: the CPU time that the hypervisor steals is observed until the load begins.
         let machine = EnvironmentScan::start(self.fd_limit);
         let secrets = Secrets::of(&plan);
@@ -88,14 +129,25 @@ impl Session {
         let output = options.output.as_ref();
         let run_dir = output.map(|output| self.create_run_dir(output, &run, &metadata));
         let run_dir = run_dir.transpose()?;
+        let discard = || run_dir.iter().for_each(RunDir::discard);
         let probed = options.probe.then(|| probe(&run, &secrets)).transpose();
-        let probed = probed.inspect_err(|_| run_dir.iter().for_each(RunDir::discard))?;
+        let probed = probed.inspect_err(|_| discard())?;
+        let found = Probed { report: probed.as_ref(), status: &self.status };
+        before_load(&run, &found).inspect_err(|_| discard())?;
         metadata.notes.extend(report_notes::for_probe(probed.as_ref(), run.plan(), &secrets));
         metadata.environment = machine.finish();
         let sink = run_dir.as_ref().map(|run_dir| create_sink(run_dir, &run, &metadata));
+        if let (Some(run_dir), true) = (&run_dir, run.pairs().is_some()) {
+            run.record_blocks(Box::new(PairFile::create(run_dir, &metadata)?));
+        }
         let result = self.load(run, sink.transpose()?.flatten())?;
+        let comparison = Comparison {
+            taken_out: result.taken_out.clone(),
+            tracks: result.tracks.clone(),
+            error: result.blocks.error.clone(),
+        };
         let summary = summarize(result, metadata, &thresholds, &secrets)?.with_bands(&bands);
-        self.report(summary, run_dir.as_ref(), options.allow_invalid)
+        Ok(Measured { summary, run_dir, comparison })
     }
 
     fn warn_about_fd_limit(&self, plan: &Plan) {
@@ -131,8 +183,20 @@ impl Session {
         let stages = run.metadata().stages;
         let duration = Nanos::from_secs_f64(stages.iter().map(|stage| stage.duration_s).sum());
         let names = stages.into_iter().map(|stage| stage.name).collect();
+        let targets: Vec<_> = run.plan().targets.iter().map(|target| target.name.clone()).collect();
+        let (status, mut told) = (self.status.clone(), 0);
         let mut view = ProgressView::begin(&self.status, &self.control, names, duration);
-        Ok(run.start(sink, &self.control, &mut |progress| view.show(progress))?)
+        Ok(run.start(sink, &self.control, &mut |progress| {
+            view.show(progress);
+            let out = targets.iter().zip(progress.taken_out);
+            let mut out: Vec<_> = out.filter_map(|(name, at)| Some(((*at)?, name))).collect();
+            out.sort();
+            let new = out.iter().skip(std::mem::replace(&mut told, out.len()));
+            new.for_each(|(at, name)| {
+                let seconds = at.as_secs_f64();
+                status.warn(&format!("{name} was taken out after {seconds:.0} s: {FAILING}"));
+            });
+        })?)
     }
 
     fn handle_signals(&mut self) -> Result<()> {
@@ -167,6 +231,9 @@ impl Session {
         Ok(FinishedRun { summary, exit })
     }
 }
+
+/// Why a target is taken out of a comparison.
+pub(crate) const FAILING: &str = "at least half of its requests failed for 10 s";
 
 /// A plan that cannot be prepared is wrong usage. Threads and timers are the system's.
 fn plan_error(error: EngineError) -> anyhow::Error {

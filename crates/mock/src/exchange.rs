@@ -94,6 +94,14 @@ impl Exchange {
         self.rng
     }
 
+    /// Lets the random numbers follow from the content of the prompt.
+    pub(crate) fn draw_by(&mut self, content: u64) {
+        self.rng = self.rng.drawn_by(self.worker.state().seed, content);
+        if let Some(record) = &mut self.record {
+            record.content_hash = Some(content);
+        }
+    }
+
     /// When the request was complete, on the monotonic clock. All due times count from here.
     pub(crate) const fn complete_at(&self) -> u64 {
         self.complete_at

@@ -41,4 +41,6 @@ pub use error::MockError;
 pub use fault::{Fault, ParseFaultError};
 pub use log::{ChunkRecord, LogRecord, RequestEnd};
 pub use mock::Mock;
-pub use spec::{FaultShare, FromRequest, LogTarget, MockConfig, ModelSpec, OutputLength, Slowdown};
+pub use spec::{
+    DrawBy, FaultShare, FromRequest, LogTarget, MockConfig, ModelSpec, OutputLength, Slowdown,
+};

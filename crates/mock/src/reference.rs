@@ -15,7 +15,7 @@ use crate::endpoint::{ENDPOINTS, Endpoint};
 use crate::fault::Fault;
 use crate::log::{LogRecord, RequestEnd};
 use crate::overrides::HEADERS;
-use crate::spec::{LogTarget, MockConfig, ModelSpec, OutputLength};
+use crate::spec::{DrawBy, LogTarget, MockConfig, ModelSpec, OutputLength};
 
 /// Implements [`JsonSchema`] for types with their own notation; the title is the type's name on the
 /// page.
@@ -45,6 +45,7 @@ named! {
     LogTarget => "`none`, `memory` or `{file: PATH}`",
     Dialect => one_of(ENDPOINTS.iter().filter_map(|(_, endpoint, _)| endpoint.dialect())),
     RequestEnd => one_of(RequestEnd::ALL),
+    DrawBy => one_of(DrawBy::ALL),
 }
 
 fn one_of(values: impl IntoIterator<Item = impl Serialize>) -> String {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use crate::dialect::Dialect;
+use crate::hash::fnv1a;
 
 mod prompt;
 
@@ -59,11 +60,33 @@ impl<'a> ApiRequest<'a> {
         }
     }
 
+    /// The hash of the last text without the id before it.
+    pub(crate) fn content_hash(&self) -> u64 {
+        self.texts.last().map_or(0, |text| fnv1a(behind_id(text).as_bytes()))
+    }
+
     /// Input tokens: the UTF-8 bytes of each text divided by four, rounded up, plus the token ids.
     pub(crate) fn prompt_tokens(&self) -> u64 {
         let tokens = |text: &Cow<'_, str>| text.len().div_ceil(4) as u64;
         self.texts.iter().map(tokens).sum::<u64>() + self.token_ids
     }
+}
+
+/// The part of a text behind the last `[UUID]` in it; all of it where there is none.
+fn behind_id(text: &str) -> &str {
+    const UUID: usize = 36;
+    let is_id = |end: &usize| {
+        let Some(start) = end.checked_sub(UUID) else { return false };
+        let opened = start.checked_sub(1).is_some_and(|at| text.as_bytes()[at] == b'[');
+        let hex = |(at, byte): (usize, &u8)| match at {
+            8 | 13 | 18 | 23 => *byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        };
+        opened && text.as_bytes()[start..*end].iter().enumerate().all(hex)
+    };
+    let ends = text.bytes().enumerate().rev().filter(|(_, byte)| *byte == b']');
+    let end = ends.map(|(end, _)| end).find(is_id);
+    end.map_or(text, |end| text[end + 1..].trim_start())
 }
 
 /// The members of all dialects; unknown members are skipped.
@@ -195,6 +218,24 @@ mod tests {
         let body = br#"{"messages":[],"stream":true,"stream_options":{"include_usage":true},"model":"a\"b"}"#;
         let request = ApiRequest::parse(Dialect::OpenaiChat, body).unwrap();
         assert_eq!((request.stream, request.stream_usage, &*request.model), (true, true, "a\"b"));
+    }
+
+    #[test]
+    fn content_is_what_stands_behind_the_id() {
+        const ID: &str = "[01234567-89ab-4def-8011-223344556677]";
+        for (text, content) in [
+            (format!("{ID}  hello [x]"), "hello [x]"),
+            (format!("{ID} shared words {ID}  é] hello"), "é] hello"),
+            ("hello".to_owned(), "hello"),
+            (
+                format!("{}  hello", ID.replace('-', "_")),
+                "[01234567_89ab_4def_8011_223344556677]  hello",
+            ),
+            (ID[1..].to_owned(), &ID[1..]),
+            (ID.to_owned(), ""),
+        ] {
+            assert_eq!(behind_id(&text), content);
+        }
     }
 
     #[test]

@@ -31,25 +31,38 @@ pub(crate) enum Purpose {
 
 /// The generators of one request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RequestRng(u64);
+pub(crate) struct RequestRng {
+    key: u64,
+    id: u64,
+}
 
 impl RequestRng {
     /// Keyed by the request's id if it has one, else by its number. The same id always gets the
     /// same response.
     pub(crate) fn new(seed: u64, request_id: Option<&[u8]>, sequence: u64) -> Self {
         let key = request_id.map_or_else(|| mix(sequence ^ GOLDEN), fnv1a);
-        Self(mix(mix(seed.wrapping_add(GOLDEN)) ^ key))
+        let key = mixed(seed, key);
+        Self { key, id: key }
+    }
+
+    /// The same request, with random numbers that follow from the content of its prompt.
+    pub(crate) const fn drawn_by(self, seed: u64, content: u64) -> Self {
+        Self { key: mixed(seed, content), ..self }
     }
 
     /// The generator for one purpose.
     pub(crate) const fn fork(self, purpose: Purpose) -> Rng {
-        Rng(mix(self.0 ^ (purpose as u64).wrapping_mul(GOLDEN)))
+        Rng(mix(self.key ^ (purpose as u64).wrapping_mul(GOLDEN)))
     }
 
     /// A number that identifies the request in the ids of its response.
     pub(crate) const fn id(self) -> u64 {
-        self.0
+        self.id
     }
+}
+
+const fn mixed(seed: u64, key: u64) -> u64 {
+    mix(mix(seed.wrapping_add(GOLDEN)) ^ key)
 }
 
 /// A random number generator.
@@ -83,6 +96,18 @@ mod tests {
         assert_ne!(first(1, None, 7), first(1, None, 8));
         assert_ne!(first(1, Some("a"), 7), first(1, Some("b"), 7));
         assert_ne!(first(1, Some("a"), 7), first(2, Some("a"), 7));
+    }
+
+    #[test]
+    fn by_content_the_numbers_are_the_same_and_the_ids_are_not() {
+        let request = |id: &str, content| {
+            let request = RequestRng::new(1, Some(id.as_bytes()), 0).drawn_by(1, content);
+            (request.fork(Purpose::Ttft).next_u64(), request.id())
+        };
+        let (one, other, third) = (request("a", 5), request("b", 5), request("b", 6));
+        assert_eq!(one.0, other.0);
+        assert_ne!(one.1, other.1);
+        assert_ne!(other.0, third.0);
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::request::ApiRequest;
 use crate::responder::{FullResponse, Responder};
 use crate::response_body::{Aborted, ServiceResult};
 use crate::response_plan::ResponsePlan;
+use crate::spec::DrawBy;
 use crate::stream_plan::{StreamEnd, StreamPlan};
 use crate::timed_io::ConnectionTimes;
 use crate::worker::Worker;
@@ -112,6 +113,9 @@ async fn serve_api(
     let state = worker.state();
     let (index, model) = state.model(&request.model);
     let in_flight = state.counters.api_in_flight.get();
+    if state.draw == DrawBy::Prompt {
+        responder.exchange.draw_by(request.content_hash());
+    }
     let plan = ResponsePlan::new(&request, model, overrides, responder.exchange.rng(), in_flight);
     responder.exchange.parsed(&request, index);
     let fault = plan.fault;

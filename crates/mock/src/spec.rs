@@ -17,6 +17,8 @@ use crate::fault::Fault;
 pub struct MockConfig {
     /// Seed of all random numbers.
     pub seed: u64,
+    /// What the random numbers of a request follow from, besides the seed.
+    pub draw: DrawBy,
     /// Worker threads, each with its own event loop.
     pub workers: u16,
     /// How long before a deadline a worker stops sleeping and spins; `0` never spins. Spinning
@@ -45,6 +47,7 @@ impl Default for MockConfig {
     fn default() -> Self {
         Self {
             seed: 0,
+            draw: DrawBy::Request,
             workers: 1,
             spin: HumanDuration::ZERO,
             api_key: None,
@@ -56,6 +59,25 @@ impl Default for MockConfig {
             other_models: ModelSpec::default(),
         }
     }
+}
+
+/// What the random numbers of a request follow from, besides the seed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DrawBy {
+    /// Its `x-request-id`, else its number.
+    #[default]
+    Request,
+    /// The last text of its prompt, without the id before it (`[UUID]`). Requests of one block of
+    /// `plimsoll versus` then get the same times and lengths, through whichever gateway they come:
+    /// gateways replace headers, but not prompts.
+    Prompt,
+}
+
+impl DrawBy {
+    /// Every word, for the reference page.
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 2] = [Self::Request, Self::Prompt];
 }
 
 /// The destination of the ground-truth log.

@@ -9,12 +9,13 @@ use crate::counter::Counter;
 use crate::counters::{Counters, Stats};
 use crate::error::MockError;
 use crate::log::Log;
-use crate::spec::{MockConfig, ModelSpec};
+use crate::spec::{DrawBy, MockConfig, ModelSpec};
 
 /// The resolved configuration, the counters and the log.
 #[derive(Debug)]
 pub(crate) struct MockState {
     pub(crate) seed: u64,
+    pub(crate) draw: DrawBy,
     pub(crate) api_key: Option<String>,
     pub(crate) clock: Clock,
     pub(crate) counters: Counters,
@@ -34,6 +35,7 @@ impl MockState {
         let all = config.models.values().chain([&config.other_models]);
         Ok(Self {
             seed: config.seed,
+            draw: config.draw,
             api_key: config.api_key.clone(),
             clock,
             counters: Counters::new(config.models.keys()),

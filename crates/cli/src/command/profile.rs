@@ -102,6 +102,7 @@ fn check_all(profiles: &[String]) -> Result<Exit> {
 fn check(profile: &str) -> Result<()> {
     let variables = EnvVars::from_process();
     let plan = load(&Profile::open(profile)?, &variables, &Overrides::default(), Purpose::Check)?;
+    super::versus::thresholds(&plan)?;
     plan.notes.iter().for_each(|note| console::eprint_line(&format!("note: {note}")));
     Run::prepare(plan).with_context(|| profile.to_owned())?;
     Ok(())

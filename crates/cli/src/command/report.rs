@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_metrics::RunSummary;
 use plimsoll_report::{BoundedLines, csv, json, prometheus, read_json, rebuild, text};
 
+use super::versus::WIDTH;
 use crate::console;
 use crate::exit::{Exit, UsageError};
 use crate::run_dir::{StoredPlan, file, release_of_killed};
@@ -50,8 +51,19 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         Format::Csv => csv(&summary)?,
         Format::Prometheus => prometheus(&summary),
     };
+    if let (Format::Text, Some(versus)) = (flags.format, versus(&flags.run)?) {
+        console::print_line(&versus)?;
+    }
     console::print(&report)?;
     Ok(Exit::of_report(&summary))
+}
+
+/// The result of a comparison; `None` for other runs.
+fn versus(run: &Path) -> Result<Option<String>> {
+    let path = run.join(file::VERSUS);
+    let Ok(bytes) = fs::read(&path) else { return Ok(None) };
+    let versus = plimsoll_versus::read_json(&bytes).with_context(|| path.display().to_string())?;
+    Ok(Some(plimsoll_versus::text(&versus, console::style().width.min(WIDTH))))
 }
 
 /// The stored summary, or one computed from the rows.

@@ -52,6 +52,7 @@ impl RowFile {
             weight,
             events,
             headers,
+            pair: pair(sample, metadata),
         };
         write_row(sample, &row, lines);
     }
@@ -65,6 +66,12 @@ impl SampleSink for RowFile {
         }
         self.file.write_all(&self.lines)
     }
+}
+
+/// The number of its block, where several targets are compared.
+fn pair(sample: &Sample, metadata: &RunMetadata) -> Option<u64> {
+    let targets = u16::try_from(metadata.targets.len()).ok().filter(|targets| *targets > 1)?;
+    Some(sample.conversation.block(targets).0.number())
 }
 
 /// The names of stage, scenario and target in a row, built once for each combination.

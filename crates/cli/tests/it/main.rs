@@ -25,4 +25,5 @@ mod suite;
 mod suite_targets;
 mod support;
 mod usage;
+mod versus;
 mod watch;

@@ -113,8 +113,10 @@ fn needed_ahead(run: &PreparedRun, stripe: Stripe, answer: Nanos) -> usize {
         HttpVersion::Http1 => 1.0,
         HttpVersion::Http2 => f64::from(plan.http.streams_per_connection),
     };
-    let in_flight = (rate * answer.as_secs_f64() / plan.targets.len().max(1) as f64)
-        .min(plan.limits.max_in_flight as f64);
+    // In a comparison every target gets every request.
+    let targets = if run.pairs.is_some() { 1 } else { plan.targets.len().max(1) };
+    let in_flight =
+        (rate * answer.as_secs_f64() / targets as f64).min(plan.limits.max_in_flight as f64);
     let total = Nanos::from_secs_f64((2.0 * in_flight / streams).ceil() / 1e9).as_u64();
     let share = usize::try_from(stripe.share(total)).unwrap_or(usize::MAX);
     share.clamp(1, MAX_AHEAD)

@@ -29,8 +29,8 @@ impl ConversationStart {
     }
 
     /// For an arrival of the open model, with the permit of its first turn.
-    pub(crate) const fn open(intended: Moment, permit: InFlightPermit) -> Self {
-        Self { intended, end: Moment::from_nanos(u64::MAX), permit: Some(permit) }
+    pub(crate) const fn open(intended: Moment, end: Moment, permit: InFlightPermit) -> Self {
+        Self { intended, end, permit: Some(permit) }
     }
 }
 
@@ -64,7 +64,8 @@ pub(crate) async fn run_conversation(
     loop {
         let mut turn = OpenTurn::schedule(worker, conversation, intended);
         if open_model && permit.is_none() {
-            permit = worker.in_flight_limit.acquire_by_policy(intended).await;
+            let source = worker.source_of(worker.target_of(conversation.key()));
+            permit = source.limit.acquire_by_policy(intended).await;
             if permit.is_none() {
                 return ConversationEnd { at: intended, sent: false, retry_after: None };
             }

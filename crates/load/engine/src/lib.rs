@@ -5,7 +5,8 @@
 //! Run::prepare(plan) --probe--> Run::start --> one thread per worker --> RunResult
 //!
 //! worker = tokio current-thread runtime
-//!   ├─ pacer          one task: dispatches this worker's part of the open arrivals
+//!   ├─ pacer          one task: dispatches this worker's part of the open arrivals;
+//!   │                 in a comparison one task for each target
 //!   ├─ virtual users  one task each: the closed model
 //!   │    └─ conversation ── turn ── Connection::exchange
 //!   ├─ timer          one timerfd for every sleeper
@@ -19,6 +20,7 @@
 //! Unit tests run the same tasks in virtual time against a scripted target, see `simulation`.
 
 mod affinity;
+mod arrival_source;
 mod beat;
 mod buffer_pool;
 mod clock;
@@ -36,6 +38,7 @@ mod loop_watch;
 mod metadata;
 mod monitor;
 mod pacer;
+mod pairs;
 mod policy_decision;
 mod prepared;
 mod probe;
@@ -49,6 +52,7 @@ mod run;
 #[cfg(test)]
 mod simulation;
 mod sink;
+mod target_watch;
 mod task_pool;
 mod ticker;
 mod timer;
@@ -63,9 +67,10 @@ mod worker_threads;
 pub use control::Control;
 pub use error::EngineError;
 pub use health::listener::{ListenerError, listener};
-pub use health::process::WatchedProcess;
+pub use health::process::{ProcessTrack, WatchedProcess};
 pub use health::process_tree::ProcessStat;
-pub use probe::{ProbeFinding, ProbeReport};
+pub use pairs::{BlockReport, BlockSink};
+pub use probe::{ProbeAnswer, ProbeFinding, ProbeReport};
 pub use progress::Progress;
 pub use response_headers::RecordedHeader;
 pub use result::{Cause, RunResult};

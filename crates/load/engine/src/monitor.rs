@@ -10,8 +10,10 @@ use plimsoll_metrics::{Counters, GroupStats, Snapshot};
 use crate::control::Control;
 use crate::health::process::{Processes, WatchedProcess};
 use crate::health::{HostLog, Peaks};
+use crate::pairs::BlockOutput;
 use crate::prepared::PreparedRun;
 use crate::progress::Progress;
+use crate::target_watch::TargetWatch;
 use crate::ticker::Interval;
 
 /// Time between checks whether the processes are due to be read.
@@ -32,6 +34,10 @@ pub(crate) struct RunMonitor<'r> {
     pub(crate) peaks: Peaks,
     pub(crate) processes: Processes,
     pub(crate) host: HostLog,
+    pub(crate) blocks: BlockOutput,
+    failing: TargetWatch,
+    /// By target: when it was taken out of the comparison.
+    pub(crate) taken_out: Vec<Option<Nanos>>,
     /// When the last worker was done.
     pub(crate) ended: Moment,
 }
@@ -45,6 +51,7 @@ impl<'r> RunMonitor<'r> {
         watched: &[WatchedProcess],
         control: &'r Control,
     ) -> Self {
+        let targets = run.plan.targets.len();
         let stage_ends = run.schedule.stages().iter().map(|stage| origin + stage.end);
         Self {
             run,
@@ -54,8 +61,15 @@ impl<'r> RunMonitor<'r> {
             total: Snapshot::new(),
             so_far: GroupStats::default(),
             peaks: Peaks::default(),
-            processes: Processes::new(watched, [origin].into_iter().chain(stage_ends)),
+            processes: Processes::new(
+                watched,
+                [origin].into_iter().chain(stage_ends),
+                run.pairs.is_some(),
+            ),
             host: HostLog::default(),
+            blocks: BlockOutput::default(),
+            failing: TargetWatch::new(targets),
+            taken_out: vec![None; targets],
             ended: origin,
         }
     }
@@ -75,7 +89,10 @@ impl<'r> RunMonitor<'r> {
             self.processes.read_if_due(now);
             self.host.read_if_due(now);
             match intervals.recv_timeout(POLL) {
-                Ok(interval) => round.push(interval),
+                Ok(mut interval) => {
+                    self.blocks.write(&std::mem::take(&mut interval.blocks));
+                    round.push(interval);
+                }
                 Err(RecvTimeoutError::Timeout) if workers.iter().all(JoinHandle::is_finished) => {
                     break;
                 }
@@ -103,13 +120,16 @@ impl<'r> RunMonitor<'r> {
         let counted = merged(round);
         let interval = counted.total(|_| true);
         self.so_far.merge(&interval);
+        let elapsed = now.since(self.origin);
+        if self.run.pairs.is_some() {
+            self.take_out_failing(&counted, elapsed);
+        }
         self.total.append(counted);
         if gives_up(self.run.plan.limits.abort_on_error_rate, self.so_far.counters()) {
             self.control.give_up();
         }
         self.peaks.update();
         let schedule = &self.run.schedule;
-        let elapsed = now.since(self.origin);
         let last =
             StageId(u16::try_from(schedule.stages().len().saturating_sub(1)).unwrap_or(u16::MAX));
         observe(&Progress {
@@ -120,13 +140,33 @@ impl<'r> RunMonitor<'r> {
             interval_length: length,
             total: &self.so_far,
             in_flight,
+            taken_out: &self.taken_out,
         });
     }
+
+    /// Takes targets out of the comparison that have been failing for long.
+    fn take_out_failing(&mut self, counted: &Snapshot, elapsed: Nanos) {
+        for (target, out) in self.taken_out.iter_mut().enumerate() {
+            let of_target = counted.total(|key| key.target.index() == target);
+            let counters = of_target.counters();
+            if out.is_none()
+                && self.failing.is_failing(target, ended(counters), counters.unexpected)
+            {
+                *out = Some(elapsed);
+                self.run.take_out(target, elapsed);
+            }
+        }
+    }
+}
+
+/// Requests that ended by themselves.
+const fn ended(counters: &Counters) -> u64 {
+    counters.completed + counters.rejected + counters.failed + counters.timed_out
 }
 
 /// Whether so many of the requests that ended got no good answer that the run shall end.
 fn gives_up(limit: Option<f64>, counters: &Counters) -> bool {
-    let ended = counters.completed + counters.rejected + counters.failed + counters.timed_out;
+    let ended = ended(counters);
     limit.is_some_and(|limit| {
         ended >= ENOUGH_TO_GIVE_UP && counters.unexpected as f64 > limit * ended as f64
     })

@@ -7,6 +7,7 @@ use plimsoll_profile::Overflow;
 use plimsoll_schedule::Arrival;
 use plimsoll_transport::BEAT;
 
+use crate::arrival_source::ArrivalSource;
 use crate::conversation::{ConversationStart, run_conversation};
 use crate::in_flight_limit::InFlightPermit;
 use crate::request_timeout::LazyTimeout;
@@ -18,17 +19,18 @@ use crate::worker::Worker;
 /// late arrivals does not delay the reading of responses.
 const BURST: u32 = 64;
 
-/// Dispatches this worker's part of the arrivals, each at its time.
+/// Dispatches this worker's part of the arrivals, of one source, each at its time.
 ///
 /// The schedule is never bent: an arrival that finds no free permit (`overflow: queue`) holds up
 /// the ones behind it, and all of them are charged from their intended start. What is left when the
 /// run ends stays in the schedule, where [`account_for_rest`] finds it.
-pub(crate) async fn run_pacer(worker: Rc<Worker>) {
+pub(crate) async fn run_pacer(worker: Rc<Worker>, source: usize) {
+    let source = &worker.sources[source];
     let of_tasks = Rc::clone(&worker);
     let tasks =
         TaskPool::new(move |(arrival, start)| run_arrival(Rc::clone(&of_tasks), arrival, start));
     let mut burst = 0;
-    while let Some(at) = worker.next_arrival() {
+    while let Some(at) = worker.next_arrival(source) {
         if worker.is_past(at) {
             burst += 1;
             if burst >= BURST {
@@ -39,17 +41,20 @@ pub(crate) async fn run_pacer(worker: Rc<Worker>) {
             burst = 0;
             worker.timer.sleep_until(at).await;
         }
-        if at >= worker.end.get() {
+        if at >= worker.end.get().min(source.end.get()) {
             return;
         }
-        let permit = acquire_permit(&worker, at).await;
+        let permit = acquire_permit(source, at).await;
         if permit.is_some() && !worker.take_request(at) {
             return;
         }
         // Only now: an arrival that is still waiting when the run ends belongs to the rest.
-        if let Some(arrival) = worker.take_arrival() {
+        if let Some(arrival) = source.take() {
             match permit {
-                Some(permit) => tasks.spawn((arrival, ConversationStart::open(at, permit))),
+                Some(permit) => {
+                    let end = worker.conversation_end(ConversationKey::arrival(arrival.seq), at);
+                    tasks.spawn((arrival, ConversationStart::open(at, end, permit)));
+                }
                 None => never_send(&worker, &arrival, at, dropped_by_us(&worker, at)),
             }
         }
@@ -58,15 +63,15 @@ pub(crate) async fn run_pacer(worker: Rc<Worker>) {
 
 /// A permit for the next arrival, which is due at `at`; none where arrivals beyond the limit are
 /// dropped.
-async fn acquire_permit(worker: &Worker, at: Moment) -> Option<InFlightPermit> {
-    let limit = &worker.in_flight_limit;
+async fn acquire_permit(source: &ArrivalSource, at: Moment) -> Option<InFlightPermit> {
+    let limit = &source.limit;
     let permit = limit.try_acquire(at);
     if permit.is_some() || limit.overflow() == Overflow::Drop {
         return permit;
     }
-    worker.pacer_waits.set(true);
+    source.waits.set(true);
     let permit = limit.acquire(at).await;
-    worker.pacer_waits.set(false);
+    source.waits.set(false);
     permit
 }
 
@@ -93,14 +98,16 @@ async fn run_arrival(worker: Rc<Worker>, arrival: Arrival, start: ConversationSt
 /// Accounts for the arrivals that were due before `end` and were never dispatched. Where they wait
 /// for a slot, a generator that is never late would have sent only some of them.
 pub(crate) fn account_for_rest(worker: &Rc<Worker>, end: Moment) {
-    let mut rest = 0;
-    while let Some(at) = worker.next_arrival().filter(|&at| at < end) {
-        let Some(arrival) = worker.take_arrival() else { return };
-        let owed = !worker.pacer_waits.get()
-            || rest < worker.in_flight_limit.owed(worker.stage_end(arrival.stage));
-        rest += 1;
-        let late = if owed { end.since(at) } else { Nanos::ZERO };
-        never_send(worker, &arrival, at, late);
+    for source in &worker.sources {
+        let (end, mut rest) = (end.min(source.end.get()), 0);
+        while let Some(at) = worker.next_arrival(source).filter(|&at| at < end) {
+            let Some(arrival) = source.take() else { break };
+            let owed =
+                !source.waits.get() || rest < source.limit.owed(worker.stage_end(arrival.stage));
+            rest += 1;
+            let late = if owed { end.since(at) } else { Nanos::ZERO };
+            never_send(worker, &arrival, at, late);
+        }
     }
 }
 

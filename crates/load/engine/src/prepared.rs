@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use plimsoll_measure::{IdSeed, Nanos, RunId, ScenarioId, TargetId};
-use plimsoll_profile::{HttpVersion, Plan, Scheme, Target};
-use plimsoll_schedule::{Load, Schedule, StagePlan};
+use plimsoll_profile::{HttpVersion, Plan, Replies, Scheme, Target};
+use plimsoll_schedule::{Load, PairSchedule, Schedule, StagePlan, TargetWindow};
 use plimsoll_transport::{
     Connector, Endpoint, SocketOptions, TlsClientConfig, TlsSettings, with_own_session_cache,
 };
@@ -20,6 +20,10 @@ use crate::route::Route;
 pub(crate) struct PreparedRun {
     pub(crate) plan: Plan,
     pub(crate) schedule: Schedule,
+    /// Only in a comparison.
+    pub(crate) pairs: Option<PairSchedule>,
+    /// The windows of the targets of a comparison in closed stages, in the order of time.
+    pub(crate) windows: Vec<TargetWindow>,
     pub(crate) workload: Workload,
     /// The seed of ids of conversations.
     pub(crate) ids: IdSeed,
@@ -34,6 +38,9 @@ pub(crate) struct PreparedRun {
     /// By target: whether the probe found that its streams say why the model stopped. Only read
     /// once the load has begun.
     finish_reasons: Vec<AtomicBool>,
+    /// By target: when it was taken out of the comparison, after the run's start; `u64::MAX` for
+    /// not at all. Written by the thread that follows the run, read by workers at their ticks.
+    taken_out: Vec<AtomicU64>,
 }
 
 impl PreparedRun {
@@ -52,10 +59,17 @@ impl PreparedRun {
             Some(trace) => plan.stages.clone().with_trace_length(trace.duration()),
             None => plan.stages.clone(),
         };
-        let schedule = Schedule::new(&stages, plan.arrivals, plan.seed, offsets)?;
+        let schedule = Schedule::new(&stages, plan.arrivals, plan.seed, offsets.clone())?;
+        let pairs = pairs(&plan, &schedule, offsets.as_ref());
         check_slots(&plan, &schedule)?;
         let tokenizer = plan.tokenizer.as_deref();
         let workload = Workload::new(&plan.scenarios, trace, tokenizer, plan.seed, ids)?;
+        let workload = match (&plan.versus, &pairs) {
+            (Some(versus), Some(pairs)) => {
+                workload.for_targets(pairs.targets(), versus.replies == Replies::Canned)
+            }
+            _ => workload,
+        };
         let tls = tls_config(&plan)?;
         let mut routes = Vec::new();
         for target in &plan.targets {
@@ -67,9 +81,12 @@ impl PreparedRun {
         let requests_left = requests.map(AtomicU64::new);
         let headers = HeaderReader::new(&plan.response_headers);
         let finish_reasons = plan.targets.iter().map(|_| AtomicBool::new(false)).collect();
+        let taken_out = plan.targets.iter().map(|_| AtomicU64::new(u64::MAX)).collect();
         Ok(Self {
             plan,
             schedule,
+            windows: pairs.as_ref().map(PairSchedule::closed_windows).unwrap_or_default(),
+            pairs,
             workload,
             ids,
             headers,
@@ -78,6 +95,7 @@ impl PreparedRun {
             routes,
             requests_left,
             finish_reasons,
+            taken_out,
         })
     }
 
@@ -117,6 +135,22 @@ impl PreparedRun {
         self.finish_reasons[target.index()].store(true, Ordering::Relaxed);
     }
 
+    /// Takes a target out of the comparison, so long after the run's start.
+    pub(crate) fn take_out(&self, target: usize, after: Nanos) {
+        self.taken_out[target].fetch_min(after.as_u64(), Ordering::Relaxed);
+    }
+
+    /// Whether a target was taken out of the comparison.
+    pub(crate) fn is_taken_out(&self, target: usize) -> bool {
+        self.taken_out_after(target).is_some()
+    }
+
+    /// When a target was taken out of the comparison, after the run's start.
+    pub(crate) fn taken_out_after(&self, target: usize) -> Option<Nanos> {
+        let after = self.taken_out.get(target)?.load(Ordering::Relaxed);
+        (after < u64::MAX).then_some(Nanos::new(after))
+    }
+
     /// A connector for each target.
     pub(crate) fn connectors(&self) -> Result<Vec<Connector>, EngineError> {
         self.plan.targets.iter().map(|target| self.connector(target)).collect()
@@ -140,6 +174,13 @@ impl PreparedRun {
         };
         Ok(Connector::new(endpoint, tls, options)?)
     }
+}
+
+/// The schedule of a comparison.
+fn pairs(plan: &Plan, schedule: &Schedule, offsets: Option<&Arc<[Nanos]>>) -> Option<PairSchedule> {
+    let targets = u16::try_from(plan.targets.len()).unwrap_or(u16::MAX);
+    let spec = plan.versus.as_ref()?.pairs(targets);
+    Some(PairSchedule::new(schedule, (plan.arrivals, plan.seed), offsets, &spec))
 }
 
 /// Refuses a shard that has arrivals and no slot.

@@ -5,10 +5,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_measure::{
-    Clock as _, ConversationKey, ErrorClass, MonotonicClock, Nanos, Outcome, ScenarioId, TargetId,
+    Clock as _, ConversationKey, ErrorClass, MonotonicClock, Nanos, Outcome, Sample, ScenarioId,
+    TargetId, TokenSource,
 };
 use plimsoll_profile::{HttpVersion, Scheme};
 use plimsoll_protocol::Dialect;
+use plimsoll_schedule::PairSchedule;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::spawn_local;
 
@@ -42,6 +44,20 @@ pub struct ProbeFinding {
     pub fatal: bool,
 }
 
+/// What a target answered to a probe request. Those of a scenario have the same prompt for all
+/// targets of a comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbeAnswer {
+    /// The target.
+    pub target: TargetId,
+    /// The scenario that was tried.
+    pub scenario: ScenarioId,
+    /// HTTP status; 0 for no response.
+    pub status: u16,
+    /// Input tokens, as the target reports them.
+    pub input_tokens: Option<u32>,
+}
+
 /// The problems that all probe requests found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProbeReport {
@@ -49,6 +65,8 @@ pub struct ProbeReport {
     pub requests: u32,
     /// The problems.
     pub findings: Vec<ProbeFinding>,
+    /// The answers, one for each target and dialect.
+    pub answers: Vec<ProbeAnswer>,
 }
 
 /// Tries the first scenario of each dialect on each target.
@@ -74,8 +92,8 @@ pub(crate) fn probe(
         let mut report = ProbeReport::default();
         let mut times = vec![None; run.plan.targets.len()];
         for (scenario, target) in routes(run) {
-            let (time, requests) = (&mut times[target.index()], &mut report.requests);
-            let found = try_route(&worker, scenario, target, (requests, time)).await;
+            let time = &mut times[target.index()];
+            let found = try_route(&worker, scenario, target, (&mut report, time)).await;
             if worker.finish_reasons[target.index()].get() {
                 run.note_finish_reason(target);
             }
@@ -115,9 +133,19 @@ fn routes(run: &PreparedRun) -> Vec<(ScenarioId, TargetId)> {
 
 /// Keys that the mix gives to `scenario`, and that no arrival has, so that no request of the load
 /// repeats the probe's prompt. None for a scenario so rare that the search would take long.
-fn keys_of(run: &PreparedRun, scenario: ScenarioId) -> impl Iterator<Item = ConversationKey> {
+///
+/// In a comparison, the first key of every target is of the same block, and so on.
+fn keys_of(
+    run: &PreparedRun,
+    scenario: ScenarioId,
+    target: TargetId,
+) -> impl Iterator<Item = ConversationKey> {
+    let targets = run.pairs.as_ref().map_or(1, PairSchedule::targets);
+    // With several targets the last block would have less than one key for each.
+    let last = (u64::MAX >> 1) / u64::from(targets) - u64::from(targets > 1);
+    let own = if targets > 1 { target } else { TargetId(0) };
     (0..100_000)
-        .map(|n| ConversationKey::arrival(u64::MAX - n))
+        .map(move |n| ConversationKey::arrival(last - n).on(own, targets))
         .filter(move |&key| run.workload.scenario(key) == scenario)
 }
 
@@ -127,13 +155,14 @@ async fn try_route(
     worker: &Rc<Worker>,
     scenario: ScenarioId,
     target: TargetId,
-    (requests, time): (&mut u32, &mut Option<Nanos>),
+    (report, time): (&mut ProbeReport, &mut Option<Nanos>),
 ) -> Option<(bool, String)> {
     let route = Route::of(&worker.run, scenario, target);
     let mut broken_off = None;
-    for (tried, key) in keys_of(&worker.run, scenario).take(ATTEMPTS).enumerate() {
+    for (tried, key) in keys_of(&worker.run, scenario, target).take(ATTEMPTS).enumerate() {
         let turn = probe_route(worker, key, target).await;
-        *requests += 1;
+        report.requests += 1;
+        report.note_answer(turn.sample());
         *time = turn.sample().timeline.service_time().max(*time);
         match turn.sample().outcome {
             Outcome::Failed(class) if breaks_off(class) => {
@@ -157,6 +186,21 @@ async fn try_route(
         }
     }
     broken_off
+}
+
+impl ProbeReport {
+    /// Keeps the first answer of each target and scenario.
+    fn note_answer(&mut self, sample: &Sample) {
+        let Sample { target, scenario, status, .. } = *sample;
+        let known = |answer: &ProbeAnswer| (answer.target, answer.scenario) == (target, scenario);
+        if self.answers.iter().any(known) {
+            return;
+        }
+        let prompt = sample.usage.prompt;
+        let reported = prompt.source == TokenSource::Reported;
+        let input_tokens = reported.then_some(prompt.count);
+        self.answers.push(ProbeAnswer { target, scenario, status, input_tokens });
+    }
 }
 
 /// Failures that another request need not meet.

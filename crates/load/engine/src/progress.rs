@@ -20,4 +20,6 @@ pub struct Progress<'a> {
     pub total: &'a GroupStats,
     /// Requests in flight.
     pub in_flight: u64,
+    /// By target: when it was taken out of the comparison, after the run's start.
+    pub taken_out: &'a [Option<Nanos>],
 }

@@ -9,7 +9,9 @@ use plimsoll_transport::ReadCounts;
 
 use crate::disturbed;
 use crate::health::HostLog;
+use crate::health::process::ProcessTrack;
 use crate::in_flight::StageInFlight;
+use crate::pairs::BlockReport;
 use crate::sink::{Sink, SinkReport};
 use crate::worker_stats::Causes;
 use crate::worker_thread::WorkerOutput;
@@ -36,10 +38,16 @@ pub struct RunResult {
     pub health: InstrumentHealth,
     /// CPU time and memory of the watched processes.
     pub processes: Vec<ProcessUse>,
+    /// In a comparison: the CPU time of the watched processes over time.
+    pub tracks: Vec<ProcessTrack>,
     /// Reasons why requests did not complete, the most frequent first.
     pub causes: Vec<Cause>,
     /// Counts of the samples: written, left out, lost.
     pub sink: SinkReport,
+    /// Counts of the blocks of a comparison.
+    pub blocks: BlockReport,
+    /// By target: when it was taken out of the comparison, after the run's start.
+    pub taken_out: Vec<Option<Nanos>>,
 }
 
 impl RunResult {
@@ -77,8 +85,11 @@ impl RunResult {
             metadata,
             health,
             processes: Vec::new(),
+            tracks: Vec::new(),
             causes: by_frequency(causes),
             sink: SinkReport::default(),
+            blocks: BlockReport::default(),
+            taken_out: Vec::new(),
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use plimsoll_measure::MonotonicClock;
 use plimsoll_metrics::{RunEnd, RunMetadata};
 use plimsoll_profile::Plan;
+use plimsoll_schedule::{PairSchedule, Schedule};
 
 use crate::control::{Control, Stop};
 use crate::error::EngineError;
@@ -12,6 +13,7 @@ use crate::health::Baseline;
 use crate::health::process::WatchedProcess;
 use crate::metadata;
 use crate::monitor::RunMonitor;
+use crate::pairs::{BlockOutput, BlockSink};
 use crate::prepared::PreparedRun;
 use crate::probe::{self, ProbeReport};
 use crate::progress::Progress;
@@ -25,6 +27,7 @@ pub struct Run {
     prepared: Arc<PreparedRun>,
     clock: MonotonicClock,
     watched: Vec<WatchedProcess>,
+    blocks: BlockOutput,
 }
 
 impl Run {
@@ -35,12 +38,36 @@ impl Run {
     pub fn prepare(plan: Plan) -> Result<Self, EngineError> {
         let plan = without_contention(plan);
         let (prepared, clock) = (Arc::new(PreparedRun::new(plan)?), MonotonicClock::start());
-        Ok(Self { prepared, clock, watched: Vec::new() })
+        Ok(Self { prepared, clock, watched: Vec::new(), blocks: BlockOutput::default() })
     }
 
     /// Measures the CPU time and memory of these processes, and of this one, during the load.
     pub fn watch(&mut self, processes: Vec<WatchedProcess>) {
         self.watched = processes;
+    }
+
+    /// Hands over the blocks of a comparison as they come.
+    pub fn record_blocks(&mut self, sink: Box<dyn BlockSink>) {
+        self.blocks = BlockOutput::new(Some(sink));
+    }
+
+    /// The schedule.
+    pub fn schedule(&self) -> &Schedule {
+        &self.prepared.schedule
+    }
+
+    /// How the targets of a comparison share the time; `None` for a run with one target.
+    pub fn pairs(&self) -> Option<&PairSchedule> {
+        self.prepared.pairs.as_ref()
+    }
+
+    /// Blocks that a comparison plans to compare in its measured stages; 0 for closed stages. It
+    /// computes all of them.
+    pub fn planned_blocks(&self) -> u64 {
+        let stages = self.prepared.schedule.stages().iter().filter(|stage| !stage.warmup);
+        let blocks =
+            |pairs: &PairSchedule| stages.map(|stage| pairs.compared_blocks(stage.id)).sum();
+        self.pairs().map_or(0, blocks)
     }
 
     /// The plan.
@@ -77,7 +104,7 @@ impl Run {
     /// # Errors
     /// Where the generator itself fails; whatever the target does is part of the result.
     pub fn start(
-        self,
+        mut self,
         sink: Option<Box<dyn SampleSink>>,
         control: &Control,
         observe: &mut dyn FnMut(&Progress<'_>),
@@ -89,8 +116,12 @@ impl Run {
         let origin = workers.begin();
         let mut monitor =
             RunMonitor::new(&self.prepared, self.clock, origin, &self.watched, control);
+        monitor.blocks = std::mem::take(&mut self.blocks);
         monitor.follow(&workers.intervals, &workers.threads, observe);
         let outputs = workers.join()?;
+        for output in &outputs {
+            monitor.blocks.write(&output.blocks);
+        }
         let (mut metadata, instrument) = (self.metadata(), self.plan().instrument);
         metadata.run.ended = match control.stop() {
             None => RunEnd::Complete,
@@ -102,7 +133,10 @@ impl Run {
         let counted = (monitor.total, &monitor.host);
         let mut result = RunResult::from_workers(metadata, instrument, origin, counted, outputs);
         let (stages, counted) = (&result.metadata.stages, &result.snapshot);
+        result.tracks = monitor.processes.take_tracks(origin);
         result.processes = monitor.processes.finish(monitor.ended, stages, counted);
+        result.blocks = monitor.blocks.finish();
+        result.taken_out = monitor.taken_out;
         monitor.peaks.fill(&mut result.health);
         baseline.fill(&self.clock, &mut result.health);
         result.health.planned_reconnects = Some(self.plan().http.requests_per_connection.is_some());

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::sync::mpsc::Sender;
 
-use plimsoll_measure::{Clock as _, Moment, Nanos};
+use plimsoll_measure::{Block, Clock as _, Moment, Nanos};
 use plimsoll_metrics::Snapshot;
 
 use crate::control::Control;
@@ -21,6 +21,8 @@ pub(crate) struct Interval {
     pub(crate) at: Moment,
     pub(crate) snapshot: Snapshot,
     pub(crate) in_flight: u64,
+    /// Blocks of a comparison that ended.
+    pub(crate) blocks: Vec<Block>,
 }
 
 /// Ticks until the worker's tasks are dropped.
@@ -35,13 +37,15 @@ pub(crate) async fn run_ticker(worker: Rc<Worker>, control: Control, intervals: 
         if over && worker.end.get() > at {
             worker.end.set(at);
         }
+        worker.end_taken_out(at);
         worker.send_rows();
         ticks += 1;
         if ticks % TICKS_PER_INTERVAL == 0 {
             let snapshot = worker.stats().take_snapshot();
             let in_flight = worker.stats().in_flight();
             // The receiver is gone when the run is being torn down.
-            if intervals.send(Interval { at, snapshot, in_flight }).is_err() {
+            let blocks = worker.take_blocks(false);
+            if intervals.send(Interval { at, snapshot, in_flight, blocks }).is_err() {
                 return;
             }
         }

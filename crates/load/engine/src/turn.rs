@@ -105,6 +105,7 @@ impl OpenTurn {
             target,
             conversation: conversation.key(),
             turn: conversation.index(),
+            position: worker.position(conversation.key(), intended),
             stream: worker.run.route(scenario, target).streams(),
             warmup: worker.is_warmup(stage),
             expected: worker.run.route(scenario, target).decisions.expected,

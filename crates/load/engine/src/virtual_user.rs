@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use plimsoll_measure::{ConversationKey, Moment, Nanos};
 use plimsoll_profile::HttpVersion;
-use plimsoll_schedule::ActiveWindow;
+use plimsoll_schedule::{ActiveWindow, TargetWindow};
 
 use crate::connections::ConnectionSet;
 use crate::conversation::{ConversationStart, run_conversation};
@@ -19,6 +19,9 @@ const BACKOFF: Nanos = Nanos::from_millis(10);
 /// Runs virtual user `number`: in each of its windows one conversation after another, in HTTP/1.1
 /// over a connection of its own.
 pub(crate) async fn run_virtual_user(worker: Rc<Worker>, number: u32, windows: Vec<ActiveWindow>) {
+    if worker.run.pairs.is_some() {
+        return run_in_turns(worker, number, windows).await;
+    }
     let mut timeout = LazyTimeout::new(&worker.clock);
     let mut iteration = 0;
     for window in windows {
@@ -32,6 +35,39 @@ pub(crate) async fn run_virtual_user(worker: Rc<Worker>, number: u32, windows: V
             free = run_iteration(&worker, key, &connections, &mut timeout, start).await;
         }
     }
+}
+
+/// The same in a comparison: in the window of each target with that target alone. In every round
+/// each target gets the same conversations, as many of them as it has time for.
+async fn run_in_turns(worker: Rc<Worker>, number: u32, active: Vec<ActiveWindow>) {
+    let mut timeout = LazyTimeout::new(&worker.clock);
+    let (mut round, mut first, mut most) = (None, 0_u32, 0_u32);
+    for window in &worker.run.windows {
+        if round.replace(window.round) != Some(window.round) {
+            first = first.wrapping_add(std::mem::take(&mut most));
+        }
+        let connections = connections(&worker);
+        let mut count = 0;
+        for part in active.iter().filter_map(|active| overlap(active, window)) {
+            let (mut free, to) = (worker.origin + part.from, worker.origin + part.to);
+            worker.timer.sleep_until(free).await;
+            let out = &worker.source_of(window.target).end;
+            while free < worker.end_by(to).min(out.get()) && worker.has_requests_left() {
+                let block = ConversationKey::iteration(number, first.wrapping_add(count));
+                count += 1;
+                let key = worker.conversation_on(block, window.target);
+                let start = ConversationStart::closed(free, to);
+                free = run_iteration(&worker, key, &connections, &mut timeout, start).await;
+            }
+        }
+        most = most.max(count);
+    }
+}
+
+/// The time in which a user is active and a target has its window.
+fn overlap(active: &ActiveWindow, window: &TargetWindow) -> Option<ActiveWindow> {
+    let both = ActiveWindow { from: active.from.max(window.from), to: active.to.min(window.to) };
+    (both.from < both.to).then_some(both)
 }
 
 /// Runs one conversation. Gives the moment at which the user is free again.

@@ -2,20 +2,24 @@
 //! else has.
 
 use std::cell::{Cell, RefCell, RefMut};
-use std::iter::Peekable;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_measure::{Clock as _, ConversationKey, Moment, Nanos, Sample, StageId, TargetId};
-use plimsoll_schedule::{Arrival, ArrivalIter, Load, StagePlan};
+use plimsoll_measure::{
+    Block, Clock as _, ConversationKey, Moment, Nanos, Sample, StageId, TargetId,
+};
+use plimsoll_schedule::{Load, StagePlan};
 use plimsoll_transport::{Connector, ReadBuffers, RxClock};
 use plimsoll_workload::id_rank;
 
+use crate::arrival_source::{ArrivalSource, ArrivalStream};
 use crate::buffer_pool::BufferPool;
 use crate::clock::WorkerClock;
 use crate::connections::{ConnectionSet, WorkerConnections, limits_of_user};
 use crate::in_flight_limit::InFlightLimit;
+use crate::load_part::LoadPart;
 use crate::loop_watch::LoopWatch;
+use crate::pairs::PairCollector;
 use crate::prepared::PreparedRun;
 use crate::sink::{RowBatcher, RowExtras};
 use crate::timer::Timer;
@@ -37,17 +41,18 @@ pub(crate) struct Worker {
     pub(crate) watch: LoopWatch,
     pub(crate) read_buffers: RefCell<ReadBuffers>,
     pub(crate) buffers: BufferPool,
-    pub(crate) in_flight_limit: Rc<InFlightLimit>,
-    /// Whether the pacer waits for a permit.
-    pub(crate) pacer_waits: Cell<bool>,
+    /// One source of arrivals; in a comparison one for each target.
+    pub(crate) sources: Vec<ArrivalSource>,
     /// The most output tokens that are asked for, whatever the scenario says: for the probe.
     pub(crate) output_cap: Option<u32>,
     /// By target: whether its streams say why the model stopped. The probe learned it, or this
     /// worker from its first streams.
     pub(crate) finish_reasons: Vec<Cell<bool>>,
     connectors: Vec<Rc<Connector>>,
-    /// None where other workers have all slots of the open model.
-    arrivals: RefCell<Option<Peekable<ArrivalIter>>>,
+    /// Number of targets.
+    targets: u16,
+    /// Only in a comparison.
+    pairs: Option<RefCell<PairCollector>>,
     stats: RefCell<WorkerStats>,
     rows: RefCell<RowBatcher>,
 }
@@ -62,11 +67,10 @@ impl Worker {
         rows: RowBatcher,
     ) -> Self {
         let clock = timer.clock();
-        let (targets, limits) = (run.plan.targets.len(), &run.plan.limits);
+        let targets = run.plan.targets.len();
         let WorkerConnections { part, looks, connectors, rx_clock, shared } = connections;
         let stage_ends = run.schedule.stages().iter().map(|stage| origin + stage.end).collect();
-        let arrivals = part.arrivals.map(|stripe| run.schedule.arrivals(stripe).peekable());
-        let max_in_flight = part.max_in_flight(limits.max_in_flight);
+        let pairs = run.pairs.clone().map(|pairs| PairCollector::new(pairs, origin));
         Self {
             origin,
             end: Cell::new(origin + run.schedule.duration()),
@@ -75,12 +79,12 @@ impl Worker {
             watch: LoopWatch::new(looks),
             read_buffers: RefCell::default(),
             buffers: BufferPool::new(run.routes()),
-            in_flight_limit: Rc::new(InFlightLimit::new(max_in_flight, limits.overflow)),
-            pacer_waits: Cell::new(false),
+            sources: sources(&run, part),
             output_cap: None,
             finish_reasons: run.finish_reasons().map(Cell::new).collect(),
             connectors,
-            arrivals: RefCell::new(arrivals),
+            targets: u16::try_from(targets).unwrap_or(u16::MAX),
+            pairs: pairs.map(RefCell::new),
             stats: RefCell::new(WorkerStats::new(origin, stage_ends, targets)),
             rows: RefCell::new(rows),
             timer,
@@ -112,12 +116,57 @@ impl Worker {
     }
 
     /// The target of a conversation: they are dealt to the targets in turn.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the remainder is below the number of targets, a u16"
-    )]
+    #[inline]
     pub(crate) fn target_of(&self, key: ConversationKey) -> TargetId {
-        TargetId((key.0 % self.connectors.len().max(1) as u64) as u16)
+        key.block(self.targets).1
+    }
+
+    /// The conversation of a block on a target.
+    pub(crate) const fn conversation_on(
+        &self,
+        block: ConversationKey,
+        target: TargetId,
+    ) -> ConversationKey {
+        block.on(target, self.targets)
+    }
+
+    /// The source of arrivals on a target.
+    #[inline]
+    pub(crate) fn source_of(&self, target: TargetId) -> &ArrivalSource {
+        &self.sources[target.index().min(self.sources.len() - 1)]
+    }
+
+    /// The place of a turn in the order of the targets; 0 where nothing is compared.
+    #[inline]
+    pub(crate) fn position(&self, key: ConversationKey, intended: Moment) -> u8 {
+        let Some(pairs) = &self.run.pairs else { return 0 };
+        pairs.spot(key, intended.since(self.origin)).position
+    }
+
+    /// When a conversation ends at the latest that arrives at `at`: with the window of its target,
+    /// where targets take turns.
+    #[inline]
+    pub(crate) fn conversation_end(&self, key: ConversationKey, at: Moment) -> Moment {
+        let never = Moment::from_nanos(u64::MAX);
+        let Some(pairs) = &self.run.pairs else { return never };
+        let end = pairs.window_end(self.target_of(key), at.since(self.origin));
+        end.map_or(never, |end| self.origin + end)
+    }
+
+    /// Ends what targets get that were taken out of the comparison.
+    pub(crate) fn end_taken_out(&self, now: Moment) {
+        let out = |index: &usize| self.run.is_taken_out(*index);
+        for index in (0..self.sources.len()).filter(out) {
+            let end = &self.sources[index].end;
+            end.set(end.get().min(now));
+        }
+    }
+
+    /// The blocks that ended since the last call; `all` adds those that lack a turn.
+    pub(crate) fn take_blocks(&self, all: bool) -> Vec<Block> {
+        let Some(pairs) = &self.pairs else { return Vec::new() };
+        let mut pairs = pairs.borrow_mut();
+        if all { pairs.take_all() } else { pairs.take() }
     }
 
     /// Pools of their own for one virtual user.
@@ -157,15 +206,9 @@ impl Worker {
         self.run.has_requests_left()
     }
 
-    /// When the next arrival is intended.
-    pub(crate) fn next_arrival(&self) -> Option<Moment> {
-        let mut arrivals = self.arrivals.borrow_mut();
-        arrivals.as_mut()?.peek().map(|arrival| self.origin + arrival.at)
-    }
-
-    /// Takes the next arrival out of the schedule.
-    pub(crate) fn take_arrival(&self) -> Option<Arrival> {
-        self.arrivals.borrow_mut().as_mut()?.next()
+    /// When the next arrival of a source is intended.
+    pub(crate) fn next_arrival(&self, source: &ArrivalSource) -> Option<Moment> {
+        source.peek().map(|arrival| self.origin + arrival.at)
     }
 
     /// The counters of this worker.
@@ -185,6 +228,9 @@ impl Worker {
         let now = self.clock.latest();
         self.stats().record(turn, detail, now);
         self.watch.note(turn.sample, now);
+        if let Some(pairs) = &self.pairs {
+            pairs.borrow_mut().add(turn.sample, |target| self.run.is_taken_out(target));
+        }
         self.rows.borrow_mut().offer(turn.sample, extras);
     }
 
@@ -210,8 +256,27 @@ impl Worker {
     /// Whether everything is recorded that was to be started before the run's end.
     pub(crate) fn is_quiet(&self) -> bool {
         let end = self.end.get();
-        self.stats().in_flight() == 0 && self.next_arrival().is_none_or(|at| at >= end)
+        let is_over = |source: &ArrivalSource| {
+            let end = end.min(source.end.get());
+            self.next_arrival(source).is_none_or(|at| at >= end)
+        };
+        self.stats().in_flight() == 0 && self.sources.iter().all(is_over)
     }
+}
+
+/// The sources of a worker's part of the arrivals. In a comparison each target has room of its own.
+fn sources(run: &PreparedRun, part: LoadPart) -> Vec<ArrivalSource> {
+    let limits = &run.plan.limits;
+    let limit = || InFlightLimit::new(part.max_in_flight(limits.max_in_flight), limits.overflow);
+    let Some(pairs) = &run.pairs else {
+        let arrivals = part.arrivals.map(|stripe| run.schedule.arrivals(stripe));
+        return vec![ArrivalSource::new(arrivals.map(ArrivalStream::Single), limit())];
+    };
+    let of_target = |target| {
+        let arrivals = part.arrivals.map(|stripe| Box::new(pairs.arrivals(stripe, target)));
+        ArrivalSource::new(arrivals.map(ArrivalStream::Paired), limit())
+    };
+    (0..pairs.targets()).map(TargetId).map(of_target).collect()
 }
 
 /// Whether an id with this rank among all ids belongs to the first `one_in`-th of them.

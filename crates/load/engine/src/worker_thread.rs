@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Barrier, OnceLock};
 
-use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos};
+use plimsoll_measure::{Block, Clock as _, Moment, MonotonicClock, Nanos};
 use plimsoll_metrics::{Conversations, Distribution, Snapshot};
 use plimsoll_transport::{LookTimes, ReadCounts};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
@@ -64,6 +64,8 @@ pub(crate) struct WorkerAssignment {
 pub(crate) struct WorkerOutput {
     /// Counts since the last interval.
     pub(crate) snapshot: Snapshot,
+    /// Blocks since the last interval, and those that lack a turn.
+    pub(crate) blocks: Vec<Block>,
     pub(crate) causes: Causes,
     pub(crate) in_flight: Vec<StageInFlight>,
     pub(crate) pacing_lag: Distribution,
@@ -172,7 +174,9 @@ pub(crate) async fn run_load(
             spawn_local(run_virtual_user(Rc::clone(worker), number, windows));
         }
     }
-    spawn_local(run_pacer(Rc::clone(worker)));
+    for source in 0..worker.sources.len() {
+        spawn_local(run_pacer(Rc::clone(worker), source));
+    }
     wait_for_end(worker, control).await;
     let end = worker.clock.now();
     worker.flush_rows();
@@ -201,8 +205,10 @@ async fn wait_for_end(worker: &Worker, control: &Control) {
 pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
     account_for_rest(worker, worker.end.get());
     worker.flush_rows();
+    let blocks = worker.take_blocks(true);
     let mut stats = worker.stats();
     WorkerOutput {
+        blocks,
         snapshot: stats.take_snapshot(),
         causes: stats.take_causes(),
         in_flight: stats.in_flight_by_stage(load_end),

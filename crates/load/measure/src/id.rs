@@ -55,6 +55,48 @@ impl ConversationKey {
     pub const fn is_arrival(self) -> bool {
         self.0 & Self::CLOSED == 0
     }
+
+    /// In a comparison of `targets` targets: the conversation of this block on one of them. Open
+    /// model: `block * targets + target`. Closed model: the same with the iteration.
+    #[must_use]
+    pub const fn on(self, target: TargetId, targets: u16) -> Self {
+        let numbers = self.numbers();
+        let number = (self.0 & numbers).wrapping_mul(targets as u64).wrapping_add(target.0 as u64);
+        Self((self.0 & !numbers) | (number & numbers))
+    }
+
+    /// The inverse of [`ConversationKey::on`]: the block and the target. With one target they are
+    /// the key itself and the first target.
+    #[must_use]
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the remainder is below the number of targets, a u16"
+    )]
+    pub const fn block(self, targets: u16) -> (Self, TargetId) {
+        if targets <= 1 {
+            return (self, TargetId(0));
+        }
+        let (numbers, targets) = (self.numbers(), targets as u64);
+        let number = self.0 & numbers;
+        (Self((self.0 & !numbers) | (number / targets)), TargetId((number % targets) as u16))
+    }
+
+    /// The number of a block, as files show it: below 2^53 for up to two million virtual users.
+    pub const fn number(self) -> u64 {
+        self.0 & !Self::CLOSED
+    }
+
+    /// The key with such a number, of the closed model or of the open one.
+    #[must_use]
+    pub const fn numbered(number: u64, closed: bool) -> Self {
+        Self(if closed { number | Self::CLOSED } else { number & !Self::CLOSED })
+    }
+
+    /// The bits that number the arrivals, or the iterations of one virtual user.
+    const fn numbers(self) -> u64 {
+        if self.is_arrival() { !Self::CLOSED } else { u32::MAX as u64 }
+    }
 }
 
 impl fmt::Display for ConversationKey {
@@ -115,6 +157,23 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn a_block_has_one_conversation_on_each_target(
+            vu in 0u32..1 << 31, iteration in 0u32..1 << 24, seq in 0u64..1 << 58, targets in 1u16..17,
+        ) {
+            for block in [ConversationKey::arrival(seq), ConversationKey::iteration(vu, iteration)] {
+                let keys: Vec<_> = (0..targets).map(|n| block.on(TargetId(n), targets)).collect();
+                let again = ConversationKey::numbered(block.number(), !block.is_arrival());
+                prop_assert_eq!(again, block);
+                for (n, key) in (0..).zip(&keys) {
+                    prop_assert_eq!(key.block(targets), (block, TargetId(n)));
+                    prop_assert_eq!(key.is_arrival(), block.is_arrival());
+                }
+                // No other block has one of these keys: they follow each other.
+                prop_assert!(keys.windows(2).all(|pair| pair[0].0 + 1 == pair[1].0));
+            }
+        }
+
         #[test]
         fn every_item_belongs_to_exactly_one_sub_part(n in 0u64..100_000, shards in 1u64..9, workers in 1u64..9) {
             let owners = (0..shards)

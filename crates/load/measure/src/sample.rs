@@ -135,6 +135,8 @@ pub struct Sample {
     pub conversation: ConversationKey,
     /// Position in the conversation, from 0.
     pub turn: u16,
+    /// In a comparison: its place in the order of the targets, from 0.
+    pub position: u8,
     /// Whether a stream was requested.
     pub stream: bool,
     /// Whether it belongs to a warm-up stage.
@@ -200,6 +202,7 @@ impl Sample {
             target: TargetId::default(),
             conversation: ConversationKey::default(),
             turn: 0,
+            position: 0,
             stream: false,
             warmup: false,
             reused: false,

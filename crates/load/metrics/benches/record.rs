@@ -31,6 +31,7 @@ fn plain(index: usize) -> Sample {
         scenario: ScenarioId(u16::from(index.is_multiple_of(4))),
         target: TargetId(0),
         conversation: ConversationKey::arrival(index as u64),
+        position: 0,
         turn: 0,
         stream: false,
         warmup: false,

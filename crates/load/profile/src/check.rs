@@ -2,6 +2,7 @@
 
 mod headers;
 mod scenarios;
+mod targets;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,9 +20,10 @@ use crate::path::ConfigPath;
 use crate::problem_collector::ProblemCollector;
 use crate::scenario::scenario_name;
 use crate::source::{self, Profile, is_plain};
-use crate::spec::ProfileFile;
+use crate::spec::{ProfileFile, TargetFile};
 use crate::suggest;
-use crate::url::{TargetUrl, UrlFault};
+use crate::url::TargetUrl;
+pub(crate) use targets::{CheckedTargets, reference};
 
 /// The purpose of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +33,17 @@ pub enum Purpose {
     Check,
     /// To show it: a key that is still a placeholder is accepted.
     Show,
-    /// To run it.
+    /// To run it, with its one target.
     Run,
+    /// To compare its targets.
+    Versus,
+}
+
+impl Purpose {
+    /// Whether requests are to be sent.
+    const fn sends(self) -> bool {
+        matches!(self, Self::Run | Self::Versus)
+    }
 }
 
 /// Checks the values of a profile.
@@ -51,10 +62,10 @@ const PLACEHOLDER: &str = "REPLACE_";
 const SHOWN_ROWS: usize = 3;
 
 impl ProfileCheck<'_> {
-    /// The target's URL, or all problems: of the values, and those found before.
-    pub(crate) fn target_or_problems(mut self) -> Result<TargetUrl, Problems> {
+    /// The targets' URLs, or all problems: of the values, and those found before.
+    pub(crate) fn targets_or_problems(mut self) -> Result<CheckedTargets, Problems> {
         self.check_name();
-        let target = self.check_target();
+        let targets = self.check_targets();
         self.check_key();
         self.check_model();
         self.check_stages();
@@ -66,9 +77,9 @@ impl ProfileCheck<'_> {
         self.check_all_headers();
         self.check_response_headers();
         self.check_scenarios();
-        self.check_judgeable(target.as_ref());
+        self.check_judgeable(targets.as_ref().map(|targets| &targets.main));
         let problems = self.found.into_problems();
-        target.filter(|_| problems.is_empty()).ok_or(problems)
+        targets.filter(|_| problems.is_empty()).ok_or(problems)
     }
 
     fn report(&mut self, path: ConfigPath, cause: impl Into<String>, fix: impl Into<String>) {
@@ -88,37 +99,9 @@ impl ProfileCheck<'_> {
         }
     }
 
-    fn check_target(&mut self) -> Option<TargetUrl> {
-        let Some(target) = &self.file.target else {
-            let fix = "write `target: http://127.0.0.1:9000`, or give --target URL";
-            self.report(top("target"), "is missing", fix);
-            return None;
-        };
-        target
-            .parse()
-            .map_err(|fault: UrlFault| self.report(top("target"), fault.to_string(), fault.fix()))
-            .ok()
-    }
-
-    fn check_key(&mut self) {
-        let Some(key) = self.file.key.as_deref() else { return };
-        if key.is_empty() {
-            self.report(
-                top("key"),
-                "is empty",
-                "write the key or `${NAME}` of a variable, or leave `key` out",
-            );
-        } else if !headers::is_value(key) {
-            let cause = "has a line break or another character that no header can carry";
-            self.report(top("key"), cause, "check how the key got there");
-        } else {
-            self.check_placeholder(top("key"), key);
-        }
-    }
-
     /// A placeholder may be checked and shown, but not run.
     fn check_placeholder(&mut self, path: ConfigPath, value: &str) {
-        if self.purpose == Purpose::Run && value.starts_with(PLACEHOLDER) {
+        if self.purpose.sends() && value.starts_with(PLACEHOLDER) {
             let fix = "write the key or `${NAME}` of a variable, give --key KEY, or leave `key` out if the target asks for none";
             self.report(path, "is still the placeholder", fix);
         }
@@ -130,7 +113,11 @@ impl ProfileCheck<'_> {
     }
 
     fn check_model(&mut self) {
-        if self.uses_llm() && self.file.model.as_deref().is_none_or(str::is_empty) {
+        let of_all = self.file.model.as_deref().is_some_and(|model| !model.is_empty());
+        let own = |target: &TargetFile| target.model.as_deref().is_some_and(|own| !own.is_empty());
+        let of_each =
+            targets::compares(self.file, self.purpose) && self.file.targets.iter().all(own);
+        if self.uses_llm() && !of_all && !of_each {
             let fix = "write the name of a model of the target, or give --model NAME";
             self.report(top("model"), "is missing", fix);
         }
@@ -254,6 +241,9 @@ impl ProfileCheck<'_> {
     ) {
         for (metric, expressions) in bounds {
             let path = top(key).key(metric);
+            if key == "thresholds" && self.check_added(metric) {
+                continue;
+            }
             self.check_scope(metric, &path);
             if expressions.is_empty() {
                 let fix = format!("write one, like `[\"{example}\"]`, or leave it out");

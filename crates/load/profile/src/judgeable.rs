@@ -66,7 +66,10 @@ impl PlannedLoad<'_> {
                 let known = self.stages().iter().map(ToString::to_string).collect();
                 if exists { None } else { unknown("stage", name, known) }
             }
-            Scope::Target(name) => unknown("target", name, vec![self.target.authority()]),
+            Scope::Target(name) => {
+                let listed = file.targets.iter().map(|target| target.name.clone());
+                unknown("target", name, listed.chain([self.target.authority()]).collect())
+            }
             Scope::Category(name) => {
                 let categories = file.scenarios.iter().filter_map(|s| s.behaviour.category.clone());
                 unknown("category", name, categories.collect())

@@ -50,8 +50,8 @@ pub use error::{Fault, Problem, Problems, ValueSource};
 pub use overrides::Overrides;
 pub use path::{ConfigPath, Step};
 pub use plan::{
-    ConnectionLifetime, HttpPlan, HttpVersion, Instrument, Limits, Overflow, Plan, RetryAfter,
-    Target, TlsPlan,
+    ConnectionLifetime, HttpPlan, HttpVersion, Instrument, Limits, Overflow, Plan, Replies,
+    RetryAfter, Target, TargetRole, TlsPlan, VersusPlan,
 };
 pub use resolve::{load, parse, show};
 pub use response_headers::ResponseHeaders;
@@ -61,5 +61,5 @@ pub use secret::{
     secrets_of_query,
 };
 pub use source::Profile;
-pub use spec::{Behaviour, ProfileFile, ScenarioFile};
+pub use spec::{Behaviour, ProfileFile, RoleFile, ScenarioFile, TargetFile, VersusFile};
 pub use url::{Scheme, TargetUrl, UrlFault};

@@ -7,6 +7,8 @@ use std::fmt;
 pub struct Overrides {
     /// `--target URL`.
     pub target: Option<String>,
+    /// `--direct URL` and `--target NAME=URL` of `plimsoll versus`: the list `targets` in JSON.
+    pub targets: Option<String>,
     /// `--key KEY`.
     pub key: Option<String>,
     /// `--model NAME`.
@@ -45,6 +47,7 @@ impl Overrides {
         let resumption = self.no_resumption.then_some("false");
         [
             ("--target", "target", self.target.as_deref()),
+            ("--target", "targets", self.targets.as_deref()),
             ("--key", "key", self.key.as_deref()),
             ("--model", "model", self.model.as_deref()),
             ("--protocol", "protocol", self.protocol.as_deref()),

@@ -1,5 +1,7 @@
 //! The resolved plan of a run: immutable, with every default filled in.
 
+mod versus;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
@@ -16,6 +18,8 @@ use crate::response_headers::ResponseHeaders;
 use crate::secret::{HeaderValue, REDACTED, Secret, is_shown_header, redacted_path};
 use crate::source;
 use crate::url::TargetUrl;
+pub(crate) use versus::ADDED;
+pub use versus::{Replies, TargetRole, VersusPlan};
 
 /// The treatment of an arrival when `max_in_flight` is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -54,6 +58,12 @@ pub struct Target {
     pub headers: BTreeMap<String, HeaderValue>,
     /// Overrides the protocol of every scenario.
     pub protocol: Option<Dialect>,
+    /// What it is in a comparison.
+    #[serde(skip_serializing_if = "TargetRole::is_default")]
+    pub role: TargetRole,
+    /// Its process on this host: `pid:4711`, or `:8080` by its port.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watch: Option<String>,
 }
 
 /// Limits of the load generator.
@@ -194,6 +204,9 @@ pub struct Plan {
     pub tokenizer: Option<PathBuf>,
     /// The targets: one for `run`, several if they are loaded at the same time.
     pub targets: Vec<Target>,
+    /// How the targets are compared; `None` for a run with one target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub versus: Option<VersusPlan>,
     /// Limits of the load generator.
     pub limits: Limits,
     /// HTTP settings.

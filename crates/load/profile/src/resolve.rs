@@ -1,13 +1,14 @@
 //! Resolves a profile, the environment and the flags to a plan.
 
-use std::collections::BTreeMap;
+mod targets;
+
 use std::path::PathBuf;
 
 use plimsoll_measure::{RunId, Seed, Stripe};
 use plimsoll_workload::TraceSpec;
 use serde::Deserialize as _;
 
-use crate::check::{ProfileCheck, Purpose, resolve_path};
+use crate::check::{CheckedTargets, ProfileCheck, Purpose, resolve_path};
 use crate::env_vars::EnvVars;
 use crate::error::{Fault, Problem, Problems, ValueSource};
 use crate::judgeable;
@@ -15,14 +16,12 @@ use crate::layers::LayeredValues;
 use crate::overrides::Overrides;
 use crate::parser::parse_values;
 use crate::path::ConfigPath;
-use crate::plan::{HttpPlan, Instrument, Limits, Plan, RetryAfter, Target, TlsPlan};
+use crate::plan::{HttpPlan, Instrument, Limits, Plan, RetryAfter, TlsPlan};
 use crate::problem_collector::ProblemCollector;
 use crate::scenario::scenario;
-use crate::secret::{HeaderValue, Secret};
 use crate::shown_profile;
 use crate::source::Profile;
 use crate::spec::ProfileFile;
-use crate::url::TargetUrl;
 
 /// Resolves a profile to a plan: file, then environment, then flags; every default filled in.
 ///
@@ -36,9 +35,9 @@ pub fn load(
 ) -> Result<Plan, Problems> {
     let mut layers = read(profile)?;
     let resolved = resolve(profile, &mut layers, environment, overrides, purpose);
-    let Resolved { file, target, run } = resolved.map_err(|problems| layers.locate(problems))?;
-    let unjudgeable = judgeable::faults(&file, &target);
-    let mut plan = plan(profile, &layers, file, target, run);
+    let resolved = resolved.map_err(|problems| layers.locate(problems))?;
+    let unjudgeable = judgeable::faults(&resolved.file, &resolved.targets.main);
+    let mut plan = plan(profile, &layers, resolved);
     let note = |(path, fault): (ConfigPath, Fault)| {
         format!("{path} cannot be judged: {}; {}", fault.cause, fault.fix)
     };
@@ -58,15 +57,15 @@ pub fn show(
 ) -> Result<String, Problems> {
     let mut layers = read(profile)?;
     let resolved = resolve(profile, &mut layers, environment, overrides, Purpose::Show);
-    let Resolved { file, target, run } = resolved.map_err(|problems| layers.locate(problems))?;
-    let plan = plan(profile, &layers, file.clone(), target, run);
-    Ok(shown_profile::yaml(file, &plan))
+    let resolved = resolved.map_err(|problems| layers.locate(problems))?;
+    let file = resolved.file.clone();
+    Ok(shown_profile::yaml(file, &plan(profile, &layers, resolved)))
 }
 
 /// A profile that has been checked.
 struct Resolved {
     file: ProfileFile,
-    target: TargetUrl,
+    targets: CheckedTargets,
     run: RunPart,
 }
 
@@ -87,8 +86,8 @@ fn resolve(
     };
     let (file, found) = typed(layers, found)?;
     let check = ProfileCheck { profile, layers, file: &file, purpose, found };
-    let target = check.target_or_problems()?;
-    Ok(Resolved { file, target, run })
+    let targets = check.targets_or_problems()?;
+    Ok(Resolved { file, targets, run })
 }
 
 /// Parses the text of a profile, without environment and flags. Keys and types are checked, the
@@ -187,13 +186,15 @@ fn shared_by_shards(mut plan: Plan) -> Result<Plan, Problems> {
 }
 
 /// Builds the plan from a checked file.
-fn plan(
-    profile: &Profile,
-    layers: &LayeredValues,
-    file: ProfileFile,
-    target: TargetUrl,
-    run: RunPart,
-) -> Plan {
+fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
+    let Resolved { mut file, targets, run } = resolved;
+    let versus = targets::versus(&mut file);
+    let mut notes = layers.notes().to_vec();
+    if targets.compared.is_empty() && !versus.thresholds.is_empty() {
+        notes.push("bounds on what targets add are judged by `plimsoll versus` alone".to_owned());
+    }
+    let versus = Some(versus).filter(|_| !targets.compared.is_empty());
+    let targets = targets::all(&mut file, targets);
     let resolved = |path: ConfigPath, named: PathBuf| resolve_path(profile, layers, &path, &named);
     let top = |key| ConfigPath::root().key(key);
     let limits = limits(&file);
@@ -225,14 +226,8 @@ fn plan(
             ..trace
         }),
         tokenizer: file.tokenizer.map(|named| resolved(top("tokenizer"), named)),
-        targets: vec![Target {
-            name: target.authority(),
-            url: target,
-            model: file.model.unwrap_or_default(),
-            key: file.key.map(Secret::new),
-            headers: header_values(file.headers),
-            protocol: None,
-        }],
+        targets,
+        versus,
         limits,
         instrument,
         http,
@@ -245,7 +240,7 @@ fn plan(
         thresholds: file.thresholds,
         bands: file.bands,
         labels: file.labels,
-        notes: layers.notes().to_vec(),
+        notes,
     }
 }
 
@@ -262,14 +257,4 @@ const fn limits(file: &ProfileFile) -> Limits {
         honour_retry_after: matches!(file.retry_after, RetryAfter::Honour),
         workers: file.workers,
     }
-}
-
-fn header_values(headers: BTreeMap<String, String>) -> BTreeMap<String, HeaderValue> {
-    headers
-        .into_iter()
-        .map(|(name, value)| {
-            let value = HeaderValue::new(&name, value);
-            (name, value)
-        })
-        .collect()
 }

@@ -13,8 +13,9 @@ use crate::source::is_builtin;
 use crate::spec::ProfileFile;
 
 /// The keys that a reader looks for first, in this order.
-const FIRST: [&str; 10] = [
-    "name", "weight", "target", "key", "model", "seed", "stages", "arrivals", "protocol", "content",
+const FIRST: [&str; 13] = [
+    "name", "weight", "target", "url", "key", "model", "targets", "versus", "seed", "stages",
+    "arrivals", "protocol", "content",
 ];
 /// The longest key, shown last.
 const LAST: &str = "scenarios";
@@ -38,6 +39,9 @@ pub(crate) fn yaml(mut file: ProfileFile, plan: &Plan) -> String {
     redact(&mut file);
     let mut value = serde_json::to_value(&file).unwrap_or_default();
     drop_nulls(&mut value);
+    if let (true, Value::Object(keys)) = (file.targets.is_empty(), &mut value) {
+        keys.remove("versus");
+    }
     escape_dollars(&mut value);
     let text = serde_saphyr::to_string(&Ordered(&value)).unwrap_or_default();
     let mut notes = vec![format!("plimsoll {}, every default filled in", plan.tool_version)];
@@ -63,6 +67,13 @@ fn redact(file: &mut ProfileFile) {
         }
     };
     file.headers.iter_mut().for_each(hide);
+    for target in &mut file.targets {
+        if let Some(key) = &mut target.key {
+            REDACTED.clone_into(key);
+        }
+        target.headers.iter_mut().for_each(hide);
+        target.url = redacted_path(&target.url);
+    }
     let names: Vec<_> = file.scenarios.iter().enumerate().map(scenario_name).collect();
     for (scenario, name) in file.scenarios.iter_mut().zip(names) {
         scenario.name = Some(name);

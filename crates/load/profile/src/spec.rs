@@ -1,6 +1,8 @@
 //! The keys of a profile: type, default and description of each. The JSON Schema is generated from
 //! this file.
 
+mod versus;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
@@ -19,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::byte_size::ByteSize;
 use crate::plan::{ConnectionLifetime, HttpVersion, Overflow, RetryAfter, TlsPlan};
 use crate::response_headers::ResponseHeaders;
+pub use versus::{RoleFile, TargetFile, VersusFile};
 
 /// A Plimsoll profile: the load, its content and the target.
 ///
@@ -43,6 +46,12 @@ pub struct ProfileFile {
     /// Name of the model.
     #[serde(default)]
     pub model: Option<String>,
+    /// The targets that `plimsoll versus` compares. `plimsoll run` has the one in `target`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TargetFile>,
+    /// How `plimsoll versus` compares them.
+    #[serde(default)]
+    pub versus: VersusFile,
     /// Seed of every random draw: the same profile and seed give the same arrivals and prompts.
     #[serde(default = "seed")]
     pub seed: u64,
@@ -74,7 +83,7 @@ pub struct ProfileFile {
     #[serde(default = "drain")]
     #[schemars(with = "String", extend("format" = "duration"))]
     pub drain: Nanos,
-    /// Most requests in flight at once in `@` and `trace` stages.
+    /// Most requests in flight at once in `@` and `trace` stages; in a comparison for each target.
     #[serde(default = "max_in_flight")]
     #[schemars(range(min = 1))]
     pub max_in_flight: u64,
@@ -162,7 +171,8 @@ pub struct ProfileFile {
     /// Recorded traffic, for `trace` stages.
     #[serde(default)]
     pub trace: Option<TraceSpec>,
-    /// Bounds on the results, by metric: `ttft: ["p(95)<500ms"]`.
+    /// Bounds on the results, by metric: `ttft: ["p(95)<500ms"]`. In a comparison also on what the
+    /// targets add to the times of the reference: `added.ttft{target:a}: ["p(50)<200us"]`.
     #[serde(default)]
     pub thresholds: BTreeMap<String, Vec<String>>,
     /// Results in three bands, by metric: a target, and a wider bound beyond which they are

@@ -7,7 +7,7 @@
 //! Redis nothing else in the program needs it and its Unicode tables.
 
 use std::fmt;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
@@ -83,6 +83,26 @@ impl TargetUrl {
     /// The query with its `?`, only to be sent; empty for none.
     pub fn query(&self) -> &str {
         &self.query
+    }
+
+    /// Whether the host is this one, or has a private address: load costs nobody else anything.
+    pub fn is_private(&self) -> bool {
+        if self.host.eq_ignore_ascii_case("localhost") {
+            return true;
+        }
+        match self.host.parse() {
+            Ok(IpAddr::V4(ip)) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
+            Ok(IpAddr::V6(ip)) => {
+                ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local()
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Whether the host is this one.
+    pub fn is_loopback(&self) -> bool {
+        let address: Result<IpAddr, _> = self.host.parse();
+        self.host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|ip| ip.is_loopback())
     }
 
     /// The value of the `Host` header: IPv6 in brackets, the port only if it is not the scheme's

@@ -25,6 +25,7 @@ fn streamed() -> Sample {
         scenario: ScenarioId(0),
         target: TargetId(0),
         conversation: ConversationKey::arrival(77),
+        position: 0,
         turn: 1,
         stream: true,
         warmup: false,
@@ -102,6 +103,7 @@ fn write(bencher: Bencher<'_, '_>, sample: &Sample) {
         weight: 1,
         events: None,
         headers: &[],
+        pair: None,
     };
     let mut out = Vec::with_capacity(64 * 1024);
     bencher.bench_local(|| {

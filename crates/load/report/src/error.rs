@@ -42,6 +42,10 @@ pub enum ReportError {
         /// The name.
         name: String,
     },
+    /// A file is not `pairs.bin` of a layout that this version reads. Remedy: use the version that
+    /// wrote it.
+    #[error("this is not a pairs.bin that this version can read: {0}")]
+    Pairs(String),
     /// A line is longer than any row. Remedy: the file is damaged; cut the line out.
     #[error("line {line} is longer than {limit} bytes, which no row is: the file is damaged")]
     LongLine {

@@ -2,6 +2,7 @@
 //!
 //! - [`text`]: for people
 //! - [`json`], [`csv`], [`prometheus`]: for machines, all from the one catalog of metrics
+//! - [`pairs`]: `pairs.bin`, the blocks of a comparison to the nanosecond
 //! - [`row`]: the lines of `results.jsonl`, written during the run
 //! - [`mod@format`] and [`table`]: numbers, dates and tables, the same wherever they are printed
 //! - [`rebuild`]: a summary from those lines, if the run left none
@@ -14,6 +15,7 @@ mod error;
 mod escape;
 pub mod format;
 mod json;
+pub mod pairs;
 mod prometheus;
 mod rebuild;
 pub mod row;
@@ -23,7 +25,7 @@ mod text;
 pub use bounded_lines::{BoundedLines, MAX_LINE};
 pub use csv::csv;
 pub use error::ReportError;
-pub use escape::printable;
+pub use escape::{escape_label, printable};
 pub use json::{json, read_json};
 pub use prometheus::prometheus;
 pub use rebuild::rebuild;

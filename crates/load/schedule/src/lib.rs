@@ -5,6 +5,7 @@
 //! - [`stage_table`]: the stages on the run's time axis
 //! - [`schedule`]: the public interface to all of it
 //! - [`arrivals`]: the open model: intended starts, striped over workers and shards
+//! - [`pairs`]: the schedule of a comparison, in which every request goes to every target
 //! - [`virtual_users`]: the closed model: when each virtual user is active
 //! - [`error`]: problems of the stages
 //! - [`limits`]: upper limits of what a stage may ask for
@@ -16,6 +17,7 @@ pub mod arrivals;
 pub mod error;
 mod fingerprint;
 pub mod limits;
+pub mod pairs;
 pub mod rate;
 pub mod schedule;
 pub mod spec;
@@ -24,6 +26,7 @@ pub mod virtual_users;
 
 pub use arrivals::{Arrival, ArrivalIter};
 pub use error::{ScheduleError, StageFault, StageProblem};
+pub use pairs::{PairMode, PairOrder, PairSchedule, PairSpec, PairedArrivals, Spot, TargetWindow};
 pub use rate::Rate;
 pub use schedule::Schedule;
 pub use spec::{Arrivals, Load, StageSpec, Stages};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_measure::{ConversationKey, Nanos, ScenarioId, Seed};
+use plimsoll_measure::{ConversationKey, Nanos, ScenarioId, Seed, TargetId};
 use plimsoll_protocol::{
     HttpContent, Message, RequestContent, Role, Text, ToolCall, ToolResult, Turn,
 };
@@ -10,9 +10,12 @@ use plimsoll_protocol::{
 use crate::http_request::{HttpRequest, HttpTemplates};
 use crate::id::{ConversationId, RequestId, conversation_id, request_id, turn_id};
 use crate::prepared::PreparedWorkload;
-use crate::prompt_builder::{Preamble, PromptPart};
+use crate::prompt_builder::{Marker, Preamble, PromptPart};
 use crate::scenario::{RequestKind, Scenario};
 use crate::template::PlaceholderValues;
+
+/// Tokens of a canned answer, unless the scenario asks for fewer.
+const CANNED_TOKENS: u32 = 64;
 
 /// A conversation: turns in order, each a request and its answer. A pure function of spec, seed,
 /// run id, key and the answers. The run id decides only its ids and markers.
@@ -36,6 +39,9 @@ use crate::template::PlaceholderValues;
 /// prompt are the text of one block, the same wherever its id occurs. In `bust` mode such a prompt
 /// begins with the marker of the run instead of its own, which would prevent the sharing that the
 /// trace recorded.
+///
+/// **In a comparison** the conversations of a block, one on each target, have the same content.
+/// Only their ids differ, and the markers made of them. See [`crate::Workload::for_targets`].
 #[derive(Debug)]
 pub struct Conversation {
     workload: Arc<PreparedWorkload>,
@@ -44,6 +50,7 @@ pub struct Conversation {
     id: ConversationId,
     /// Seed of all random choices of this conversation.
     seed: Seed,
+    target: TargetId,
     /// The row of the trace that gives the lengths, if any.
     row: Option<u64>,
     turn: u16,
@@ -71,11 +78,14 @@ impl Conversation {
         key: ConversationKey,
         row: Option<u64>,
     ) -> Self {
-        let seed = Seed(workload.seed.rng("conversation", key.0).next_u64());
+        let (content, target) = workload.content_of(key);
+        let seed = Seed(workload.seed.rng("conversation", content.0).next_u64());
         let id = conversation_id(workload.ids, key);
         let row = row.filter(|row| workload.row(Some(*row)).is_some());
         let request = CurrentRequest::Released;
-        let mut conversation = Self { workload, scenario, key, id, seed, row, turn: 0, request };
+        let turn = 0;
+        let mut conversation =
+            Self { workload, scenario, key, id, seed, target, row, turn, request };
         conversation.request = conversation.independent_request();
         conversation
     }
@@ -185,7 +195,13 @@ impl Conversation {
     fn continue_chat(&mut self, answer: &str, mut tool_calls: Vec<ToolCall>) {
         let text = self.workload.prompts.build(&Preamble::default(), &self.user_text());
         let result = Arc::clone(&self.spec().tool_result);
+        let canned = self.workload.canned.then(|| self.canned_answer());
         let CurrentRequest::Chat { messages, .. } = &mut self.request else { return };
+        if let Some(canned) = canned {
+            messages.push(Message::new(Role::Assistant, canned));
+            messages.push(Message::new(Role::User, text));
+            return;
+        }
         // Some servers give calls no id, and the result must name one.
         for (index, call) in tool_calls.iter_mut().enumerate().filter(|(_, c)| c.id.is_empty()) {
             call.id = format!("call_{}_{index}", self.turn);
@@ -197,6 +213,13 @@ impl Conversation {
             messages.push(Message { tool_calls, ..Message::new(Role::Assistant, answer.into()) });
         }
         messages.push(Message { tool_results, ..Message::new(Role::User, text) });
+    }
+
+    /// What stands in for the model's answer to the turn before.
+    fn canned_answer(&self) -> Text {
+        let limit = self.spec().max_tokens.unwrap_or(CANNED_TOKENS).clamp(1, CANNED_TOKENS);
+        let words = PromptPart::Words(self.seed.rng("canned answer", self.turn.into()), limit);
+        self.workload.prompts.build(&Preamble::default(), &words)
     }
 
     fn spec(&self) -> &Scenario {
@@ -218,8 +241,13 @@ impl Conversation {
         }
     }
 
-    fn preamble(&self, id: ConversationId) -> Preamble {
-        let preamble = self.spec().preamble(self.seed, self.workload.run_marker, id);
+    fn preamble(&self, turn: u16) -> Preamble {
+        let workload = &*self.workload;
+        let marker = match (turn, workload.targets) {
+            (0, 1) => Marker { id: self.id, counted: None },
+            _ => workload.marker(self.key, |key| turn_id(workload.ids, key, turn)),
+        };
+        let preamble = self.spec().preamble(self.seed, workload.run_marker(self.target), marker);
         if self.row.is_some() { Preamble { prefix: None, ..preamble } } else { preamble }
     }
 
@@ -237,7 +265,7 @@ impl Conversation {
 
     fn first_chat_request(&self) -> CurrentRequest {
         let prompts = &self.workload.prompts;
-        let preamble = self.preamble(self.id);
+        let preamble = self.preamble(0);
         let system = self.spec().system().filter(|_| self.row.is_none());
         let (system, text) = match system {
             Some(system) => {
@@ -250,14 +278,14 @@ impl Conversation {
     }
 
     fn independent_text(&self) -> Text {
-        self.workload.prompts.build(&self.preamble(self.turn_id()), &self.user_text())
+        self.workload.prompts.build(&self.preamble(self.turn), &self.user_text())
     }
 
     fn fill(&self, templates: &HttpTemplates) -> HttpContent {
         let prompt = templates.has_prompt().then(|| self.independent_text().to_string());
         templates.fill(PlaceholderValues {
             uuid: self.turn_id().as_str(),
-            seq: self.key.0,
+            seq: self.workload.content_of(self.key).0.0,
             turn: self.turn,
             rng: self.seed.rng("template", u64::from(self.turn)),
             prompt: &prompt.unwrap_or_default(),

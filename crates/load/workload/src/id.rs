@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use plimsoll_measure::{ConversationKey, IdSeed, Seed};
+use plimsoll_measure::{ConversationKey, IdSeed, Seed, TargetId};
 
 /// The id of a conversation: a version 4 UUID (RFC 9562) computed from seed, run id and key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -120,9 +120,9 @@ pub fn id_rank(ids: IdSeed, key: ConversationKey) -> u32 {
     (ids.rng("conversation id", key.0).next_u64() >> 32) as u32
 }
 
-/// The id of a whole run, before the texts that its conversations share.
-pub(crate) fn run_marker(ids: IdSeed) -> ConversationId {
-    let mut rng = ids.rng("run marker", 0);
+/// The id of a whole run, before the texts that its conversations on one target share.
+pub(crate) fn run_marker(ids: IdSeed, target: TargetId) -> ConversationId {
+    let mut rng = ids.rng("run marker", target.0.into());
     ConversationId::from_bits(rng.next_u64(), rng.next_u64())
 }
 

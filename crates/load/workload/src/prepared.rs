@@ -1,10 +1,10 @@
 //! A workload as it is prepared once and shared by all conversations.
 
-use plimsoll_measure::{IdSeed, Seed};
+use plimsoll_measure::{ConversationKey, IdSeed, Seed, TargetId};
 
 use crate::id::ConversationId;
 use crate::mix::ScenarioMix;
-use crate::prompt_builder::PromptBuilder;
+use crate::prompt_builder::{Marker, PromptBuilder};
 use crate::scenario::Scenario;
 use crate::trace::{Trace, TraceRow};
 
@@ -17,13 +17,43 @@ pub(crate) struct PreparedWorkload {
     pub(crate) mix: ScenarioMix,
     pub(crate) seed: Seed,
     pub(crate) ids: IdSeed,
-    /// Precedes text that conversations share, in `bust` mode.
-    pub(crate) run_marker: ConversationId,
+    /// By target, one at least: precedes text that its conversations share, in `bust` mode.
+    pub(crate) run_markers: Vec<ConversationId>,
+    /// Targets of a comparison, whose conversations have the same content; else 1.
+    pub(crate) targets: u16,
+    /// Whether the model's answers are replaced by texts of our own.
+    pub(crate) canned: bool,
 }
 
 impl PreparedWorkload {
     /// A row of the trace, if there is a trace and it has that row.
     pub(crate) fn row(&self, row: Option<u64>) -> Option<TraceRow<'_>> {
         self.trace.as_ref()?.row(row?)
+    }
+
+    /// The conversation whose content this one has, and its target.
+    #[inline]
+    pub(crate) const fn content_of(&self, key: ConversationKey) -> (ConversationKey, TargetId) {
+        key.block(self.targets)
+    }
+
+    /// What precedes the text that the conversations of a target share.
+    pub(crate) fn run_marker(&self, target: TargetId) -> Marker {
+        let first = self.run_markers[0];
+        let id = self.run_markers.get(target.index()).copied().unwrap_or(first);
+        Marker { id, counted: (self.targets > 1).then_some(first) }
+    }
+
+    /// What precedes the text of a conversation, where `id_of` gives the id of a conversation.
+    pub(crate) fn marker(
+        &self,
+        key: ConversationKey,
+        id_of: impl Fn(ConversationKey) -> ConversationId,
+    ) -> Marker {
+        let counted = (self.targets > 1).then(|| {
+            let (content, _) = self.content_of(key);
+            id_of(content.on(TargetId(0), self.targets))
+        });
+        Marker { id: id_of(key), counted }
     }
 }

@@ -29,9 +29,18 @@ pub(crate) struct Preamble {
     pub(crate) prefix: Option<(Rng, u32)>,
     /// The id at the start of shared text, the same in the whole run: its conversations share the
     /// text with one another, and not with those of earlier runs.
-    pub(crate) run_marker: Option<ConversationId>,
+    pub(crate) run_marker: Option<Marker>,
     /// The id that makes the rest unique.
-    pub(crate) marker: Option<ConversationId>,
+    pub(crate) marker: Option<Marker>,
+}
+
+/// An id that makes a text unique.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Marker {
+    pub(crate) id: ConversationId,
+    /// In a comparison: the id whose tokens are counted, so that the texts for all targets have the
+    /// same length. Else its own are.
+    pub(crate) counted: Option<ConversationId>,
 }
 
 /// The main text of a prompt.
@@ -61,8 +70,8 @@ impl PromptBuilder {
         let marker = preamble.marker.as_ref();
         match part {
             PromptPart::Text(line) => {
-                if let Some(id) = marker {
-                    push_marker(id, MARKER_BYTES, text.end());
+                if let Some(marker) = marker {
+                    push_marker(&marker.id, MARKER_BYTES, text.end());
                 }
                 text.share(Arc::clone(line));
             }
@@ -82,38 +91,33 @@ impl PromptBuilder {
     }
 
     /// Appends a marker, if there is one, and returns its tokens.
-    fn push_marker_of(
-        &self,
-        marker: Option<&ConversationId>,
-        budget: usize,
-        text: &mut Text,
-    ) -> usize {
-        marker.map_or(0, |id| self.push_fitting_marker(id, budget, text))
+    fn push_marker_of(&self, marker: Option<&Marker>, budget: usize, text: &mut Text) -> usize {
+        marker.map_or(0, |marker| self.push_fitting_marker(marker, budget, text))
     }
 
     /// Appends the longest marker that fits into a budget of tokens, and returns its tokens.
-    fn push_fitting_marker(&self, id: &ConversationId, budget: usize, text: &mut Text) -> usize {
+    fn push_fitting_marker(&self, marker: &Marker, budget: usize, text: &mut Text) -> usize {
         let end = text.end();
         let start = end.len();
+        let counted = marker.counted.as_ref().unwrap_or(&marker.id);
         for length in (WORD_BYTES..=MARKER_BYTES).rev().step_by(WORD_BYTES) {
-            push_marker(id, length, end);
+            push_marker(counted, length, end);
             let tokens = self.counter.count_before_words(&end[start..]);
-            if tokens <= budget {
+            let fits = tokens <= budget;
+            if fits && marker.counted.is_none() {
                 return tokens;
             }
             end.truncate(start);
+            if fits {
+                push_marker(&marker.id, length, end);
+                return tokens;
+            }
         }
         0
     }
 
     /// Appends cached blocks. Equal ids give equal text. The marker takes words of the first block.
-    fn push_blocks(
-        &self,
-        marker: Option<&ConversationId>,
-        ids: &[u64],
-        tokens: usize,
-        text: &mut Text,
-    ) {
+    fn push_blocks(&self, marker: Option<&Marker>, ids: &[u64], tokens: usize, text: &mut Text) {
         let spent = self.push_marker_of(marker, tokens.min(CACHE_BLOCK), text);
         let mut left = self.counter.words_for(tokens - spent);
         let mut room = CACHE_BLOCK - spent;

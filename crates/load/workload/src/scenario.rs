@@ -7,8 +7,7 @@ use plimsoll_protocol::Dialect;
 
 use crate::error::{MAX_TOKENS, ScenarioFault, ScenarioProblem};
 use crate::http_request::HttpRequest;
-use crate::id::ConversationId;
-use crate::prompt_builder::{Preamble, PromptPart};
+use crate::prompt_builder::{Marker, Preamble, PromptPart};
 use crate::spec::{CacheMode, Content, DurationSpec, PrefixPool, ScenarioSpec, SystemPrompt};
 
 /// A scenario, checked and ready for conversations.
@@ -80,8 +79,8 @@ impl Scenario {
     pub(crate) fn preamble(
         &self,
         conversation: Seed,
-        run_marker: ConversationId,
-        id: ConversationId,
+        run_marker: Marker,
+        marker: Marker,
     ) -> Preamble {
         let prefix = self.prefixes.map(|pool| {
             let choice = conversation.rng("prefix", 0).below(u64::from(pool.count));
@@ -90,7 +89,7 @@ impl Scenario {
         Preamble {
             prefix,
             run_marker: self.bust.then_some(run_marker),
-            marker: self.bust.then_some(id),
+            marker: self.bust.then_some(marker),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_measure::{ConversationKey, IdSeed, ScenarioId, Seed};
+use plimsoll_measure::{ConversationKey, IdSeed, ScenarioId, Seed, TargetId};
 
 use crate::conversation::Conversation;
 use crate::error::{ScenarioFault, ScenarioProblem, WorkloadError};
@@ -50,8 +50,24 @@ impl Workload {
             mix: ScenarioMix::new(scenarios.iter().map(|scenario| scenario.weight)),
             seed,
             ids,
-            run_marker: run_marker(ids),
+            run_markers: vec![run_marker(ids, TargetId(0))],
+            targets: 1,
+            canned: false,
         })))
+    }
+
+    /// The same content for every target of a comparison: conversations of one block
+    /// ([`ConversationKey::block`]) differ in nothing but their ids, which have equal lengths. With
+    /// `canned`, the answers of the model do not become part of a chat, since those of two targets
+    /// differ; texts of our own take their place.
+    #[must_use]
+    pub fn for_targets(mut self, targets: u16, canned: bool) -> Self {
+        if let Some(prepared) = Arc::get_mut(&mut self.0) {
+            let marker = |target| run_marker(prepared.ids, TargetId(target));
+            prepared.run_markers = (0..targets.max(1)).map(marker).collect();
+            (prepared.targets, prepared.canned) = (targets.max(1), canned);
+        }
+        self
     }
 
     /// The conversation with this key, at its first turn. With `trace_row` it is one turn with that
@@ -65,7 +81,8 @@ impl Workload {
 
     /// The scenario of a conversation, computed without the conversation.
     pub fn scenario(&self, key: ConversationKey) -> ScenarioId {
-        self.0.mix.pick(self.0.seed.rng("mix", key.0))
+        let (content, _) = self.0.content_of(key);
+        self.0.mix.pick(self.0.seed.rng("mix", content.0))
     }
 }
 

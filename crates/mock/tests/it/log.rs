@@ -181,3 +181,32 @@ fn a_log_or_address_that_cannot_be_opened_is_an_error_at_start() {
     let error = plimsoll_mock::Mock::spawn(&MockConfig::default(), first.addr()).unwrap_err();
     assert!(matches!(error, MockError::Listen { .. }), "{error}");
 }
+
+/// Requests of one block of a comparison: other ids, other headers, the same content.
+#[test]
+fn draws_by_prompt_are_the_same_for_the_same_content() {
+    let mock = spawn(
+        "{log: memory, draw: prompt, other_models: {ttft: {uniform: {min: 0s, max: 2ms}}, output: {uniform: {min: 1, max: 90}}}}",
+    );
+    let mut client = Client::connect(&mock);
+    for content in ["one", "two", "three", "four"] {
+        for target in 0..3 {
+            let text = format!("[0123456{target}-89ab-4def-8011-223344556677]  {content}");
+            let id = format!("{content}-{target}");
+            client.post(CHAT, &[("x-request-id", &id)], &chat(&text, r#","stream":true"#));
+        }
+    }
+    let log = finish(mock);
+    let drawn = |record: &LogRecord| {
+        let first = record.chunks.iter().find(|chunk| chunk.tokens > 0).unwrap();
+        (record.content_hash, record.planned_tokens, first.due - record.body_complete)
+    };
+    for block in log.chunks(3) {
+        assert_eq!(block[0].content_hash, drawn(&block[1]).0);
+        assert!(block.iter().all(|record| drawn(record) == drawn(&block[0])), "{block:?}");
+        assert_ne!(block[0].prompt_hash, block[1].prompt_hash);
+    }
+    assert_eq!(log[0].content_hash, Some(fnv1a(b"one")));
+    let blocks: HashSet<_> = log.iter().map(drawn).collect();
+    assert_eq!(blocks.len(), 4, "each content has its own draws");
+}

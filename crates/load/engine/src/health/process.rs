@@ -30,7 +30,21 @@ pub(crate) struct Processes {
     /// When they were last looked at.
     looked: Moment,
     /// The moments of the readings, and the use of each process up to then.
-    readings: Vec<(Moment, Vec<Option<TreeUse>>)>,
+    readings: Vec<Reading>,
+    /// Only in a comparison: a reading at each look.
+    track: Option<Vec<Reading>>,
+}
+
+/// A moment, and what each process has used up to then.
+type Reading = (Moment, Vec<Option<TreeUse>>);
+
+/// The CPU time of a watched process and its descendants, about once a second.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcessTrack {
+    /// The name of the process.
+    pub name: String,
+    /// When it was read, after the run's start, and the CPU time since the process began.
+    pub readings: Vec<(Nanos, Nanos)>,
 }
 
 impl Processes {
@@ -39,6 +53,7 @@ impl Processes {
     pub(crate) fn new(
         watched: &[WatchedProcess],
         due: impl DoubleEndedIterator<Item = Moment>,
+        track: bool,
     ) -> Self {
         if watched.is_empty() {
             return Self::default();
@@ -47,7 +62,8 @@ impl Processes {
         let tree = |process: &WatchedProcess| (process.clone(), ProcessTree::of(process.pid, true));
         let own = (own.clone(), ProcessTree::of(own.pid, false));
         let watched = watched.iter().map(tree).chain([own]).collect();
-        Self { watched, due: due.rev().collect(), ..Self::default() }
+        let track = track.then(Vec::new);
+        Self { watched, due: due.rev().collect(), track, ..Self::default() }
     }
 
     /// Reads what the processes use, if it is time.
@@ -56,10 +72,22 @@ impl Processes {
             self.read(now);
         } else if !self.watched.is_empty() && now.since(self.looked) >= LOOK {
             self.looked = now;
-            self.watched.iter_mut().for_each(|(_, tree)| {
-                tree.read();
-            });
+            let readings = self.watched.iter_mut().map(|(_, tree)| tree.read()).collect();
+            if let Some(track) = &mut self.track {
+                track.push((now, readings));
+            }
         }
+    }
+
+    /// The CPU time of each watched process at every look since `origin`.
+    pub(crate) fn take_tracks(&mut self, origin: Moment) -> Vec<ProcessTrack> {
+        let track = self.track.take().unwrap_or_default();
+        let of_process = |(index, (process, _)): (usize, &(WatchedProcess, ProcessTree))| {
+            let cpu = |(at, all): &Reading| Some((at.since(origin), all.get(index)?.as_ref()?.cpu));
+            let readings = track.iter().filter_map(cpu).collect();
+            ProcessTrack { name: process.name.clone(), readings }
+        };
+        self.watched.iter().enumerate().map(of_process).collect()
     }
 
     fn read(&mut self, now: Moment) {

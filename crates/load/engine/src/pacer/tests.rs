@@ -87,7 +87,7 @@ fn a_late_pacer_releases_all_that_is_due_at_once_and_reports_its_lag() {
     let harness = Harness::new(&format!("{CHAT}stages: '@100:2s'\n"), target);
     harness.run(async {
         harness.worker.timer.sleep_until(at(1_000)).await;
-        let pacer = tokio::task::spawn_local(run_pacer(Rc::clone(&harness.worker)));
+        let pacer = tokio::task::spawn_local(run_pacer(Rc::clone(&harness.worker), 0));
         // More arrivals than the pacer releases at once: it lets other tasks run in between.
         while harness.worker.stats().in_flight() < 101 {
             yield_now().await;
@@ -111,7 +111,7 @@ fn an_arrival_that_is_released_after_its_stage_is_not_in_time() {
     let harness = Harness::new(&format!("{CHAT}stages: '@100:100ms,@1:10s'\n"), target);
     harness.run(async {
         harness.worker.timer.sleep_until(at(95)).await;
-        let pacer = tokio::task::spawn_local(run_pacer(Rc::clone(&harness.worker)));
+        let pacer = tokio::task::spawn_local(run_pacer(Rc::clone(&harness.worker), 0));
         harness.worker.timer.sleep_until(at(99)).await;
         pacer.abort();
     });
@@ -121,7 +121,7 @@ fn an_arrival_that_is_released_after_its_stage_is_not_in_time() {
     let harness = Harness::new(&format!("{CHAT}stages: '@100:100ms,@1:10s'\n"), target);
     harness.run(async {
         harness.worker.timer.sleep_until(at(100)).await;
-        let pacer = tokio::task::spawn_local(run_pacer(Rc::clone(&harness.worker)));
+        let pacer = tokio::task::spawn_local(run_pacer(Rc::clone(&harness.worker), 0));
         harness.worker.timer.sleep_until(at(101)).await;
         pacer.abort();
     });

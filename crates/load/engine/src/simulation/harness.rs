@@ -84,8 +84,13 @@ fn count_arrivals(stage_ends: Vec<Moment>, samples: &[Sample]) -> [u64; 3] {
 impl Harness {
     /// A worker with the whole load of a profile.
     pub(crate) fn new(profile: &str, target: ScriptedTarget) -> Self {
+        Self::of_plan(plan(profile), target)
+    }
+
+    /// A worker with the whole load of a plan.
+    pub(crate) fn of_plan(plan: Plan, target: ScriptedTarget) -> Self {
         let simulation = Simulation::new(target);
-        let run = Arc::new(PreparedRun::new(plan(profile)).unwrap());
+        let run = Arc::new(PreparedRun::new(plan).unwrap());
         let rows = Rows::default();
         let sink = Sink::start(Box::new(rows.clone()), run.ids).unwrap();
         let timer = Timer::Simulated(WorkerClock::simulated(Rc::clone(&simulation)));
@@ -104,9 +109,12 @@ impl Harness {
 
     /// Runs the whole load, as a worker's thread does.
     pub(crate) fn run_load(self, control: &Control) -> Simulated {
-        let (sender, _intervals) = channel();
+        let (sender, intervals) = channel();
         let end = self.run(run_load(&self.worker, LoadPart::WHOLE, control, sender));
-        self.finish(end)
+        let mut simulated = self.finish(end);
+        simulated.output.blocks.extend(intervals.try_iter().flat_map(|interval| interval.blocks));
+        simulated.output.blocks.sort_by_key(|block| (block.index, block.turn));
+        simulated
     }
 
     /// Ends all tasks, and collects what was counted.
@@ -135,10 +143,21 @@ pub(crate) fn simulate(profile: &str, target: ScriptedTarget) -> Simulated {
 
 /// The plan of a profile.
 pub(crate) fn plan(profile: &str) -> Plan {
-    let text = format!("target: http://scripted.test\nmodel: mock\nkey: test\n{profile}\n");
+    plan_for(&format!("target: http://scripted.test\n{profile}"), Purpose::Run)
+}
+
+/// The plan of a comparison of so many targets.
+pub(crate) fn comparison(profile: &str, targets: u16) -> Plan {
+    let target = |n| format!("{{name: t{n}, url: 'http://t{n}.test'}}");
+    let targets: Vec<_> = (0..targets).map(target).collect();
+    plan_for(&format!("targets: [{}]\n{profile}", targets.join(", ")), Purpose::Versus)
+}
+
+fn plan_for(profile: &str, purpose: Purpose) -> Plan {
+    let text = format!("model: mock\nkey: test\n{profile}\n");
     let profile = Profile::new("test.yaml".as_ref(), text.into_bytes());
     let overrides = Overrides { run_id: Some("simulated".to_owned()), ..Overrides::default() };
-    load(&profile, &EnvVars::default(), &overrides, Purpose::Run).unwrap()
+    load(&profile, &EnvVars::default(), &overrides, purpose).unwrap()
 }
 
 /// Keeps the samples.

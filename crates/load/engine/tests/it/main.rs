@@ -14,3 +14,4 @@ mod pauses;
 mod probe;
 mod support;
 mod timing;
+mod versus;

@@ -1,5 +1,6 @@
 //! Judges thresholds.
 
+use plimsoll_stats::samples_needed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +8,6 @@ use super::{Aggregate, Threshold};
 use crate::bounded_figure::{BoundedFigure, Refusal};
 use crate::catalog::{Figure, Metric, Unit};
 use crate::error::MetricsError;
-use crate::quantile::samples_needed;
 use crate::results::{DistributionSummary, Group, Results};
 
 /// The judgement on a threshold. It has three states, because missing data is never a pass.
@@ -57,7 +57,8 @@ impl Threshold {
         }
     }
 
-    const fn keeps(&self, value: f64) -> bool {
+    /// Whether a value, times in milliseconds, keeps the bound.
+    pub const fn keeps(&self, value: f64) -> bool {
         self.comparison.holds(value, self.bound)
     }
 

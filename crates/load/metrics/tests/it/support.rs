@@ -26,6 +26,7 @@ pub(crate) fn sample(stage: u16, intended: u64, service: u64, outcome: Outcome) 
         scenario: ScenarioId(0),
         target: TargetId(0),
         conversation: ConversationKey::arrival(intended),
+        position: 0,
         turn: 0,
         stream: true,
         warmup: false,

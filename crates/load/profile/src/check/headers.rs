@@ -13,6 +13,9 @@ impl ProfileCheck<'_> {
     pub(super) fn check_all_headers(&mut self) {
         let file = self.file;
         self.check_headers(&top("headers"), &file.headers);
+        for (index, target) in file.targets.iter().enumerate() {
+            self.check_headers(&top("targets").index(index).key("headers"), &target.headers);
+        }
         for (index, scenario) in file.scenarios.iter().enumerate() {
             let path = ConfigPath::root().key("scenarios").index(index).key("headers");
             self.check_headers(&path, &scenario.headers);

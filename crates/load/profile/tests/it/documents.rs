@@ -49,7 +49,9 @@ fn each_example_runs_as_it_is() {
     for path in files("examples", ".yaml") {
         let profile = Profile::open(root().join(&path).to_str().unwrap()).unwrap();
         let flags = Overrides { key: Some("a-key".to_owned()), ..Overrides::default() };
-        let plan = load(&profile, &EnvVars::default(), &flags, Purpose::Run).unwrap();
+        let compares = page(&path).contains("\ntargets:");
+        let purpose = if compares { Purpose::Versus } else { Purpose::Run };
+        let plan = load(&profile, &EnvVars::default(), &flags, purpose).unwrap();
         assert_eq!(format!("examples/{}.yaml", plan.name), path);
     }
 }

@@ -12,3 +12,4 @@ mod schema;
 mod secrets;
 mod shown;
 mod support;
+mod versus;

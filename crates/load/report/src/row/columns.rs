@@ -33,6 +33,12 @@ columns! {
     "category" ["text"] "Category of the scenario.", "the scenario has none";
     "target" ["text"] "Name of the target.", "";
     "stage" ["text"] "Name of the stage in which the turn was scheduled.", "";
+    "pair" ["number"]
+        "Number of the block: the same for the same conversation on every target.",
+        "nothing is compared";
+    "position" ["number"]
+        "Place in the order of the targets of its block, from 0.",
+        "nothing is compared";
     "turn" ["number"] "Position in the conversation, from 0.", "";
     "stream" ["boolean"] "Whether a streamed response was asked for.", "";
     "warmup" ["boolean"] "Whether the stage is a warm-up.", "";

@@ -23,6 +23,9 @@ pub struct ParsedRow {
     #[serde(alias = "lane")]
     pub target: String,
     pub stage: String,
+    pub pair: Option<u64>,
+    #[serde(default)]
+    pub position: u8,
     pub turn: u16,
     pub stream: bool,
     pub warmup: bool,
@@ -191,6 +194,7 @@ impl ParsedRow {
             target: TargetId(position("target", targets, &self.target)?),
             conversation: self.conversation_key(metadata),
             turn: self.turn,
+            position: self.position,
             stream: self.stream,
             warmup: self.warmup,
             reused: self.reused,

@@ -29,6 +29,8 @@ pub struct RowContext<'a> {
     pub events: Option<&'a [Moment]>,
     /// Texts of response headers by name, if the profile records any.
     pub headers: &'a [(Arc<str>, String)],
+    /// In a comparison: the number of its block.
+    pub pair: Option<u64>,
 }
 
 /// The names in a row, already encoded, because many rows of a run have the same.
@@ -71,6 +73,10 @@ pub fn write_row(sample: &Sample, context: &RowContext<'_>, out: &mut Vec<u8>) {
     object.text(key!("conversation"), context.conversation);
     object.text(key!("request_id"), context.request_id);
     object.out.extend_from_slice(&context.names.0);
+    if let Some(pair) = context.pair {
+        object.number(key!("pair"), pair);
+        object.number(key!("position"), sample.position.into());
+    }
     turn(&mut object, sample);
     object.number(
         key!("intended_unix_ns"),

@@ -3,11 +3,11 @@
 
 mod exposition;
 mod formats;
+mod pairs;
 mod policy;
 mod rebuilding;
 mod reference;
 mod rows;
-mod schema_page;
 mod support;
 mod texts;
 mod version_0_1_0;

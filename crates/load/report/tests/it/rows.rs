@@ -27,6 +27,7 @@ fn context<'a>(conversation: &'a str, names: &'a RowNames) -> RowContext<'a> {
         weight: 1,
         events: None,
         headers: &[],
+        pair: None,
     }
 }
 
@@ -146,8 +147,13 @@ fn full_row() -> String {
     let names = RowNames::new("complex", Some("normal"), "gateway", "8:10s");
     let events = [turn.timeline.first_token.unwrap()];
     let headers = [("x-served-by".into(), "node \"7\"".to_owned())];
-    let context =
-        RowContext { weight: 2, events: Some(&events), headers: &headers, ..context("c1", &names) };
+    let context = RowContext {
+        weight: 2,
+        events: Some(&events),
+        headers: &headers,
+        pair: Some(7),
+        ..context("c1", &names)
+    };
     let mut out = Vec::new();
     write_row(&turn, &context, &mut out);
     String::from_utf8(out).unwrap()

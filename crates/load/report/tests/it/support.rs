@@ -41,6 +41,7 @@ pub(crate) fn sample(stage: u16, scenario: u16, intended: u64, service: u64) -> 
             _ => ConversationKey::iteration(0, 0),
         },
         turn: 0,
+        position: 0,
         stream: true,
         warmup: stage == 0,
         reused: true,

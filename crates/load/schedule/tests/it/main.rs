@@ -4,4 +4,5 @@
 mod arrivals;
 mod fingerprint;
 mod notation;
+mod pairs;
 mod virtual_users;

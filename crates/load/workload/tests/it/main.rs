@@ -11,6 +11,7 @@ mod embeddings;
 mod http;
 mod invalid_scenarios;
 mod mix;
+mod pairs;
 mod public_traces;
 mod schema;
 mod sizes;

@@ -1,0 +1,177 @@
+//! `plimsoll versus`: what does a gateway add, and which one is better.
+
+mod facts;
+mod plan;
+mod rounds;
+mod target;
+mod upstream;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum, ValueHint};
+use plimsoll_measure::Nanos;
+
+use crate::exit::Exit;
+use crate::flags::{
+    LimitFlags, OutputFlags, ProgressFlags, RunFlags, TlsFlags, parse_rate, parse_share,
+};
+use crate::session::Session;
+use target::{TargetFlag, parse_direct, parse_target};
+
+const AFTER: &str = "\
+Examples:
+  plimsoll versus --direct http://127.0.0.1:9000 --target a=http://127.0.0.1:8080
+  plimsoll versus chat.yaml --direct https://api.example,key=API_KEY \\
+      --target a=https://a.example,key=A_KEY --target b=https://b.example,key=B_KEY --margin 5%
+  plimsoll versus --direct http://127.0.0.1:9000/items --target a=http://127.0.0.1:8080/items --protocol http
+  plimsoll versus targets.yaml --schedule turns --rounds 5 --every 10m
+
+Every request goes to every target, with the same content but for an id, in a random and balanced order. What a target adds is the difference request by request, with a 95 % interval; a sentence is printed only where all of them together hold at 5 %. Where the reference costs nothing it is loaded twice: it must not differ from itself.
+
+Without PROFILE: short streamed chats for a minute, 100 per second and target where all targets have private addresses, else 5 per second. Targets that the profile lists (`targets:`) need no flags.
+
+Of a target, `key=` names an environment variable that holds its key, and `watch=` its process on this host (`:8080` by port, or `pid:4711`).
+
+The run's folder contains versus.json, versus.csv and pairs.bin besides the files of any run. Ctrl-C ends the load and still compares what there is.
+
+Exit codes:
+    0  compared, whether or not there is a difference
+    1  a threshold failed, or a target is worse than the best one by more than --margin
+    2  wrong usage
+    3  invalid (the control differs, Plimsoll did not keep up) or inconclusive
+  130  interrupted";
+
+/// Columns of the result, everywhere.
+pub(super) const WIDTH: usize = 80;
+
+#[derive(Args, Debug)]
+#[command(after_help = AFTER)]
+pub(crate) struct Flags {
+    /// Profile file, or name of a built-in profile [default: short streamed chats]
+    #[arg(value_hint = ValueHint::FilePath)]
+    profile: Option<String>,
+    /// The upstream itself, which the targets are measured against; options as for --target
+    #[arg(long, value_name = "URL[,OPTION=VALUE]...", value_parser = parse_direct)]
+    direct: Option<TargetFlag>,
+    /// A target: its name, its URL, and if needed its `key` (name of a variable), `model`,
+    /// `protocol` and `watch` (repeatable)
+    #[arg(long = "target", value_name = "NAME=URL[,OPTION=VALUE]...", value_parser = parse_target)]
+    targets: Vec<TargetFlag>,
+    #[command(flatten)]
+    comparison: ComparisonFlags,
+    #[command(flatten)]
+    settings: Settings,
+    #[command(flatten)]
+    limits: LimitFlags,
+    #[command(flatten)]
+    tls: TlsFlags,
+    #[command(flatten)]
+    output: OutputFlags,
+    #[command(flatten)]
+    run: RunFlags,
+    #[command(flatten)]
+    progress: ProgressFlags,
+}
+
+/// How the targets are compared.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Comparison")]
+pub(crate) struct ComparisonFlags {
+    /// How targets share the time [default: spread]
+    #[arg(long, value_enum)]
+    schedule: Option<Schedule>,
+    /// Whether the reference is loaded twice, to see that the measurement is right [default: on
+    /// where its address is private]
+    #[arg(long, value_enum)]
+    control: Option<Switch>,
+    /// Name of the target that the others are measured against [default: `direct`, else the first]
+    #[arg(long, value_name = "NAME")]
+    reference: Option<String>,
+    /// How much worse than the best one a target may be, like `5%`; beyond it: exit code 1
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    margin: Option<f64>,
+    /// Requests per second and target; arrivals are evenly spaced
+    #[arg(long, value_name = "N", value_parser = parse_rate, allow_negative_numbers = true)]
+    rate: Option<f64>,
+    /// Length of the load without its warm-up [default: the profile's, or 60s, and longer for
+    /// `turns`]
+    #[arg(long = "for", value_name = "TIME")]
+    length: Option<Nanos>,
+    /// The log of the mock behind the targets (`log: {file: FILE}`): counts how often each target
+    /// calls it. With `log_text: true` also for targets that replace request ids
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    upstream_log: Option<PathBuf>,
+    /// Repeat the comparison; the result is then the mean over the rounds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: Option<u32>,
+    /// From the start of one round to the start of the next [default: no pause]
+    #[arg(long, value_name = "TIME")]
+    every: Option<Nanos>,
+}
+
+/// How targets share the time.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Schedule {
+    /// One request after another, evenly spaced.
+    Spread,
+    /// All requests of a block at once: for targets that share no host.
+    Together,
+    /// Each target alone for some seconds, in turn.
+    Turns,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
+/// Settings of the profile, for all targets.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Profile settings")]
+pub(crate) struct Settings {
+    /// Model to request
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// API key for every target that has none of its own; never shown. The variable `PLIMSOLL_KEY`
+    /// also keeps it out of the process list
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    /// Protocol of every scenario: openai-chat, openai-responses, openai-embeddings,
+    /// anthropic-messages, http
+    #[arg(long, value_name = "NAME")]
+    protocol: Option<String>,
+    /// Load: `@50:30s` is 50 arrivals per second for 30 s; `10:30s` is 10 virtual users, for which
+    /// targets take turns; `w` in front makes it a warm-up, commas separate stages
+    #[arg(long, value_name = "STAGES", conflicts_with_all = ["rate", "length"])]
+    stages: Option<String>,
+    /// Add a header to every request (repeatable)
+    #[arg(long = "header", short = 'H', value_name = "'NAME: VALUE'")]
+    headers: Vec<String>,
+    /// Set any key of the profile, like `versus.gap=5ms` (repeatable)
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    sets: Vec<String>,
+    /// Seed of all random numbers, a whole number [default: the profile's, or 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<String>,
+    /// Id of the run, from which the ids of its requests follow [default: a random one]
+    #[arg(long, value_name = "ID")]
+    run_id: Option<String>,
+    /// Name of the run [default: the profile's, or `versus`]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+}
+
+pub(super) use plan::thresholds;
+
+/// Compares the targets.
+pub(crate) fn run(flags: &Flags) -> Result<Exit> {
+    let plan = plan::build(flags)?;
+    let thresholds = thresholds(&plan)?;
+    let mut options = flags.run.options(Some(flags.output.options()));
+    options.watch.extend(target::watched(&plan)?);
+    let mut session = Session::open(flags.progress.quiet);
+    let upstream_log = flags.comparison.upstream_log.as_deref();
+    rounds::run(&mut session, &plan, &rounds::Settings { thresholds, options, upstream_log })
+}

@@ -1,0 +1,206 @@
+//! What the judge must know of a comparison besides its blocks.
+
+use plimsoll_engine::{ProbeAnswer, ProbeReport, Run};
+use plimsoll_measure::Nanos;
+use plimsoll_metrics::{ProcessUse, RunSummary, StageInfo};
+use plimsoll_profile::{Plan, Target, TargetRole, VersusPlan};
+use plimsoll_schedule::{Load, PairMode};
+use plimsoll_versus::{
+    AddedThreshold, CpuReading, Facts, Role, Schedule, StageFacts, TakenOut, TargetFacts,
+};
+
+use crate::session::{FAILING, Measured};
+
+/// What is known before the load.
+pub(super) fn before(
+    run: &Run,
+    versus: &VersusPlan,
+    probe: Option<&ProbeReport>,
+    thresholds: &[AddedThreshold],
+) -> Facts {
+    let plan = run.plan();
+    let stages = run.metadata().stages;
+    let measured = || stages.iter().filter(|stage| !stage.warmup);
+    let duration_s: f64 = measured().map(|stage| stage.duration_s).sum();
+    Facts {
+        name: plan.name.clone(),
+        targets: plan.targets.iter().map(|target| target_facts(plan, target, probe)).collect(),
+        schedule: schedule(run, versus, &stages),
+        stages: stages
+            .iter()
+            .map(|stage| StageFacts { name: stage.name.clone(), model: stage.model })
+            .collect(),
+        scenarios: plan.scenarios.iter().map(|scenario| scenario.name.clone()).collect(),
+        planned_blocks: run.planned_blocks(),
+        rate: rate(plan),
+        duration_s,
+        one_in: 1,
+        same_host: plan.targets.iter().all(|target| target.url.is_loopback()),
+        thresholds: thresholds.to_vec(),
+        margin: versus.margin,
+    }
+}
+
+/// Adds what is known after the load.
+pub(super) fn complete(facts: &mut Facts, measured: &Measured, one_in: u32) {
+    facts.one_in = one_in;
+    let (after, summary) = (&measured.comparison, &measured.summary);
+    let (by_turns, targets) = (facts.schedule == Schedule::Turns, facts.targets.len().max(1));
+    for (index, target) in facts.targets.iter_mut().enumerate() {
+        let out = after.taken_out.get(index).copied().flatten();
+        target.taken_out = out.map(|at| TakenOut { at, why: FAILING.to_owned() });
+        let track = after.tracks.iter().find(|track| track.name == target.name);
+        let readings = track.iter().flat_map(|track| &track.readings);
+        target.cpu = readings.map(|(at, cpu)| CpuReading { at: *at, cpu: *cpu }).collect();
+        let used = |used: &&ProcessUse| used.name == target.name && used.stage.is_none();
+        target.memory_bytes = summary.processes.iter().find(used).map(|used| used.rss_bytes);
+        if let (true, Some(group)) = (by_turns, summary.results.by_target.get(index)) {
+            // Each target has an equal part of the time.
+            let loaded_s = group.duration_s / targets as f64;
+            let completed = group.counters.completed as f64;
+            target.throughput = (loaded_s > 0.0 && out.is_none()).then(|| completed / loaded_s);
+            let sent = group.counters.dispatched_in_stage;
+            let cpu_s = cpu_of_measured_stages(summary, &target.name).filter(|_| sent > 0);
+            target.cpu_us_per_request = cpu_s.map(|cpu_s| cpu_s * 1e6 / sent as f64);
+        }
+    }
+}
+
+/// The CPU time of a watched process in the measured stages, in seconds.
+fn cpu_of_measured_stages(summary: &RunSummary, name: &str) -> Option<f64> {
+    let stages = &summary.metadata.stages;
+    let measured = |used: &&ProcessUse| match &used.stage {
+        // A run of one stage has its use as a whole alone.
+        None => stages.len() == 1,
+        Some(name) => stages.iter().any(|stage| !stage.warmup && stage.name == *name),
+    };
+    let own = summary.processes.iter().filter(|used| used.name == name).filter(measured);
+    own.map(|used| used.cpu_s).reduce(|sum, cpu_s| sum + cpu_s)
+}
+
+/// How the targets share the time of the measured stages.
+fn schedule(run: &Run, versus: &VersusPlan, stages: &[StageInfo]) -> Schedule {
+    let pairs = run.pairs();
+    let gaps = run.schedule().stages().iter().zip(stages).filter(|(_, info)| !info.warmup);
+    let gap = gaps.filter_map(|(stage, _)| pairs?.gap(stage.id)).min();
+    match (versus.schedule, gap) {
+        (PairMode::Spread, Some(gap)) => Schedule::Spread { gap },
+        (PairMode::Together, Some(_)) => Schedule::Together,
+        (PairMode::Turns, _) | (_, None) => Schedule::Turns,
+    }
+}
+
+/// Blocks per second, where all measured stages are open and have one rate.
+fn rate(plan: &Plan) -> Option<f64> {
+    let measured = plan.stages.0.iter().filter(|stage| !stage.warmup);
+    let (mut arrivals, mut length) = (0.0, 0.0);
+    for stage in measured {
+        let Load::Open { from, to } = stage.load else { return None };
+        let seconds = stage.duration.map(Nanos::as_secs_f64)?;
+        arrivals += f64::midpoint(from, to) * seconds;
+        length += seconds;
+    }
+    (length > 0.0).then(|| arrivals / length)
+}
+
+fn target_facts(plan: &Plan, target: &Target, probe: Option<&ProbeReport>) -> TargetFacts {
+    TargetFacts {
+        name: target.name.clone(),
+        url: target.url.to_string(),
+        model: target.model.clone(),
+        protocol: protocol(plan, target).to_owned(),
+        role: match target.role {
+            TargetRole::Reference => Role::Reference,
+            TargetRole::Control => Role::Control,
+            TargetRole::Candidate => Role::Target,
+        },
+        differs: differs(plan, target, probe),
+        ..TargetFacts::default()
+    }
+}
+
+/// How a target is spoken to.
+fn protocol(plan: &Plan, target: &Target) -> &'static str {
+    let of_scenarios = plan.scenarios.first().map(|scenario| scenario.protocol);
+    target.protocol.or(of_scenarios).unwrap_or_default().name()
+}
+
+/// How a target differs from the reference beyond what is compared.
+fn differs(plan: &Plan, target: &Target, probe: Option<&ProbeReport>) -> Vec<String> {
+    let Some(reference) = plan.targets.iter().find(|other| other.role == TargetRole::Reference)
+    else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    let mut note = |what: &str, own: &str, other: &str| {
+        if own != other {
+            found.push(format!("{what} {own}, {} {other}", reference.name));
+        }
+    };
+    note("model", &target.model, &reference.model);
+    note("protocol", protocol(plan, target), protocol(plan, reference));
+    note("scheme", target.url.scheme().name(), reference.url.scheme().name());
+    found
+        .extend(probe.into_iter().flat_map(|probe| answers_differ(plan, target, reference, probe)));
+    found
+}
+
+/// How the answers to the same prompt differ, status and token counts.
+fn answers_differ(
+    plan: &Plan,
+    target: &Target,
+    reference: &Target,
+    probe: &ProbeReport,
+) -> Vec<String> {
+    let mut found = Vec::new();
+    for own in answers_of(plan, target, probe) {
+        let mut others = answers_of(plan, reference, probe);
+        let Some(other) = others.find(|other| other.scenario == own.scenario) else { continue };
+        if own.status != other.status {
+            let (status, of_reference) = (own.status, other.status);
+            found.push(format!("answers {status}, {} {of_reference}", reference.name));
+        }
+        if let (Some(tokens), Some(of_reference)) = (own.input_tokens, other.input_tokens)
+            && tokens != of_reference
+        {
+            let name = &reference.name;
+            found.push(format!(
+                "counts {tokens} input tokens where {name} counts {of_reference} for the same prompt"
+            ));
+        }
+    }
+    found
+}
+
+/// The answers of a target.
+fn answers_of<'p>(
+    plan: &'p Plan,
+    target: &'p Target,
+    probe: &'p ProbeReport,
+) -> impl Iterator<Item = &'p ProbeAnswer> {
+    probe.answers.iter().filter(|answer| {
+        plan.targets.get(answer.target.index()).is_some_and(|known| known.name == target.name)
+    })
+}
+
+/// Rounds of windows that an interval needs at least, with a margin: not all windows have the same
+/// number of requests.
+pub(super) const ROUNDS: u32 = 10;
+
+/// Which stages are too short for targets that take turns in them, and how long they should be.
+pub(super) fn short_turns(run: &Run, versus: &VersusPlan) -> Vec<String> {
+    let Some(pairs) = run.pairs() else { return Vec::new() };
+    let (schedule, stages) = (run.schedule().stages(), run.metadata().stages);
+    let measured = schedule.iter().zip(&stages).filter(|(_, info)| !info.warmup);
+    let in_turns = measured.filter(|(stage, _)| pairs.gap(stage.id).is_none());
+    let short = in_turns.filter(|(stage, _)| pairs.rounds(stage.id) < ROUNDS as usize);
+    let least = versus.window.scale(f64::from(ROUNDS) * f64::from(pairs.targets()));
+    short
+        .map(|(stage, info)| {
+            let (rounds, name) = (pairs.rounds(stage.id), &info.name);
+            format!(
+                "in stage {name} each target has {rounds} windows, and an interval needs {ROUNDS}: make it {least} or longer, or `versus.window` shorter"
+            )
+        })
+        .collect()
+}

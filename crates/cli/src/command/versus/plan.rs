@@ -1,0 +1,204 @@
+//! The plan of a comparison. The flags become a profile and its overrides first, so that all checks
+//! are in one place.
+
+use std::path::Path;
+
+use anyhow::Result;
+use plimsoll_measure::Nanos;
+use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, TargetUrl, load};
+use plimsoll_schedule::Stages;
+use plimsoll_versus::AddedThreshold;
+use serde_json::Value;
+
+use super::target::DIRECT;
+use super::{Flags, Schedule, Switch};
+use crate::exit::UsageError;
+
+/// The load without a profile.
+const LENGTH: Nanos = Nanos::from_secs(60);
+const WARM_UP: Nanos = Nanos::from_secs(3);
+/// The profile's default length of a window.
+const WINDOW: Nanos = Nanos::from_secs(5);
+/// Requests per second and target where they cost nobody anything, and elsewhere.
+const PRIVATE_RATE: f64 = 100.0;
+const PUBLIC_RATE: f64 = 5.0;
+
+/// Short streamed chats.
+const CHATS: &str = "\
+stream: true
+content: {mode: sized, approx_input_tokens: 128}
+max_tokens: 32
+timeout: 30s
+";
+
+/// The target's own path.
+const PLAIN: &str = "\
+protocol: http
+http: {method: GET}
+timeout: 30s
+";
+
+/// Builds the plan.
+pub(super) fn build(flags: &Flags) -> Result<Plan> {
+    let environment = EnvVars::from_process();
+    let (profile, overrides) = (profile(flags)?, overrides(flags)?);
+    let resolve = |overrides: &Overrides| load(&profile, &environment, overrides, Purpose::Versus);
+    let plan = resolve(&overrides)?;
+    let scaled = flags.comparison.length.filter(|_| overrides.stages.is_none());
+    let Some(length) = scaled else { return Ok(plan) };
+    // The profile's own stages, as long as the flag says.
+    let stages = Some(with_length(plan.stages, length).to_string());
+    Ok(resolve(&Overrides { stages, ..overrides })?)
+}
+
+/// The bounds on what targets add.
+pub(in crate::command) fn thresholds(plan: &Plan) -> Result<Vec<AddedThreshold>, UsageError> {
+    let written = plan.versus.iter().flat_map(|versus| &versus.thresholds);
+    let parse = |(metric, bounds): (&String, &Vec<String>)| {
+        let one = |bound: &String| {
+            AddedThreshold::parse(metric, bound)
+                .map_err(|error| UsageError(format!("thresholds.{metric}: {error}")))
+        };
+        bounds.iter().map(one).collect::<Vec<_>>()
+    };
+    written.flat_map(parse).collect()
+}
+
+fn profile(flags: &Flags) -> Result<Profile> {
+    if let Some(name) = &flags.profile {
+        return Ok(Profile::open(name)?);
+    }
+    let plain = flags.settings.protocol.as_deref() == Some("http");
+    let model = if plain || !is_private(flags) { "" } else { "model: mock\n" };
+    let text = format!("name: versus\n{model}{}", if plain { PLAIN } else { CHATS });
+    Ok(Profile::new(Path::new("command line"), text.into_bytes()))
+}
+
+fn overrides(flags: &Flags) -> Result<Overrides, UsageError> {
+    let (settings, comparison) = (&flags.settings, &flags.comparison);
+    let mut sets: Vec<_> = settings.name.iter().map(|name| format!("name={name}")).collect();
+    let mut versus = |key: &str, value: Option<String>| {
+        sets.extend(value.map(|value| format!("versus.{key}={value}")));
+    };
+    let schedule = comparison.schedule.map(|schedule| match schedule {
+        Schedule::Spread => "spread",
+        Schedule::Together => "together",
+        Schedule::Turns => "turns",
+    });
+    versus("schedule", schedule.map(str::to_owned));
+    let control = comparison.control.map(|switch| matches!(switch, Switch::On).to_string());
+    versus("control", control);
+    versus("reference", comparison.reference.clone());
+    versus("margin", comparison.margin.map(|margin| margin.to_string()));
+    versus("rounds", comparison.rounds.map(|rounds| rounds.to_string()));
+    versus("every", comparison.every.map(|every| every.to_string()));
+    // `--set` wins.
+    sets.extend(settings.sets.iter().cloned());
+    Ok(Overrides {
+        targets: targets(flags)?,
+        key: settings.key.clone(),
+        model: settings.model.clone(),
+        protocol: settings.protocol.clone(),
+        stages: stages(flags),
+        max_requests: flags.limits.max_requests.map(|most| most.to_string()),
+        abort_on_error_rate: flags.limits.abort_on_errors.map(|share| share.to_string()),
+        seed: settings.seed.clone(),
+        ca_file: flags.tls.ca_file.clone(),
+        insecure: flags.tls.insecure,
+        no_resumption: flags.tls.no_resumption,
+        headers: settings.headers.clone(),
+        sets,
+        run_id: settings.run_id.clone(),
+        ..Overrides::default()
+    })
+}
+
+/// The targets of the flags, which replace those of the profile.
+fn targets(flags: &Flags) -> Result<Option<String>, UsageError> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let mut all = Vec::new();
+    if let Some(direct) = &flags.direct {
+        let mut target = direct.to_profile(variable)?;
+        target["role"] = DIRECT.into();
+        all.push(target);
+    }
+    for target in &flags.targets {
+        all.push(target.to_profile(variable)?);
+    }
+    Ok((!all.is_empty()).then(|| Value::Array(all).to_string()))
+}
+
+/// The stages of the flags; `None` leaves those of the profile.
+fn stages(flags: &Flags) -> Option<String> {
+    let comparison = &flags.comparison;
+    if flags.settings.stages.is_some() {
+        return flags.settings.stages.clone();
+    }
+    if flags.profile.is_some() && comparison.rate.is_none() {
+        return None;
+    }
+    let usual = if is_private(flags) { PRIVATE_RATE } else { PUBLIC_RATE };
+    let rate = comparison.rate.unwrap_or(usual);
+    let length = comparison.length.unwrap_or_else(|| usual_length(flags));
+    Some(format!("w@{rate}:{WARM_UP},@{rate}:{length}"))
+}
+
+/// A minute, or long enough for windows of five seconds where targets take turns.
+fn usual_length(flags: &Flags) -> Nanos {
+    if !matches!(flags.comparison.schedule, Some(Schedule::Turns)) {
+        return LENGTH;
+    }
+    let targets = flags.direct.iter().count() + flags.targets.len() + 1;
+    LENGTH.max(WINDOW.scale(f64::from(super::facts::ROUNDS) * targets as f64))
+}
+
+/// Whether all targets of the flags have private addresses.
+fn is_private(flags: &Flags) -> bool {
+    let mut urls = flags.direct.iter().chain(&flags.targets).map(|target| &target.url);
+    urls.all(|url| url.parse::<TargetUrl>().is_ok_and(|url| url.is_private()))
+}
+
+/// The stages with measured ones of this length together.
+fn with_length(mut stages: Stages, length: Nanos) -> Stages {
+    let measured = |stages: &Stages| -> Nanos {
+        stages.0.iter().filter(|stage| !stage.warmup).filter_map(|stage| stage.duration).sum()
+    };
+    let now = measured(&stages).as_secs_f64();
+    for stage in stages.0.iter_mut().filter(|stage| !stage.warmup && now > 0.0) {
+        let scaled = |duration: Nanos| duration.scale(length.as_secs_f64() / now);
+        stage.duration = stage.duration.map(scaled);
+    }
+    stages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_keep_their_shares_of_another_length() {
+        for (stages, length, scaled) in [
+            ("w@5:3s,@10:60s", 30, "w@5:3s,@10:30s"),
+            ("@10:20s,@20:40s", 30, "@10:10s,@20:20s"),
+            ("w@5:3s", 30, "w@5:3s"),
+        ] {
+            let stages: Stages = stages.parse().unwrap();
+            assert_eq!(with_length(stages, Nanos::from_secs(length)).to_string(), scaled);
+        }
+    }
+
+    #[test]
+    fn the_built_in_profiles_without_a_profile_can_be_compared() {
+        for text in [CHATS, PLAIN] {
+            let text = format!("name: versus\nmodel: mock\n{text}");
+            let profile = Profile::new(Path::new("command line"), text.into_bytes());
+            let overrides = Overrides {
+                targets: Some(r#"[{"name":"d","url":"http://127.0.0.1:1"},{"name":"a","url":"http://127.0.0.1:2"}]"#.to_owned()),
+                stages: Some("@100:60s".to_owned()),
+                ..Overrides::default()
+            };
+            let plan = load(&profile, &EnvVars::default(), &overrides, Purpose::Versus).unwrap();
+            assert_eq!(plan.targets.len(), 3);
+        }
+    }
+}

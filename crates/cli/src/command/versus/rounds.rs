@@ -1,0 +1,170 @@
+//! Carries out the rounds of a comparison, and shows the result after each.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, anyhow};
+use plimsoll_measure::{Clock as _, MonotonicClock, Nanos, RunId, Seed};
+use plimsoll_metrics::{Judgement, Validity};
+use plimsoll_profile::{Plan, VersusPlan};
+use plimsoll_report::{Style, prometheus as summary_prometheus, text as summary_text};
+use plimsoll_versus::{
+    AddedThreshold, Facts, Versus, combine, csv, json, judge, outlook, prometheus, text,
+};
+
+use super::{WIDTH, facts, upstream};
+use crate::console;
+use crate::exit::Exit;
+use crate::progress::StatusOutput;
+use crate::run_dir::{PairFile, RunDir, file};
+use crate::session::{Measured, RunOptions, Session};
+use crate::sleep::sleep;
+
+/// Between looks whether the user interrupted a pause.
+const LOOK: Nanos = Nanos::from_millis(100);
+
+/// What all rounds have in common, besides their plan.
+pub(super) struct Settings<'f> {
+    pub(super) thresholds: Vec<AddedThreshold>,
+    pub(super) options: RunOptions,
+    /// The log of the mock behind the targets.
+    pub(super) upstream_log: Option<&'f Path>,
+}
+
+/// Carries out all rounds.
+pub(super) fn run(session: &mut Session, plan: &Plan, settings: &Settings<'_>) -> Result<Exit> {
+    let versus = plan.versus.clone().ok_or_else(|| anyhow!("the plan compares nothing"))?;
+    let clock = MonotonicClock::start();
+    let (mut exit, mut rounds) = (Exit::Pass, Vec::new());
+    for round in 0..versus.rounds {
+        if round > 0 {
+            wait(session, &clock, versus.every, round);
+        }
+        if session.control().is_interrupted() {
+            return Ok(Exit::Interrupted);
+        }
+        let (measured, result) = one(session, of_round(plan, round)?, &versus, settings)?;
+        rounds.push(result);
+        let Some(all) = combine(&rounds) else { continue };
+        let last = show(session.status(), &measured, &all)?;
+        exit = exit_of(&measured, &all, settings.options.allow_invalid);
+        last.map_or(Ok(()), |path| console::print_line(&format!("\nfiles: {path}")))?;
+        if exit == Exit::Interrupted {
+            break;
+        }
+    }
+    Ok(exit)
+}
+
+/// The plan of a round: with prompts, orders and ids of its own.
+fn of_round(plan: &Plan, round: u32) -> Result<Plan> {
+    let mut plan = plan.clone();
+    plan.seed = Seed(plan.seed.0.wrapping_add(round.into()));
+    if let Some(id) = plan.run_id.as_ref().filter(|_| round > 0) {
+        let own: RunId = format!("{id}-{round}")
+            .parse()
+            .map_err(|_| anyhow!("the run id is too long for several rounds; shorten --run-id"))?;
+        plan.run_id = Some(own);
+    }
+    Ok(plan)
+}
+
+/// Waits for the time of the next round.
+fn wait(session: &Session, clock: &MonotonicClock, every: Option<Nanos>, round: u32) {
+    let Some(every) = every else { return };
+    let due = every.as_u64().saturating_mul(round.into());
+    let left = || due.saturating_sub(clock.now().as_nanos());
+    if left() > 0 {
+        let seconds = Nanos::new(left()).as_secs_f64();
+        session.status().info(&format!("round {} begins in {seconds:.0} s", round + 1));
+    }
+    while left() > 0 && !session.control().is_interrupted() {
+        sleep(LOOK.min(Nanos::new(left())));
+    }
+}
+
+/// Carries out one round, and judges it.
+fn one(
+    session: &mut Session,
+    plan: Plan,
+    versus: &VersusPlan,
+    settings: &Settings<'_>,
+) -> Result<(Measured, Versus)> {
+    let mut known = Facts::default();
+    let measured = session.measure(plan, &settings.options, &mut |run, probed| {
+        known = facts::before(run, versus, probed.report, &settings.thresholds);
+        let turns = facts::short_turns(run, versus);
+        unlike(&known).iter().chain(&turns).for_each(|line| probed.status.warn(line));
+        outlook(&known).iter().for_each(|line| probed.status.info(line));
+        Ok(())
+    })?;
+    if let Some(error) = &measured.comparison.error {
+        session.status().warn(&format!("pairs.bin is incomplete: {error}"));
+    }
+    let folder = measured.run_dir.as_ref().map(RunDir::path).context("the run has no folder")?;
+    let pairs = PairFile::read(folder)?;
+    facts::complete(&mut known, &measured, pairs.one_in);
+    if let Some(log) = settings.upstream_log {
+        let calls = upstream::calls(log, &measured.summary.metadata, &pairs.blocks)?;
+        for (target, calls) in known.targets.iter_mut().zip(calls) {
+            target.upstream_calls = Some(calls);
+        }
+    }
+    let result = judge(&known, &pairs.blocks);
+    Ok((measured, result))
+}
+
+/// How targets differ from the reference, in words.
+fn unlike(facts: &Facts) -> Vec<String> {
+    let of = |target: &plimsoll_versus::TargetFacts| {
+        let name = target.name.clone();
+        target
+            .differs
+            .iter()
+            .map(move |how| format!("{name} is unlike the reference: {how}"))
+            .collect::<Vec<_>>()
+    };
+    facts.targets.iter().flat_map(of).collect()
+}
+
+/// Prints the result before it writes the files: a full disk must not lose it. Gives the folder.
+fn show(status: &StatusOutput, measured: &Measured, all: &Versus) -> Result<Option<String>> {
+    console::print(&text(all, WIDTH.min(console::style().width)))?;
+    if let Validity::Invalid(reasons) = &measured.summary.validity {
+        for reason in reasons {
+            let (what, found, bound) = (&reason.what, &reason.measured, &reason.bound);
+            console::print_line(&format!("INVALID: {what}: {found} (limit: {bound})"))?;
+        }
+    }
+    for note in &measured.summary.metadata.notes {
+        console::print_line(&format!("NOTE: {note}"))?;
+    }
+    if measured.summary.results.total.counters.completed == 0 {
+        status.warn("no request was completed outside of warm-up");
+    }
+    let Some(run_dir) = &measured.run_dir else { return Ok(None) };
+    write(run_dir, measured, all)?;
+    Ok(Some(run_dir.path().display().to_string()))
+}
+
+fn write(run_dir: &RunDir, measured: &Measured, all: &Versus) -> Result<()> {
+    let summary = &measured.summary;
+    run_dir.write_summary(summary)?;
+    run_dir.write(file::VERSUS, json(all)?.as_bytes())?;
+    run_dir.write(file::VERSUS_CSV, csv(all).as_bytes())?;
+    let style = Style::default();
+    let report = format!("{}\n{}", text(all, WIDTH), summary_text(summary, style));
+    run_dir.write(file::TEXT, report.as_bytes())?;
+    let figures = format!("{}{}", summary_prometheus(summary), prometheus(all));
+    run_dir.write(file::PROMETHEUS, figures.as_bytes())
+}
+
+/// The exit code: that of the run, and that of the comparison.
+fn exit_of(measured: &Measured, all: &Versus, allow_invalid: bool) -> Exit {
+    let of_versus = match all.judgement() {
+        Judgement::Pass => Exit::Pass,
+        Judgement::Fail => Exit::Fail,
+        Judgement::Inconclusive(_) if allow_invalid => Exit::Pass,
+        Judgement::Inconclusive(_) => Exit::Invalid,
+    };
+    Exit::of_run(&measured.summary, allow_invalid).worst(of_versus)
+}

@@ -1,0 +1,138 @@
+//! The targets of the command line: `NAME=URL,key=ENV,model=M,watch=:8080`.
+
+use plimsoll_engine::WatchedProcess;
+use plimsoll_profile::Plan;
+use serde_json::{Map, Value};
+
+use crate::exit::UsageError;
+use crate::flags::watched_process;
+
+/// A target as it was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TargetFlag {
+    pub(super) name: String,
+    pub(super) url: String,
+    /// Keys of the profile's target, and their texts.
+    options: Vec<(&'static str, String)>,
+}
+
+/// What may follow a URL.
+const OPTIONS: [&str; 4] = ["key", "model", "protocol", "watch"];
+
+/// The name of the target of `--direct`.
+pub(super) const DIRECT: &str = "direct";
+
+/// Reads `URL[,OPTION=VALUE]...`.
+pub(super) fn parse_direct(text: &str) -> Result<TargetFlag, String> {
+    parse(DIRECT, text)
+}
+
+/// Reads `NAME=URL[,OPTION=VALUE]...`.
+pub(super) fn parse_target(text: &str) -> Result<TargetFlag, String> {
+    let fix = "write NAME=URL, like a=http://127.0.0.1:8080";
+    let (name, rest) = text.split_once('=').ok_or(fix)?;
+    if name.contains("://") {
+        return Err(fix.to_owned());
+    }
+    parse(name, rest)
+}
+
+fn parse(name: &str, text: &str) -> Result<TargetFlag, String> {
+    let mut parts: Vec<(Option<&'static str>, String)> = Vec::new();
+    for piece in text.split(',') {
+        let option = piece.split_once('=').and_then(|(key, value)| {
+            OPTIONS.into_iter().find(|known| *known == key).map(|known| (known, value))
+        });
+        match (option, parts.last_mut()) {
+            (Some((key, value)), Some(_)) => parts.push((Some(key), value.to_owned())),
+            // A comma of the URL or of a value.
+            (_, Some((_, value))) => {
+                value.push(',');
+                value.push_str(piece);
+            }
+            (_, None) => parts.push((None, piece.to_owned())),
+        }
+    }
+    let mut parts = parts.into_iter();
+    let url = parts.next().map(|(_, url)| url).unwrap_or_default();
+    if url.is_empty() {
+        return Err("the URL is empty; write one like http://127.0.0.1:8080".to_owned());
+    }
+    let options = parts.filter_map(|(key, value)| Some((key?, value))).collect();
+    Ok(TargetFlag { name: name.to_owned(), url, options })
+}
+
+impl TargetFlag {
+    /// The target as a profile has it; `variable` looks up the variable that holds its key.
+    pub(super) fn to_profile(
+        &self,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Value, UsageError> {
+        let mut target = Map::new();
+        target.insert("name".to_owned(), self.name.as_str().into());
+        target.insert("url".to_owned(), self.url.as_str().into());
+        for (key, text) in &self.options {
+            let value = match *key {
+                "key" => variable(text).ok_or_else(|| {
+                    let name = &self.name;
+                    UsageError(format!(
+                        "--target {name}: the environment variable {text} is not set; `key=` names the variable that holds the key"
+                    ))
+                })?,
+                _ => text.clone(),
+            };
+            target.insert((*key).to_owned(), value.into());
+        }
+        Ok(target.into())
+    }
+}
+
+/// The processes of the targets on this host.
+pub(super) fn watched(plan: &Plan) -> Result<Vec<WatchedProcess>, UsageError> {
+    let watches =
+        plan.targets.iter().filter_map(|target| Some((&target.name, target.watch.as_ref()?)));
+    let process = |(name, watch): (&String, &String)| {
+        let place = watch.strip_prefix("pid:").unwrap_or(watch);
+        watched_process(&format!("{name}={place}"))
+            .map_err(|error| UsageError(format!("watch of target {name}: {error}")))
+    };
+    watches.map(process).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_a_name_a_url_and_options() {
+        for (text, name, url, options) in [
+            ("a=http://h:1", "a", "http://h:1", &[][..]),
+            ("a=http://h:1,key=A_KEY", "a", "http://h:1", &[("key", "A_KEY")]),
+            (
+                "a=http://h:1/v?x=1,2&y=3,model=m,1,watch=:8080",
+                "a",
+                "http://h:1/v?x=1,2&y=3",
+                &[("model", "m,1"), ("watch", ":8080")],
+            ),
+        ] {
+            let target = parse_target(text).unwrap();
+            assert_eq!((target.name.as_str(), target.url.as_str()), (name, url), "{text}");
+            let found: Vec<_> = target.options.iter().map(|(k, v)| (*k, v.as_str())).collect();
+            assert_eq!(found, options, "{text}");
+        }
+        assert_eq!(parse_direct("http://h,key=K").unwrap().name, "direct");
+        assert!(parse_target("a=,key=K").unwrap_err().contains("URL is empty"));
+        for text in ["http://h:1?a=b", "a"] {
+            assert!(parse_target(text).unwrap_err().contains("NAME=URL"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_looked_up_and_never_typed() {
+        let target = parse_target("a=http://h:1,key=A_KEY").unwrap();
+        let found = target.to_profile(|name| (name == "A_KEY").then(|| "sk-1".to_owned())).unwrap();
+        assert_eq!(found["key"], "sk-1");
+        let error = target.to_profile(|_| None).unwrap_err().to_string();
+        assert!(error.contains("A_KEY is not set"), "{error}");
+    }
+}

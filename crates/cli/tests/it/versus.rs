@@ -1,0 +1,211 @@
+//! `plimsoll versus`: from flags to its table, its files and its exit code.
+
+use std::fs;
+use std::process::Stdio;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use plimsoll_report::pairs::read_pairs;
+use plimsoll_report::parse_row;
+use serde_json::Value;
+
+use crate::gateway::Gateway;
+use crate::support::{Fixture, ProcessOutput, command, wait_until};
+
+/// A provider of some milliseconds, whose times follow from the prompt.
+const PROVIDER: &str =
+    "{draw: prompt, log: memory, other_models: {ttft: {uniform: {min: 2ms, max: 6ms}}}}";
+
+fn gateway(fixture: &Fixture, more: &[&str]) -> Gateway {
+    let upstream = fixture.mock.addr().to_string();
+    let args = ["--preset", "proxy", "--listen", "127.0.0.1:0", "--upstream", &upstream];
+    Gateway::start(fixture, &[&args, more].concat())
+}
+
+/// Compares with the mock itself; tests share the machine, so their runs may be invalid.
+fn versus(fixture: &Fixture, args: &[&str]) -> ProcessOutput {
+    let direct = fixture.target();
+    let fixed = ["versus", "--direct", &direct, "--quiet", "--allow-invalid"];
+    fixture.plimsoll(&[&fixed[..], args].concat())
+}
+
+fn json(fixture: &Fixture) -> Value {
+    let text = fs::read(fixture.only_run().join("versus.json")).unwrap();
+    serde_json::from_slice(&text).unwrap()
+}
+
+#[test]
+fn a_gateway_is_compared_with_its_upstream_without_a_profile() {
+    let fixture = Fixture::with(PROVIDER);
+    let gateway = gateway(&fixture, &[]);
+    let target = format!(
+        "a=http://{},watch=:{}",
+        gateway.address,
+        gateway.address.rsplit(':').next().unwrap()
+    );
+    let output = versus(&fixture, &["--target", &target, "--rate", "20", "--for", "12s"]);
+    assert!(matches!(output.code, Some(0 | 3)), "{}{}", output.stdout, output.stderr);
+    for part in ["versus: ", "direct ", "direct'", "a "] {
+        assert!(output.stdout.contains(part), "{part}: {}", output.stdout);
+    }
+    assert!(
+        output.stdout.lines().take(12).all(|line| line.chars().count() <= 80),
+        "{}",
+        output.stdout
+    );
+    let versus = json(&fixture);
+    assert_eq!(versus["schema"], "plimsoll.versus/1");
+    let names: Vec<_> =
+        versus["targets"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["direct", "direct'", "a"]);
+    // Ten rounds of windows take a third of the time; a block that would reach into one is not
+    // planned.
+    let run = fixture.only_run();
+    let file = fs::read(run.join("pairs.bin")).unwrap();
+    let pairs = read_pairs(&mut file.as_slice()).unwrap();
+    let beside = pairs.blocks.iter().filter(|block| block.window.is_none()).count();
+    assert!((140..=165).contains(&beside), "{beside} blocks beside each other");
+    assert!(pairs.blocks.len() > beside, "some of each target alone");
+    assert_eq!(pairs.header.targets, names);
+    // Rows have the pairs, too, and the mock saw every request of them once.
+    let rows = fs::read_to_string(run.join("results.jsonl")).unwrap();
+    let rows: Vec<_> = rows.lines().map(|line| parse_row(line.as_bytes()).unwrap()).collect();
+    assert!(rows.iter().all(|row| row.pair.is_some() && row.position < 3));
+    let of_first = rows.iter().filter(|row| row.pair == Some(0)).count();
+    assert_eq!(of_first, 3);
+    let log = fixture.mock.take_log();
+    assert_eq!(log.len(), rows.len() + 3, "and three of the probe");
+    for row in rows.iter().filter(|row| row.target != "a") {
+        let id = Some(row.request_id.as_str());
+        assert_eq!(log.iter().filter(|record| record.request_id.as_deref() == id).count(), 1);
+    }
+    for file in ["report.txt", "versus.csv", "metrics.prom", "summary.json", "plan.json"] {
+        assert!(run.join(file).exists(), "{file}");
+    }
+    let report = fs::read_to_string(run.join("report.txt")).unwrap();
+    assert!(report.starts_with("versus: ") && report.contains("Accounting"), "{report}");
+    assert!(fs::read_to_string(run.join("metrics.prom")).unwrap().contains("plimsoll_added"));
+}
+
+/// Far more than any noise: the sentence must hold, the margin and one of the bounds are broken.
+#[test]
+fn a_slow_target_breaks_a_margin_and_a_bound_on_what_is_added() {
+    let fixture = Fixture::with(PROVIDER);
+    let (fast, slow) = (gateway(&fixture, &[]), gateway(&fixture, &["--set", "faults.delay=30ms"]));
+    let targets = [format!("a=http://{}", fast.address), format!("b=http://{}", slow.address)];
+    let load = ["--rate", "20", "--for", "12s", "--control", "off", "--set", "versus.alone=0s"];
+    let bounds = "thresholds={added.ttft: ['p(50)<20ms']}";
+    let args = ["--target", &targets[0], "--target", &targets[1], "--margin", "50%"];
+    let output = versus(&fixture, &[&args[..], &load, &["--set", bounds]].concat()).expect(1);
+    assert!(output.stdout.contains("b is slower than a"), "{}", output.stdout);
+    let versus = json(&fixture);
+    let judged = versus["thresholds"].to_string();
+    assert!(judged.contains("pass") && judged.contains("fail"), "{judged}");
+    let worse = versus["worse_than_margin"].to_string();
+    assert!(worse.contains('b'), "{worse}: {}", output.stdout);
+}
+
+#[test]
+fn rounds_are_repeated_and_shown_after_each() {
+    let fixture = Fixture::with(PROVIDER);
+    let gateway = gateway(&fixture, &[]);
+    let target = format!("a=http://{}", gateway.address);
+    let args = ["--target", &target, "--rate", "20", "--for", "2s", "--rounds", "2", "--no-jsonl"];
+    let output = versus(&fixture, &args);
+    assert_eq!(output.stdout.matches("files: ").count(), 2, "{}", output.stdout);
+    let runs = fixture.runs();
+    assert_eq!(runs.len(), 2);
+    let rounds = |run: &std::path::Path| {
+        let text = fs::read(run.join("versus.json")).unwrap();
+        serde_json::from_slice::<Value>(&text).unwrap()["rounds"].as_u64()
+    };
+    assert_eq!((rounds(&runs[0]), rounds(&runs[1])), (Some(1), Some(2)));
+    assert!(!runs[0].join("results.jsonl").exists());
+}
+
+#[test]
+fn closed_users_take_turns_on_plain_http() {
+    let fixture = Fixture::with(PROVIDER);
+    let port = fixture.mock.addr().port();
+    let target = format!("a=http://localhost:{port}/health");
+    let direct = format!("http://127.0.0.1:{port}/health");
+    let args = ["versus", "--direct", &direct, "--target", &target, "--protocol", "http"];
+    let load = ["--stages", "2:6s", "--set", "versus.window=1s", "--quiet", "--allow-invalid"];
+    let output = fixture.plimsoll(&[&args[..], &load].concat());
+    assert!(matches!(output.code, Some(0 | 3)), "{}{}", output.stdout, output.stderr);
+    assert_eq!(json(&fixture)["schedule"], "turns");
+}
+
+#[test]
+fn ctrl_c_still_compares_what_there_is() {
+    let fixture = Fixture::with(PROVIDER);
+    let gateway = gateway(&fixture, &[]);
+    let (direct, target) = (fixture.target(), format!("a=http://{}", gateway.address));
+    let args = ["versus", "--direct", &direct, "--target", &target, "--rate", "50", "-q"];
+    let child = command(fixture.folder.path(), &args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    fixture.wait_for_requests(900);
+    kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
+    let output: ProcessOutput = child.wait_with_output().unwrap().into();
+    let output = output.expect(130);
+    assert!(output.stdout.contains("versus: "), "{}", output.stdout);
+    assert!(json(&fixture)["blocks"]["recorded"].as_u64().unwrap() > 20);
+    assert!(wait_until(|| fixture.only_run().join("report.txt").exists()));
+}
+
+#[test]
+fn wrong_usage_and_unlike_targets_are_named_before_the_load() {
+    let fixture = Fixture::with(PROVIDER);
+    let direct = fixture.target();
+    let other = direct.replace("127.0.0.1", "localhost");
+    let same = format!("a={direct}");
+    let (good, model) = (format!("a={other}"), format!("a={other},model=big"));
+    for (args, part) in [
+        (&["versus"][..], "too few targets"),
+        (&["versus", "--direct", &direct], "too few targets"),
+        (&["versus", "--direct", &direct, "--target", &same], "the same target as `direct`"),
+        (&["versus", "--direct", &direct, "--target", &other], "NAME=URL"),
+        (
+            &["versus", "--direct", &direct, "--target", "a=http://h,key=NO_SUCH_VARIABLE"],
+            "NO_SUCH_VARIABLE is not set",
+        ),
+        (
+            &["versus", "--direct", &direct, "--target", &good, "--stages", "5:9s"],
+            "make it 15s or longer",
+        ),
+        (
+            &[
+                "versus",
+                "--direct",
+                &direct,
+                "--target",
+                &good,
+                "--set",
+                "thresholds={added.ttft: ['p50<1']}",
+            ],
+            "added.ttft",
+        ),
+        (&["versus", "--direct", &direct, "--target", "a=https://a.example"], "--model NAME"),
+        (
+            &["versus", "--direct", &direct, "--target", "a=http://localhost:1,watch=:1"],
+            "watch of target a",
+        ),
+    ] {
+        let output = fixture.plimsoll(args).expect(2);
+        assert!(output.stderr.contains(part), "{args:?}: {}", output.stderr);
+    }
+    assert_eq!((fixture.runs().len(), fixture.mock.stats().requests), (0, 0));
+    let output = versus(
+        &fixture,
+        &["--target", &model, "--rate", "20", "--for", "1s", "--set", "versus.alone=0s"],
+    );
+    assert!(
+        output.stderr.contains("a is unlike the reference: model big, direct mock"),
+        "{}",
+        output.stderr
+    );
+    assert!(output.stdout.contains("model big"), "{}", output.stdout);
+}

@@ -1,0 +1,117 @@
+//! The differences between targets, by figure and percentile.
+
+use plimsoll_stats::{Estimate, NoIntervalReason};
+
+use crate::comparisons::{comparisons, control, figures, whole_time};
+use crate::facts::Facts;
+use crate::figure::{Figure, QUANTILES};
+use crate::lateness::InTime;
+use crate::pairs::{Run, Two, failed};
+use crate::result::{Difference, Kind};
+
+/// From this share of pairs that only one side failed, percentiles are also given with failures as
+/// infinitely slow.
+const FAILURES_MATTER: f64 = 0.001;
+
+/// All differences, in the order of reports: those to the reference in every figure, and those of
+/// each two compared targets in the figures of which something may be said.
+pub(crate) fn differences(facts: &Facts, run: Run<'_>, headline: Figure) -> Vec<Difference> {
+    let said = [headline, whole_time(facts)];
+    let reference = facts.reference();
+    let all = control(facts).into_iter().chain(comparisons(facts));
+    all.flat_map(|two| {
+        let mut figures = figures(run, two);
+        figures.retain(|figure| two.reference == reference || said.contains(figure));
+        of_targets(facts, run, two, &figures)
+    })
+    .collect()
+}
+
+fn of_targets(facts: &Facts, run: Run<'_>, two: Two, figures: &[Figure]) -> Vec<Difference> {
+    let with_failures = failures_matter(run, two);
+    let mut differences = Vec::new();
+    for &figure in figures {
+        let row = Row { facts, two, figure };
+        let in_time = InTime::of(run, two, figure);
+        let added = run.added(two, figure);
+        let shift = run.shift(two, figure);
+        let added = QUANTILES
+            .map(|(name, q)| (q, row.of(Kind::Added, name, added.count(), added.estimate(q))));
+        let shift = QUANTILES
+            .map(|(name, q)| (q, row.of(Kind::Shift, name, shift.pairs(), shift.estimate(q))));
+        for (q, mut found) in added.into_iter().chain(shift) {
+            if let Some(in_time) = &in_time {
+                in_time.refuse(q, &mut found);
+            }
+            differences.push(found);
+        }
+        if with_failures && of_whole_request(figure) {
+            let shift = run.shift_with_failures(two, figure);
+            for (name, q) in QUANTILES {
+                let found = row.of(Kind::ShiftWithFailures, name, shift.pairs(), shift.estimate(q));
+                differences.push(found);
+            }
+        }
+    }
+    differences
+}
+
+/// A failure has no gaps: it can be infinitely slow in the times of the whole request alone.
+const fn of_whole_request(figure: Figure) -> bool {
+    matches!(figure, Figure::Ttft | Figure::ResponseTime | Figure::ServiceTime)
+}
+
+/// To whole nanoseconds, which is what was measured; never a negative zero.
+fn whole(nanos: f64) -> f64 {
+    nanos.round() + 0.0
+}
+
+fn failures_matter(run: Run<'_>, two: Two) -> bool {
+    let (mut discordant, mut pairs) = (0_u64, 0_u64);
+    for (target, reference) in run.pairs(two) {
+        pairs += 1;
+        discordant += u64::from(failed(target) != failed(reference));
+    }
+    discordant as f64 > FAILURES_MATTER * pairs as f64
+}
+
+/// What is the same for all differences of two targets in one figure.
+struct Row<'a> {
+    facts: &'a Facts,
+    two: Two,
+    figure: Figure,
+}
+
+impl Row<'_> {
+    fn of(
+        &self,
+        kind: Kind,
+        quantile: &str,
+        pairs: usize,
+        found: Result<Estimate, NoIntervalReason>,
+    ) -> Difference {
+        let name = |index: usize| self.facts.targets[index].name.clone();
+        let empty = Difference {
+            target: name(self.two.target),
+            reference: name(self.two.reference),
+            figure: self.figure,
+            kind,
+            quantile: quantile.to_owned(),
+            pairs: pairs as u64,
+            ..Difference::default()
+        };
+        match found {
+            Ok(estimate) => Difference {
+                value_ns: Some(whole(estimate.value)),
+                low_ns: Some(whole(estimate.interval.low)),
+                high_ns: Some(whole(estimate.interval.high)),
+                effective_pairs: Some(estimate.effective),
+                batches: Some(estimate.batches),
+                degrees_of_freedom: Some(estimate.degrees_of_freedom),
+                p: Some(estimate.p_zero),
+                ..empty
+            },
+            Err(why) => Difference { refused: Some(why.words()), ..empty },
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The targets by themselves.
+
+use plimsoll_measure::{Block, Outcome, PairedTurn};
+use plimsoll_stats::{nearest_rank, samples_needed};
+
+use crate::cpu;
+use crate::facts::{Facts, TakenOut, TargetFacts};
+use crate::figure::{Figure, as_f64};
+use crate::pairs::{Run, failed, turn};
+use crate::result::{BlockCounts, OwnTimes, TargetResult};
+
+/// One result for each target, in their order.
+pub(crate) fn targets(facts: &Facts, run: Run<'_>) -> Vec<TargetResult> {
+    (0..facts.targets.len()).map(|index| target(facts, run, index)).collect()
+}
+
+fn target(facts: &Facts, run: Run<'_>, index: usize) -> TargetResult {
+    let known = &facts.targets[index];
+    let turns = || run.turns(index);
+    let count = turns().count() as u64;
+    let decided = turns().filter_map(PairedTurn::as_expected);
+    let decided: Vec<bool> = decided.collect();
+    let cpu = cpu::per_request(facts, run, index).ok();
+    let total = known.cpu_us_per_request.map(|micros| micros * 1e3);
+    TargetResult {
+        name: known.name.clone(),
+        url: known.url.clone(),
+        model: known.model.clone(),
+        protocol: known.protocol.clone(),
+        role: known.role,
+        turns: count,
+        throughput: known.throughput,
+        failed: turns().filter(|turn| failed(turn)).count() as u64,
+        times: Figure::ALL.into_iter().filter_map(|figure| own(run, index, figure)).collect(),
+        correct: share(decided.iter().filter(|right| **right).count(), decided.len()),
+        reused: share(turns().filter(|turn| turn.reused).count(), turns().count()),
+        dispatch_lag_p99_ns: dispatch_lag(run, index),
+        cpu_ns_per_request: cpu.map(|cpu| cpu.value).or(total),
+        cpu_low_ns: cpu.map(|cpu| cpu.interval.low),
+        cpu_high_ns: cpu.map(|cpu| cpu.interval.high),
+        memory_bytes: known.memory_bytes,
+        upstream_calls_per_turn: known
+            .upstream_calls
+            .filter(|_| count > 0)
+            .map(|calls| calls as f64 / count as f64),
+        taken_out: known.taken_out.as_ref().map(taken_out),
+    }
+}
+
+fn taken_out(taken: &TakenOut) -> String {
+    format!("after {}: {}", plimsoll_report::format::seconds(taken.at.as_secs_f64()), taken.why)
+}
+
+fn own(run: Run<'_>, target: usize, figure: Figure) -> Option<OwnTimes> {
+    let values = run.own(target, figure);
+    let at = |q| values.value(q);
+    (values.count() > 0).then(|| OwnTimes {
+        figure,
+        count: values.count() as u64,
+        p50_ns: at(0.5),
+        p90_ns: at(0.9),
+        p99_ns: at(0.99),
+    })
+}
+
+fn dispatch_lag(run: Run<'_>, target: usize) -> Option<f64> {
+    let mut lags: Vec<f64> = run.turns(target).map(|turn| as_f64(turn.dispatch_lag)).collect();
+    lags.sort_unstable_by(f64::total_cmp);
+    let enough = lags.len() as u64 >= samples_needed(0.99);
+    nearest_rank(&lags, 0.99).filter(|_| enough)
+}
+
+fn share(part: usize, whole: usize) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// Counts the measured blocks: all; those that every target completed which was still given them;
+/// and those that only lack turns that were refused as expected.
+pub(crate) fn count_blocks(facts: &Facts, run: Run<'_>) -> BlockCounts {
+    let mut counts = BlockCounts {
+        planned: facts.planned_blocks,
+        one_in: facts.one_in.max(1),
+        ..BlockCounts::default()
+    };
+    for block in run.batching.measured(run.blocks) {
+        counts.recorded += 1;
+        match ending(facts, run, block) {
+            Ending::Complete => counts.complete += 1,
+            Ending::RefusedAsExpected => counts.refused_as_expected += 1,
+            Ending::Lost => {}
+        }
+    }
+    counts
+}
+
+/// How the turns of a block ended; the worst counts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Ending {
+    Complete,
+    RefusedAsExpected,
+    Lost,
+}
+
+fn ending(facts: &Facts, run: Run<'_>, block: &Block) -> Ending {
+    let of_target = |(index, target): (usize, &TargetFacts)| {
+        let gone = target.taken_out.as_ref().is_some_and(|taken| block.start >= taken.at);
+        match turn(block, index) {
+            Some(turn) if turn.outcome == Outcome::Completed => Ending::Complete,
+            Some(turn) if turn.as_expected() == Some(true) => Ending::RefusedAsExpected,
+            // By turns, a faster target has more turns than others.
+            None if gone || run.batching.is_by_turns() => Ending::Complete,
+            Some(_) | None => Ending::Lost,
+        }
+    };
+    facts.targets.iter().enumerate().map(of_target).max().unwrap_or(Ending::Complete)
+}

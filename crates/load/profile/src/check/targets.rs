@@ -1,0 +1,226 @@
+//! Checks the targets, those of a comparison included.
+
+use plimsoll_measure::Nanos;
+use plimsoll_schedule::{Load, PairMode};
+
+use super::{ProfileCheck, Purpose, headers, top};
+use crate::path::ConfigPath;
+use crate::plan::ADDED;
+use crate::source::is_plain;
+use crate::spec::{ProfileFile, RoleFile, TargetFile};
+use crate::suggest;
+use crate::url::{TargetUrl, UrlFault};
+
+/// The most targets of a comparison, its control not counted.
+const MAX_TARGETS: usize = 32;
+
+/// The URLs of a profile's targets.
+#[derive(Debug)]
+pub(crate) struct CheckedTargets {
+    /// Of the only target, or of the reference.
+    pub(crate) main: TargetUrl,
+    /// Of every target of a comparison, as the profile lists them; empty where there is none.
+    pub(crate) compared: Vec<TargetUrl>,
+}
+
+/// Whether a plan compares several targets.
+pub(crate) fn compares(file: &ProfileFile, purpose: Purpose) -> bool {
+    match purpose {
+        Purpose::Versus => true,
+        Purpose::Check | Purpose::Show => file.target.is_none() && !file.targets.is_empty(),
+        Purpose::Run => false,
+    }
+}
+
+/// Which target the others are compared with, by its position.
+pub(crate) fn reference(file: &ProfileFile) -> usize {
+    let named = |target: &TargetFile| Some(&target.name) == file.versus.reference.as_ref();
+    let direct = |target: &TargetFile| target.role == RoleFile::Direct;
+    let find = |wanted: &dyn Fn(&TargetFile) -> bool| file.targets.iter().position(wanted);
+    find(&named).or_else(|| find(&direct)).unwrap_or(0)
+}
+
+impl ProfileCheck<'_> {
+    pub(super) fn check_targets(&mut self) -> Option<CheckedTargets> {
+        if !self.file.targets.is_empty() {
+            self.check_names_of_targets();
+            self.check_versus();
+        }
+        if compares(self.file, self.purpose) {
+            let compared = self.check_compared()?;
+            let main = compared.get(reference(self.file))?.clone();
+            return Some(CheckedTargets { main, compared });
+        }
+        let Some(target) = &self.file.target else {
+            let fix = if self.file.targets.is_empty() {
+                "write `target: http://127.0.0.1:9000`, or give --target URL"
+            } else {
+                "compare its `targets` with `plimsoll versus`, or give --target URL"
+            };
+            self.report(top("target"), "is missing", fix);
+            return None;
+        };
+        let main = self.check_url(top("target"), target)?;
+        Some(CheckedTargets { main, compared: Vec::new() })
+    }
+
+    fn check_url(&mut self, path: ConfigPath, text: &str) -> Option<TargetUrl> {
+        let url = text.parse();
+        url.map_err(|fault: UrlFault| self.report(path, fault.to_string(), fault.fix())).ok()
+    }
+
+    /// The URLs of the targets of a comparison.
+    fn check_compared(&mut self) -> Option<Vec<TargetUrl>> {
+        let (file, path) = (self.file, top("targets"));
+        if file.targets.len() < 2 {
+            let fix = "give at least two: --direct URL and --target NAME=URL, or two `targets`";
+            self.report(path, "has too few targets to compare", fix);
+            return None;
+        }
+        if file.targets.len() > MAX_TARGETS {
+            let fix = format!("compare at most {MAX_TARGETS} at once");
+            self.report(path, "has too many targets", fix);
+            return None;
+        }
+        let paths = (0..file.targets.len()).map(|index| path.index(index).key("url"));
+        let urls: Vec<_> = paths
+            .zip(&file.targets)
+            .map(|(path, target)| self.check_url(path, &target.url))
+            .collect();
+        let urls: Vec<_> = urls.into_iter().collect::<Option<_>>()?;
+        self.check_same(&urls);
+        Some(urls)
+    }
+
+    /// Two targets that are one.
+    fn check_same(&mut self, urls: &[TargetUrl]) {
+        let file = self.file;
+        let what = |target: &TargetFile| {
+            (target.model.clone(), target.protocol, target.headers.clone(), target.key.clone())
+        };
+        for (index, (url, target)) in urls.iter().zip(&file.targets).enumerate() {
+            let same = |(other, earlier): &(&TargetUrl, &TargetFile)| {
+                *other == url && what(earlier) == what(target)
+            };
+            let earlier = urls.iter().zip(&file.targets).take(index).find(same);
+            if let Some((_, earlier)) = earlier {
+                let cause = format!("is the same target as `{}`", earlier.name);
+                let fix = "give each its own URL, model or headers; to load one twice as a \
+                           control, write `versus: {control: true}`, or give --control on";
+                self.report(top("targets").index(index).key("url"), cause, fix);
+            }
+        }
+    }
+
+    fn check_names_of_targets(&mut self) {
+        let file = self.file;
+        for (index, target) in file.targets.iter().enumerate() {
+            let path = top("targets").index(index);
+            if target.name.is_empty() || !target.name.chars().all(is_plain) {
+                let fix = "write letters, digits, `-`, `_` and `.`";
+                self.report(path.key("name"), "cannot be the name of a target", fix);
+            }
+            if file.targets[..index].iter().any(|other| other.name == target.name) {
+                let cause = format!("is `{}`, like that of an earlier target", target.name);
+                self.report(path.key("name"), cause, "give each target a different name");
+            }
+            let directs = file.targets[..index].iter().filter(|t| t.role == RoleFile::Direct);
+            if target.role == RoleFile::Direct && directs.count() > 0 {
+                let fix = "only one target can be what the others are compared with";
+                self.report(path.key("role"), "is `direct`, like that of an earlier target", fix);
+            }
+            if target.watch.as_deref().is_some_and(|watch| !is_watch(watch)) {
+                let fix = "write `pid:4711`, or `:8080` for the process that listens on that port";
+                self.report(path.key("watch"), "names no process", fix);
+            }
+            self.check_key_at(path.key("key"), target.key.as_deref());
+        }
+    }
+
+    fn check_versus(&mut self) {
+        let (file, path) = (self.file, top("versus"));
+        let names: Vec<_> = file.targets.iter().map(|target| target.name.as_str()).collect();
+        if let Some(reference) = &file.versus.reference
+            && !names.contains(&reference.as_str())
+        {
+            let cause = format!("is `{reference}`, and no target has that name");
+            self.report(path.key("reference"), cause, suggest::instead(reference, &names));
+        }
+        if file.versus.window == Nanos::ZERO {
+            self.report(path.key("window"), "is zero", "write a length of time, like `5s`");
+        }
+        self.check_time_for_turns();
+    }
+
+    /// A stage must be long enough for each target to have one window.
+    fn check_time_for_turns(&mut self) {
+        let (file, versus) = (self.file, &self.file.versus);
+        let main: Option<TargetUrl> =
+            file.targets.get(reference(file)).and_then(|target| target.url.parse().ok());
+        let control = versus.control.unwrap_or_else(|| main.is_some_and(|url| url.is_private()));
+        let targets = file.targets.len() as u64 + u64::from(control);
+        let least = versus.window.as_u64().saturating_mul(targets);
+        let stages = file.stages.iter().flat_map(|stages| &stages.0);
+        let in_turns = stages.filter(|stage| {
+            versus.schedule == PairMode::Turns || matches!(stage.load, Load::Closed { .. })
+        });
+        let short = |length: &Nanos| length.as_u64() < least;
+        let too_short = in_turns
+            .filter(|stage| !stage.warmup && stage.duration.as_ref().is_some_and(short))
+            .map(ToString::to_string)
+            .next();
+        if let Some(stage) = too_short {
+            let cause = format!(
+                "has the stage `{stage}`, in which {targets} targets take turns of {} at least",
+                versus.window
+            );
+            let fix = format!("make it {} or longer", Nanos::new(least));
+            self.report(top("stages"), cause, fix);
+        }
+    }
+
+    /// A bound on what targets add: `true` if the key is of that kind. Whoever judges it reads it;
+    /// here it is checked that its target exists.
+    pub(super) fn check_added(&mut self, key: &str) -> bool {
+        let Some(rest) = key.strip_prefix(ADDED) else { return false };
+        let inside = rest.split_once("{target:").and_then(|(_, rest)| rest.strip_suffix('}'));
+        if let Some(name) = inside {
+            self.check_target_of(&top("thresholds").key(key), name.trim());
+        }
+        true
+    }
+
+    fn check_target_of(&mut self, path: &ConfigPath, name: &str) {
+        let names: Vec<_> = self.file.targets.iter().map(|t| t.name.as_str()).collect();
+        if !names.contains(&name) {
+            let cause = format!("no target is named `{name}`");
+            self.report(path.clone(), cause, suggest::instead(name, &names));
+        }
+    }
+
+    pub(super) fn check_key(&mut self) {
+        self.check_key_at(top("key"), self.file.key.as_deref());
+    }
+
+    fn check_key_at(&mut self, path: ConfigPath, key: Option<&str>) {
+        let Some(key) = key else { return };
+        if key.is_empty() {
+            self.report(
+                path,
+                "is empty",
+                "write the key or `${NAME}` of a variable, or leave `key` out",
+            );
+        } else if !headers::is_value(key) {
+            let cause = "has a line break or another character that no header can carry";
+            self.report(path, cause, "check how the key got there");
+        } else {
+            self.check_placeholder(path, key);
+        }
+    }
+}
+
+/// `pid:4711` or `:8080`.
+fn is_watch(text: &str) -> bool {
+    let number = text.strip_prefix("pid:").or_else(|| text.strip_prefix(':'));
+    number.is_some_and(|number| number.parse::<u32>().is_ok_and(|number| number > 0))
+}

@@ -1,0 +1,97 @@
+//! The targets of a plan: one, or those of a comparison.
+
+use std::collections::BTreeMap;
+
+use crate::check::{CheckedTargets, reference};
+use crate::plan::{ADDED, Target, TargetRole, VersusPlan};
+use crate::secret::{HeaderValue, Secret};
+use crate::spec::{ProfileFile, TargetFile};
+use crate::url::TargetUrl;
+
+/// The targets of a checked file: of a comparison first the reference, then its control.
+pub(super) fn all(file: &mut ProfileFile, urls: CheckedTargets) -> Vec<Target> {
+    let key = file.key.take().map(Secret::new);
+    let model = file.model.take().unwrap_or_default();
+    let headers = header_values(std::mem::take(&mut file.headers));
+    if urls.compared.is_empty() {
+        return vec![Target {
+            name: urls.main.authority(),
+            url: urls.main,
+            model,
+            key,
+            headers,
+            protocol: None,
+            role: TargetRole::Candidate,
+            watch: None,
+        }];
+    }
+    let (reference, private) = (reference(file), urls.main.is_private());
+    let control = file.versus.control.unwrap_or(private);
+    let shared = Shared { key, model, headers };
+    let listed = std::mem::take(&mut file.targets).into_iter().zip(urls.compared);
+    let mut all: Vec<_> = listed.map(|(own, url)| shared.target(own, url)).collect();
+    let mut first = all.remove(reference);
+    first.role = TargetRole::Reference;
+    let twin = control.then(|| Target {
+        name: format!("{}'", first.name),
+        role: TargetRole::Control,
+        watch: None,
+        ..first.clone()
+    });
+    std::iter::once(first).chain(twin).chain(all).collect()
+}
+
+/// What the targets have in common where they say nothing else.
+struct Shared {
+    key: Option<Secret>,
+    model: String,
+    headers: BTreeMap<String, HeaderValue>,
+}
+
+impl Shared {
+    fn target(&self, own: TargetFile, url: TargetUrl) -> Target {
+        let mut headers = self.headers.clone();
+        for (name, value) in header_values(own.headers) {
+            headers.retain(|shared, _| !shared.eq_ignore_ascii_case(&name));
+            headers.insert(name, value);
+        }
+        Target {
+            name: own.name,
+            url,
+            model: own.model.unwrap_or_else(|| self.model.clone()),
+            key: own.key.map(Secret::new).or_else(|| self.key.clone()),
+            headers,
+            protocol: own.protocol,
+            role: TargetRole::Candidate,
+            watch: own.watch,
+        }
+    }
+}
+
+/// How a checked file compares its targets. Takes the bounds on what they add out of it.
+pub(super) fn versus(file: &mut ProfileFile) -> VersusPlan {
+    let versus = file.versus.clone();
+    let thresholds = file.thresholds.extract_if(.., |key, _| key.starts_with(ADDED)).collect();
+    VersusPlan {
+        schedule: versus.schedule,
+        order: versus.order,
+        gap: versus.gap,
+        window: versus.window,
+        alone: versus.alone,
+        replies: versus.replies,
+        margin: versus.margin,
+        rounds: versus.rounds.max(1),
+        every: versus.every,
+        thresholds,
+    }
+}
+
+fn header_values(headers: BTreeMap<String, String>) -> BTreeMap<String, HeaderValue> {
+    headers
+        .into_iter()
+        .map(|(name, value)| {
+            let value = HeaderValue::new(&name, value);
+            (name, value)
+        })
+        .collect()
+}

@@ -1,0 +1,150 @@
+//! The keys of a comparison: its targets, and how they share the time.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use plimsoll_measure::Nanos;
+use plimsoll_protocol::Dialect;
+use plimsoll_schedule::{PairMode, PairOrder};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Replies;
+
+/// A target that `plimsoll versus` compares with the others.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TargetFile {
+    /// Name in reports, unique among the targets: letters, digits, `-`, `_` and `.`.
+    pub name: String,
+    /// Base URL, as in `target`.
+    pub url: String,
+    /// What it is. The others are compared with the one that is `direct`.
+    #[serde(default)]
+    pub role: RoleFile,
+    /// Its key. Left out: that of the profile.
+    #[serde(default)]
+    pub key: Option<String>,
+    /// Name of the model. Left out: that of the profile.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// Wire format of every scenario. Left out: that of the scenarios.
+    #[serde(default)]
+    pub protocol: Option<Dialect>,
+    /// Headers of its requests, added to those of the profile.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Its process on this host, whose CPU and memory use is reported: `pid:4711`, or `:8080` by
+    /// the port that it listens on.
+    #[serde(default)]
+    pub watch: Option<String>,
+}
+
+/// Shows only the name: keys and headers may contain credentials.
+impl fmt::Debug for TargetFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TargetFile").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// What a target of a comparison is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RoleFile {
+    /// One of those that are compared.
+    #[default]
+    Gateway,
+    /// The upstream itself, without a gateway: what the others are measured against.
+    Direct,
+}
+
+/// How `plimsoll versus` compares the targets.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VersusFile {
+    /// How the targets share the time of `@` and `trace` stages. `spread`: every request goes to
+    /// all of them, one after another, a fixed time apart. `together`: to all of them at once,
+    /// for targets on different hosts. `turns`: one target is loaded alone for some seconds, then
+    /// the next. Stages with virtual users always take turns.
+    #[serde(default)]
+    pub schedule: PairMode,
+    /// The order of the targets: `random` and balanced, or `fixed` to see how much it matters.
+    #[serde(default)]
+    pub order: PairOrder,
+    /// `spread`: the most time between the requests of a block. It is less where the requests of
+    /// all targets are then evenly spaced.
+    #[serde(default = "gap")]
+    #[schemars(with = "String", extend("format" = "duration"))]
+    pub gap: Nanos,
+    /// `turns`: the least time for which one target is loaded alone. The first second of it, and at
+    /// most a fifth, does not count.
+    #[serde(default = "window")]
+    #[schemars(with = "String", extend("format" = "duration"))]
+    pub window: Nanos,
+    /// `spread` and `together`: how long each target is loaded alone, ten times in a stage, to see
+    /// whether targets disturb each other. It should be longer than a response. Shorter where it
+    /// would take more than a third of the stage; `0s` for not at all.
+    #[serde(default = "alone")]
+    #[schemars(with = "String", extend("format" = "duration"))]
+    pub alone: Nanos,
+    /// Whether the reference is loaded twice, under two names: a difference between the two shows
+    /// that the measurement is wrong. Left out: if the reference has a private address, or one of
+    /// this host, so that it costs nothing.
+    #[serde(default)]
+    pub control: Option<bool>,
+    /// What later turns of a chat repeat as the model's answers: `canned` texts, the same for all
+    /// targets, or the `live` answers, which differ between targets.
+    #[serde(default)]
+    pub replies: Replies,
+    /// Name of the target that the others are compared with. Left out: the one whose role is
+    /// `direct`, else the first.
+    #[serde(default)]
+    pub reference: Option<String>,
+    /// How much worse than the best a target may be, as a share: 0.05 is 5 %. Beyond it the command
+    /// ends with exit code 1. Left out: a difference is a result and not a failure.
+    #[serde(default)]
+    #[schemars(range(min = 0))]
+    pub margin: Option<f64>,
+    /// How often the whole comparison is repeated. Its result is then the mean over the rounds.
+    #[serde(default = "rounds")]
+    #[schemars(range(min = 1))]
+    pub rounds: u32,
+    /// From the start of one round to the start of the next. Left out: they follow each other.
+    #[serde(default)]
+    #[schemars(with = "Option<String>", extend("format" = "duration"))]
+    pub every: Option<Nanos>,
+}
+
+impl Default for VersusFile {
+    fn default() -> Self {
+        Self {
+            schedule: PairMode::default(),
+            order: PairOrder::default(),
+            gap: gap(),
+            window: window(),
+            alone: alone(),
+            control: None,
+            replies: Replies::default(),
+            reference: None,
+            margin: None,
+            rounds: rounds(),
+            every: None,
+        }
+    }
+}
+
+const fn gap() -> Nanos {
+    Nanos::from_millis(50)
+}
+
+const fn window() -> Nanos {
+    Nanos::from_secs(5)
+}
+
+const fn alone() -> Nanos {
+    Nanos::from_secs(1)
+}
+
+const fn rounds() -> u32 {
+    1
+}

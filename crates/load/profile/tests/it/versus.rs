@@ -1,0 +1,156 @@
+//! Profiles and flags of a comparison.
+
+use std::path::Path;
+
+use plimsoll_measure::Nanos;
+use plimsoll_profile::{
+    EnvVars, Overrides, Plan, Problems, Profile, Purpose, Replies, TargetRole, load, show,
+};
+use plimsoll_schedule::PairMode;
+
+use crate::support::base_with;
+
+fn compared(text: &str, overrides: &Overrides) -> Result<Plan, Problems> {
+    let profile = Profile::new(Path::new("p.yaml"), text.as_bytes().to_vec());
+    let environment = EnvVars::from_iter([("A_KEY".to_owned(), "sk-of-a".to_owned())]);
+    load(&profile, &environment, overrides, Purpose::Versus)
+}
+
+const TARGETS: &str = "\
+key: sk-shared
+headers: {x-team: blue, accept: a/b}
+stages: '@10:60s'
+stream: true
+targets:
+  - {name: a, url: 'https://a.example', key: '${A_KEY}', model: big, headers: {X-Team: red}, watch: 'pid:4711'}
+  - {name: direct, url: 'http://127.0.0.1:9000', role: direct}
+  - {name: b, url: 'http://127.0.0.1:8080/v2?x=secret', protocol: anthropic-messages}
+versus: {schedule: turns, gap: 5ms, margin: 0.05, rounds: 3, every: 10m, replies: live}
+thresholds: {'added.ttft{target:a}': ['p(50)<200us', 'p(99)<2ms'], ttft: ['p(95)<1s']}";
+
+fn named(plan: &Plan) -> Vec<(&str, TargetRole)> {
+    plan.targets.iter().map(|target| (target.name.as_str(), target.role)).collect()
+}
+
+#[test]
+fn targets_are_resolved_with_what_they_share_and_a_control() {
+    let plan = compared(&base_with(TARGETS), &Overrides::default()).unwrap();
+    use TargetRole::{Candidate, Control, Reference};
+    let names = [("direct", Reference), ("direct'", Control), ("a", Candidate), ("b", Candidate)];
+    assert_eq!(named(&plan), names);
+    let [direct, control, a, b] = plan.targets.as_slice() else { panic!("{:?}", plan.targets) };
+    let keys = [direct, control, a, b].map(|target| target.key.as_ref().unwrap().reveal());
+    assert_eq!(keys, ["sk-shared", "sk-shared", "sk-of-a", "sk-shared"]);
+    let models = [direct, control, a, b].map(|target| target.model.as_str());
+    assert_eq!(models, ["m", "m", "big", "m"]);
+    assert_eq!(direct.url, control.url);
+    assert_eq!(a.headers.len(), 2);
+    assert_eq!(a.headers["X-Team"].reveal(), "red");
+    assert_eq!(b.headers["x-team"].reveal(), "blue");
+    assert_eq!((a.watch.as_deref(), control.watch.as_deref()), (Some("pid:4711"), None));
+    let versus = plan.versus.unwrap();
+    assert_eq!((versus.schedule, versus.replies), (PairMode::Turns, Replies::Live));
+    assert_eq!((versus.gap, versus.rounds), (Nanos::from_millis(5), 3));
+    assert_eq!((versus.margin, versus.every), (Some(0.05), Some(Nanos::from_secs(600))));
+    let bounds: Vec<_> = versus.thresholds.iter().collect();
+    assert_eq!(bounds.len(), 1);
+    assert_eq!((bounds[0].0.as_str(), bounds[0].1.len()), ("added.ttft{target:a}", 2));
+    assert_eq!(plan.thresholds.keys().collect::<Vec<_>>(), ["ttft"]);
+}
+
+#[test]
+fn the_control_is_the_default_where_the_reference_costs_nothing() {
+    for (url, control) in [
+        ("http://127.0.0.1:9000", true),
+        ("http://localhost:9000", true),
+        ("http://[::1]:9000", true),
+        ("http://10.1.2.3", true),
+        ("http://192.168.1.1", true),
+        ("https://api.example", false),
+        ("http://8.8.8.8", false),
+        ("http://172.40.0.1", false),
+    ] {
+        let text =
+            format!("targets: [{{name: d, url: '{url}'}}, {{name: a, url: 'http://a.example'}}]");
+        let text = base_with(&format!("stages: '@5:20s'\n{text}"));
+        let targets = |set: &str| {
+            let sets = if set.is_empty() { vec![] } else { vec![format!("versus.control={set}")] };
+            let plan = compared(&text, &Overrides { sets, ..Overrides::default() }).unwrap();
+            plan.targets.len()
+        };
+        assert_eq!(targets(""), 2 + usize::from(control), "{url}");
+        assert_eq!((targets("true"), targets("false")), (3, 2), "{url}");
+    }
+}
+
+#[test]
+fn flags_give_the_targets_and_nothing_in_them_is_expanded() {
+    let targets = r#"[{"name":"direct","url":"http://127.0.0.1:9","role":"direct"},{"name":"a","url":"http://127.0.0.1:8","key":"a$b${C}"}]"#;
+    let overrides = Overrides { targets: Some(targets.to_owned()), ..Overrides::default() };
+    let plan = compared(&base_with("stages: '@5:20s'"), &overrides).unwrap();
+    assert_eq!(plan.targets[2].key.as_ref().unwrap().reveal(), "a$b${C}");
+}
+
+#[test]
+fn a_comparison_that_makes_no_sense_is_refused_with_a_fix() {
+    let one = "{name: d, url: 'http://127.0.0.1:9'}";
+    let two = "{name: a, url: 'http://127.0.0.1:8'}";
+    for (lines, part) in [
+        (String::new(), "too few targets"),
+        (format!("targets: [{one}]"), "too few targets"),
+        (
+            format!("targets: [{one}, {{name: a, url: 'http://127.0.0.1:9'}}]"),
+            "the same target as `d`",
+        ),
+        (format!("targets: [{one}, {{name: d, url: 'http://127.0.0.1:8'}}]"), "different name"),
+        (
+            format!("targets: [{one}, {{name: \"a'\", url: 'http://127.0.0.1:8'}}]"),
+            "name of a target",
+        ),
+        (format!("targets: [{one}, {{name: a, url: '127.0.0.1:8'}}]"), "has no scheme"),
+        (format!("targets: [{one}, {{name: a, url: 'http://h', watch: me}}]"), "pid:4711"),
+        (format!("targets: [{one}, {two}]\nversus: {{reference: dd}}"), "no target has that name"),
+        (format!("targets: [{one}, {two}]\nversus: {{schedule: random}}"), "spread"),
+        (
+            format!(
+                "targets: [{one}, {two}]\nthresholds: {{'added.ttft{{target:z}}': ['p(50)<1ms']}}"
+            ),
+            "no target is named `z`",
+        ),
+        // Three with the control, 5 s each.
+        (format!("targets: [{one}, {two}]\nstages: 5:14s"), "make it 15s or longer"),
+        (
+            format!("targets: [{one}, {two}]\nstages: '@5:14s'\nversus: {{schedule: turns}}"),
+            "make it 15s or longer",
+        ),
+    ] {
+        let problems = compared(&base_with(&lines), &Overrides::default()).unwrap_err().to_string();
+        assert!(problems.contains(part), "{lines}: {problems}");
+    }
+    // The same URL with another model is another target.
+    let other = format!(
+        "targets: [{one}, {{name: a, url: 'http://127.0.0.1:9', model: big}}]\nstages: '@5:20s'"
+    );
+    assert!(compared(&base_with(&other), &Overrides::default()).is_ok());
+}
+
+#[test]
+fn a_profile_with_targets_is_checked_and_shown_without_credentials_and_run_only_with_one() {
+    let text = base_with(TARGETS).replace("target: http://127.0.0.1:9000\n", "");
+    let profile = Profile::new(Path::new("p.yaml"), text.into_bytes());
+    let environment = EnvVars::from_iter([("A_KEY".to_owned(), "sk-of-a".to_owned())]);
+    let plan = load(&profile, &environment, &Overrides::default(), Purpose::Check).unwrap();
+    assert_eq!(plan.targets.len(), 4);
+    let shown = show(&profile, &environment, &Overrides::default()).unwrap();
+    for secret in ["sk-", "secret", "red\n", "blue"] {
+        assert!(!shown.contains(secret), "{secret}: {shown}");
+    }
+    let text = format!("{plan:?} {}", serde_json::to_string(&plan).unwrap());
+    assert!(!text.contains("sk-") && !text.contains("secret"), "{text}");
+    let run = load(&profile, &environment, &Overrides::default(), Purpose::Run).unwrap_err();
+    assert!(run.to_string().contains("plimsoll versus"), "{run}");
+    let one = Overrides { target: Some("http://127.0.0.1:1".to_owned()), ..Overrides::default() };
+    let plan = load(&profile, &environment, &one, Purpose::Run).unwrap();
+    assert_eq!((plan.targets.len(), plan.versus), (1, None));
+    assert!(plan.notes.iter().any(|note| note.contains("`plimsoll versus` alone")));
+}

@@ -1,0 +1,175 @@
+//! Reads `pairs.bin`.
+
+use std::io::Read;
+
+use plimsoll_measure::{
+    Block, ErrorClass, Nanos, Outcome, PairedTurn, PolicyDecision, ScenarioId, StageId,
+};
+
+use super::{
+    BLOCK_BYTES, CARRIED_OUT, MAGIC, NO_TIME, NO_WINDOW, PairsHeader, REUSED, TURN_BYTES, VERSION,
+    keeps,
+};
+use crate::error::ReportError;
+
+/// The blocks of a comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pairs {
+    /// What the file says of itself.
+    pub header: PairsHeader,
+    /// In the order of their starts.
+    pub blocks: Vec<Block>,
+    /// Of a long run, whole seconds were kept by a rule, one in so many; else 1.
+    pub one_in: u32,
+    /// Whether the last record is cut, as a killed process leaves it.
+    pub truncated: bool,
+}
+
+/// Reads a whole file.
+///
+/// # Errors
+/// [`ReportError::Pairs`] if it cannot be read, or has another layout.
+pub fn read_pairs(from: &mut impl Read) -> Result<Pairs, ReportError> {
+    let mut bytes = Vec::new();
+    from.read_to_end(&mut bytes).map_err(|error| ReportError::Pairs(error.to_string()))?;
+    let mut rest = Bytes(&bytes);
+    let (header, record, classes) = header(&mut rest).ok_or_else(|| match bytes.get(..8) {
+        Some(start) if start == MAGIC => {
+            ReportError::Pairs("its header is cut, or of another version".to_owned())
+        }
+        _ => ReportError::Pairs("it is not such a file".to_owned()),
+    })?;
+    let records = rest.0.chunks_exact(record);
+    let truncated = !records.remainder().is_empty();
+    let targets = header.targets.len();
+    let read = |bytes| block(&mut Bytes(bytes), targets, &classes);
+    let blocks: Option<Vec<_>> = records.map(read).collect();
+    let mut blocks =
+        blocks.ok_or_else(|| ReportError::Pairs("it has a record that is no block".to_owned()))?;
+    let halvings = blocks.iter().map(|(_, halvings)| *halvings).max().unwrap_or(0);
+    blocks.retain(|(block, _)| keeps(header.seed, block.start, halvings));
+    let mut blocks: Vec<_> = blocks.into_iter().map(|(block, _)| block).collect();
+    blocks.sort_by_key(|block| (block.start, block.index, block.turn));
+    let one_in = 1_u32.checked_shl(halvings.into()).unwrap_or(u32::MAX);
+    Ok(Pairs { header, blocks, one_in, truncated })
+}
+
+/// Bytes that are left to read.
+struct Bytes<'b>(&'b [u8]);
+
+impl<'b> Bytes<'b> {
+    fn take(&mut self, length: usize) -> Option<&'b [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    fn u8(&mut self) -> Option<u8> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    fn name(&mut self) -> Option<String> {
+        let length = self.u16()?;
+        String::from_utf8(self.take(length.into())?.to_vec()).ok()
+    }
+
+    fn names(&mut self, count: u16) -> Option<Vec<String>> {
+        (0..count).map(|_| self.name()).collect()
+    }
+}
+
+/// The header, the length of a record, and the error classes of the version that wrote it.
+fn header(rest: &mut Bytes<'_>) -> Option<(PairsHeader, usize, Vec<String>)> {
+    let known = rest.array()? == *MAGIC && rest.u32()? == VERSION;
+    let (targets, record) = (rest.u16()?, usize::from(rest.u16()?));
+    let (seed, started_unix_ns) = (rest.u64()?, rest.u64()?);
+    let targets = rest.names(targets)?;
+    let classes = rest.u16()?;
+    let classes = rest.names(classes)?;
+    let fits = record == BLOCK_BYTES + targets.len() * TURN_BYTES && !targets.is_empty();
+    (known && fits).then_some((PairsHeader { targets, seed, started_unix_ns }, record, classes))
+}
+
+/// A block, and the rate at which it was written.
+fn block(rest: &mut Bytes<'_>, targets: usize, classes: &[String]) -> Option<(Block, u8)> {
+    let (index, start, window) = (rest.u64()?, Nanos::new(rest.u64()?), rest.u32()?);
+    let (turn, stage, scenario) = (rest.u16()?, StageId(rest.u16()?), ScenarioId(rest.u16()?));
+    let halvings = rest.u8()?;
+    rest.take(5)?;
+    let turns: Option<Vec<_>> = (0..targets).map(|_| self::turn(rest, classes)).collect();
+    let carried_out = |(turn, carried_out): (PairedTurn, bool)| carried_out.then_some(turn);
+    let turns = turns?.into_iter().map(carried_out).collect();
+    let window = (window != NO_WINDOW).then_some(window);
+    Some((Block { index, turn, stage, scenario, start, window, turns }, halvings))
+}
+
+/// A turn, and whether it was carried out at all.
+fn turn(rest: &mut Bytes<'_>, classes: &[String]) -> Option<(PairedTurn, bool)> {
+    let [flags, position, outcome, expected, decision, _] = rest.array()?;
+    let outcome = self::outcome(outcome, rest.u16()?, classes)?;
+    let [response, service, ttft, last_token, longest_gap] =
+        [rest.u64()?, rest.u64()?, rest.u64()?, rest.u64()?, rest.u64()?].map(time);
+    let dispatch_lag = Nanos::new(rest.u64()?);
+    let [gaps, output_tokens, input_tokens, _] =
+        [rest.u32()?, rest.u32()?, rest.u32()?, rest.u32()?];
+    let turn = PairedTurn {
+        position,
+        outcome,
+        response,
+        service,
+        ttft,
+        last_token,
+        longest_gap,
+        gaps,
+        dispatch_lag,
+        expected: self::decision(expected),
+        decision: self::decision(decision),
+        output_tokens,
+        input_tokens,
+        reused: flags & REUSED != 0,
+    };
+    Some((turn, flags & CARRIED_OUT != 0))
+}
+
+fn time(nanos: u64) -> Option<Nanos> {
+    (nanos != NO_TIME).then_some(Nanos::new(nanos))
+}
+
+fn outcome(kind: u8, detail: u16, classes: &[String]) -> Option<Outcome> {
+    let class = || {
+        let name = classes.get(usize::from(detail))?;
+        ErrorClass::ALL.into_iter().find(|class| class.name() == name)
+    };
+    // A class of a later version is an error all the same.
+    let failed = || Outcome::Failed(class().unwrap_or(ErrorClass::LocalIo));
+    let all = [
+        Outcome::Completed,
+        Outcome::Rejected(detail),
+        failed(),
+        Outcome::TimedOut,
+        Outcome::Cancelled,
+        Outcome::InFlight,
+        Outcome::NeverSent,
+    ];
+    all.into_iter().find(|outcome| outcome.index() == usize::from(kind))
+}
+
+fn decision(number: u8) -> Option<PolicyDecision> {
+    PolicyDecision::ALL.get(usize::from(number).checked_sub(1)?).copied()
+}

@@ -1,0 +1,226 @@
+//! Pairs: the schedule of a comparison, in which every request goes to every target.
+//!
+//! The arrivals of a stage become *blocks*: one arrival on each target, with the same content.
+//!
+//! - beside each other (`spread`, `together`): the arrivals of a block follow each other in a
+//!   random order, a fixed gap apart;
+//! - alone (`turns`, and a part of the other schedules): each target has a window of time for
+//!   itself alone. The windows of all targets follow each other in a random order, and make up a
+//!   *round*. The blocks of a round have one arrival in each window, at the same place in it.
+//!
+//! Orders are balanced (`orders.rs`). Everything is a pure function of (spec, seed, index).
+
+mod arrivals;
+mod layout;
+mod orders;
+
+use std::sync::Arc;
+
+use plimsoll_measure::{ConversationKey, Nanos, Seed, StageId, Stripe, TargetId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::arrivals::Arrival;
+use crate::schedule::Schedule;
+use crate::spec::Arrivals;
+use crate::stage_table::StageTable;
+pub use arrivals::PairedArrivals;
+use layout::Layout;
+use orders::Orders;
+
+/// How the targets of a comparison share the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PairMode {
+    /// The requests of a block follow each other in a random order, a fixed time apart.
+    #[default]
+    Spread,
+    /// The requests of a block are sent at the same instant, in a random order: for targets that
+    /// share nothing with each other.
+    Together,
+    /// Each target is loaded alone for some seconds, then the next one, in a random order.
+    Turns,
+}
+
+/// The order of the targets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PairOrder {
+    /// A balanced random order for every block: every target is equally often in every place and
+    /// after every other one.
+    #[default]
+    Random,
+    /// The order of the profile. It shows how much the place of a request matters; differences
+    /// between targets are then wrong by that.
+    Fixed,
+}
+
+/// What makes pairs of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PairSpec {
+    /// Number of targets.
+    pub targets: u16,
+    /// How they share the time in open stages; in closed stages they always take turns.
+    pub mode: PairMode,
+    /// Their order.
+    pub order: PairOrder,
+    /// The most time between two requests of a block in [`PairMode::Spread`].
+    pub gap: Nanos,
+    /// The least length of a window in [`PairMode::Turns`].
+    pub window: Nanos,
+    /// The length of the windows in which targets are loaded alone in the other modes, to see
+    /// whether they disturb each other; zero for none.
+    pub alone: Nanos,
+}
+
+/// Rounds of windows in a stage whose targets run beside each other otherwise: an interval needs
+/// eight of them, and not all have the same number of requests.
+const ALONE_ROUNDS: u64 = 10;
+/// They take at most this part of the stage.
+const ALONE_SHARE: u64 = 3;
+/// Shorter windows are not worth it.
+const LEAST_ALONE: Nanos = Nanos::from_millis(100);
+/// The first part of a window, in which the target before may still be busy, does not count.
+const SETTLING: Nanos = Nanos::from_secs(1);
+/// At most this part of it.
+const SETTLING_SHARE: u64 = 5;
+/// Between requests at the same instant: it keeps their order.
+const AT_ONCE: Nanos = Nanos::new(1);
+
+/// Where in a comparison a request stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// Its place in the order of the targets, from 0.
+    pub position: u8,
+    /// The round of windows, if its target was loaded alone.
+    pub window: Option<u32>,
+    /// Whether it counts: not in the first part of a window.
+    pub counts: bool,
+}
+
+/// A window of time that one target has for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TargetWindow {
+    /// The round that it belongs to.
+    pub round: u32,
+    /// The target.
+    pub target: TargetId,
+    /// Its first instant, after the run's start.
+    pub from: Nanos,
+    /// The instant after its last.
+    pub to: Nanos,
+}
+
+/// The schedule of a comparison. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct PairSchedule(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// Blocks on their own axis of time, which is that of one target.
+    axis: Arc<StageTable>,
+    layout: Layout,
+    orders: Orders,
+}
+
+impl PairSchedule {
+    /// Makes pairs of a schedule; the other arguments are those that it was made of.
+    pub fn new(
+        schedule: &Schedule,
+        (process, seed): (Arrivals, Seed),
+        trace_offsets: Option<&Arc<[Nanos]>>,
+        spec: &PairSpec,
+    ) -> Self {
+        let arrivals = |stage: StageId| schedule.planned(stage);
+        let (layout, stages) = Layout::new(schedule.stages(), arrivals, spec);
+        let offsets = trace_offsets.cloned().unwrap_or_default();
+        let axis = Arc::new(StageTable::new(&stages.0, process, seed, &offsets));
+        let orders = Orders::new(spec.targets, spec.order, seed);
+        Self(Arc::new(Inner { axis, layout, orders }))
+    }
+
+    /// Number of targets.
+    pub fn targets(&self) -> u16 {
+        self.0.orders.targets()
+    }
+
+    /// The arrivals on one target, of the blocks that belong to `stripe`, in the order of time. The
+    /// number of an arrival is that of its conversation, see [`ConversationKey::on`]; its index is
+    /// that of its block in the stage.
+    pub fn arrivals(&self, stripe: Stripe, target: TargetId) -> PairedArrivals {
+        PairedArrivals::new(self.clone(), stripe, target)
+    }
+
+    /// Where a request of a conversation stands that is intended at an offset from the run's start.
+    pub fn spot(&self, conversation: ConversationKey, at: Nanos) -> Spot {
+        let (block, target) = conversation.block(self.targets());
+        let (window, counts) = self.window(at);
+        let order = window.map_or_else(|| block.number(), u64::from);
+        Spot { position: self.0.orders.place(order, target), window, counts }
+    }
+
+    /// The round of windows at an offset from the run's start, if targets are loaded alone then;
+    /// and whether what is intended then counts.
+    pub fn window(&self, at: Nanos) -> (Option<u32>, bool) {
+        let segment = self.0.layout.segment_at(at);
+        let Some((segment, windows)) = segment.and_then(|s| Some((s, s.windows?))) else {
+            return (None, true);
+        };
+        let since = at.saturating_sub(segment.start).as_u64();
+        let within = since % windows.length.as_u64().max(1);
+        (Some(windows.round), within >= settling(windows.length).as_u64())
+    }
+
+    /// The windows of all targets in closed stages, in the order of time.
+    pub fn closed_windows(&self) -> Vec<TargetWindow> {
+        let Inner { layout, orders, .. } = &*self.0;
+        let closed = layout.segments().iter().filter(|segment| segment.closed);
+        closed.flat_map(|segment| segment.target_windows(orders)).collect()
+    }
+
+    /// The end of the window that a target has at an offset; `None` outside of its windows, and
+    /// where the targets run beside each other.
+    pub fn window_end(&self, target: TargetId, at: Nanos) -> Option<Nanos> {
+        let segment = self.0.layout.segment_at(at)?;
+        let windows = segment.target_windows(&self.0.orders);
+        windows.into_iter().find(|window| window.target == target).map(|window| window.to)
+    }
+
+    /// The time between two requests of a block in an open stage of `spread` or `together`.
+    pub fn gap(&self, stage: StageId) -> Option<Nanos> {
+        self.0.layout.gap(stage)
+    }
+
+    /// Number of rounds of windows in a stage.
+    pub fn rounds(&self, stage: StageId) -> usize {
+        let of_stage = self.0.layout.segments().iter().filter(|segment| segment.stage == stage);
+        of_stage.filter(|segment| segment.windows.is_some()).count()
+    }
+
+    /// Number of blocks of a stage, those whose targets are loaded alone included; 0 for a closed
+    /// one. Each call computes all of them.
+    pub fn blocks(&self, stage: StageId) -> u64 {
+        self.of_stage(stage).count() as u64
+    }
+
+    /// The same, of those that are to be compared: not in windows beside which the targets run
+    /// together, nor in the first part of a window.
+    pub fn compared_blocks(&self, stage: StageId) -> u64 {
+        let turns = self.gap(stage).is_none();
+        let compared = |arrival: &Arrival| {
+            let spot = self.spot(ConversationKey::arrival(arrival.seq), arrival.at);
+            spot.counts && spot.window.is_some() == turns
+        };
+        self.of_stage(stage).filter(compared).count() as u64
+    }
+
+    fn of_stage(&self, stage: StageId) -> impl Iterator<Item = Arrival> {
+        let of_first = self.arrivals(Stripe::WHOLE, TargetId(0));
+        of_first.filter(move |arrival| arrival.stage == stage)
+    }
+}
+
+/// How long a window needs to settle.
+fn settling(window: Nanos) -> Nanos {
+    SETTLING.min(Nanos::new(window.as_u64() / SETTLING_SHARE))
+}

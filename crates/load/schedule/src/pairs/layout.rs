@@ -1,0 +1,187 @@
+//! When the targets of a comparison run beside each other, and when alone.
+
+use plimsoll_measure::{Nanos, StageId, TargetId};
+
+use super::orders::Orders;
+use super::{ALONE_ROUNDS, ALONE_SHARE, AT_ONCE, LEAST_ALONE, PairMode, PairSpec, TargetWindow};
+use crate::spec::{Load, StageSpec, Stages};
+use crate::stage_table::StagePlan;
+
+/// The time of a run in segments.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// In the order of time; all of the run, but for a part of stages whose windows do not fill
+    /// them.
+    segments: Vec<Segment>,
+    /// The gap between two requests of a block, by stage.
+    gaps: Vec<Option<Nanos>>,
+}
+
+/// A stretch of time within a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Segment {
+    pub(super) stage: StageId,
+    /// Whether the stage is closed.
+    pub(super) closed: bool,
+    /// Its first instant, after the run's start.
+    pub(super) start: Nanos,
+    /// The instant after its last.
+    pub(super) end: Nanos,
+    /// Its first instant on the axis of the blocks.
+    pub(super) from: Nanos,
+    /// Between two requests of a block; only where targets run beside each other.
+    pub(super) gap: Nanos,
+    /// If each target is alone: one round of windows.
+    pub(super) windows: Option<Windows>,
+}
+
+/// A round of windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Windows {
+    pub(super) round: u32,
+    pub(super) length: Nanos,
+}
+
+impl Layout {
+    /// Divides stages; `arrivals` is their number in a stage. Gives also the stages on the axis of
+    /// the blocks.
+    pub(super) fn new(
+        stages: &[StagePlan],
+        arrivals: impl Fn(StageId) -> u64,
+        spec: &PairSpec,
+    ) -> (Self, Stages) {
+        let mut builder = Builder { spec, segments: Vec::new(), axis: Nanos::ZERO, rounds: 0 };
+        let (mut gaps, mut on_axis) = (Vec::new(), Vec::new());
+        for stage in stages {
+            let from = builder.axis;
+            let is_closed = matches!(stage.load, Load::Closed { .. });
+            if is_closed || spec.mode == PairMode::Turns {
+                gaps.push(None);
+                builder.turns(stage);
+            } else {
+                let gap = gap(stage, || arrivals(stage.id), spec);
+                gaps.push(Some(gap));
+                builder.beside(stage, gap);
+            }
+            let duration = builder.axis.saturating_sub(from).max(Nanos::new(1));
+            builder.axis = from + duration;
+            let StagePlan { load, warmup, .. } = *stage;
+            on_axis.push(StageSpec { load, duration: Some(duration), warmup });
+        }
+        (Self { segments: builder.segments, gaps }, Stages(on_axis))
+    }
+
+    pub(super) fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    pub(super) fn gap(&self, stage: StageId) -> Option<Nanos> {
+        self.gaps.get(stage.index()).copied().flatten()
+    }
+
+    /// The segment at an offset from the run's start; the last one after the end.
+    pub(super) fn segment_at(&self, at: Nanos) -> Option<&Segment> {
+        let after = self.segments.partition_point(|segment| segment.start <= at);
+        self.segments.get(after.checked_sub(1)?)
+    }
+
+    /// The segment at an instant on the axis of the blocks.
+    pub(super) fn segment_on_axis(&self, at: Nanos) -> Option<&Segment> {
+        let after = self.segments.partition_point(|segment| segment.from <= at);
+        self.segments.get(after.checked_sub(1)?)
+    }
+}
+
+impl Segment {
+    /// The windows of all targets, in the order of time; none where they run beside each other.
+    pub(super) fn target_windows(&self, orders: &Orders) -> Vec<TargetWindow> {
+        let Some(Windows { round, length }) = self.windows else { return Vec::new() };
+        let mut from = self.start;
+        let window = |target: TargetId| {
+            let to = from + length;
+            TargetWindow { round, target, from: std::mem::replace(&mut from, to), to }
+        };
+        orders.order(round.into()).into_iter().map(window).collect()
+    }
+}
+
+/// Puts segments one after another.
+struct Builder<'s> {
+    spec: &'s PairSpec,
+    segments: Vec<Segment>,
+    axis: Nanos,
+    rounds: u32,
+}
+
+impl Builder<'_> {
+    /// As many rounds as there is time for.
+    fn turns(&mut self, stage: &StagePlan) {
+        let (length, targets) = (stage.end.saturating_sub(stage.start), self.targets());
+        let least = self.spec.window.as_u64().saturating_mul(targets).max(1);
+        let rounds = (length.as_u64() / least).max(1);
+        let window = Nanos::new(length.as_u64() / rounds / targets);
+        let mut start = stage.start;
+        for _ in 0..rounds {
+            start = self.round(stage, start, window);
+        }
+    }
+
+    /// Beside each other, with a few rounds of windows at equal distances.
+    fn beside(&mut self, stage: &StagePlan, gap: Nanos) {
+        let (length, targets) = (stage.end.saturating_sub(stage.start), self.targets());
+        let most = length.as_u64() / ALONE_SHARE / ALONE_ROUNDS / targets;
+        let window = self.spec.alone.min(Nanos::new(most));
+        let rounds = if window < LEAST_ALONE || stage.warmup || stage.load == Load::Trace {
+            0
+        } else {
+            ALONE_ROUNDS
+        };
+        let alone = rounds * targets * window.as_u64();
+        let part = Nanos::new((length.as_u64() - alone) / (rounds + 1));
+        let mut start = stage.start;
+        for _ in 0..rounds {
+            let end = self.stretch(stage.id, (start, start + part), gap);
+            start = self.round(stage, end, window);
+        }
+        self.stretch(stage.id, (start, stage.end), gap);
+    }
+
+    fn targets(&self) -> u64 {
+        self.spec.targets.max(1).into()
+    }
+
+    /// Adds a stretch of time beside each other, and gives its end.
+    fn stretch(&mut self, stage: StageId, (start, end): (Nanos, Nanos), gap: Nanos) -> Nanos {
+        let from = self.axis;
+        self.axis += end.saturating_sub(start);
+        self.segments.push(Segment { stage, closed: false, start, end, from, gap, windows: None });
+        end
+    }
+
+    /// Adds a round of windows, and gives its end.
+    fn round(&mut self, stage: &StagePlan, start: Nanos, length: Nanos) -> Nanos {
+        let from = self.axis;
+        self.axis += length;
+        let end = start + Nanos::new(length.as_u64().saturating_mul(self.targets()));
+        let windows = Some(Windows { round: self.rounds, length });
+        self.rounds += 1;
+        let (closed, gap) = (matches!(stage.load, Load::Closed { .. }), Nanos::ZERO);
+        self.segments.push(Segment { stage: stage.id, closed, start, end, from, gap, windows });
+        end
+    }
+}
+
+/// The time between two requests of a block: the requests of all blocks are then evenly spaced at
+/// the highest rate of the stage, unless that is longer than the spec allows.
+fn gap(stage: &StagePlan, arrivals: impl Fn() -> u64, spec: &PairSpec) -> Nanos {
+    if spec.mode == PairMode::Together {
+        return AT_ONCE;
+    }
+    let length = stage.end.saturating_sub(stage.start).as_secs_f64();
+    let rate = match stage.load {
+        Load::Open { from, to } => from.max(to),
+        Load::Closed { .. } | Load::Trace => arrivals() as f64 / length,
+    };
+    let apart = Nanos::from_secs_f64(1.0 / rate / f64::from(spec.targets.max(1)));
+    apart.min(spec.gap).max(AT_ONCE)
+}
