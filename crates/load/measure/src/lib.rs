@@ -8,6 +8,7 @@
 //! - [`timeline`]: the instants of one turn, and the durations that the glossary defines on them
 //! - [`stream`]: how the content events of a stream came, and why it ended
 //! - [`sample`]: one measured turn, `Copy`, without heap
+//! - [`pair`]: the same turn on every target of a comparison
 //! - [`server_report`]: what a target says of itself in response headers
 //! - [`rng`]: random numbers that are functions of (seed, stream, index)
 //! - [`run_id`]: what tells one run from another with the same seed
@@ -16,6 +17,7 @@
 
 pub mod id;
 pub mod outcome;
+pub mod pair;
 pub mod rng;
 pub mod run_id;
 pub mod sample;
@@ -27,6 +29,7 @@ pub mod tokens;
 
 pub use id::{ConversationKey, ScenarioId, StageId, Stripe, TargetId};
 pub use outcome::{ErrorClass, Outcome, PolicyDecision, Side};
+pub use pair::{Block, PairedTurn};
 pub use rng::{Rng, Seed};
 pub use run_id::{IdSeed, ParseRunIdError, RunId};
 pub use sample::{

@@ -6,9 +6,10 @@ mod sparse_histogram;
 use std::collections::BTreeMap;
 
 use plimsoll_measure::StageId;
+use plimsoll_stats::batches::MAX_BATCHES;
+use plimsoll_stats::{BatchVariance, LimitCount, NoIntervalReason};
 
 use crate::catalog::Metric;
-use crate::confidence::{LimitCount, NoIntervalReason, ShareVariance};
 use crate::group_stats::{GroupKey, GroupStats};
 use sparse_histogram::SparseHistogram;
 
@@ -21,11 +22,6 @@ pub const WITH_INTERVALS: [Metric; 6] = [
     Metric::Itl,
     Metric::Tpot,
 ];
-
-/// Most batches of one stage. When there are more, each two neighbours are merged and new batches
-/// are twice as long; so a long stage ends with 32 to 64. More than 30 tell little more about the
-/// variance (Schmeiser, 1982), and longer batches are less correlated.
-const MAX_BATCHES: usize = 64;
 
 /// The batches of every stage.
 #[derive(Clone, Debug, Default)]
@@ -82,7 +78,7 @@ impl BatchMeans {
         metric: Metric,
         limit: u32,
         filter: &dyn Fn(GroupKey) -> bool,
-    ) -> Result<ShareVariance, NoIntervalReason> {
+    ) -> Result<BatchVariance, NoIntervalReason> {
         let index = WITH_INTERVALS.iter().position(|known| *known == metric);
         let index = index.ok_or(NoIntervalReason::UnknownOrder)?;
         let stages = self.stages.values().map(|stage| stage.counts(index, limit, filter));
@@ -90,14 +86,14 @@ impl BatchMeans {
         let all: u64 = stages.iter().map(|counts| LimitCount::sum(counts).all).sum();
         let weighted = |counts: &Vec<LimitCount>| {
             let weight = LimitCount::sum(counts).all as f64 / all as f64;
-            Ok((weight, ShareVariance::of(counts)?))
+            Ok((weight, BatchVariance::of_shares(counts)?))
         };
         let variances =
             stages.iter().map(weighted).collect::<Result<Vec<_>, NoIntervalReason>>()?;
         if variances.is_empty() {
             Err(NoIntervalReason::UnknownOrder)
         } else {
-            Ok(ShareVariance::stratified(&variances))
+            Ok(BatchVariance::stratified(&variances))
         }
     }
 }

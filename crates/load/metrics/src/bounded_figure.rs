@@ -2,10 +2,11 @@
 //! rules are those of `docs/adr/0007-judged-by-effect.md`.
 
 use plimsoll_measure::{LEAST_ONE_IN, Nanos};
+use plimsoll_stats::batches::independent_shares;
+use plimsoll_stats::normal::NORMAL_95;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::confidence::independent_shares;
 use crate::distribution::Distribution;
 
 /// The generator may have added this share of a figure before the figure is refused.
@@ -19,8 +20,6 @@ pub const PRINTED_SHARE: f64 = 0.01;
 /// around a system call on a virtual machine, and the accuracy that `plimsoll calibrate` tests
 /// (T2). The bound is printed all the same.
 pub const RESOLUTION_MS: f64 = 0.05;
-/// Standard deviations of a normal distribution within which 95 % of it lie.
-pub(crate) const NORMAL_95: f64 = 1.959_963_984_540_054;
 
 /// A figure, and how far it can be trusted.
 ///

@@ -7,9 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
 use plimsoll_measure::Nanos;
+use plimsoll_stats::samples_needed;
 
 use crate::error::MetricsError;
-use crate::quantile::samples_needed;
 pub(crate) use buckets::bucket_index;
 use buckets::{Buckets, upper_edge};
 

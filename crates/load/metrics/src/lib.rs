@@ -42,15 +42,16 @@ pub use accounting::Accounting;
 pub use batch_means::WITH_INTERVALS;
 pub use bounded_figure::{BoundedFigure, Refusal};
 pub use catalog::{Counters, Figure, Metric, Population, Rates, Unit};
-pub use confidence::{Interval, NoIntervalReason};
+pub use confidence::Interval;
 pub use confusion_matrix::ConfusionMatrix;
 pub use distribution::Distribution;
 pub use environment::Environment;
 pub use error::MetricsError;
 pub use group_stats::{GroupKey, GroupStats};
 pub use health::{CalibrationQuote, Conversations, DisturbedWindow, InstrumentHealth, Lag};
+pub use plimsoll_stats::{NoIntervalReason, samples_needed};
 pub use process_use::ProcessUse;
-pub use quantile::{QUANTILES, Quantile, samples_needed};
+pub use quantile::{QUANTILES, Quantile};
 pub use recorder::Recorder;
 pub use results::{DistributionSummary, Group, RefusedFigure, Results};
 pub use run_metadata::{

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use plimsoll_measure::ErrorClass;
+use plimsoll_stats::samples_needed;
 
 use crate::batch_means::WITH_INTERVALS;
 use crate::catalog::{COUNTERS, Metric, RATES, side_word};
-use crate::quantile::{QUANTILES, samples_needed};
+use crate::quantile::QUANTILES;
 
 const HEAD: &str = "# Metrics
 

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use plimsoll_stats::NoIntervalReason;
+
 use crate::batch_means::BatchMeans;
 use crate::catalog::Metric;
-use crate::confidence::{self, Interval, NoIntervalReason};
+use crate::confidence::{self, Interval};
 use crate::distribution::{Distribution, bucket_index};
 use crate::group_stats::{GroupKey, GroupStats};
 

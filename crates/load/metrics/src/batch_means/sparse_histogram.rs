@@ -1,6 +1,7 @@
 //! A compact histogram, for the many batches of a long run.
 
-use crate::confidence::LimitCount;
+use plimsoll_stats::LimitCount;
+
 use crate::distribution::Distribution;
 
 /// A compact histogram: indices of the buckets that hold values, ascending, and their counts.

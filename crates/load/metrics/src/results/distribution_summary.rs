@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_measure::Nanos;
+use plimsoll_stats::NoIntervalReason;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,7 @@ use crate::bounded_figure::{
     BoundedFigure, HalfInterval, Refusal, by_censoring, by_generator, mean_half_interval,
 };
 use crate::catalog::Metric;
-use crate::confidence::{Interval, NoIntervalReason};
+use crate::confidence::Interval;
 use crate::distribution::{Distribution, ExactFigures};
 use crate::error::MetricsError;
 use crate::quantile::{QUANTILES, Quantile};

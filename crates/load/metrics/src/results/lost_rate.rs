@@ -1,7 +1,9 @@
 //! What the generator took of the rates of a stage.
 
+use plimsoll_stats::normal::NORMAL_95;
+
 use super::Group;
-use crate::bounded_figure::{NORMAL_95, REFUSED_SHARE, Refusal};
+use crate::bounded_figure::{REFUSED_SHARE, Refusal};
 use crate::catalog::{Counters, Metric};
 use crate::group_stats::GroupStats;
 use crate::run_metadata::{LoadModel, StageInfo};

@@ -1,5 +1,6 @@
 //! Bounds in three bands: target, degraded, critical.
 
+use plimsoll_stats::samples_needed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +8,6 @@ use super::{Comparison, Threshold};
 use crate::bounded_figure::BoundedFigure;
 use crate::catalog::Unit;
 use crate::error::MetricsError;
-use crate::quantile::samples_needed;
 use crate::results::Results;
 
 /// A metric with two bounds, written as a threshold with a second bound after a bar:

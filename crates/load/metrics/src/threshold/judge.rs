@@ -1,5 +1,6 @@
 //! Judges thresholds.
 
+use plimsoll_stats::samples_needed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +8,6 @@ use super::{Aggregate, Threshold};
 use crate::bounded_figure::{BoundedFigure, Refusal};
 use crate::catalog::{Figure, Metric, Unit};
 use crate::error::MetricsError;
-use crate::quantile::samples_needed;
 use crate::results::{DistributionSummary, Group, Results};
 use crate::scope::Scope;
 

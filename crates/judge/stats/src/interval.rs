@@ -1,0 +1,71 @@
+//! Intervals, estimates, and why there is none.
+
+use crate::batches::BATCHES_NEEDED;
+
+/// A range of values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether `value` lies in it, the ends included.
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+
+    /// Half of its width.
+    pub fn half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+}
+
+/// An estimate with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The estimate.
+    pub value: f64,
+    /// Its interval.
+    pub interval: Interval,
+    /// Batches that it was computed from.
+    pub batches: u64,
+    /// Degrees of freedom of its variance.
+    pub degrees_of_freedom: f64,
+    /// The number of independent values, or pairs, that would give the same interval.
+    pub effective: f64,
+    /// Two-sided p value of "the true value is 0".
+    pub p_zero: f64,
+}
+
+/// The reason why a figure has no interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoIntervalReason {
+    /// Too few samples for the percentile itself.
+    TooFewSamples,
+    /// The order in time of the samples is not known.
+    UnknownOrder,
+    /// Fewer than [`BATCHES_NEEDED`] batches of a stage.
+    TooFewBatches,
+    /// The interval would reach beyond the smallest or the largest value.
+    BeyondExtremes,
+}
+
+impl NoIntervalReason {
+    /// The reason in words.
+    pub fn words(self) -> String {
+        match self {
+            Self::TooFewSamples => "too few samples for the percentile".to_owned(),
+            Self::UnknownOrder => "the order in time of the samples is not known".to_owned(),
+            Self::TooFewBatches => format!(
+                "a stage is too short: an interval needs {BATCHES_NEEDED} batches of a second or more"
+            ),
+            Self::BeyondExtremes => {
+                "too few independent samples: the interval would reach beyond the extreme values"
+                    .to_owned()
+            }
+        }
+    }
+}

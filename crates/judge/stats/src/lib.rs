@@ -1,0 +1,38 @@
+//! Statistics of measured times: intervals of one run, paired differences, tests and their power.
+//!
+//! - [`batches`]: the variance of a figure from batches in their order in time
+//! - [`woodruff`]: a quantile of values with its interval; of paired differences, what is *added*
+//! - [`shift`]: the difference of the same quantile of two targets
+//! - [`ratio`]: ratios of sums, such as CPU time per request
+//! - [`sign_test`]: failures and refusals that only one side of a pair has
+//! - [`multiple`]: several comparisons at once
+//! - [`sequence`]: intervals that hold at every look
+//! - [`rounds`]: several rounds of a measurement
+//! - [`runs`]: groups of runs, old and new
+//! - [`power`]: what could have been seen, and how much it takes
+//! - [`normal`], [`student_t`], [`tails`], [`moments`]: the textbook
+//!
+//! Values are numbers without a unit; their order in time comes from the caller. Nothing here knows
+//! files, sockets or clocks. `docs/statistics.md` explains the methods for readers.
+
+pub mod batches;
+pub mod interval;
+pub mod moments;
+pub mod multiple;
+pub mod normal;
+pub mod power;
+pub mod quantile;
+pub mod ratio;
+pub mod rounds;
+pub mod runs;
+pub mod sequence;
+pub mod shift;
+pub mod sign_test;
+mod special;
+pub mod student_t;
+pub mod tails;
+pub mod woodruff;
+
+pub use batches::{BATCHES_NEEDED, BatchVariance, LimitCount};
+pub use interval::{Estimate, Interval, NoIntervalReason};
+pub use quantile::{nearest_rank, samples_needed};

@@ -1,0 +1,93 @@
+//! What could have been seen, and how much it takes to see more.
+
+use crate::normal;
+use crate::student_t;
+use crate::tails::poisson_at_least;
+
+/// With this probability a difference is found that is called detectable.
+pub const POWER: f64 = 0.8;
+/// With this probability a difference is to be found by a measurement that is planned.
+pub const PLANNED_POWER: f64 = 0.9;
+/// Two-sided level of a single comparison.
+const LEVEL: f64 = 0.05;
+
+/// The difference that an estimate with this 95 % interval would have found in 80 % of the cases.
+pub fn detectable(half_width: f64, degrees_of_freedom: f64) -> f64 {
+    let critical = student_t::critical_95(degrees_of_freedom);
+    half_width / critical * (critical + student_t::quantile(POWER, degrees_of_freedom))
+}
+
+/// How many times as long a measurement must last to find `wanted`, where it could find
+/// `detectable`.
+pub fn times_longer(detectable: f64, wanted: f64) -> f64 {
+    (detectable / wanted).powi(2)
+}
+
+/// The pairs that it takes to find a change of quantile `q` by a share `change`, in 90 % of the
+/// cases, where each target draws its own times: lognormal, with standard deviation `sigma` of
+/// their logarithm. Before the design effect.
+pub fn pairs_needed(q: f64, sigma: f64, change: f64) -> f64 {
+    let density = {
+        let z = normal::quantile(q);
+        (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt() / sigma
+    };
+    let variance = 2.0 * q * (1.0 - q) / (density * density);
+    let z = normal::quantile(1.0 - LEVEL / 2.0) + normal::quantile(PLANNED_POWER);
+    z * z * variance / (change * change)
+}
+
+/// One failure in how many requests would have been found in 80 % of the cases, among `pairs`, if
+/// the other side never fails; `None` if not even certain failure would.
+pub fn failures_one_in(pairs: u64) -> Option<f64> {
+    let needed = discordant_needed();
+    // The mean of a Poisson distribution that reaches so many in 80 %.
+    let (mut low, mut high) = (0.0, needed as f64 * 10.0);
+    for _ in 0..100 {
+        let middle = f64::midpoint(low, high);
+        if poisson_at_least(needed, middle) < POWER { low = middle } else { high = middle }
+    }
+    Some(pairs as f64 / high).filter(|one_in| *one_in >= 1.0)
+}
+
+/// Pairs with a failure on one side only that are significant by the sign test: 2 (1/2)^k < 5 %.
+fn discordant_needed() -> u64 {
+    (1..64).find(|&k| crate::sign_test::sign_p(k, 0) < LEVEL).unwrap_or(64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table of the specification, rounded there to two or three digits.
+    #[test]
+    fn pairs_needed_are_those_of_the_table() {
+        for (sigma, q, change, expected) in [
+            (0.35, 0.5, 0.01, 40_000.0),
+            (0.35, 0.5, 0.05, 1_600.0),
+            (0.35, 0.99, 0.01, 357_000.0),
+            (0.35, 0.99, 0.05, 14_300.0),
+            (0.8, 0.5, 0.01, 211_000.0),
+            (0.8, 0.99, 0.05, 75_000.0),
+        ] {
+            let found = pairs_needed(q, sigma, change);
+            assert!((found / expected - 1.0).abs() < 0.02, "{sigma} {q} {change}: {found}");
+        }
+    }
+
+    /// Six failures are needed; a mean of 7.906 brings as many in 80 %.
+    #[test]
+    fn one_failure_in_760_would_be_seen_among_6_000() {
+        assert_eq!(discordant_needed(), 6);
+        let found = failures_one_in(6_000).unwrap();
+        assert!((found - 6_000.0 / 7.906).abs() < 0.1, "{found}");
+        assert_eq!(failures_one_in(5), None);
+    }
+
+    #[test]
+    fn what_can_be_found_is_more_than_the_half_width() {
+        // Known variance: (1.96 + 0.8416) / 1.96.
+        let found = detectable(1.0, f64::INFINITY);
+        assert!((found - 2.801_585 / 1.959_964).abs() < 1e-5, "{found}");
+        assert!((times_longer(10.0, 5.0) - 4.0).abs() < 1e-12);
+    }
+}

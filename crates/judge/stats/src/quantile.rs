@@ -1,0 +1,67 @@
+//! Quantiles by nearest rank, and how many samples each needs.
+
+/// Samples that must lie beyond a quantile, on the rarer side.
+const BEYOND: f64 = 10.0;
+
+/// Samples needed before quantile `q` is given: `ceil(10 / (1 - q))` above the median and
+/// `ceil(10 / q)` below it, so that about ten samples lie beyond. With fewer, the figure is one
+/// arbitrary sample of the tail.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "float-to-int casts saturate: q = 0 or 1 needs more samples than there can be"
+)]
+pub fn samples_needed(q: f64) -> u64 {
+    let rarer = q.min(1.0 - q);
+    // 1 - 0.999 is a little less than 0.001: without the slack, p99.9 would need 10,001 samples.
+    (BEYOND / rarer * (1.0 - 1e-9)).ceil() as u64
+}
+
+/// The smallest of the ascending values that a share `q` does not exceed; `None` without values.
+pub fn nearest_rank(ascending: &[f64], q: f64) -> Option<f64> {
+    ascending.get(rank(q, ascending.len()).checked_sub(1)?).copied()
+}
+
+/// The nearest rank of quantile `q` among `count` values, from 1; 0 of none.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between 0 and the count"
+)]
+pub(crate) fn rank(q: f64, count: usize) -> usize {
+    // 99.9 / 100 is a little more than 0.999, and its rank among 1,000 values would be 1,000.
+    let rank = (q.clamp(0.0, 1.0) * (1.0 - 1e-12) * count as f64).ceil() as usize;
+    rank.max(1).min(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_samples_must_lie_beyond_a_quantile() {
+        for (q, needed) in [
+            (0.5, 20),
+            (0.9, 100),
+            (0.95, 200),
+            (0.99, 1_000),
+            (0.999, 10_000),
+            (0.9999, 100_000),
+            (0.1, 100),
+            (1.0, u64::MAX),
+        ] {
+            assert_eq!(samples_needed(q), needed, "q = {q}");
+        }
+    }
+
+    #[test]
+    fn quantiles_are_of_nearest_rank() {
+        let values: Vec<f64> = (1..=1_000).map(f64::from).collect();
+        for (q, value) in [(0.0, 1.0), (0.5, 500.0), (0.999, 999.0), (0.9991, 1_000.0), (1.0, 1e3)]
+        {
+            assert_eq!(nearest_rank(&values, q), Some(value), "{q}");
+        }
+        assert_eq!(nearest_rank(&values, 99.9 / 100.0), Some(999.0));
+        assert_eq!(nearest_rank(&[], 0.5), None);
+    }
+}

@@ -1,0 +1,103 @@
+//! Ratios of sums over batches, such as CPU time per request, and their differences.
+
+use crate::batches::BatchVariance;
+use crate::interval::{Estimate, Interval, NoIntervalReason};
+use crate::student_t;
+
+/// The two sums of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sums {
+    /// What is divided, like CPU time.
+    pub above: f64,
+    /// What it is divided by, like requests.
+    pub below: f64,
+}
+
+impl Sums {
+    fn of(batches: impl Iterator<Item = Self>) -> Self {
+        batches.fold(Self::default(), |sum, batch| Self {
+            above: sum.above + batch.above,
+            below: sum.below + batch.below,
+        })
+    }
+}
+
+/// The ratio of the sums of all batches, which are in their order in time.
+///
+/// # Errors
+/// Why there is no interval.
+pub fn ratio(batches: &[Sums]) -> Result<Estimate, NoIntervalReason> {
+    let pairs: Vec<_> = batches.iter().map(|batch| (*batch, Sums::default())).collect();
+    difference_of(&pairs, false)
+}
+
+/// The ratio of one target less that of another, batch by batch: what both have in common cancels
+/// out. Each batch has the sums of the target and of the reference.
+///
+/// # Errors
+/// Why there is no interval.
+pub fn difference(batches: &[(Sums, Sums)]) -> Result<Estimate, NoIntervalReason> {
+    difference_of(batches, true)
+}
+
+fn difference_of(batches: &[(Sums, Sums)], both: bool) -> Result<Estimate, NoIntervalReason> {
+    let target = Sums::of(batches.iter().map(|batch| batch.0));
+    let reference = Sums::of(batches.iter().map(|batch| batch.1));
+    if target.below <= 0.0 || (both && reference.below <= 0.0) {
+        return Err(NoIntervalReason::TooFewSamples);
+    }
+    let ratio = |sums: Sums| if sums.below > 0.0 { sums.above / sums.below } else { 0.0 };
+    // What a batch has more than the ratio of all would give it, by linearisation.
+    let part = |batch: Sums, whole: Sums| {
+        let more = batch.above - ratio(whole) * batch.below;
+        if whole.below > 0.0 { more / whole.below } else { 0.0 }
+    };
+    let residuals: Vec<f64> =
+        batches.iter().map(|(mine, theirs)| part(*mine, target) - part(*theirs, reference)).collect();
+    let sizes: Vec<f64> = batches.iter().map(|(mine, theirs)| mine.below + theirs.below).collect();
+    let variance = BatchVariance::of_residuals(&residuals, &sizes)?;
+    let value = ratio(target) - ratio(reference);
+    let error = variance.variance.sqrt();
+    let half = variance.critical() * error;
+    Ok(Estimate {
+        value,
+        interval: Interval { low: value - half, high: value + half },
+        batches: variance.batches,
+        degrees_of_freedom: variance.degrees_of_freedom,
+        effective: variance.degrees_of_freedom + 1.0,
+        p_zero: student_t::two_sided_p(value / error, variance.degrees_of_freedom),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sums(above: f64, below: f64) -> Sums {
+        Sums { above, below }
+    }
+
+    /// Ten batches of 100 requests, with 2,000 and 3,000 in turn: 25 each. Residuals are -+500 of
+    /// 1,000, so the variance is 10 * 0.25 * 10/9 and t(9) is 2.262157.
+    #[test]
+    fn a_ratio_has_the_interval_of_its_formula() {
+        let batches: Vec<_> = (0..10).map(|n| sums(2_000.0 + 1_000.0 * f64::from(n % 2), 100.0)).collect();
+        let found = ratio(&batches).unwrap();
+        assert!((found.value - 25.0).abs() < 1e-12);
+        let half = 2.262_157 * (10.0 * 0.25 * 10.0 / 9.0_f64).sqrt();
+        assert!((found.interval.half_width() - half).abs() < 1e-5, "{found:?}");
+    }
+
+    #[test]
+    fn what_both_targets_have_in_common_cancels_out() {
+        let noise = |n: i32| f64::from(n * 37 % 11) * 1_000.0;
+        let batches: Vec<_> =
+            (0..30).map(|n| (sums(noise(n) + 500.0, 100.0), sums(noise(n), 100.0))).collect();
+        let found = difference(&batches).unwrap();
+        assert!((found.value - 5.0).abs() < 1e-9);
+        assert!(found.interval.half_width() < 1e-6 && found.p_zero < 1e-6, "{found:?}");
+        let nothing = vec![(sums(1.0, 0.0), sums(1.0, 5.0)); 20];
+        assert_eq!(difference(&nothing), Err(NoIntervalReason::TooFewSamples));
+        assert_eq!(difference(&batches[..5]), Err(NoIntervalReason::TooFewBatches));
+    }
+}

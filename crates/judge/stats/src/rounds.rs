@@ -1,0 +1,126 @@
+//! Several rounds of the same measurement.
+//!
+//! An interval of one round speaks of its window only. What differs between windows, such as other
+//! load on the host, is seen between rounds alone: a random-effects mean with the interval of
+//! Hartung and Knapp.
+
+use crate::interval::Interval;
+use crate::student_t;
+
+/// What one round found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Round {
+    /// The estimate.
+    pub value: f64,
+    /// Its standard error within the round.
+    pub standard_error: f64,
+}
+
+/// The mean over rounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OverRounds {
+    /// The mean.
+    pub value: f64,
+    /// Its 95 % interval.
+    pub interval: Interval,
+    /// Two-sided p value of "the mean is 0".
+    pub p_zero: f64,
+    /// Standard deviation between rounds, beyond what their own errors explain.
+    pub between: f64,
+}
+
+/// The mean of at least two rounds; `None` of fewer, or if a number is not finite.
+///
+/// The variance between rounds by Paule and Mandel (1982); the interval by Hartung and Knapp
+/// (2001) with t of one less than the rounds, and never narrower than the rounds' own errors allow
+/// (Knapp and Hartung, 2003).
+pub fn hartung_knapp(rounds: &[Round]) -> Option<OverRounds> {
+    let finite = |round: &Round| round.value.is_finite() && round.standard_error.is_finite();
+    if rounds.len() < 2 || !rounds.iter().all(finite) {
+        return None;
+    }
+    let freedom = (rounds.len() - 1) as f64;
+    let between = between_variance(rounds, freedom);
+    let weighted = Weighted::of(rounds, between);
+    let spread = (weighted.squares / freedom).max(1.0);
+    let error = (spread / weighted.weight).sqrt();
+    let half = student_t::critical_95(freedom) * error;
+    Some(OverRounds {
+        value: weighted.mean,
+        interval: Interval { low: weighted.mean - half, high: weighted.mean + half },
+        p_zero: student_t::two_sided_p(weighted.mean / error, freedom),
+        between: between.sqrt(),
+    })
+}
+
+/// A weighted mean of rounds.
+struct Weighted {
+    mean: f64,
+    weight: f64,
+    squares: f64,
+}
+
+impl Weighted {
+    fn of(rounds: &[Round], between: f64) -> Self {
+        // A round that knows no error of its own must not outweigh all others.
+        let least = rounds.iter().map(|r| r.value.abs()).fold(f64::MIN_POSITIVE, f64::max) * 1e-9;
+        let weight = |r: &Round| 1.0 / (r.standard_error.powi(2) + between + least * least);
+        let sum: f64 = rounds.iter().map(weight).sum();
+        let mean = rounds.iter().map(|round| weight(round) * round.value).sum::<f64>() / sum;
+        let squares = rounds.iter().map(|round| weight(round) * (round.value - mean).powi(2)).sum();
+        Self { mean, weight: sum, squares }
+    }
+}
+
+/// The variance between rounds at which they scatter as much as they should; 0 if they scatter less
+/// without any.
+fn between_variance(rounds: &[Round], freedom: f64) -> f64 {
+    const HALVINGS: usize = 100;
+    let scatter = |between| Weighted::of(rounds, between).squares;
+    if scatter(0.0) <= freedom {
+        return 0.0;
+    }
+    let values: Vec<f64> = rounds.iter().map(|round| round.value).collect();
+    // With the whole variance of the values as variance between rounds they scatter too little.
+    let (mut low, mut high) = (0.0, crate::moments::sum_of_squares(&values));
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(low, high);
+        if scatter(middle) > freedom { low = middle } else { high = middle }
+    }
+    high
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rounds(values: &[f64], standard_error: f64) -> Vec<Round> {
+        values.iter().map(|&value| Round { value, standard_error }).collect()
+    }
+
+    /// Errors of their own that are small beside what differs: the plain t interval of 10, 12, 14
+    /// and 16, 13 -+ 3.182446 sqrt(20/3/4).
+    #[test]
+    fn rounds_that_differ_have_the_plain_t_interval() {
+        let found = hartung_knapp(&rounds(&[10.0, 12.0, 14.0, 16.0], 0.01)).unwrap();
+        let half = 3.182_446 * (20.0 / 3.0 / 4.0_f64).sqrt();
+        assert!((found.value - 13.0).abs() < 1e-6);
+        assert!((found.interval.half_width() - half).abs() < 1e-3, "{found:?}");
+        // The variance of the values is 20/3; of that 0.01^2 is the rounds' own.
+        assert!((found.between - (20.0 / 3.0_f64).sqrt()).abs() < 1e-3, "{found:?}");
+    }
+
+    /// Equal rounds: not certain, but as certain as their own errors. t(2) is 4.302653.
+    #[test]
+    fn rounds_that_agree_by_chance_are_not_taken_for_certain() {
+        let found = hartung_knapp(&rounds(&[10.0, 10.0, 10.0], 1.0)).unwrap();
+        assert!((found.interval.half_width() - 4.302_653 / 3.0_f64.sqrt()).abs() < 1e-5);
+        assert!(found.between.abs() < 1e-12);
+    }
+
+    #[test]
+    fn one_round_has_no_interval_between_rounds() {
+        assert_eq!(hartung_knapp(&rounds(&[10.0], 1.0)), None);
+        assert_eq!(hartung_knapp(&rounds(&[10.0, f64::NAN], 1.0)), None);
+    }
+}

@@ -1,0 +1,112 @@
+//! Failures and refusals that only one side of a pair has.
+
+use crate::tails::binomial_at_least;
+
+/// The least number of batches that a test by batches needs to say anything; and with fewer batches
+/// than this nothing is known about clusters.
+const BATCHES_KNOWN: usize = 8;
+
+/// Discordant pairs are taken for clustered if the variance of their number per batch is more than
+/// so many times its mean. Independent ones have 1.
+const CLUSTERED: f64 = 1.5;
+
+/// Pairs of a batch in which only one side is affected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Discordant {
+    /// Only the target.
+    pub target: u64,
+    /// Only the reference.
+    pub reference: u64,
+}
+
+/// A comparison of how often two targets are affected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SignTest {
+    /// All discordant pairs.
+    pub pairs: Discordant,
+    /// Two-sided p value of "both are affected equally often".
+    pub p: f64,
+    /// Whether whole batches were counted, because the pairs come in clusters.
+    pub by_batch: bool,
+}
+
+impl SignTest {
+    /// From the batches in any order: the exact test of McNemar on all pairs; or, if discordant
+    /// pairs come in clusters, the sign test on the batches.
+    pub fn of(batches: &[Discordant]) -> Self {
+        let sum = |of: fn(&Discordant) -> u64| batches.iter().map(of).sum();
+        let pairs = Discordant { target: sum(|b| b.target), reference: sum(|b| b.reference) };
+        let by_batch = clustered(batches);
+        let p = if by_batch {
+            let more = batches.iter().filter(|b| b.target > b.reference).count();
+            let fewer = batches.iter().filter(|b| b.target < b.reference).count();
+            sign_p(more as u64, fewer as u64)
+        } else {
+            sign_p(pairs.target, pairs.reference)
+        };
+        Self { pairs, p, by_batch }
+    }
+}
+
+/// Exact two-sided p value of so many signs of each kind; 1 without any.
+pub fn sign_p(positive: u64, negative: u64) -> f64 {
+    let (most, all) = (positive.max(negative), positive + negative);
+    if all == 0 { 1.0 } else { (2.0 * binomial_at_least(most, all, 0.5)).min(1.0) }
+}
+
+/// The largest share that is possible at 95 % where none of `count` was affected: at most 3/n
+/// (Hanley, Lippman-Hand, 1983); not more than all.
+pub fn none_of(count: u64) -> f64 {
+    (3.0 / count as f64).min(1.0)
+}
+
+fn clustered(batches: &[Discordant]) -> bool {
+    let counts: Vec<f64> = batches.iter().map(|b| (b.target + b.reference) as f64).collect();
+    let mean = crate::moments::mean(&counts);
+    let Some(variance) = crate::moments::variance(&counts) else { return true };
+    counts.len() < BATCHES_KNOWN || (mean > 0.0 && variance / mean > CLUSTERED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batches(target: &[u64]) -> Vec<Discordant> {
+        target.iter().map(|&target| Discordant { target, reference: 0 }).collect()
+    }
+
+    /// By hand: 2 (1/2)^5, 2 (1/2)^6, 2 (1 + 8) / 2^8, all equal.
+    #[test]
+    fn p_values_are_those_of_coin_tosses() {
+        for (positive, negative, expected) in
+            [(5, 0, 0.0625), (0, 6, 0.03125), (1, 7, 18.0 / 256.0), (4, 4, 1.0), (0, 0, 1.0)]
+        {
+            let found = sign_p(positive, negative);
+            assert!((found - expected).abs() < 1e-12, "{positive} {negative}: {found}");
+        }
+    }
+
+    #[test]
+    fn single_failures_are_counted_as_pairs_and_a_burst_as_one() {
+        let mut single = vec![0; 60];
+        for batch in [1, 7, 13, 20, 31, 44, 58] {
+            single[batch] = 1;
+        }
+        let found = SignTest::of(&batches(&single));
+        assert!(!found.by_batch && found.pairs.target == 7);
+        assert!((found.p - 2.0 / 128.0).abs() < 1e-12);
+        let mut burst = vec![0; 60];
+        burst[17] = 12;
+        let found = SignTest::of(&batches(&burst));
+        assert!(found.by_batch && (found.p - 1.0).abs() < 1e-12);
+        // Seven batches are too few to see whether failures come in bursts.
+        assert!(SignTest::of(&batches(&[1; 7])).by_batch);
+        assert!(SignTest::of(&[]).by_batch);
+    }
+
+    #[test]
+    fn none_of_a_thousand_is_at_most_three() {
+        assert!((none_of(1_000) - 0.003).abs() < 1e-15);
+        assert!((none_of(2) - 1.0).abs() < 1e-15);
+    }
+}

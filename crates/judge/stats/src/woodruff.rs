@@ -1,0 +1,113 @@
+//! A quantile of values with its 95 % interval (Woodruff, 1952), from batches.
+//!
+//! Of the differences of pairs, it is what a target *adds* to a request. For a constant addition it
+//! equals the shift of every percentile, and where both targets draw the same work it is far
+//! sharper than that.
+
+use crate::batches::{BatchVariance, LimitCount, logit};
+use crate::interval::{Estimate, Interval, NoIntervalReason};
+use crate::quantile::{nearest_rank, samples_needed};
+use crate::student_t;
+
+/// Values of a stage: its batches in their order in time.
+pub type Stage = Vec<Vec<f64>>;
+
+/// All values of some stages, which were measured one after another.
+#[derive(Clone, Debug, Default)]
+pub struct Batched {
+    stages: Vec<Stage>,
+    ascending: Vec<f64>,
+}
+
+impl Batched {
+    /// Values by stage and batch. Empty stages and batches are left out.
+    pub fn new(stages: Vec<Stage>) -> Self {
+        let stages: Vec<Stage> = stages
+            .into_iter()
+            .map(|stage| stage.into_iter().filter(|batch| !batch.is_empty()).collect())
+            .filter(|stage: &Stage| !stage.is_empty())
+            .collect();
+        let mut ascending: Vec<f64> = stages.iter().flatten().flatten().copied().collect();
+        ascending.sort_unstable_by(f64::total_cmp);
+        Self { stages, ascending }
+    }
+
+    /// Number of values.
+    pub const fn count(&self) -> usize {
+        self.ascending.len()
+    }
+
+    /// The values in ascending order.
+    pub fn ascending(&self) -> &[f64] {
+        &self.ascending
+    }
+
+    /// The quantile `q`; `None` if fewer than [`samples_needed`] values are given.
+    pub fn value(&self, q: f64) -> Option<f64> {
+        let enough = self.count() as u64 >= samples_needed(q);
+        nearest_rank(&self.ascending, q).filter(|_| enough)
+    }
+
+    /// The quantile `q` with its interval.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn estimate(&self, q: f64) -> Result<Estimate, NoIntervalReason> {
+        let value = self.value(q).ok_or(NoIntervalReason::TooFewSamples)?;
+        // Where many values are equal, the share below them varies too, and the larger counts.
+        let up_to = self.variance(|other| other <= value)?;
+        let below = self.variance(|other| other < value)?;
+        let variance = up_to.larger(below);
+        let count = self.count() as f64;
+        let (low, high, effective) = variance.shares(q, self.count() as u64);
+        if low * count < 1.0 || (1.0 - high) * count < 1.0 {
+            return Err(NoIntervalReason::BeyondExtremes);
+        }
+        let at = |share| {
+            nearest_rank(&self.ascending, share).ok_or(NoIntervalReason::TooFewSamples)
+        };
+        Ok(Estimate {
+            value,
+            interval: Interval { low: at(low)?, high: at(high)? },
+            batches: variance.batches,
+            degrees_of_freedom: variance.degrees_of_freedom,
+            effective,
+            p_zero: self.p_zero(q, value, &variance),
+        })
+    }
+
+    /// The two-sided p value of "the quantile is 0": the level at which the interval would end at
+    /// 0.
+    fn p_zero(&self, q: f64, value: f64, variance: &BatchVariance) -> f64 {
+        let count = self.count() as f64;
+        let binomial = q * (1.0 - q);
+        let spread = variance.variance.max(binomial / count).sqrt() / binomial;
+        let up_to = self.ascending.partition_point(|other| *other <= 0.0) as f64 / count;
+        let below = self.ascending.partition_point(|other| *other < 0.0) as f64 / count;
+        // Half a value beyond the extremes: nothing is impossible.
+        let edge = 0.5 / count;
+        let distance = if value > 0.0 {
+            logit(q) - logit(up_to.max(edge))
+        } else {
+            logit(below.min(1.0 - edge)) - logit(q)
+        };
+        student_t::two_sided_p(distance.max(0.0) / spread, variance.degrees_of_freedom)
+    }
+
+    fn variance(&self, within: impl Fn(f64) -> bool) -> Result<BatchVariance, NoIntervalReason> {
+        let count = |batch: &Vec<f64>| LimitCount {
+            within: batch.iter().filter(|value| within(**value)).count() as u64,
+            all: batch.len() as u64,
+        };
+        let weighted = |stage: &Stage| {
+            let counts: Vec<_> = stage.iter().map(count).collect();
+            let weight = LimitCount::sum(&counts).all as f64 / self.count() as f64;
+            Ok((weight, BatchVariance::of_shares(&counts)?))
+        };
+        let stages = self.stages.iter().map(weighted).collect::<Result<Vec<_>, _>>()?;
+        if stages.is_empty() {
+            return Err(NoIntervalReason::TooFewBatches);
+        }
+        Ok(BatchVariance::stratified(&stages))
+    }
+}

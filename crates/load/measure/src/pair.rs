@@ -1,0 +1,66 @@
+//! Blocks of pairs: the same request, carried out on every target.
+
+use crate::id::{ScenarioId, StageId};
+use crate::outcome::{Outcome, PolicyDecision};
+use crate::time::Nanos;
+
+/// One turn of a conversation, carried out on every target of a comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The conversation of the plan, the same for all targets.
+    pub index: u64,
+    /// The turn in it, from 0.
+    pub turn: u16,
+    /// The stage in which the block was intended to begin.
+    pub stage: StageId,
+    /// The scenario that the turn is an instance of.
+    pub scenario: ScenarioId,
+    /// The earliest intended start of its turns, after the run's start.
+    pub start: Nanos,
+    /// Where each target was loaded alone, one after the other: the round of these windows, from
+    /// 0. `None` where the targets were loaded beside each other.
+    pub window: Option<u32>,
+    /// By target, in the order of the plan. `None`: it was not carried out.
+    pub turns: Vec<Option<PairedTurn>>,
+}
+
+/// What one target did with the turn of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PairedTurn {
+    /// Which place it had in the order of the targets, from 0.
+    pub position: u8,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// From its own intended start to its end.
+    pub response: Option<Nanos>,
+    /// From its dispatch to its end.
+    pub service: Option<Nanos>,
+    /// From its dispatch to the first token.
+    pub ttft: Option<Nanos>,
+    /// From its dispatch to the last token.
+    pub last_token: Option<Nanos>,
+    /// The longest gap between content events.
+    pub longest_gap: Option<Nanos>,
+    /// Number of gaps between content events.
+    pub gaps: u32,
+    /// How late the generator dispatched it.
+    pub dispatch_lag: Nanos,
+    /// The policy decision that the scenario expects, if it states one.
+    pub expected: Option<PolicyDecision>,
+    /// The target's policy decision, if it responded.
+    pub decision: Option<PolicyDecision>,
+    /// Output tokens; 0 if unknown.
+    pub output_tokens: u32,
+    /// Input tokens; 0 if unknown.
+    pub input_tokens: u32,
+    /// Whether it used a connection that had been used before.
+    pub reused: bool,
+}
+
+impl PairedTurn {
+    /// Whether the policy decision is the expected one. `None` if nothing is expected, or if there
+    /// was no response.
+    pub fn as_expected(&self) -> Option<bool> {
+        Some(self.expected? == self.decision?)
+    }
+}
