@@ -244,6 +244,7 @@ fn plan(
         response_headers: file.response_headers,
         thresholds: file.thresholds,
         bands: file.bands,
+        gate: file.gate,
         labels: file.labels,
         notes: layers.notes().to_vec(),
     }
