@@ -94,9 +94,8 @@ impl BatchVariance {
     pub fn of_shares(batches: &[LimitCount]) -> Result<Self, NoIntervalReason> {
         let total = LimitCount::sum(batches);
         let all = total.all as f64;
-        let residual = |batch: &LimitCount| {
-            (batch.within as f64 - total.share() * batch.all as f64) / all
-        };
+        let residual =
+            |batch: &LimitCount| (batch.within as f64 - total.share() * batch.all as f64) / all;
         let residuals: Vec<f64> = batches.iter().map(residual).collect();
         let sizes: Vec<f64> = batches.iter().map(|batch| batch.all as f64).collect();
         Self::of_residuals(&residuals, &sizes)

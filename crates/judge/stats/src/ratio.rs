@@ -52,8 +52,10 @@ fn difference_of(batches: &[(Sums, Sums)], both: bool) -> Result<Estimate, NoInt
         let more = batch.above - ratio(whole) * batch.below;
         if whole.below > 0.0 { more / whole.below } else { 0.0 }
     };
-    let residuals: Vec<f64> =
-        batches.iter().map(|(mine, theirs)| part(*mine, target) - part(*theirs, reference)).collect();
+    let residuals: Vec<f64> = batches
+        .iter()
+        .map(|(mine, theirs)| part(*mine, target) - part(*theirs, reference))
+        .collect();
     let sizes: Vec<f64> = batches.iter().map(|(mine, theirs)| mine.below + theirs.below).collect();
     let variance = BatchVariance::of_residuals(&residuals, &sizes)?;
     let value = ratio(target) - ratio(reference);
@@ -81,7 +83,8 @@ mod tests {
     /// 1,000, so the variance is 10 * 0.25 * 10/9 and t(9) is 2.262157.
     #[test]
     fn a_ratio_has_the_interval_of_its_formula() {
-        let batches: Vec<_> = (0..10).map(|n| sums(2_000.0 + 1_000.0 * f64::from(n % 2), 100.0)).collect();
+        let batches: Vec<_> =
+            (0..10).map(|n| sums(2_000.0 + 1_000.0 * f64::from(n % 2), 100.0)).collect();
         let found = ratio(&batches).unwrap();
         assert!((found.value - 25.0).abs() < 1e-12);
         let half = 2.262_157 * (10.0 * 0.25 * 10.0 / 9.0_f64).sqrt();

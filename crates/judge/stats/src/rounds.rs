@@ -63,7 +63,8 @@ struct Weighted {
 impl Weighted {
     fn of(rounds: &[Round], between: f64) -> Self {
         // A round that knows no error of its own must not outweigh all others.
-        let least = rounds.iter().map(|r| r.value.abs()).fold(f64::MIN_POSITIVE, f64::max) * 1e-9;
+        let largest = rounds.iter().map(|round| round.value.abs()).fold(0.0, f64::max);
+        let least = if largest > 0.0 { largest } else { 1.0 } * 1e-9;
         let weight = |r: &Round| 1.0 / (r.standard_error.powi(2) + between + least * least);
         let sum: f64 = rounds.iter().map(weight).sum();
         let mean = rounds.iter().map(|round| weight(round) * round.value).sum::<f64>() / sum;
@@ -116,6 +117,13 @@ mod tests {
         let found = hartung_knapp(&rounds(&[10.0, 10.0, 10.0], 1.0)).unwrap();
         assert!((found.interval.half_width() - 4.302_653 / 3.0_f64.sqrt()).abs() < 1e-5);
         assert!(found.between.abs() < 1e-12);
+    }
+
+    #[test]
+    fn rounds_that_all_found_nothing_agree() {
+        let found = hartung_knapp(&rounds(&[0.0, 0.0, 0.0], 0.0)).unwrap();
+        assert!(found.interval.contains(0.0) && found.interval.half_width() < 1e-6, "{found:?}");
+        assert!((found.p_zero - 1.0).abs() < 1e-9);
     }
 
     #[test]

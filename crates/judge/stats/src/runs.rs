@@ -30,7 +30,8 @@ impl History {
         let squares: f64 =
             groups.iter().filter(|group| group.len() > 1).map(|group| sum_of_squares(group)).sum();
         let degrees_of_freedom = freedom as f64;
-        (freedom > 0).then(|| Self { sd: (squares / degrees_of_freedom).sqrt(), degrees_of_freedom })
+        (freedom > 0)
+            .then(|| Self { sd: (squares / degrees_of_freedom).sqrt(), degrees_of_freedom })
     }
 }
 
@@ -119,7 +120,8 @@ impl Change {
         let satterthwaite = old_part * old_part / (base.len() - 1) as f64
             + new_part * new_part / (new.len() - 1) as f64;
         let pooled_freedom = (base.len() + new.len() - 2) as f64;
-        let freedom = if satterthwaite > 0.0 { whole * whole / satterthwaite } else { pooled_freedom };
+        let freedom =
+            if satterthwaite > 0.0 { whole * whole / satterthwaite } else { pooled_freedom };
         Self {
             estimate,
             standard_error: whole.sqrt(),
@@ -194,21 +196,19 @@ pub fn judge_gate(change: &Change, margin: f64, worse: Worse, p_holm: f64) -> Ga
 }
 
 /// Standard deviation between runs, its degrees of freedom, and where it is from.
-fn pooled(
-    base: &[f64],
-    new: &[f64],
-    history: Option<History>,
-) -> Option<(f64, f64, SpreadFrom)> {
+fn pooled(base: &[f64], new: &[f64], history: Option<History>) -> Option<(f64, f64, SpreadFrom)> {
     let own = (base.len() + new.len() - 2) as f64;
     let squares = sum_of_squares(base) + sum_of_squares(new);
     match history {
         Some(History { sd, degrees_of_freedom }) if degrees_of_freedom.is_infinite() => {
-            let from = if own > 0.0 { SpreadFrom::PooledWithHistory } else { SpreadFrom::HistoryAlone };
+            let from =
+                if own > 0.0 { SpreadFrom::PooledWithHistory } else { SpreadFrom::HistoryAlone };
             Some((sd, degrees_of_freedom, from))
         }
         Some(History { sd, degrees_of_freedom }) => {
             let freedom = own + degrees_of_freedom;
-            let from = if own > 0.0 { SpreadFrom::PooledWithHistory } else { SpreadFrom::HistoryAlone };
+            let from =
+                if own > 0.0 { SpreadFrom::PooledWithHistory } else { SpreadFrom::HistoryAlone };
             let sd = ((squares + degrees_of_freedom * sd * sd) / freedom).sqrt();
             (freedom > 0.0).then_some((sd, freedom, from))
         }
@@ -241,7 +241,10 @@ mod tests {
     fn fewer_runs_share_their_spread_and_that_of_the_history() {
         let (base, new) = ([1.0, 3.0], [4.0, 8.0]);
         let own = Change::of(&base, &new, None).unwrap();
-        assert_eq!((own.from, own.degrees_of_freedom.to_bits()), (SpreadFrom::Pooled, 2.0_f64.to_bits()));
+        assert_eq!(
+            (own.from, own.degrees_of_freedom.to_bits()),
+            (SpreadFrom::Pooled, 2.0_f64.to_bits())
+        );
         assert_near(own.run_sd, 5.0_f64.sqrt());
         let history = History { sd: 3.0, degrees_of_freedom: 8.0 };
         let both = Change::of(&base, &new, Some(history)).unwrap();

@@ -57,10 +57,15 @@ impl Shift {
         Self { stages, target, reference }
     }
 
+    /// Number of values of the target that has fewer.
+    pub fn pairs(&self) -> usize {
+        self.target.len().min(self.reference.len())
+    }
+
     /// Quantile `q` of the target less that of the reference; `None` if either has fewer than
     /// [`samples_needed`] values.
     pub fn value(&self, q: f64) -> Option<f64> {
-        let enough = self.target.len().min(self.reference.len()) as u64 >= samples_needed(q);
+        let enough = self.pairs() as u64 >= samples_needed(q);
         let value = nearest_rank(&self.target, q)? - nearest_rank(&self.reference, q)?;
         Some(value).filter(|value| enough && value.is_finite())
     }
@@ -73,12 +78,10 @@ impl Shift {
         let value = self.value(q).ok_or(NoIntervalReason::TooFewSamples)?;
         let at_value = self.test(q, value)?;
         let (lowest, highest) = self.extremes().ok_or(NoIntervalReason::BeyondExtremes)?;
-        let interval = Interval {
-            low: self.end(q, value, lowest)?,
-            high: self.end(q, value, highest)?,
-        };
+        let interval =
+            Interval { low: self.end(q, value, lowest)?, high: self.end(q, value, highest)? };
         let at_zero = self.test(q, 0.0)?;
-        let pairs = self.target.len().min(self.reference.len()) as f64;
+        let pairs = self.pairs() as f64;
         let independent = 2.0 * q * (1.0 - q) / pairs;
         let variance = at_value.variance.variance;
         Ok(Estimate {
@@ -110,7 +113,7 @@ impl Shift {
 
     fn contradicted(&self, q: f64, supposed: f64) -> Result<bool, NoIntervalReason> {
         let test = self.test(q, supposed)?;
-        let pairs = self.target.len().min(self.reference.len()) as f64;
+        let pairs = self.pairs() as f64;
         Ok(test.statistic(pairs).abs() > test.variance.critical())
     }
 

@@ -63,9 +63,8 @@ impl Batched {
         if low * count < 1.0 || (1.0 - high) * count < 1.0 {
             return Err(NoIntervalReason::BeyondExtremes);
         }
-        let at = |share| {
-            nearest_rank(&self.ascending, share).ok_or(NoIntervalReason::TooFewSamples)
-        };
+        let at =
+            |share| nearest_rank(&self.ascending, share).ok_or(NoIntervalReason::TooFewSamples);
         Ok(Estimate {
             value,
             interval: Interval { low: at(low)?, high: at(high)? },

@@ -27,6 +27,11 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(out + rest)
 }
 
+/// The value of a label in the Prometheus text format.
+pub fn escape_label(value: &str) -> String {
+    value.replace('\\', r"\\").replace('"', r#"\""#).replace('\n', r"\n")
+}
+
 fn is_control(c: char) -> bool {
     let directs =
         matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

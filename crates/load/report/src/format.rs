@@ -31,6 +31,55 @@ pub fn range(millis: f64, low: f64, high: f64) -> String {
     format!("{}, {}", digits(low / size), digits(high / size))
 }
 
+/// A time and its interval from milliseconds, in the unit that suits the largest of them and with
+/// the decimals that the interval needs: `143us [138, 149]`, `1.4301ms [1.4288, 1.4314]`.
+pub fn with_interval(millis: f64, low: f64, high: f64) -> String {
+    let largest = millis.abs().max(low.abs()).max(high.abs());
+    let (unit, size) = unit(largest);
+    let decimals = (high > low).then(|| decimals(((high - low) / 2.0).max(FINEST) / size));
+    let [value, low, high] = [millis, low, high].map(|time| match decimals {
+        Some(decimals) => fixed(time / size, decimals),
+        None => digits(time / size),
+    });
+    format!("{value}{unit} [{low}, {high}]")
+}
+
+/// No interval is shown as narrower, in milliseconds: clocks count nanoseconds.
+const FINEST: f64 = 2e-6;
+
+/// The decimals whose last one is at most half of `half_width`, which is not 0.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between 0 and the most decimals"
+)]
+fn decimals(half_width: f64) -> usize {
+    const MOST: f64 = 9.0;
+    (-(half_width / 2.0).log10()).ceil().clamp(0.0, MOST) as usize
+}
+
+/// A number with so many decimals, its digits before the point in groups; never `-0`.
+fn fixed(number: f64, decimals: usize) -> String {
+    let text = format!("{:.decimals$}", number.abs());
+    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let is_zero = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+    let sign = if number < 0.0 && !is_zero { "-" } else { "" };
+    format!("{sign}{}{rest}", groups(whole))
+}
+
+/// A p value: `p 0.125`, `p < 0.001`.
+pub fn p_value(p: f64) -> String {
+    if p < 0.001 { "p < 0.001".to_owned() } else { format!("p {p:.3}") }
+}
+
+/// A difference of times and its interval: [`with_interval`] with the sign of the difference.
+pub fn difference(millis: f64, low: f64, high: f64) -> String {
+    let text = with_interval(millis, low, high);
+    let shown = text.split(" [").next().unwrap_or_default();
+    let is_zero = !shown.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
+    if millis > 0.0 && !is_zero { format!("+{text}") } else { text }
+}
+
 /// A unit of time, and its length in milliseconds.
 fn unit(millis: f64) -> (&'static str, f64) {
     // What would round up to 1000 of a unit is shown as 1.00 of the next.
@@ -204,6 +253,26 @@ mod tests {
         ] {
             assert_eq!(found, shown);
         }
+    }
+
+    #[test]
+    fn intervals_have_the_decimals_that_they_need() {
+        for (found, shown) in [
+            (difference(0.143, 0.138, 0.149), "+143us [138, 149]"),
+            (difference(0.000_9, -0.003, 0.004), "+1us [-3, 4]"),
+            (difference(-0.000_03, -0.001_3, 0.001_07), "0.0us [-1.3, 1.1]"),
+            (difference(1.43, 1.395, 1.465), "+1.43ms [1.40, 1.47]"),
+            (difference(1.430_1, 1.428_8, 1.431_4), "+1.4301ms [1.4288, 1.4314]"),
+            (difference(-1.43, -1.47, -0.9), "-1.4ms [-1.5, -0.9]"),
+            (difference(7.0, -3_000.0, 4_000.0), "0s [-3, 4]"),
+            (difference(0.0, 0.0, 0.0), "0ns [0, 0]"),
+            (difference(0.0, -1e-15, 1e-15), "0ns [0, 0]"),
+            (with_interval(1.5, 1.5, 1.5), "1.50ms [1.50, 1.50]"),
+            (with_interval(5_000_000.0, 4_000_000.0, 6_000_000.0), "5,000s [4,000, 6,000]"),
+        ] {
+            assert_eq!(found, shown);
+        }
+        assert_eq!((p_value(0.125).as_str(), p_value(1e-9).as_str()), ("p 0.125", "p < 0.001"));
     }
 
     #[test]

@@ -23,7 +23,7 @@ mod text;
 pub use bounded_lines::{BoundedLines, MAX_LINE};
 pub use csv::csv;
 pub use error::ReportError;
-pub use escape::printable;
+pub use escape::{escape_label, printable};
 pub use json::{json, read_json};
 pub use prometheus::prometheus;
 pub use rebuild::rebuild;

@@ -15,6 +15,8 @@ use plimsoll_metrics::{
     QUANTILES, Quantile, RunSummary, Unit,
 };
 
+use crate::escape::escape_label;
+
 /// The summary's cells as Prometheus metrics.
 pub fn prometheus(summary: &RunSummary) -> String {
     let mut page =
@@ -43,7 +45,7 @@ pub fn prometheus(summary: &RunSummary) -> String {
 
 /// The labels of the run, for the end of every line.
 fn run_labels(summary: &RunSummary) -> String {
-    let pair = |(key, value): (&String, &String)| format!(",{key}=\"{}\"", escape(value));
+    let pair = |(key, value): (&String, &String)| format!(",{key}=\"{}\"", escape_label(value));
     summary.metadata.labels.iter().map(pair).collect()
 }
 
@@ -245,8 +247,10 @@ impl Page<'_> {
     }
 
     fn line(&mut self, name: &str, labels: &Labels<'_>, value: f64) {
-        let pairs: Vec<_> =
-            labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escape(value))).collect();
+        let pairs: Vec<_> = labels
+            .iter()
+            .map(|(key, value)| format!("{key}=\"{}\"", escape_label(value)))
+            .collect();
         let pairs = format!("{}{}", pairs.join(","), self.run);
         let _ = writeln!(self.out, "{name}{{{}}} {value}", pairs.trim_start_matches(','));
     }
@@ -298,8 +302,4 @@ fn rate_name(rate: &RateSpec) -> String {
         }
         _ => format!("plimsoll_{}_per_second", rate.name),
     }
-}
-
-fn escape(value: &str) -> String {
-    value.replace('\\', r"\\").replace('"', r#"\""#).replace('\n', r"\n")
 }

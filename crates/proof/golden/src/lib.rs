@@ -3,6 +3,8 @@
 //! `UPDATE_GOLDEN=1 cargo test` stores what the tests produce instead; read the difference before
 //! you commit it.
 
+pub mod schema_page;
+
 use std::fs;
 use std::path::Path;
 

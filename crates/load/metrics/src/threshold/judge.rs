@@ -58,7 +58,8 @@ impl Threshold {
         }
     }
 
-    const fn keeps(&self, value: f64) -> bool {
+    /// Whether a value, times in milliseconds, keeps the bound.
+    pub const fn keeps(&self, value: f64) -> bool {
         self.comparison.holds(value, self.bound)
     }
 

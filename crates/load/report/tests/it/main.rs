@@ -7,7 +7,6 @@ mod policy;
 mod rebuilding;
 mod reference;
 mod rows;
-mod schema_page;
 mod support;
 mod texts;
 mod version_0_1_0;

@@ -4,7 +4,6 @@ use plimsoll_metrics::RunSummary;
 use plimsoll_report::row::COLUMNS;
 use serde_json::Value;
 
-use crate::schema_page;
 use crate::support::path;
 
 const ROWS: &str = "# results.jsonl
@@ -47,7 +46,10 @@ fn the_page_of_results_jsonl_equals_the_table_of_its_keys() {
 
 #[test]
 fn the_page_of_summary_json_equals_its_schema() {
-    check("summary.md", &format!("{SUMMARY}{}", schema_page::render(&summary_schema())));
+    check(
+        "summary.md",
+        &format!("{SUMMARY}{}", plimsoll_golden::schema_page::render(&summary_schema())),
+    );
 }
 
 #[test]

@@ -1,9 +1,13 @@
 //! Renders a JSON Schema as a reference page: one table for each type.
+#![expect(clippy::unwrap_used, reason = "a schema that cannot be rendered must fail its test")]
 
 use serde_json::Value;
 
 /// One section for the root and each definition, in the order of the schema.
-pub(crate) fn render(schema: &Value) -> String {
+///
+/// # Panics
+/// If the schema is not one that `schemars` makes of our types.
+pub fn render(schema: &Value) -> String {
     let definitions = schema["$defs"].as_object().into_iter().flatten();
     let sections = definitions.map(|(name, definition)| section(name, definition));
     let file = format!("\n## The file\n\n{}", properties(schema));

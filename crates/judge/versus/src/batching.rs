@@ -1,0 +1,234 @@
+//! Which block belongs to which batch.
+//!
+//! A stage in which the targets were loaded beside each other is cut into seconds, by the rule of
+//! all reports. Where each target had windows of its own, the round of windows is the batch. Rounds
+//! of windows within a stage of the first kind stand apart: they show what targets do to each
+//! other.
+
+use std::collections::BTreeMap;
+
+use plimsoll_measure::{Block, StageId};
+use plimsoll_stats::batches::intervals_per_batch;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Where a block belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Measured, in this batch of this stage.
+    Measured {
+        /// Position among the stages that have blocks.
+        stage: usize,
+        /// Position in the stage.
+        batch: usize,
+    },
+    /// Each target was loaded alone; in this second of such windows.
+    Alone {
+        /// Position among them.
+        batch: usize,
+    },
+}
+
+/// The batches of a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Batching {
+    /// By block.
+    places: Vec<Place>,
+    stages: Vec<StageBatches>,
+    alone: usize,
+}
+
+/// The batches of one stage.
+#[derive(Clone, Debug)]
+pub(crate) struct StageBatches {
+    /// Number of batches, empty ones included.
+    pub(crate) count: usize,
+    /// Start of the first and length of each, in nanoseconds; `None` for rounds of windows.
+    pub(crate) time: Option<(u64, u64)>,
+}
+
+impl Batching {
+    pub(crate) fn of(blocks: &[Block]) -> Self {
+        let mut by_stage: BTreeMap<StageId, Vec<usize>> = BTreeMap::new();
+        for (index, block) in blocks.iter().enumerate() {
+            by_stage.entry(block.stage).or_default().push(index);
+        }
+        let mut batching =
+            Self { places: vec![Place::Alone { batch: 0 }; blocks.len()], ..Self::default() };
+        let mut alone = Vec::new();
+        for indices in by_stage.values() {
+            let beside = |index: &&usize| blocks[**index].window.is_none();
+            let measured: Vec<usize> = indices.iter().filter(beside).copied().collect();
+            if measured.is_empty() {
+                batching.add_rounds(blocks, indices);
+            } else {
+                batching.add_seconds(blocks, &measured);
+                alone.extend(indices.iter().filter(|index| !beside(index)));
+            }
+        }
+        batching.add_alone(blocks, &alone);
+        batching
+    }
+
+    fn add_seconds(&mut self, blocks: &[Block], indices: &[usize]) {
+        let start = earliest(blocks, indices);
+        let second = |index: usize| seconds_since(blocks, index, start);
+        let seconds = indices.iter().map(|&index| second(index) + 1).max().unwrap_or_default();
+        let length = intervals_per_batch(seconds);
+        let stage = self.stages.len();
+        for &index in indices {
+            self.places[index] = Place::Measured { stage, batch: second(index) / length };
+        }
+        let time = Some((start, length as u64 * SECOND));
+        self.stages.push(StageBatches { count: seconds.div_ceil(length), time });
+    }
+
+    fn add_rounds(&mut self, blocks: &[Block], indices: &[usize]) {
+        let round = |index: usize| blocks[index].window.unwrap_or_default() as usize;
+        let rounds = indices.iter().map(|&index| round(index) + 1).max().unwrap_or_default();
+        let length = intervals_per_batch(rounds);
+        let stage = self.stages.len();
+        for &index in indices {
+            self.places[index] = Place::Measured { stage, batch: round(index) / length };
+        }
+        self.stages.push(StageBatches { count: rounds.div_ceil(length), time: None });
+    }
+
+    /// Seconds of each round of windows, counted from its own start; seconds without a block do not
+    /// count.
+    fn add_alone(&mut self, blocks: &[Block], indices: &[usize]) {
+        let mut rounds: BTreeMap<(StageId, u32), Vec<usize>> = BTreeMap::new();
+        for &index in indices {
+            let block = &blocks[index];
+            let round = (block.stage, block.window.unwrap_or_default());
+            rounds.entry(round).or_default().push(index);
+        }
+        for indices in rounds.values() {
+            let start = earliest(blocks, indices);
+            let mut seconds: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+            for &index in indices {
+                seconds.entry(seconds_since(blocks, index, start)).or_default().push(index);
+            }
+            for indices in seconds.values() {
+                for &index in indices {
+                    self.places[index] = Place::Alone { batch: self.alone };
+                }
+                self.alone += 1;
+            }
+        }
+    }
+
+    pub(crate) fn places<'a>(
+        &'a self,
+        blocks: &'a [Block],
+    ) -> impl Iterator<Item = (Place, &'a Block)> {
+        self.places.iter().copied().zip(blocks)
+    }
+
+    /// The measured blocks.
+    pub(crate) fn measured<'a>(&'a self, blocks: &'a [Block]) -> impl Iterator<Item = &'a Block> {
+        let measured = |place: &Place| matches!(place, Place::Measured { .. });
+        self.places(blocks).filter(move |(place, _)| measured(place)).map(|(_, block)| block)
+    }
+
+    pub(crate) fn stages(&self) -> &[StageBatches] {
+        &self.stages
+    }
+
+    /// A default for each batch of each stage.
+    pub(crate) fn by_batch<T: Clone + Default>(&self) -> Vec<Vec<T>> {
+        self.stages.iter().map(|stage| vec![T::default(); stage.count]).collect()
+    }
+
+    /// The same for the windows in which each target was loaded alone.
+    pub(crate) fn by_batch_alone<T: Clone + Default>(&self) -> Vec<T> {
+        vec![T::default(); self.alone]
+    }
+
+    /// Whether each target was loaded alone in all measured stages.
+    pub(crate) fn is_by_turns(&self) -> bool {
+        !self.stages.is_empty() && self.stages.iter().all(|stage| stage.time.is_none())
+    }
+}
+
+fn earliest(blocks: &[Block], indices: &[usize]) -> u64 {
+    indices.iter().map(|&index| blocks[index].start.as_u64()).min().unwrap_or_default()
+}
+
+fn seconds_since(blocks: &[Block], index: usize, start: u64) -> usize {
+    let nanos = blocks[index].start.as_u64().saturating_sub(start);
+    usize::try_from(nanos / SECOND).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_measure::{Nanos, ScenarioId};
+
+    fn block(stage: u16, at_ms: u64, window: Option<u32>) -> Block {
+        Block {
+            index: 0,
+            turn: 0,
+            stage: StageId(stage),
+            scenario: ScenarioId(0),
+            start: Nanos::from_millis(at_ms),
+            window,
+            turns: Vec::new(),
+        }
+    }
+
+    fn places(blocks: &[Block]) -> Vec<Place> {
+        Batching::of(blocks).places(blocks).map(|(place, _)| place).collect()
+    }
+
+    #[test]
+    fn seconds_are_counted_from_the_first_block_of_their_stage() {
+        let blocks = [
+            block(3, 5_500, None),
+            block(3, 6_499, None),
+            block(3, 6_500, None),
+            block(5, 9_000, None),
+        ];
+        let measured = |stage, batch| Place::Measured { stage, batch };
+        assert_eq!(
+            places(&blocks),
+            [measured(0, 0), measured(0, 0), measured(0, 1), measured(1, 0)]
+        );
+        let batching = Batching::of(&blocks);
+        assert_eq!(batching.stages()[0].time, Some((5_500_000_000, SECOND)));
+        assert!(!batching.is_by_turns());
+    }
+
+    #[test]
+    fn batches_of_a_long_stage_last_longer() {
+        let blocks: Vec<_> = (0..130).map(|second| block(0, second * 1_000, None)).collect();
+        let batching = Batching::of(&blocks);
+        // 130 seconds are put together by four: 33 batches.
+        assert_eq!(batching.stages()[0].count, 33);
+        assert_eq!(places(&blocks)[129], Place::Measured { stage: 0, batch: 32 });
+    }
+
+    #[test]
+    fn windows_are_the_batches_where_all_blocks_have_one() {
+        let blocks = [block(0, 0, Some(0)), block(0, 9_000, Some(1)), block(0, 8_000, Some(1))];
+        let measured = |batch| Place::Measured { stage: 0, batch };
+        assert_eq!(places(&blocks), [measured(0), measured(1), measured(1)]);
+        assert!(Batching::of(&blocks).is_by_turns());
+    }
+
+    #[test]
+    fn windows_within_another_stage_stand_apart() {
+        let blocks = [
+            block(0, 0, None),
+            block(0, 1_000, Some(0)),
+            block(0, 2_500, Some(0)),
+            block(0, 20_000, Some(1)),
+            block(0, 30_000, None),
+        ];
+        let alone = |batch| Place::Alone { batch };
+        let measured = |batch| Place::Measured { stage: 0, batch };
+        assert_eq!(places(&blocks), [measured(0), alone(0), alone(1), alone(2), measured(30)]);
+        assert_eq!(Batching::of(&blocks).measured(&blocks).count(), 2);
+        assert_eq!(Batching::of(&blocks).by_batch_alone::<u8>().len(), 3);
+    }
+}

@@ -1,0 +1,320 @@
+//! Several s of the same plan.
+//!
+//! The interval of one round speaks of its window of time only. Over rounds, differences are means
+//! whose intervals contain what differs between windows (Hartung and Knapp).
+
+use std::collections::BTreeSet;
+
+use plimsoll_stats::rounds::{OverRounds, Round, hartung_knapp};
+use plimsoll_stats::sign_test::sign_p;
+use plimsoll_stats::student_t::critical_95;
+
+use crate::disturbance::matters;
+use crate::figure::Figure;
+use crate::judge::{conclude, warnings};
+use crate::result::{
+    BlockCounts, CpuDifference, Difference, Disturbance, ErrorDifference, Lost, OrderEffect,
+    OwnTimes, TargetResult, Verdicts, Versus,
+};
+use crate::threshold::AddedThreshold;
+
+/// Why there is no mean over rounds.
+const TOO_FEW_ROUNDS: &str = "fewer than two rounds have it";
+
+/// One result of several rounds; of one round, that round. `None` without any. Rounds are those of
+/// one plan: their targets are the same, in the same order.
+pub fn combine(rounds: &[Versus]) -> Option<Versus> {
+    let last = rounds.last()?;
+    if rounds.len() == 1 {
+        return Some(last.clone());
+    }
+    let mut versus = Versus {
+        rounds: u32::try_from(rounds.len()).unwrap_or(u32::MAX),
+        duration_s: rounds.iter().map(|round| round.duration_s).sum(),
+        blocks: blocks(rounds),
+        targets: targets(rounds),
+        differences: last.differences.iter().map(|found| difference(rounds, found)).collect(),
+        errors: last.errors.iter().map(|found| errors(rounds, found, |r| &r.errors)).collect(),
+        verdicts: verdicts(rounds),
+        cpu: last.cpu.iter().map(|found| cpu(rounds, found)).collect(),
+        order_effect: last.order_effect.iter().map(|found| order_effect(rounds, found)).collect(),
+        unlike: union(rounds, |round| &round.unlike),
+        invalid: invalid(rounds),
+        ..last.clone()
+    };
+    versus.disturbance =
+        last.disturbance.iter().map(|found| disturbance(rounds, &versus, found)).collect();
+    versus.warnings = warnings(&versus);
+    conclude(&mut versus, whole(last), &thresholds(last));
+    Some(versus)
+}
+
+/// The time of a whole request: where all stages are closed, nothing has an intended start, and the
+/// service time is the headline unless it is that of streams.
+fn whole(versus: &Versus) -> Figure {
+    match versus.headline {
+        Figure::ServiceTime => Figure::ServiceTime,
+        _ if versus.rate.is_none() => Figure::ServiceTime,
+        _ => Figure::ResponseTime,
+    }
+}
+
+fn thresholds(versus: &Versus) -> Vec<AddedThreshold> {
+    let parse = |found: &plimsoll_metrics::ThresholdResult| {
+        AddedThreshold::parse(&found.metric, &found.expression).ok()
+    };
+    versus.thresholds.iter().filter_map(parse).collect()
+}
+
+/// A figure of one round with its interval, and degrees of freedom where they are known.
+type Measured = (f64, f64, f64, Option<f64>);
+
+fn over(found: impl Iterator<Item = Measured>) -> Option<OverRounds> {
+    let round = |(value, low, high, freedom): Measured| {
+        // Without them, only what differs between rounds is known.
+        let standard_error =
+            freedom.map_or(0.0, |freedom| (high - low) / 2.0 / critical_95(freedom));
+        Round { value, standard_error }
+    };
+    hartung_knapp(&found.map(round).collect::<Vec<_>>())
+}
+
+fn difference(rounds: &[Versus], like: &Difference) -> Difference {
+    let two = (&*like.target, &*like.reference);
+    let found: Vec<&Difference> = rounds
+        .iter()
+        .filter_map(|round| round.difference(two, like.figure, like.kind, &like.quantile))
+        .collect();
+    let measured = found.iter().filter_map(|found| {
+        let (value, low, high) = found.measured()?;
+        Some((value, low, high, found.degrees_of_freedom))
+    });
+    let count = measured.clone().count() as u64;
+    let over = over(measured);
+    let refused = || {
+        let why = found.iter().find_map(|found| found.refused.clone());
+        why.unwrap_or_else(|| TOO_FEW_ROUNDS.to_owned())
+    };
+    Difference {
+        pairs: found.iter().map(|found| found.pairs).sum(),
+        value_ns: over.map(|over| over.value),
+        low_ns: over.map(|over| over.interval.low),
+        high_ns: over.map(|over| over.interval.high),
+        effective_pairs: None,
+        batches: over.map(|_| count),
+        degrees_of_freedom: over.map(|_| (count - 1) as f64),
+        p: over.map(|over| over.p_zero).filter(|p| !p.is_nan()),
+        between_rounds_ns: over.map(|over| over.between),
+        refused: over.is_none().then(refused),
+        ..like.clone()
+    }
+}
+
+fn errors(
+    rounds: &[Versus],
+    like: &ErrorDifference,
+    of: impl Fn(&Versus) -> &[ErrorDifference],
+) -> ErrorDifference {
+    let same = |found: &&ErrorDifference| {
+        (&found.target, &found.reference) == (&like.target, &like.reference)
+    };
+    let found: Vec<_> = rounds.iter().filter_map(|round| of(round).iter().find(same)).collect();
+    let sum = |count: fn(&ErrorDifference) -> u64| found.iter().map(|f| count(f)).sum::<u64>();
+    let (only_target, only_reference) = (sum(|f| f.only_target), sum(|f| f.only_reference));
+    let by_batch = found.iter().any(|found| found.by_batch);
+    // Failures that come in bursts within a round do so between rounds: each round is one sign.
+    let rounds_with = |more: fn(&ErrorDifference) -> bool| {
+        found.iter().filter(|found| more(found)).count() as u64
+    };
+    let p = if by_batch {
+        sign_p(
+            rounds_with(|f| f.only_target > f.only_reference),
+            rounds_with(|f| f.only_target < f.only_reference),
+        )
+    } else {
+        sign_p(only_target, only_reference)
+    };
+    ErrorDifference {
+        pairs: sum(|f| f.pairs),
+        only_target,
+        only_reference,
+        p,
+        by_batch,
+        ..like.clone()
+    }
+}
+
+fn cpu(rounds: &[Versus], like: &CpuDifference) -> CpuDifference {
+    let same = |found: &&CpuDifference| {
+        (&found.target, &found.reference) == (&like.target, &like.reference)
+    };
+    let found = rounds.iter().filter_map(|round| round.cpu.iter().find(same));
+    let over = over(found.clone().filter_map(|found| {
+        Some((found.value_ns?, found.low_ns?, found.high_ns?, found.degrees_of_freedom))
+    }));
+    let count = found.filter(|found| found.value_ns.is_some()).count();
+    CpuDifference {
+        value_ns: over.map(|over| over.value),
+        low_ns: over.map(|over| over.interval.low),
+        high_ns: over.map(|over| over.interval.high),
+        p: over.map(|over| over.p_zero).filter(|p| !p.is_nan()),
+        degrees_of_freedom: over.map(|_| (count - 1) as f64),
+        refused: over.is_none().then(|| TOO_FEW_ROUNDS.to_owned()),
+        ..like.clone()
+    }
+}
+
+fn order_effect(rounds: &[Versus], like: &OrderEffect) -> OrderEffect {
+    let found: Vec<&OrderEffect> = rounds
+        .iter()
+        .filter_map(|round| round.order_effect.iter().find(|found| found.target == like.target))
+        .collect();
+    let over = over(found.iter().filter_map(|f| Some((f.value_ns?, f.low_ns?, f.high_ns?, None))));
+    let shares: f64 = found.iter().map(|found| found.after_share).sum();
+    OrderEffect {
+        after_share: shares / found.len().max(1) as f64,
+        value_ns: over.map(|over| over.value),
+        low_ns: over.map(|over| over.interval.low),
+        high_ns: over.map(|over| over.interval.high),
+        refused: over
+            .is_none()
+            .then(|| like.refused.clone().unwrap_or_else(|| TOO_FEW_ROUNDS.to_owned())),
+        ..like.clone()
+    }
+}
+
+fn disturbance(rounds: &[Versus], whole: &Versus, like: &Disturbance) -> Disturbance {
+    let same = |found: &&Disturbance| found.target == like.target;
+    let found = rounds.iter().filter_map(|round| round.disturbance.iter().find(same));
+    let over = over(found.filter_map(|f| Some((f.value_ns?, f.low_ns?, f.high_ns?, None))));
+    let two = (&*like.target, whole.reference());
+    let added = whole.difference(two, whole.headline, crate::result::Kind::Added, "p50");
+    let added = added.and_then(|found| found.value_ns).unwrap_or_default();
+    Disturbance {
+        value_ns: over.map(|over| over.value),
+        low_ns: over.map(|over| over.interval.low),
+        high_ns: over.map(|over| over.interval.high),
+        matters: over.is_some_and(|over| {
+            matters((over.value, over.interval.low, over.interval.high), added)
+        }),
+        refused: over
+            .is_none()
+            .then(|| like.refused.clone().unwrap_or_else(|| TOO_FEW_ROUNDS.to_owned())),
+        ..like.clone()
+    }
+}
+
+fn blocks(rounds: &[Versus]) -> BlockCounts {
+    let sum = |count: fn(&BlockCounts) -> u64| rounds.iter().map(|r| count(&r.blocks)).sum();
+    let names: BTreeSet<&str> =
+        rounds.iter().flat_map(|round| &round.blocks.lost).map(|lost| &*lost.target).collect();
+    let lost = |name: &str| {
+        let of_round = |round: &Versus| -> u64 {
+            let lost = round.blocks.lost.iter().filter(|lost| lost.target == name);
+            lost.map(|lost| lost.pairs).sum()
+        };
+        let pairs: u64 = rounds.iter().map(of_round).sum();
+        let turns: u64 = rounds
+            .iter()
+            .flat_map(|round| &round.targets)
+            .filter(|target| target.name == name)
+            .map(|target| target.turns)
+            .sum();
+        Lost { target: name.to_owned(), pairs, share: pairs as f64 / turns.max(1) as f64 }
+    };
+    BlockCounts {
+        planned: sum(|blocks| blocks.planned),
+        recorded: sum(|blocks| blocks.recorded),
+        complete: sum(|blocks| blocks.complete),
+        one_in: rounds.iter().map(|round| round.blocks.one_in).max().unwrap_or(1),
+        lost: names.into_iter().map(lost).collect(),
+    }
+}
+
+/// Counts are added up; of shares and percentiles the mean over the rounds is given.
+fn targets(rounds: &[Versus]) -> Vec<TargetResult> {
+    let Some(last) = rounds.last() else { return Vec::new() };
+    let of_target = |(index, last): (usize, &TargetResult)| {
+        let all: Vec<&TargetResult> =
+            rounds.iter().filter_map(|round| round.targets.get(index)).collect();
+        let mean = |of: fn(&TargetResult) -> Option<f64>| mean(all.iter().map(|t| of(t)));
+        TargetResult {
+            turns: all.iter().map(|target| target.turns).sum(),
+            failed: all.iter().map(|target| target.failed).sum(),
+            times: last.times.iter().map(|times| own_times(&all, times)).collect(),
+            correct: mean(|target| target.correct),
+            reused: mean(|target| target.reused),
+            dispatch_lag_p99_ns: mean(|target| target.dispatch_lag_p99_ns),
+            cpu_ns_per_request: mean(|target| target.cpu_ns_per_request),
+            cpu_low_ns: None,
+            cpu_high_ns: None,
+            upstream_calls_per_turn: mean(|target| target.upstream_calls_per_turn),
+            taken_out: all.iter().find_map(|target| target.taken_out.clone()),
+            ..last.clone()
+        }
+    };
+    last.targets.iter().enumerate().map(of_target).collect()
+}
+
+fn own_times(all: &[&TargetResult], like: &OwnTimes) -> OwnTimes {
+    let times: Vec<&OwnTimes> = all.iter().filter_map(|target| target.own(like.figure)).collect();
+    let mean = |of: fn(&OwnTimes) -> Option<f64>| mean(times.iter().map(|times| of(times)));
+    OwnTimes {
+        figure: like.figure,
+        count: times.iter().map(|times| times.count).sum(),
+        p50_ns: mean(|times| times.p50_ns),
+        p90_ns: mean(|times| times.p90_ns),
+        p99_ns: mean(|times| times.p99_ns),
+    }
+}
+
+/// `None` if a round has none.
+fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let values = values.collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty())?;
+    Some(plimsoll_stats::moments::mean(&values))
+}
+
+fn verdicts(rounds: &[Versus]) -> Option<Verdicts> {
+    let last = rounds.last()?.verdicts.clone()?;
+    let all = || rounds.iter().filter_map(|round| round.verdicts.as_ref());
+    let mut matrix = last.matrix.clone();
+    for target in &mut matrix {
+        target.turns.clear();
+        let same = all().flat_map(|v| &v.matrix).filter(|other| other.target == target.target);
+        for (expected, row) in same.flat_map(|other| &other.turns) {
+            for (actual, count) in row {
+                let into = target.turns.entry(expected.clone()).or_default();
+                *into.entry(actual.clone()).or_default() += count;
+            }
+        }
+    }
+    Some(Verdicts {
+        matrix,
+        differences: last
+            .differences
+            .iter()
+            .map(|found| errors(rounds, found, decisions))
+            .collect(),
+        different: all().map(|verdicts| verdicts.different).sum(),
+        turns: all().flat_map(|verdicts| &verdicts.turns).take(1_000).cloned().collect(),
+    })
+}
+
+/// A round without expectations has no differences either.
+fn decisions(round: &Versus) -> &[ErrorDifference] {
+    round.verdicts.as_ref().map_or(&[], |verdicts| &verdicts.differences)
+}
+
+fn union(rounds: &[Versus], of: impl Fn(&Versus) -> &Vec<String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    rounds.iter().flat_map(of).filter(|text| seen.insert(text.as_str())).cloned().collect()
+}
+
+fn invalid(rounds: &[Versus]) -> Vec<String> {
+    let numbered = (1_u32..).zip(rounds);
+    numbered
+        .flat_map(|(number, round)| {
+            round.invalid.iter().map(move |why| format!("round {number}: {why}"))
+        })
+        .collect()
+}

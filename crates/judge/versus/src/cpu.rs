@@ -1,0 +1,119 @@
+//! CPU time per request: of a target, and of one target against another.
+
+use plimsoll_stats::ratio::{Sums, difference, ratio};
+use plimsoll_stats::{Estimate, NoIntervalReason};
+
+use crate::batching::Place;
+use crate::facts::{CpuReading, Facts};
+use crate::figure::as_f64;
+use crate::pairs::{Run, turn};
+use crate::result::CpuDifference;
+
+/// CPU time per request in nanoseconds.
+///
+/// # Errors
+/// Why it has no interval. By turns there is none: a reading is not of one target's window alone.
+pub(crate) fn per_request(
+    facts: &Facts,
+    run: Run<'_>,
+    target: usize,
+) -> Result<Estimate, NoIntervalReason> {
+    ratio(&sums(facts, run, target)?.into_iter().flatten().collect::<Vec<_>>())
+}
+
+/// Each two of the compared targets that were both watched.
+pub(crate) fn differences(facts: &Facts, run: Run<'_>) -> Vec<CpuDifference> {
+    let compared = facts.compared();
+    let watched = |index: &usize| !facts.targets[*index].cpu.is_empty();
+    let watched: Vec<usize> = compared.into_iter().filter(watched).collect();
+    let each_two = watched
+        .iter()
+        .enumerate()
+        .flat_map(|(position, &target)| watched[..position].iter().map(move |&r| (target, r)));
+    each_two.map(|two| of_two(facts, run, two)).collect()
+}
+
+fn of_two(facts: &Facts, run: Run<'_>, (target, reference): (usize, usize)) -> CpuDifference {
+    let name = |index: usize| facts.targets[index].name.clone();
+    let empty = CpuDifference {
+        target: name(target),
+        reference: name(reference),
+        ..CpuDifference::default()
+    };
+    let found = sums(facts, run, target).and_then(|mine| {
+        let theirs = sums(facts, run, reference)?;
+        let both = mine.into_iter().zip(theirs).filter_map(|(mine, theirs)| mine.zip(theirs));
+        difference(&both.collect::<Vec<_>>())
+    });
+    match found {
+        Ok(estimate) => CpuDifference {
+            value_ns: Some(estimate.value),
+            low_ns: Some(estimate.interval.low),
+            high_ns: Some(estimate.interval.high),
+            p: Some(estimate.p_zero).filter(|p| !p.is_nan()),
+            degrees_of_freedom: Some(estimate.degrees_of_freedom),
+            ..empty
+        },
+        Err(why) => CpuDifference { refused: Some(why.words()), ..empty },
+    }
+}
+
+/// CPU time and requests of each batch; `None` for one that the readings do not cover.
+fn sums(facts: &Facts, run: Run<'_>, target: usize) -> Result<Vec<Option<Sums>>, NoIntervalReason> {
+    let readings = &facts.targets[target].cpu;
+    if readings.len() < 2 || run.batching.is_by_turns() {
+        return Err(NoIntervalReason::UnknownOrder);
+    }
+    let mut requests: Vec<Vec<f64>> = run.batching.by_batch();
+    for (place, block) in run.batching.places(run.blocks) {
+        if let (Place::Measured { stage, batch }, Some(_)) = (place, turn(block, target)) {
+            requests[stage][batch] += 1.0;
+        }
+    }
+    let mut sums = Vec::new();
+    for (stage, requests) in run.batching.stages().iter().zip(requests) {
+        let Some((start, length)) = stage.time else { continue };
+        for (batch, below) in (0_u64..).zip(requests) {
+            let from = start + batch * length;
+            let used = cpu_at(readings, from + length).zip(cpu_at(readings, from));
+            sums.push(used.map(|(until, from)| Sums { above: until - from, below }));
+        }
+    }
+    Ok(sums)
+}
+
+/// CPU time at a moment, between the readings before and after it; `None` outside of them.
+fn cpu_at(readings: &[CpuReading], at: u64) -> Option<f64> {
+    let after = readings.partition_point(|reading| reading.at.as_u64() < at);
+    let later = readings.get(after)?;
+    if later.at.as_u64() == at {
+        return Some(as_f64(later.cpu));
+    }
+    let earlier = readings.get(after.checked_sub(1)?)?;
+    let (from, to) = (as_f64(earlier.at), as_f64(later.at));
+    let share = (at as f64 - from) / (to - from);
+    Some(as_f64(earlier.cpu) + share * (as_f64(later.cpu) - as_f64(earlier.cpu)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_measure::Nanos;
+
+    #[test]
+    fn between_two_readings_time_is_shared_out_evenly() {
+        let reading = |at, cpu| CpuReading { at: Nanos::new(at), cpu: Nanos::new(cpu) };
+        let readings = [reading(100, 7), reading(200, 17), reading(300, 117)];
+        for (at, cpu) in [
+            (99, None),
+            (100, Some(7.0)),
+            (150, Some(12.0)),
+            (200, Some(17.0)),
+            (210, Some(27.0)),
+            (300, Some(117.0)),
+            (301, None),
+        ] {
+            assert_eq!(cpu_at(&readings, at), cpu, "{at}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The differences as CSV: one line for each.
+
+use std::fmt::Write as _;
+
+use crate::result::Versus;
+
+const HEAD: &str =
+    "target,reference,figure,kind,quantile,value_ns,low_ns,high_ns,pairs,p,refused\n";
+
+/// The differences as CSV, with a line of headings. What is refused has empty cells and its reason.
+pub fn csv(versus: &Versus) -> String {
+    let mut out = HEAD.to_owned();
+    for found in &versus.differences {
+        let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
+        let kind = found.kind.name();
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            out,
+            "{},{},{},{kind},{},{},{},{},{},{},{}",
+            cell(&found.target),
+            cell(&found.reference),
+            found.figure.name(),
+            found.quantile,
+            number(found.value_ns),
+            number(found.low_ns),
+            number(found.high_ns),
+            found.pairs,
+            number(found.p),
+            cell(found.refused.as_deref().unwrap_or_default()),
+        );
+    }
+    out
+}
+
+/// Quoted where it must be (RFC 4180).
+fn cell(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}

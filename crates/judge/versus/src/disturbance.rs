@@ -1,0 +1,92 @@
+//! What targets do to each other: what is added beside the others, less what is added alone.
+
+use plimsoll_stats::student_t::critical_95;
+use plimsoll_stats::{Estimate, NoIntervalReason};
+
+use crate::facts::Facts;
+use crate::figure::Figure;
+use crate::pairs::{Run, Two};
+use crate::result::Disturbance;
+
+/// A disturbance matters from this share of what the target adds.
+const MATTERS: f64 = 0.1;
+
+/// The disturbance of each compared target; none where no target was loaded alone for comparison.
+pub(crate) fn disturbances(facts: &Facts, run: Run<'_>, figure: Figure) -> Vec<Disturbance> {
+    let reference = facts.reference();
+    let two = |target| Two { target, reference };
+    let tried = |target: &usize| run.added_alone(two(*target), figure).count() > 0;
+    let targets = facts.compared().into_iter().filter(tried);
+    targets.map(|target| of_target(facts, run, two(target), figure)).collect()
+}
+
+fn of_target(facts: &Facts, run: Run<'_>, two: Two, figure: Figure) -> Disturbance {
+    let beside = run.added(two, figure).estimate(0.5);
+    let alone = run.added_alone(two, figure).estimate(0.5);
+    let empty =
+        Disturbance { target: facts.targets[two.target].name.clone(), ..Disturbance::default() };
+    let found = beside.and_then(|beside| Ok((beside, alone?)));
+    match found {
+        Ok((beside, alone)) => {
+            let (value, half) = difference(&beside, &alone);
+            let (low, high) = (value - half, value + half);
+            Disturbance {
+                value_ns: Some(value),
+                low_ns: Some(low),
+                high_ns: Some(high),
+                matters: matters((value, low, high), beside.value),
+                ..empty
+            }
+        }
+        Err(NoIntervalReason::TooFewBatches) => Disturbance {
+            refused: Some("the windows in which each target was alone are too few".to_owned()),
+            ..empty
+        },
+        Err(why) => Disturbance { refused: Some(why.words()), ..empty },
+    }
+}
+
+/// Whether a disturbance is proven by its interval, and large beside what the target adds.
+pub(crate) fn matters((value, low, high): (f64, f64, f64), added: f64) -> bool {
+    (low > 0.0 || high < 0.0) && value.abs() > MATTERS * added.abs()
+}
+
+/// The difference of two independent estimates, and half of its 95 % interval (Welch, 1947).
+fn difference(beside: &Estimate, alone: &Estimate) -> (f64, f64) {
+    let variance = |estimate: &Estimate| {
+        (estimate.interval.half_width() / critical_95(estimate.degrees_of_freedom)).powi(2)
+    };
+    let (mine, theirs) = (variance(beside), variance(alone));
+    let squares =
+        mine * mine / beside.degrees_of_freedom + theirs * theirs / alone.degrees_of_freedom;
+    let freedom = if squares > 0.0 {
+        (mine + theirs).powi(2) / squares
+    } else {
+        beside.degrees_of_freedom.min(alone.degrees_of_freedom)
+    };
+    (beside.value - alone.value, critical_95(freedom) * (mine + theirs).sqrt())
+}
+
+/// One warning for each target that is disturbed.
+pub(crate) fn warnings(same_host: bool, found: &[Disturbance]) -> Vec<String> {
+    let remedy = if same_host {
+        "on one host this is expected; --schedule turns loads each alone"
+    } else {
+        "--schedule turns loads each alone"
+    };
+    let disturbed = found.iter().filter(|disturbance| disturbance.matters);
+    disturbed
+        .filter_map(|found| {
+            let (value, low, high) = (found.value_ns?, found.low_ns?, found.high_ns?);
+            let (word, sign) = if value > 0.0 { ("slower", 1.0) } else { ("faster", -1.0) };
+            let (from, to) = if value > 0.0 { (low, high) } else { (-high, -low) };
+            let by =
+                plimsoll_report::format::with_interval(value * sign / 1e6, from / 1e6, to / 1e6);
+            Some(format!(
+                "targets disturb each other: {} is {word} by {by} beside the others than alone \
+                 (compared with the reference); {remedy}",
+                found.target
+            ))
+        })
+        .collect()
+}

@@ -1,0 +1,134 @@
+//! What is known of a run beside its blocks.
+
+use plimsoll_measure::Nanos;
+use plimsoll_metrics::LoadModel;
+
+use crate::role::Role;
+use crate::threshold::AddedThreshold;
+
+/// A run on several targets.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// Its name.
+    pub name: String,
+    /// The targets, in the order of the turns of a block.
+    pub targets: Vec<TargetFacts>,
+    /// When the targets carry out a block.
+    pub schedule: Schedule,
+    /// The stages, in the order of their ids.
+    pub stages: Vec<StageFacts>,
+    /// Blocks that were planned.
+    pub planned_blocks: u64,
+    /// Blocks per second, where the measured stages are open.
+    pub rate: Option<f64>,
+    /// Length of the measured stages, in seconds.
+    pub duration_s: f64,
+    /// Whether seconds were left out by sampling: one in so many was kept.
+    pub one_in: u32,
+    /// Whether generator and targets share a host.
+    pub same_host: bool,
+    /// Thresholds on what a target adds.
+    pub thresholds: Vec<AddedThreshold>,
+    /// How much worse than the best a target may be, as a share of the best one's median.
+    pub margin: Option<f64>,
+}
+
+impl Facts {
+    /// The target that all others are compared with.
+    pub fn reference(&self) -> usize {
+        self.targets.iter().position(|target| target.role == Role::Reference).unwrap_or_default()
+    }
+
+    /// The reference, loaded a second time.
+    pub fn control(&self) -> Option<usize> {
+        self.targets.iter().position(|target| target.role == Role::Control)
+    }
+
+    /// The targets that are compared with the reference and with each other.
+    pub fn compared(&self) -> Vec<usize> {
+        let reference = self.reference();
+        let compared =
+            |&index: &usize| index != reference && self.targets[index].role != Role::Control;
+        (0..self.targets.len()).filter(compared).collect()
+    }
+}
+
+/// A target.
+#[derive(Clone, Debug, Default)]
+pub struct TargetFacts {
+    /// Its name.
+    pub name: String,
+    /// Its URL.
+    pub url: String,
+    /// Model asked for; empty for plain HTTP.
+    pub model: String,
+    /// How it is spoken to.
+    pub protocol: String,
+    /// What it is compared with.
+    pub role: Role,
+    /// Readings of its CPU time in their order; empty if it was not watched.
+    pub cpu: Vec<CpuReading>,
+    /// CPU time per request in microseconds, where only the total is known.
+    pub cpu_us_per_request: Option<f64>,
+    /// Resident memory at the end, in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Calls that it made to the provider, by the provider's own log.
+    pub upstream_calls: Option<u64>,
+    /// How it differs from the reference beyond what is compared.
+    pub differs: Vec<String>,
+    /// Set if it was taken out of the run.
+    pub taken_out: Option<TakenOut>,
+}
+
+/// A target that was taken out of the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TakenOut {
+    /// When, after the run's start.
+    pub at: Nanos,
+    /// Why.
+    pub why: String,
+}
+
+/// The CPU time of a target at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuReading {
+    /// When, after the run's start.
+    pub at: Nanos,
+    /// CPU time so far, of all its threads and processes.
+    pub cpu: Nanos,
+}
+
+/// When the targets carry out the turns of a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Schedule {
+    /// One after another, this far apart.
+    Spread {
+        /// Between two intended starts.
+        gap: Nanos,
+    },
+    /// At the same instant.
+    #[default]
+    Together,
+    /// Each target alone, in windows that take turns.
+    Turns,
+}
+
+impl Schedule {
+    /// The name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Spread { .. } => "spread",
+            Self::Together => "together",
+            Self::Turns => "turns",
+        }
+    }
+}
+
+/// A stage.
+#[derive(Clone, Debug, Default)]
+pub struct StageFacts {
+    /// Its name.
+    pub name: String,
+    /// Open or closed.
+    pub model: LoadModel,
+}

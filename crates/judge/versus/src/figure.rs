@@ -1,0 +1,77 @@
+//! The times of a turn that are compared, and their percentiles.
+
+use plimsoll_measure::{Nanos, PairedTurn};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A time of a turn.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Figure {
+    /// From dispatch to the first token.
+    Ttft,
+    /// From the intended start on that target to the last byte.
+    #[default]
+    ResponseTime,
+    /// From dispatch to the last byte.
+    ServiceTime,
+    /// Mean gap between the content events of a stream.
+    MeanGap,
+    /// Longest gap between the content events of a stream.
+    LongestGap,
+}
+
+impl Figure {
+    /// Every figure, in the order of reports.
+    pub const ALL: [Self; 5] =
+        [Self::Ttft, Self::ResponseTime, Self::ServiceTime, Self::MeanGap, Self::LongestGap];
+
+    /// The name in files and thresholds.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ttft => "ttft",
+            Self::ResponseTime => "response_time",
+            Self::ServiceTime => "service_time",
+            Self::MeanGap => "mean_gap",
+            Self::LongestGap => "longest_gap",
+        }
+    }
+
+    /// The name in reports.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Ttft => "TTFT",
+            Self::ResponseTime => "response time",
+            Self::ServiceTime => "service time",
+            Self::MeanGap => "mean gap (ITL)",
+            Self::LongestGap => "longest gap",
+        }
+    }
+
+    /// The time in nanoseconds of a turn that completed; `None` if it has none.
+    pub(crate) fn of(self, turn: &PairedTurn) -> Option<f64> {
+        let nanos = match self {
+            Self::Ttft => turn.ttft,
+            Self::ResponseTime => turn.response,
+            Self::ServiceTime => turn.service,
+            Self::LongestGap => turn.longest_gap,
+            Self::MeanGap => return mean_gap(turn),
+        };
+        nanos.map(as_f64)
+    }
+}
+
+/// The percentiles of differences.
+pub(crate) const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)];
+
+fn mean_gap(turn: &PairedTurn) -> Option<f64> {
+    let streamed = turn.last_token?.saturating_sub(turn.ttft?);
+    (turn.gaps > 0).then(|| as_f64(streamed) / f64::from(turn.gaps))
+}
+
+/// Exact up to a hundred days.
+pub(crate) fn as_f64(time: Nanos) -> f64 {
+    time.as_u64() as f64
+}

@@ -1,0 +1,101 @@
+//! One round: from blocks to what can be said of the targets.
+
+use plimsoll_measure::Block;
+
+use crate::batching::Batching;
+use crate::comparisons::{headline, whole_time};
+use crate::facts::{Facts, Schedule};
+use crate::figure::Figure;
+use crate::pairs::Run;
+use crate::result::{BlockCounts, SCHEMA, Versus};
+use crate::threshold::AddedThreshold;
+use crate::{
+    claims, control, cpu, detectable, differences, disturbance, errors, margin, order_effect,
+    policy, targets, unlike,
+};
+
+/// Judges the targets of a run by its blocks. Blocks may come in any order; warm-up is not among
+/// them.
+pub fn judge(facts: &Facts, blocks: &[Block]) -> Versus {
+    let batching = Batching::of(blocks);
+    let run = Run { blocks, batching: &batching };
+    let headline = headline(facts, blocks);
+    let (recorded, complete) = targets::complete(facts, &batching, run);
+    let found = targets::targets(facts, run);
+    let disturbance = disturbance::disturbances(facts, run, headline);
+    let order_effect = order_effect::order_effects(facts, run, headline);
+    let mut versus = Versus {
+        differences: differences::differences(facts, run),
+        errors: errors::errors(facts, run),
+        verdicts: policy::verdicts(facts, run),
+        cpu: cpu::differences(facts, run),
+        unlike: unlike::unlike(facts, run),
+        targets: found,
+        blocks: BlockCounts {
+            planned: facts.planned_blocks,
+            recorded,
+            complete,
+            one_in: facts.one_in.max(1),
+            lost: errors::lost(facts, run),
+        },
+        headline,
+        disturbance,
+        order_effect,
+        ..head(facts)
+    };
+    versus.warnings = warnings(&versus);
+    check_control(facts, &mut versus);
+    if recorded == 0 {
+        versus.invalid.push("no block was recorded: nothing can be compared".to_owned());
+    }
+    conclude(&mut versus, whole_time(facts), &facts.thresholds);
+    versus
+}
+
+fn head(facts: &Facts) -> Versus {
+    let gap_ns = match facts.schedule {
+        Schedule::Spread { gap } => Some(gap.as_u64()),
+        Schedule::Together | Schedule::Turns => None,
+    };
+    Versus {
+        schema: SCHEMA.to_owned(),
+        name: facts.name.clone(),
+        rounds: 1,
+        schedule: facts.schedule.name().to_owned(),
+        gap_ns,
+        rate: facts.rate,
+        duration_s: facts.duration_s,
+        same_host: facts.same_host,
+        margin: facts.margin,
+        ..Versus::default()
+    }
+}
+
+fn check_control(facts: &Facts, versus: &mut Versus) {
+    let Some(control) = facts.control() else { return };
+    let name = |index: usize| facts.targets[index].name.as_str();
+    let (control, reference) = (name(control), name(facts.reference()));
+    let found = control::control(control, reference, versus.headline, &versus.differences);
+    versus.invalid.extend(control::invalid(&found, reference));
+    versus.control = Some(found);
+}
+
+/// What a reader must know.
+pub(crate) fn warnings(versus: &Versus) -> Vec<String> {
+    disturbance::warnings(versus.same_host, &versus.disturbance)
+        .into_iter()
+        .chain(order_effect::warnings(&versus.order_effect))
+        .chain(unlike::connections(&versus.targets))
+        .collect()
+}
+
+/// What follows from the differences: sentences, thresholds, the margin, and what could have been
+/// seen. Also of several rounds.
+pub(crate) fn conclude(versus: &mut Versus, whole: Figure, thresholds: &[AddedThreshold]) {
+    versus.claims = claims::claims(versus, whole);
+    versus.detectable = detectable::of(versus.headline, &versus.differences, &versus.errors);
+    versus.thresholds = thresholds.iter().flat_map(|bound| bound.judge(versus)).collect();
+    if let Some(share) = versus.margin {
+        (versus.worse_than_margin, versus.margin_unknown) = margin::worse(versus, share);
+    }
+}

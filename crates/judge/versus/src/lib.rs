@@ -1,0 +1,61 @@
+//! Judges targets that carried out the same requests: what each adds, and which is better.
+//!
+//! ```text
+//! Facts + blocks of pairs --judge--> Versus --combine--> Versus over rounds --text, json--> shown
+//! ```
+//!
+//! - [`Facts`]: what is known of a run beside its blocks
+//! - [`judge`]: one round; [`combine`]: several rounds of the same plan
+//! - [`Versus`]: the result, as `versus.json` holds it
+//! - [`text()`], [`json()`], [`csv()`], [`prometheus()`]: shown
+//! - [`outlook`]: before the run, what it cannot see; [`decided`]: during it, whether it may end
+//!
+//! Differences are taken of pairs, never of two distributions; `docs/statistics.md` explains how.
+//! Nothing here knows sockets, files or clocks.
+
+mod batching;
+mod claims;
+mod combine;
+mod comparisons;
+mod control;
+mod cpu;
+mod csv;
+mod decided;
+mod detectable;
+mod differences;
+mod disturbance;
+mod errors;
+mod facts;
+mod figure;
+mod json;
+mod judge;
+mod lateness;
+mod margin;
+mod order_effect;
+mod outlook;
+mod pairs;
+mod policy;
+mod prometheus;
+mod result;
+mod role;
+mod targets;
+mod text;
+mod threshold;
+mod unlike;
+
+pub use combine::combine;
+pub use csv::csv;
+pub use decided::decided;
+pub use facts::{CpuReading, Facts, Schedule, StageFacts, TakenOut, TargetFacts};
+pub use figure::Figure;
+pub use json::{VersusError, json, read_json};
+pub use judge::judge;
+pub use outlook::outlook;
+pub use prometheus::prometheus;
+pub use result::{
+    BlockCounts, Claim, Control, CpuDifference, Detectable, Difference, DifferentDecision,
+    Disturbance, ErrorDifference, Kind, Lost, OrderEffect, SCHEMA, TargetResult, Verdicts, Versus,
+};
+pub use role::Role;
+pub use text::text;
+pub use threshold::AddedThreshold;

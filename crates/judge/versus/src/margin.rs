@@ -1,0 +1,42 @@
+//! Is a target worse than the best one by more than the margin?
+
+use plimsoll_report::format;
+
+use crate::result::{Kind, Versus};
+
+/// Sentences on targets that are worse by more than the margin, and on those of which it is not
+/// known.
+pub(crate) fn worse(versus: &Versus, margin: f64) -> (Vec<String>, Vec<String>) {
+    let compared = versus.compared();
+    let median = |name: &str| {
+        let target = versus.targets.iter().find(|target| target.name == name)?;
+        target.own(versus.headline)?.p50_ns
+    };
+    let medians = compared.iter().filter_map(|name| Some((*name, median(name)?)));
+    let Some((best, of_best)) = medians.min_by(|a, b| a.1.total_cmp(&b.1)) else {
+        return (Vec::new(), vec!["no target has a median".to_owned()]);
+    };
+    let (mut worse, mut unknown) = (Vec::new(), Vec::new());
+    for name in compared.iter().filter(|name| **name != best) {
+        let allowed = of_best * margin;
+        let (than, limit) = (format!("than {best}"), format::percent(margin));
+        match against(versus, name, best) {
+            Some((low, _)) if low > allowed => {
+                worse.push(format!("{name} is worse {than} by more than {limit}"));
+            }
+            Some((_, high)) if high <= allowed => {}
+            Some(_) => unknown.push(format!(
+                "it is not proven whether {name} is worse {than} by more than {limit}"
+            )),
+            None => unknown.push(format!("{name} and {best} cannot be compared")),
+        }
+    }
+    (worse, unknown)
+}
+
+/// The ends of the interval of what `name` takes more than `best` at the median.
+fn against(versus: &Versus, name: &str, best: &str) -> Option<(f64, f64)> {
+    let find = |two| versus.difference(two, versus.headline, Kind::Added, "p50")?.measured();
+    let direct = find((name, best)).map(|(_, low, high)| (low, high));
+    direct.or_else(|| find((best, name)).map(|(_, low, high)| (-high, -low)))
+}

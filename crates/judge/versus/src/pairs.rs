@@ -1,0 +1,160 @@
+//! Values of pairs, by stage and batch.
+
+use plimsoll_measure::{Block, Outcome, PairedTurn, Side};
+use plimsoll_stats::shift::{BatchPair, Shift};
+use plimsoll_stats::woodruff::Batched;
+
+use crate::batching::{Batching, Place};
+use crate::figure::Figure;
+
+/// The blocks of a run with their batches.
+#[derive(Clone, Copy)]
+pub(crate) struct Run<'a> {
+    pub(crate) blocks: &'a [Block],
+    pub(crate) batching: &'a Batching,
+}
+
+/// Two targets by their position in a block: the difference is the first less the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Two {
+    pub(crate) target: usize,
+    pub(crate) reference: usize,
+}
+
+/// The turns of one block on two targets.
+type Turns<'a> = (&'a PairedTurn, &'a PairedTurn);
+
+impl<'a> Run<'a> {
+    /// Measured blocks that both targets carried out, with their stage and batch.
+    pub(crate) fn both(self, two: Two) -> impl Iterator<Item = (usize, usize, Turns<'a>)> {
+        self.batching.places(self.blocks).filter_map(move |(place, block)| match place {
+            Place::Measured { stage, batch } => Some((stage, batch, turns(block, two)?)),
+            Place::Alone { .. } => None,
+        })
+    }
+
+    /// Measured blocks that both targets carried out.
+    pub(crate) fn pairs(self, two: Two) -> impl Iterator<Item = Turns<'a>> {
+        self.both(two).map(|(_, _, turns)| turns)
+    }
+
+    /// What is added to each request by `difference`, which has none where a pair has no value.
+    pub(crate) fn added_by(
+        self,
+        two: Two,
+        difference: impl Fn(Turns<'a>) -> Option<f64>,
+    ) -> Batched {
+        let mut batches: Vec<Vec<Vec<f64>>> = self.batching.by_batch();
+        for (stage, batch, turns) in self.both(two) {
+            batches[stage][batch].extend(difference(turns));
+        }
+        Batched::new(batches)
+    }
+
+    /// What is added to each request.
+    pub(crate) fn added(self, two: Two, figure: Figure) -> Batched {
+        self.added_by(two, |turns| added(turns, figure))
+    }
+
+    /// What is added to each request where each target is loaded alone within another stage.
+    pub(crate) fn added_alone(self, two: Two, figure: Figure) -> Batched {
+        let mut batches: Vec<Vec<f64>> = self.batching.by_batch_alone();
+        for (place, block) in self.batching.places(self.blocks) {
+            if let Place::Alone { batch } = place {
+                let difference = turns(block, two).and_then(|turns| added(turns, figure));
+                batches[batch].extend(difference);
+            }
+        }
+        Batched::new(vec![batches])
+    }
+
+    /// Values on both targets. Beside each other, of complete pairs; by turns, all that each target
+    /// has, because a faster one may have more.
+    pub(crate) fn shift(self, two: Two, figure: Figure) -> Shift {
+        self.shift_by(two, |turn| value(turn, figure))
+    }
+
+    /// The same with failures as infinitely slow.
+    pub(crate) fn shift_with_failures(self, two: Two, figure: Figure) -> Shift {
+        self.shift_by(
+            two,
+            |turn| {
+                if failed(turn) { Some(f64::INFINITY) } else { value(turn, figure) }
+            },
+        )
+    }
+
+    fn shift_by(self, two: Two, value: impl Fn(&PairedTurn) -> Option<f64>) -> Shift {
+        let mut batches: Vec<Vec<BatchPair>> = self.batching.by_batch();
+        for (place, block) in self.batching.places(self.blocks) {
+            let Place::Measured { stage, batch } = place else { continue };
+            let of = |index: usize| turn(block, index).and_then(&value);
+            let (target, reference) = (of(two.target), of(two.reference));
+            let by_turns = self.batching.stages()[stage].time.is_none();
+            if by_turns || (target.is_some() && reference.is_some()) {
+                batches[stage][batch].target.extend(target);
+                batches[stage][batch].reference.extend(reference);
+            }
+        }
+        Shift::new(batches)
+    }
+
+    /// What is added where the target came after the reference in the block, and where it came
+    /// before.
+    pub(crate) fn by_order(self, two: Two, figure: Figure) -> (Shift, f64) {
+        let mut batches: Vec<Vec<BatchPair>> = self.batching.by_batch();
+        let (mut after, mut all) = (0_u64, 0_u64);
+        for (stage, batch, turns) in self.both(two) {
+            let Some(added) = added(turns, figure) else { continue };
+            let is_after = turns.0.position > turns.1.position;
+            let batch = &mut batches[stage][batch];
+            if is_after {
+                batch.target.push(added)
+            } else {
+                batch.reference.push(added)
+            }
+            (after, all) = (after + u64::from(is_after), all + 1);
+        }
+        (Shift::new(batches), after as f64 / all.max(1) as f64)
+    }
+
+    /// All values of one target.
+    pub(crate) fn own(self, target: usize, figure: Figure) -> Batched {
+        let values = self.batching.measured(self.blocks);
+        let values = values.filter_map(|block| value(turn(block, target)?, figure)).collect();
+        Batched::new(vec![vec![values]])
+    }
+
+    /// The turns of one target, in measured blocks.
+    pub(crate) fn turns(self, target: usize) -> impl Iterator<Item = &'a PairedTurn> {
+        self.batching.measured(self.blocks).filter_map(move |block| turn(block, target))
+    }
+}
+
+pub(crate) fn turn(block: &Block, target: usize) -> Option<&PairedTurn> {
+    block.turns.get(target)?.as_ref()
+}
+
+fn turns(block: &Block, two: Two) -> Option<Turns<'_>> {
+    Some((turn(block, two.target)?, turn(block, two.reference)?))
+}
+
+/// The time of a turn that completed.
+pub(crate) fn value(turn: &PairedTurn, figure: Figure) -> Option<f64> {
+    if turn.outcome == Outcome::Completed { figure.of(turn) } else { None }
+}
+
+fn added((target, reference): Turns<'_>, figure: Figure) -> Option<f64> {
+    Some(value(target, figure)? - value(reference, figure)?)
+}
+
+/// Whether the target failed the turn: an error of its side, no end in time, or a refusal where the
+/// scenario expects no decision. Turns that the generator did not send, or ended, are no failures.
+pub(crate) fn failed(turn: &PairedTurn) -> bool {
+    match turn.outcome {
+        Outcome::Completed | Outcome::Cancelled | Outcome::NeverSent => false,
+        Outcome::Rejected(_) => turn.expected.is_none(),
+        Outcome::Failed(class) => class.side() != Side::Generator,
+        Outcome::TimedOut | Outcome::InFlight => true,
+    }
+}

@@ -1,0 +1,474 @@
+//! The result, as `versus.json` holds it. Times are in nanoseconds.
+
+use plimsoll_metrics::{Judgement, ThresholdResult, confusion_matrix::Matrix};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::figure::Figure;
+use crate::role::Role;
+
+/// The layout of `versus.json`.
+pub const SCHEMA: &str = "plimsoll.versus/1";
+
+/// Targets that carried out the same requests, compared.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Versus {
+    /// The layout of this file: `plimsoll.versus/1`.
+    pub schema: String,
+    /// Name of the run.
+    pub name: String,
+    /// Rounds that it comes from. With several, a difference is the mean over the rounds.
+    pub rounds: u32,
+    /// When the targets carried out a block: `spread`, `together` or `turns`. It is part of what
+    /// was measured: beside others, a target is slower than alone.
+    pub schedule: String,
+    /// `spread`: time between two targets of a block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap_ns: Option<u64>,
+    /// Blocks per second, where the measured stages are open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+    /// Length of the measured stages in seconds.
+    pub duration_s: f64,
+    /// Whether generator and targets shared a host.
+    pub same_host: bool,
+    /// The figure that heads the report.
+    pub headline: Figure,
+    /// The blocks.
+    pub blocks: BlockCounts,
+    /// The targets, in the order of the plan.
+    pub targets: Vec<TargetResult>,
+    /// The differences: of each target to the reference, and of each two targets.
+    pub differences: Vec<Difference>,
+    /// The check of the instrument: the reference against itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<Control>,
+    /// What targets do to each other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disturbance: Vec<Disturbance>,
+    /// What the order in a block does. It cancels out where orders are balanced.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub order_effect: Vec<OrderEffect>,
+    /// Failures that only one of two targets had.
+    pub errors: Vec<ErrorDifference>,
+    /// Policy decisions, where scenarios expect some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdicts: Option<Verdicts>,
+    /// CPU time per request, target against target.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpu: Vec<CpuDifference>,
+    /// The sentences that were tested, together at 5 %.
+    pub claims: Vec<Claim>,
+    /// What could have been seen.
+    pub detectable: Vec<Detectable>,
+    /// Thresholds on what targets add, judged by the interval.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thresholds: Vec<ThresholdResult>,
+    /// The margin by which a target may be worse than the best one, as a share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin: Option<f64>,
+    /// Targets that are worse than the best one by more than the margin, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub worse_than_margin: Vec<String>,
+    /// Targets of which it is not known whether they are, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub margin_unknown: Vec<String>,
+    /// How targets differ beyond what is compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlike: Vec<String>,
+    /// What a reader must know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// Why the comparison is invalid; empty if it is valid.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub invalid: Vec<String>,
+}
+
+/// The blocks of a run. A block is one turn, carried out on every target.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BlockCounts {
+    /// Planned.
+    pub planned: u64,
+    /// Recorded, without those in which each target was loaded alone to see what they do to each
+    /// other.
+    pub recorded: u64,
+    /// Of these, completed on every target that had not been taken out.
+    pub complete: u64,
+    /// Seconds were left out by sampling: one in so many was kept.
+    pub one_in: u32,
+    /// Pairs without a value, by target.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<Lost>,
+}
+
+/// Pairs without a value.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Lost {
+    /// The target on which the turn did not complete.
+    pub target: String,
+    /// Number of pairs.
+    pub pairs: u64,
+    /// Their share of all.
+    pub share: f64,
+}
+
+/// A target.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetResult {
+    /// Its name.
+    pub name: String,
+    /// Its URL.
+    pub url: String,
+    /// Model asked for; empty for plain HTTP.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
+    /// How it is spoken to.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub protocol: String,
+    /// What it is compared with.
+    pub role: Role,
+    /// Turns that it was given.
+    pub turns: u64,
+    /// Turns that failed: errors, timeouts, refusals that no scenario expects, no end.
+    pub failed: u64,
+    /// Its own times.
+    pub times: Vec<OwnTimes>,
+    /// Share of the policy decisions that were the expected ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correct: Option<f64>,
+    /// Share of the turns over a connection that had been used before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reused: Option<f64>,
+    /// 99th percentile of how late the generator dispatched its turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dispatch_lag_p99_ns: Option<f64>,
+    /// CPU time per request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns_per_request: Option<f64>,
+    /// Lower end of its 95 % interval, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_low_ns: Option<f64>,
+    /// Upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_high_ns: Option<f64>,
+    /// Resident memory at the end, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Calls that it made to the provider per turn, by the provider's own log. More than 1: it
+    /// retried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream_calls_per_turn: Option<f64>,
+    /// Why it was taken out of the run, and when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_out: Option<String>,
+}
+
+impl TargetResult {
+    /// Its own times of a figure.
+    pub fn own(&self, figure: Figure) -> Option<&OwnTimes> {
+        self.times.iter().find(|times| times.figure == figure)
+    }
+}
+
+/// The times of one target. `null`: too few samples.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OwnTimes {
+    /// The figure.
+    pub figure: Figure,
+    /// Number of values.
+    pub count: u64,
+    /// Median.
+    pub p50_ns: Option<f64>,
+    /// 90th percentile.
+    pub p90_ns: Option<f64>,
+    /// 99th percentile.
+    pub p99_ns: Option<f64>,
+}
+
+/// What a difference is.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A percentile of the differences of pairs: what is added to a request.
+    #[default]
+    Added,
+    /// The difference of the percentiles of both targets.
+    Shift,
+    /// The same, with failures as infinitely slow.
+    ShiftWithFailures,
+}
+
+impl Kind {
+    /// The name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Shift => "shift",
+            Self::ShiftWithFailures => "shift_with_failures",
+        }
+    }
+}
+
+/// A difference, target less reference, with its 95 % interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// The target.
+    pub target: String,
+    /// What it is compared with.
+    pub reference: String,
+    /// The figure.
+    pub figure: Figure,
+    /// What the difference is.
+    pub kind: Kind,
+    /// The percentile: `p50`, `p90`, `p99`.
+    pub quantile: String,
+    /// Pairs that it comes from.
+    pub pairs: u64,
+    /// The difference; `null` if it is refused.
+    pub value_ns: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub low_ns: Option<f64>,
+    /// Upper end.
+    pub high_ns: Option<f64>,
+    /// Pairs that would give the same interval if they were independent.
+    pub effective_pairs: Option<f64>,
+    /// Batches, windows or rounds that the interval comes from, in equal ones.
+    pub batches: Option<u64>,
+    /// Degrees of freedom of its variance.
+    pub degrees_of_freedom: Option<f64>,
+    /// Two-sided p value of "there is no difference".
+    pub p: Option<f64>,
+    /// Several rounds: the standard deviation between them, beyond what their own errors explain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between_rounds_ns: Option<f64>,
+    /// Why there is no value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}
+
+impl Difference {
+    /// Value, lower and upper end.
+    pub fn measured(&self) -> Option<(f64, f64, f64)> {
+        Some((self.value_ns?, self.low_ns?, self.high_ns?))
+    }
+
+    /// Whether it is that of these two targets.
+    pub fn is_of(&self, target: &str, reference: &str) -> bool {
+        self.target == target && self.reference == reference
+    }
+}
+
+impl Versus {
+    /// A difference.
+    pub fn difference(
+        &self,
+        (target, reference): (&str, &str),
+        figure: Figure,
+        kind: Kind,
+        quantile: &str,
+    ) -> Option<&Difference> {
+        self.differences.iter().find(|difference| {
+            difference.is_of(target, reference)
+                && (difference.figure, difference.kind) == (figure, kind)
+                && difference.quantile == quantile
+        })
+    }
+
+    /// The name of the target that all others are compared with.
+    pub fn reference(&self) -> &str {
+        let reference = self.targets.iter().find(|target| target.role == Role::Reference);
+        reference.or(self.targets.first()).map_or("", |target| &target.name)
+    }
+
+    /// The targets that are compared with the reference and with each other, by name.
+    pub fn compared(&self) -> Vec<&str> {
+        let reference = self.reference();
+        let compared = self.targets.iter().filter(|target| target.role != Role::Control);
+        compared.map(|target| &*target.name).filter(|name| *name != reference).collect()
+    }
+
+    /// The judgement on the whole: a broken threshold or margin fails, and what cannot be judged is
+    /// inconclusive. That targets differ is a finding, and not a failure.
+    pub fn judgement(&self) -> Judgement {
+        if let Some(why) = self.invalid.first() {
+            return Judgement::Inconclusive(why.clone());
+        }
+        let broken = self.thresholds.iter().any(|threshold| threshold.judgement == Judgement::Fail);
+        if broken || !self.worse_than_margin.is_empty() {
+            return Judgement::Fail;
+        }
+        let doubtful = self.thresholds.iter().find_map(|threshold| match &threshold.judgement {
+            Judgement::Inconclusive(why) => Some(format!("{}: {why}", threshold.metric)),
+            Judgement::Pass | Judgement::Fail => None,
+        });
+        let doubtful = doubtful.or_else(|| self.margin_unknown.first().cloned());
+        doubtful.map_or(Judgement::Pass, Judgement::Inconclusive)
+    }
+}
+
+/// The reference against itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Control {
+    /// The name of the second one.
+    pub target: String,
+    /// Median of what it adds, which must be nothing.
+    pub value_ns: Option<f64>,
+    /// Two-sided p value of "it adds nothing".
+    pub p: Option<f64>,
+    /// Whether it differs, at 99.9 % confidence: then the comparison is invalid.
+    pub differs: bool,
+    /// Why it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}
+
+/// What the other targets do to the difference between a target and the reference: what is added
+/// beside the others less what is added alone.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Disturbance {
+    /// The target.
+    pub target: String,
+    /// The difference; `null` if it is not known.
+    pub value_ns: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub low_ns: Option<f64>,
+    /// Upper end.
+    pub high_ns: Option<f64>,
+    /// Whether it is proven, and more than 10 % of what the target adds.
+    pub matters: bool,
+    /// Why it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}
+
+/// What a target adds where it came after the reference in the block, less what it adds where it
+/// came before.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OrderEffect {
+    /// The target.
+    pub target: String,
+    /// Share of the blocks in which it came after the reference.
+    pub after_share: f64,
+    /// The difference; `null` if it is not known.
+    pub value_ns: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub low_ns: Option<f64>,
+    /// Upper end.
+    pub high_ns: Option<f64>,
+    /// Why it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}
+
+/// Failures that only one of two targets had.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorDifference {
+    /// One target.
+    pub target: String,
+    /// The other.
+    pub reference: String,
+    /// Pairs that both carried out.
+    pub pairs: u64,
+    /// Pairs that only the target failed.
+    pub only_target: u64,
+    /// Pairs that only the reference failed.
+    pub only_reference: u64,
+    /// Two-sided p value of "both fail equally often": the exact test of McNemar; or, where
+    /// failures come in bursts, the sign test on batches.
+    pub p: f64,
+    /// Whether batches were counted, because failures came in bursts.
+    pub by_batch: bool,
+}
+
+/// Policy decisions.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdicts {
+    /// Turns by target, expected and actual policy decision.
+    pub matrix: Vec<TargetMatrix>,
+    /// Turns in which only one of two targets made the expected decision.
+    pub differences: Vec<ErrorDifference>,
+    /// Turns that targets judged differently.
+    pub different: u64,
+    /// The first 1,000 of them.
+    pub turns: Vec<DifferentDecision>,
+}
+
+/// The policy decisions of one target.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetMatrix {
+    /// The target.
+    pub target: String,
+    /// Turns by the expected policy decision, then by the actual one.
+    pub turns: Matrix,
+}
+
+/// A turn that targets judged differently.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DifferentDecision {
+    /// The conversation of the plan.
+    pub index: u64,
+    /// The turn in it.
+    pub turn: u16,
+    /// The position of its scenario in the plan.
+    pub scenario: u16,
+    /// The decision that its scenario expects, if it states one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// The decision of each target, in their order; `null` without a response.
+    pub decisions: Vec<Option<String>>,
+}
+
+/// CPU time per request of two targets.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuDifference {
+    /// One target.
+    pub target: String,
+    /// The other.
+    pub reference: String,
+    /// The difference per request; `null` if it is not known.
+    pub value_ns: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub low_ns: Option<f64>,
+    /// Upper end.
+    pub high_ns: Option<f64>,
+    /// Two-sided p value of "there is no difference".
+    pub p: Option<f64>,
+    /// Degrees of freedom of its variance.
+    pub degrees_of_freedom: Option<f64>,
+    /// Why it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}
+
+/// A sentence that was tested.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Claim {
+    /// One target.
+    pub target: String,
+    /// The other.
+    pub reference: String,
+    /// What it is about: the name of a figure for what is added, `FIGURE.p99` for a shift,
+    /// `failures` or `cpu`.
+    pub about: String,
+    /// The sentence; if it does not hold, what could not be told apart.
+    pub text: String,
+    /// p value, adjusted for all sentences by Holm.
+    pub p_holm: f64,
+    /// Whether it holds: `p_holm` is below 5 %.
+    pub holds: bool,
+}
+
+/// What could have been seen in 80 % of the cases.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Detectable {
+    /// The target.
+    pub target: String,
+    /// What it is compared with.
+    pub reference: String,
+    /// Of the headline figure: time added to the median request.
+    pub added_ns: Option<f64>,
+    /// One failure in so many turns, where the other target has none.
+    pub one_failure_in: Option<f64>,
+}

@@ -1,0 +1,106 @@
+//! The result for people.
+
+mod notes;
+mod other;
+mod times;
+
+use plimsoll_report::table::{Layout, Table};
+use plimsoll_report::{format, printable};
+
+use crate::result::Versus;
+
+/// The result as text; lines are at most `width` columns wide where words can be broken.
+pub fn text(versus: &Versus, width: usize) -> String {
+    let mut page = Page { width, lines: Vec::new() };
+    head(&mut page, versus);
+    times::write(&mut page, versus);
+    other::write(&mut page, versus);
+    notes::write(&mut page, versus);
+    let text: String = page.lines.into_iter().map(|line| line + "\n").collect();
+    printable(&text).into_owned()
+}
+
+/// The page being written.
+struct Page {
+    width: usize,
+    lines: Vec<String>,
+}
+
+impl Page {
+    fn line(&mut self, line: impl Into<String>) {
+        self.lines.push(line.into());
+    }
+
+    /// A paragraph whose further lines are indented. Intervals are not broken.
+    fn paragraph(&mut self, text: &str) {
+        const INDENT: usize = 2;
+        let lines = format::wrap(&glued(text), self.width.saturating_sub(INDENT));
+        for (number, line) in lines.into_iter().enumerate() {
+            let indent = if number > 0 { INDENT } else { 0 };
+            self.line(format!("{}{}", " ".repeat(indent), line.replace(GLUE, " ")));
+        }
+    }
+
+    fn table(&mut self, table: &Table) {
+        self.lines.extend(table.lines(&Layout::new(self.width)));
+    }
+}
+
+/// Stands for a space at which no line is broken.
+const GLUE: char = '\u{1}';
+
+/// With the spaces within brackets glued.
+fn glued(text: &str) -> String {
+    let mut inside = false;
+    let glue = |c: char| {
+        inside = (inside || c == '[') && c != ']';
+        if inside && c == ' ' { GLUE } else { c }
+    };
+    text.chars().map(glue).collect()
+}
+
+fn head(page: &mut Page, versus: &Versus) {
+    let compared = versus.compared();
+    let count = match compared.len() {
+        1 => "1 target".to_owned(),
+        n => format!("{n} targets"),
+    };
+    let mut parts = vec![format!("{count} against {}", versus.reference())];
+    let time = format::seconds(versus.duration_s);
+    parts.push(match versus.rate {
+        Some(rate) => format!("{time} at {}/s per target", format::digits(rate)),
+        None => time,
+    });
+    parts.push(match versus.gap_ns {
+        Some(gap) => format!("{} {}", versus.schedule, format::time(gap as f64 / 1e6)),
+        None => versus.schedule.clone(),
+    });
+    if versus.same_host {
+        parts.push("on this host".to_owned());
+    }
+    page.paragraph(&format!("versus: {}", parts.join(", ")));
+    page.paragraph(&blocks(versus));
+    for how in &versus.unlike {
+        page.paragraph(&format!("UNLIKE: {how}"));
+    }
+}
+
+fn blocks(versus: &Versus) -> String {
+    let blocks = &versus.blocks;
+    let mut text = format!(
+        "{} blocks, {} complete",
+        format::count(blocks.recorded),
+        format::count(blocks.complete)
+    );
+    for lost in &blocks.lost {
+        let share = format::share(lost.share);
+        text.push_str(&format!("; {} lost {} ({share})", lost.target, format::count(lost.pairs)));
+    }
+    if blocks.one_in > 1 {
+        text.push_str(&format!("; a sample: 1 second in {} was kept", blocks.one_in));
+    }
+    if versus.rounds > 1 {
+        text.push_str(&format!("; mean of {} rounds", versus.rounds));
+    }
+    text
+}

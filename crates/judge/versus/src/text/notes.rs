@@ -1,0 +1,175 @@
+//! What may be said, what could have been seen, and what a reader must know.
+
+use plimsoll_metrics::{Judgement, ThresholdResult};
+use plimsoll_report::format;
+
+use super::Page;
+use crate::claims::FAILURES;
+use crate::result::{Claim, Difference, Kind, Versus};
+
+/// So many sentences are shown without a choice.
+const ALL_SHOWN: usize = 10;
+
+pub(super) fn write(page: &mut Page, versus: &Versus) {
+    page.line("");
+    claims(page, versus);
+    detectable(page, versus);
+    with_failures(page, versus);
+    verdicts(page, versus);
+    thresholds(page, versus);
+    for warning in &versus.warnings {
+        page.paragraph(&format!("WARNING: {warning}"));
+    }
+    for why in &versus.invalid {
+        page.paragraph(&format!("INVALID: {why}"));
+    }
+}
+
+fn claims(page: &mut Page, versus: &Versus) {
+    if versus.claims.is_empty() {
+        page.paragraph("Nothing was compared.");
+        return;
+    }
+    let tested = match versus.claims.len() {
+        1 => "1 comparison".to_owned(),
+        n => format!("{n} comparisons"),
+    };
+    let scope = match versus.rounds {
+        0 | 1 => "in this window".to_owned(),
+        rounds => format!("over {rounds} rounds"),
+    };
+    page.paragraph(&format!("Said at 5 % over {tested}, {scope}:"));
+    let (hold, open): (Vec<&Claim>, Vec<&Claim>) = versus.claims.iter().partition(|c| c.holds);
+    if hold.is_empty() {
+        page.paragraph("- no difference is proven");
+    }
+    let (shown, more) = chosen(versus, hold);
+    for claim in shown {
+        page.paragraph(&format!("- {}", claim.text));
+    }
+    if more > 0 {
+        page.paragraph(&format!("- and {more} more: see versus.json, claims"));
+    }
+    let (shown, more) = chosen(versus, open);
+    if !shown.is_empty() {
+        let open: Vec<_> = shown.iter().map(|claim| &*claim.text).collect();
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        page.paragraph(&format!("Open: {}{more}.", open.join("; ")));
+    }
+}
+
+/// With many targets there are more sentences than anyone reads: then those on the headline figure
+/// and on failures, of each target with the reference and with the next one in order of speed; and
+/// how many are left out.
+fn chosen<'a>(versus: &Versus, claims: Vec<&'a Claim>) -> (Vec<&'a Claim>, usize) {
+    if claims.len() <= ALL_SHOWN {
+        return (claims, 0);
+    }
+    let order = by_speed(versus);
+    let neighbours = |claim: &Claim| {
+        order
+            .windows(2)
+            .any(|two| two.contains(&&*claim.target) && two.contains(&&*claim.reference))
+    };
+    let matters = |claim: &&&Claim| {
+        (claim.about == versus.headline.name() || claim.about == FAILURES)
+            && (claim.reference == versus.reference() || neighbours(claim))
+    };
+    let chosen: Vec<&Claim> = claims.iter().filter(matters).copied().collect();
+    let more = claims.len() - chosen.len();
+    (chosen, more)
+}
+
+/// The compared targets, the one that adds least first.
+fn by_speed(versus: &Versus) -> Vec<&str> {
+    let added = |name: &str| {
+        let two = (name, versus.reference());
+        let found = versus.difference(two, versus.headline, Kind::Added, "p50");
+        found.and_then(|found| found.value_ns).unwrap_or(f64::INFINITY)
+    };
+    let mut names = versus.compared();
+    names.sort_by(|a, b| added(a).total_cmp(&added(b)));
+    names
+}
+
+fn detectable(page: &mut Page, versus: &Versus) {
+    let (reference, figure) = (versus.reference(), versus.headline.title());
+    let found = versus.detectable.iter().filter(|seen| seen.reference == reference);
+    let parts: Vec<_> = found
+        .filter_map(|seen| {
+            let added = format::time(seen.added_ns? / 1e6);
+            let failures = seen.one_failure_in.map_or_else(String::new, |one_in| {
+                format!(", one failure in {}", format::digits(one_in))
+            });
+            Some(format!("{}: {added} of {figure}{failures}", seen.target))
+        })
+        .collect();
+    if !parts.is_empty() {
+        page.paragraph(&format!("Could have been seen (80 %): {}.", parts.join("; ")));
+    }
+}
+
+/// The tails where failures count as infinitely slow.
+fn with_failures(page: &mut Page, versus: &Versus) {
+    let found = versus.differences.iter().filter(|found| {
+        (found.kind, found.figure) == (Kind::ShiftWithFailures, versus.headline)
+            && found.quantile == "p99"
+            && found.reference == versus.reference()
+    });
+    for found in found {
+        page.paragraph(&format!(
+            "With failures as infinitely slow, the p99 shift of {} is {}.",
+            found.target,
+            shift(found)
+        ));
+    }
+}
+
+fn shift(found: &Difference) -> String {
+    match found.measured() {
+        Some((value, low, high)) => format::difference(value / 1e6, low / 1e6, high / 1e6),
+        None => "not known: it may be infinite".to_owned(),
+    }
+}
+
+fn verdicts(page: &mut Page, versus: &Versus) {
+    let Some(verdicts) = &versus.verdicts else { return };
+    for found in verdicts.differences.iter().filter(|f| f.only_target + f.only_reference > 0) {
+        page.paragraph(&format!(
+            "Only {} decided {} turns wrongly, only {} {} ({}).",
+            found.target,
+            format::count(found.only_target),
+            found.reference,
+            format::count(found.only_reference),
+            format::p_value(found.p)
+        ));
+    }
+    if verdicts.different > 0 {
+        page.paragraph(&format!(
+            "Targets judged {} turns differently: see versus.json, verdicts.",
+            format::count(verdicts.different)
+        ));
+    }
+}
+
+fn thresholds(page: &mut Page, versus: &Versus) {
+    for threshold in &versus.thresholds {
+        page.paragraph(&threshold_line(threshold));
+    }
+    for why in &versus.worse_than_margin {
+        page.paragraph(&format!("FAIL: {why}"));
+    }
+    for why in &versus.margin_unknown {
+        page.paragraph(&format!("INCONCLUSIVE: {why}"));
+    }
+}
+
+fn threshold_line(threshold: &ThresholdResult) -> String {
+    let measured = format::time_or_dash(threshold.measured);
+    let what = format!("{} {}: {measured}", threshold.metric, threshold.expression);
+    match &threshold.judgement {
+        Judgement::Pass => format!("PASS: {what}"),
+        Judgement::Fail => format!("FAIL: {what}"),
+        Judgement::Inconclusive(why) => format!("INCONCLUSIVE: {what}; {why}"),
+    }
+}

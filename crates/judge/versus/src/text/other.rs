@@ -1,0 +1,41 @@
+//! The table of everything but times.
+
+use plimsoll_report::format;
+use plimsoll_report::table::Table;
+
+use super::Page;
+use crate::result::{TargetResult, Versus};
+
+/// A column: its heading, and its cell, if the target has it.
+type Column = (&'static str, fn(&TargetResult) -> Option<String>);
+
+/// A column that no target has is left out.
+const COLUMNS: [Column; 8] = [
+    ("turns", |target| Some(format::count(target.turns))),
+    ("failed", |target| Some(format::count(target.failed))),
+    ("correct", |target| target.correct.map(format::share)),
+    ("CPU/req", |target| target.cpu_ns_per_request.map(|nanos| format::time(nanos / 1e6))),
+    ("memory", |target| target.memory_bytes.map(|bytes| format::bytes(bytes as f64))),
+    ("calls/req", |target| target.upstream_calls_per_turn.map(|calls| format!("{calls:.3}"))),
+    ("reused", |target| target.reused.map(format::share)),
+    ("sent late", |target| target.dispatch_lag_p99_ns.map(|nanos| format::time(nanos / 1e6))),
+];
+
+pub(super) fn write(page: &mut Page, versus: &Versus) {
+    let known = |column: &&Column| versus.targets.iter().any(|target| column.1(target).is_some());
+    let columns: Vec<&Column> = COLUMNS.iter().filter(known).collect();
+    let head = [""].into_iter().chain(columns.iter().map(|column| column.0));
+    let mut table = Table::new(head);
+    for target in &versus.targets {
+        let cells = columns.iter().map(|column| format::or_dash(column.1(target), |cell| cell));
+        let first = target.name.clone();
+        table.row([first].into_iter().chain(cells));
+    }
+    page.line("");
+    page.table(&table);
+    for target in &versus.targets {
+        if let Some(why) = &target.taken_out {
+            page.paragraph(&format!("{} was taken out {why}", target.name));
+        }
+    }
+}

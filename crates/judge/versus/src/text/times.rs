@@ -1,0 +1,111 @@
+//! The table of times: each target's median, what it adds, and the shift of its p99.
+
+use plimsoll_report::format::{self, DASH};
+use plimsoll_report::table::{Layout, Table};
+
+use super::Page;
+use crate::figure::Figure;
+use crate::result::{Difference, Kind, TargetResult, Versus};
+use crate::role::Role;
+
+pub(super) fn write(page: &mut Page, versus: &Versus) {
+    page.line("");
+    let mut table = Table::new(["", "p50", "added, median", "p99 shift"]);
+    let figures = shown(versus);
+    for figure in &figures {
+        for target in &versus.targets {
+            table.row(row(versus, target, *figure));
+        }
+    }
+    // Titles stand between the rows and do not make the column of names wide.
+    let mut lines = table.lines(&Layout { indent: 4, ..Layout::new(page.width) }).into_iter();
+    page.lines.extend(lines.next());
+    for figure in figures {
+        page.line(format!("  {}", figure.title()));
+        page.lines.extend(lines.by_ref().take(versus.targets.len()));
+    }
+    for reason in reasons(versus) {
+        page.paragraph(&reason);
+    }
+}
+
+/// The figures of the table: the headline, and what else the targets have. The service time is
+/// shown where it is the headline alone: else the response time stands for the whole request.
+fn shown(versus: &Versus) -> Vec<Figure> {
+    let has = |figure: &Figure| {
+        versus.targets.iter().any(|target| target.own(*figure).is_some_and(|own| own.count > 0))
+    };
+    let whole = if versus.rate.is_some() || versus.headline == Figure::ResponseTime {
+        Figure::ServiceTime
+    } else {
+        Figure::ResponseTime
+    };
+    let rest = Figure::ALL.into_iter().filter(|figure| *figure != versus.headline);
+    let rest = rest.filter(|figure| *figure != whole).filter(has);
+    std::iter::once(versus.headline).chain(rest).collect()
+}
+
+fn row(versus: &Versus, target: &TargetResult, figure: Figure) -> [String; 4] {
+    let own = target.own(figure).and_then(|own| own.p50_ns);
+    let find = |kind, quantile| {
+        let two = (&*target.name, versus.reference());
+        versus.difference(two, figure, kind, quantile).and_then(Difference::measured)
+    };
+    let shown = |found: Option<(f64, f64, f64)>| {
+        format::or_dash(found, |(value, low, high)| {
+            format::difference(value / 1e6, low / 1e6, high / 1e6)
+        })
+    };
+    let tail = if target.role == Role::Control && figure == versus.headline {
+        control(versus)
+    } else {
+        shown(find(Kind::Shift, "p99"))
+    };
+    [
+        target.name.clone(),
+        format::or_dash(own, |nanos| format::time(nanos / 1e6)),
+        shown(find(Kind::Added, "p50")),
+        tail,
+    ]
+}
+
+fn control(versus: &Versus) -> String {
+    match &versus.control {
+        Some(control) if control.differs => "CONTROL DIFFERS".to_owned(),
+        Some(control) if control.refused.is_none() => "control ok".to_owned(),
+        _ => DASH.to_owned(),
+    }
+}
+
+/// Why figures of the table are refused, each reason once.
+fn reasons(versus: &Versus) -> Vec<String> {
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for figure in shown(versus) {
+        for (kind, quantile) in [(Kind::Added, "p50"), (Kind::Shift, "p99")] {
+            for target in &versus.targets {
+                if let Some(why) = refused(versus, target, (figure, kind, quantile)) {
+                    let what = format!("{} {quantile} of {}", figure.title(), target.name);
+                    match reasons.iter_mut().find(|(known, _)| *known == why) {
+                        Some((_, figures)) => figures.push(what),
+                        None => reasons.push((why, vec![what])),
+                    }
+                }
+            }
+        }
+    }
+    let line = |(why, figures): (String, Vec<String>)| {
+        let (first, more) = (&figures[0], figures.len() - 1);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("-: {why} ({first}{more}).")
+    };
+    reasons.into_iter().map(line).collect()
+}
+
+fn refused(
+    versus: &Versus,
+    target: &TargetResult,
+    (figure, kind, quantile): (Figure, Kind, &str),
+) -> Option<String> {
+    let two = (&*target.name, versus.reference());
+    versus.difference(two, figure, kind, quantile)?.refused.clone()
+}

@@ -1,0 +1,56 @@
+//! Judges thresholds on what a target adds.
+
+use plimsoll_metrics::{Judgement, ThresholdResult, Unit};
+use plimsoll_report::format;
+
+use super::{AddedThreshold, PREFIX};
+use crate::result::{Difference, Kind, Versus};
+
+impl AddedThreshold {
+    /// Judges the differences of `versus`.
+    pub(crate) fn judge(&self, versus: &Versus) -> Vec<ThresholdResult> {
+        let compared = versus.compared();
+        let of_target = |target: &str| self.judge_target(versus, target);
+        match self.target.as_deref() {
+            None => compared.into_iter().map(of_target).collect(),
+            Some(target) if compared.contains(&target) => vec![of_target(target)],
+            Some(target) => {
+                let why = format!("no target `{target}` was compared");
+                vec![self.result(self.metric.clone(), None, Judgement::Inconclusive(why))]
+            }
+        }
+    }
+
+    fn judge_target(&self, versus: &Versus, target: &str) -> ThresholdResult {
+        let two = (target, versus.reference());
+        let found = versus.difference(two, self.figure, Kind::Added, self.quantile);
+        let metric = format!("{PREFIX}{}{{target:{target}}}", self.figure.name());
+        let measured = found
+            .and_then(Difference::measured)
+            .map(|(value, low, high)| [value, low, high].map(|nanos| nanos / 1e6));
+        let Some([value, low, high]) = measured else {
+            let refused = found.and_then(|found| found.refused.clone());
+            let why = refused.unwrap_or_else(|| "no pair has a value".to_owned());
+            return self.result(metric, None, Judgement::Inconclusive(why));
+        };
+        let judgement = match (self.bound.keeps(low), self.bound.keeps(high)) {
+            (true, true) => Judgement::Pass,
+            (false, false) => Judgement::Fail,
+            _ => Judgement::Inconclusive(format!(
+                "the bound lies in the interval {}",
+                format::with_interval(value, low, high)
+            )),
+        };
+        self.result(metric, Some(value), judgement)
+    }
+
+    fn result(
+        &self,
+        metric: String,
+        measured: Option<f64>,
+        judgement: Judgement,
+    ) -> ThresholdResult {
+        let expression = self.expression.clone();
+        ThresholdResult { metric, expression, measured, unit: Unit::Time, judgement }
+    }
+}

@@ -1,0 +1,109 @@
+//! What is added, and who is better.
+
+use plimsoll_measure::Nanos;
+use plimsoll_versus::{Figure, Kind, Versus, judge};
+
+use crate::simulation::{Simulation, direct, microseconds, target};
+
+fn two_gateways() -> Simulation {
+    let mut targets = direct(0.0);
+    targets.extend([target("a", 143.0), target("b", 1_430.0)]);
+    Simulation::of(targets)
+}
+
+fn added(versus: &Versus, two: (&str, &str), figure: Figure) -> (f64, f64, f64) {
+    let found = versus.difference(two, figure, Kind::Added, "p50").unwrap();
+    let [value, low, high] = [found.value_ns, found.low_ns, found.high_ns].map(microseconds);
+    (value, low, high)
+}
+
+#[test]
+fn what_was_planted_is_found_in_every_figure() {
+    let simulation = two_gateways();
+    let versus = judge(&simulation.facts(), &simulation.blocks());
+    assert_eq!(versus.headline, Figure::Ttft);
+    assert_eq!((versus.blocks.recorded, versus.blocks.complete), (6_000, 6_000));
+    for (two, planted) in
+        [(("a", "direct"), 143.0), (("b", "direct"), 1_430.0), (("b", "a"), 1_287.0)]
+    {
+        for figure in [Figure::Ttft, Figure::ResponseTime, Figure::ServiceTime] {
+            let (value, low, high) = added(&versus, two, figure);
+            assert!((value - planted).abs() < 3.0, "{two:?} {figure:?}: {value}");
+            assert!(low < planted && planted < high && high - low < 6.0, "{low} {high}");
+        }
+        // Gaps are the same everywhere.
+        let (value, ..) = added(&versus, two, Figure::LongestGap);
+        assert!(value.abs() < 0.001, "{value}");
+        assert!((added(&versus, two, Figure::MeanGap).0).abs() < 0.001);
+    }
+    let shift = versus.difference(("b", "direct"), Figure::Ttft, Kind::Shift, "p50").unwrap();
+    assert!((microseconds(shift.value_ns) - 1_430.0).abs() < 100.0, "{shift:?}");
+}
+
+#[test]
+fn sentences_hold_where_they_are_proven_and_name_the_better_one() {
+    let simulation = two_gateways();
+    let versus = judge(&simulation.facts(), &simulation.blocks());
+    let said: Vec<_> = versus.claims.iter().filter(|c| c.holds).map(|c| &*c.text).collect();
+    let says = |start: &str| said.iter().any(|text| text.starts_with(start));
+    assert!(says("a is slower than direct in TTFT, by 14"), "{said:?}");
+    assert!(says("b is slower than a in TTFT, by 1.28"), "{said:?}");
+    // In whole requests too.
+    assert!(says("b is slower than a in response time, by 1.28"), "{said:?}");
+    // No target failed: nothing was tested there.
+    assert!(versus.claims.iter().all(|claim| !claim.text.contains("fails")), "{versus:?}");
+}
+
+/// In 5 % of the comparisons of equal targets something is said, and not in each of several.
+#[test]
+fn equal_gateways_are_told_apart_in_at_most_17_of_200_runs() {
+    let wrong = (0..200).filter(|&run| {
+        let targets = vec![target("a", 100.0), target("b", 100.0), target("c", 100.0)];
+        let simulation = Simulation { run, seconds: 20, ..Simulation::of(targets) };
+        let versus = judge(&simulation.facts(), &simulation.blocks());
+        versus.claims.iter().any(|claim| claim.holds)
+    });
+    let wrong = wrong.count();
+    println!("something is said of equal targets in {wrong} of 200");
+    assert!(wrong <= 17, "{wrong}");
+}
+
+#[test]
+fn what_could_have_been_seen_is_about_what_is_seen() {
+    let simulation = two_gateways();
+    let versus = judge(&simulation.facts(), &simulation.blocks());
+    let seen = &versus.detectable[0];
+    let (_, low, high) = added(&versus, ("a", "direct"), Figure::Ttft);
+    let detectable = microseconds(seen.added_ns);
+    assert!(detectable > (high - low) / 2.0 && detectable < high - low, "{detectable}");
+    // 6,000 pairs over a mean of 7.906 failures.
+    assert!((seen.one_failure_in.unwrap() - 758.9).abs() < 0.5, "{seen:?}");
+}
+
+#[test]
+fn a_response_time_that_the_generator_made_is_refused_and_ttft_is_not() {
+    let simulation = two_gateways();
+    let mut blocks = simulation.blocks();
+    for block in &mut blocks {
+        let turn = block.turns[2].as_mut().unwrap();
+        let late = Nanos::from_micros(400);
+        turn.dispatch_lag = late;
+        turn.response = turn.response.map(|time| time + late);
+    }
+    let versus = judge(&simulation.facts(), &blocks);
+    let find = |figure| versus.difference(("a", "direct"), figure, Kind::Added, "p50").unwrap();
+    let refused = find(Figure::ResponseTime);
+    assert!(refused.refused.as_ref().unwrap().contains("dispatched late: 400us"), "{refused:?}");
+    assert_eq!(refused.value_ns, None);
+    assert_eq!(find(Figure::Ttft).refused, None);
+}
+
+#[test]
+fn too_short_a_run_is_refused_and_not_guessed() {
+    let simulation = Simulation { seconds: 7, ..two_gateways() };
+    let versus = judge(&simulation.facts(), &simulation.blocks());
+    assert!(versus.differences.iter().all(|found| found.value_ns.is_none()), "{versus:?}");
+    assert!(versus.claims.is_empty());
+    let nothing = judge(&simulation.facts(), &[]);
+    assert!(!nothing.invalid.is_empty());
+}

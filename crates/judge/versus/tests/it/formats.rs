@@ -1,0 +1,154 @@
+//! Text, JSON, CSV and Prometheus.
+
+use plimsoll_measure::{ErrorClass, Nanos, Outcome, PolicyDecision};
+use plimsoll_metrics::Judgement;
+use plimsoll_versus::{
+    AddedThreshold, CpuReading, Facts, SCHEMA, Versus, combine, csv, json, judge, prometheus,
+    read_json, text,
+};
+use serde_json::Value;
+
+use crate::simulation::{Simulation, direct, target};
+
+const PAGE: &str = "# versus.json
+
+Generated from the type `Versus` of `crates/judge/versus`; do not edit. To refresh it:
+`UPDATE_GOLDEN=1 cargo test -p plimsoll-versus`. [versus.schema.json](versus.schema.json) is the same as a JSON Schema.
+
+Times are in nanoseconds. `null` stands for what is not known or refused; `refused` says why.
+";
+
+/// A comparison with everything in it: failures, policy decisions, CPU time, thresholds.
+fn versus() -> Versus {
+    let mut targets = direct(0.0);
+    targets.extend([target("a", 143.0), target("b-with-a-long-name", 1_430.0)]);
+    let simulation = Simulation::of(targets);
+    let mut blocks = simulation.blocks();
+    for (index, block) in (0_u64..).zip(&mut blocks) {
+        for turn in block.turns.iter_mut().flatten() {
+            turn.expected = Some(PolicyDecision::Allow);
+            turn.decision = Some(PolicyDecision::Allow);
+        }
+        let turn = block.turns[3].as_mut().unwrap();
+        turn.reused = index % 33 != 0;
+        match index % 1_500 {
+            7 => turn.outcome = Outcome::Failed(ErrorClass::ServerError),
+            8 => {
+                turn.outcome = Outcome::Rejected(403);
+                turn.decision = Some(PolicyDecision::Block);
+            }
+            _ => {}
+        }
+    }
+    judge(&facts(&simulation), &blocks)
+}
+
+fn facts(simulation: &Simulation) -> Facts {
+    let mut facts = simulation.facts();
+    let bound = AddedThreshold::parse("added.ttft{target:a}", "p(50)<200us").unwrap();
+    facts.thresholds = vec![bound];
+    for (target, cpu_us) in [(2_u64, 27), (3, 402)] {
+        let index = usize::try_from(target).unwrap();
+        // 100 requests a second, and a little that differs.
+        let reading = |second: u64| CpuReading {
+            at: Nanos::from_millis(second * 1_000),
+            cpu: Nanos::from_micros(second * 100 * cpu_us + second * 37 * target % 11 * 100),
+        };
+        facts.targets[index].cpu = (0..=61).map(reading).collect();
+        facts.targets[index].memory_bytes = Some(12_000_000);
+    }
+    facts
+}
+
+fn schema() -> Value {
+    serde_json::to_value(schemars::schema_for!(Versus)).unwrap()
+}
+
+fn stored(path: &str) -> String {
+    format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn the_text_has_its_stored_form_and_fits_80_columns() {
+    let text = text(&versus(), 80);
+    plimsoll_golden::check(stored("tests/it/golden/versus.txt"), &text);
+    let wide: Vec<_> = text.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(wide.is_empty(), "{wide:?}");
+}
+
+#[test]
+fn a_refused_comparison_says_why() {
+    let mut targets = direct(100.0);
+    targets.push(target("a", 143.0));
+    let short = Simulation { seconds: 7, ..Simulation::of(targets.clone()) };
+    let page = text(&judge(&short.facts(), &short.blocks()), 80);
+    assert!(page.contains("-: a stage is too short: an interval needs 8 batches"), "{page}");
+    assert!(page.contains("Nothing was compared."), "{page}");
+    let off = Simulation::of(targets);
+    let page = text(&judge(&off.facts(), &off.blocks()), 80);
+    assert!(page.contains("CONTROL DIFFERS") && page.contains("INVALID: the control"), "{page}");
+}
+
+#[test]
+fn json_reads_back_equal_and_follows_its_schema() {
+    let versus = versus();
+    let written = json(&versus).unwrap();
+    assert_eq!(read_json(written.as_bytes()).unwrap(), versus);
+    let value: Value = serde_json::from_str(&written).unwrap();
+    assert_eq!(value["schema"], SCHEMA);
+    let validator = jsonschema::validator_for(&schema()).unwrap();
+    assert!(validator.is_valid(&value), "{:?}", validator.iter_errors(&value).next());
+    let other = written.replace(SCHEMA, "plimsoll.versus/9");
+    let error = read_json(other.as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("`plimsoll.versus/9`"), "{error}");
+    assert!(read_json(b"{}").is_err());
+}
+
+#[test]
+fn the_reference_pages_equal_the_type() {
+    let reference = |name: &str| stored(&format!("../../../docs/reference/{name}"));
+    let page = format!("{PAGE}{}", plimsoll_golden::schema_page::render(&schema()));
+    plimsoll_golden::check(reference("versus.md"), &page);
+    let schema = serde_json::to_string_pretty(&schema()).unwrap();
+    plimsoll_golden::check(reference("versus.schema.json"), &format!("{schema}\n"));
+}
+
+/// By hand: 27 and 402 us of CPU time per request were planted.
+#[test]
+fn cpu_time_is_that_of_the_readings() {
+    let versus = versus();
+    let of = |index: usize| versus.targets[index].cpu_ns_per_request.unwrap() / 1e3;
+    assert!((of(2) - 27.0).abs() < 0.5 && (of(3) - 402.0).abs() < 0.5, "{} {}", of(2), of(3));
+    let found = &versus.cpu[0];
+    assert!((found.value_ns.unwrap() / 1e3 - 375.0).abs() < 1.0, "{found:?}");
+    assert!(found.low_ns.unwrap() < 375e3 && found.high_ns.unwrap() > 375e3, "{found:?}");
+    assert!(
+        versus.claims.iter().any(|c| c.holds && c.text.contains("more CPU per request than a"))
+    );
+}
+
+#[test]
+fn csv_and_prometheus_have_the_differences() {
+    let versus = versus();
+    let csv = csv(&versus);
+    let mut lines = csv.lines();
+    let columns = lines.next().unwrap().split(',').count();
+    let line = lines.find(|line| line.starts_with("a,direct,ttft,added,p50,")).unwrap();
+    assert_eq!(line.split(',').count(), columns);
+    let value: f64 = line.split(',').nth(5).unwrap().parse().unwrap();
+    assert!((value / 1e3 - 143.0).abs() < 3.0, "{line}");
+    let page = prometheus(&versus);
+    let start = "plimsoll_added_seconds{target=\"a\",reference=\"direct\",figure=\"ttft\",\
+        quantile=\"0.5\",bound=\"value\"} 0.00014";
+    assert!(page.contains(start), "{page}");
+    assert!(page.contains("plimsoll_versus_valid{name=\"simulated\"} 1"), "{page}");
+}
+
+#[test]
+fn a_result_of_rounds_is_shown_as_one() {
+    let versus = combine(&[versus(), versus(), versus()]).unwrap();
+    let page = text(&versus, 80);
+    assert!(page.contains("mean of 3") && page.contains("over 3 rounds:"), "{page}");
+    assert_eq!(versus.judgement(), Judgement::Pass);
+    assert_eq!(read_json(json(&versus).unwrap().as_bytes()).unwrap(), versus);
+}

@@ -1,0 +1,14 @@
+//! Tests of the crate through its public API: blocks are simulated, and what was planted in them
+//! must come out. Seeds are fixed.
+#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
+
+mod control;
+mod differences;
+mod failures;
+mod formats;
+mod order;
+mod policy;
+mod rounds;
+mod schedules;
+mod simulation;
+mod thresholds;

@@ -1,0 +1,53 @@
+//! Policy decisions of several targets.
+
+use plimsoll_measure::{Outcome, PolicyDecision};
+use plimsoll_versus::judge;
+
+use crate::simulation::{Simulation, direct, target};
+
+#[test]
+fn decisions_are_counted_compared_and_listed() {
+    let mut targets = direct(0.0);
+    targets.extend([target("a", 100.0), target("b", 100.0)]);
+    let simulation = Simulation::of(targets);
+    let mut blocks = simulation.blocks();
+    for block in &mut blocks {
+        for turn in block.turns.iter_mut().flatten() {
+            (turn.expected, turn.decision) =
+                (Some(PolicyDecision::Allow), Some(PolicyDecision::Allow));
+        }
+    }
+    // b blocks 60 harmless turns, and does not answer 5.
+    for block in blocks.iter_mut().step_by(100) {
+        let turn = block.turns[3].as_mut().unwrap();
+        turn.outcome = Outcome::Rejected(403);
+        turn.decision = Some(PolicyDecision::Block);
+    }
+    for block in blocks.iter_mut().skip(50).step_by(100).take(5) {
+        let turn = block.turns[3].as_mut().unwrap();
+        (turn.outcome, turn.decision) = (Outcome::TimedOut, None);
+    }
+    let versus = judge(&simulation.facts(), &blocks);
+    let verdicts = versus.verdicts.as_ref().unwrap();
+    let allow = &verdicts.matrix[3].turns["allow"];
+    assert_eq!((allow["allow"], allow["block"], allow["unanswered"]), (5_935, 60, 5));
+    assert_eq!(verdicts.matrix[2].turns["allow"]["allow"], 6_000);
+    // Between the gateways alone: the provider decides nothing.
+    assert_eq!(verdicts.differences.len(), 1);
+    let found = &verdicts.differences[0];
+    assert_eq!((found.pairs, found.only_target, found.only_reference), (5_995, 60, 0));
+    assert!(found.p < 1e-6);
+    assert_eq!((verdicts.different, verdicts.turns.len()), (60, 60));
+    let first = &verdicts.turns[0];
+    assert_eq!((first.index, first.expected.as_deref()), (0, Some("allow")));
+    assert_eq!(first.decisions[3].as_deref(), Some("block"));
+    assert!((versus.targets[3].correct.unwrap() - 5_935.0 / 5_995.0).abs() < 1e-12);
+    // A refusal that is judged as a decision is no failure; a timeout is.
+    assert_eq!(versus.targets[3].failed, 5);
+}
+
+#[test]
+fn without_expectations_there_are_no_decisions() {
+    let simulation = Simulation::of(direct(0.0));
+    assert_eq!(judge(&simulation.facts(), &simulation.blocks()).verdicts, None);
+}

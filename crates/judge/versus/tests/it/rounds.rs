@@ -1,0 +1,58 @@
+//! Several rounds: what differs between windows is in the interval.
+
+use plimsoll_versus::{Figure, Kind, Versus, combine, judge};
+
+use crate::simulation::{Simulation, direct, microseconds, target};
+
+/// Rounds in which a adds so many microseconds.
+fn rounds(adds_us: &[f64]) -> Vec<Versus> {
+    let round = |(run, &adds_us): (u64, &f64)| {
+        let mut targets = direct(0.0);
+        targets.push(target("a", adds_us));
+        let simulation = Simulation { run, seconds: 20, ..Simulation::of(targets) };
+        judge(&simulation.facts(), &simulation.blocks())
+    };
+    (0..).zip(adds_us).map(round).collect()
+}
+
+fn added(versus: &Versus) -> (f64, f64, f64) {
+    let found = versus.difference(("a", "direct"), Figure::Ttft, Kind::Added, "p50").unwrap();
+    let [value, low, high] = [found.value_ns, found.low_ns, found.high_ns].map(microseconds);
+    (value, low, high)
+}
+
+/// 100, 140, 120 and 160: the mean is 130, the standard deviation 25.82, t(3) is 3.182.
+#[test]
+fn the_interval_over_rounds_is_that_of_their_means() {
+    let rounds = rounds(&[100.0, 140.0, 120.0, 160.0]);
+    let (_, low, high) = added(&rounds[0]);
+    assert!(high < 106.0 && low > 94.0, "{low} {high}");
+    let versus = combine(&rounds).unwrap();
+    let (value, low, high) = added(&versus);
+    let half = 3.182_446 * 25.819_889 / 2.0;
+    assert!((value - 130.0).abs() < 3.0, "{value}");
+    assert!(((high - low) / 2.0 - half).abs() < 4.0, "{low} {high} {half}");
+    assert_eq!((versus.rounds, versus.blocks.recorded), (4, 8_000));
+    assert!((versus.duration_s - 80.0).abs() < 1e-9);
+    assert!(versus.claims.iter().any(|claim| claim.holds && claim.text.contains("a is slower")));
+}
+
+#[test]
+fn a_difference_that_changes_its_sign_between_rounds_is_not_said() {
+    let rounds = rounds(&[80.0, -70.0, 60.0, -90.0]);
+    // Each round by itself is certain.
+    assert!(rounds.iter().all(|round| round.claims.iter().any(|claim| claim.holds)));
+    let versus = combine(&rounds).unwrap();
+    let (_, low, high) = added(&versus);
+    assert!(low < 0.0 && high > 0.0, "{low} {high}");
+    assert!(versus.claims.iter().all(|claim| !claim.holds), "{:?}", versus.claims);
+}
+
+#[test]
+fn one_round_stays_as_it_is_and_an_invalid_one_makes_all_invalid() {
+    let mut rounds = rounds(&[100.0, 100.0]);
+    assert_eq!(combine(&rounds[..1]), Some(rounds[0].clone()));
+    assert_eq!(combine(&[]), None);
+    rounds[1].invalid.push("the control differs".to_owned());
+    assert_eq!(combine(&rounds).unwrap().invalid, ["round 2: the control differs"]);
+}

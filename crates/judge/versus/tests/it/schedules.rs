@@ -1,0 +1,97 @@
+//! By turns, and what targets do to each other.
+
+use plimsoll_measure::{Block, Nanos};
+use plimsoll_versus::{Figure, Kind, decided, judge, outlook};
+
+use crate::simulation::{Simulation, direct, microseconds, target};
+
+fn simulation() -> Simulation {
+    let mut targets = direct(0.0);
+    targets.push(target("a", 143.0));
+    Simulation::of(targets)
+}
+
+#[test]
+fn by_turns_the_window_is_the_unit() {
+    let by_turns = Simulation { windows_s: Some(5), ..simulation() };
+    let mut blocks = by_turns.blocks();
+    // The closed model: a faster target had more turns.
+    for block in blocks.iter_mut().skip(7).step_by(9) {
+        block.turns[2] = None;
+    }
+    let versus = judge(&by_turns.facts(), &blocks);
+    let added = versus.difference(("a", "direct"), Figure::Ttft, Kind::Added, "p50").unwrap();
+    assert_eq!(added.batches, Some(12));
+    let (low, high) = (microseconds(added.low_ns), microseconds(added.high_ns));
+    assert!(low < 143.0 && 143.0 < high, "{low} {high}");
+    assert!(versus.order_effect.is_empty() && versus.disturbance.is_empty());
+    // What a did not have is not lost.
+    assert_eq!(versus.blocks.complete, 6_000);
+    let short = Simulation { seconds: 35, ..by_turns };
+    let versus = judge(&short.facts(), &short.blocks());
+    assert!(versus.differences.iter().all(|found| found.value_ns.is_none()));
+}
+
+/// Three rounds of windows of 3 s, in which a adds 60 us less than beside the others.
+fn with_windows(less_us: u64) -> Vec<Block> {
+    let mut blocks = simulation().blocks();
+    for block in &mut blocks {
+        let second = block.start.as_u64() / 1_000_000_000;
+        if second % 20 < 3 {
+            block.window = Some(u32::try_from(second / 20).unwrap());
+            let turn = block.turns[2].as_mut().unwrap();
+            turn.ttft = turn.ttft.map(|time| time.saturating_sub(Nanos::from_micros(less_us)));
+        }
+    }
+    blocks
+}
+
+#[test]
+fn targets_that_disturb_each_other_are_named() {
+    let versus = judge(&simulation().facts(), &with_windows(60));
+    let found = &versus.disturbance[0];
+    let (low, high) = (microseconds(found.low_ns), microseconds(found.high_ns));
+    assert!(found.matters && low < 60.0 && 60.0 < high && low > 40.0, "{found:?}");
+    assert!(
+        versus.warnings[0].contains("targets disturb each other: a is slower by"),
+        "{versus:?}"
+    );
+    // The windows are not part of the headline.
+    assert_eq!(versus.blocks.recorded, 5_100);
+    let added = versus.difference(("a", "direct"), Figure::Ttft, Kind::Added, "p50").unwrap();
+    assert!((microseconds(added.value_ns) - 143.0).abs() < 3.0);
+    let quiet = judge(&simulation().facts(), &with_windows(0));
+    assert!(!quiet.disturbance[0].matters && quiet.warnings.is_empty(), "{quiet:?}");
+}
+
+#[test]
+fn a_running_comparison_ends_when_it_is_decided() {
+    let simulation = simulation();
+    let blocks = simulation.blocks();
+    assert!(!decided(&simulation.facts(), &blocks[..1_500]), "15 s are too few");
+    assert!(decided(&simulation.facts(), &blocks[..3_000]));
+    let mut equal = direct(0.0);
+    equal.push(target("a", 0.0));
+    let equal = Simulation::of(equal);
+    assert!(!decided(&equal.facts(), &equal.blocks()));
+    // That they differ by less than 5 % of some 20 ms is decided.
+    let facts = plimsoll_versus::Facts { margin: Some(0.05), ..equal.facts() };
+    assert!(decided(&facts, &equal.blocks()));
+}
+
+#[test]
+fn what_is_out_of_reach_is_said_before_the_run() {
+    let mut facts = simulation().facts();
+    let says = |facts: &plimsoll_versus::Facts, text: &str| {
+        outlook(facts).iter().any(|line| line.contains(text))
+    };
+    assert!(says(&facts, "one failure in 759 turns"), "{:?}", outlook(&facts));
+    assert!(!says(&facts, "too short"));
+    // judge.md, 3.9: 8,400 pairs for 5 % where the spread is 0.8.
+    facts.margin = Some(0.05);
+    assert!(says(&facts, "a margin of 5.00% takes some 8,4"), "{:?}", outlook(&facts));
+    facts.duration_s = 5.0;
+    assert!(says(&facts, "5s are too short"), "{:?}", outlook(&facts));
+    facts.targets.truncate(2);
+    assert!(says(&facts, "only one target"), "{:?}", outlook(&facts));
+}

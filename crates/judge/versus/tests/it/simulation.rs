@@ -1,0 +1,141 @@
+//! Simulated blocks: a provider draws one time for every target, and each target adds its own.
+
+use plimsoll_measure::{Block, Nanos, Outcome, PairedTurn, Rng, ScenarioId, Seed, StageId};
+use plimsoll_metrics::LoadModel;
+use plimsoll_versus::{Facts, Role, Schedule, StageFacts, TargetFacts};
+
+/// A target of the simulation.
+#[derive(Clone, Debug)]
+pub(crate) struct Simulated {
+    pub(crate) name: &'static str,
+    pub(crate) role: Role,
+    /// What it adds to every turn, in microseconds.
+    pub(crate) adds_us: f64,
+}
+
+pub(crate) const fn target(name: &'static str, adds_us: f64) -> Simulated {
+    Simulated { name, role: Role::Target, adds_us }
+}
+
+/// The provider, and itself as control target, which adds `control_us`.
+pub(crate) fn direct(control_us: f64) -> Vec<Simulated> {
+    vec![
+        Simulated { name: "direct", role: Role::Reference, adds_us: 0.0 },
+        Simulated { name: "direct'", role: Role::Control, adds_us: control_us },
+    ]
+}
+
+/// A run to simulate.
+#[derive(Clone, Debug)]
+pub(crate) struct Simulation {
+    pub(crate) targets: Vec<Simulated>,
+    pub(crate) seconds: u64,
+    pub(crate) rate: u64,
+    pub(crate) seed: u64,
+    pub(crate) run: u64,
+    /// Whether the targets take their places in random order; else always in theirs.
+    pub(crate) random_order: bool,
+    /// What each later place in a block adds, in microseconds.
+    pub(crate) place_us: f64,
+    /// Windows of so many seconds in which each target is alone, instead of beside the others.
+    pub(crate) windows_s: Option<u64>,
+}
+
+impl Simulation {
+    pub(crate) fn of(targets: Vec<Simulated>) -> Self {
+        Self {
+            targets,
+            seconds: 60,
+            rate: 100,
+            seed: 1_310,
+            run: 0,
+            random_order: true,
+            place_us: 0.0,
+            windows_s: None,
+        }
+    }
+
+    pub(crate) fn facts(&self) -> Facts {
+        let target = |simulated: &Simulated| TargetFacts {
+            name: simulated.name.to_owned(),
+            url: format!("http://127.0.0.1/{}", simulated.name),
+            role: simulated.role,
+            ..TargetFacts::default()
+        };
+        let schedule = match self.windows_s {
+            Some(_) => Schedule::Turns,
+            None => Schedule::Spread { gap: Nanos::from_micros(2_500) },
+        };
+        Facts {
+            name: "simulated".to_owned(),
+            targets: self.targets.iter().map(target).collect(),
+            schedule,
+            stages: vec![StageFacts { name: "@100:60s".to_owned(), model: LoadModel::Open }],
+            planned_blocks: self.seconds * self.rate,
+            rate: Some(self.rate as f64),
+            duration_s: self.seconds as f64,
+            one_in: 1,
+            same_host: true,
+            ..Facts::default()
+        }
+    }
+
+    pub(crate) fn blocks(&self) -> Vec<Block> {
+        let rng = &mut Seed(self.seed).rng("blocks", self.run);
+        (0..self.seconds * self.rate).map(|index| self.block(rng, index)).collect()
+    }
+
+    fn block(&self, rng: &mut Rng, index: u64) -> Block {
+        let start = Nanos::new(index * 1_000_000_000 / self.rate);
+        let provider_us = 20_000.0 * (0.35 * rng.normal()).exp();
+        let places = places(rng, self.targets.len(), self.random_order);
+        let turn = |(target, place): (&Simulated, u8)| {
+            let way_us = 20.0 * (rng.exponential() + rng.exponential());
+            let order_us = self.place_us * f64::from(place);
+            let time = provider_us + way_us + order_us + target.adds_us;
+            Some(turn(place, Nanos::from_secs_f64(time / 1e6)))
+        };
+        let turns = self.targets.iter().zip(places).map(turn).collect();
+        let window = self
+            .windows_s
+            .map(|length| u32::try_from(start.as_u64() / 1_000_000_000 / length).unwrap());
+        let (stage, scenario) = (StageId(0), ScenarioId(0));
+        Block { index, turn: 0, stage, scenario, start, window, turns }
+    }
+}
+
+/// A stream that took `time` to its first token, and 10 ms more in 4 gaps.
+pub(crate) fn turn(position: u8, time: Nanos) -> PairedTurn {
+    let end = time + Nanos::from_millis(10);
+    PairedTurn {
+        position,
+        outcome: Outcome::Completed,
+        response: Some(end),
+        service: Some(end),
+        ttft: Some(time),
+        last_token: Some(end),
+        longest_gap: Some(Nanos::from_micros(2_500)),
+        gaps: 4,
+        dispatch_lag: Nanos::ZERO,
+        expected: None,
+        decision: None,
+        output_tokens: 5,
+        input_tokens: 30,
+        reused: true,
+    }
+}
+
+/// The place of each target, by Fisher and Yates.
+fn places(rng: &mut Rng, count: usize, random: bool) -> Vec<u8> {
+    let mut places: Vec<u8> = (0..u8::try_from(count).unwrap()).collect();
+    if random {
+        for last in (1..count).rev() {
+            places.swap(last, usize::try_from(rng.below(last as u64 + 1)).unwrap());
+        }
+    }
+    places
+}
+
+pub(crate) fn microseconds(nanos: Option<f64>) -> f64 {
+    nanos.unwrap() / 1e3
+}

@@ -1,0 +1,77 @@
+//! Thresholds and margins are judged by the interval.
+
+use plimsoll_metrics::Judgement;
+use plimsoll_versus::{AddedThreshold, Facts, judge};
+
+use crate::simulation::{Simulation, direct, target};
+
+fn simulation() -> Simulation {
+    let mut targets = direct(0.0);
+    targets.extend([target("a", 143.0), target("b", 2_143.0)]);
+    Simulation::of(targets)
+}
+
+fn thresholds(bounds: &[(&str, &str)]) -> Facts {
+    let parse = |(metric, expression): &(&str, &str)| AddedThreshold::parse(metric, expression);
+    let thresholds = bounds.iter().map(|bound| parse(bound).unwrap()).collect();
+    Facts { thresholds, ..simulation().facts() }
+}
+
+#[test]
+fn a_bound_is_kept_broken_or_neither() {
+    let facts = thresholds(&[
+        ("added.ttft{target:a}", "p(50)<200us"),
+        ("added.ttft{target:a}", "p(50)<100us"),
+        ("added.ttft{target:a}", "p(50)<143us"),
+        ("added.response", "p(50)<1ms"),
+        ("added.ttft{target:nobody}", "p(50)<1ms"),
+    ]);
+    let versus = judge(&facts, &simulation().blocks());
+    let states: Vec<_> = versus
+        .thresholds
+        .iter()
+        .map(|found| match &found.judgement {
+            Judgement::Pass => "pass",
+            Judgement::Fail => "fail",
+            Judgement::Inconclusive(_) => "inconclusive",
+        })
+        .collect();
+    // Without a target, the bound is on each.
+    assert_eq!(states, ["pass", "fail", "inconclusive", "pass", "fail", "inconclusive"]);
+    assert_eq!(versus.thresholds[4].metric, "added.response_time{target:b}");
+    assert_eq!(versus.judgement(), Judgement::Fail);
+    let kept = thresholds(&[("added.ttft{target:a}", "p(50)<200us")]);
+    assert_eq!(judge(&kept, &simulation().blocks()).judgement(), Judgement::Pass);
+    let unknown = thresholds(&[("added.ttft{target:a}", "p(50)<143us")]);
+    let unknown = judge(&unknown, &simulation().blocks());
+    assert!(matches!(unknown.judgement(), Judgement::Inconclusive(_)));
+}
+
+#[test]
+fn a_wrong_threshold_is_refused_with_the_fix() {
+    for (metric, expression, says) in [
+        ("added.cpu", "p(50)<1ms", "what is added is known of ttft, response_time"),
+        ("added.ttft", "p(95)<1ms", "p(50), p(90) and p(99)"),
+        ("added.ttft", "max<1ms", "p(50), p(90) and p(99)"),
+        ("added.ttft", "p(50)<1", "measured in time"),
+        ("added.ttft{stage:x}", "p(50)<1ms", "is not a scope"),
+    ] {
+        let error = AddedThreshold::parse(metric, expression).unwrap_err().to_string();
+        assert!(error.contains(says), "{metric} {expression}: {error}");
+    }
+    assert!(AddedThreshold::is_added("added.ttft{target:a}"));
+    assert!(!AddedThreshold::is_added("ttft"));
+}
+
+/// b takes 2 ms more than a, whose median is some 20 ms: 10 %.
+#[test]
+fn a_margin_is_about_the_best_target() {
+    for (margin, worse) in [(0.05, 1), (0.15, 0)] {
+        let facts = Facts { margin: Some(margin), ..simulation().facts() };
+        let blocks = simulation().blocks();
+        let versus = judge(&facts, &blocks);
+        assert_eq!(versus.worse_than_margin.len(), worse, "{margin}: {versus:?}");
+        assert!(versus.margin_unknown.is_empty());
+        assert_eq!(versus.judgement() == Judgement::Fail, worse > 0);
+    }
+}
