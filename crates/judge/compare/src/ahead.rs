@@ -87,11 +87,8 @@ fn look(gate: &Gate, base: &[StoredRun], history: Option<Spread>) -> AheadGate {
         return AheadGate { why_not: Some(why), ..found };
     };
     let runs = base.len().max(2) as f64;
-    let freedom = if spread.degrees_of_freedom.is_infinite() {
-        f64::INFINITY
-    } else {
-        2.0 * runs - 2.0
-    };
+    let freedom =
+        if spread.degrees_of_freedom.is_infinite() { f64::INFINITY } else { 2.0 * runs - 2.0 };
     let t = quantile(0.975, freedom) + quantile(0.8, freedom);
     let amount = t * spread.sd * (2.0 / runs).sqrt();
     let (scaled_margin, shown) = match (margin, gate.worse()) {
@@ -109,7 +106,9 @@ fn look(gate: &Gate, base: &[StoredRun], history: Option<Spread>) -> AheadGate {
 fn pooled(own: &[f64], history: Option<Spread>) -> Option<Spread> {
     let own = variance(own).map(|variance| (variance, own.len() as f64 - 1.0));
     match (own, history) {
-        (own, Some(known)) if own.is_none() || known.degrees_of_freedom.is_infinite() => Some(known),
+        (own, Some(known)) if own.is_none() || known.degrees_of_freedom.is_infinite() => {
+            Some(known)
+        }
         (Some((variance, freedom)), known) => {
             let (squares, more) = known.map_or((0.0, 0.0), |known| {
                 (known.sd * known.sd * known.degrees_of_freedom, known.degrees_of_freedom)
@@ -127,7 +126,8 @@ impl Ahead {
     pub fn text(&self) -> String {
         let runs = self.runs;
         let s = if runs == 1 { "" } else { "s" };
-        let mut text = format!("compare: {runs} old run{s}, no new ones: what a comparison could see\n");
+        let mut text =
+            format!("compare: {runs} old run{s}, no new ones: what a comparison could see\n");
         for obstacle in &self.obstacles {
             text.push_str(&format!("cannot be compared: {obstacle}\n"));
         }

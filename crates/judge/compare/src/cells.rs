@@ -8,6 +8,7 @@ use plimsoll_stats::student_t::two_sided_p;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::judge::at_least_by_rounding;
 use crate::stored_run::StoredRun;
 
 /// False discovery rate up to which a cell is listed.
@@ -45,16 +46,14 @@ pub struct Cells {
     pub worth_a_look: Vec<Cell>,
 }
 
-/// The figures of a cell: metric and percentile; no metric is the throughput.
-const FIGURES: [(Option<Metric>, &Quantile); 7] = [
-    (Some(Metric::ResponseTime), &QUANTILES[0]),
-    (Some(Metric::ResponseTime), &QUANTILES[3]),
-    (Some(Metric::Ttft), &QUANTILES[0]),
-    (Some(Metric::Ttft), &QUANTILES[3]),
-    (Some(Metric::Itl), &QUANTILES[0]),
-    (Some(Metric::Itl), &QUANTILES[3]),
-    (None, &QUANTILES[0]),
-];
+/// The figures of a cell, in a run with this headline: metric and percentile; no metric is the
+/// throughput.
+fn figures(headline: Metric) -> impl Iterator<Item = (Option<Metric>, &'static Quantile)> {
+    let [p50, _, _, p99, _] = &QUANTILES;
+    let metrics = [headline, Metric::Ttft, Metric::Itl];
+    let times = metrics.into_iter().flat_map(move |m| [(Some(m), p50), (Some(m), p99)]);
+    times.chain([(None, p50)])
+}
 
 /// Compares every figure of every cell that all runs have. There is nothing to say without
 /// repeats.
@@ -64,11 +63,11 @@ pub(crate) fn compare(base: &[StoredRun], new: &[StoredRun]) -> Cells {
     let mut found: Vec<(Cell, f64)> = Vec::new();
     for cell in first.summary.results.cells.iter().filter(|cell| !cell.warmup) {
         let place = place(&first.summary, cell);
-        for (metric, quantile) in &FIGURES {
-            let value = |run: &StoredRun| figure(&run.summary, (cell, place), *metric, quantile);
+        for (metric, quantile) in figures(first.summary.metadata.headline_time()) {
+            let value = |run: &StoredRun| figure(&run.summary, (cell, place), metric, quantile);
             let logs = |runs: &[StoredRun]| runs.iter().map(value).collect::<Option<Vec<_>>>();
             let change = logs(base).zip(logs(new)).and_then(|(b, n)| Change::of(&b, &n, None));
-            let Some(change) = change else { continue };
+            let Some(change) = change.map(at_least_by_rounding) else { continue };
             let interval = change.interval(0.95);
             let p = two_sided_p(change.estimate / change.standard_error, change.degrees_of_freedom);
             let figure = metric.map_or_else(
@@ -130,6 +129,7 @@ fn place(run: &RunSummary, cell: &Group) -> Option<usize> {
 
 /// The throughput of a closed stage; that of an open one is planned.
 fn closed_throughput(run: &RunSummary, cell: &Group) -> Option<BoundedFigure> {
-    let stage = run.metadata.stages.iter().find(|stage| cell.stage.as_ref() == Some(&stage.name))?;
+    let stage =
+        run.metadata.stages.iter().find(|stage| cell.stage.as_ref() == Some(&stage.name))?;
     (stage.model == LoadModel::Closed).then(|| cell.named_rate("throughput")).flatten()
 }

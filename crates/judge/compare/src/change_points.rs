@@ -105,10 +105,9 @@ impl Distances {
         let mut sums = vec![0.0; width * width];
         for (i, one) in values.iter().enumerate() {
             for (j, other) in values.iter().enumerate() {
-                sums[(i + 1) * width + j + 1] = (one - other).abs()
-                    + sums[i * width + j + 1]
-                    + sums[(i + 1) * width + j]
-                    - sums[i * width + j];
+                sums[(i + 1) * width + j + 1] =
+                    (one - other).abs() + sums[i * width + j + 1] + sums[(i + 1) * width + j]
+                        - sums[i * width + j];
             }
         }
         Self { sums, width }
@@ -185,8 +184,9 @@ mod tests {
 
     #[test]
     fn the_size_of_a_change_is_the_difference_of_the_means() {
-        let values: Vec<_> =
-            (0..24).map(|index| f64::from(index % 2) + if index < 12 { 0.0 } else { 10.0 }).collect();
+        let values: Vec<_> = (0..24)
+            .map(|index| f64::from(index % 2) + if index < 12 { 0.0 } else { 10.0 })
+            .collect();
         let found = find(&values);
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].index, 12);
@@ -209,8 +209,8 @@ mod tests {
             (0..a.len()).flat_map(|i| (i + 1..a.len()).map(move |j| pair(i, j))).collect::<Vec<_>>()
         };
         let (left, right) = (&values[..3], &values[3..6]);
-        let by_hand = 9.0 / 6.0
-            * (2.0 * mean(cross(left, right)) - mean(within(left)) - mean(within(right)));
+        let by_hand =
+            9.0 / 6.0 * (2.0 * mean(cross(left, right)) - mean(within(left)) - mean(within(right)));
         assert!((distances.energy(3, 6) - by_hand).abs() < 1e-12);
     }
 

@@ -257,7 +257,9 @@ impl<'a> Found<'a> {
         if let Some(share) = self.options.run_sd {
             let stated = crate::format::amount(plimsoll_metrics::Margin::Relative(0.0), share);
             notes.push(if old.min(new) >= RUNS_FOR_OWN_SPREAD {
-                format!("--run-sd {stated} is not used: the runs of each side show their own spread")
+                format!(
+                    "--run-sd {stated} is not used: the runs of each side show their own spread"
+                )
             } else {
                 format!("the spread between runs was stated by hand: --run-sd {stated}")
             });

@@ -28,7 +28,8 @@ fn usual(run: &StoredRun) -> Vec<(String, &'static str)> {
     let total = &run.summary.results.total;
     let time = metadata.headline_time().name();
     let mut gates = vec![(format!("{time}.p50"), "3%")];
-    let has_p99 = |metric: Metric| total.distribution(metric).is_some_and(|times| times.count >= 1_000);
+    let has_p99 =
+        |metric: Metric| total.distribution(metric).is_some_and(|times| times.count >= 1_000);
     if has_p99(metadata.headline_time()) {
         gates.push((format!("{time}.p99"), "10%"));
     }

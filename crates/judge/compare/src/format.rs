@@ -9,7 +9,7 @@ use crate::gates::{FigureUnit, GateResult};
 pub(crate) fn amount(kind: Margin, amount: f64) -> String {
     match kind {
         Margin::Relative(_) => short_percent(amount),
-        Margin::Points(_) => format!("{}pp", trimmed(&digits(amount * 100.0))),
+        Margin::Points(_) => format!("{}pp", trimmed(&format!("{:.3}", amount * 100.0))),
     }
 }
 
@@ -19,11 +19,7 @@ fn short_percent(share: f64) -> String {
 
 /// `3.00` as `3`, `2.50` as `2.5`.
 fn trimmed(number: &str) -> &str {
-    if number.contains('.') {
-        number.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        number
-    }
+    if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }
 
 /// A change with its sign and its interval: `+16.8% [+9.0, +25.1]`. All three have as many
@@ -34,8 +30,8 @@ pub(crate) fn change(kind: Margin, change: Option<f64>, interval: Option<(f64, f
         Margin::Relative(_) => "%",
         Margin::Points(_) => "pp",
     };
-    let width = interval.map_or(change.abs(), |(low, high)| high - low) * 100.0;
-    let decimals = match width {
+    let width = interval.map(|(low, high)| (high - low) * 100.0);
+    let decimals = match width.unwrap_or(1.0) {
         width if width < 0.02 => 3,
         width if width < 0.2 => 2,
         width if width < 20.0 => 1,
@@ -106,7 +102,7 @@ mod tests {
             (share, Some(0.0), Some((-0.000_4, 0.000_4)), "0.00% [-0.04, +0.04]"),
             (share, Some(0.5), Some((0.2, 0.9)), "+50% [+20, +90]"),
             (points, Some(0.0), Some((-0.000_04, 0.000_04)), "0.000pp [-0.004, +0.004]"),
-            (share, Some(-0.5), None, "-50%"),
+            (share, Some(-0.5), None, "-50.0%"),
             (share, None, None, "-"),
         ] {
             assert_eq!(change(kind, value, interval), shown);

@@ -4,8 +4,8 @@ use plimsoll_metrics::{BoundedFigure, Gate, Judgement, Margin, Unit, Worse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::judge::{Judged, Repeated, SpreadSource, judge as repeats};
 use crate::history::Spreads;
+pub use crate::judge::{Judged, Repeated, SpreadSource, judge as repeats};
 use crate::stored_run::StoredRun;
 
 /// The unit of a gate's figure.
@@ -190,7 +190,9 @@ struct Measured {
 
 impl Measured {
     fn of(gate: &Gate, base: &[StoredRun], new: &[StoredRun]) -> Result<Self, String> {
-        let side = |runs: &[StoredRun]| runs.iter().map(|run| measure(gate, run)).collect();
+        let side = |runs: &[StoredRun]| -> Result<Vec<_>, String> {
+            runs.iter().map(|run| measure(gate, run)).collect()
+        };
         let trials = |runs: &[StoredRun]| {
             runs.iter().map(|run| gate.trials(&run.summary)).sum::<Option<u64>>()
         };
@@ -201,7 +203,7 @@ impl Measured {
     fn repeated(
         &self,
         gate: &Gate,
-        spreads: &Spreads,
+        spreads: &Spreads<'_>,
         of: impl Fn(&BoundedFigure) -> f64,
     ) -> Repeated {
         Repeated {
@@ -236,10 +238,11 @@ pub(crate) fn judge(
     gates: &[Gate],
     base: &[StoredRun],
     new: &[StoredRun],
-    spreads: &Spreads,
+    spreads: &Spreads<'_>,
 ) -> Vec<GateResult> {
     let measured: Vec<_> = gates.iter().map(|gate| Measured::of(gate, base, new)).collect();
-    let known = || gates.iter().zip(&measured).filter_map(|(gate, m)| Some((gate, m.as_ref().ok()?)));
+    let known =
+        || gates.iter().zip(&measured).filter_map(|(gate, m)| Some((gate, m.as_ref().ok()?)));
     let as_measured: Vec<_> =
         known().map(|(gate, m)| m.repeated(gate, spreads, |figure| figure.value)).collect();
     let without: Vec<_> = known()

@@ -101,9 +101,10 @@ impl Repeated {
         let base = Self::scaled(self.margin, &self.base)?;
         let new = Self::scaled(self.margin, &self.new)?;
         let change = Change::of(&base, &new, self.history)?;
-        Some(match self.trials {
-            Some(trials) => self.at_least_by_chance(change, trials),
-            None => change,
+        Some(match (self.margin, self.trials) {
+            (Margin::Points(_), Some(trials)) => self.at_least_by_chance(change, trials),
+            (Margin::Points(_), None) => change,
+            (Margin::Relative(_), _) => at_least_by_rounding(change),
         })
     }
 
@@ -240,6 +241,19 @@ pub fn judge(figures: &[Repeated]) -> Vec<Judged> {
     let p: Vec<_> = figures.iter().zip(&changes).map(p).collect();
     let together = figures.iter().zip(&changes).zip(holm(&p));
     together.map(|((figure, change), p_holm)| figure.judged(change.as_ref(), p_holm)).collect()
+}
+
+/// The change of logarithms with at least the error that the rounding of histograms gives: their
+/// buckets step by up to 0.1 %, so that runs may have the very same percentile.
+pub(crate) fn at_least_by_rounding(change: Change) -> Change {
+    const ROUNDING_SD: f64 = 0.001 / 3.464;
+    let runs = 1.0 / change.base_runs as f64 + 1.0 / change.new_runs as f64;
+    let error = ROUNDING_SD * runs.sqrt();
+    Change {
+        standard_error: change.standard_error.max(error),
+        run_sd: change.run_sd.max(ROUNDING_SD),
+        ..change
+    }
 }
 
 const fn spread_source(from: SpreadFrom, stated: bool) -> SpreadSource {

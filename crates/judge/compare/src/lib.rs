@@ -13,9 +13,9 @@
 //! The statistics are those of `plimsoll-stats`; `docs/statistics.md` explains them.
 
 mod ahead;
+pub mod cells;
 pub mod change_points;
 pub mod comparison;
-pub mod cells;
 mod defaults;
 pub mod error;
 mod format;
@@ -31,9 +31,7 @@ mod stored_run;
 mod text;
 
 pub use ahead::{Ahead, AheadGate, ahead};
-pub use comparison::{
-    Comparison, Options, Rule, RunRef, SCHEMA, Verdict, compare, gates_of,
-};
+pub use comparison::{Comparison, Options, Rule, RunRef, SCHEMA, Verdict, compare, gates_of};
 pub use error::CompareError;
 pub use gates::{GateResult, repeats};
 pub use history::History;

@@ -108,8 +108,11 @@ pub(crate) fn differences(runs: &[&StoredRun], allowed: &[String]) -> Vec<Differ
 }
 
 fn of_plans(runs: &[&StoredRun], allowed: bool) -> Vec<Difference> {
-    let difference = |key: Option<String>, values: Option<Vec<String>>| {
-        Difference { name: PLAN.to_owned(), key, values: values.unwrap_or_default(), allowed }
+    let difference = |key: Option<String>, values: Option<Vec<String>>| Difference {
+        name: PLAN.to_owned(),
+        key,
+        values: values.unwrap_or_default(),
+        allowed,
     };
     let plans: Option<Vec<_>> = runs.iter().map(|run| run.plan.as_ref()).collect();
     if let Some(plans) = plans {
@@ -119,7 +122,8 @@ fn of_plans(runs: &[&StoredRun], allowed: bool) -> Vec<Difference> {
             .collect();
     }
     // Without the plans themselves, their hashes tell that they differ, but not where.
-    let hashes = distinct(runs.iter().map(|run| run.plan_hash().unwrap_or_else(|| DASH.to_owned())));
+    let hashes =
+        distinct(runs.iter().map(|run| run.plan_hash().unwrap_or_else(|| DASH.to_owned())));
     let differ = hashes.as_ref().is_some_and(|hashes| hashes.len() > 1);
     if differ { vec![difference(None, hashes)] } else { Vec::new() }
 }

@@ -1,7 +1,7 @@
 //! A comparison as a comment of a pull request: the verdict first, in a stable order, and short.
 
 use crate::comparison::{Comparison, Rule};
-use crate::text::{explanation, row};
+use crate::text::{explanations, row};
 
 /// Places of pull requests take 65,536 characters.
 const MOST_BYTES: usize = 60_000;
@@ -13,14 +13,11 @@ const ROWS_SHOWN: usize = 100;
 impl Comparison {
     /// The comparison in Markdown, below 60,000 bytes. Names come from files, and are escaped.
     pub fn markdown(&self) -> String {
-        let mut parts = vec![
-            format!("**{}**", escape(&self.verdict_sentence())),
-            escape(&self.headline()),
-        ];
+        let mut parts =
+            vec![format!("**{}**", escape(&self.verdict_sentence())), escape(&self.headline())];
         parts.extend(list(self.obstacles.iter().cloned()));
         parts.extend((!self.gates.is_empty()).then(|| self.gates_table()));
-        let explained = self.gates.iter().take(ROWS_SHOWN).filter_map(explanation);
-        parts.extend(list(explained));
+        parts.extend(list(explanations(&self.gates).into_iter().take(ROWS_SHOWN)));
         let facts = self.spread_sentence().into_iter().chain(self.worth_a_look(CELLS_SHOWN));
         let facts = facts.chain(self.change_sentences()).chain(self.notes.iter().cloned());
         parts.extend(list(facts));
@@ -115,7 +112,9 @@ mod tests {
     fn a_long_text_is_cut_after_a_line_below_the_limit() {
         let text = shorten("0123456789\n".repeat(10_000));
         assert!(text.len() < MOST_BYTES && text.ends_with("has everything)\n"));
-        assert!(text.lines().all(|line| line.is_empty() || line.len() == 10 || line.contains("cut")));
+        assert!(
+            text.lines().all(|line| line.is_empty() || line.len() == 10 || line.contains("cut"))
+        );
         assert_eq!(shorten("short\n".to_owned()), "short\n");
     }
 }

@@ -62,9 +62,8 @@ fn with_names_of_files(key: &str, value: &Value) -> Value {
             path.rsplit('/').next().unwrap_or_default().into()
         }
         Value::Object(members) => {
-            let member = |(key, value): (&String, &Value)| {
-                (key.clone(), with_names_of_files(key, value))
-            };
+            let member =
+                |(key, value): (&String, &Value)| (key.clone(), with_names_of_files(key, value));
             Value::Object(members.iter().map(member).collect())
         }
         Value::Array(items) => {
@@ -80,9 +79,9 @@ fn canonical(value: &Value) -> String {
         Value::Object(members) => {
             let mut keys: Vec<_> = members.iter().collect();
             keys.sort_by_key(|(key, _)| *key);
-            let members = keys.into_iter().map(|(key, value)| {
-                format!("{}:{}", Value::from(key.as_str()), canonical(value))
-            });
+            let members = keys
+                .into_iter()
+                .map(|(key, value)| format!("{}:{}", Value::from(key.as_str()), canonical(value)));
             format!("{{{}}}", members.collect::<Vec<_>>().join(","))
         }
         Value::Array(items) => {

@@ -48,7 +48,8 @@ impl StoredRun {
         let summary = read_json(&bytes)
             .map_err(|error| CompareError::Summary { path: summary_path, error })?;
         let plan = read(&plan_path)?.map(|bytes| serde_json::from_slice::<PlanFile>(&bytes));
-        let plan = plan.transpose().map_err(|error| CompareError::Plan { path: plan_path, error })?;
+        let plan =
+            plan.transpose().map_err(|error| CompareError::Plan { path: plan_path, error })?;
         Ok(Self::new(path.to_owned(), summary, plan.map(|file| file.plan)))
     }
 
@@ -57,7 +58,12 @@ impl StoredRun {
         let gates = plan.as_ref().and_then(|plan| plan.get("gate")?.as_object().cloned());
         let gates = gates.into_iter().flatten();
         let gates = gates.filter_map(|(name, margin)| Some((name, margin.as_str()?.to_owned())));
-        Self { path, summary, gates: gates.collect(), plan: plan.map(|plan| plan::comparable(&plan)) }
+        Self {
+            path,
+            summary,
+            gates: gates.collect(),
+            plan: plan.map(|plan| plan::comparable(&plan)),
+        }
     }
 
     /// What tells it from every other run.

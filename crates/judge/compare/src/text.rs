@@ -24,7 +24,7 @@ impl Comparison {
         if !self.gates.is_empty() {
             lines.push(String::new());
             lines.extend(self.table().lines(&Layout { indent: 0, ..Layout::new(TABLE_WIDTH) }));
-            lines.extend(self.gates.iter().filter_map(explanation).flat_map(|text| item(&text)));
+            lines.extend(explanations(&self.gates).iter().flat_map(|text| item(text)));
             lines.push(String::new());
         }
         let sentences = self.spread_sentence().into_iter().chain(self.worth_a_look(CELLS_SHOWN));
@@ -101,14 +101,19 @@ impl Comparison {
                 Some((cell.low, cell.high)),
             );
             format!(
-                "worth a look: {}, stage {}{target}: {} {change} (q {:.3})",
-                cell.scenario, cell.stage, cell.figure, cell.q
+                "worth a look: {}, stage {}{target}: {} {change} (q {})",
+                cell.scenario,
+                cell.stage,
+                cell.figure,
+                p_value(cell.q)
             )
         };
         let mut lines: Vec<_> = cells.worth_a_look.iter().take(most).map(sentence).collect();
         if !lines.is_empty() {
             let (found, all) = (cells.worth_a_look.len(), cells.compared);
-            lines.push(format!("{found} of {all} parts of the runs changed; none of them is a verdict"));
+            lines.push(format!(
+                "{found} of {all} parts of the runs changed; none of them is a verdict"
+            ));
         }
         lines
     }
@@ -142,16 +147,21 @@ impl Comparison {
                 format!("{word}: these runs must not be compared; see above")
             }
             Verdict::Pass if self.rule == Rule::Simple => {
-                format!("{word}: none of {all} figures is worse by more than its margin, by the simple rule")
+                format!(
+                    "{word}: none of {all} figures is worse by more than its margin, by the simple rule"
+                )
             }
             Verdict::Fail if self.rule == Rule::Simple => {
-                format!("{word}: {failed} of {all} figures are worse by more than their margin, by the simple rule")
+                format!(
+                    "{word}: {failed} of {all} figures are worse by more than their margin, by the simple rule"
+                )
             }
             Verdict::Pass => format!("{word}: {all} of {all} {gates}: no worse than the margins"),
-            Verdict::Fail if open > 0 => {
-                format!("{word}: {failed} of {all} {gates} failed, {open} inconclusive")
+            Verdict::Fail => {
+                let names = self.failed_names();
+                let open = if open > 0 { format!("; {open} inconclusive") } else { String::new() };
+                format!("{word}: {failed} of {all} {gates} failed: {names}{open}")
             }
-            Verdict::Fail => format!("{word}: {failed} of {all} {gates} failed"),
             Verdict::Inconclusive if all == 0 => format!("{word}: there is no gate"),
             Verdict::Inconclusive => {
                 format!("{word}: {open} of {all} {gates} could not be decided{}", self.advice())
@@ -159,9 +169,18 @@ impl Comparison {
         }
     }
 
+    fn failed_names(&self) -> String {
+        const SHOWN: usize = 3;
+        let failed = self.gates.iter().filter(|gate| gate.judgement == Judgement::Fail);
+        let names: Vec<_> = failed.map(|gate| gate.name.as_str()).collect();
+        let more = if names.len() > SHOWN { ", ..." } else { "" };
+        format!("{}{more}", names[..names.len().min(SHOWN)].join(", "))
+    }
+
     fn advice(&self) -> String {
         if self.base.len() + self.new.len() == 2 && self.gates.iter().all(|g| g.spread.is_none()) {
-            return "; run each side 5 times, alternating, or give --history or --run-sd".to_owned();
+            return "; run each side 5 times, alternating, or give --history or --run-sd"
+                .to_owned();
         }
         let open = self.gates.iter().filter(|g| matches!(g.judgement, Judgement::Inconclusive(_)));
         match open.filter_map(|gate| gate.runs_needed).max() {
@@ -196,22 +215,35 @@ pub(crate) fn explanation(gate: &GateResult) -> Option<String> {
         Judgement::Fail => {
             let word = if gate.more_is_worse { "more" } else { "less" };
             let margin = format::amount(gate.margin(), gate.margin);
-            let proven = gate.p_holm.map(|p| format!(" (p {}, adjusted for all gates)", p_value(p)));
+            let proven =
+                gate.p_holm.map(|p| format!(" (p {}, adjusted for all gates)", p_value(p)));
             let proven = proven.unwrap_or_default();
             Some(format!("{name}: {word} than before{proven}, and beyond the margin of {margin}"))
         }
-        Judgement::Inconclusive(why) => {
-            let within = gate.within_run.map_or_else(String::new, |within| {
-                let shown = format::change(
-                    gate.margin(),
-                    gate.change,
-                    Some((within.low, within.high)),
-                );
-                format!("; the requests within them show {shown}, without what repeats would add")
-            });
-            Some(format!("{name}: {why}{within}"))
+        Judgement::Inconclusive(why) => Some(format!("{name}: {why}{}", within_run(gate))),
+    }
+}
+
+/// What the requests within two single runs show.
+fn within_run(gate: &GateResult) -> String {
+    gate.within_run.map_or_else(String::new, |within| {
+        let shown = format::change(gate.margin(), gate.change, Some((within.low, within.high)));
+        format!("; the requests within them show {shown}, without what repeats would add")
+    })
+}
+
+/// Why gates did not pass, a sentence for each reason.
+pub(crate) fn explanations(gates: &[GateResult]) -> Vec<String> {
+    let mut sentences: Vec<(String, String)> = Vec::new();
+    for gate in gates {
+        let Some(sentence) = explanation(gate) else { continue };
+        let why = sentence.strip_prefix(&format!("{}: ", gate.name)).unwrap_or(&sentence);
+        match sentences.iter_mut().find(|(_, known)| *known == why) {
+            Some((names, _)) => names.push_str(&format!(", {}", gate.name)),
+            None => sentences.push((gate.name.clone(), why.to_owned())),
         }
     }
+    sentences.into_iter().map(|(names, why)| format!("{names}: {why}")).collect()
 }
 
 fn p_value(p: f64) -> String {

@@ -1,9 +1,9 @@
 //! Gates: how much worse one number of a run may get from one version of a target to the next,
 //! written like `ttft.p99: 10%`.
 
+use super::Aggregate;
 use super::judge::measure;
 use super::parse::{number, scoped, unknown};
-use super::Aggregate;
 use crate::bounded_figure::BoundedFigure;
 use crate::catalog::{Figure, Unit};
 use crate::error::MetricsError;
@@ -90,7 +90,8 @@ impl Gate {
     /// [`MetricsError::Gate`], [`MetricsError::UnknownMetric`] and [`MetricsError::Scope`].
     pub fn parse(figure: &str, margin: &str) -> Result<Self, MetricsError> {
         let gate = format!("{}: {}", figure.trim(), margin.trim());
-        let refuse = |cause: &str| MetricsError::Gate { gate: gate.clone(), cause: cause.to_owned() };
+        let refuse =
+            |cause: &str| MetricsError::Gate { gate: gate.clone(), cause: cause.to_owned() };
         let (subject, name) = subject(figure.trim(), &refuse)?;
         let margin = parse_margin(margin.trim(), subject.unit(), &refuse)?;
         Ok(Self { name, subject, margin })
@@ -196,12 +197,16 @@ fn subject(
     let figure = Figure::named(name).ok_or_else(|| unknown(name))?;
     let parsed = match figure {
         Figure::Distribution(_) => time_aggregate(aggregate).ok_or_else(|| {
-            refuse("it does not say which value of the distribution: `.p50`, `.p99`, `.mean`, `.max`")
+            refuse(
+                "it does not say which value of the distribution: `.p50`, `.p99`, `.mean`, `.max`",
+            )
         })?,
         Figure::Rate(_) if aggregate.is_empty() => Aggregate::Value,
         Figure::Rate(_) => return Err(refuse("it is one number, without anything after a dot")),
         Figure::Counter(_) => {
-            return Err(refuse("it is a count, which grows with the run; name a time, a rate or a share"));
+            return Err(refuse(
+                "it is a count, which grows with the run; name a time, a rate or a share",
+            ));
         }
     };
     let aggregate = if aggregate.is_empty() { String::new() } else { format!(".{aggregate}") };
@@ -233,7 +238,9 @@ fn parse_margin(
         if unit != Unit::Share {
             return Err(refuse("its margin is relative: percent, not percentage points"));
         }
-        return positive(points).map(Margin::Points).ok_or_else(|| refuse("its margin is no number"));
+        return positive(points)
+            .map(Margin::Points)
+            .ok_or_else(|| refuse("its margin is no number"));
     }
     let Some(percent) = text.strip_suffix('%') else {
         return Err(refuse("its margin has no unit"));
@@ -299,7 +306,7 @@ mod tests {
     #[test]
     fn a_wrong_gate_is_refused_with_the_fix() {
         for (figure, margin, says) in [
-            ("ttfd.p50", "3%", "did you mean `ttft`?"),
+            ("tftt.p50", "3%", "did you mean `ttft`?"),
             ("ttft", "3%", "which value of the distribution"),
             ("ttft.p100", "3%", "which value of the distribution"),
             ("ttft.p50", "3", "no unit"),
