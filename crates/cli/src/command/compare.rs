@@ -112,9 +112,8 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         return Ok(if ahead.obstacles.is_empty() { Exit::Pass } else { Exit::Invalid });
     }
     let new = read(&flags.new)?;
-    let judge = |history: Option<&History>| {
-        compare(&base, &new, &options, history).map_err(compare_error)
-    };
+    let judge =
+        |history: Option<&History>| compare(&base, &new, &options, history).map_err(compare_error);
     let mut comparison = judge(history.as_ref())?;
     if let Some(history) = history.as_mut().filter(|_| flags.rules.record) {
         if comparison.obstacles.is_empty() {
@@ -184,8 +183,7 @@ fn compare_error(error: CompareError) -> anyhow::Error {
 
 /// Parses `ttft.p99=10%`.
 fn parse_gate(text: &str) -> Result<(String, String), String> {
-    let (figure, margin) =
-        text.rsplit_once('=').ok_or("write FIGURE=MARGIN, like ttft.p99=10%")?;
+    let (figure, margin) = text.rsplit_once('=').ok_or("write FIGURE=MARGIN, like ttft.p99=10%")?;
     plimsoll_metrics::Gate::parse(figure, margin).map_err(|error| error.to_string())?;
     Ok((figure.to_owned(), margin.to_owned()))
 }
