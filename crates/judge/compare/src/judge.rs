@@ -232,6 +232,13 @@ impl Repeated {
     }
 }
 
+impl Judged {
+    /// The change with its interval: `-5.0% [-9.1, -0.7]`.
+    pub fn shown(&self, margin: Margin) -> String {
+        format::change(margin, self.change, self.interval)
+    }
+}
+
 /// Judges figures together: the p values are adjusted for their number (Holm).
 pub fn judge(figures: &[Repeated]) -> Vec<Judged> {
     let changes: Vec<_> = figures.iter().map(Repeated::change).collect();

@@ -33,6 +33,6 @@ mod text;
 pub use ahead::{Ahead, AheadGate, ahead};
 pub use comparison::{Comparison, Options, Rule, RunRef, SCHEMA, Verdict, compare, gates_of};
 pub use error::CompareError;
-pub use gates::{GateResult, repeats};
+pub use gates::GateResult;
 pub use history::History;
 pub use stored_run::StoredRun;

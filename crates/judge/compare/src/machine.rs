@@ -1,5 +1,6 @@
 //! The fingerprint of a run: what must be equal for two runs to be comparable.
 
+use plimsoll_metrics::Environment;
 use plimsoll_report::format::{DASH, bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,8 +13,34 @@ use crate::stored_run::StoredRun;
 struct Item {
     /// Its name in `--allow-different`.
     name: &'static str,
-    /// Its value in a run; `None` if the run does not say.
-    of: fn(&StoredRun) -> Option<String>,
+    /// Where its value is.
+    of: Of,
+}
+
+/// Where the value of an item is; there is none if a run does not say.
+enum Of {
+    /// In the run.
+    Run(fn(&StoredRun) -> Option<String>),
+    /// In the description of the machine and the build.
+    Machine(fn(&Environment) -> Option<String>),
+}
+
+impl Item {
+    const fn run(name: &'static str, of: fn(&StoredRun) -> Option<String>) -> Self {
+        Self { name, of: Of::Run(of) }
+    }
+
+    const fn machine(name: &'static str, of: fn(&Environment) -> Option<String>) -> Self {
+        Self { name, of: Of::Machine(of) }
+    }
+
+    fn value(&self, run: &StoredRun) -> String {
+        let value = match self.of {
+            Of::Run(of) => of(run),
+            Of::Machine(of) => of(&run.summary.metadata.environment),
+        };
+        value.unwrap_or_else(|| DASH.to_owned())
+    }
 }
 
 /// The label of a run that names the provider behind the target, where the run cannot see it.
@@ -21,23 +48,20 @@ const PROVIDER_LABEL: &str = "mock";
 
 /// Everything but the plan.
 const ITEMS: [Item; 13] = [
-    Item { name: "model", of: |run| joined(run.summary.metadata.targets.iter().map(|t| &t.model)) },
-    Item { name: "build", of: |run| version(run, "build") },
-    Item { name: "features", of: |run| version(run, "features") },
-    Item { name: "version", of: |run| Some(run.summary.metadata.run.tool_version.clone()) },
-    Item { name: "cpu", of: |run| run.summary.metadata.environment.cpu_model.clone() },
-    Item { name: "count", of: |run| number(run.summary.metadata.environment.cpu_count) },
-    Item { name: "quota", of: |run| number(run.summary.metadata.environment.cpu_quota) },
-    Item { name: "affinity", of: |run| run.summary.metadata.environment.cpu_affinity.clone() },
-    Item { name: "governor", of: |run| run.summary.metadata.environment.cpu_governor.clone() },
-    Item { name: "kernel", of: |run| run.summary.metadata.environment.kernel.clone() },
+    Item::run("model", |run| joined(run.summary.metadata.targets.iter().map(|t| &t.model))),
+    Item::run("features", |run| run.summary.metadata.environment.versions.get("features").cloned()),
+    Item::run("version", |run| Some(run.summary.metadata.run.tool_version.clone())),
+    Item::run("mock", |run| run.summary.metadata.labels.get(PROVIDER_LABEL).cloned()),
+    Item::machine("build", |machine| machine.versions.get("build").cloned()),
+    Item::machine("cpu", |machine| machine.cpu_model.clone()),
+    Item::machine("count", |machine| number(machine.cpu_count)),
+    Item::machine("quota", |machine| number(machine.cpu_quota)),
+    Item::machine("affinity", |machine| machine.cpu_affinity.clone()),
+    Item::machine("governor", |machine| machine.cpu_governor.clone()),
+    Item::machine("kernel", |machine| machine.kernel.clone()),
     // Kernels of one version keep a few pages more or less for themselves: three digits tell.
-    Item {
-        name: "memory",
-        of: |run| run.summary.metadata.environment.memory_bytes.map(|size| bytes(size as f64)),
-    },
-    Item { name: "clock", of: |run| run.summary.metadata.environment.clock_source.clone() },
-    Item { name: "mock", of: |run| run.summary.metadata.labels.get(PROVIDER_LABEL).cloned() },
+    Item::machine("memory", |machine| machine.memory_bytes.map(|size| bytes(size as f64))),
+    Item::machine("clock", |machine| machine.clock_source.clone()),
 ];
 
 /// The name of the plan in `--allow-different`.
@@ -94,7 +118,7 @@ pub fn names() -> String {
 pub(crate) fn differences(runs: &[&StoredRun], allowed: &[String]) -> Vec<Difference> {
     let is_allowed = |name: &str| allowed.iter().any(|allowed| allowed == name);
     let of_item = |item: &Item| {
-        let values = runs.iter().map(|run| (item.of)(run).unwrap_or_else(|| DASH.to_owned()));
+        let values = runs.iter().map(|run| item.value(run));
         Some(Difference {
             name: item.name.to_owned(),
             key: None,
@@ -105,6 +129,21 @@ pub(crate) fn differences(runs: &[&StoredRun], allowed: &[String]) -> Vec<Differ
     let mut found = of_plans(runs, is_allowed(PLAN));
     found.extend(ITEMS.iter().filter_map(of_item));
     found
+}
+
+/// Everything in which two machines or builds differ, for results that are no runs.
+pub fn of_machines(old: &Environment, new: &Environment) -> Vec<Difference> {
+    let difference = |item: &Item| {
+        let Of::Machine(of) = item.of else { return None };
+        let values = [old, new].map(|machine| of(machine).unwrap_or_else(|| DASH.to_owned()));
+        (values[0] != values[1]).then(|| Difference {
+            name: item.name.to_owned(),
+            key: None,
+            values: values.to_vec(),
+            allowed: false,
+        })
+    };
+    ITEMS.iter().filter_map(difference).collect()
 }
 
 fn of_plans(runs: &[&StoredRun], allowed: bool) -> Vec<Difference> {
@@ -130,8 +169,7 @@ fn of_plans(runs: &[&StoredRun], allowed: bool) -> Vec<Difference> {
 
 /// The fingerprint of a run's machine, instrument and plan, of 16 hexadecimal digits.
 pub(crate) fn fingerprint(run: &StoredRun) -> String {
-    let value = |item: &Item| (item.of)(run).unwrap_or_else(|| DASH.to_owned());
-    let items = ITEMS.iter().map(|item| format!("{}={}\n", item.name, value(item)));
+    let items = ITEMS.iter().map(|item| format!("{}={}\n", item.name, item.value(run)));
     let plan = run.plan_hash().unwrap_or_else(|| DASH.to_owned());
     plan::fnv(&items.chain([format!("{PLAN}={plan}\n")]).collect::<String>())
 }
@@ -145,10 +183,6 @@ fn distinct(values: impl Iterator<Item = String>) -> Option<Vec<String>> {
         }
     }
     (!distinct.is_empty()).then_some(distinct)
-}
-
-fn version(run: &StoredRun, of: &str) -> Option<String> {
-    run.summary.metadata.environment.versions.get(of).cloned()
 }
 
 fn number(value: Option<impl ToString>) -> Option<String> {
