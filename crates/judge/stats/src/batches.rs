@@ -4,13 +4,8 @@
 //! looked at between batches of a second or more, and what is left of the correlation between
 //! neighbours is corrected for. `docs/statistics.md` has the formulas and their sources.
 
-use crate::interval::NoIntervalReason;
+use crate::interval::{BATCHES_NEEDED, NoIntervalReason};
 use crate::student_t;
-
-/// Batches that an interval needs in every stage, if they are of equal size; unequal ones count for
-/// less. With fewer, the variance between batches is hardly known: at 7 degrees of freedom
-/// Student's t is 2.4, at 3 it is 3.2.
-pub const BATCHES_NEEDED: u32 = 8;
 
 /// Most batches of one stage. When there are more, each two neighbours are merged and new batches
 /// are twice as long; so a long stage ends with 32 to 64. More than 30 tell little more about the

@@ -179,10 +179,10 @@ pub fn runs_needed(run_sd: f64, margin: f64) -> Option<u32> {
     })
 }
 
-/// Judges a gate. It passes if the worse end of the 95 % interval is within the margin: a pass needs
-/// no adjustment for the number of gates, because all must pass. It fails if the change for the
-/// worse is significant by `p_holm`, the p value adjusted for all gates, and the estimate is beyond
-/// the margin.
+/// Judges a gate. It passes if the worse end of the 95 % interval is within the margin: a pass
+/// needs no adjustment for the number of gates, because all must pass. It fails if the change for
+/// the worse is significant by `p_holm`, the p value adjusted for all gates, and the estimate is
+/// beyond the margin.
 pub fn judge_gate(change: &Change, margin: f64, worse: Worse, p_holm: f64) -> GateState {
     let interval = change.interval(1.0 - LEVEL);
     let worst = worse.more(interval.low).max(worse.more(interval.high));

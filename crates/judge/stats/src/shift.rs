@@ -219,7 +219,8 @@ fn pooled_quantile(moved: &[f64], by: f64, fixed: &[f64], q: f64) -> f64 {
 
 fn all(stages: &[Vec<BatchPair>], values: fn(&BatchPair) -> &Vec<f64>) -> Vec<f64> {
     let mut all: Vec<f64> = stages.iter().flatten().flat_map(values).copied().collect();
-    all.sort_unstable_by(f64::total_cmp);
+    // The stable sort merges what ascends already: the batches.
+    all.sort_by(f64::total_cmp);
     all
 }
 

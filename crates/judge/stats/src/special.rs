@@ -48,27 +48,16 @@ pub(crate) fn beta(a: f64, b: f64, x: f64, y: f64) -> f64 {
     }
 }
 
-/// By the modified method of Lentz.
 fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
-    let coefficient = |n: usize| {
+    lentz(1.0, |n| {
         let m = (n / 2) as f64;
-        if n % 2 == 0 {
+        let above = if n.is_multiple_of(2) {
             m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m))
         } else {
             -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0))
-        }
-    };
-    let mut d = reciprocal(1.0 + coefficient(1));
-    let (mut c, mut fraction) = (1.0, d);
-    for n in 2..MOST_TERMS {
-        d = reciprocal(1.0 + coefficient(n) * d);
-        c = away_from_zero(1.0 + coefficient(n) / c);
-        fraction *= c * d;
-        if (c * d - 1.0).abs() < PRECISION {
-            break;
-        }
-    }
-    fraction
+        };
+        (above, 1.0)
+    })
 }
 
 /// The regularised upper incomplete gamma function `Q(a, x)`, Abramowitz and Stegun, 6.5.3.
@@ -93,17 +82,24 @@ fn gamma_series(a: f64, x: f64) -> f64 {
 }
 
 fn gamma_fraction(a: f64, x: f64) -> f64 {
-    let mut b = x + 1.0 - a;
-    let mut d = reciprocal(b);
-    let (mut c, mut fraction) = (1.0 / TINY, d);
-    for n in 1..MOST_TERMS {
+    let first = x + 1.0 - a;
+    lentz(first, |n| {
         let n = n as f64;
-        let coefficient = -n * (n - a);
-        b += 2.0;
-        d = reciprocal(coefficient * d + b);
-        c = away_from_zero(b + coefficient / c);
-        fraction *= c * d;
-        if (c * d - 1.0).abs() < PRECISION {
+        (-n * (n - a), first + 2.0 * n)
+    })
+}
+
+/// The reciprocal of a continued fraction, by the modified method of Lentz. It begins with `first`;
+/// `term` gives the n-th numerator and denominator after it, from 1.
+fn lentz(first: f64, term: impl Fn(usize) -> (f64, f64)) -> f64 {
+    let mut lower = reciprocal(first);
+    let (mut upper, mut fraction) = (1.0 / TINY, lower);
+    for n in 1..MOST_TERMS {
+        let (above, below) = term(n);
+        lower = reciprocal(below + above * lower);
+        upper = away_from_zero(below + above / upper);
+        fraction *= upper * lower;
+        if (upper * lower - 1.0).abs() < PRECISION {
             break;
         }
     }

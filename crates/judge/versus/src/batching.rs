@@ -5,7 +5,7 @@
 //! of windows within a stage of the first kind stand apart: they show what targets do to each
 //! other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_measure::{Block, StageId};
 use plimsoll_stats::batches::intervals_per_batch;
@@ -22,7 +22,7 @@ pub(crate) enum Place {
         /// Position in the stage.
         batch: usize,
     },
-    /// Each target was loaded alone; in this second of such windows.
+    /// Each target was loaded alone; in this part of such windows.
     Alone {
         /// Position among them.
         batch: usize,
@@ -72,7 +72,7 @@ impl Batching {
 
     fn add_seconds(&mut self, blocks: &[Block], indices: &[usize]) {
         let start = earliest(blocks, indices);
-        let second = |index: usize| seconds_since(blocks, index, start);
+        let second = |index: usize| lengths_since(blocks, index, start, SECOND);
         let seconds = indices.iter().map(|&index| second(index) + 1).max().unwrap_or_default();
         let length = intervals_per_batch(seconds);
         let stage = self.stages.len();
@@ -94,8 +94,8 @@ impl Batching {
         self.stages.push(StageBatches { count: rounds.div_ceil(length), time: None });
     }
 
-    /// Seconds of each round of windows, counted from its own start; seconds without a block do not
-    /// count.
+    /// Half seconds of each round of windows, counted from its own start; those without a block do
+    /// not count. A few windows of some seconds would have too few batches of a second.
     fn add_alone(&mut self, blocks: &[Block], indices: &[usize]) {
         let mut rounds: BTreeMap<(StageId, u32), Vec<usize>> = BTreeMap::new();
         for &index in indices {
@@ -105,16 +105,13 @@ impl Batching {
         }
         for indices in rounds.values() {
             let start = earliest(blocks, indices);
-            let mut seconds: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+            let part = |index: usize| lengths_since(blocks, index, start, SECOND / 2);
+            let parts: BTreeSet<usize> = indices.iter().map(|&index| part(index)).collect();
+            let position: BTreeMap<usize, usize> = parts.into_iter().zip(self.alone..).collect();
             for &index in indices {
-                seconds.entry(seconds_since(blocks, index, start)).or_default().push(index);
+                self.places[index] = Place::Alone { batch: position[&part(index)] };
             }
-            for indices in seconds.values() {
-                for &index in indices {
-                    self.places[index] = Place::Alone { batch: self.alone };
-                }
-                self.alone += 1;
-            }
+            self.alone += position.len();
         }
     }
 
@@ -155,9 +152,10 @@ fn earliest(blocks: &[Block], indices: &[usize]) -> u64 {
     indices.iter().map(|&index| blocks[index].start.as_u64()).min().unwrap_or_default()
 }
 
-fn seconds_since(blocks: &[Block], index: usize, start: u64) -> usize {
+/// Whole lengths of time from `start` to the start of a block.
+fn lengths_since(blocks: &[Block], index: usize, start: u64, length: u64) -> usize {
     let nanos = blocks[index].start.as_u64().saturating_sub(start);
-    usize::try_from(nanos / SECOND).unwrap_or(usize::MAX)
+    usize::try_from(nanos / length).unwrap_or(usize::MAX - 1)
 }
 
 #[cfg(test)]
@@ -221,13 +219,17 @@ mod tests {
         let blocks = [
             block(0, 0, None),
             block(0, 1_000, Some(0)),
+            block(0, 1_499, Some(0)),
             block(0, 2_500, Some(0)),
             block(0, 20_000, Some(1)),
             block(0, 30_000, None),
         ];
         let alone = |batch| Place::Alone { batch };
         let measured = |batch| Place::Measured { stage: 0, batch };
-        assert_eq!(places(&blocks), [measured(0), alone(0), alone(1), alone(2), measured(30)]);
+        assert_eq!(
+            places(&blocks),
+            [measured(0), alone(0), alone(0), alone(1), alone(2), measured(30)]
+        );
         assert_eq!(Batching::of(&blocks).measured(&blocks).count(), 2);
         assert_eq!(Batching::of(&blocks).by_batch_alone::<u8>().len(), 3);
     }

@@ -6,7 +6,6 @@
 use plimsoll_report::format;
 use plimsoll_stats::multiple::holm;
 
-use crate::figure::Figure;
 use crate::result::{Claim, CpuDifference, Difference, ErrorDifference, Kind, Versus};
 
 /// Sentences hold at this level.
@@ -27,13 +26,14 @@ struct Tested {
     open: String,
 }
 
-/// All sentences of `versus`, those that hold first; `whole` is the time of a whole request.
-pub(crate) fn claims(versus: &Versus, whole: Figure) -> Vec<Claim> {
+/// All sentences of `versus`, those that hold first.
+pub(crate) fn claims(versus: &Versus) -> Vec<Claim> {
     let mut tested = Vec::new();
     for two in pairs(versus) {
         let find = |figure, kind, quantile| versus.difference(two, figure, kind, quantile);
         let headline = find(versus.headline, Kind::Added, "p50");
-        let other = find(whole, Kind::Added, "p50").filter(|_| whole != versus.headline);
+        let other = find(versus.whole, Kind::Added, "p50");
+        let other = other.filter(|_| versus.whole != versus.headline);
         let tail = find(versus.headline, Kind::Shift, "p99");
         tested.extend([headline, other, tail].into_iter().flatten().filter_map(time));
     }

@@ -10,12 +10,12 @@ use plimsoll_stats::sign_test::sign_p;
 use plimsoll_stats::student_t::critical_95;
 
 use crate::disturbance::matters;
-use crate::figure::Figure;
 use crate::judge::{conclude, warnings};
 use crate::result::{
-    BlockCounts, CpuDifference, Difference, Disturbance, ErrorDifference, Lost, OrderEffect,
-    OwnTimes, TargetResult, Verdicts, Versus,
+    BlockCounts, CpuDifference, Difference, Disturbance, ErrorDifference, Kind, Lost, OrderEffect,
+    OwnTimes, ScenarioDifference, TargetResult, Verdicts, Versus,
 };
+use crate::scenarios::adjusted;
 use crate::threshold::AddedThreshold;
 
 /// Why there is no mean over rounds.
@@ -34,6 +34,7 @@ pub fn combine(rounds: &[Versus]) -> Option<Versus> {
         blocks: blocks(rounds),
         targets: targets(rounds),
         differences: last.differences.iter().map(|found| difference(rounds, found)).collect(),
+        scenarios: scenarios(rounds, last),
         errors: last.errors.iter().map(|found| errors(rounds, found, |r| &r.errors)).collect(),
         verdicts: verdicts(rounds),
         cpu: last.cpu.iter().map(|found| cpu(rounds, found)).collect(),
@@ -45,18 +46,8 @@ pub fn combine(rounds: &[Versus]) -> Option<Versus> {
     versus.disturbance =
         last.disturbance.iter().map(|found| disturbance(rounds, &versus, found)).collect();
     versus.warnings = warnings(&versus);
-    conclude(&mut versus, whole(last), &thresholds(last));
+    conclude(&mut versus, &thresholds(last));
     Some(versus)
-}
-
-/// The time of a whole request: where all stages are closed, nothing has an intended start, and the
-/// service time is the headline unless it is that of streams.
-fn whole(versus: &Versus) -> Figure {
-    match versus.headline {
-        Figure::ServiceTime => Figure::ServiceTime,
-        _ if versus.rate.is_none() => Figure::ServiceTime,
-        _ => Figure::ResponseTime,
-    }
 }
 
 fn thresholds(versus: &Versus) -> Vec<AddedThreshold> {
@@ -108,6 +99,44 @@ fn difference(rounds: &[Versus], like: &Difference) -> Difference {
         refused: over.is_none().then(refused),
         ..like.clone()
     }
+}
+
+fn scenarios(rounds: &[Versus], last: &Versus) -> Vec<ScenarioDifference> {
+    let (found, p): (Vec<_>, Vec<f64>) =
+        last.scenarios.iter().map(|found| scenario(rounds, found)).unzip();
+    adjusted(found, &p)
+}
+
+/// What is added in a scenario, and the p value of "as much as in all together".
+fn scenario(rounds: &[Versus], like: &ScenarioDifference) -> (ScenarioDifference, f64) {
+    let same = |found: &&ScenarioDifference| {
+        (&found.scenario, &found.target) == (&like.scenario, &like.target)
+    };
+    let found: Vec<(&Versus, &ScenarioDifference)> = rounds
+        .iter()
+        .filter_map(|round| Some((round, round.scenarios.iter().find(same)?)))
+        .collect();
+    let measured = |(_, found): &(&Versus, &ScenarioDifference)| {
+        Some((found.value_ns?, found.low_ns?, found.high_ns?, None))
+    };
+    let from_all = |(round, found): &(&Versus, &ScenarioDifference)| {
+        let two = (&*found.target, &*found.reference);
+        let all = round.difference(two, round.headline, Kind::Added, "p50")?.value_ns?;
+        Some((found.value_ns? - all, found.low_ns? - all, found.high_ns? - all, None))
+    };
+    let p = over(found.iter().filter_map(from_all)).map_or(f64::NAN, |over| over.p_zero);
+    let over = over(found.iter().filter_map(measured));
+    let combined = ScenarioDifference {
+        pairs: found.iter().map(|(_, found)| found.pairs).sum(),
+        value_ns: over.map(|over| over.value),
+        low_ns: over.map(|over| over.interval.low),
+        high_ns: over.map(|over| over.interval.high),
+        refused: over
+            .is_none()
+            .then(|| like.refused.clone().unwrap_or_else(|| TOO_FEW_ROUNDS.to_owned())),
+        ..like.clone()
+    };
+    (combined, p)
 }
 
 fn errors(
@@ -188,7 +217,7 @@ fn disturbance(rounds: &[Versus], whole: &Versus, like: &Disturbance) -> Disturb
     let found = rounds.iter().filter_map(|round| round.disturbance.iter().find(same));
     let over = over(found.filter_map(|f| Some((f.value_ns?, f.low_ns?, f.high_ns?, None))));
     let two = (&*like.target, whole.reference());
-    let added = whole.difference(two, whole.headline, crate::result::Kind::Added, "p50");
+    let added = whole.difference(two, whole.headline, Kind::Added, "p50");
     let added = added.and_then(|found| found.value_ns).unwrap_or_default();
     Disturbance {
         value_ns: over.map(|over| over.value),
@@ -226,6 +255,7 @@ fn blocks(rounds: &[Versus]) -> BlockCounts {
         planned: sum(|blocks| blocks.planned),
         recorded: sum(|blocks| blocks.recorded),
         complete: sum(|blocks| blocks.complete),
+        refused_as_expected: sum(|blocks| blocks.refused_as_expected),
         one_in: rounds.iter().map(|round| round.blocks.one_in).max().unwrap_or(1),
         lost: names.into_iter().map(lost).collect(),
     }
@@ -241,6 +271,7 @@ fn targets(rounds: &[Versus]) -> Vec<TargetResult> {
         TargetResult {
             turns: all.iter().map(|target| target.turns).sum(),
             failed: all.iter().map(|target| target.failed).sum(),
+            throughput: mean(|target| target.throughput),
             times: last.times.iter().map(|times| own_times(&all, times)).collect(),
             correct: mean(|target| target.correct),
             reused: mean(|target| target.reused),

@@ -2,10 +2,10 @@
 
 use plimsoll_stats::{Estimate, NoIntervalReason};
 
-use crate::comparisons::{comparisons, control, figures};
+use crate::comparisons::{comparisons, control, figures, whole_time};
 use crate::facts::Facts;
 use crate::figure::{Figure, QUANTILES};
-use crate::lateness;
+use crate::lateness::InTime;
 use crate::pairs::{Run, Two, failed};
 use crate::result::{Difference, Kind};
 
@@ -13,30 +13,39 @@ use crate::result::{Difference, Kind};
 /// infinitely slow.
 const FAILURES_MATTER: f64 = 0.001;
 
-/// All differences, in the order of reports.
-pub(crate) fn differences(facts: &Facts, run: Run<'_>) -> Vec<Difference> {
+/// All differences, in the order of reports: those to the reference in every figure, and those of
+/// each two compared targets in the figures of which something may be said.
+pub(crate) fn differences(facts: &Facts, run: Run<'_>, headline: Figure) -> Vec<Difference> {
+    let said = [headline, whole_time(facts)];
+    let reference = facts.reference();
     let all = control(facts).into_iter().chain(comparisons(facts));
-    all.flat_map(|two| of_targets(facts, run, two)).collect()
+    all.flat_map(|two| {
+        let mut figures = figures(run, two);
+        figures.retain(|figure| two.reference == reference || said.contains(figure));
+        of_targets(facts, run, two, &figures)
+    })
+    .collect()
 }
 
-fn of_targets(facts: &Facts, run: Run<'_>, two: Two) -> Vec<Difference> {
+fn of_targets(facts: &Facts, run: Run<'_>, two: Two, figures: &[Figure]) -> Vec<Difference> {
     let with_failures = failures_matter(run, two);
     let mut differences = Vec::new();
-    for figure in figures(run, two) {
+    for &figure in figures {
         let row = Row { facts, two, figure };
+        let in_time = InTime::of(run, two, figure);
         let added = run.added(two, figure);
         let shift = run.shift(two, figure);
-        for (name, q) in QUANTILES {
-            let mut found = row.of(Kind::Added, name, added.count(), added.estimate(q));
-            if name == "p50" {
-                refuse_lateness(run, two, &mut found);
+        let added = QUANTILES
+            .map(|(name, q)| (q, row.of(Kind::Added, name, added.count(), added.estimate(q))));
+        let shift = QUANTILES
+            .map(|(name, q)| (q, row.of(Kind::Shift, name, shift.pairs(), shift.estimate(q))));
+        for (q, mut found) in added.into_iter().chain(shift) {
+            if let Some(in_time) = &in_time {
+                in_time.refuse(q, &mut found);
             }
             differences.push(found);
         }
-        for (name, q) in QUANTILES {
-            differences.push(row.of(Kind::Shift, name, shift.pairs(), shift.estimate(q)));
-        }
-        if with_failures && whole(figure) {
+        if with_failures && of_whole_request(figure) {
             let shift = run.shift_with_failures(two, figure);
             for (name, q) in QUANTILES {
                 let found = row.of(Kind::ShiftWithFailures, name, shift.pairs(), shift.estimate(q));
@@ -48,8 +57,13 @@ fn of_targets(facts: &Facts, run: Run<'_>, two: Two) -> Vec<Difference> {
 }
 
 /// A failure has no gaps: it can be infinitely slow in the times of the whole request alone.
-const fn whole(figure: Figure) -> bool {
+const fn of_whole_request(figure: Figure) -> bool {
     matches!(figure, Figure::Ttft | Figure::ResponseTime | Figure::ServiceTime)
+}
+
+/// To whole nanoseconds, which is what was measured; never a negative zero.
+fn whole(nanos: f64) -> f64 {
+    nanos.round() + 0.0
 }
 
 fn failures_matter(run: Run<'_>, two: Two) -> bool {
@@ -59,20 +73,6 @@ fn failures_matter(run: Run<'_>, two: Two) -> bool {
         discordant += u64::from(failed(target) != failed(reference));
     }
     discordant as f64 > FAILURES_MATTER * pairs as f64
-}
-
-fn refuse_lateness(run: Run<'_>, two: Two, found: &mut Difference) {
-    let Some((value, low, high)) = found.measured() else { return };
-    if let Some(why) = lateness::refused(run, two, found.figure, (value, (high - low) / 2.0)) {
-        *found = Difference {
-            refused: Some(why),
-            value_ns: None,
-            low_ns: None,
-            high_ns: None,
-            p: None,
-            ..found.clone()
-        };
-    }
 }
 
 /// What is the same for all differences of two targets in one figure.
@@ -102,9 +102,9 @@ impl Row<'_> {
         };
         match found {
             Ok(estimate) => Difference {
-                value_ns: Some(estimate.value),
-                low_ns: Some(estimate.interval.low),
-                high_ns: Some(estimate.interval.high),
+                value_ns: Some(whole(estimate.value)),
+                low_ns: Some(whole(estimate.interval.low)),
+                high_ns: Some(whole(estimate.interval.high)),
                 effective_pairs: Some(estimate.effective),
                 batches: Some(estimate.batches),
                 degrees_of_freedom: Some(estimate.degrees_of_freedom),

@@ -1,6 +1,6 @@
 //! Failures that only one of two targets had.
 
-use plimsoll_measure::PairedTurn;
+use plimsoll_measure::{Outcome, PairedTurn};
 use plimsoll_stats::sign_test::{Discordant, SignTest};
 
 use crate::comparisons::comparisons;
@@ -43,12 +43,15 @@ pub(crate) fn compare(
     }
 }
 
-/// Turns that a target was given and did not complete, for each that has some.
+/// Turns that a target was given and did not complete, nor refuse as expected, for each that has
+/// some.
 pub(crate) fn lost(facts: &Facts, run: Run<'_>) -> Vec<Lost> {
     let of_target = |(index, target): (usize, &crate::facts::TargetFacts)| {
-        let completed = |turn: &&PairedTurn| turn.outcome == plimsoll_measure::Outcome::Completed;
+        let lost = |turn: &&PairedTurn| {
+            turn.outcome != Outcome::Completed && turn.as_expected() != Some(true)
+        };
         let all = run.turns(index).count() as u64;
-        let pairs = all - run.turns(index).filter(completed).count() as u64;
+        let pairs = run.turns(index).filter(lost).count() as u64;
         let share = pairs as f64 / all.max(1) as f64;
         Lost { target: target.name.clone(), pairs, share }
     };

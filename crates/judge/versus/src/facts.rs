@@ -17,6 +17,8 @@ pub struct Facts {
     pub schedule: Schedule,
     /// The stages, in the order of their ids.
     pub stages: Vec<StageFacts>,
+    /// Names of the scenarios, in the order of their ids.
+    pub scenarios: Vec<String>,
     /// Blocks that were planned.
     pub planned_blocks: u64,
     /// Blocks per second, where the measured stages are open.
@@ -72,6 +74,9 @@ pub struct TargetFacts {
     pub cpu_us_per_request: Option<f64>,
     /// Resident memory at the end, in bytes.
     pub memory_bytes: Option<u64>,
+    /// Turns that it completed per second while it was loaded; in closed stages a figure of its
+    /// own.
+    pub throughput: Option<f64>,
     /// Calls that it made to the provider, by the provider's own log.
     pub upstream_calls: Option<u64>,
     /// How it differs from the reference beyond what is compared.

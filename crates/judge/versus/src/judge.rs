@@ -5,13 +5,12 @@ use plimsoll_measure::Block;
 use crate::batching::Batching;
 use crate::comparisons::{headline, whole_time};
 use crate::facts::{Facts, Schedule};
-use crate::figure::Figure;
 use crate::pairs::Run;
 use crate::result::{BlockCounts, SCHEMA, Versus};
 use crate::threshold::AddedThreshold;
 use crate::{
     claims, control, cpu, detectable, differences, disturbance, errors, margin, order_effect,
-    policy, targets, unlike,
+    policy, scenarios, targets, unlike,
 };
 
 /// Judges the targets of a run by its blocks. Blocks may come in any order; warm-up is not among
@@ -20,24 +19,20 @@ pub fn judge(facts: &Facts, blocks: &[Block]) -> Versus {
     let batching = Batching::of(blocks);
     let run = Run { blocks, batching: &batching };
     let headline = headline(facts, blocks);
-    let (recorded, complete) = targets::complete(facts, &batching, run);
+    let blocks =
+        BlockCounts { lost: errors::lost(facts, run), ..targets::count_blocks(facts, run) };
     let found = targets::targets(facts, run);
     let disturbance = disturbance::disturbances(facts, run, headline);
     let order_effect = order_effect::order_effects(facts, run, headline);
     let mut versus = Versus {
-        differences: differences::differences(facts, run),
+        differences: differences::differences(facts, run, headline),
+        scenarios: scenarios::scenarios(facts, run, headline),
         errors: errors::errors(facts, run),
         verdicts: policy::verdicts(facts, run),
         cpu: cpu::differences(facts, run),
         unlike: unlike::unlike(facts, run),
         targets: found,
-        blocks: BlockCounts {
-            planned: facts.planned_blocks,
-            recorded,
-            complete,
-            one_in: facts.one_in.max(1),
-            lost: errors::lost(facts, run),
-        },
+        blocks,
         headline,
         disturbance,
         order_effect,
@@ -45,10 +40,10 @@ pub fn judge(facts: &Facts, blocks: &[Block]) -> Versus {
     };
     versus.warnings = warnings(&versus);
     check_control(facts, &mut versus);
-    if recorded == 0 {
+    if versus.blocks.recorded == 0 {
         versus.invalid.push("no block was recorded: nothing can be compared".to_owned());
     }
-    conclude(&mut versus, whole_time(facts), &facts.thresholds);
+    conclude(&mut versus, &facts.thresholds);
     versus
 }
 
@@ -67,6 +62,7 @@ fn head(facts: &Facts) -> Versus {
         duration_s: facts.duration_s,
         same_host: facts.same_host,
         margin: facts.margin,
+        whole: whole_time(facts),
         ..Versus::default()
     }
 }
@@ -91,8 +87,8 @@ pub(crate) fn warnings(versus: &Versus) -> Vec<String> {
 
 /// What follows from the differences: sentences, thresholds, the margin, and what could have been
 /// seen. Also of several rounds.
-pub(crate) fn conclude(versus: &mut Versus, whole: Figure, thresholds: &[AddedThreshold]) {
-    versus.claims = claims::claims(versus, whole);
+pub(crate) fn conclude(versus: &mut Versus, thresholds: &[AddedThreshold]) {
+    versus.claims = claims::claims(versus);
     versus.detectable = detectable::of(versus.headline, &versus.differences, &versus.errors);
     versus.thresholds = thresholds.iter().flat_map(|bound| bound.judge(versus)).collect();
     if let Some(share) = versus.margin {

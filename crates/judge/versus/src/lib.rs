@@ -38,6 +38,7 @@ mod policy;
 mod prometheus;
 mod result;
 mod role;
+mod scenarios;
 mod targets;
 mod text;
 mod threshold;
@@ -54,7 +55,8 @@ pub use outlook::outlook;
 pub use prometheus::prometheus;
 pub use result::{
     BlockCounts, Claim, Control, CpuDifference, Detectable, Difference, DifferentDecision,
-    Disturbance, ErrorDifference, Kind, Lost, OrderEffect, SCHEMA, TargetResult, Verdicts, Versus,
+    Disturbance, ErrorDifference, Kind, Lost, OrderEffect, SCHEMA, ScenarioDifference,
+    TargetResult, Verdicts, Versus,
 };
 pub use role::Role;
 pub use text::text;

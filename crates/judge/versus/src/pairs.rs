@@ -22,15 +22,23 @@ pub(crate) struct Two {
 }
 
 /// The turns of one block on two targets.
-type Turns<'a> = (&'a PairedTurn, &'a PairedTurn);
+pub(crate) type Turns<'a> = (&'a PairedTurn, &'a PairedTurn);
 
 impl<'a> Run<'a> {
     /// Measured blocks that both targets carried out, with their stage and batch.
-    pub(crate) fn both(self, two: Two) -> impl Iterator<Item = (usize, usize, Turns<'a>)> {
+    pub(crate) fn blocks_of_both(
+        self,
+        two: Two,
+    ) -> impl Iterator<Item = (usize, usize, &'a Block, Turns<'a>)> {
         self.batching.places(self.blocks).filter_map(move |(place, block)| match place {
-            Place::Measured { stage, batch } => Some((stage, batch, turns(block, two)?)),
+            Place::Measured { stage, batch } => Some((stage, batch, block, turns(block, two)?)),
             Place::Alone { .. } => None,
         })
+    }
+
+    /// Their turns, with stage and batch.
+    pub(crate) fn both(self, two: Two) -> impl Iterator<Item = (usize, usize, Turns<'a>)> {
+        self.blocks_of_both(two).map(|(stage, batch, _, turns)| (stage, batch, turns))
     }
 
     /// Measured blocks that both targets carried out.
@@ -84,7 +92,8 @@ impl<'a> Run<'a> {
         )
     }
 
-    fn shift_by(self, two: Two, value: impl Fn(&PairedTurn) -> Option<f64>) -> Shift {
+    /// The same by `value`, which a turn may not have.
+    pub(crate) fn shift_by(self, two: Two, value: impl Fn(&PairedTurn) -> Option<f64>) -> Shift {
         let mut batches: Vec<Vec<BatchPair>> = self.batching.by_batch();
         for (place, block) in self.batching.places(self.blocks) {
             let Place::Measured { stage, batch } = place else { continue };
@@ -109,9 +118,9 @@ impl<'a> Run<'a> {
             let is_after = turns.0.position > turns.1.position;
             let batch = &mut batches[stage][batch];
             if is_after {
-                batch.target.push(added)
+                batch.target.push(added);
             } else {
-                batch.reference.push(added)
+                batch.reference.push(added);
             }
             (after, all) = (after + u64::from(is_after), all + 1);
         }

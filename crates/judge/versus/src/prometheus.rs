@@ -16,11 +16,12 @@ pub fn prometheus(versus: &Versus) -> String {
     family(&mut out, versus, Kind::Shift, shift);
     let valid = u8::from(versus.invalid.is_empty());
     let help = "1 if the comparison is valid; else 0: do not use it.";
-    out.push_str(&format!(
+    let _ = write!(
+        out,
         "# HELP plimsoll_versus_valid {help}\n# TYPE plimsoll_versus_valid gauge\n\
          plimsoll_versus_valid{{name=\"{}\"}} {valid}\n",
         escape_label(&versus.name)
-    ));
+    );
     out
 }
 
@@ -36,7 +37,7 @@ fn family(out: &mut String, versus: &Versus, kind: Kind, (name, help): (&str, &s
         }
     }
     if !lines.is_empty() {
-        out.push_str(&format!("# HELP {name} {help}\n# TYPE {name} gauge\n{lines}"));
+        let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n{lines}");
     }
 }
 

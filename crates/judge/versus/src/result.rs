@@ -34,12 +34,18 @@ pub struct Versus {
     pub same_host: bool,
     /// The figure that heads the report.
     pub headline: Figure,
+    /// The figure of a whole request: the service time where all stages are closed, because their
+    /// requests have no schedule to be late for; else the response time.
+    pub whole: Figure,
     /// The blocks.
     pub blocks: BlockCounts,
     /// The targets, in the order of the plan.
     pub targets: Vec<TargetResult>,
     /// The differences: of each target to the reference, and of each two targets.
     pub differences: Vec<Difference>,
+    /// What targets add at the median in each scenario, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scenarios: Vec<ScenarioDifference>,
     /// The check of the instrument: the reference against itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
@@ -94,14 +100,18 @@ pub struct BlockCounts {
     pub recorded: u64,
     /// Of these, completed on every target that had not been taken out.
     pub complete: u64,
+    /// Not complete only because a target refused the turn as its scenario expects. They have no
+    /// times to compare.
+    #[serde(default)]
+    pub refused_as_expected: u64,
     /// Seconds were left out by sampling: one in so many was kept.
     pub one_in: u32,
-    /// Pairs without a value, by target.
+    /// Turns that did not complete, by target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<Lost>,
 }
 
-/// Pairs without a value.
+/// Turns of a target that did not complete, and were not refused as their scenario expects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Lost {
     /// The target on which the turn did not complete.
@@ -129,6 +139,9 @@ pub struct TargetResult {
     pub role: Role,
     /// Turns that it was given.
     pub turns: u64,
+    /// Turns that it completed per second while it was loaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<f64>,
     /// Turns that failed: errors, timeouts, refusals that no scenario expects, no end.
     pub failed: u64,
     /// Its own times.
@@ -279,7 +292,7 @@ impl Versus {
     /// The name of the target that all others are compared with.
     pub fn reference(&self) -> &str {
         let reference = self.targets.iter().find(|target| target.role == Role::Reference);
-        reference.or(self.targets.first()).map_or("", |target| &target.name)
+        reference.or_else(|| self.targets.first()).map_or("", |target| &target.name)
     }
 
     /// The targets that are compared with the reference and with each other, by name.
@@ -306,6 +319,31 @@ impl Versus {
         let doubtful = doubtful.or_else(|| self.margin_unknown.first().cloned());
         doubtful.map_or(Judgement::Pass, Judgement::Inconclusive)
     }
+}
+
+/// What a target adds to the median request of one scenario, in the headline figure.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScenarioDifference {
+    /// The scenario.
+    pub scenario: String,
+    /// The target.
+    pub target: String,
+    /// What it is compared with.
+    pub reference: String,
+    /// Pairs of the scenario.
+    pub pairs: u64,
+    /// The difference; `null` if it is not known.
+    pub value_ns: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub low_ns: Option<f64>,
+    /// Upper end.
+    pub high_ns: Option<f64>,
+    /// p value of "it adds as much as in all scenarios together", adjusted for all targets and
+    /// scenarios by Benjamini and Hochberg. Below 5 % it is worth a look.
+    pub q: Option<f64>,
+    /// Why it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
 }
 
 /// The reference against itself.

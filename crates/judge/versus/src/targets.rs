@@ -1,13 +1,13 @@
 //! The targets by themselves.
 
+use plimsoll_measure::{Block, Outcome, PairedTurn};
 use plimsoll_stats::{nearest_rank, samples_needed};
 
-use crate::batching::Batching;
 use crate::cpu;
-use crate::facts::{Facts, TakenOut};
+use crate::facts::{Facts, TakenOut, TargetFacts};
 use crate::figure::{Figure, as_f64};
-use crate::pairs::{Run, failed};
-use crate::result::{OwnTimes, TargetResult};
+use crate::pairs::{Run, failed, turn};
+use crate::result::{BlockCounts, OwnTimes, TargetResult};
 
 /// One result for each target, in their order.
 pub(crate) fn targets(facts: &Facts, run: Run<'_>) -> Vec<TargetResult> {
@@ -18,7 +18,7 @@ fn target(facts: &Facts, run: Run<'_>, index: usize) -> TargetResult {
     let known = &facts.targets[index];
     let turns = || run.turns(index);
     let count = turns().count() as u64;
-    let decided = turns().filter_map(plimsoll_measure::PairedTurn::as_expected);
+    let decided = turns().filter_map(PairedTurn::as_expected);
     let decided: Vec<bool> = decided.collect();
     let cpu = cpu::per_request(facts, run, index).ok();
     let total = known.cpu_us_per_request.map(|micros| micros * 1e3);
@@ -29,6 +29,7 @@ fn target(facts: &Facts, run: Run<'_>, index: usize) -> TargetResult {
         protocol: known.protocol.clone(),
         role: known.role,
         turns: count,
+        throughput: known.throughput,
         failed: turns().filter(|turn| failed(turn)).count() as u64,
         times: Figure::ALL.into_iter().filter_map(|figure| own(run, index, figure)).collect(),
         correct: share(decided.iter().filter(|right| **right).count(), decided.len()),
@@ -73,17 +74,43 @@ fn share(part: usize, whole: usize) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// The measured blocks: all, and those that every target completed that it was still given.
-pub(crate) fn complete(facts: &Facts, batching: &Batching, run: Run<'_>) -> (u64, u64) {
-    let completed = |block: &plimsoll_measure::Block| {
-        facts.targets.iter().enumerate().all(|(index, target)| {
-            let gone = target.taken_out.as_ref().is_some_and(|taken| block.start >= taken.at);
-            let turn = crate::pairs::turn(block, index);
-            gone || turn.map_or(batching.is_by_turns(), |turn| {
-                turn.outcome == plimsoll_measure::Outcome::Completed
-            })
-        })
+/// Counts the measured blocks: all; those that every target completed which was still given them;
+/// and those that only lack turns that were refused as expected.
+pub(crate) fn count_blocks(facts: &Facts, run: Run<'_>) -> BlockCounts {
+    let mut counts = BlockCounts {
+        planned: facts.planned_blocks,
+        one_in: facts.one_in.max(1),
+        ..BlockCounts::default()
     };
-    let all = batching.measured(run.blocks).count() as u64;
-    (all, batching.measured(run.blocks).filter(|block| completed(block)).count() as u64)
+    for block in run.batching.measured(run.blocks) {
+        counts.recorded += 1;
+        match ending(facts, run, block) {
+            Ending::Complete => counts.complete += 1,
+            Ending::RefusedAsExpected => counts.refused_as_expected += 1,
+            Ending::Lost => {}
+        }
+    }
+    counts
+}
+
+/// How the turns of a block ended; the worst counts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Ending {
+    Complete,
+    RefusedAsExpected,
+    Lost,
+}
+
+fn ending(facts: &Facts, run: Run<'_>, block: &Block) -> Ending {
+    let of_target = |(index, target): (usize, &TargetFacts)| {
+        let gone = target.taken_out.as_ref().is_some_and(|taken| block.start >= taken.at);
+        match turn(block, index) {
+            Some(turn) if turn.outcome == Outcome::Completed => Ending::Complete,
+            Some(turn) if turn.as_expected() == Some(true) => Ending::RefusedAsExpected,
+            // By turns, a faster target has more turns than others.
+            None if gone || run.batching.is_by_turns() => Ending::Complete,
+            Some(_) | None => Ending::Lost,
+        }
+    };
+    facts.targets.iter().enumerate().map(of_target).max().unwrap_or(Ending::Complete)
 }

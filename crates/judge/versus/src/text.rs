@@ -87,20 +87,21 @@ fn head(page: &mut Page, versus: &Versus) {
 
 fn blocks(versus: &Versus) -> String {
     let blocks = &versus.blocks;
-    let mut text = format!(
-        "{} blocks, {} complete",
-        format::count(blocks.recorded),
-        format::count(blocks.complete)
-    );
-    for lost in &blocks.lost {
+    let [recorded, complete] = [blocks.recorded, blocks.complete].map(format::count);
+    let mut parts = vec![format!("{recorded} blocks, {complete} complete")];
+    parts.extend(blocks.lost.iter().map(|lost| {
         let share = format::share(lost.share);
-        text.push_str(&format!("; {} lost {} ({share})", lost.target, format::count(lost.pairs)));
+        format!("{} lost {} ({share})", lost.target, format::count(lost.pairs))
+    }));
+    if blocks.refused_as_expected > 0 {
+        let refused = format::count(blocks.refused_as_expected);
+        parts.push(format!("{refused} refused as expected"));
     }
     if blocks.one_in > 1 {
-        text.push_str(&format!("; a sample: 1 second in {} was kept", blocks.one_in));
+        parts.push(format!("a sample: 1 second in {} was kept", blocks.one_in));
     }
     if versus.rounds > 1 {
-        text.push_str(&format!("; mean of {} rounds", versus.rounds));
+        parts.push(format!("mean of {} rounds", versus.rounds));
     }
-    text
+    parts.join("; ")
 }

@@ -33,7 +33,8 @@ impl AddedThreshold {
     /// # Errors
     /// As [`Threshold::parse`], each with what to write instead.
     pub fn parse(metric: &str, expression: &str) -> Result<Self, MetricsError> {
-        let rest = metric.trim().strip_prefix(PREFIX).unwrap_or(metric.trim());
+        let metric = metric.trim();
+        let rest = metric.strip_prefix(PREFIX).unwrap_or(metric);
         let (name, scope) = rest.find('{').map_or((rest, ""), |at| rest.split_at(at));
         let figure = figure(name.trim()).ok_or_else(|| unknown(name))?;
         // Any time will do to read the bound: the figures here are not those of one run.
@@ -45,7 +46,7 @@ impl AddedThreshold {
         };
         let quantile = bound.quantile().and_then(quantile).ok_or_else(|| refuse(expression))?;
         Ok(Self {
-            metric: metric.trim().to_owned(),
+            metric: metric.to_owned(),
             expression: expression.trim().to_owned(),
             figure,
             target,

@@ -37,7 +37,8 @@ fn targets_loaded_in_turn_are_compared_in_the_same_weather() {
     for run in 0..RUNS {
         let rng = &mut Seed(SEED).rng("drift", run);
         let phase = rng.uniform();
-        let pairs = Pairs { reference: times(rng, phase), target: times(rng, phase) };
+        let pairs =
+            Pairs { reference: times(rng, phase), target: times(rng, phase), ..Pairs::default() };
         let found = pairs.shift().estimate(0.5).unwrap();
         in_turn += u64::from(!found.interval.contains(0.0));
         // The first half of the time one target, the second half the other.

@@ -2,7 +2,7 @@
 
 use plimsoll_stats::{Estimate, NoIntervalReason};
 
-use crate::noise::Noise;
+use crate::noise::{Noise, Pairs};
 
 const SEED: u64 = 1_301;
 const PAIRS: usize = 6_000;
@@ -71,4 +71,19 @@ fn equal_targets_are_not_told_apart() {
 #[ignore = "2,000 runs take minutes"]
 fn equal_targets_are_not_told_apart_in_2000_runs() {
     assert_alarms(2_000, 140);
+}
+
+/// Ten seconds: the variance is known with nine degrees of freedom at most.
+#[test]
+fn equal_targets_are_not_told_apart_in_short_runs() {
+    for noise in [Noise::CommonDraws, Noise::OwnDraws, Noise::Autoregressive] {
+        let mut cells = [Cell::default(); 2];
+        for run in 0..200 {
+            let pairs = Pairs { batches: 10, ..noise.pairs(SEED + 1, run, 1_000) };
+            cells[0].count(pairs.added().estimate(0.5));
+            cells[1].count(pairs.shift().estimate(0.5));
+        }
+        println!("{noise:?}, 10 s: {cells:?}");
+        assert!(cells.iter().all(|cell| cell.alarms <= 17), "{noise:?}: {cells:?}");
+    }
 }

@@ -42,30 +42,35 @@ impl Noise {
             Self::CommonDraws => {
                 let drawn = draw(&same);
                 let mut way = || drawn.iter().map(|time| time + gateway(rng)).collect();
-                Pairs { reference: way(), target: way() }
+                Pairs { reference: way(), target: way(), ..Pairs::default() }
             }
-            Self::OwnDraws => Pairs { reference: draw(&same), target: draw(&same) },
+            Self::OwnDraws => {
+                Pairs { reference: draw(&same), target: draw(&same), ..Pairs::default() }
+            }
             Self::CommonDrift | Self::Autoregressive => {
                 let (phi, sd) =
                     if self == Self::CommonDrift { (0.9995, 0.25) } else { (0.98, 0.3) };
                 let common = autoregressive(&mut Seed(seed).rng("common", run), count, phi, sd);
-                Pairs { reference: draw(&common), target: draw(&common) }
+                Pairs { reference: draw(&common), target: draw(&common), ..Pairs::default() }
             }
             Self::OwnBursts => {
                 let mut own = |name| {
                     let bursts = bursts(&mut Seed(seed).rng(name, run), count);
                     draw(&same).iter().zip(bursts).map(|(time, burst)| time + burst).collect()
                 };
-                Pairs { reference: own("first"), target: own("second") }
+                Pairs { reference: own("first"), target: own("second"), ..Pairs::default() }
             }
         }
     }
 }
 
 /// Times of the same requests on two targets, in their order.
+#[derive(Default)]
 pub(crate) struct Pairs {
     pub(crate) reference: Vec<f64>,
     pub(crate) target: Vec<f64>,
+    /// Into how many batches they are cut; 0: into [`BATCHES`].
+    pub(crate) batches: usize,
 }
 
 impl Pairs {
@@ -76,7 +81,8 @@ impl Pairs {
     }
 
     fn chunks(&self) -> impl Iterator<Item = (&[f64], &[f64])> {
-        let size = self.reference.len() / BATCHES;
+        let batches = if self.batches > 0 { self.batches } else { BATCHES };
+        let size = self.reference.len() / batches;
         self.target.chunks(size).zip(self.reference.chunks(size))
     }
 

@@ -5,16 +5,20 @@ use plimsoll_report::format;
 
 use super::Page;
 use crate::claims::FAILURES;
-use crate::result::{Claim, Difference, Kind, Versus};
+use crate::result::{Claim, Difference, Kind, ScenarioDifference, Versus};
 
 /// So many sentences are shown without a choice.
 const ALL_SHOWN: usize = 10;
+
+/// Scenarios are pointed out below this adjusted p value.
+const WORTH_A_LOOK: f64 = 0.05;
 
 pub(super) fn write(page: &mut Page, versus: &Versus) {
     page.line("");
     claims(page, versus);
     detectable(page, versus);
     with_failures(page, versus);
+    scenarios(page, versus);
     verdicts(page, versus);
     thresholds(page, versus);
     for warning in &versus.warnings {
@@ -130,6 +134,32 @@ fn shift(found: &Difference) -> String {
         Some((value, low, high)) => format::difference(value / 1e6, low / 1e6, high / 1e6),
         None => "not known: it may be infinite".to_owned(),
     }
+}
+
+/// Scenarios in which a target adds more or less than in all together.
+fn scenarios(page: &mut Page, versus: &Versus) {
+    const SHOWN: usize = 5;
+    let notable = |found: &&ScenarioDifference| found.q.is_some_and(|q| q < WORTH_A_LOOK);
+    let mut found: Vec<_> = versus.scenarios.iter().filter(notable).collect();
+    if found.is_empty() {
+        return;
+    }
+    found.sort_by(|a, b| a.q.unwrap_or(1.0).total_cmp(&b.q.unwrap_or(1.0)));
+    let parts: Vec<_> = found
+        .iter()
+        .take(SHOWN)
+        .filter_map(|found| {
+            let (value, low, high) = (found.value_ns?, found.low_ns?, found.high_ns?);
+            let added = format::difference(value / 1e6, low / 1e6, high / 1e6);
+            Some(format!("{} in `{}` {added}", found.target, found.scenario))
+        })
+        .collect();
+    page.paragraph(&format!(
+        "Worth a look: {}; {} of {} scenarios and targets differ from the whole.",
+        parts.join("; "),
+        found.len(),
+        versus.scenarios.len()
+    ));
 }
 
 fn verdicts(page: &mut Page, versus: &Versus) {

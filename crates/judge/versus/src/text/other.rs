@@ -10,8 +10,9 @@ use crate::result::{TargetResult, Versus};
 type Column = (&'static str, fn(&TargetResult) -> Option<String>);
 
 /// A column that no target has is left out.
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [Column; 9] = [
     ("turns", |target| Some(format::count(target.turns))),
+    ("per s", |target| target.throughput.map(format::digits)),
     ("failed", |target| Some(format::count(target.failed))),
     ("correct", |target| target.correct.map(format::share)),
     ("CPU/req", |target| target.cpu_ns_per_request.map(|nanos| format::time(nanos / 1e6))),

@@ -29,19 +29,18 @@ pub(super) fn write(page: &mut Page, versus: &Versus) {
     }
 }
 
-/// The figures of the table: the headline, and what else the targets have. The service time is
-/// shown where it is the headline alone: else the response time stands for the whole request.
+/// The figures of the table: the headline, and what else the targets have. Of response and service
+/// time only the one that stands for the whole request.
 fn shown(versus: &Versus) -> Vec<Figure> {
     let has = |figure: &Figure| {
         versus.targets.iter().any(|target| target.own(*figure).is_some_and(|own| own.count > 0))
     };
-    let whole = if versus.rate.is_some() || versus.headline == Figure::ResponseTime {
-        Figure::ServiceTime
-    } else {
-        Figure::ResponseTime
+    let other = match versus.whole {
+        Figure::ServiceTime => Figure::ResponseTime,
+        _ => Figure::ServiceTime,
     };
     let rest = Figure::ALL.into_iter().filter(|figure| *figure != versus.headline);
-    let rest = rest.filter(|figure| *figure != whole).filter(has);
+    let rest = rest.filter(|figure| *figure != other).filter(has);
     std::iter::once(versus.headline).chain(rest).collect()
 }
 
@@ -79,18 +78,17 @@ fn control(versus: &Versus) -> String {
 
 /// Why figures of the table are refused, each reason once.
 fn reasons(versus: &Versus) -> Vec<String> {
+    let figures = shown(versus)
+        .into_iter()
+        .flat_map(|figure| [(figure, Kind::Added, "p50"), (figure, Kind::Shift, "p99")]);
+    let cells = figures.flat_map(|cell| versus.targets.iter().map(move |target| (cell, target)));
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    for figure in shown(versus) {
-        for (kind, quantile) in [(Kind::Added, "p50"), (Kind::Shift, "p99")] {
-            for target in &versus.targets {
-                if let Some(why) = refused(versus, target, (figure, kind, quantile)) {
-                    let what = format!("{} {quantile} of {}", figure.title(), target.name);
-                    match reasons.iter_mut().find(|(known, _)| *known == why) {
-                        Some((_, figures)) => figures.push(what),
-                        None => reasons.push((why, vec![what])),
-                    }
-                }
-            }
+    for (cell, target) in cells {
+        let Some(why) = refused(versus, target, cell) else { continue };
+        let what = format!("{} {} of {}", cell.0.title(), cell.2, target.name);
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, figures)) => figures.push(what),
+            None => reasons.push((why, vec![what])),
         }
     }
     let line = |(why, figures): (String, Vec<String>)| {

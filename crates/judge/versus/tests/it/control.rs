@@ -25,7 +25,7 @@ fn a_control_target_that_is_100_us_slower_makes_all_of_20_comparisons_invalid() 
 #[test]
 fn an_honest_control_target_leaves_100_comparisons_valid() {
     let invalid = (0..100).filter(|&run| {
-        let simulation = Simulation { seconds: 30, ..simulation(0.0, run) };
+        let simulation = Simulation { seconds: 15, ..simulation(0.0, run) };
         !judge(&simulation.facts(), &simulation.blocks()).invalid.is_empty()
     });
     // At 99.9 % confidence one in a thousand; more than 2 of 100 happen in 0.02 %.

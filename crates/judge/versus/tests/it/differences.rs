@@ -26,16 +26,20 @@ fn what_was_planted_is_found_in_every_figure() {
     for (two, planted) in
         [(("a", "direct"), 143.0), (("b", "direct"), 1_430.0), (("b", "a"), 1_287.0)]
     {
-        for figure in [Figure::Ttft, Figure::ResponseTime, Figure::ServiceTime] {
+        for figure in [Figure::Ttft, Figure::ResponseTime] {
             let (value, low, high) = added(&versus, two, figure);
             assert!((value - planted).abs() < 3.0, "{two:?} {figure:?}: {value}");
             assert!(low < planted && planted < high && high - low < 6.0, "{low} {high}");
         }
-        // Gaps are the same everywhere.
-        let (value, ..) = added(&versus, two, Figure::LongestGap);
-        assert!(value.abs() < 0.001, "{value}");
-        assert!((added(&versus, two, Figure::MeanGap).0).abs() < 0.001);
     }
+    // To the reference in every figure; gaps are the same everywhere.
+    let (value, ..) = added(&versus, ("a", "direct"), Figure::ServiceTime);
+    assert!((value - 143.0).abs() < 3.0, "{value}");
+    for figure in [Figure::LongestGap, Figure::MeanGap] {
+        assert!(added(&versus, ("b", "direct"), figure).0.abs() < 0.001, "{figure:?}");
+    }
+    let none = versus.difference(("b", "a"), Figure::LongestGap, Kind::Added, "p50");
+    assert!(none.is_none());
     let shift = versus.difference(("b", "direct"), Figure::Ttft, Kind::Shift, "p50").unwrap();
     assert!((microseconds(shift.value_ns) - 1_430.0).abs() < 100.0, "{shift:?}");
 }
@@ -59,7 +63,7 @@ fn sentences_hold_where_they_are_proven_and_name_the_better_one() {
 fn equal_gateways_are_told_apart_in_at_most_17_of_200_runs() {
     let wrong = (0..200).filter(|&run| {
         let targets = vec![target("a", 100.0), target("b", 100.0), target("c", 100.0)];
-        let simulation = Simulation { run, seconds: 20, ..Simulation::of(targets) };
+        let simulation = Simulation { run, seconds: 12, ..Simulation::of(targets) };
         let versus = judge(&simulation.facts(), &simulation.blocks());
         versus.claims.iter().any(|claim| claim.holds)
     });
@@ -96,6 +100,9 @@ fn a_response_time_that_the_generator_made_is_refused_and_ttft_is_not() {
     assert!(refused.refused.as_ref().unwrap().contains("dispatched late: 400us"), "{refused:?}");
     assert_eq!(refused.value_ns, None);
     assert_eq!(find(Figure::Ttft).refused, None);
+    let two = ("a", "direct");
+    let shift = versus.difference(two, Figure::ResponseTime, Kind::Shift, "p50").unwrap();
+    assert!(shift.refused.as_ref().unwrap().contains("dispatched late: 400us"), "{shift:?}");
 }
 
 #[test]
@@ -106,4 +113,22 @@ fn too_short_a_run_is_refused_and_not_guessed() {
     assert!(versus.claims.is_empty());
     let nothing = judge(&simulation.facts(), &[]);
     assert!(!nothing.invalid.is_empty());
+    let nobody = judge(&plimsoll_versus::Facts::default(), &simulation.blocks());
+    assert!(nobody.differences.is_empty() && nobody.claims.is_empty());
+    assert!(plimsoll_versus::text(&nobody, 80).contains("Nothing was compared."));
+}
+
+#[test]
+#[ignore = "a million blocks take a minute"]
+fn a_million_blocks_are_judged() {
+    let simulation = Simulation { seconds: 10_000, ..two_gateways() };
+    let (facts, blocks) = (simulation.facts(), simulation.blocks());
+    let clock = plimsoll_measure::MonotonicClock::start();
+    let versus = judge(&facts, &blocks);
+    let seconds = plimsoll_measure::Clock::now(&clock).as_nanos() / 1_000_000_000;
+    println!("a million blocks of 4 targets: {seconds} s");
+    assert_eq!(versus.blocks.complete, 1_000_000);
+    let (value, low, high) = added(&versus, ("b", "a"), Figure::Ttft);
+    assert!((value - 1_287.0).abs() < 0.3 && high - low < 0.6, "{value} {low} {high}");
+    assert!(seconds < 120, "{seconds}");
 }

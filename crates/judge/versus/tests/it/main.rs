@@ -9,6 +9,7 @@ mod formats;
 mod order;
 mod policy;
 mod rounds;
+mod scenarios;
 mod schedules;
 mod simulation;
 mod thresholds;

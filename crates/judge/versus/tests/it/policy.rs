@@ -51,3 +51,19 @@ fn without_expectations_there_are_no_decisions() {
     let simulation = Simulation::of(direct(0.0));
     assert_eq!(judge(&simulation.facts(), &simulation.blocks()).verdicts, None);
 }
+
+#[test]
+fn what_is_refused_as_expected_is_not_lost() {
+    let mut targets = direct(0.0);
+    targets.push(target("a", 100.0));
+    let simulation = Simulation::of(targets);
+    let mut blocks = simulation.blocks();
+    for block in blocks.iter_mut().step_by(10) {
+        let turn = block.turns[2].as_mut().unwrap();
+        turn.outcome = Outcome::Rejected(403);
+        (turn.expected, turn.decision) = (Some(PolicyDecision::Block), Some(PolicyDecision::Block));
+    }
+    let versus = judge(&simulation.facts(), &blocks);
+    assert_eq!((versus.blocks.complete, versus.blocks.refused_as_expected), (5_400, 600));
+    assert!(versus.blocks.lost.is_empty() && versus.targets[2].failed == 0, "{:?}", versus.blocks);
+}
