@@ -48,7 +48,8 @@ pub(crate) struct Flags {
 #[command(next_help_heading = "Comparison")]
 struct Rules {
     /// How much worse a figure may get, like `ttft.p99=10%`, `throughput{stage:2}=2%` or
-    /// `error_rate=0.1pp` (repeatable) [default: `gate` of the new runs' profile, else the usual ones]
+    /// `error_rate=0.1pp` (repeatable) [default: `gate` of the new runs' profile, else the usual
+    /// ones]
     #[arg(long = "gate", value_name = "FIGURE=MARGIN", value_parser = parse_gate)]
     gates: Vec<(String, String)>,
     /// Compare runs although these differ: plan, model, build, features, version, cpu, count, quota,

@@ -7,7 +7,7 @@ use plimsoll_compare::{Comparison, Verdict};
 use plimsoll_metrics::Validity;
 use plimsoll_report::json;
 
-use crate::support::{FAST, Fixture, ProcessOutput, summary};
+use crate::support::{FAST, Fixture, ProcessOutput, attempt, summary};
 
 /// A mock whose first token takes 40 ms.
 const SLOW: &str = "{other_models: {ttft: 40ms}}";
@@ -211,6 +211,31 @@ fn what_is_no_run_is_refused(runs: &Runs) {
     }
     let output = runs.compare(&runs.slow, &runs.slow[..1], &[]).expect(2);
     assert!(output.stderr.contains("is given twice"), "{}", output.stderr);
+}
+
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/ci-compare");
+
+/// The script of the guide; the host may make one of its runs invalid, which ends it with 3.
+#[test]
+fn the_script_for_pull_requests_fails_a_slower_version() {
+    attempt(6, || {
+        let (old, new) = (Fixture::with(FAST), Fixture::with(SLOW));
+        let profile = old.folder.path().join("profile.yaml");
+        let lines = "model: m\nkey: k\nstages: 2:900ms\ngate: {service_time.p50: 50%}\n";
+        fs::write(&profile, lines).unwrap();
+        let output = std::process::Command::new(EXAMPLE)
+            .args([profile.to_str().unwrap(), &old.target(), &new.target()])
+            .current_dir(old.folder.path())
+            .envs([("RUNS", "2"), ("OUT", "out"), ("PLIMSOLL", env!("CARGO_BIN_EXE_plimsoll"))])
+            .output()
+            .unwrap();
+        let output = ProcessOutput::from(output);
+        let comment = fs::read_to_string(old.folder.path().join("out/comparison.md"));
+        match (output.code, comment) {
+            (Some(1), Ok(comment)) if comment.starts_with("**FAIL") => Ok(()),
+            (code, _) => Err(format!("{code:?}: {}{}", output.stdout, output.stderr)),
+        }
+    });
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::comparison::{Options, obstacles, spreads};
 use crate::defaults;
 use crate::error::CompareError;
 use crate::format;
+use crate::gate_words;
 use crate::gates::{FigureUnit, mean, measure};
 use crate::history::History;
 use crate::judge::Repeated;
@@ -146,7 +147,7 @@ impl Ahead {
             };
             table.row([
                 gate.name.clone(),
-                format::value(gate.unit, gate.mean),
+                gate_words::value(gate.unit, gate.mean),
                 gate.run_sd.map_or_else(dash, amount),
                 gate.detectable.map_or_else(dash, amount),
                 amount(margin),

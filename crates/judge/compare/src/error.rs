@@ -59,8 +59,13 @@ pub enum CompareError {
     #[error("gate: {0}")]
     Gate(#[from] MetricsError),
     /// A name of `--allow-different` is unknown.
-    #[error("`{0}` is nothing that can differ; known are {known}", known = crate::machine::names())]
-    UnknownDifference(String),
+    #[error("`{name}` is nothing that can differ; known are {known}")]
+    UnknownDifference {
+        /// The name.
+        name: String,
+        /// Those that are known.
+        known: String,
+    },
     /// The history cannot be read or written.
     #[error("history {}: {why}", path.display())]
     History {
@@ -88,7 +93,7 @@ impl CompareError {
                 | Self::Suite(_)
                 | Self::Twice(..)
                 | Self::Gate(_)
-                | Self::UnknownDifference(_)
+                | Self::UnknownDifference { .. }
                 | Self::SimpleRule(..)
         )
     }

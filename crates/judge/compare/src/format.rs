@@ -1,9 +1,7 @@
 //! Values and changes as readers see them.
 
 use plimsoll_metrics::{Judgement, Margin};
-use plimsoll_report::format::{DASH, digits, or_dash, percent, rate, time, time_us};
-
-use crate::gates::{FigureUnit, GateResult};
+use plimsoll_report::format::{DASH, digits};
 
 /// An amount without a sign: `3%`, `0.1pp`.
 pub(crate) fn amount(kind: Margin, amount: f64) -> String {
@@ -52,32 +50,6 @@ pub(crate) fn change(kind: Margin, change: Option<f64>, interval: Option<(f64, f
             format!("{}{unit} [{}, {}]", signed(change), signed(low), signed(high))
         }
     }
-}
-
-/// The value of a figure with its unit.
-pub(crate) fn value(unit: FigureUnit, value: Option<f64>) -> String {
-    or_dash(value, |value| match unit {
-        FigureUnit::Ms => time(value),
-        FigureUnit::CpuUs => time_us(value),
-        FigureUnit::PerS => format!("{}/s", rate(Some(value))),
-        FigureUnit::Share => percent(value),
-    })
-}
-
-/// The change of a gate.
-pub(crate) fn change_of(gate: &GateResult) -> String {
-    change(gate.margin(), gate.change, gate.low.zip(gate.high))
-}
-
-/// The margin of a gate, signed in the direction that is worse: `+3%`, `-2%`.
-pub(crate) fn margin_of(gate: &GateResult) -> String {
-    let sign = if gate.more_is_worse { "+" } else { "-" };
-    format!("{sign}{}", amount(gate.margin(), gate.margin))
-}
-
-/// The change that a gate could have seen.
-pub(crate) fn detectable_of(gate: &GateResult) -> String {
-    or_dash(gate.detectable, |detectable| amount(gate.margin(), detectable))
 }
 
 /// The judgement in one word.

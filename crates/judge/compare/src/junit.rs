@@ -5,7 +5,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::comparison::Comparison;
 use crate::error::CompareError;
-use crate::format;
+use crate::gate_words;
 use crate::gates::GateResult;
 use crate::text::explanation;
 
@@ -62,7 +62,7 @@ fn case(name: &str, status: TestCaseStatus) -> TestCase {
 
 fn message(gate: &GateResult) -> String {
     let why = explanation(gate).unwrap_or_default();
-    format!("{} ({})", why, format::change_of(gate))
+    format!("{} ({})", why, gate_words::change_of(gate))
 }
 
 /// XML cannot hold control characters.

@@ -1,8 +1,8 @@
 //! Compares old runs with new ones: is the new version worse than the margins allow?
 //!
-//! **The run is the unit, not the request.** Thousands of requests of one run share its connections,
-//! its place in memory and the mood of the machine; what differs from one run to the next is seen
-//! only in repeated runs, or in the machine's [`history`].
+//! **The run is the unit, not the request.** Thousands of requests of one run share its
+//! connections, its place in memory and the state of the machine; what differs from one run to the
+//! next is seen only in repeated runs, or in the machine's [`history`].
 //!
 //! ```text
 //! StoredRun (a folder) -> obstacles (other plan? other machine? invalid?)
@@ -19,6 +19,7 @@ pub mod comparison;
 mod defaults;
 pub mod error;
 mod format;
+mod gate_words;
 pub mod gates;
 pub mod history;
 mod judge;

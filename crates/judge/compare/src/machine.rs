@@ -103,13 +103,13 @@ impl Difference {
 pub fn check_names(allowed: &[String]) -> Result<(), CompareError> {
     let known = |name: &str| name == PLAN || ITEMS.iter().any(|item| item.name == name);
     match allowed.iter().find(|name| !known(name)) {
-        Some(unknown) => Err(CompareError::UnknownDifference(unknown.clone())),
+        Some(name) => Err(CompareError::UnknownDifference { name: name.clone(), known: names() }),
         None => Ok(()),
     }
 }
 
 /// The names that may be allowed, for messages.
-pub fn names() -> String {
+fn names() -> String {
     let items = ITEMS.iter().map(|item| item.name);
     std::iter::once(PLAN).chain(items).collect::<Vec<_>>().join(", ")
 }

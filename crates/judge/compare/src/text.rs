@@ -6,6 +6,7 @@ use plimsoll_report::table::{Layout, Table};
 
 use crate::comparison::{Comparison, Rule, Verdict};
 use crate::format;
+use crate::gate_words;
 use crate::gates::GateResult;
 use crate::simple;
 
@@ -198,11 +199,11 @@ impl Comparison {
 pub(crate) fn row(gate: &GateResult) -> [String; 7] {
     [
         gate.name.clone(),
-        format::value(gate.unit, gate.base),
-        format::value(gate.unit, gate.new),
-        format::change_of(gate),
-        format::margin_of(gate),
-        format::detectable_of(gate),
+        gate_words::value(gate.unit, gate.base),
+        gate_words::value(gate.unit, gate.new),
+        gate_words::change_of(gate),
+        gate_words::margin_of(gate),
+        gate_words::detectable_of(gate),
         format::word(&gate.judgement).to_owned(),
     ]
 }

@@ -35,8 +35,8 @@ pub(crate) fn read(path: &Path, suite: &str) -> Result<Report, SuiteError> {
 }
 
 /// Compares each measurement with its predecessor: a table, and a bound for each. Passes are
-/// repeats, so that from two on each side a drop must be proven; a single pass on a side leaves only
-/// the simple rule.
+/// repeats, so that from two on each side a drop must be proven; a single pass on a side leaves
+/// only the simple rule.
 pub(crate) fn compare(old: &Report, new: &Report) -> (Section, Vec<BoundResult>) {
     let other = difference(old, new);
     // In the open model the throughput is that of the plan.

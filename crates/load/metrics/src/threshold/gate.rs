@@ -52,7 +52,7 @@ pub enum Worse {
 }
 
 /// A bound on how much worse one number of a run may get.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Gate {
     name: String,
     subject: Subject,
@@ -69,21 +69,9 @@ enum Subject {
     Cpu(Option<String>),
 }
 
-impl PartialEq for Subject {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Figure(a, b, c), Self::Figure(x, y, z)) => {
-                a.name() == x.name() && b == y && c == z
-            }
-            (Self::Cpu(one), Self::Cpu(two)) => one == two,
-            _ => false,
-        }
-    }
-}
-
 impl Gate {
-    /// Reads a gate: `ttft.p99` and `10%`, `throughput{stage:2}` and `2%`, `error_rate` and `0.1pp`,
-    /// `cpu{process:gateway}` and `3%`. Times need an aggregate (`p50`, `p99.9`, `mean`, `max`),
+    /// Reads a gate: `ttft.p99` and `10%`, `throughput{stage:2}` and `2%`, `error_rate` and
+    /// `0.1pp`, `cpu{process:gateway}` and `3%`. Times need an aggregate (`p50`, `p99.9`, `mean`, `max`),
     /// shares a margin in percentage points.
     ///
     /// # Errors
