@@ -52,8 +52,8 @@ struct Rules {
     /// ones]
     #[arg(long = "gate", value_name = "FIGURE=MARGIN", value_parser = parse_gate)]
     gates: Vec<(String, String)>,
-    /// Compare runs although these differ: plan, model, build, features, version, cpu, count, quota,
-    /// affinity, governor, kernel, memory, clock, mock
+    /// Compare runs although these differ: plan, model, build, features, version, cpu, count,
+    /// quota, affinity, governor, kernel, memory, clock, mock
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     allow_different: Vec<String>,
     /// File with the figures of earlier runs of this machine: they show how much runs differ, and

@@ -1,6 +1,7 @@
 //! What a comparison could see, before the new runs exist.
 
 use plimsoll_metrics::{Gate, Margin, Worse};
+use plimsoll_report::format::wrap;
 use plimsoll_report::table::{Layout, Table};
 use plimsoll_stats::moments::variance;
 use plimsoll_stats::runs::{History as Spread, runs_needed};
@@ -127,12 +128,22 @@ impl Ahead {
     pub fn text(&self) -> String {
         let runs = self.runs;
         let s = if runs == 1 { "" } else { "s" };
-        let mut text =
-            format!("compare: {runs} old run{s}, no new ones: what a comparison could see\n");
-        for obstacle in &self.obstacles {
-            text.push_str(&format!("cannot be compared: {obstacle}\n"));
-        }
-        let each = runs.max(2);
+        let mut lines =
+            vec![format!("compare: {runs} old run{s}, no new ones: what a comparison could see")];
+        lines.extend(self.obstacles.iter().map(|why| format!("cannot be compared: {why}")));
+        lines.push(String::new());
+        lines.extend(self.table().lines(&Layout { indent: 0, ..Layout::new(100) }));
+        let unknown = self.gates.iter().filter_map(|gate| Some((gate, gate.why_not.as_ref()?)));
+        lines.extend(unknown.map(|(gate, why)| format!("{}: {why}", gate.name)));
+        lines.push(String::new());
+        let means = "With that many runs on each side, unchanged code passes each gate in 80 % of the \
+                     cases. Let old and new runs take turns.";
+        lines.extend(wrap(means, 80));
+        lines.into_iter().map(|line| line + "\n").collect()
+    }
+
+    fn table(&self) -> Table {
+        let each = self.runs.max(2);
         let sees = format!("{each} + {each} see");
         let mut table =
             Table::new(["gate", "base", "sd of runs", &sees, "margin", "runs needed, each"]);
@@ -154,15 +165,6 @@ impl Ahead {
                 needed,
             ]);
         }
-        text.push('\n');
-        text.push_str(&table.text(&Layout { indent: 0, ..Layout::new(100) }));
-        for (gate, why) in self.gates.iter().filter_map(|g| Some((g, g.why_not.as_ref()?))) {
-            text.push_str(&format!("{}: {why}\n", gate.name));
-        }
-        text.push_str(
-            "\nWith that many runs on each side, unchanged code passes each gate in 80 % of the cases.\n\
-             Let old and new runs take turns.\n",
-        );
-        text
+        table
     }
 }

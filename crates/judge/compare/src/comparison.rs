@@ -245,7 +245,7 @@ impl<'a> Found<'a> {
             figure: change.figure,
             run: change.run,
             started_unix_ns: change.started_unix_ns,
-            change: change.change,
+            change: change.by,
             p: change.p,
         };
         changes.map(point).collect()

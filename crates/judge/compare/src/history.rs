@@ -51,7 +51,7 @@ pub(crate) struct Change {
     /// The first run after it: its name and start.
     pub(crate) run: String,
     pub(crate) started_unix_ns: u64,
-    pub(crate) change: f64,
+    pub(crate) by: f64,
     pub(crate) p: f64,
 }
 
@@ -155,7 +155,7 @@ impl History {
                 figure: gate.name().to_owned(),
                 run: first.name.clone(),
                 started_unix_ns: first.started_unix_ns,
-                change: match gate.margin() {
+                by: match gate.margin() {
                     Margin::Relative(_) => found.change.exp_m1(),
                     Margin::Points(_) => found.change,
                 },

@@ -1,4 +1,4 @@
-//! A comparison as JUnit's XML: a test case for each gate.
+//! A comparison as `JUnit` XML: a test case for each gate.
 
 use plimsoll_metrics::Judgement;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
@@ -10,7 +10,7 @@ use crate::gates::GateResult;
 use crate::text::explanation;
 
 impl Comparison {
-    /// The comparison in JUnit's XML. A failed gate is a failure, an inconclusive one an error, or
+    /// The comparison as `JUnit` XML. A failed gate is a failure, an inconclusive one an error, or
     /// skipped with `inconclusive_passes`. Whether the runs may be compared is a case of its own.
     ///
     /// # Errors
@@ -26,13 +26,12 @@ impl Comparison {
             error.set_type("inconclusive").set_message(clean(why));
             error
         };
-        let comparable = match self.obstacles.is_empty() {
-            true => TestCaseStatus::success(),
-            false => {
-                let mut error = TestCaseStatus::non_success(NonSuccessKind::Error);
-                error.set_type("not comparable").set_message(clean(&self.obstacles.join("; ")));
-                error
-            }
+        let comparable = if self.obstacles.is_empty() {
+            TestCaseStatus::success()
+        } else {
+            let mut error = TestCaseStatus::non_success(NonSuccessKind::Error);
+            error.set_type("not comparable").set_message(clean(&self.obstacles.join("; ")));
+            error
         };
         let mut suite = TestSuite::new("plimsoll compare");
         suite.add_test_case(case("the runs may be compared", comparable));

@@ -36,7 +36,7 @@ impl Comparison {
         for gate in self.gates.iter().take(ROWS_SHOWN) {
             let mut cells = row(gate).map(|cell| escape(&cell));
             if cells[6] == "FAIL" {
-                cells[6] = "**FAIL**".to_owned();
+                "**FAIL**".clone_into(&mut cells[6]);
             }
             lines.push(format!("| {} |", cells.join(" | ")));
         }

@@ -104,8 +104,7 @@ fn collect(path: String, values: &[Option<&Value>], found: &mut Vec<(String, Vec
         return;
     }
     let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
-    let is_object = |value: &Option<&Value>| value.is_some_and(Value::is_object);
-    if values.iter().all(is_object) {
+    if values.iter().all(|value| value.is_some_and(Value::is_object)) {
         let objects = || values.iter().flatten().filter_map(|value| value.as_object());
         let mut keys: Vec<_> = objects().flat_map(Map::keys).collect();
         keys.sort_unstable();
@@ -127,12 +126,12 @@ fn collect(path: String, values: &[Option<&Value>], found: &mut Vec<(String, Vec
         }
         return;
     }
-    let shown = |value: &Option<&Value>| match value {
+    let shown = |value: Option<&Value>| match value {
         None => "not set".to_owned(),
         Some(Value::String(text)) => text.clone(),
         Some(other) => canonical(other),
     };
-    found.push((path, values.iter().map(shown).collect()));
+    found.push((path, values.iter().copied().map(shown).collect()));
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use plimsoll_report::table::{Layout, Table};
 use crate::comparison::{Comparison, Rule, Verdict};
 use crate::format;
 use crate::gate_words;
-use crate::gates::GateResult;
+use crate::gates::{GateResult, SpreadSource};
 use crate::simple;
 
 /// Columns of sentences.
@@ -48,9 +48,10 @@ impl Comparison {
             None => "plan not known".to_owned(),
         };
         names.retain(|name| *name != "plan");
-        parts.push(match names.is_empty() {
-            true => "same machine".to_owned(),
-            false => format!("different {}", names.join(", ")),
+        parts.push(if names.is_empty() {
+            "same machine".to_owned()
+        } else {
+            format!("different {}", names.join(", "))
         });
         parts.push(plan);
         parts.extend(self.alternating.map(|alternating| {
@@ -82,7 +83,7 @@ impl Comparison {
             return Some(simple::LABEL.to_owned());
         }
         let mut sources: Vec<_> =
-            self.gates.iter().filter_map(|gate| gate.spread).map(|s| s.words()).collect();
+            self.gates.iter().filter_map(|gate| gate.spread).map(SpreadSource::words).collect();
         sources.dedup();
         let history = self.history.as_ref().map_or_else(String::new, |history| {
             format!("; the history has {} runs of this plan and machine", history.runs)
@@ -240,7 +241,10 @@ pub(crate) fn explanations(gates: &[GateResult]) -> Vec<String> {
         let Some(sentence) = explanation(gate) else { continue };
         let why = sentence.strip_prefix(&format!("{}: ", gate.name)).unwrap_or(&sentence);
         match sentences.iter_mut().find(|(_, known)| *known == why) {
-            Some((names, _)) => names.push_str(&format!(", {}", gate.name)),
+            Some((names, _)) => {
+                names.push_str(", ");
+                names.push_str(&gate.name);
+            }
             None => sentences.push((gate.name.clone(), why.to_owned())),
         }
     }

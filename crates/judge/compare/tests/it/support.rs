@@ -140,7 +140,7 @@ pub(crate) fn options(gates: &[(&str, &str)]) -> Options {
 pub(crate) const THREE: [(&str, &str); 3] =
     [("ttft.p50", "3%"), ("ttft.p99", "3%"), ("throughput", "3%")];
 
-/// Numbers that look random, the same every time (SplitMix64).
+/// Numbers that look random, the same every time (`SplitMix64`).
 #[derive(Debug)]
 pub(crate) struct Noise(pub(crate) u64);
 

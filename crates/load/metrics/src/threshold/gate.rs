@@ -71,8 +71,8 @@ enum Subject {
 
 impl Gate {
     /// Reads a gate: `ttft.p99` and `10%`, `throughput{stage:2}` and `2%`, `error_rate` and
-    /// `0.1pp`, `cpu{process:gateway}` and `3%`. Times need an aggregate (`p50`, `p99.9`, `mean`, `max`),
-    /// shares a margin in percentage points.
+    /// `0.1pp`, `cpu{process:gateway}` and `3%`. Times need an aggregate (`p50`, `p99.9`, `mean`,
+    /// `max`), shares a margin in percentage points.
     ///
     /// # Errors
     /// [`MetricsError::Gate`], [`MetricsError::UnknownMetric`] and [`MetricsError::Scope`].
