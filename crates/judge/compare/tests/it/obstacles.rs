@@ -75,13 +75,8 @@ fn another_machine_instrument_or_plan_is_refused_by_name_and_may_be_allowed() {
         ),
         (
             |run| {
-                drop(
-                    run.summary
-                        .metadata
-                        .environment
-                        .versions
-                        .insert("build".to_owned(), "release".to_owned()),
-                )
+                let versions = &mut run.summary.metadata.environment.versions;
+                versions.insert("build".to_owned(), "release".to_owned());
             },
             "build: dist / release",
             "build",
@@ -162,7 +157,7 @@ fn wrong_usage_is_an_error() {
     assert!(matches!(twice, CompareError::Twice(..)) && twice.is_usage(), "{twice}");
     let unknown = Options { allow_different: vec!["cpus".to_owned()], ..options(&THREE) };
     let unknown = compare(&base, &new, &unknown, None).unwrap_err().to_string();
-    assert!(unknown.contains("`cpus`") && unknown.contains("plan, model, build"), "{unknown}");
+    assert!(unknown.contains("`cpus`") && unknown.contains("plan, model, features"), "{unknown}");
     let gate = compare(&base, &new, &options(&[("tftt.p50", "3%")]), None).unwrap_err();
     assert!(gate.to_string().contains("did you mean `ttft`"), "{gate}");
     let simple = Options { regress: Some(0.1), ..Options::default() };
