@@ -93,7 +93,7 @@ struct Output {
     /// Write the comparison as Markdown, for a comment of a pull request
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "new")]
     markdown: Option<PathBuf>,
-    /// Write it as JUnit's XML: a test case for each gate
+    /// Write it as `JUnit` XML: a test case for each gate
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "new")]
     junit: Option<PathBuf>,
     /// Write it as JSON, with everything
@@ -116,14 +116,13 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let judge =
         |history: Option<&History>| compare(&base, &new, &options, history).map_err(compare_error);
     let mut comparison = judge(history.as_ref())?;
-    if let Some(history) = history.as_mut().filter(|_| flags.rules.record) {
-        if comparison.obstacles.is_empty() {
-            let gates = gates_of(&options, &new).map_err(compare_error)?;
-            for runs in [&base, &new] {
-                history.record(runs, &gates).map_err(compare_error)?;
-            }
-            comparison = judge(Some(history))?;
+    let records = flags.rules.record && comparison.obstacles.is_empty();
+    if let Some(history) = history.as_mut().filter(|_| records) {
+        let gates = gates_of(&options, &new).map_err(compare_error)?;
+        for runs in [&base, &new] {
+            history.record(runs, &gates).map_err(compare_error)?;
         }
+        comparison = judge(Some(history))?;
     }
     console::print(&comparison.text())?;
     let passes = flags.rules.inconclusive == Inconclusive::Pass;

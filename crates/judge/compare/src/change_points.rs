@@ -135,7 +135,7 @@ impl Distances {
 mod tests {
     use super::*;
 
-    /// Numbers that look random, the same every time: SplitMix64, and the sum of 12 uniform ones.
+    /// Numbers that look random, the same every time: `SplitMix64`, and the sum of 12 uniform ones.
     struct Noise(u64);
 
     impl Noise {

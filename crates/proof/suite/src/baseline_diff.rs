@@ -88,7 +88,7 @@ impl<'a> Pair<'a> {
             rates.into_iter().flatten().collect::<Vec<_>>()
         };
         let (base, new) = (passes(self.before), passes(self.now));
-        (base.len().min(new.len()) >= 2).then(|| Repeated {
+        (base.len().min(new.len()) >= 2).then_some(Repeated {
             base,
             new,
             margin: Margin::Relative(DROP),
