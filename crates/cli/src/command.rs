@@ -1,6 +1,7 @@
 //! The command line, and one file per command.
 
 pub(crate) mod calibrate;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;
@@ -26,7 +27,7 @@ Start here:
 
 Exit codes:
     0  pass
-    1  a threshold failed
+    1  a threshold or a gate failed
     2  wrong usage or an invalid profile or configuration
     3  the run is invalid or inconclusive, or could not be carried out
   130  interrupted (the report is still written)";
@@ -61,6 +62,8 @@ pub(crate) enum Command {
     /// Check, show, create and list profiles
     #[command(subcommand)]
     Profile(profile::ProfileCommand),
+    /// Compare old runs with new ones: is the new version worse than the margins allow?
+    Compare(compare::Flags),
     /// Print the report of a stored run, also of one that was killed
     Report(report::Flags),
     /// Check this host for anything that would distort a measurement

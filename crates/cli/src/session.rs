@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 use plimsoll_calibrate::Record;
+use plimsoll_compare::plan::hash as plan_hash;
 use plimsoll_engine::{
     Control, EngineError, ProbeReport, ProcessTrack, Run, RunResult, SampleSink, WatchedProcess,
 };
@@ -125,6 +126,7 @@ impl Session {
         self.warn_about_fd_limit(run.plan());
         let mut metadata = run.metadata();
         metadata.environment = machine.so_far();
+        metadata.run.plan_hash = plan_hash(&serde_json::to_value(run.plan())?);
         metadata.notes = report_notes::before_load(run.plan());
         let output = options.output.as_ref();
         let run_dir = output.map(|output| self.create_run_dir(output, &run, &metadata));
@@ -304,6 +306,7 @@ fn summarize(
 ) -> Result<RunSummary> {
     let mut metadata = result.metadata;
     metadata.environment = planned.environment;
+    metadata.run.plan_hash = planned.run.plan_hash;
     metadata.notes = planned.notes;
     let truncated = result.sink.error.map(|error| format!("results.jsonl is incomplete: {error}"));
     metadata.notes.extend(truncated);

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
 
 mod cache;
+mod compare;
 mod demo;
 mod failure;
 mod first_request;

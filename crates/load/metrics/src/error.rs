@@ -1,6 +1,6 @@
 //! Errors of this crate.
 
-/// An error in a threshold, a band or a stored histogram.
+/// An error in a threshold, a band, a gate or a stored histogram.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetricsError {
@@ -12,6 +12,16 @@ pub enum MetricsError {
         expression: String,
         /// The cause.
         cause: &'static str,
+    },
+    /// A gate that cannot be read. Remedy: follow the example.
+    #[error(
+        "`{gate}`: {cause}; write it like `ttft.p99: 10%`, `throughput: 2%` or `error_rate: 0.1pp`"
+    )]
+    Gate {
+        /// The gate as written.
+        gate: String,
+        /// The cause.
+        cause: String,
     },
     /// A threshold names a metric that does not exist. Remedy: use a name of the reference page.
     #[error("unknown metric `{name}`; {hint}")]

@@ -61,5 +61,7 @@ pub use scope::Scope;
 pub use snapshot::Snapshot;
 pub use stream_diagnosis::{StreamDiagnosis, StreamWord};
 pub use summary::RunSummary;
-pub use threshold::{Band, BandLevel, BandResult, Judgement, Threshold, ThresholdResult};
+pub use threshold::{
+    Band, BandLevel, BandResult, Gate, Judgement, Margin, Threshold, ThresholdResult, Worse,
+};
 pub use validity::{Assessment, Evidence, Reason, StageOpenings, Validity, causes, judge_health};

@@ -40,6 +40,10 @@ pub struct RunInfo {
     /// requests. Empty for a run of version 0.1.0, whose ids follow from the seed alone.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub run_id: String,
+    /// Hash of what it sends and when: the same for runs that may be compared, whatever their
+    /// target, key, seed and names. Empty for a run of version 0.1.0.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub plan_hash: String,
     /// The part of the run that this process carried, `k/n` with k from 0.
     pub shard: String,
     /// Wall-clock time of the run clock's epoch, in nanoseconds since 1970 UTC.

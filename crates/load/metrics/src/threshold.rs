@@ -1,6 +1,7 @@
 //! Bounds on aggregates, written as in k6: `"ttft": ["p(95)<500ms"]`.
 
 mod band;
+mod gate;
 mod judge;
 mod parse;
 
@@ -8,6 +9,7 @@ use crate::catalog::{Figure, Unit};
 use crate::scope::Scope;
 
 pub use band::{Band, BandLevel, BandResult};
+pub use gate::{Gate, Margin, Worse};
 pub use judge::{Judgement, ThresholdResult};
 
 /// A bound on an aggregate of one metric.

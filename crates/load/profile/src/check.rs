@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{Band, MetricsError, Threshold};
+use plimsoll_metrics::{Band, Gate, MetricsError, Threshold};
 use plimsoll_protocol::Dialect;
 use plimsoll_workload::{READS_TOKENIZERS, TraceSpec, WindowFault, WorkloadError};
 
@@ -73,6 +73,7 @@ impl ProfileCheck<'_> {
         self.check_trace();
         self.check_files();
         self.check_thresholds();
+        self.check_gates();
         self.check_labels();
         self.check_all_headers();
         self.check_response_headers();
@@ -254,6 +255,16 @@ impl ProfileCheck<'_> {
                 faults.enumerate().filter_map(|(index, error)| Some((index, error?)))
             {
                 self.report_fault(path.index(index), Fault::from_error(&error));
+            }
+        }
+    }
+
+    fn check_gates(&mut self) {
+        for (figure, margin) in &self.file.gate {
+            let path = top("gate").key(figure);
+            self.check_scope(figure, &path);
+            if let Err(error) = Gate::parse(figure, margin) {
+                self.report_fault(path, Fault::from_error(&error));
             }
         }
     }

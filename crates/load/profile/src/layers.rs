@@ -225,7 +225,7 @@ impl LayeredValues {
 }
 
 /// Keys whose members are independent of each other: one can be removed, and the others be checked.
-const FREE_MEMBERS: [&str; 4] = ["thresholds", "bands", "labels", "headers"];
+const FREE_MEMBERS: [&str; 5] = ["thresholds", "bands", "gate", "labels", "headers"];
 
 /// What contains `path` and can be removed as a whole: a key of the profile or of a scenario, or a
 /// member of a mapping with free keys.

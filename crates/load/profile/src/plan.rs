@@ -223,6 +223,8 @@ pub struct Plan {
     pub thresholds: BTreeMap<String, Vec<String>>,
     /// Aggregates in three bands, by metric: `"response_time" -> ["p(95)<10ms|20ms"]`.
     pub bands: BTreeMap<String, Vec<String>>,
+    /// How much worse figures may get in a comparison: `"ttft.p99" -> "10%"`.
+    pub gate: BTreeMap<String, String>,
     /// Labels of the run.
     pub labels: BTreeMap<String, String>,
     /// Notes for the user on how the profile was read, like keys written by an old name.

@@ -239,6 +239,7 @@ fn plan(profile: &Profile, layers: &LayeredValues, resolved: Resolved) -> Plan {
         response_headers: file.response_headers,
         thresholds: file.thresholds,
         bands: file.bands,
+        gate: file.gate,
         labels: file.labels,
         notes,
     }

@@ -179,6 +179,10 @@ pub struct ProfileFile {
     /// critical. `response_time: ["p(95)<10ms|20ms"]`
     #[serde(default)]
     pub bands: BTreeMap<String, Vec<String>>,
+    /// How much worse a figure may get from one version of the target to the next, for `plimsoll
+    /// compare`, by figure: `ttft.p99: 10%`, `throughput: 2%`, `error_rate: 0.1pp`.
+    #[serde(default)]
+    pub gate: BTreeMap<String, String>,
     /// Labels of the run in its Prometheus figures, like `environment: staging`.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,

@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use plimsoll_metrics::{BoundedFigure, Environment, Judgement};
-use plimsoll_report::format::{DASH, or_dash, percent, rate_figure};
+use plimsoll_compare::gates::{Judged, Repeated, repeats};
+use plimsoll_compare::machine::{Difference, of_machines};
+use plimsoll_metrics::{BoundedFigure, Judgement, Margin, Worse};
+use plimsoll_report::format::{or_dash, percent, rate_figure};
 use plimsoll_report::table::Table;
 
 use crate::bound::{BoundResult, Requirement};
@@ -32,73 +34,126 @@ pub(crate) fn read(path: &Path, suite: &str) -> Result<Report, SuiteError> {
     Ok(old)
 }
 
-/// Compares each measurement with its predecessor: a table, and a bound for each.
+/// Compares each measurement with its predecessor: a table, and a bound for each. Passes are
+/// repeats, so that from two on each side a drop must be proven; a single pass on a side leaves
+/// only the simple rule.
 pub(crate) fn compare(old: &Report, new: &Report) -> (Section, Vec<BoundResult>) {
     let other = difference(old, new);
-    let mut table = Table::new(["Measurement", "before/s", "now/s", "change"]);
-    let mut bounds = Vec::new();
-    for result in &new.measurements {
-        let Some(before) = old.measurements.iter().find(|before| before.label == result.label)
-        else {
-            continue;
-        };
-        // In the open model the throughput is that of the plan.
-        if result.rate.is_some() {
-            continue;
-        }
-        let rate = |result: &MeasurementResult| result.bounded(|f| f.requests_per_s);
-        let (then, now) = (rate(before), rate(result));
-        let drop = then.as_ref().ok().zip(now.as_ref().ok()).map(|(then, now)| BoundedFigure {
-            value: 1.0 - now.value / then.value,
-            bound: now.bound / then.value,
-            refused: now.refused.or(then.refused),
-        });
-        let label = format!("{}{}", result.marker(), result.label);
-        let per_s = |rate: Option<&BoundedFigure>| or_dash(rate, |rate| rate_figure(Some(*rate)));
-        table.row([
-            label,
-            per_s(then.as_ref().ok()),
-            per_s(now.as_ref().ok()),
-            or_dash(drop.and_then(|drop| drop.usable()).map(|drop| -drop), percent),
-        ]);
-        let what = format!("drop since {}: {}", old.started, result.label);
-        let mut bound = BoundResult::figure(
-            &what,
-            drop.ok_or(Unusable::NoValue),
-            Requirement::at_most(DROP, percent),
-        );
-        let host =
-            |result: &MeasurementResult| result.passes.iter().find_map(|f| f.busy_host.clone());
-        let doubt = other
-            .clone()
-            .or_else(|| Some(format!("now, {}", now.err()?)))
-            .or_else(|| Some(format!("then, {}", then.err()?)))
-            .or_else(|| {
-                Some(format!("the host was busy: {}", host(result).or_else(|| host(before))?))
-            });
-        if let Some(why) = doubt {
-            bound.judgement = Judgement::Inconclusive(why);
-        }
-        bounds.push(bound);
+    // In the open model the throughput is that of the plan.
+    let closed = new.measurements.iter().filter(|result| result.rate.is_none());
+    let predecessor = |result: &MeasurementResult| {
+        old.measurements.iter().find(|before| before.label == result.label)
+    };
+    let pairs: Vec<_> = closed.filter_map(|now| Some(Pair::of(predecessor(now)?, now))).collect();
+    let repeated: Vec<_> = pairs.iter().filter_map(Pair::repeated).collect();
+    let mut judged = repeats(&repeated).into_iter();
+    let mut table = Table::new(["Measurement", "before/s", "now/s", "change [95 %]"]);
+    let (mut bounds, mut simple) = (Vec::new(), false);
+    for pair in &pairs {
+        let judged = pair.repeated().and_then(|_| judged.next());
+        simple |= judged.is_none();
+        table.row(pair.row(judged.as_ref()));
+        bounds.push(pair.bound(&old.started, judged, other.as_deref()));
     }
-    let section = Section::new(format!("Against {} ({})", old.started, old.command), table).note(
+    let title = format!("Against {} ({})", old.started, old.command);
+    let mut section = Section::new(title, table).note(
         "a drop over 20 % on the same hardware fails; what to do is in docs/guides/suites.md",
     );
+    if simple {
+        section = section.note(
+            "without an interval: the simple rule, two numbers of one pass each; make more with --passes",
+        );
+    }
     (section, bounds)
+}
+
+/// A measurement and its predecessor.
+struct Pair<'a> {
+    before: &'a MeasurementResult,
+    now: &'a MeasurementResult,
+    /// Their throughput, or why there is none.
+    rates: [Result<BoundedFigure, Unusable>; 2],
+}
+
+impl<'a> Pair<'a> {
+    fn of(before: &'a MeasurementResult, now: &'a MeasurementResult) -> Self {
+        let rates = [before, now].map(|result| result.bounded(|f| f.requests_per_s));
+        Self { before, now, rates }
+    }
+
+    /// The throughput of the passes, if both sides have repeats whose rates may be used.
+    fn repeated(&self) -> Option<Repeated> {
+        let passes = |result: &MeasurementResult| {
+            let rates = result.usable_figures(|f| f.requests_per_s.and_then(|rate| rate.usable()));
+            rates.into_iter().flatten().collect::<Vec<_>>()
+        };
+        let (base, new) = (passes(self.before), passes(self.now));
+        (base.len().min(new.len()) >= 2).then_some(Repeated {
+            base,
+            new,
+            margin: Margin::Relative(DROP),
+            worse: Worse::Lower,
+            history: None,
+            trials: None,
+        })
+    }
+
+    /// The drop of the medians.
+    fn drop(&self) -> Option<BoundedFigure> {
+        let [Ok(before), Ok(now)] = &self.rates else { return None };
+        Some(BoundedFigure {
+            value: 1.0 - now.value / before.value,
+            bound: now.bound / before.value,
+            refused: now.refused.or(before.refused),
+        })
+    }
+
+    fn row(&self, judged: Option<&Judged>) -> [String; 4] {
+        let per_s = |rate: &Result<BoundedFigure, Unusable>| {
+            or_dash(rate.as_ref().ok(), |rate| rate_figure(Some(*rate)))
+        };
+        let usable = self.drop().and_then(|drop| drop.usable());
+        let change = match judged {
+            Some(judged) if usable.is_some() => judged.shown(Margin::Relative(DROP)),
+            _ => or_dash(usable.map(|drop| -drop), percent),
+        };
+        let label = format!("{}{}", self.now.marker(), self.now.label);
+        [label, per_s(&self.rates[0]), per_s(&self.rates[1]), change]
+    }
+
+    fn bound(&self, since: &str, judged: Option<Judged>, other: Option<&str>) -> BoundResult {
+        let what = format!("drop since {since}: {}", self.now.label);
+        let drop = self.drop();
+        let refused = drop.is_some_and(|drop| drop.refused.is_some());
+        let requirement = Requirement::at_most(DROP, percent);
+        let mut bound = BoundResult::figure(&what, drop.ok_or(Unusable::NoValue), requirement);
+        if let Some(judged) = judged.filter(|_| !refused) {
+            bound.judgement = judged.judgement;
+        }
+        if let Some(why) = other.map(str::to_owned).or_else(|| self.doubt()) {
+            bound.judgement = Judgement::Inconclusive(why);
+        }
+        bound
+    }
+
+    /// Why the two measurements cannot be compared.
+    fn doubt(&self) -> Option<String> {
+        let host =
+            |result: &MeasurementResult| result.passes.iter().find_map(|f| f.busy_host.clone());
+        let [before, now] = &self.rates;
+        let now = now.as_ref().err().map(|why| format!("now, {why}"));
+        let before = || Some(format!("then, {}", before.as_ref().err()?));
+        let busy = || host(self.now).or_else(|| host(self.before));
+        now.or_else(before).or_else(|| Some(format!("the host was busy: {}", busy()?)))
+    }
 }
 
 /// Why two results cannot be compared; `None` if they can.
 fn difference(old: &Report, new: &Report) -> Option<String> {
-    let hardware =
-        |e: &Environment| (e.cpu_model.clone(), e.cpu_count, e.cpu_quota.map(f64::to_bits));
-    let (before, now) = (hardware(&old.environment), hardware(&new.environment));
-    if before != now {
-        let text = |(model, count, _): (Option<String>, Option<u32>, Option<u64>)| {
-            let count = count.map_or_else(|| DASH.to_owned(), |count| count.to_string());
-            format!("{} x {}", count, model.unwrap_or_else(|| DASH.to_owned()))
-        };
-        let (before, now) = (text(before), text(now));
-        return Some(format!("other hardware: {before} then, {now} now"));
+    let machines = of_machines(&old.environment, &new.environment);
+    if !machines.is_empty() {
+        let words: Vec<_> = machines.iter().map(Difference::words).collect();
+        return Some(format!("another machine or build: {}", words.join(", ")));
     }
     let builds = (old.debug_build, new.debug_build);
     (builds.0 != builds.1).then(|| "one of the two is a debug build".to_owned())
@@ -144,6 +199,37 @@ mod tests {
             assert_eq!(bounds[0].status(), word, "{now} on {cpu}: {:?}", bounds[0]);
             assert_eq!(section.table.rows.len(), 1);
         }
+    }
+
+    /// A result whose passes have these rates.
+    fn passes(rates: &[f64]) -> Report {
+        let mut report = report(1.0, "a");
+        let one = report.measurements[0].passes[0].clone();
+        let pass = |rate: &f64| Figures {
+            requests_per_s: Some(BoundedFigure::exact(*rate)),
+            ..one.clone()
+        };
+        report.measurements[0].passes = rates.iter().map(pass).collect();
+        report
+    }
+
+    /// t(0.975, 4) = 2.78; with a spread of 1 % the interval is +-2.3 %, with 15 % it is +-34 %.
+    #[test]
+    fn several_passes_must_prove_a_drop_or_its_absence() {
+        for (then, now, word) in [
+            ([99.0, 100.0, 101.0], [89.0, 90.0, 91.0], "PASS"),
+            ([99.0, 100.0, 101.0], [69.0, 70.0, 71.0], "FAIL"),
+            ([99.0, 100.0, 101.0], [80.0, 81.0, 82.0], "inconclusive"),
+            ([85.0, 100.0, 115.0], [85.0, 100.0, 115.0], "inconclusive"),
+            ([85.0, 100.0, 115.0], [60.0, 75.0, 90.0], "inconclusive"),
+        ] {
+            let (section, bounds) = compare(&passes(&then), &passes(&now));
+            assert_eq!(bounds[0].status(), word, "{then:?} and {now:?}: {:?}", bounds[0]);
+            assert!(section.table.rows[0][3].contains('['), "{:?}", section.table.rows);
+            assert_eq!(section.notes.len(), 1, "{:?}", section.notes);
+        }
+        let (section, _) = compare(&passes(&[100.0]), &passes(&[99.0, 101.0]));
+        assert!(section.notes[1].contains("simple rule"), "{:?}", section.notes);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::bounded_figure::{BoundedFigure, Refusal};
 use crate::catalog::{Figure, Metric, Unit};
 use crate::error::MetricsError;
 use crate::results::{DistributionSummary, Group, Results};
+use crate::scope::Scope;
 
 /// The judgement on a threshold. It has three states, because missing data is never a pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -98,34 +99,45 @@ impl Threshold {
 
     /// The bounded value, or why there is none.
     pub(super) fn measure(&self, results: &Results) -> Result<BoundedFigure, String> {
-        let group =
-            results.group(&self.scope).ok_or_else(|| "no such group in the run".to_owned())?;
-        if group.counters.scheduled == 0 {
-            return Err("nothing was scheduled".to_owned());
-        }
-        match self.figure {
-            Figure::Distribution(metric) => self.measure_times(group, metric),
-            Figure::Counter(counter) => {
-                Ok(BoundedFigure::exact((counter.of)(&group.counters) as f64))
-            }
-            Figure::Rate(rate) => group.rate(rate).ok_or_else(|| match rate.unit {
-                Unit::Share => "nothing was counted that it is a share of".to_owned(),
-                _ => "the stage had no duration".to_owned(),
-            }),
-        }
+        measure(self.figure, self.aggregate, &self.scope, results)
     }
+}
 
-    fn measure_times(&self, group: &Group, metric: Metric) -> Result<BoundedFigure, String> {
-        let times = group
-            .distribution(metric)
-            .ok_or_else(|| format!("no value ({} requests)", metric.population().words()))?;
-        match self.aggregate {
-            Aggregate::Quantile(q) => quantile(times, q),
-            Aggregate::Mean => Ok(times.mean_figure()),
-            Aggregate::Min => Ok(times.min_figure()),
-            Aggregate::Max => Ok(times.max_figure()),
-            Aggregate::Count | Aggregate::Value => Ok(BoundedFigure::exact(times.count as f64)),
-        }
+/// One number of a part of a run with its bound, or why there is none.
+pub(super) fn measure(
+    figure: Figure,
+    aggregate: Aggregate,
+    scope: &Scope,
+    results: &Results,
+) -> Result<BoundedFigure, String> {
+    let group = results.group(scope).ok_or_else(|| "no such group in the run".to_owned())?;
+    if group.counters.scheduled == 0 {
+        return Err("nothing was scheduled".to_owned());
+    }
+    match figure {
+        Figure::Distribution(metric) => measure_times(group, metric, aggregate),
+        Figure::Counter(counter) => Ok(BoundedFigure::exact((counter.of)(&group.counters) as f64)),
+        Figure::Rate(rate) => group.rate(rate).ok_or_else(|| match rate.unit {
+            Unit::Share => "nothing was counted that it is a share of".to_owned(),
+            _ => "the stage had no duration".to_owned(),
+        }),
+    }
+}
+
+fn measure_times(
+    group: &Group,
+    metric: Metric,
+    aggregate: Aggregate,
+) -> Result<BoundedFigure, String> {
+    let times = group
+        .distribution(metric)
+        .ok_or_else(|| format!("no value ({} requests)", metric.population().words()))?;
+    match aggregate {
+        Aggregate::Quantile(q) => quantile(times, q),
+        Aggregate::Mean => Ok(times.mean_figure()),
+        Aggregate::Min => Ok(times.min_figure()),
+        Aggregate::Max => Ok(times.max_figure()),
+        Aggregate::Count | Aggregate::Value => Ok(BoundedFigure::exact(times.count as f64)),
     }
 }
 

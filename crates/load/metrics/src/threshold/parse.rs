@@ -39,7 +39,7 @@ impl Threshold {
 const OLD_TARGET_TAG: &str = "lane";
 
 /// Splits `ttft{scenario:simple}`.
-fn scoped(metric: &str) -> Result<(&str, Scope), MetricsError> {
+pub(super) fn scoped(metric: &str) -> Result<(&str, Scope), MetricsError> {
     let Some((name, tag)) = metric.split_once('{') else {
         return Ok((metric.trim(), Scope::Run));
     };
@@ -60,7 +60,7 @@ fn scoped(metric: &str) -> Result<(&str, Scope), MetricsError> {
 /// Names at most this many edits away are suggested.
 const NEAR: usize = 3;
 
-fn unknown(name: &str) -> MetricsError {
+pub(super) fn unknown(name: &str) -> MetricsError {
     let near = Figure::all()
         .map(|figure| (strsim::damerau_levenshtein(name, figure.name()), figure.name()))
         .filter(|(distance, _)| *distance <= NEAR)
@@ -160,7 +160,7 @@ impl<'a> ExpressionParser<'a> {
     }
 }
 
-fn number(text: &str) -> Option<f64> {
+pub(super) fn number(text: &str) -> Option<f64> {
     text.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
 }
 

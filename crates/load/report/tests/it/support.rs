@@ -119,6 +119,7 @@ pub(crate) fn metadata() -> RunMetadata {
             tool_version: "0.1.0".to_owned(),
             seed: 42,
             run_id: "5f0e3a9c41d7b682".to_owned(),
+            plan_hash: "0123456789abcdef".to_owned(),
             shard: "0/1".to_owned(),
             started_unix_ns: 1_763_688_225_000_000_000,
             ended: RunEnd::Complete,

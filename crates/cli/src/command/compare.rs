@@ -1,0 +1,215 @@
+//! `plimsoll compare`: are new runs worse than old ones?
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::{Args, ValueEnum, ValueHint};
+use plimsoll_compare::{
+    CompareError, Comparison, History, Options, StoredRun, Verdict, ahead, compare, gates_of,
+};
+
+use crate::console;
+use crate::exit::{Exit, UsageError};
+
+const AFTER: &str = "\
+Examples:
+  plimsoll compare old/* --new new/*
+  plimsoll compare runs/A1 runs/A2 runs/A3 runs/A4 --new runs/B1 runs/B2 runs/B3 runs/B4 --gate ttft.p99=10%
+  plimsoll compare old/* --new new/* --history history.jsonl --record --markdown comment.md --junit junit.xml
+  plimsoll compare old/*                          what a comparison could see, and how many runs it needs
+  plimsoll compare old/run --new new/run --regress-pct 10
+
+The run is the unit: how much runs of unchanged code differ is not seen in one run, however many requests it has. Make 6 runs or more of each version, in turns (old, new, new, old, ...), on an idle machine.
+
+A gate passes if the worse end of the 95 % interval of the change lies within its margin. It fails if the change is beyond the margin, and proven to be for the worse (p < 0.05, adjusted for all gates). Else it is inconclusive. Gates stand in the profile (`gate: {ttft.p99: 10%, throughput: 2%, error_rate: 0.1pp}`), or are given by --gate.
+
+Runs are compared only if plan, build, version, CPU, kernel, memory, clock source and so on are the same; the target, keys, seeds and names may differ. Invalid and unfinished runs are refused. The provider behind the target is not seen by the run: name it with `--set labels.mock=...`, and it is compared too.
+
+Exit codes: 0 pass, 1 a gate failed, 2 wrong usage, 3 inconclusive, or the runs must not be compared.";
+
+#[derive(Args, Debug)]
+#[command(after_help = AFTER)]
+pub(crate) struct Flags {
+    /// Folders of the old runs
+    #[arg(required = true, value_name = "BASE", value_hint = ValueHint::DirPath)]
+    base: Vec<PathBuf>,
+    /// Folders of the new runs; without any, prints what a comparison could see
+    #[arg(long, value_name = "NEW", num_args = 1.., value_hint = ValueHint::DirPath)]
+    new: Vec<PathBuf>,
+    #[command(flatten)]
+    rules: Rules,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// How runs are compared.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Comparison")]
+struct Rules {
+    /// How much worse a figure may get, like `ttft.p99=10%`, `throughput{stage:2}=2%` or
+    /// `error_rate=0.1pp` (repeatable) [default: `gate` of the new runs' profile, else the usual
+    /// ones]
+    #[arg(long = "gate", value_name = "FIGURE=MARGIN", value_parser = parse_gate)]
+    gates: Vec<(String, String)>,
+    /// Compare runs although these differ: plan, model, build, features, version, cpu, count,
+    /// quota, affinity, governor, kernel, memory, clock, mock
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    allow_different: Vec<String>,
+    /// File with the figures of earlier runs of this machine: they show how much runs differ, and
+    /// from 20 on they are searched for changes
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    history: Option<PathBuf>,
+    /// Add these runs to the history
+    #[arg(long, requires = "history", requires = "new")]
+    record: bool,
+    /// State by hand how much runs of unchanged code differ, as a standard deviation like 1.5%; the
+    /// report says so
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, conflicts_with = "history")]
+    run_sd: Option<f64>,
+    /// Use the simple rule for one old and one new run: fail if throughput or a time of a stage is
+    /// worse by more than N percent. It knows nothing of chance
+    #[arg(long, value_name = "N", value_parser = parse_percent, requires = "new")]
+    #[arg(conflicts_with_all = ["history", "run_sd"])]
+    regress_pct: Option<f64>,
+    /// The exit code of an inconclusive comparison
+    #[arg(long, value_enum, default_value_t = Inconclusive::Fail)]
+    inconclusive: Inconclusive,
+}
+
+/// What an inconclusive gate means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Inconclusive {
+    /// Exit code 3
+    Fail,
+    /// Exit code 0; the report still says so
+    Pass,
+}
+
+/// The files of a comparison.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Output")]
+struct Output {
+    /// Write the comparison as Markdown, for a comment of a pull request
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "new")]
+    markdown: Option<PathBuf>,
+    /// Write it as `JUnit` XML: a test case for each gate
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "new")]
+    junit: Option<PathBuf>,
+    /// Write it as JSON, with everything
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "new")]
+    json: Option<PathBuf>,
+}
+
+/// Compares the runs, prints the result and writes the files.
+pub(crate) fn run(flags: &Flags) -> Result<Exit> {
+    let base = read(&flags.base)?;
+    let options = flags.rules.options();
+    let history = flags.rules.history.as_deref().map(History::read).transpose();
+    let mut history = history.map_err(compare_error)?;
+    if flags.new.is_empty() {
+        let ahead = ahead(&base, &options, history.as_ref()).map_err(compare_error)?;
+        console::print(&ahead.text())?;
+        return Ok(if ahead.obstacles.is_empty() { Exit::Pass } else { Exit::Invalid });
+    }
+    let new = read(&flags.new)?;
+    let judge =
+        |history: Option<&History>| compare(&base, &new, &options, history).map_err(compare_error);
+    let mut comparison = judge(history.as_ref())?;
+    let records = flags.rules.record && comparison.obstacles.is_empty();
+    if let Some(history) = history.as_mut().filter(|_| records) {
+        let gates = gates_of(&options, &new).map_err(compare_error)?;
+        for runs in [&base, &new] {
+            history.record(runs, &gates).map_err(compare_error)?;
+        }
+        comparison = judge(Some(history))?;
+    }
+    console::print(&comparison.text())?;
+    let passes = flags.rules.inconclusive == Inconclusive::Pass;
+    flags.output.write(&comparison, passes)?;
+    Ok(exit(&comparison, passes))
+}
+
+/// Runs that must not be compared are never a pass.
+const fn exit(comparison: &Comparison, inconclusive_passes: bool) -> Exit {
+    match comparison.verdict {
+        Verdict::Pass => Exit::Pass,
+        Verdict::Fail => Exit::Fail,
+        Verdict::Inconclusive if inconclusive_passes && comparison.obstacles.is_empty() => {
+            Exit::Pass
+        }
+        Verdict::Inconclusive => Exit::Invalid,
+    }
+}
+
+fn read(folders: &[PathBuf]) -> Result<Vec<StoredRun>> {
+    let run = |folder: &PathBuf| StoredRun::read(folder).map_err(compare_error);
+    folders.iter().map(run).collect()
+}
+
+impl Rules {
+    fn options(&self) -> Options {
+        Options {
+            gates: self.gates.clone(),
+            allow_different: self.allow_different.clone(),
+            run_sd: self.run_sd,
+            regress: self.regress_pct,
+        }
+    }
+}
+
+impl Output {
+    fn write(&self, comparison: &Comparison, inconclusive_passes: bool) -> Result<()> {
+        if let Some(path) = &self.markdown {
+            write(path, &comparison.markdown())?;
+        }
+        if let Some(path) = &self.junit {
+            write(path, &comparison.junit(inconclusive_passes)?)?;
+        }
+        if let Some(path) = &self.json {
+            write(path, &(serde_json::to_string_pretty(comparison)? + "\n"))?;
+        }
+        Ok(())
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn compare_error(error: CompareError) -> anyhow::Error {
+    if error.is_usage() { UsageError(error.to_string()).into() } else { error.into() }
+}
+
+/// Parses `ttft.p99=10%`.
+fn parse_gate(text: &str) -> Result<(String, String), String> {
+    let (figure, margin) = text.rsplit_once('=').ok_or("write FIGURE=MARGIN, like ttft.p99=10%")?;
+    plimsoll_metrics::Gate::parse(figure, margin).map_err(|error| error.to_string())?;
+    Ok((figure.to_owned(), margin.to_owned()))
+}
+
+/// Parses a percentage above 0, with or without the sign: 1.5% and 1.5 are 0.015.
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.strip_suffix('%').unwrap_or(text).trim().parse().ok();
+    let percent = number.filter(|percent| *percent > 0.0 && *percent < 100.0);
+    percent
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| "write a percentage between 0 and 100, like 1.5%".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gates_and_percentages_are_checked_at_once() {
+        let gate = parse_gate("throughput{stage:@100:1s}=2%").unwrap();
+        assert_eq!(gate, ("throughput{stage:@100:1s}".to_owned(), "2%".to_owned()));
+        assert!(parse_gate("ttft.p99").unwrap_err().contains("FIGURE=MARGIN"));
+        assert!(parse_gate("ttft.p99=10").unwrap_err().contains("no unit"));
+        assert_eq!((parse_percent("1.5%"), parse_percent("10")), (Ok(0.015), Ok(0.1)));
+        for text in ["0", "-1%", "100%", "many", "NaN", ""] {
+            assert!(parse_percent(text).is_err(), "{text}");
+        }
+    }
+}

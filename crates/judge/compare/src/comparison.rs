@@ -1,0 +1,365 @@
+//! A comparison of old and new runs: what `comparison.json` holds.
+
+use plimsoll_metrics::{Gate, Judgement, RunEnd, Validity};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::cells::{self, Cells};
+use crate::defaults;
+use crate::error::CompareError;
+use crate::gates::{self, GateResult};
+use crate::history::{History, Spreads};
+use crate::machine::{self, Difference, fingerprint};
+use crate::simple;
+use crate::stored_run::StoredRun;
+
+/// Version of the layout of `comparison.json`.
+pub const SCHEMA: &str = "plimsoll.comparison/1";
+
+/// Runs on each side from which on their own spread is known well enough.
+const RUNS_FOR_OWN_SPREAD: usize = 4;
+
+/// What is compared, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Gates: figure and margin. Empty: those of the new runs' profile, or the usual ones.
+    pub gates: Vec<(String, String)>,
+    /// Names of what may differ, like `cpu`.
+    pub allow_different: Vec<String>,
+    /// The spread between runs, stated by hand: a share, like 0.015.
+    pub run_sd: Option<f64>,
+    /// The simple rule: one new run may be worse than one old run by this share.
+    pub regress: Option<f64>,
+}
+
+/// How gates were judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// By the spread between runs.
+    Repeats,
+    /// By two numbers, of one old and one new run (`--regress-pct`). It knows nothing of chance.
+    Simple,
+}
+
+/// The outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Every gate passed.
+    Pass,
+    /// A gate failed.
+    Fail,
+    /// Neither is proven, or the runs must not be compared.
+    Inconclusive,
+}
+
+impl Verdict {
+    /// The word that heads every report.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "PASS",
+            Self::Fail => "FAIL",
+            Self::Inconclusive => "INCONCLUSIVE",
+        }
+    }
+}
+
+/// A run that was compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunRef {
+    /// Its folder, as given.
+    pub path: String,
+    /// Its name.
+    pub name: String,
+    /// Its start, in nanoseconds since 1970 UTC.
+    pub started_unix_ns: u64,
+    /// Hash of what it sent and when; empty if not known.
+    pub plan_hash: String,
+}
+
+impl RunRef {
+    fn of(run: &StoredRun) -> Self {
+        Self {
+            path: run.path.display().to_string(),
+            name: run.summary.metadata.run.name.clone(),
+            started_unix_ns: run.summary.metadata.run.started_unix_ns,
+            plan_hash: run.plan_hash().unwrap_or_default(),
+        }
+    }
+}
+
+/// Whether the runs were made with the same plan, instrument and machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SameMachine {
+    /// Whether nothing differs.
+    pub same: bool,
+    /// What differs.
+    pub differs: Vec<Difference>,
+}
+
+/// A change in the machine's history.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangePoint {
+    /// The figure.
+    pub figure: String,
+    /// Name of the first run after the change.
+    pub run: String,
+    /// Its start, in nanoseconds since 1970 UTC.
+    pub started_unix_ns: u64,
+    /// The change of the mean, as a share of the figure, or of a share as a difference.
+    pub change: f64,
+    /// p value of the t-test between the stretches before and after it.
+    pub p: f64,
+}
+
+/// The history that was used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HistoryUse {
+    /// Runs in it with the plan, instrument and machine of the new runs.
+    pub runs: usize,
+}
+
+/// A comparison of old and new runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// Version of the layout: `plimsoll.comparison/1`.
+    pub schema: String,
+    /// The outcome.
+    pub verdict: Verdict,
+    /// How gates were judged.
+    pub rule: Rule,
+    /// The old runs.
+    pub base: Vec<RunRef>,
+    /// The new runs.
+    pub new: Vec<RunRef>,
+    /// Whether plan, instrument and machine are the same.
+    pub same_machine: SameMachine,
+    /// Whether old and new runs took turns, so that a drift of the machine met both alike. `None`
+    /// with one run on each side.
+    pub alternating: Option<bool>,
+    /// Why the runs must not be compared; then there are no gates.
+    pub obstacles: Vec<String>,
+    /// Whether neither flags nor profile name gates, so that these are the usual ones.
+    pub usual_gates: bool,
+    /// The judged gates.
+    pub gates: Vec<GateResult>,
+    /// Parts of the runs that changed.
+    pub cells: Cells,
+    /// The machine's history, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<HistoryUse>,
+    /// Changes in the history.
+    pub change_points: Vec<ChangePoint>,
+    /// What else a reader must know.
+    pub notes: Vec<String>,
+}
+
+/// Compares old runs with new ones.
+///
+/// # Errors
+/// Wrong usage: a gate or a name that is not known, a run given twice, the simple rule for more
+/// than two runs.
+pub fn compare(
+    base: &[StoredRun],
+    new: &[StoredRun],
+    options: &Options,
+    history: Option<&History>,
+) -> Result<Comparison, CompareError> {
+    machine::check_names(&options.allow_different)?;
+    let all: Vec<_> = base.iter().chain(new).collect();
+    check_distinct(&all)?;
+    if options.regress.is_some() && (base.len(), new.len()) != (1, 1) {
+        return Err(CompareError::SimpleRule(base.len(), new.len()));
+    }
+    let (gates, usual) = match options.regress {
+        Some(_) if options.gates.is_empty() => (simple::gates(new)?, true),
+        _ => defaults::gates(&options.gates, new)?,
+    };
+    let differs = machine::differences(&all, &options.allow_different);
+    let obstacles = obstacles(&all, &differs);
+    let found = Found {
+        gates: &gates,
+        base,
+        new,
+        history: history.zip(new.first().map(fingerprint)),
+        options,
+    };
+    let (results, cells) = match (obstacles.is_empty(), options.regress) {
+        (false, _) => (Vec::new(), Cells::default()),
+        (true, Some(share)) => (simple::judge(&gates, &base[0], &new[0], share), Cells::default()),
+        (true, None) => {
+            (gates::judge(&gates, base, new, &found.spreads()), cells::compare(base, new))
+        }
+    };
+    let change_points = found.change_points();
+    Ok(Comparison {
+        schema: SCHEMA.to_owned(),
+        verdict: verdict(&obstacles, &results),
+        rule: if options.regress.is_some() { Rule::Simple } else { Rule::Repeats },
+        base: base.iter().map(RunRef::of).collect(),
+        new: new.iter().map(RunRef::of).collect(),
+        same_machine: SameMachine { same: differs.is_empty(), differs },
+        alternating: alternating(base, new),
+        obstacles,
+        usual_gates: usual,
+        gates: results,
+        cells,
+        history: found.history_use(),
+        change_points,
+        notes: found.notes(),
+    })
+}
+
+/// The gates that a comparison of these runs would have.
+///
+/// # Errors
+/// A gate that cannot be read.
+pub fn gates_of(options: &Options, runs: &[StoredRun]) -> Result<Vec<Gate>, CompareError> {
+    Ok(defaults::gates(&options.gates, runs)?.0)
+}
+
+/// What was found, before it is judged.
+struct Found<'a> {
+    gates: &'a [Gate],
+    base: &'a [StoredRun],
+    new: &'a [StoredRun],
+    history: Option<(&'a History, String)>,
+    options: &'a Options,
+}
+
+impl<'a> Found<'a> {
+    fn spreads(&self) -> Spreads<'a> {
+        spreads(self.options, self.history.as_ref(), &[self.base, self.new].concat())
+    }
+
+    fn history_use(&self) -> Option<HistoryUse> {
+        let (history, fingerprint) = self.history.as_ref()?;
+        Some(HistoryUse { runs: history.runs_of(fingerprint) })
+    }
+
+    fn change_points(&self) -> Vec<ChangePoint> {
+        let Some((history, fingerprint)) = &self.history else { return Vec::new() };
+        let changes = self.gates.iter().flat_map(|gate| history.changes(fingerprint, gate));
+        let point = |change: crate::history::Change| ChangePoint {
+            figure: change.figure,
+            run: change.run,
+            started_unix_ns: change.started_unix_ns,
+            change: change.by,
+            p: change.p,
+        };
+        changes.map(point).collect()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let (old, new) = (self.base.len(), self.new.len());
+        if let Some(share) = self.options.run_sd {
+            let stated = crate::format::amount(plimsoll_metrics::Margin::Relative(0.0), share);
+            notes.push(if old.min(new) >= RUNS_FOR_OWN_SPREAD {
+                format!(
+                    "--run-sd {stated} is not used: the runs of each side show their own spread"
+                )
+            } else {
+                format!("the spread between runs was stated by hand: --run-sd {stated}")
+            });
+        }
+        if alternating(self.base, self.new) == Some(false) {
+            notes.push(
+                "old and new runs did not take turns: a drift of the machine looks like a change"
+                    .to_owned(),
+            );
+        }
+        let debug = |run: &StoredRun| {
+            run.summary.metadata.environment.versions.get("build").is_some_and(|b| b == "debug")
+        };
+        if self.new.iter().any(debug) {
+            notes.push("debug builds: their times are not those of a release build".to_owned());
+        }
+        notes
+    }
+}
+
+/// What is known of the spread between runs besides these runs.
+pub(crate) fn spreads<'a>(
+    options: &Options,
+    history: Option<&(&'a History, String)>,
+    runs: &[StoredRun],
+) -> Spreads<'a> {
+    match (options.run_sd, history) {
+        (Some(share), _) => Spreads::Stated(share),
+        (None, Some((history, fingerprint))) => {
+            let except = runs.iter().map(StoredRun::id).collect();
+            Spreads::History(history, fingerprint.clone(), except)
+        }
+        (None, None) => Spreads::Unknown,
+    }
+}
+
+fn verdict(obstacles: &[String], gates: &[GateResult]) -> Verdict {
+    let any = |wanted: fn(&Judgement) -> bool| gates.iter().any(|gate| wanted(&gate.judgement));
+    if !obstacles.is_empty() {
+        Verdict::Inconclusive
+    } else if any(|judgement| matches!(judgement, Judgement::Fail)) {
+        Verdict::Fail
+    } else if gates.is_empty() || any(|judgement| matches!(judgement, Judgement::Inconclusive(_))) {
+        Verdict::Inconclusive
+    } else {
+        Verdict::Pass
+    }
+}
+
+/// # Errors
+/// [`CompareError::Twice`] for the first run that is given again.
+fn check_distinct(runs: &[&StoredRun]) -> Result<(), CompareError> {
+    for (index, run) in runs.iter().enumerate() {
+        if let Some(other) = runs[..index].iter().find(|other| other.id() == run.id()) {
+            return Err(CompareError::Twice(other.path.clone(), run.path.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// Why runs must not be compared: what differs and was not allowed, and runs that are no good.
+pub(crate) fn obstacles(runs: &[&StoredRun], differs: &[Difference]) -> Vec<String> {
+    let mut found: Vec<_> = runs.iter().filter_map(|run| unusable(run)).collect();
+    let refused = differs.iter().filter(|difference| !difference.allowed);
+    found.extend(refused.map(|difference| format!("different {}", difference.words())));
+    found
+}
+
+fn unusable(run: &StoredRun) -> Option<String> {
+    let path = run.path.display();
+    let ended = match run.summary.metadata.run.ended {
+        RunEnd::Complete => None,
+        RunEnd::Interrupted => Some("was interrupted"),
+        RunEnd::TooManyErrors => Some("was stopped, because too many requests failed"),
+        RunEnd::Aborted => Some("was aborted"),
+        RunEnd::Unfinished => Some("did not finish"),
+    };
+    if let Some(ended) = ended {
+        return Some(format!("{path} {ended}"));
+    }
+    match &run.summary.validity {
+        Validity::Valid => None,
+        Validity::Invalid(reasons) => {
+            let reason = reasons.first().map(|r| format!(": {} {}", r.what, r.measured));
+            Some(format!("{path} is INVALID{}", reason.unwrap_or_default()))
+        }
+    }
+}
+
+/// Whether the sides took turns: in the order of time, the side changes at least as often as the
+/// smaller side has runs.
+fn alternating(base: &[StoredRun], new: &[StoredRun]) -> Option<bool> {
+    let smaller = base.len().min(new.len());
+    if smaller == 0 || base.len() + new.len() == 2 {
+        return None;
+    }
+    let start = |run: &StoredRun| run.summary.metadata.run.started_unix_ns;
+    let old = base.iter().map(|run| (start(run), false));
+    let mut order: Vec<_> = old.chain(new.iter().map(|run| (start(run), true))).collect();
+    order.sort_unstable();
+    let changes = order.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
+    Some(changes >= smaller)
+}

@@ -1,0 +1,290 @@
+//! The gates of a comparison.
+
+use plimsoll_metrics::{BoundedFigure, Gate, Judgement, Margin, Unit, Worse};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::history::Spreads;
+pub use crate::judge::{Judged, Repeated, SpreadSource, judge as repeats};
+use crate::stored_run::StoredRun;
+
+/// The unit of a gate's figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureUnit {
+    /// Milliseconds.
+    Ms,
+    /// Microseconds of CPU time per request.
+    CpuUs,
+    /// Per second.
+    PerS,
+    /// A share, from 0 to 1.
+    Share,
+}
+
+impl FigureUnit {
+    pub(crate) fn of(gate: &Gate) -> Self {
+        match gate.unit() {
+            _ if gate.is_cpu() => Self::CpuUs,
+            Unit::Time => Self::Ms,
+            Unit::Share => Self::Share,
+            _ => Self::PerS,
+        }
+    }
+}
+
+/// The change between two single runs as the requests within them show it. What repeated runs
+/// would add to it is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WithinRun {
+    /// Lower end of its 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// A judged gate. Changes and margins are shares of the figure (0.03 is 3 %); of a figure that is
+/// a share itself, they are differences.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GateResult {
+    /// The figure, like `ttft.p99{scenario:simple}`.
+    pub name: String,
+    /// Its unit.
+    pub unit: FigureUnit,
+    /// Whether more is worse, as of times, or less.
+    pub more_is_worse: bool,
+    /// Mean over the old runs (geometric, but for shares).
+    pub base: Option<f64>,
+    /// Mean over the new runs.
+    pub new: Option<f64>,
+    /// Each old run.
+    pub base_runs: Vec<f64>,
+    /// Each new run.
+    pub new_runs: Vec<f64>,
+    /// The change.
+    pub change: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// How much worse it may get.
+    pub margin: f64,
+    /// One-sided p value of "not worse", adjusted for all gates (Holm).
+    pub p_holm: Option<f64>,
+    /// The change that would have been seen in 80 % of the cases.
+    pub detectable: Option<f64>,
+    /// Runs on each side with which unchanged code passes in 80 % of the cases; `None` also if
+    /// they are more than 1,000.
+    pub runs_needed: Option<u32>,
+    /// Standard deviation between runs of unchanged code.
+    pub run_sd: Option<f64>,
+    /// The degrees of freedom with which it is known; `None` if it was stated.
+    pub degrees_of_freedom: Option<f64>,
+    /// Where it is from.
+    pub spread: Option<SpreadSource>,
+    /// One run on each side: the change as the requests within the runs show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within_run: Option<WithinRun>,
+    /// Pass, fail or inconclusive.
+    #[serde(flatten)]
+    pub judgement: Judgement,
+}
+
+impl GateResult {
+    /// Its margin, with its kind.
+    pub(crate) const fn margin(&self) -> Margin {
+        match self.unit {
+            FigureUnit::Share => Margin::Points(self.margin),
+            _ => Margin::Relative(self.margin),
+        }
+    }
+
+    /// A gate that could not be measured in a run.
+    fn without_value(gate: &Gate, why: String) -> Self {
+        Self { judgement: Judgement::Inconclusive(why), ..Self::unjudged(gate) }
+    }
+
+    fn unjudged(gate: &Gate) -> Self {
+        let (Margin::Relative(margin) | Margin::Points(margin)) = gate.margin();
+        Self {
+            name: gate.name().to_owned(),
+            unit: FigureUnit::of(gate),
+            more_is_worse: gate.worse() == Worse::Higher,
+            base: None,
+            new: None,
+            base_runs: Vec::new(),
+            new_runs: Vec::new(),
+            change: None,
+            low: None,
+            high: None,
+            margin,
+            p_holm: None,
+            detectable: None,
+            runs_needed: None,
+            run_sd: None,
+            degrees_of_freedom: None,
+            spread: None,
+            within_run: None,
+            judgement: Judgement::Pass,
+        }
+    }
+
+    fn of(gate: &Gate, figure: &Repeated, judged: Judged) -> Self {
+        Self {
+            base: mean(figure.margin, &figure.base),
+            new: mean(figure.margin, &figure.new),
+            base_runs: figure.base.clone(),
+            new_runs: figure.new.clone(),
+            change: judged.change,
+            low: judged.interval.map(|(low, _)| low),
+            high: judged.interval.map(|(_, high)| high),
+            p_holm: judged.p_holm,
+            detectable: judged.detectable,
+            runs_needed: judged.runs_needed,
+            run_sd: judged.run_sd,
+            degrees_of_freedom: judged.degrees_of_freedom,
+            spread: judged.spread,
+            judgement: judged.judgement,
+            ..Self::unjudged(gate)
+        }
+    }
+}
+
+/// A gate of the simple rule; `values` are the old and the new one, and the change.
+pub(crate) fn simple_result(
+    gate: &Gate,
+    margin: f64,
+    values: Option<(f64, f64, f64)>,
+    judgement: Judgement,
+) -> GateResult {
+    GateResult {
+        base: values.map(|(old, ..)| old),
+        new: values.map(|(_, new, _)| new),
+        base_runs: values.iter().map(|(old, ..)| *old).collect(),
+        new_runs: values.iter().map(|(_, new, _)| *new).collect(),
+        change: values.map(|(.., change)| change),
+        margin,
+        judgement,
+        ..GateResult::unjudged(gate)
+    }
+}
+
+/// The mean of runs: geometric where changes are ratios.
+pub(crate) fn mean(margin: Margin, values: &[f64]) -> Option<f64> {
+    let count = values.len() as f64;
+    let plain = || values.iter().sum::<f64>() / count;
+    let scaled = Repeated::scaled(margin, values);
+    Some(match (margin, scaled) {
+        (Margin::Relative(_), Some(logs)) => (logs.iter().sum::<f64>() / count).exp(),
+        _ => plain(),
+    })
+    .filter(|mean| mean.is_finite())
+}
+
+/// The figures of a gate in the runs of both sides.
+struct Measured {
+    base: Vec<BoundedFigure>,
+    new: Vec<BoundedFigure>,
+    trials: Option<(u64, u64)>,
+}
+
+impl Measured {
+    fn of(gate: &Gate, base: &[StoredRun], new: &[StoredRun]) -> Result<Self, String> {
+        let side = |runs: &[StoredRun]| -> Result<Vec<_>, String> {
+            runs.iter().map(|run| measure(gate, run)).collect()
+        };
+        let trials = |runs: &[StoredRun]| {
+            runs.iter().map(|run| gate.trials(&run.summary)).sum::<Option<u64>>()
+        };
+        Ok(Self { base: side(base)?, new: side(new)?, trials: trials(base).zip(trials(new)) })
+    }
+
+    /// The values, each changed by `of`.
+    fn repeated(
+        &self,
+        gate: &Gate,
+        spreads: &Spreads<'_>,
+        of: impl Fn(&BoundedFigure) -> f64,
+    ) -> Repeated {
+        Repeated {
+            base: self.base.iter().map(&of).collect(),
+            new: self.new.iter().map(&of).collect(),
+            margin: gate.margin(),
+            worse: gate.worse(),
+            history: spreads.of(gate),
+            trials: self.trials,
+        }
+    }
+
+    fn has_bound(&self) -> bool {
+        self.base.iter().chain(&self.new).any(|figure| figure.bound > 0.0)
+    }
+}
+
+pub(crate) fn measure(gate: &Gate, run: &StoredRun) -> Result<BoundedFigure, String> {
+    gate.measure(&run.summary).map_err(|why| format!("{}: {why}", run.path.display()))
+}
+
+/// The figure without what the generator may have added to a time, or prevented of a rate.
+fn without_generator(gate: &Gate, figure: &BoundedFigure) -> f64 {
+    match gate.unit() {
+        Unit::Time => figure.value - figure.bound,
+        _ => figure.value + figure.bound,
+    }
+}
+
+/// Judges all gates together.
+pub(crate) fn judge(
+    gates: &[Gate],
+    base: &[StoredRun],
+    new: &[StoredRun],
+    spreads: &Spreads<'_>,
+) -> Vec<GateResult> {
+    let measured: Vec<_> = gates.iter().map(|gate| Measured::of(gate, base, new)).collect();
+    let known =
+        || gates.iter().zip(&measured).filter_map(|(gate, m)| Some((gate, m.as_ref().ok()?)));
+    let as_measured: Vec<_> =
+        known().map(|(gate, m)| m.repeated(gate, spreads, |figure| figure.value)).collect();
+    let without: Vec<_> = known()
+        .map(|(gate, m)| m.repeated(gate, spreads, |figure| without_generator(gate, figure)))
+        .collect();
+    let mut judged = as_measured.iter().zip(repeats(&as_measured)).zip(repeats(&without));
+    let result = |(gate, measured): (&Gate, &Result<Measured, String>)| match measured {
+        Err(why) => GateResult::without_value(gate, why.clone()),
+        Ok(measured) => judged.next().map_or_else(
+            || GateResult::without_value(gate, "it was not judged".to_owned()),
+            |((figure, found), without)| {
+                let mut result = GateResult::of(gate, figure, found);
+                if measured.has_bound() && differs(&result.judgement, &without.judgement) {
+                    let why = "what the generator itself added to the figures decides";
+                    result.judgement = Judgement::Inconclusive(why.to_owned());
+                }
+                result.within_run = within_run(gate, base, new).filter(|_| result.low.is_none());
+                result
+            },
+        ),
+    };
+    gates.iter().zip(&measured).map(result).collect()
+}
+
+/// Whether two judgements are different words.
+fn differs(one: &Judgement, other: &Judgement) -> bool {
+    std::mem::discriminant(one) != std::mem::discriminant(other)
+}
+
+/// The change between two single runs with an interval from those within the runs: each end moves
+/// by the square root of the sum of squares of the two distances (Zou and Donner, 2008), on the
+/// logarithmic scale.
+fn within_run(gate: &Gate, base: &[StoredRun], new: &[StoredRun]) -> Option<WithinRun> {
+    let ([base], [new]) = (base, new) else { return None };
+    let logs = |run: &StoredRun| {
+        let value = gate.measure(&run.summary).ok()?.value;
+        let (low, high) = gate.interval(&run.summary)?;
+        (low > 0.0).then(|| [low.ln(), value.ln(), high.ln()])
+    };
+    let ([base_low, base, base_high], [new_low, new, new_high]) = (logs(base)?, logs(new)?);
+    let change = new - base;
+    let below = (new - new_low).hypot(base_high - base);
+    let above = (new_high - new).hypot(base - base_low);
+    Some(WithinRun { low: (change - below).exp_m1(), high: (change + above).exp_m1() })
+}

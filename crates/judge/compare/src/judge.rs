@@ -1,0 +1,378 @@
+//! What repeated runs say about one figure, and whether it is worse than its margin allows.
+
+use plimsoll_metrics::{Judgement, Margin, Worse};
+use plimsoll_stats::multiple::holm;
+use plimsoll_stats::runs::{Change, GateState, History, SpreadFrom, judge_gate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::format;
+
+/// One-sided level at which a change counts as seen: that of the two-sided 95 % interval.
+const SEEN: f64 = 0.025;
+
+/// Level of the printed intervals.
+const LEVEL: f64 = 0.95;
+
+/// One figure of the runs of both sides.
+#[derive(Clone, Debug)]
+pub struct Repeated {
+    /// Its value in each old run.
+    pub base: Vec<f64>,
+    /// Its value in each new run.
+    pub new: Vec<f64>,
+    /// How much worse it may get.
+    pub margin: Margin,
+    /// In which direction it gets worse.
+    pub worse: Worse,
+    /// The spread between runs as it is known otherwise, on the scale of [`Repeated::scaled`].
+    pub history: Option<History>,
+    /// Of a share: the requests of all old and of all new runs. Chance alone makes shares differ,
+    /// also where all runs have the same.
+    pub trials: Option<(u64, u64)>,
+}
+
+/// Where the spread between runs was taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SpreadSource {
+    /// The runs of each side (Welch).
+    EachSide,
+    /// The runs of both sides together.
+    BothSides,
+    /// These and the history of the machine.
+    BothSidesAndHistory,
+    /// The history of the machine alone.
+    History,
+    /// `--run-sd`.
+    Stated,
+}
+
+impl SpreadSource {
+    /// In words, after "spread between runs: ".
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::EachSide => "from the runs of each side",
+            Self::BothSides => "from the runs of both sides together",
+            Self::BothSidesAndHistory => "from these runs and the machine's history",
+            Self::History => "from the machine's history alone",
+            Self::Stated => "as stated by --run-sd, not measured",
+        }
+    }
+}
+
+/// What the runs say about a figure. Changes are shares of the figure, or points of a share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// The change, if both sides have a value.
+    pub change: Option<f64>,
+    /// Its 95 % interval, if the spread between runs is known.
+    pub interval: Option<(f64, f64)>,
+    /// One-sided p value of "not worse", adjusted for all gates.
+    pub p_holm: Option<f64>,
+    /// The change that would have been seen in 80 % of the cases.
+    pub detectable: Option<f64>,
+    /// Runs on each side with which unchanged code passes in 80 % of the cases.
+    pub runs_needed: Option<u32>,
+    /// Standard deviation between runs.
+    pub run_sd: Option<f64>,
+    /// The degrees of freedom with which it is known.
+    pub degrees_of_freedom: Option<f64>,
+    /// Where it is from.
+    pub spread: Option<SpreadSource>,
+    /// Pass, fail or inconclusive.
+    pub judgement: Judgement,
+}
+
+impl Repeated {
+    /// Values on the scale of the statistics: logarithms where the margin is a share of the figure,
+    /// so that a change is a ratio; `None` if one of them has none.
+    pub fn scaled(margin: Margin, values: &[f64]) -> Option<Vec<f64>> {
+        match margin {
+            Margin::Points(_) => Some(values.to_vec()),
+            Margin::Relative(_) => {
+                let log = |value: &f64| (*value > 0.0).then(|| value.ln());
+                values.iter().map(log).collect()
+            }
+        }
+    }
+
+    fn change(&self) -> Option<Change> {
+        let base = Self::scaled(self.margin, &self.base)?;
+        let new = Self::scaled(self.margin, &self.new)?;
+        let change = Change::of(&base, &new, self.history)?;
+        Some(match (self.margin, self.trials) {
+            (Margin::Points(_), Some(trials)) => self.at_least_by_chance(change, trials),
+            (Margin::Points(_), None) => change,
+            (Margin::Relative(_), _) => at_least_by_rounding(change),
+        })
+    }
+
+    /// The change with at least the error that chance alone gives to shares of so many requests:
+    /// binomial, with one request more of each kind, so that no errors at all are not certainty.
+    fn at_least_by_chance(&self, change: Change, (base, new): (u64, u64)) -> Change {
+        let (base_trials, new_trials) = (base as f64, new as f64);
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let hits = mean(&self.base) * base_trials + mean(&self.new) * new_trials;
+        let share = (hits + 1.0) / (base_trials + new_trials + 2.0);
+        let variance = share * (1.0 - share);
+        let error = (variance / base_trials.max(1.0) + variance / new_trials.max(1.0)).sqrt();
+        if error <= change.standard_error {
+            return change;
+        }
+        let runs = (change.base_runs + change.new_runs) as f64;
+        let per_run = ((base_trials + new_trials) / runs).max(1.0);
+        Change {
+            standard_error: error,
+            degrees_of_freedom: f64::INFINITY,
+            run_sd: (variance / per_run).sqrt(),
+            ..change
+        }
+    }
+
+    /// The plain change of the means (geometric where it is a ratio).
+    fn plain_change(&self) -> Option<f64> {
+        let mean = |values: &[f64]| {
+            let scaled = Self::scaled(self.margin, values).filter(|scaled| !scaled.is_empty())?;
+            Some(scaled.iter().sum::<f64>() / scaled.len() as f64)
+        };
+        Some(self.shown(mean(&self.new)? - mean(&self.base)?))
+    }
+
+    /// A difference on the scale of the statistics as a reader sees it.
+    fn shown(&self, difference: f64) -> f64 {
+        match self.margin {
+            Margin::Relative(_) => difference.exp_m1(),
+            Margin::Points(_) => difference,
+        }
+    }
+
+    /// How much worse it may get, on the scale of the statistics.
+    fn scaled_margin(&self) -> f64 {
+        match (self.margin, self.worse) {
+            (Margin::Relative(share), Worse::Higher) => share.ln_1p(),
+            (Margin::Relative(share), Worse::Lower) => -(-share).ln_1p(),
+            (Margin::Points(points), _) => points,
+        }
+    }
+
+    /// An amount for the worse, as a reader sees it: without a sign.
+    fn shown_amount(&self, amount: f64) -> f64 {
+        match self.worse {
+            Worse::Higher => self.shown(amount).abs(),
+            Worse::Lower => self.shown(-amount).abs(),
+        }
+    }
+
+    const fn direction(&self) -> plimsoll_stats::runs::Worse {
+        match self.worse {
+            Worse::Higher => plimsoll_stats::runs::Worse::Higher,
+            Worse::Lower => plimsoll_stats::runs::Worse::Lower,
+        }
+    }
+
+    fn judged(&self, change: Option<&Change>, p_holm: f64) -> Judged {
+        let Some(change) = change else { return self.unjudged() };
+        let interval = change.interval(LEVEL);
+        let state = judge_gate(change, self.scaled_margin(), self.direction(), p_holm);
+        let runs_needed = change.runs_needed(self.scaled_margin());
+        let judgement = match state {
+            GateState::Pass => Judgement::Pass,
+            GateState::Fail => Judgement::Fail,
+            GateState::Inconclusive => Judgement::Inconclusive(self.why(change, p_holm)),
+        };
+        let stated = self.history.is_some_and(|known| known.degrees_of_freedom.is_infinite());
+        Judged {
+            change: Some(self.shown(change.estimate)),
+            interval: Some((self.shown(interval.low), self.shown(interval.high))),
+            p_holm: Some(p_holm),
+            detectable: Some(self.shown_amount(change.detectable(SEEN))),
+            runs_needed,
+            run_sd: Some(change.run_sd),
+            degrees_of_freedom: Some(change.degrees_of_freedom).filter(|df| df.is_finite()),
+            spread: Some(spread_source(change.from, stated)),
+            judgement,
+        }
+    }
+
+    fn unjudged(&self) -> Judged {
+        let change = self.plain_change();
+        let why = match change {
+            Some(_) => "one run on each side does not say how much runs differ without any change",
+            None => "a value is 0, so that there is no ratio",
+        };
+        Judged {
+            change,
+            interval: None,
+            p_holm: None,
+            detectable: None,
+            runs_needed: None,
+            run_sd: None,
+            degrees_of_freedom: None,
+            spread: None,
+            judgement: Judgement::Inconclusive(why.to_owned()),
+        }
+    }
+
+    fn why(&self, change: &Change, p_holm: f64) -> String {
+        let worse = self.direction().more(change.estimate);
+        let (margin, amount) = (self.scaled_margin(), self.shown_amount(worse));
+        let shown = |amount| format::amount(self.margin, amount);
+        let needed = change.runs_needed(margin).map_or_else(
+            || "more than 1,000 runs on each side would be needed".to_owned(),
+            |runs| format!("needs {runs} runs on each side"),
+        );
+        if worse > margin {
+            return format!("worse by {}, but not proven (p {p_holm:.2})", shown(amount));
+        }
+        let interval = change.interval(LEVEL);
+        let most = self.direction().more(interval.low).max(self.direction().more(interval.high));
+        let most = shown(self.shown_amount(most));
+        format!("may be worse by up to {most}; {needed}")
+    }
+}
+
+impl Judged {
+    /// The change with its interval: `-5.0% [-9.1, -0.7]`.
+    pub fn shown(&self, margin: Margin) -> String {
+        format::change(margin, self.change, self.interval)
+    }
+}
+
+/// Judges figures together: the p values are adjusted for their number (Holm).
+pub fn judge(figures: &[Repeated]) -> Vec<Judged> {
+    let changes: Vec<_> = figures.iter().map(Repeated::change).collect();
+    let p = |(figure, change): (&Repeated, &Option<Change>)| {
+        change.as_ref().map_or(f64::NAN, |change| change.p_worse(figure.direction()))
+    };
+    let p: Vec<_> = figures.iter().zip(&changes).map(p).collect();
+    let together = figures.iter().zip(&changes).zip(holm(&p));
+    together.map(|((figure, change), p_holm)| figure.judged(change.as_ref(), p_holm)).collect()
+}
+
+/// The change of logarithms with at least the error that the rounding of histograms gives: their
+/// buckets step by up to 0.1 %, so that runs may have the very same percentile.
+pub(crate) fn at_least_by_rounding(change: Change) -> Change {
+    const ROUNDING_SD: f64 = 0.001 / 3.464;
+    let runs = 1.0 / change.base_runs as f64 + 1.0 / change.new_runs as f64;
+    let error = ROUNDING_SD * runs.sqrt();
+    Change {
+        standard_error: change.standard_error.max(error),
+        run_sd: change.run_sd.max(ROUNDING_SD),
+        ..change
+    }
+}
+
+const fn spread_source(from: SpreadFrom, stated: bool) -> SpreadSource {
+    match from {
+        SpreadFrom::Welch => SpreadSource::EachSide,
+        SpreadFrom::Pooled => SpreadSource::BothSides,
+        SpreadFrom::PooledWithHistory | SpreadFrom::HistoryAlone if stated => SpreadSource::Stated,
+        SpreadFrom::PooledWithHistory => SpreadSource::BothSidesAndHistory,
+        SpreadFrom::HistoryAlone => SpreadSource::History,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repeated(base: &[f64], new: &[f64]) -> Repeated {
+        Repeated {
+            base: base.to_vec(),
+            new: new.to_vec(),
+            margin: Margin::Relative(0.03),
+            worse: Worse::Higher,
+            history: None,
+            trials: None,
+        }
+    }
+
+    fn word(judged: &Judged) -> &'static str {
+        match judged.judgement {
+            Judgement::Pass => "pass",
+            Judgement::Fail => "FAIL",
+            Judgement::Inconclusive(_) => "inconclusive",
+        }
+    }
+
+    const EVEN: [f64; 5] = [99.8, 99.9, 100.0, 100.1, 100.2];
+
+    fn times(by: f64) -> Vec<f64> {
+        EVEN.iter().map(|value| value * by).collect()
+    }
+
+    #[test]
+    fn a_gate_has_three_states_in_both_directions() {
+        for (by, worse, expected) in [
+            (1.0, Worse::Higher, "pass"),
+            (1.02, Worse::Higher, "pass"),
+            (1.03, Worse::Higher, "inconclusive"),
+            (1.05, Worse::Higher, "FAIL"),
+            (0.8, Worse::Higher, "pass"),
+            (0.8, Worse::Lower, "FAIL"),
+            (1.2, Worse::Lower, "pass"),
+        ] {
+            let figure = Repeated { worse, ..repeated(&EVEN, &times(by)) };
+            let judged = &judge(&[figure])[0];
+            assert_eq!(word(judged), expected, "{by}, {worse:?}: {judged:?}");
+            assert!((judged.change.unwrap() - (by - 1.0)).abs() < 1e-9, "{judged:?}");
+            let (low, high) = judged.interval.unwrap();
+            assert!(low < by - 1.0 && by - 1.0 < high);
+        }
+    }
+
+    /// Standard deviation of ln(EVEN) is 0.00158, so that of the mean difference is 0.001; with 8
+    /// degrees of freedom (2.306 + 0.889) times that is 0.32 %.
+    #[test]
+    fn what_could_have_been_seen_and_the_runs_needed_follow_from_the_spread() {
+        let judged = &judge(&[repeated(&EVEN, &EVEN)])[0];
+        assert!((judged.detectable.unwrap() - 0.0032).abs() < 2e-5, "{judged:?}");
+        assert!((judged.run_sd.unwrap() - 0.001_58).abs() < 1e-5, "{judged:?}");
+        assert_eq!(judged.runs_needed, Some(2));
+        assert_eq!(judged.spread, Some(SpreadSource::EachSide));
+    }
+
+    #[test]
+    fn single_runs_need_a_history() {
+        let judged = &judge(&[repeated(&[100.0], &[110.0])])[0];
+        assert_eq!((word(judged), judged.interval), ("inconclusive", None));
+        assert!((judged.change.unwrap() - 0.1).abs() < 1e-9);
+        for (degrees_of_freedom, source) in
+            [(30.0, SpreadSource::History), (f64::INFINITY, SpreadSource::Stated)]
+        {
+            let history = Some(History { sd: 0.015, degrees_of_freedom });
+            let judged = &judge(&[Repeated { history, ..repeated(&[100.0], &[110.0]) }])[0];
+            assert_eq!((word(judged), judged.spread), ("FAIL", Some(source)), "{judged:?}");
+        }
+    }
+
+    #[test]
+    fn a_figure_of_zero_has_no_ratio() {
+        let judged = &judge(&[repeated(&[0.0, 1.0], &[1.0, 1.0])])[0];
+        assert_eq!((word(judged), judged.change), ("inconclusive", None));
+    }
+
+    /// No error in two times 5 runs of 100 requests: below 0.1 points nothing is proven. With a
+    /// million requests a share of 2e-6 +- 1.96 sqrt(2 x 5e-7 / 500,000) is.
+    #[test]
+    fn shares_are_never_more_certain_than_their_number_of_requests() {
+        for (trials, expected) in [(500, "inconclusive"), (500_000, "pass")] {
+            let figure = Repeated {
+                margin: Margin::Points(0.001),
+                trials: Some((trials, trials)),
+                ..repeated(&[0.0; 5], &[0.0; 5])
+            };
+            let judged = &judge(&[figure])[0];
+            assert_eq!(word(judged), expected, "{trials}: {judged:?}");
+        }
+    }
+
+    #[test]
+    fn p_values_are_adjusted_for_the_number_of_gates() {
+        let one = judge(&[repeated(&EVEN, &times(1.05))]);
+        let many = judge(&vec![repeated(&EVEN, &times(1.05)); 4]);
+        let (alone, together) = (one[0].p_holm.unwrap(), many[0].p_holm.unwrap());
+        assert!((together / alone - 4.0).abs() < 1e-6, "{alone} {together}");
+    }
+}

@@ -1,0 +1,39 @@
+//! Compares old runs with new ones: is the new version worse than the margins allow?
+//!
+//! **The run is the unit, not the request.** Thousands of requests of one run share its
+//! connections, its place in memory and the state of the machine; what differs from one run to the
+//! next is seen only in repeated runs, or in the machine's [`history`].
+//!
+//! ```text
+//! StoredRun (a folder) -> obstacles (other plan? other machine? invalid?)
+//!                      -> gates: log(figure) of each run -> Change -> pass, fail, inconclusive
+//!                      -> cells: worth a look -> Comparison -> text, Markdown, JUnit, JSON
+//! ```
+//!
+//! The statistics are those of `plimsoll-stats`; `docs/statistics.md` explains them.
+
+mod ahead;
+pub mod cells;
+pub mod change_points;
+pub mod comparison;
+mod defaults;
+pub mod error;
+mod format;
+mod gate_words;
+pub mod gates;
+pub mod history;
+mod judge;
+mod junit;
+pub mod machine;
+mod markdown;
+pub mod plan;
+mod simple;
+mod stored_run;
+mod text;
+
+pub use ahead::{Ahead, AheadGate, ahead};
+pub use comparison::{Comparison, Options, Rule, RunRef, SCHEMA, Verdict, compare, gates_of};
+pub use error::CompareError;
+pub use gates::GateResult;
+pub use history::History;
+pub use stored_run::StoredRun;

@@ -1,0 +1,194 @@
+//! The fingerprint of a run: what must be equal for two runs to be comparable.
+
+use plimsoll_metrics::Environment;
+use plimsoll_report::format::{DASH, bytes};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::CompareError;
+use crate::plan;
+use crate::stored_run::StoredRun;
+
+/// One thing in which runs must not differ.
+struct Item {
+    /// Its name in `--allow-different`.
+    name: &'static str,
+    /// Where its value is.
+    of: Of,
+}
+
+/// Where the value of an item is; there is none if a run does not say.
+enum Of {
+    /// In the run.
+    Run(fn(&StoredRun) -> Option<String>),
+    /// In the description of the machine and the build.
+    Machine(fn(&Environment) -> Option<String>),
+}
+
+impl Item {
+    const fn run(name: &'static str, of: fn(&StoredRun) -> Option<String>) -> Self {
+        Self { name, of: Of::Run(of) }
+    }
+
+    const fn machine(name: &'static str, of: fn(&Environment) -> Option<String>) -> Self {
+        Self { name, of: Of::Machine(of) }
+    }
+
+    fn value(&self, run: &StoredRun) -> String {
+        let value = match self.of {
+            Of::Run(of) => of(run),
+            Of::Machine(of) => of(&run.summary.metadata.environment),
+        };
+        value.unwrap_or_else(|| DASH.to_owned())
+    }
+}
+
+/// The label of a run that names the provider behind the target, where the run cannot see it.
+const PROVIDER_LABEL: &str = "mock";
+
+/// Everything but the plan.
+const ITEMS: [Item; 13] = [
+    Item::run("model", |run| joined(run.summary.metadata.targets.iter().map(|t| &t.model))),
+    Item::run("features", |run| run.summary.metadata.environment.versions.get("features").cloned()),
+    Item::run("version", |run| Some(run.summary.metadata.run.tool_version.clone())),
+    Item::run("mock", |run| run.summary.metadata.labels.get(PROVIDER_LABEL).cloned()),
+    Item::machine("build", |machine| machine.versions.get("build").cloned()),
+    Item::machine("cpu", |machine| machine.cpu_model.clone()),
+    Item::machine("count", |machine| number(machine.cpu_count)),
+    Item::machine("quota", |machine| number(machine.cpu_quota)),
+    Item::machine("affinity", |machine| machine.cpu_affinity.clone()),
+    Item::machine("governor", |machine| machine.cpu_governor.clone()),
+    Item::machine("kernel", |machine| machine.kernel.clone()),
+    // Kernels of one version keep a few pages more or less for themselves: three digits tell.
+    Item::machine("memory", |machine| machine.memory_bytes.map(|size| bytes(size as f64))),
+    Item::machine("clock", |machine| machine.clock_source.clone()),
+];
+
+/// The name of the plan in `--allow-different`.
+const PLAN: &str = "plan";
+
+/// Something in which the runs differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// Its name in `--allow-different`: `plan`, `cpu`, `kernel` and so on.
+    pub name: String,
+    /// Of a plan: the key that differs, like `limits.timeout`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// The different values, in the order of the runs; `-` where a run does not say.
+    pub values: Vec<String>,
+    /// Whether the user allowed it.
+    pub allowed: bool,
+}
+
+impl Difference {
+    /// Its name, and the key of the plan.
+    pub fn title(&self) -> String {
+        match &self.key {
+            Some(key) => format!("{} ({key})", self.name),
+            None => self.name.clone(),
+        }
+    }
+
+    /// It in a sentence: `kernel: 6.1 / 6.2`.
+    pub fn words(&self) -> String {
+        format!("{}: {}", self.title(), self.values.join(" / "))
+    }
+}
+
+/// Checks the names of `--allow-different`.
+///
+/// # Errors
+/// [`CompareError::UnknownDifference`].
+pub fn check_names(allowed: &[String]) -> Result<(), CompareError> {
+    let known = |name: &str| name == PLAN || ITEMS.iter().any(|item| item.name == name);
+    match allowed.iter().find(|name| !known(name)) {
+        Some(name) => Err(CompareError::UnknownDifference { name: name.clone(), known: names() }),
+        None => Ok(()),
+    }
+}
+
+/// The names that may be allowed, for messages.
+fn names() -> String {
+    let items = ITEMS.iter().map(|item| item.name);
+    std::iter::once(PLAN).chain(items).collect::<Vec<_>>().join(", ")
+}
+
+/// Everything in which the runs differ, the plan first.
+pub(crate) fn differences(runs: &[&StoredRun], allowed: &[String]) -> Vec<Difference> {
+    let is_allowed = |name: &str| allowed.iter().any(|allowed| allowed == name);
+    let of_item = |item: &Item| {
+        let values = runs.iter().map(|run| item.value(run));
+        Some(Difference {
+            name: item.name.to_owned(),
+            key: None,
+            values: distinct(values).filter(|values| values.len() > 1)?,
+            allowed: is_allowed(item.name),
+        })
+    };
+    let mut found = of_plans(runs, is_allowed(PLAN));
+    found.extend(ITEMS.iter().filter_map(of_item));
+    found
+}
+
+/// Everything in which two machines or builds differ, for results that are no runs.
+pub fn of_machines(old: &Environment, new: &Environment) -> Vec<Difference> {
+    let difference = |item: &Item| {
+        let Of::Machine(of) = item.of else { return None };
+        let values = [old, new].map(|machine| of(machine).unwrap_or_else(|| DASH.to_owned()));
+        (values[0] != values[1]).then(|| Difference {
+            name: item.name.to_owned(),
+            key: None,
+            values: values.to_vec(),
+            allowed: false,
+        })
+    };
+    ITEMS.iter().filter_map(difference).collect()
+}
+
+fn of_plans(runs: &[&StoredRun], allowed: bool) -> Vec<Difference> {
+    let difference = |key: Option<String>, values: Option<Vec<String>>| Difference {
+        name: PLAN.to_owned(),
+        key,
+        values: values.unwrap_or_default(),
+        allowed,
+    };
+    let plans: Option<Vec<_>> = runs.iter().map(|run| run.plan.as_ref()).collect();
+    if let Some(plans) = plans {
+        let found = plan::differences(&plans).into_iter();
+        return found
+            .map(|(key, values)| difference(Some(key), distinct(values.into_iter())))
+            .collect();
+    }
+    // Without the plans themselves, their hashes tell that they differ, but not where.
+    let hashes =
+        distinct(runs.iter().map(|run| run.plan_hash().unwrap_or_else(|| DASH.to_owned())));
+    let differ = hashes.as_ref().is_some_and(|hashes| hashes.len() > 1);
+    if differ { vec![difference(None, hashes)] } else { Vec::new() }
+}
+
+/// The fingerprint of a run's machine, instrument and plan, of 16 hexadecimal digits.
+pub(crate) fn fingerprint(run: &StoredRun) -> String {
+    let items = ITEMS.iter().map(|item| format!("{}={}\n", item.name, item.value(run)));
+    let plan = run.plan_hash().unwrap_or_else(|| DASH.to_owned());
+    plan::fnv(&items.chain([format!("{PLAN}={plan}\n")]).collect::<String>())
+}
+
+/// The different values in the order in which they first occur; `None` of nothing.
+fn distinct(values: impl Iterator<Item = String>) -> Option<Vec<String>> {
+    let mut distinct = Vec::new();
+    for value in values {
+        if !distinct.contains(&value) {
+            distinct.push(value);
+        }
+    }
+    (!distinct.is_empty()).then_some(distinct)
+}
+
+fn number(value: Option<impl ToString>) -> Option<String> {
+    value.map(|value| value.to_string())
+}
+
+fn joined<'a>(texts: impl Iterator<Item = &'a String>) -> Option<String> {
+    Some(texts.map(String::as_str).collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
+}

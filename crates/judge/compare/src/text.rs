@@ -1,0 +1,268 @@
+//! A comparison for people.
+
+use plimsoll_metrics::{Judgement, Margin};
+use plimsoll_report::format::{utc, wrap};
+use plimsoll_report::table::{Layout, Table};
+
+use crate::comparison::{Comparison, Rule, Verdict};
+use crate::format;
+use crate::gate_words;
+use crate::gates::{GateResult, SpreadSource};
+use crate::simple;
+
+/// Columns of sentences.
+const WIDTH: usize = 80;
+/// Columns of tables.
+const TABLE_WIDTH: usize = 110;
+/// Most cells that are shown; the file has all.
+const CELLS_SHOWN: usize = 8;
+
+impl Comparison {
+    /// The text: what was compared, the gates, what is worth a look, and the verdict.
+    pub fn text(&self) -> String {
+        let mut lines = paragraph(&self.headline());
+        lines.extend(self.obstacles.iter().flat_map(|why| item(why)));
+        if !self.gates.is_empty() {
+            lines.push(String::new());
+            lines.extend(self.table().lines(&Layout { indent: 0, ..Layout::new(TABLE_WIDTH) }));
+            lines.extend(explanations(&self.gates).iter().flat_map(|text| item(text)));
+            lines.push(String::new());
+        }
+        let sentences = self.spread_sentence().into_iter().chain(self.worth_a_look(CELLS_SHOWN));
+        let sentences = sentences.chain(self.change_sentences()).chain(self.notes.iter().cloned());
+        lines.extend(sentences.flat_map(|sentence| paragraph(&sentence)));
+        lines.extend(paragraph(&self.verdict_sentence()));
+        lines.into_iter().map(|line| line + "\n").collect()
+    }
+
+    /// The first line: what was compared.
+    pub(crate) fn headline(&self) -> String {
+        let mut parts = vec![format!("{} + {} runs", self.base.len(), self.new.len())];
+        let differs = &self.same_machine.differs;
+        let mut names: Vec<_> = differs.iter().map(|d| d.name.as_str()).collect();
+        names.dedup();
+        let hash = self.new.first().map_or("", |run| &run.plan_hash);
+        let plan = match hash.get(..4) {
+            _ if names.contains(&"plan") => "another plan".to_owned(),
+            Some(hash) => format!("same plan ({hash})"),
+            None => "plan not known".to_owned(),
+        };
+        names.retain(|name| *name != "plan");
+        parts.push(if names.is_empty() {
+            "same machine".to_owned()
+        } else {
+            format!("different {}", names.join(", "))
+        });
+        parts.push(plan);
+        parts.extend(self.alternating.map(|alternating| {
+            if alternating { "alternating in time" } else { "not alternating in time" }.to_owned()
+        }));
+        format!("compare: {}", parts.join(", "))
+    }
+
+    fn table(&self) -> Table {
+        let simple = self.rule == Rule::Simple;
+        let head = ["gate", "base", "new", "change [95 %]", "margin", "could see", "verdict"];
+        let shown = |column: &usize| !(simple && *column == 5);
+        let cells = |row: Vec<String>| {
+            (0..row.len()).filter(shown).map(|column| row[column].clone()).collect::<Vec<_>>()
+        };
+        let mut table = Table::new(cells(head.map(str::to_owned).to_vec()));
+        for gate in &self.gates {
+            table.row(cells(row(gate).to_vec()));
+        }
+        if simple {
+            "change".clone_into(&mut table.head[3]);
+        }
+        table
+    }
+
+    /// Where the spread between runs is from.
+    pub(crate) fn spread_sentence(&self) -> Option<String> {
+        if self.rule == Rule::Simple {
+            return Some(simple::LABEL.to_owned());
+        }
+        let mut sources: Vec<_> =
+            self.gates.iter().filter_map(|gate| gate.spread).map(SpreadSource::words).collect();
+        sources.dedup();
+        let history = self.history.as_ref().map_or_else(String::new, |history| {
+            format!("; the history has {} runs of this plan and machine", history.runs)
+        });
+        (!sources.is_empty())
+            .then(|| format!("spread between runs: {}{history}", sources.join(", or ")))
+    }
+
+    /// The cells that changed.
+    pub(crate) fn worth_a_look(&self, most: usize) -> Vec<String> {
+        let cells = &self.cells;
+        let sentence = |cell: &crate::cells::Cell| {
+            let target = cell.target.as_ref().map_or_else(String::new, |t| format!(", target {t}"));
+            let change = format::change(
+                Margin::Relative(0.0),
+                Some(cell.change),
+                Some((cell.low, cell.high)),
+            );
+            format!(
+                "worth a look: {}, stage {}{target}: {} {change} (q {})",
+                cell.scenario,
+                cell.stage,
+                cell.figure,
+                p_value(cell.q)
+            )
+        };
+        let mut lines: Vec<_> = cells.worth_a_look.iter().take(most).map(sentence).collect();
+        if !lines.is_empty() {
+            let (found, all) = (cells.worth_a_look.len(), cells.compared);
+            lines.push(format!(
+                "{found} of {all} parts of the runs changed; none of them is a verdict"
+            ));
+        }
+        lines
+    }
+
+    /// The changes in the history.
+    pub(crate) fn change_sentences(&self) -> Vec<String> {
+        let sentence = |point: &crate::comparison::ChangePoint| {
+            let kind = match point.figure.split('{').next() {
+                Some("error_rate") => Margin::Points(0.0),
+                _ => Margin::Relative(0.0),
+            };
+            let change = format::change(kind, Some(point.change), None);
+            let since = utc(point.started_unix_ns);
+            format!("history: {} changed by {change} with the run of {since}", point.figure)
+        };
+        self.change_points.iter().map(sentence).collect()
+    }
+
+    /// The verdict in a sentence.
+    pub fn verdict_sentence(&self) -> String {
+        let count = |wanted: fn(&Judgement) -> bool| {
+            self.gates.iter().filter(|gate| wanted(&gate.judgement)).count()
+        };
+        let all = self.gates.len();
+        let gates = if all == 1 { "gate" } else { "gates" };
+        let failed = count(|judgement| matches!(judgement, Judgement::Fail));
+        let open = count(|judgement| matches!(judgement, Judgement::Inconclusive(_)));
+        let word = self.verdict.word();
+        match self.verdict {
+            _ if !self.obstacles.is_empty() => {
+                format!("{word}: these runs must not be compared; see above")
+            }
+            Verdict::Pass if self.rule == Rule::Simple => {
+                format!(
+                    "{word}: none of {all} figures is worse by more than its margin, by the simple rule"
+                )
+            }
+            Verdict::Fail if self.rule == Rule::Simple => {
+                format!(
+                    "{word}: {failed} of {all} figures are worse by more than their margin, by the simple rule"
+                )
+            }
+            Verdict::Pass => format!("{word}: {all} of {all} {gates}: no worse than the margins"),
+            Verdict::Fail => {
+                let names = self.failed_names();
+                let open = if open > 0 { format!("; {open} inconclusive") } else { String::new() };
+                format!("{word}: {failed} of {all} {gates} failed: {names}{open}")
+            }
+            Verdict::Inconclusive if all == 0 => format!("{word}: there is no gate"),
+            Verdict::Inconclusive => {
+                format!("{word}: {open} of {all} {gates} could not be decided{}", self.advice())
+            }
+        }
+    }
+
+    fn failed_names(&self) -> String {
+        const SHOWN: usize = 3;
+        let failed = self.gates.iter().filter(|gate| gate.judgement == Judgement::Fail);
+        let names: Vec<_> = failed.map(|gate| gate.name.as_str()).collect();
+        let more = if names.len() > SHOWN { ", ..." } else { "" };
+        format!("{}{more}", names[..names.len().min(SHOWN)].join(", "))
+    }
+
+    fn advice(&self) -> String {
+        if self.base.len() + self.new.len() == 2 && self.gates.iter().all(|g| g.spread.is_none()) {
+            return "; run each side 5 times, alternating, or give --history or --run-sd"
+                .to_owned();
+        }
+        let open = self.gates.iter().filter(|g| matches!(g.judgement, Judgement::Inconclusive(_)));
+        match open.filter_map(|gate| gate.runs_needed).max() {
+            Some(runs) => {
+                let runs = usize::try_from(runs).unwrap_or(usize::MAX);
+                let runs = runs.max(self.base.len().min(self.new.len()) + 1);
+                format!("; run each side {runs} times, alternating")
+            }
+            None => String::new(),
+        }
+    }
+}
+
+/// The cells of a gate, in the order of the table.
+pub(crate) fn row(gate: &GateResult) -> [String; 7] {
+    [
+        gate.name.clone(),
+        gate_words::value(gate.unit, gate.base),
+        gate_words::value(gate.unit, gate.new),
+        gate_words::change_of(gate),
+        gate_words::margin_of(gate),
+        gate_words::detectable_of(gate),
+        format::word(&gate.judgement).to_owned(),
+    ]
+}
+
+/// Why a gate did not pass, in a sentence.
+pub(crate) fn explanation(gate: &GateResult) -> Option<String> {
+    let name = &gate.name;
+    match &gate.judgement {
+        Judgement::Pass => None,
+        Judgement::Fail => {
+            let word = if gate.more_is_worse { "more" } else { "less" };
+            let margin = format::amount(gate.margin(), gate.margin);
+            let proven =
+                gate.p_holm.map(|p| format!(" (p {}, adjusted for all gates)", p_value(p)));
+            let proven = proven.unwrap_or_default();
+            Some(format!("{name}: {word} than before{proven}, and beyond the margin of {margin}"))
+        }
+        Judgement::Inconclusive(why) => Some(format!("{name}: {why}{}", within_run(gate))),
+    }
+}
+
+/// What the requests within two single runs show.
+fn within_run(gate: &GateResult) -> String {
+    gate.within_run.map_or_else(String::new, |within| {
+        let shown = format::change(gate.margin(), gate.change, Some((within.low, within.high)));
+        format!("; the requests within them show {shown}, without what repeats would add")
+    })
+}
+
+/// Why gates did not pass, a sentence for each reason.
+pub(crate) fn explanations(gates: &[GateResult]) -> Vec<String> {
+    let mut sentences: Vec<(String, String)> = Vec::new();
+    for gate in gates {
+        let Some(sentence) = explanation(gate) else { continue };
+        let why = sentence.strip_prefix(&format!("{}: ", gate.name)).unwrap_or(&sentence);
+        match sentences.iter_mut().find(|(_, known)| *known == why) {
+            Some((names, _)) => {
+                names.push_str(", ");
+                names.push_str(&gate.name);
+            }
+            None => sentences.push((gate.name.clone(), why.to_owned())),
+        }
+    }
+    sentences.into_iter().map(|(names, why)| format!("{names}: {why}")).collect()
+}
+
+fn p_value(p: f64) -> String {
+    if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
+}
+
+fn paragraph(text: &str) -> Vec<String> {
+    wrap(text, WIDTH)
+}
+
+fn item(text: &str) -> Vec<String> {
+    let mut marks = std::iter::once("- ").chain(std::iter::repeat("  "));
+    wrap(text, WIDTH - 2)
+        .into_iter()
+        .map(|line| format!("{}{line}", marks.next().unwrap_or_default()))
+        .collect()
+}

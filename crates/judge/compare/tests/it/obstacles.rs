@@ -1,0 +1,177 @@
+//! Bar C2, and everything else that must not be compared: each says why.
+
+use plimsoll_compare::{CompareError, Options, StoredRun, Verdict, compare};
+use plimsoll_metrics::{Judgement, RunEnd, Validity};
+use serde_json::json;
+
+use crate::support::{Figures, PLAIN, THREE, options, plan, run, turns};
+
+fn pair() -> (Vec<StoredRun>, Vec<StoredRun>) {
+    turns(6, || PLAIN, || PLAIN)
+}
+
+#[test]
+fn single_runs_without_a_history_are_inconclusive_and_say_what_to_do() {
+    let slow = Figures { ttft: [22.0, 41.0], ..PLAIN };
+    let (base, new) = turns(1, || PLAIN, || slow);
+    let found = compare(&base, &new, &options(&THREE), None).unwrap();
+    assert_eq!(found.verdict, Verdict::Inconclusive);
+    let text = found.text().split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "ttft.p99, throughput: one run on each side",
+        "run each side 5 times, alternating",
+        "+10.0% [+8.5, +11.6]",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    // By hand: ln 1.1 -+ sqrt(ln(1.01)^2 + ln(0.99)^2), as low and high differ.
+    let within = found.gates[0].within_run.unwrap();
+    let half = (1.01_f64.ln().powi(2) + 0.99_f64.ln().powi(2)).sqrt();
+    assert!((within.low - (1.1 * (-half).exp() - 1.0)).abs() < 1e-3, "{within:?}");
+    let stated = Options { run_sd: Some(0.015), ..options(&THREE) };
+    let found = compare(&base, &new, &stated, None).unwrap();
+    assert_eq!(found.verdict, Verdict::Fail);
+    assert!(found.text().contains("stated by hand: --run-sd 1.5%"), "{}", found.text());
+}
+
+/// Changes one thing in the last new run, and expects the comparison to name it.
+fn refused(change: impl Fn(&mut StoredRun), says: &str, name: &str) {
+    let (base, mut new) = pair();
+    change(new.last_mut().unwrap());
+    let found = compare(&base, &new, &options(&THREE), None).unwrap();
+    assert_eq!((found.verdict, found.gates.len()), (Verdict::Inconclusive, 0), "{says}");
+    assert!(found.text().contains(says), "{says} is not in {}", found.text());
+    assert!(found.markdown().starts_with("**INCONCLUSIVE"), "{says}");
+    let allowed = Options { allow_different: vec![name.to_owned()], ..options(&THREE) };
+    if !name.is_empty() {
+        let found = compare(&base, &new, &allowed, None).unwrap();
+        assert_eq!(found.verdict, Verdict::Pass, "{name}");
+        assert!(found.text().contains(&format!("different {name}")) || name == "plan");
+    }
+}
+
+#[test]
+fn another_machine_instrument_or_plan_is_refused_by_name_and_may_be_allowed() {
+    type Change = fn(&mut StoredRun);
+    let changes: [(Change, &str, &str); 9] = [
+        (
+            |run| run.summary.metadata.environment.cpu_model = Some("Other".to_owned()),
+            "different cpu: Some CPU @ 2.50GHz / Other",
+            "cpu",
+        ),
+        (|run| run.summary.metadata.environment.cpu_count = Some(4), "count: 2 / 4", "count"),
+        (|run| run.summary.metadata.environment.kernel = None, "kernel: Linux 6.18 / -", "kernel"),
+        (|run| run.summary.metadata.environment.memory_bytes = Some(1 << 30), "memory", "memory"),
+        (
+            |run| run.summary.metadata.environment.clock_source = Some("hpet".to_owned()),
+            "clock: tsc / hpet",
+            "clock",
+        ),
+        (|run| run.summary.metadata.environment.cpu_quota = Some(1.5), "quota: - / 1.5", "quota"),
+        (
+            |run| run.summary.metadata.run.tool_version = "0.1.0".to_owned(),
+            "version: 0.2.0 / 0.1.0",
+            "version",
+        ),
+        (
+            |run| {
+                let versions = &mut run.summary.metadata.environment.versions;
+                versions.insert("build".to_owned(), "release".to_owned());
+            },
+            "build: dist / release",
+            "build",
+        ),
+        (
+            |run| {
+                let mut other = plan();
+                other["limits"]["timeout"] = json!("31s");
+                *run = StoredRun::new(run.path.clone(), run.summary.clone(), Some(other));
+            },
+            "different plan (limits.timeout): 30s / 31s",
+            "plan",
+        ),
+    ];
+    for (change, says, name) in changes {
+        refused(change, says, name);
+    }
+}
+
+#[test]
+fn invalid_and_unfinished_runs_are_refused() {
+    let invalid = |run: &mut StoredRun| run.summary.validity = Validity::Invalid(Vec::new());
+    refused(invalid, "runs/11 is INVALID", "");
+    for (ended, says) in [
+        (RunEnd::Interrupted, "runs/11 was interrupted"),
+        (RunEnd::TooManyErrors, "runs/11 was stopped"),
+        (RunEnd::Unfinished, "runs/11 did not finish"),
+    ] {
+        refused(|run| run.summary.metadata.run.ended = ended, says, "");
+    }
+}
+
+#[test]
+fn what_differs_by_design_is_no_obstacle() {
+    let (base, mut new) = pair();
+    for run in &mut new {
+        let mut other = plan();
+        other["targets"] = json!([{"url": "http://127.0.0.1:9001"}]);
+        other["seed"] = json!(2);
+        *run = StoredRun::new(run.path.clone(), run.summary.clone(), Some(other));
+        run.summary.metadata.targets[0].name = "b".to_owned();
+        run.summary.results.cells[0].target = Some("b".to_owned());
+        run.summary.metadata.environment.load_average = Some((1.0, 2.0, 3.0));
+    }
+    let found = compare(&base, &new, &options(&THREE), None).unwrap();
+    assert_eq!(found.verdict, Verdict::Pass, "{}", found.text());
+    assert!(found.cells.compared > 0);
+}
+
+#[test]
+fn a_summary_without_its_plan_is_compared_by_the_hash() {
+    let (base, mut new) = pair();
+    for run in &mut new {
+        run.summary.metadata.run.plan_hash = plimsoll_compare::plan::hash(&plan());
+        run.plan = None;
+    }
+    let same = compare(&base, &new, &options(&THREE), None).unwrap();
+    assert_eq!(same.verdict, Verdict::Pass, "{}", same.text());
+    new[0].summary.metadata.run.plan_hash = "0123456789abcdef".to_owned();
+    let other = compare(&base, &new, &options(&THREE), None).unwrap();
+    assert!(other.text().contains("different plan"), "{}", other.text());
+    assert!(other.text().contains("0123456789abcdef"), "{}", other.text());
+}
+
+#[test]
+fn runs_that_did_not_take_turns_are_noted() {
+    let base: Vec<_> = (0..6).map(|number| run(number, PLAIN)).collect();
+    let new: Vec<_> = (6..12).map(|number| run(number, PLAIN)).collect();
+    let found = compare(&base, &new, &options(&THREE), None).unwrap();
+    assert_eq!(found.alternating, Some(false));
+    assert!(found.text().contains("a drift of the machine looks like a change"));
+}
+
+#[test]
+fn wrong_usage_is_an_error() {
+    let (base, new) = pair();
+    let twice = compare(&base, &base[..1], &options(&THREE), None).unwrap_err();
+    assert!(matches!(twice, CompareError::Twice(..)) && twice.is_usage(), "{twice}");
+    let unknown = Options { allow_different: vec!["cpus".to_owned()], ..options(&THREE) };
+    let unknown = compare(&base, &new, &unknown, None).unwrap_err().to_string();
+    assert!(unknown.contains("`cpus`") && unknown.contains("plan, model, features"), "{unknown}");
+    let gate = compare(&base, &new, &options(&[("tftt.p50", "3%")]), None).unwrap_err();
+    assert!(gate.to_string().contains("did you mean `ttft`"), "{gate}");
+    let simple = Options { regress: Some(0.1), ..Options::default() };
+    let simple = compare(&base, &new, &simple, None).unwrap_err().to_string();
+    assert!(simple.contains("here are 6 + 6"), "{simple}");
+}
+
+#[test]
+fn a_figure_that_a_run_does_not_have_is_inconclusive() {
+    let (base, new) = pair();
+    let found = compare(&base, &new, &options(&[("itl.p50", "3%"), ("cpu", "3%")]), None).unwrap();
+    assert_eq!(found.verdict, Verdict::Inconclusive);
+    for (gate, says) in found.gates.iter().zip(["runs/0: no value", "--watch"]) {
+        let Judgement::Inconclusive(why) = &gate.judgement else { unreachable!("{gate:?}") };
+        assert!(why.contains(says), "{why}");
+    }
+}
