@@ -195,6 +195,8 @@ def leaving(answer, call):
     deadline = answer.left_at + ANSWER_LASTS + 2
     while not call.gone and not call.to_the_end and time.monotonic() < deadline:
         time.sleep(0.02)
+    if answer.end != "left" and not call.to_the_end:
+        return f"the stream ends by itself: {answer.end}"
     if call.to_the_end or not call.gone:
         return "**the provider goes on to its end**"
     # The provider looks before each event.

@@ -190,8 +190,8 @@ class Upstream(socketserver.ThreadingTCPServer):
     allow_reuse_address = daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, handler=Handler):
+        super().__init__(("127.0.0.1", 0), handler)
         self.calls, self.connections, self.lock = [], 0, threading.Lock()
 
     @property

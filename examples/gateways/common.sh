@@ -50,7 +50,7 @@ from_apt() {
     [ -n "$wanted" ] || fail "apt knows no package $1: apt-get update"
     mkdir -p "$installed/packages"
     # shellcheck disable=SC2086
-    (cd "$installed/packages" && apt-get download --quiet=2 $wanted) || fail "apt cannot download it: apt-get update"
+    (cd "$installed/packages" && apt-get download --quiet=2 $wanted) >&2 || fail "apt cannot download it: apt-get update"
     for package in "$installed"/packages/*.deb; do dpkg-deb --extract "$package" "$installed"; done
     program "$2" >/dev/null || fail "the package $1 holds no program $2"
 }
