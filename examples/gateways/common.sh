@@ -35,7 +35,8 @@ program() {
 # Libraries of packages that were unpacked here, behind those of the system.
 use_own_libraries() {
     local folders
-    folders=$(find "$installed" -name '*.so.*' -printf '%h\n' 2>/dev/null | sort -u | paste -sd:)
+    [ -d "$installed" ] || return 0
+    folders=$(find "$installed" -name '*.so.*' -printf '%h\n' | sort -u | paste -sd:)
     [ -z "$folders" ] || export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$folders
 }
 
@@ -50,7 +51,7 @@ from_apt() {
     [ -n "$wanted" ] || fail "apt knows no package $1: apt-get update"
     mkdir -p "$installed/packages"
     # shellcheck disable=SC2086
-    (cd "$installed/packages" && apt-get download --quiet=2 $wanted) >&2 || fail "apt cannot download it: apt-get update"
+    (cd "$installed/packages" && apt-get download --quiet=2 -o APT::Sandbox::User= $wanted) >&2 || fail "apt cannot download it: apt-get update"
     for package in "$installed"/packages/*.deb; do dpkg-deb --extract "$package" "$installed"; done
     program "$2" >/dev/null || fail "the package $1 holds no program $2"
 }
