@@ -61,7 +61,7 @@ def chats(probe):
 
 def streams(probe):
     _, answer, calls = probe.send("stream", stream=True)
-    seen = {"stream": stream_changes(answer), **timing(answer, calls[0].sends)}
+    seen = {"stream": stream_changes(answer), **timing(answer, calls[0])}
     _, answer, calls = probe.send("cut", stream=True)
     seen["stream that the provider cuts"] = cut(answer, calls)
     _, answer, calls = probe.send("long", stream=True, leave_after=LEAVE_AFTER)
@@ -163,16 +163,20 @@ def stream_changes(answer):
     return "; ".join(notes + ([] if answer.end == "complete" else ["**no proper end**"]))
 
 
-def timing(answer, sends):
-    times = [at for at, _ in contents(answer)]
+def timing(answer, call):
+    """When events came, by the clock that was read when they were sent."""
+    times, sends = [at for at, _ in contents(answer)], call.sends
     together = len(times) - len(set(times))
     alone = f"{together + 1} or more of {len(times)} together" if together else f"each of {len(times)} alone"
-    seen = {"events written 30 ms apart come": alone, "delay of the first event": "-", "delay of the others, median": "-"}
-    if len(times) == len(sends):
-        delays = [(got - sent) * MS for got, sent in zip(times, sends)]
-        seen["delay of the first event"] = f"{delays[0]:.1f} ms"
-        seen["delay of the others, median"] = f"{statistics.median(delays[1:]):.1f} ms"
-    return seen
+    delays = [(got - sent) * MS for got, sent in zip(times, sends)]
+    if not delays or len(times) != len(sends):
+        return {"events written 30 ms apart come": alone}
+    return {
+        "events written 30 ms apart come": alone,
+        "delay of the role": f"{(documents(answer.events())[0][0] - call.began) * MS:.1f} ms",
+        "delay of the first word": f"{delays[0]:.1f} ms",
+        "delay of the other words, median": f"{statistics.median(delays[1:]):.1f} ms",
+    }
 
 
 def cut(answer, calls):

@@ -26,13 +26,14 @@ COMMENT = ": a comment"
 
 @dataclass
 class Call:
-    """What came, and what was done: `sends` are the times of the content events, `gone` when the other side had left."""
+    """What came, and what was done: `began` is when the role was sent, `sends` are the times of the content events, `gone` when the other side had left."""
 
     case: str
     connection: int
     first: bool
     headers: list
     body: bytes
+    began: float = 0.0
     sends: list = field(default_factory=list)
     gone: float = 0.0
     to_the_end: bool = False
@@ -126,7 +127,8 @@ class Handler(socketserver.BaseRequestHandler):
     def chat(self, _):
         self.whole(chat())
 
-    def begin(self):
+    def begin(self, call):
+        call.began = time.monotonic()
         head = self.head("200 OK", ("content-type", "text/event-stream"), ("transfer-encoding", "chunked"))
         self.request.sendall(head + b"".join(map(as_chunk, opening())))
 
@@ -157,17 +159,17 @@ class Handler(socketserver.BaseRequestHandler):
         call.to_the_end = True
 
     def stream(self, call):
-        self.begin()
+        self.begin(call)
         self.words(call, WORDS, GAP)
         return self.end(call)
 
     def long(self, call):
-        self.begin()
+        self.begin(call)
         self.words(call, [f"word{number} " for number in range(LONG)], LONG_GAP)
         return self.end(call)
 
     def cut(self, call):
-        self.begin()
+        self.begin(call)
         self.words(call, WORDS[:CUT_AFTER], GAP)
         return True
 
