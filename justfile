@@ -36,6 +36,11 @@ bench-gateway *args:
     cargo build --profile dist --features full
     bench/gateway {{args}}
 
+# real gateways in front of one mock provider, compared
+versus-gateways *args:
+    cargo build --profile dist --features full
+    scripts/versus-gateways {{args}}
+
 # paced streams, event by event against the mock's log; many streams at once
 bench-streams *args:
     cargo build --profile dist --features full
