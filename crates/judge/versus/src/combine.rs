@@ -3,7 +3,7 @@
 //! The interval of one round speaks of its window of time only. Over rounds, differences are means
 //! whose intervals contain what differs between windows (Hartung and Knapp).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_stats::rounds::{OverRounds, Round, hartung_knapp};
 use plimsoll_stats::sign_test::sign_p;
@@ -271,6 +271,7 @@ fn targets(rounds: &[Versus]) -> Vec<TargetResult> {
         TargetResult {
             turns: all.iter().map(|target| target.turns).sum(),
             failed: all.iter().map(|target| target.failed).sum(),
+            failures: failures(&all),
             throughput: mean(|target| target.throughput),
             times: last.times.iter().map(|times| own_times(&all, times)).collect(),
             correct: mean(|target| target.correct),
@@ -285,6 +286,14 @@ fn targets(rounds: &[Versus]) -> Vec<TargetResult> {
         }
     };
     last.targets.iter().enumerate().map(of_target).collect()
+}
+
+fn failures(all: &[&TargetResult]) -> BTreeMap<String, u64> {
+    let mut sum = BTreeMap::new();
+    for (word, count) in all.iter().flat_map(|target| &target.failures) {
+        *sum.entry(word.clone()).or_default() += count;
+    }
+    sum
 }
 
 fn own_times(all: &[&TargetResult], like: &OwnTimes) -> OwnTimes {

@@ -1,5 +1,7 @@
 //! The result, as `versus.json` holds it. Times are in nanoseconds.
 
+use std::collections::BTreeMap;
+
 use plimsoll_metrics::{Judgement, ThresholdResult, confusion_matrix::Matrix};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -144,6 +146,9 @@ pub struct TargetResult {
     pub throughput: Option<f64>,
     /// Turns that failed: errors, timeouts, refusals that no scenario expects, no end.
     pub failed: u64,
+    /// How these ended: the class of the error, `rejected`, `timed_out` or `in_flight`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failures: BTreeMap<String, u64>,
     /// Its own times.
     pub times: Vec<OwnTimes>,
     /// Share of the policy decisions that were the expected ones.
