@@ -40,13 +40,14 @@ pub fn combine(rounds: &[Versus]) -> Option<Versus> {
         cpu: last.cpu.iter().map(|found| cpu(rounds, found)).collect(),
         order_effect: last.order_effect.iter().map(|found| order_effect(rounds, found)).collect(),
         unlike: union(rounds, |round| &round.unlike),
-        invalid: invalid(rounds),
         ..last.clone()
     };
     versus.disturbance =
         last.disturbance.iter().map(|found| disturbance(rounds, &versus, found)).collect();
     versus.warnings = warnings(&versus);
     conclude(&mut versus, &thresholds(last));
+    versus.invalid.clear();
+    invalid(rounds).into_iter().for_each(|why| versus.invalidate(why));
     Some(versus)
 }
 

@@ -65,7 +65,7 @@ pub struct Versus {
     /// CPU time per request, target against target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpu: Vec<CpuDifference>,
-    /// The sentences that were tested, together at 5 %.
+    /// The sentences that were tested, together at 5 %; none of an invalid comparison.
     pub claims: Vec<Claim>,
     /// What could have been seen.
     pub detectable: Vec<Detectable>,
@@ -305,6 +305,12 @@ impl Versus {
         let reference = self.reference();
         let compared = self.targets.iter().filter(|target| target.role != Role::Control);
         compared.map(|target| &*target.name).filter(|name| *name != reference).collect()
+    }
+
+    /// Makes the comparison invalid: nothing is said of the targets.
+    pub fn invalidate(&mut self, why: String) {
+        self.invalid.push(why);
+        self.claims.clear();
     }
 
     /// The judgement on the whole: a broken threshold or margin fails, and what cannot be judged is
