@@ -47,7 +47,9 @@ pub fn combine(rounds: &[Versus]) -> Option<Versus> {
     versus.warnings = warnings(&versus);
     conclude(&mut versus, &thresholds(last));
     versus.invalid.clear();
-    invalid(rounds).into_iter().for_each(|why| versus.invalidate(why));
+    for why in invalid(rounds) {
+        versus.invalidate(why);
+    }
     Some(versus)
 }
 
