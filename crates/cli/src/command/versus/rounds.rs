@@ -92,9 +92,12 @@ fn one(
     let mut known = Facts::default();
     let measured = session.measure(plan, &settings.options, &mut |run, probed| {
         known = facts::before(run, versus, probed.report, &settings.thresholds);
-        let turns = facts::short_turns(run, versus);
-        unlike(&known).iter().chain(&turns).for_each(|line| probed.status.warn(line));
-        outlook(&known).iter().for_each(|line| probed.status.info(line));
+        for line in unlike(&known).iter().chain(&facts::short_turns(run, versus)) {
+            probed.status.warn(line);
+        }
+        for line in &outlook(&known) {
+            probed.status.info(line);
+        }
         Ok(())
     })?;
     if let Some(error) = &measured.comparison.error {
@@ -104,9 +107,14 @@ fn one(
     let pairs = PairFile::read(folder)?;
     facts::complete(&mut known, &measured, pairs.one_in);
     if let Some(log) = settings.upstream_log {
-        let calls = upstream::calls(log, &measured.summary.metadata, &pairs.blocks)?;
-        for (target, calls) in known.targets.iter_mut().zip(calls) {
-            target.upstream_calls = Some(calls);
+        // The comparison must not be lost for it.
+        match upstream::calls(log, &measured.summary.metadata, &pairs.blocks) {
+            Ok(calls) => {
+                for (target, calls) in known.targets.iter_mut().zip(calls) {
+                    target.upstream_calls = Some(calls);
+                }
+            }
+            Err(error) => session.status().warn(&format!("--upstream-log: {error:#}")),
         }
     }
     let result = judge(&known, &pairs.blocks);
