@@ -3,7 +3,7 @@
 //! The interval of one round speaks of its window of time only. Over rounds, differences are means
 //! whose intervals contain what differs between windows (Hartung and Knapp).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_stats::rounds::{OverRounds, Round, hartung_knapp};
 use plimsoll_stats::sign_test::sign_p;
@@ -40,13 +40,16 @@ pub fn combine(rounds: &[Versus]) -> Option<Versus> {
         cpu: last.cpu.iter().map(|found| cpu(rounds, found)).collect(),
         order_effect: last.order_effect.iter().map(|found| order_effect(rounds, found)).collect(),
         unlike: union(rounds, |round| &round.unlike),
-        invalid: invalid(rounds),
         ..last.clone()
     };
     versus.disturbance =
         last.disturbance.iter().map(|found| disturbance(rounds, &versus, found)).collect();
     versus.warnings = warnings(&versus);
     conclude(&mut versus, &thresholds(last));
+    versus.invalid.clear();
+    for why in invalid(rounds) {
+        versus.invalidate(why);
+    }
     Some(versus)
 }
 
@@ -271,6 +274,7 @@ fn targets(rounds: &[Versus]) -> Vec<TargetResult> {
         TargetResult {
             turns: all.iter().map(|target| target.turns).sum(),
             failed: all.iter().map(|target| target.failed).sum(),
+            failures: failures(&all),
             throughput: mean(|target| target.throughput),
             times: last.times.iter().map(|times| own_times(&all, times)).collect(),
             correct: mean(|target| target.correct),
@@ -285,6 +289,14 @@ fn targets(rounds: &[Versus]) -> Vec<TargetResult> {
         }
     };
     last.targets.iter().enumerate().map(of_target).collect()
+}
+
+fn failures(all: &[&TargetResult]) -> BTreeMap<String, u64> {
+    let mut sum = BTreeMap::new();
+    for (word, count) in all.iter().flat_map(|target| &target.failures) {
+        *sum.entry(word.clone()).or_default() += count;
+    }
+    sum
 }
 
 fn own_times(all: &[&TargetResult], like: &OwnTimes) -> OwnTimes {

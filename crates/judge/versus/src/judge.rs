@@ -39,11 +39,11 @@ pub fn judge(facts: &Facts, blocks: &[Block]) -> Versus {
         ..head(facts)
     };
     versus.warnings = warnings(&versus);
+    conclude(&mut versus, &facts.thresholds);
     check_control(facts, &mut versus);
     if versus.blocks.recorded == 0 {
-        versus.invalid.push("no block was recorded: nothing can be compared".to_owned());
+        versus.invalidate("no block was recorded: nothing can be compared".to_owned());
     }
-    conclude(&mut versus, &facts.thresholds);
     versus
 }
 
@@ -72,7 +72,9 @@ fn check_control(facts: &Facts, versus: &mut Versus) {
     let name = |index: usize| facts.targets[index].name.as_str();
     let (control, reference) = (name(control), name(facts.reference()));
     let found = control::control(control, reference, versus.headline, &versus.differences);
-    versus.invalid.extend(control::invalid(&found, reference));
+    if let Some(why) = control::invalid(&found, reference) {
+        versus.invalidate(why);
+    }
     versus.control = Some(found);
 }
 

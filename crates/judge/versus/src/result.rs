@@ -1,5 +1,7 @@
 //! The result, as `versus.json` holds it. Times are in nanoseconds.
 
+use std::collections::BTreeMap;
+
 use plimsoll_metrics::{Judgement, ThresholdResult, confusion_matrix::Matrix};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,7 +65,7 @@ pub struct Versus {
     /// CPU time per request, target against target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpu: Vec<CpuDifference>,
-    /// The sentences that were tested, together at 5 %.
+    /// The sentences that were tested, together at 5 %; none of an invalid comparison.
     pub claims: Vec<Claim>,
     /// What could have been seen.
     pub detectable: Vec<Detectable>,
@@ -144,6 +146,9 @@ pub struct TargetResult {
     pub throughput: Option<f64>,
     /// Turns that failed: errors, timeouts, refusals that no scenario expects, no end.
     pub failed: u64,
+    /// How these ended: the class of the error, `rejected`, `timed_out` or `in_flight`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failures: BTreeMap<String, u64>,
     /// Its own times.
     pub times: Vec<OwnTimes>,
     /// Share of the policy decisions that were the expected ones.
@@ -300,6 +305,12 @@ impl Versus {
         let reference = self.reference();
         let compared = self.targets.iter().filter(|target| target.role != Role::Control);
         compared.map(|target| &*target.name).filter(|name| *name != reference).collect()
+    }
+
+    /// Makes the comparison invalid: nothing is said of the targets.
+    pub fn invalidate(&mut self, why: String) {
+        self.invalid.push(why);
+        self.claims.clear();
     }
 
     /// The judgement on the whole: a broken threshold or margin fails, and what cannot be judged is

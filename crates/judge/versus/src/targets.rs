@@ -1,5 +1,7 @@
 //! The targets by themselves.
 
+use std::collections::BTreeMap;
+
 use plimsoll_measure::{Block, Outcome, PairedTurn};
 use plimsoll_stats::{nearest_rank, samples_needed};
 
@@ -31,6 +33,7 @@ fn target(facts: &Facts, run: Run<'_>, index: usize) -> TargetResult {
         turns: count,
         throughput: known.throughput,
         failed: turns().filter(|turn| failed(turn)).count() as u64,
+        failures: failures(turns()),
         times: Figure::ALL.into_iter().filter_map(|figure| own(run, index, figure)).collect(),
         correct: share(decided.iter().filter(|right| **right).count(), decided.len()),
         reused: share(turns().filter(|turn| turn.reused).count(), turns().count()),
@@ -45,6 +48,19 @@ fn target(facts: &Facts, run: Run<'_>, index: usize) -> TargetResult {
             .map(|calls| calls as f64 / count as f64),
         taken_out: known.taken_out.as_ref().map(taken_out),
     }
+}
+
+/// Failed turns by how they ended.
+fn failures<'a>(turns: impl Iterator<Item = &'a PairedTurn>) -> BTreeMap<String, u64> {
+    let mut failures = BTreeMap::new();
+    for turn in turns.filter(|turn| failed(turn)) {
+        let word = match turn.outcome {
+            Outcome::Failed(class) => class.name(),
+            outcome => outcome.name(),
+        };
+        *failures.entry(word.to_owned()).or_default() += 1;
+    }
+    failures
 }
 
 fn taken_out(taken: &TakenOut) -> String {

@@ -30,6 +30,10 @@ pub(super) fn write(page: &mut Page, versus: &Versus) {
 }
 
 fn claims(page: &mut Page, versus: &Versus) {
+    if !versus.invalid.is_empty() {
+        page.paragraph("Nothing is said of the targets: the comparison is INVALID.");
+        return;
+    }
     if versus.claims.is_empty() {
         page.paragraph("Nothing was compared.");
         return;

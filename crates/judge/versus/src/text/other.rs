@@ -34,6 +34,11 @@ pub(super) fn write(page: &mut Page, versus: &Versus) {
     }
     page.line("");
     page.table(&table);
+    for target in versus.targets.iter().filter(|target| !target.failures.is_empty()) {
+        let part = |(word, count): (&String, &u64)| format!("{} {word}", format::count(*count));
+        let parts: Vec<_> = target.failures.iter().map(part).collect();
+        page.paragraph(&format!("{} failed: {}", target.name, parts.join(", ")));
+    }
     for target in &versus.targets {
         if let Some(why) = &target.taken_out {
             page.paragraph(&format!("{} was taken out {why}", target.name));

@@ -25,6 +25,7 @@ fn single_failures_are_proven_and_a_burst_is_not() {
         assert_eq!(claim.holds, proven, "{claim:?}");
         assert!(claim.text.contains("40 to 0 pairs"), "{claim:?}");
         assert_eq!(versus.blocks.lost[0].pairs, 40);
+        assert_eq!(versus.targets[3].failures["reset"], 40);
         assert_eq!(versus.blocks.complete, 5_960);
         // More than one in a thousand: the tail is also given with failures as infinitely slow.
         let two = ("b", "direct");

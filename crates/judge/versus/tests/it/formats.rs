@@ -87,6 +87,7 @@ fn a_refused_comparison_says_why() {
     let off = Simulation::of(targets);
     let page = text(&judge(&off.facts(), &off.blocks()), 80);
     assert!(page.contains("CONTROL DIFFERS") && page.contains("INVALID: the control"), "{page}");
+    assert!(page.contains("Nothing is said") && !page.contains("is slower than"), "{page}");
 }
 
 #[test]

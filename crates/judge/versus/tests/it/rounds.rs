@@ -53,6 +53,8 @@ fn one_round_stays_as_it_is_and_an_invalid_one_makes_all_invalid() {
     let mut rounds = rounds(&[100.0, 100.0]);
     assert_eq!(combine(&rounds[..1]), Some(rounds[0].clone()));
     assert_eq!(combine(&[]), None);
-    rounds[1].invalid.push("the control differs".to_owned());
-    assert_eq!(combine(&rounds).unwrap().invalid, ["round 2: the control differs"]);
+    rounds[1].invalidate("the control differs".to_owned());
+    let versus = combine(&rounds).unwrap();
+    assert_eq!(versus.invalid, ["round 2: the control differs"]);
+    assert!(versus.claims.is_empty());
 }
