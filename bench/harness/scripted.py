@@ -26,7 +26,8 @@ COMMENT = ": a comment"
 
 @dataclass
 class Call:
-    """What came, and what was done: `began` is when the role was sent, `sends` are the times of the content events, `gone` when the other side had left."""
+    """What came, and what was done: `began` is when the role was sent, `sends` are the times of the content events,
+    `gone` is when the other side had left."""
 
     case: str
     connection: int
@@ -122,7 +123,8 @@ class Handler(socketserver.BaseRequestHandler):
         return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
     def whole(self, body, status="200 OK"):
-        self.request.sendall(self.head(status, ("content-type", "application/json"), ("content-length", len(body))) + body)
+        head = self.head(status, ("content-type", "application/json"), ("content-length", len(body)))
+        self.request.sendall(head + body)
 
     def chat(self, _):
         self.whole(chat())
