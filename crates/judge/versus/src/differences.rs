@@ -31,7 +31,7 @@ fn of_targets(facts: &Facts, run: Run<'_>, two: Two, figures: &[Figure]) -> Vec<
     let with_failures = failures_matter(run, two);
     let mut differences = Vec::new();
     for &figure in figures {
-        let row = Row { facts, two, figure };
+        let row = Row { facts, run, two, figure };
         let in_time = InTime::of(run, two, figure);
         let added = run.added(two, figure);
         let shift = run.shift(two, figure);
@@ -78,6 +78,7 @@ fn failures_matter(run: Run<'_>, two: Two) -> bool {
 /// What is the same for all differences of two targets in one figure.
 struct Row<'a> {
     facts: &'a Facts,
+    run: Run<'a>,
     two: Two,
     figure: Figure,
 }
@@ -111,7 +112,7 @@ impl Row<'_> {
                 p: Some(estimate.p_zero),
                 ..empty
             },
-            Err(why) => Difference { refused: Some(why.words()), ..empty },
+            Err(why) => Difference { refused: Some(self.run.words(why)), ..empty },
         }
     }
 }

@@ -3,6 +3,7 @@
 use plimsoll_measure::{Block, Outcome, PairedTurn, Side};
 use plimsoll_stats::shift::{BatchPair, Shift};
 use plimsoll_stats::woodruff::Batched;
+use plimsoll_stats::{BATCHES_NEEDED, NoIntervalReason};
 
 use crate::batching::{Batching, Place};
 use crate::figure::Figure;
@@ -132,6 +133,16 @@ impl<'a> Run<'a> {
         let values = self.batching.measured(self.blocks);
         let values = values.filter_map(|block| value(turn(block, target)?, figure)).collect();
         Batched::new(vec![vec![values]])
+    }
+
+    /// Why a figure has no interval, in words.
+    pub(crate) fn words(self, why: NoIntervalReason) -> String {
+        match why {
+            NoIntervalReason::TooFewBatches if self.batching.is_by_turns() => format!(
+                "too few rounds of windows: an interval needs {BATCHES_NEEDED} of about equal size"
+            ),
+            _ => why.words(),
+        }
     }
 
     /// The turns of one target, in measured blocks.

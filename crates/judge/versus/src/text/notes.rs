@@ -35,7 +35,7 @@ fn claims(page: &mut Page, versus: &Versus) {
         return;
     }
     if versus.claims.is_empty() {
-        page.paragraph("Nothing was compared.");
+        page.paragraph("No difference could be tested.");
         return;
     }
     let tested = match versus.claims.len() {

@@ -115,7 +115,7 @@ fn too_short_a_run_is_refused_and_not_guessed() {
     assert!(!nothing.invalid.is_empty());
     let nobody = judge(&plimsoll_versus::Facts::default(), &simulation.blocks());
     assert!(nobody.differences.is_empty() && nobody.claims.is_empty());
-    assert!(plimsoll_versus::text(&nobody, 80).contains("Nothing was compared."));
+    assert!(plimsoll_versus::text(&nobody, 80).contains("No difference could be tested."));
 }
 
 #[test]

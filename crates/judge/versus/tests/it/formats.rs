@@ -83,7 +83,7 @@ fn a_refused_comparison_says_why() {
     let short = Simulation { seconds: 7, ..Simulation::of(targets.clone()) };
     let page = text(&judge(&short.facts(), &short.blocks()), 80);
     assert!(page.contains("-: a stage is too short: an interval needs 8 batches"), "{page}");
-    assert!(page.contains("Nothing was compared."), "{page}");
+    assert!(page.contains("No difference could be tested."), "{page}");
     let off = Simulation::of(targets);
     let page = text(&judge(&off.facts(), &off.blocks()), 80);
     assert!(page.contains("CONTROL DIFFERS") && page.contains("INVALID: the control"), "{page}");

@@ -30,6 +30,8 @@ fn by_turns_the_window_is_the_unit() {
     let short = Simulation { seconds: 35, ..by_turns };
     let versus = judge(&short.facts(), &short.blocks());
     assert!(versus.differences.iter().all(|found| found.value_ns.is_none()));
+    let why = versus.differences[0].refused.as_ref().unwrap();
+    assert!(why.contains("too few rounds of windows"), "{why}");
 }
 
 /// Three rounds of windows of 3 s, in which a adds 60 us less than beside the others.
