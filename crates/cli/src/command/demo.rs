@@ -1,8 +1,7 @@
 //! `plimsoll demo`: a first look that needs nothing but this program.
 
-mod overhead;
-
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
@@ -10,19 +9,30 @@ use plimsoll_gateway_server::{Gateway, Preset, Spec};
 use plimsoll_mock::Mock;
 use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
 
-use super::mock;
+use super::{mock, versus};
 use crate::console;
 use crate::exit::Exit;
 use crate::flags::{OutputFlags, ProgressFlags};
 use crate::session::{RunOptions, Session};
 
 const AFTER: &str = "\
-Takes about 15 seconds. A mock provider and the reference gateway start in this process, the built-in profile `realistic` runs through both, and the report is printed. All of them share this machine's cores: the numbers show what a report looks like, and say nothing about a real target.";
+Takes about 35 seconds. A mock provider and the reference gateway start in this process, and the built-in profile `realistic` runs through both. Then `versus` sends each request to the gateway and to the provider itself, and says what the gateway adds. All of them share this machine's cores: the numbers show what a report looks like, and say nothing about a real target.";
 
 const PROFILE: &str = "realistic";
 
 /// Short enough for a first look, long enough for a 99th percentile.
 const STAGES: &str = "w20:2s,60:8s";
+
+/// What `versus` compares: short requests that the provider answers at once, so that only the time
+/// on the way is left. Every prompt is new, so the cache never hits.
+const ADDED: &str = "
+name: demo-added
+model: mock-fast
+stages: w@100:1s,@100:18s
+content: {mode: sized, approx_input_tokens: 128}
+max_tokens: 16
+cache_mode: bust
+";
 
 /// Think times of seconds would leave few turns in eight seconds.
 const SETTINGS: [&str; 3] =
@@ -62,12 +72,23 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     };
     let exit = session.run_plan(plan, &options)?.exit;
     if exit != Exit::Interrupted {
-        session.status().info("now single requests, in turn to the gateway and to the provider");
-        let overhead = overhead::measure(mock.addr(), gateway.addr(), session.control())?;
-        console::print(&overhead.text())?;
+        let added = added_plan(mock.addr(), gateway.addr())?;
+        session.status().info("what does the gateway add? each request goes to it and past it");
+        versus::compare(&mut session, &added, options)?;
     }
     console::print(NEXT)?;
     Ok(exit)
+}
+
+/// The comparison of the gateway with the provider itself.
+fn added_plan(provider: SocketAddr, gateway: SocketAddr) -> Result<Plan> {
+    let targets = format!(
+        "targets: [{{name: direct, url: 'http://{provider}', role: direct}}, \
+         {{name: gateway, url: 'http://{gateway}'}}]\n"
+    );
+    let profile = Profile::new(Path::new("demo"), format!("{ADDED}{targets}").into_bytes());
+    let overrides = Overrides { key: Some("demo-key".to_owned()), ..Overrides::default() };
+    Ok(load(&profile, &EnvVars::default(), &overrides, Purpose::Versus)?)
 }
 
 /// The reference gateway as an LLM gateway, with its layers on.
@@ -85,6 +106,8 @@ const NEXT: &str = "
 Next:
   plimsoll run realistic --target https://gateway.example --key KEY --model NAME
                                     load on your own target
+  plimsoll versus --direct URL --target a=URL --target b=URL
+                                    what gateways add, and which is better
   plimsoll suite baseline --quick   how fast the reference gateway is on this machine
   plimsoll doctor                   check this host for anything that would distort a measurement
   plimsoll profile init             create a profile of your own

@@ -11,12 +11,13 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_measure::Nanos;
+use plimsoll_profile::Plan;
 
 use crate::exit::Exit;
 use crate::flags::{
     LimitFlags, OutputFlags, ProgressFlags, RunFlags, TlsFlags, parse_rate, parse_share,
 };
-use crate::session::Session;
+use crate::session::{RunOptions, Session};
 use target::{TargetFlag, parse_direct, parse_target};
 
 const AFTER: &str = "\
@@ -164,6 +165,12 @@ pub(crate) struct Settings {
 }
 
 pub(super) use plan::thresholds;
+
+/// Compares the targets of a plan, and prints the result.
+pub(super) fn compare(session: &mut Session, plan: &Plan, options: RunOptions) -> Result<Exit> {
+    let thresholds = thresholds(plan)?;
+    rounds::run(session, plan, &rounds::Settings { thresholds, options, upstream_log: None })
+}
 
 /// Compares the targets.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {

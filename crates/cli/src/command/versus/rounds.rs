@@ -117,7 +117,13 @@ fn one(
             Err(error) => session.status().warn(&format!("--upstream-log: {error:#}")),
         }
     }
-    let result = judge(&known, &pairs.blocks);
+    let mut result = judge(&known, &pairs.blocks);
+    if let Validity::Invalid(reasons) = &measured.summary.validity {
+        for reason in reasons {
+            let (what, found, bound) = (&reason.what, &reason.measured, &reason.bound);
+            result.invalidate(format!("{what}: {found} (limit: {bound})"));
+        }
+    }
     Ok((measured, result))
 }
 
@@ -137,12 +143,6 @@ fn unlike(facts: &Facts) -> Vec<String> {
 /// Prints the result before it writes the files: a full disk must not lose it. Gives the folder.
 fn show(status: &StatusOutput, measured: &Measured, all: &Versus) -> Result<Option<String>> {
     console::print(&text(all, WIDTH.min(console::style().width)))?;
-    if let Validity::Invalid(reasons) = &measured.summary.validity {
-        for reason in reasons {
-            let (what, found, bound) = (&reason.what, &reason.measured, &reason.bound);
-            console::print_line(&format!("INVALID: {what}: {found} (limit: {bound})"))?;
-        }
-    }
     for note in &measured.summary.metadata.notes {
         console::print_line(&format!("NOTE: {note}"))?;
     }
