@@ -207,7 +207,7 @@ pub fn compare(
         cells,
         history: found.history_use(),
         change_points,
-        notes: found.notes(),
+        notes: found.notes(usual),
     })
 }
 
@@ -251,8 +251,12 @@ impl<'a> Found<'a> {
         changes.map(point).collect()
     }
 
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self, usual_gates: bool) -> Vec<String> {
         let mut notes = Vec::new();
+        if usual_gates && self.options.regress.is_none() {
+            let note = "these gates are the usual ones: write your own as `gate` in the profile";
+            notes.push(note.to_owned());
+        }
         let (old, new) = (self.base.len(), self.new.len());
         if let Some(share) = self.options.run_sd {
             let stated = crate::format::amount(plimsoll_metrics::Margin::Relative(0.0), share);
