@@ -313,12 +313,17 @@ impl Versus {
         self.claims.clear();
     }
 
-    /// The judgement on the whole: a broken threshold or margin fails, and what cannot be judged is
-    /// inconclusive. That targets differ is a finding, and not a failure.
+    /// The judgement on the whole: that of its bounds, and inconclusive if the comparison is
+    /// invalid.
     pub fn judgement(&self) -> Judgement {
-        if let Some(why) = self.invalid.first() {
-            return Judgement::Inconclusive(why.clone());
-        }
+        let invalid = self.invalid.first().cloned().map(Judgement::Inconclusive);
+        invalid.unwrap_or_else(|| self.judgement_of_bounds())
+    }
+
+    /// The judgement by thresholds and margin, whether or not the comparison is invalid: a broken
+    /// one fails, and what cannot be judged is inconclusive. That targets differ is a finding, and
+    /// not a failure.
+    pub fn judgement_of_bounds(&self) -> Judgement {
         let broken = self.thresholds.iter().any(|threshold| threshold.judgement == Judgement::Fail);
         if broken || !self.worse_than_margin.is_empty() {
             return Judgement::Fail;

@@ -168,7 +168,8 @@ fn write(run_dir: &RunDir, measured: &Measured, all: &Versus) -> Result<()> {
 
 /// The exit code: that of the run, and that of the comparison.
 fn exit_of(measured: &Measured, all: &Versus, allow_invalid: bool) -> Exit {
-    let of_versus = match all.judgement() {
+    let judgement = if allow_invalid { all.judgement_of_bounds() } else { all.judgement() };
+    let of_versus = match judgement {
         Judgement::Pass => Exit::Pass,
         Judgement::Fail => Exit::Fail,
         Judgement::Inconclusive(_) if allow_invalid => Exit::Pass,

@@ -98,7 +98,7 @@ fn at_the_same_instant_the_random_order_decides_who_is_first() {
 
 #[test]
 fn bodies_of_a_block_are_equal_but_for_an_id_of_equal_length() {
-    let profile = format!("{BESIDE}turns: 2\nstages: '@5:2s'\n").replace("8", "40");
+    let profile = format!("{BESIDE}turns: 2\nstages: '@5:2s'\n").replace('8', "40");
     let harness = Harness::of_plan(
         comparison(&format!("content: {{mode: sized, approx_input_tokens: 60}}\n{profile}"), 3),
         ScriptedTarget::always(respond_after(15)),

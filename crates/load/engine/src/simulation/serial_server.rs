@@ -70,7 +70,7 @@ impl SerialServer {
     /// A connection to accept.
     pub(super) fn connect(self: &Rc<Self>, clock: &WorkerClock) {
         self.accepts.set(self.accepts.get() + 1);
-        self.pause.set(self.pause.get().or(Some(clock.now() + PAUSE_AT)));
+        self.pause.set(self.pause.get().or_else(|| Some(clock.now() + PAUSE_AT)));
         self.work(clock);
     }
 

@@ -153,9 +153,9 @@ fn in_turns_the_mock_sees_one_target_at_a_time() {
     let start = compared.result.metadata.stages[0].start_s;
     let window = |sample: &Sample| {
         let at = sample.timeline.intended.as_nanos() as f64 / 1e9 - start;
-        (at / 0.5 + 1e-9) as u64
+        format!("{:.0}", (at / 0.5 + 1e-9).floor())
     };
-    let mut owners: BTreeMap<u64, BTreeSet<TargetId>> = BTreeMap::new();
+    let mut owners: BTreeMap<String, BTreeSet<TargetId>> = BTreeMap::new();
     for sample in &compared.samples {
         owners.entry(window(sample)).or_default().insert(sample.target);
     }

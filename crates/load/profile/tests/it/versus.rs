@@ -34,8 +34,8 @@ fn named(plan: &Plan) -> Vec<(&str, TargetRole)> {
 
 #[test]
 fn targets_are_resolved_with_what_they_share_and_a_control() {
-    let plan = compared(&base_with(TARGETS), &Overrides::default()).unwrap();
     use TargetRole::{Candidate, Control, Reference};
+    let plan = compared(&base_with(TARGETS), &Overrides::default()).unwrap();
     let names = [("direct", Reference), ("direct'", Control), ("a", Candidate), ("b", Candidate)];
     assert_eq!(named(&plan), names);
     let [direct, control, a, b] = plan.targets.as_slice() else { panic!("{:?}", plan.targets) };

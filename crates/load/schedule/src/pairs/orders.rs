@@ -127,27 +127,29 @@ mod tests {
     fn every_target_is_equally_often_in_every_place_and_after_every_other() {
         for targets in 1..=9_u16 {
             let orders = orders(targets, 5);
-            let size = orders.group_size();
-            for group in 0..20 {
-                let mut places: BTreeMap<(u16, usize), u64> = BTreeMap::new();
-                let mut after: BTreeMap<(u16, u16), u64> = BTreeMap::new();
-                for block in group * size..(group + 1) * size {
-                    let order = orders.order(block);
-                    for (place, target) in order.iter().enumerate() {
-                        *places.entry((target.0, place)).or_default() += 1;
-                        assert_eq!(usize::from(orders.place(block, *target)), place);
-                    }
-                    for pair in order.windows(2) {
-                        *after.entry((pair[0].0, pair[1].0)).or_default() += 1;
-                    }
-                }
-                let n = usize::from(targets);
-                assert_eq!((places.len(), after.len()), (n * n, n * (n - 1)), "{targets} targets");
-                let each = size / u64::from(targets);
-                assert!(places.values().all(|count| *count == each), "{targets}: {places:?}");
-                assert!(after.values().all(|count| *count == each), "{targets}: {after:?}");
+            (0..20).for_each(|group| assert_balanced(&orders, targets, group));
+        }
+    }
+
+    fn assert_balanced(orders: &Orders, targets: u16, group: u64) {
+        let size = orders.group_size();
+        let mut places: BTreeMap<(u16, usize), u64> = BTreeMap::new();
+        let mut after: BTreeMap<(u16, u16), u64> = BTreeMap::new();
+        for block in group * size..(group + 1) * size {
+            let order = orders.order(block);
+            for (place, target) in order.iter().enumerate() {
+                *places.entry((target.0, place)).or_default() += 1;
+                assert_eq!(usize::from(orders.place(block, *target)), place);
+            }
+            for pair in order.windows(2) {
+                *after.entry((pair[0].0, pair[1].0)).or_default() += 1;
             }
         }
+        let n = usize::from(targets);
+        assert_eq!((places.len(), after.len()), (n * n, n * (n - 1)), "{targets} targets");
+        let each = size / u64::from(targets);
+        assert!(places.values().all(|count| *count == each), "{targets}: {places:?}");
+        assert!(after.values().all(|count| *count == each), "{targets}: {after:?}");
     }
 
     /// With two targets an order is a coin that falls evenly within every two blocks.

@@ -92,7 +92,7 @@ fn requests_of_a_block_differ_in_nothing_but_ids_of_equal_length() {
             }
             let texts: Vec<_> = all.iter().map(text).collect();
             assert_same_but_for_ids(&texts, ids);
-            let requests: Vec<_> = all.iter().map(|own| own.request_id()).collect();
+            let requests: Vec<_> = all.iter().map(Conversation::request_id).collect();
             assert!(requests[0] != requests[1] && requests[1] != requests[2], "{name}");
             seen.push(texts[0].clone());
         }
@@ -132,7 +132,7 @@ fn later_turns_are_the_same_whatever_the_targets_answered() {
     };
     let workload = workload(&spec);
     let mut all =
-        (0..).map(|block| on_each(&workload, block)).find(|all| all[0].turns() == 3).unwrap();
+        (0..1_000).map(|block| on_each(&workload, block)).find(|all| all[0].turns() == 3).unwrap();
     for turn in 1..3 {
         for (own, answer) in all.iter_mut().zip(["yes", "", "no, never"]) {
             own.advance(Some(answer));
