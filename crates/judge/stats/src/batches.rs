@@ -183,12 +183,13 @@ fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
+/// An effective number of values as a count.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "float-to-int casts saturate, and the number is not negative"
 )]
-fn rounded(number: f64) -> u64 {
+pub fn rounded(number: f64) -> u64 {
     number.round() as u64
 }
 

@@ -33,6 +33,6 @@ pub mod student_t;
 pub mod tails;
 pub mod woodruff;
 
-pub use batches::{BatchVariance, LimitCount};
+pub use batches::{BatchVariance, LimitCount, rounded};
 pub use interval::{BATCHES_NEEDED, Estimate, Interval, NoIntervalReason};
 pub use quantile::{nearest_rank, samples_needed};

@@ -21,6 +21,11 @@ use crate::threshold::AddedThreshold;
 /// Why there is no mean over rounds.
 const TOO_FEW_ROUNDS: &str = "fewer than two rounds have it";
 
+/// The reason for a mean that is missing: that of a round, if one has it.
+fn refused(has_mean: bool, of_round: Option<&str>) -> Option<String> {
+    (!has_mean).then(|| of_round.unwrap_or(TOO_FEW_ROUNDS).to_owned())
+}
+
 /// One result of several rounds; of one round, that round. `None` without any. Rounds are those of
 /// one plan: their targets are the same, in the same order.
 pub fn combine(rounds: &[Versus]) -> Option<Versus> {
@@ -85,10 +90,7 @@ fn difference(rounds: &[Versus], like: &Difference) -> Difference {
     });
     let count = measured.clone().count() as u64;
     let over = over(measured);
-    let refused = || {
-        let why = found.iter().find_map(|found| found.refused.clone());
-        why.unwrap_or_else(|| TOO_FEW_ROUNDS.to_owned())
-    };
+    let of_round = found.iter().find_map(|found| found.refused.as_deref());
     Difference {
         pairs: found.iter().map(|found| found.pairs).sum(),
         value_ns: over.map(|over| over.value),
@@ -99,7 +101,7 @@ fn difference(rounds: &[Versus], like: &Difference) -> Difference {
         degrees_of_freedom: over.map(|_| (count - 1) as f64),
         p: over.map(|over| over.p_zero).filter(|p| !p.is_nan()),
         between_rounds_ns: over.map(|over| over.between),
-        refused: over.is_none().then(refused),
+        refused: refused(over.is_some(), of_round),
         ..like.clone()
     }
 }
@@ -134,9 +136,7 @@ fn scenario(rounds: &[Versus], like: &ScenarioDifference) -> (ScenarioDifference
         value_ns: over.map(|over| over.value),
         low_ns: over.map(|over| over.interval.low),
         high_ns: over.map(|over| over.interval.high),
-        refused: over
-            .is_none()
-            .then(|| like.refused.clone().unwrap_or_else(|| TOO_FEW_ROUNDS.to_owned())),
+        refused: refused(over.is_some(), like.refused.as_deref()),
         ..like.clone()
     };
     (combined, p)
@@ -191,7 +191,7 @@ fn cpu(rounds: &[Versus], like: &CpuDifference) -> CpuDifference {
         high_ns: over.map(|over| over.interval.high),
         p: over.map(|over| over.p_zero).filter(|p| !p.is_nan()),
         degrees_of_freedom: over.map(|_| (count - 1) as f64),
-        refused: over.is_none().then(|| TOO_FEW_ROUNDS.to_owned()),
+        refused: refused(over.is_some(), None),
         ..like.clone()
     }
 }
@@ -208,9 +208,7 @@ fn order_effect(rounds: &[Versus], like: &OrderEffect) -> OrderEffect {
         value_ns: over.map(|over| over.value),
         low_ns: over.map(|over| over.interval.low),
         high_ns: over.map(|over| over.interval.high),
-        refused: over
-            .is_none()
-            .then(|| like.refused.clone().unwrap_or_else(|| TOO_FEW_ROUNDS.to_owned())),
+        refused: refused(over.is_some(), like.refused.as_deref()),
         ..like.clone()
     }
 }
@@ -229,9 +227,7 @@ fn disturbance(rounds: &[Versus], whole: &Versus, like: &Disturbance) -> Disturb
         matters: over.is_some_and(|over| {
             matters((over.value, over.interval.low, over.interval.high), added)
         }),
-        refused: over
-            .is_none()
-            .then(|| like.refused.clone().unwrap_or_else(|| TOO_FEW_ROUNDS.to_owned())),
+        refused: refused(over.is_some(), like.refused.as_deref()),
         ..like.clone()
     }
 }

@@ -4,7 +4,7 @@
 //! sources; `docs/adr/0002-confidence-intervals.md` says what was rejected.
 
 use plimsoll_measure::Nanos;
-use plimsoll_stats::{BatchVariance, NoIntervalReason};
+use plimsoll_stats::{BatchVariance, NoIntervalReason, rounded};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -45,15 +45,6 @@ pub(crate) fn interval(
         batches: variance.batches,
         effective_samples: rounded(effective),
     })
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "float-to-int casts saturate, and the number is not negative"
-)]
-fn rounded(number: f64) -> u64 {
-    number.round() as u64
 }
 
 #[cfg(test)]
