@@ -101,6 +101,7 @@ fn difference(rounds: &[Versus], like: &Difference) -> Difference {
         degrees_of_freedom: over.map(|_| (count - 1) as f64),
         p: over.map(|over| over.p_zero).filter(|p| !p.is_nan()),
         between_rounds_ns: over.map(|over| over.between),
+        generator_ns: found.iter().filter_map(|found| found.generator_ns).reduce(f64::max),
         refused: refused(over.is_some(), of_round),
         ..like.clone()
     }

@@ -5,7 +5,7 @@ use plimsoll_stats::{Estimate, NoIntervalReason};
 use crate::comparisons::{comparisons, control, figures, whole_time};
 use crate::facts::Facts;
 use crate::figure::{Figure, QUANTILES};
-use crate::lateness::InTime;
+use crate::generator::WithoutGenerator;
 use crate::pairs::{Run, Two, failed};
 use crate::result::{Difference, Kind};
 
@@ -32,7 +32,7 @@ fn of_targets(facts: &Facts, run: Run<'_>, two: Two, figures: &[Figure]) -> Vec<
     let mut differences = Vec::new();
     for &figure in figures {
         let row = Row { facts, run, two, figure };
-        let in_time = InTime::of(run, two, figure);
+        let without_generator = WithoutGenerator::of(run, two, figure);
         let added = run.added(two, figure);
         let shift = run.shift(two, figure);
         let added = QUANTILES
@@ -40,8 +40,8 @@ fn of_targets(facts: &Facts, run: Run<'_>, two: Two, figures: &[Figure]) -> Vec<
         let shift = QUANTILES
             .map(|(name, q)| (q, row.of(Kind::Shift, name, shift.pairs(), shift.estimate(q))));
         for (q, mut found) in added.into_iter().chain(shift) {
-            if let Some(in_time) = &in_time {
-                in_time.refuse(q, &mut found);
+            if let Some(without_generator) = &without_generator {
+                without_generator.judge(q, &mut found);
             }
             differences.push(found);
         }

@@ -6,7 +6,7 @@ use crate::batching::Batching;
 use crate::comparisons::{headline, whole_time};
 use crate::facts::{Facts, Schedule};
 use crate::pairs::Run;
-use crate::result::{BlockCounts, SCHEMA, Versus};
+use crate::result::{BlockCounts, Difference, Kind, SCHEMA, Versus};
 use crate::threshold::AddedThreshold;
 use crate::{
     claims, control, cpu, detectable, differences, disturbance, errors, margin, order_effect,
@@ -41,6 +41,7 @@ pub fn judge(facts: &Facts, blocks: &[Block]) -> Versus {
     versus.warnings = warnings(&versus);
     conclude(&mut versus, &facts.thresholds);
     check_control(facts, &mut versus);
+    check_generator(&mut versus);
     if versus.blocks.recorded == 0 {
         versus.invalidate("no block was recorded: nothing can be compared".to_owned());
     }
@@ -76,6 +77,25 @@ fn check_control(facts: &Facts, versus: &mut Versus) {
         versus.invalidate(why);
     }
     versus.control = Some(found);
+}
+
+/// The headline must not be the generator's own making, of any target.
+fn check_generator(versus: &mut Versus) {
+    let reference = versus.reference();
+    let headline = versus.differences.iter().filter(|found| {
+        found.reference == reference
+            && (found.figure, found.kind) == (versus.headline, Kind::Added)
+            && found.quantile == "p50"
+    });
+    let refused = headline.filter(|found| found.is_refused_for_generator());
+    let why = |found: &Difference| {
+        let why = found.refused.as_deref().unwrap_or_default();
+        format!("added {} of {}: {why}", versus.headline.title(), found.target)
+    };
+    let reasons: Vec<String> = refused.map(why).collect();
+    for why in reasons {
+        versus.invalidate(why);
+    }
 }
 
 /// What a reader must know.

@@ -80,26 +80,30 @@ impl<'a> Run<'a> {
     /// Values on both targets. Beside each other, of complete pairs; by turns, all that each target
     /// has, because a faster one may have more.
     pub(crate) fn shift(self, two: Two, figure: Figure) -> Shift {
-        self.shift_by(two, |turn| value(turn, figure))
+        let value = |turn: &PairedTurn| value(turn, figure);
+        self.shift_of(two, value, value)
     }
 
     /// The same with failures as infinitely slow.
     pub(crate) fn shift_with_failures(self, two: Two, figure: Figure) -> Shift {
-        self.shift_by(
-            two,
-            |turn| {
-                if failed(turn) { Some(f64::INFINITY) } else { value(turn, figure) }
-            },
-        )
+        let value = |turn: &PairedTurn| {
+            if failed(turn) { Some(f64::INFINITY) } else { value(turn, figure) }
+        };
+        self.shift_of(two, value, value)
     }
 
-    /// The same by `value`, which a turn may not have.
-    pub(crate) fn shift_by(self, two: Two, value: impl Fn(&PairedTurn) -> Option<f64>) -> Shift {
+    /// The same by values of each, which a turn may not have.
+    pub(crate) fn shift_of(
+        self,
+        two: Two,
+        of_target: impl Fn(&PairedTurn) -> Option<f64>,
+        of_reference: impl Fn(&PairedTurn) -> Option<f64>,
+    ) -> Shift {
         let mut batches: Vec<Vec<BatchPair>> = self.batching.by_batch();
         for (place, block) in self.batching.places(self.blocks) {
             let Place::Measured { stage, batch } = place else { continue };
-            let of = |index: usize| turn(block, index).and_then(&value);
-            let (target, reference) = (of(two.target), of(two.reference));
+            let target = turn(block, two.target).and_then(&of_target);
+            let reference = turn(block, two.reference).and_then(&of_reference);
             let by_turns = self.batching.stages()[stage].time.is_none();
             if by_turns || (target.is_some() && reference.is_some()) {
                 batches[stage][batch].target.extend(target);

@@ -195,7 +195,7 @@ pub struct OwnTimes {
     pub figure: Figure,
     /// Number of values.
     pub count: u64,
-    /// Median.
+    /// Median. A percentile is `null` if too much of it may be the generator's.
     pub p50_ns: Option<f64>,
     /// 90th percentile.
     pub p90_ns: Option<f64>,
@@ -261,6 +261,9 @@ pub struct Difference {
     /// Several rounds: the standard deviation between them, beyond what their own errors explain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between_rounds_ns: Option<f64>,
+    /// How much of it the generator itself may have added. Several rounds: the most in one of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generator_ns: Option<f64>,
     /// Why there is no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
@@ -270,6 +273,11 @@ impl Difference {
     /// Value, lower and upper end.
     pub fn measured(&self) -> Option<(f64, f64, f64)> {
         Some((self.value_ns?, self.low_ns?, self.high_ns?))
+    }
+
+    /// Whether it is refused because too much of it may be the generator's.
+    pub const fn is_refused_for_generator(&self) -> bool {
+        self.refused.is_some() && self.generator_ns.is_some()
     }
 
     /// Whether it is that of these two targets.

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use plimsoll_measure::{Block, Outcome, PairedTurn};
+use plimsoll_stats::batches::independent_shares;
 use plimsoll_stats::{nearest_rank, samples_needed};
 
 use crate::cpu;
 use crate::facts::{Facts, TakenOut, TargetFacts};
 use crate::figure::{Figure, as_f64};
+use crate::generator;
 use crate::pairs::{Run, failed, turn};
 use crate::result::{BlockCounts, OwnTimes, TargetResult};
 
@@ -69,10 +71,18 @@ fn taken_out(taken: &TakenOut) -> String {
 
 fn own(run: Run<'_>, target: usize, figure: Figure) -> Option<OwnTimes> {
     let values = run.own(target, figure);
-    let at = |q| values.value(q);
-    (values.count() > 0).then(|| OwnTimes {
+    let without = generator::own_times(run, target, figure);
+    let count = values.count() as u64;
+    let at = |q| {
+        let value = values.value(q)?;
+        let (low, high) = independent_shares(q, count);
+        let half = (values.value(high)? - values.value(low)?) / 2.0;
+        let bound = (value - without.value(q)?).abs();
+        (!generator::is_refused(value, bound, half)).then_some(value)
+    };
+    (count > 0).then(|| OwnTimes {
         figure,
-        count: values.count() as u64,
+        count,
         p50_ns: at(0.5),
         p90_ns: at(0.9),
         p99_ns: at(0.99),
@@ -80,7 +90,8 @@ fn own(run: Run<'_>, target: usize, figure: Figure) -> Option<OwnTimes> {
 }
 
 fn dispatch_lag(run: Run<'_>, target: usize) -> Option<f64> {
-    let mut lags: Vec<f64> = run.turns(target).map(|turn| as_f64(turn.dispatch_lag)).collect();
+    let mut lags: Vec<f64> =
+        run.turns(target).map(|turn| as_f64(turn.generator.dispatch)).collect();
     lags.sort_unstable_by(f64::total_cmp);
     let enough = lags.len() as u64 >= samples_needed(0.99);
     nearest_rank(&lags, 0.99).filter(|_| enough)

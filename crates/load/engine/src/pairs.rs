@@ -138,7 +138,7 @@ fn paired_turn(sample: &Sample) -> PairedTurn {
         last_token,
         longest_gap: (sample.gaps.count > 0).then_some(sample.gaps.max),
         gaps: sample.gaps.count,
-        dispatch_lag: sample.generator.dispatch,
+        generator: sample.generator,
         expected: sample.expected,
         decision: sample.policy_decision,
         output_tokens: sample.output_tokens().unwrap_or_default(),

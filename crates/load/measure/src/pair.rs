@@ -2,6 +2,7 @@
 
 use crate::id::{ScenarioId, StageId};
 use crate::outcome::{Outcome, PolicyDecision};
+use crate::sample::GeneratorShare;
 use crate::time::Nanos;
 
 /// One turn of a conversation, carried out on every target of a comparison.
@@ -43,8 +44,8 @@ pub struct PairedTurn {
     pub longest_gap: Option<Nanos>,
     /// Number of gaps between content events.
     pub gaps: u32,
-    /// How late the generator dispatched it.
-    pub dispatch_lag: Nanos,
+    /// What the generator itself may have added to its instants.
+    pub generator: GeneratorShare,
     /// The policy decision that the scenario expects, if it states one.
     pub expected: Option<PolicyDecision>,
     /// The target's policy decision, if it responded.

@@ -34,6 +34,10 @@ pub struct Reason {
     /// What may have held the generator up meanwhile, if that was the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<String>,
+    /// The name of the headline figure that the generator falsified, if that is the reason. What is
+    /// wrong with it need not be wrong with a difference of two targets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figure: Option<String>,
 }
 
 /// The validity of a run, and the limits of its measurement.

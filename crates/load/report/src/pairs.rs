@@ -20,7 +20,7 @@ const VERSION: u32 = 1;
 /// Bytes of a block, without its turns.
 const BLOCK_BYTES: usize = 32;
 /// Bytes of a turn.
-const TURN_BYTES: usize = 72;
+const TURN_BYTES: usize = 120;
 /// What stands for a time that there is not.
 const NO_TIME: u64 = u64::MAX;
 /// What stands for a window that there is not.

@@ -17,6 +17,7 @@ pub(super) fn write(page: &mut Page, versus: &Versus) {
     page.line("");
     claims(page, versus);
     detectable(page, versus);
+    generator(page, versus);
     with_failures(page, versus);
     scenarios(page, versus);
     verdicts(page, versus);
@@ -115,6 +116,21 @@ fn detectable(page: &mut Page, versus: &Versus) {
     if !parts.is_empty() {
         page.paragraph(&format!("Could have been seen (80 %): {}.", parts.join("; ")));
     }
+}
+
+/// How much of the headline differences may be the generator's own.
+fn generator(page: &mut Page, versus: &Versus) {
+    let reference = versus.reference();
+    let headline = versus.differences.iter().filter(|found| {
+        found.reference == reference
+            && (found.figure, found.kind) == (versus.headline, Kind::Added)
+            && found.quantile == "p50"
+    });
+    let Some(most) = headline.filter_map(|found| found.generator_ns).reduce(f64::max) else {
+        return;
+    };
+    let (time, figure) = (format::time(most / 1e6), versus.headline.title());
+    page.paragraph(&format!("Generator's own part of the added {figure}: at most {time}."));
 }
 
 /// The tails where failures count as infinitely slow.

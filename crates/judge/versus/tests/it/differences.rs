@@ -1,6 +1,6 @@
 //! What is added, and who is better.
 
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Nanos, PairedTurn, Seed};
 use plimsoll_versus::{Figure, Kind, Versus, judge};
 
 use crate::simulation::{Simulation, direct, microseconds, target};
@@ -91,18 +91,75 @@ fn a_response_time_that_the_generator_made_is_refused_and_ttft_is_not() {
     for block in &mut blocks {
         let turn = block.turns[2].as_mut().unwrap();
         let late = Nanos::from_micros(400);
-        turn.dispatch_lag = late;
+        turn.generator.dispatch = late;
         turn.response = turn.response.map(|time| time + late);
     }
     let versus = judge(&simulation.facts(), &blocks);
     let find = |figure| versus.difference(("a", "direct"), figure, Kind::Added, "p50").unwrap();
     let refused = find(Figure::ResponseTime);
-    assert!(refused.refused.as_ref().unwrap().contains("dispatched late: 400us"), "{refused:?}");
+    assert!(refused.refused.as_ref().unwrap().contains("late: 400us"), "{refused:?}");
     assert_eq!(refused.value_ns, None);
     assert_eq!(find(Figure::Ttft).refused, None);
     let two = ("a", "direct");
     let shift = versus.difference(two, Figure::ResponseTime, Kind::Shift, "p50").unwrap();
-    assert!(shift.refused.as_ref().unwrap().contains("dispatched late: 400us"), "{shift:?}");
+    assert!(shift.refused.as_ref().unwrap().contains("late: 400us"), "{shift:?}");
+}
+
+/// Every request is dispatched up to 4 ms late, whatever its target, and TTFT is not touched.
+#[test]
+fn lateness_that_falls_on_all_targets_alike_does_not_make_a_comparison_invalid() {
+    let simulation = two_gateways();
+    let mut rng = Seed(7).rng("lateness", 0);
+    let mut blocks = simulation.blocks();
+    for turn in blocks.iter_mut().flat_map(|block| block.turns.iter_mut().flatten()) {
+        let late = Nanos::new(rng.below(4_000_000));
+        turn.generator.dispatch = late;
+        turn.response = turn.response.map(|time| time + late);
+    }
+    let versus = judge(&simulation.facts(), &blocks);
+    assert_eq!(versus.invalid, [""; 0]);
+    let response =
+        versus.difference(("a", "direct"), Figure::ResponseTime, Kind::Added, "p50").unwrap();
+    // Without the lateness it is that of the simulation, so this is the generator's part.
+    let (value, low, high) = response.measured().unwrap();
+    let before = judge(&simulation.facts(), &simulation.blocks());
+    let (before, ..) = added(&before, ("a", "direct"), Figure::ResponseTime);
+    assert!(((value / 1e3 - before).abs() - response.generator_ns.unwrap() / 1e3).abs() < 1.0);
+    assert!(low < before * 1e3 && before * 1e3 < high, "{low} {before} {high}");
+    // Of its response time of 30 ms the generator made 2 ms, of TTFT nothing.
+    let median = |figure| versus.targets[2].own(figure).unwrap().p50_ns;
+    assert_eq!(median(Figure::ResponseTime), None);
+    assert!(median(Figure::Ttft).is_some());
+}
+
+#[test]
+fn a_headline_that_the_generator_made_invalidates_the_comparison() {
+    let simulation = two_gateways();
+    let late = Nanos::from_micros(400);
+    let with = |change: fn(&mut PairedTurn, Nanos), targets: &[usize], one_in: usize| {
+        let mut blocks = simulation.blocks();
+        for block in blocks.iter_mut().step_by(one_in) {
+            for target in targets {
+                change(block.turns[*target].as_mut().unwrap(), late);
+            }
+        }
+        judge(&simulation.facts(), &blocks)
+    };
+    let sent = |turn: &mut PairedTurn, late| {
+        turn.generator.send = late;
+        turn.ttft = turn.ttft.map(|time| time + late);
+    };
+    let doubt = |turn: &mut PairedTurn, late| turn.generator.first_token = late;
+    // Of one target alone: half of its requests are enough, one in a hundred are not.
+    let why = "added TTFT of a: the generator was late: 400us of it may be its own";
+    assert_eq!(with(sent, &[2], 1).invalid, [why]);
+    assert_eq!(with(sent, &[2], 1).claims, []);
+    assert_eq!(with(sent, &[2], 100).invalid, [""; 0]);
+    // Of all alike: what is known cancels, what is only a doubt does not.
+    assert_eq!(with(sent, &[0, 1, 2, 3], 1).invalid, [""; 0]);
+    assert_eq!(with(doubt, &[0, 1, 2, 3], 100).invalid, [""; 0]);
+    let doubted = with(doubt, &[0, 1, 2, 3], 1);
+    assert_eq!(doubted.invalid.len(), 3, "{:?}", doubted.invalid);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Simulated blocks: a provider draws one time for every target, and each target adds its own.
 
-use plimsoll_measure::{Block, Nanos, Outcome, PairedTurn, Rng, ScenarioId, Seed, StageId};
+use plimsoll_measure::{
+    Block, GeneratorShare, Nanos, Outcome, PairedTurn, Rng, ScenarioId, Seed, StageId,
+};
 use plimsoll_metrics::LoadModel;
 use plimsoll_versus::{Facts, Role, Schedule, StageFacts, TargetFacts};
 
@@ -116,7 +118,7 @@ pub(crate) fn turn(position: u8, time: Nanos) -> PairedTurn {
         last_token: Some(end),
         longest_gap: Some(Nanos::from_micros(2_500)),
         gaps: 4,
-        dispatch_lag: Nanos::ZERO,
+        generator: GeneratorShare::default(),
         expected: None,
         decision: None,
         output_tokens: 5,

@@ -24,5 +24,6 @@ pub(super) fn warning(metadata: &RunMetadata, snapshot: &Snapshot) -> Option<Rea
               hits are wanted"
             .to_owned(),
         causes: Vec::new(),
+        figure: None,
     })
 }

@@ -7,7 +7,7 @@ const HEADROOM_SHARE: f64 = 0.9;
 
 pub(super) fn reason(what: &str, measured: String, bound: impl Into<String>, fix: &str) -> Reason {
     let (bound, fix) = (bound.into(), fix.to_owned());
-    Reason { what: what.to_owned(), measured, bound, fix, causes: Vec::new() }
+    Reason { what: what.to_owned(), measured, bound, fix, causes: Vec::new(), figure: None }
 }
 
 pub(super) fn percent(share: f64) -> String {

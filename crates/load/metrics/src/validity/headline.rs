@@ -29,7 +29,7 @@ pub(super) fn refused(results: &Results, evidence: &Evidence, causes: &[String])
 fn of_stage(stage: &Group, evidence: &Evidence) -> Vec<Reason> {
     let name = stage.stage.as_deref().unwrap_or_default();
     let closed = evidence.closed.iter().any(|closed| closed == name);
-    let median = |metric, words: &str| {
+    let median = |metric: Metric, words: &str| {
         let figure = stage.distribution(metric)?.figure(&QUANTILES[0])?;
         is_falsified(&figure).then(|| {
             let measured = format!(
@@ -37,7 +37,9 @@ fn of_stage(stage: &Group, evidence: &Evidence) -> Vec<Reason> {
                 Unit::Time.value_words(figure.value),
                 Unit::Time.value_words(figure.bound)
             );
-            reason(&format!("{words} of stage `{name}`"), measured, BOUND, MORE_GENERATOR)
+            let what = format!("{words} of stage `{name}`");
+            let reason = reason(&what, measured, BOUND, MORE_GENERATOR);
+            Reason { figure: Some(metric.name().to_owned()), ..reason }
         })
     };
     // A user of the closed model has no schedule: its request begins when the generator sends it.
@@ -69,7 +71,8 @@ fn rate(stage: &Group, name: &str) -> Option<Reason> {
     );
     let what = format!("the rate of stage `{name}`");
     let bound = "5 % of it in closed stages, 1 % in open ones";
-    Some(reason(&what, measured, bound, MORE_GENERATOR))
+    let reason = reason(&what, measured, bound, MORE_GENERATOR);
+    Some(Reason { figure: Some(spec.name.to_owned()), ..reason })
 }
 
 fn is_falsified(figure: &BoundedFigure) -> bool {

@@ -3,7 +3,8 @@
 use std::io::Read;
 
 use plimsoll_measure::{
-    Block, ErrorClass, Nanos, Outcome, PairedTurn, PolicyDecision, ScenarioId, StageId,
+    Block, ErrorClass, GeneratorShare, Nanos, Outcome, PairedTurn, PolicyDecision, ScenarioId,
+    StageId,
 };
 
 use super::{
@@ -125,7 +126,10 @@ fn turn(rest: &mut Bytes<'_>, classes: &[String]) -> Option<(PairedTurn, bool)> 
     let outcome = self::outcome(outcome, rest.u16()?, classes)?;
     let [response, service, ttft, last_token, longest_gap] =
         [rest.u64()?, rest.u64()?, rest.u64()?, rest.u64()?, rest.u64()?].map(time);
-    let dispatch_lag = Nanos::new(rest.u64()?);
+    let mut parts = [Nanos::ZERO; 7];
+    for part in &mut parts {
+        *part = Nanos::new(rest.u64()?);
+    }
     let [gaps, output_tokens, input_tokens, _] =
         [rest.u32()?, rest.u32()?, rest.u32()?, rest.u32()?];
     let turn = PairedTurn {
@@ -137,7 +141,7 @@ fn turn(rest: &mut Bytes<'_>, classes: &[String]) -> Option<(PairedTurn, bool)> 
         last_token,
         longest_gap,
         gaps,
-        dispatch_lag,
+        generator: GeneratorShare::from_parts(parts),
         expected: self::decision(expected),
         decision: self::decision(decision),
         output_tokens,

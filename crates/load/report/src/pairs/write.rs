@@ -133,7 +133,9 @@ fn put_turn(turn: &PairedTurn, out: &mut Vec<u8>) {
     for time in times {
         out.extend_from_slice(&time.map_or(NO_TIME, Nanos::as_u64).to_le_bytes());
     }
-    out.extend_from_slice(&turn.dispatch_lag.as_u64().to_le_bytes());
+    for part in turn.generator.parts() {
+        out.extend_from_slice(&part.as_u64().to_le_bytes());
+    }
     for count in [turn.gaps, turn.output_tokens, turn.input_tokens, 0] {
         out.extend_from_slice(&count.to_le_bytes());
     }

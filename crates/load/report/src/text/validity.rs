@@ -36,7 +36,7 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
 fn invalid(page: &mut Page, reasons: &[Reason]) {
     let word = page.color(Color::Bad, "INVALID");
     for (index, reason) in reasons.iter().enumerate() {
-        let Reason { what, measured, bound, fix, causes } = reason;
+        let Reason { what, measured, bound, fix, causes, .. } = reason;
         let line = format!("{what}: {measured} (limit: {bound})");
         page.hang(&format!("{word}: "), "INVALID: ".len(), &line);
         if reasons.get(index + 1).is_some_and(|next| next.fix == *fix && next.causes == *causes) {

@@ -1,7 +1,8 @@
 //! `pairs.bin`: written and read back.
 
 use plimsoll_measure::{
-    Block, ErrorClass, Nanos, Outcome, PairedTurn, PolicyDecision, ScenarioId, StageId,
+    Block, ErrorClass, GeneratorShare, Nanos, Outcome, PairedTurn, PolicyDecision, ScenarioId,
+    StageId,
 };
 use plimsoll_report::pairs::{PairsHeader, PairsWriter, read_pairs};
 use proptest::option::of;
@@ -35,11 +36,12 @@ fn turn() -> impl Strategy<Value = PairedTurn> {
         Just(Outcome::NeverSent),
     ];
     let decision = || of((0..PolicyDecision::COUNT).prop_map(|i| PolicyDecision::ALL[i]));
-    let times = (of(nanos()), of(nanos()), of(nanos()), of(nanos()), of(nanos()), nanos());
+    let parts = prop::array::uniform7(nanos()).prop_map(GeneratorShare::from_parts);
+    let times = (of(nanos()), of(nanos()), of(nanos()), of(nanos()), of(nanos()), parts);
     let counts = (any::<u8>(), any::<u32>(), any::<u32>(), any::<u32>(), any::<bool>());
     (outcome, decision(), decision(), times, counts).prop_map(
         |(outcome, expected, decision, times, counts)| {
-            let (response, service, ttft, last_token, longest_gap, dispatch_lag) = times;
+            let (response, service, ttft, last_token, longest_gap, generator) = times;
             let (position, gaps, output_tokens, input_tokens, reused) = counts;
             PairedTurn {
                 position,
@@ -50,7 +52,7 @@ fn turn() -> impl Strategy<Value = PairedTurn> {
                 last_token,
                 longest_gap,
                 gaps,
-                dispatch_lag,
+                generator,
                 expected,
                 decision,
                 output_tokens,
@@ -101,7 +103,7 @@ fn a_record_stands_where_the_documentation_says() {
         last_token: None,
         longest_gap: None,
         gaps: 9,
-        dispatch_lag: Nanos::new(6),
+        generator: GeneratorShare::from_parts([6, 7, 8, 9, 10, 11, 12].map(Nanos::new)),
         expected: Some(PolicyDecision::Block),
         decision: None,
         output_tokens: 10,
@@ -118,17 +120,17 @@ fn a_record_stands_where_the_documentation_says() {
     let names: usize = header().targets.iter().map(|name| 2 + name.len()).sum();
     let classes: usize = ErrorClass::ALL.iter().map(|class| 2 + class.name().len()).sum();
     assert_eq!(&bytes[..8], b"plimpair");
-    assert_eq!(bytes[8..16], [1, 0, 0, 0, 3, 0, 248, 0]);
+    assert_eq!(bytes[8..16], [1, 0, 0, 0, 3, 0, 136, 1]);
     let record = &bytes[32 + names + 2 + classes..];
-    assert_eq!(record.len(), 32 + 3 * 72);
+    assert_eq!(record.len(), 32 + 3 * 120);
     let number = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().unwrap());
     assert_eq!((number(0), number(8)), (8, 8_000_000));
     assert_eq!(record[16..32], [4, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-    let turn = &record[32 + 72..];
+    let turn = &record[32 + 120..];
     assert_eq!(turn[..8], [3, 2, 1, 2, 0, 0, 173, 1]);
     let number = |at: usize| u64::from_le_bytes(turn[at..at + 8].try_into().unwrap());
-    assert_eq!((number(8), number(16), number(48)), (5, u64::MAX, 6));
-    assert_eq!(turn[56..68], [9, 0, 0, 0, 10, 0, 0, 0, 11, 0, 0, 0]);
+    assert_eq!((number(8), number(16), number(48), number(96)), (5, u64::MAX, 6, 12));
+    assert_eq!(turn[104..116], [9, 0, 0, 0, 10, 0, 0, 0, 11, 0, 0, 0]);
 }
 
 #[test]
@@ -137,7 +139,7 @@ fn of_a_long_run_whole_seconds_are_kept_with_the_same_probability() {
     let blocks: Vec<_> = (0..400_000).map(|n| plain(Nanos::from_millis(n * 10))).collect();
     let bytes = file(&blocks, 50_000);
     let pairs = read_pairs(&mut bytes.as_slice()).unwrap();
-    assert!(bytes.len() < 100_000 * (32 + 3 * 72) + 2_000, "{} bytes", bytes.len());
+    assert!(bytes.len() < 100_000 * (32 + 3 * 120) + 2_000, "{} bytes", bytes.len());
     assert!(pairs.one_in > 1);
     let mut seconds: Vec<_> =
         pairs.blocks.iter().map(|block| block.start.as_u64() / 1_000_000_000).collect();

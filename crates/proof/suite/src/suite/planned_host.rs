@@ -143,6 +143,7 @@ impl Host for PlannedHost {
                     bound: "5ms".to_owned(),
                     fix: "give the generator a core of its own".to_owned(),
                     causes: Vec::new(),
+                    figure: None,
                 }]);
         }
         let stages = summary.metadata.stages.iter();

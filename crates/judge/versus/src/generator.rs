@@ -1,0 +1,134 @@
+//! What the generator may have added to differences.
+//!
+//! The rule is that of ADR 0007: a figure is refused if without the generator's part it would be
+//! another one. That part falls on all targets alike and in random order, so that most of it
+//! cancels in a difference where it does not in a time of one target.
+
+use plimsoll_measure::{LEAST_SHARE, Nanos, PairedTurn};
+use plimsoll_stats::shift::Shift;
+use plimsoll_stats::woodruff::Batched;
+
+use crate::figure::{Figure, as_f64};
+use crate::pairs::{Run, Turns, Two, value};
+use crate::result::{Difference, Kind};
+
+/// The share of a difference that may be the generator's.
+const REFUSED_SHARE: f64 = 0.05;
+/// No difference is refused for less than this, in nanoseconds: two clock readings around a system
+/// call on a virtual machine.
+const RESOLUTION_NS: f64 = 50_000.0;
+
+/// Of which targets a doubt is taken off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doubted {
+    Both,
+    Target,
+    Reference,
+}
+
+/// The times of two targets as they would be without the generator's part.
+pub(crate) struct WithoutGenerator(Vec<(Batched, Shift)>);
+
+impl WithoutGenerator {
+    /// `None` if the generator added nothing to this figure.
+    ///
+    /// What it added by sending late is known. When bytes that it read late had arrived is not: so
+    /// that is taken off both targets, and of each alone.
+    pub(crate) fn of(run: Run<'_>, two: Two, figure: Figure) -> Option<Self> {
+        let parts = |turn| Part::of(turn, figure);
+        let is_any = |is: fn(Part) -> bool| {
+            run.pairs(two).any(|(target, reference)| is(parts(target)) || is(parts(reference)))
+        };
+        let variants: &[Doubted] = if is_any(|part| part.doubt != 0.0) {
+            &[Doubted::Both, Doubted::Target, Doubted::Reference]
+        } else if is_any(|part| part.sent != 0.0) {
+            &[Doubted::Both]
+        } else {
+            return None;
+        };
+        Some(Self(variants.iter().map(|doubted| variant(run, two, figure, *doubted)).collect()))
+    }
+
+    /// Notes what of a difference may be the generator's, and refuses one that it decides.
+    pub(crate) fn judge(&self, q: f64, found: &mut Difference) {
+        let Some((value, low, high)) = found.measured() else { return };
+        let without = self.0.iter().filter_map(|(added, shift)| match found.kind {
+            Kind::Added => added.value(q),
+            Kind::Shift => shift.value(q),
+            Kind::ShiftWithFailures => None,
+        });
+        let Some(bound) = without.map(|without| (value - without).abs()).reduce(f64::max) else {
+            return;
+        };
+        found.generator_ns = Some(bound.round());
+        if is_refused(value, bound, (high - low) / 2.0) {
+            let late = plimsoll_report::format::time(bound / 1e6);
+            *found = Difference {
+                value_ns: None,
+                low_ns: None,
+                high_ns: None,
+                p: None,
+                refused: Some(format!("the generator was late: {late} of it may be its own")),
+                ..found.clone()
+            };
+        }
+    }
+}
+
+/// Whether a figure is refused because `bound` of it may be the generator's.
+pub(crate) fn is_refused(value: f64, bound: f64, half_interval: f64) -> bool {
+    bound > (value.abs() * REFUSED_SHARE).max(half_interval).max(RESOLUTION_NS)
+}
+
+/// All values of one target as they would be without the generator's part.
+pub(crate) fn own_times(run: Run<'_>, target: usize, figure: Figure) -> Batched {
+    let values = run.turns(target).filter_map(|turn| without(turn, figure, true)).collect();
+    Batched::new(vec![vec![values]])
+}
+
+/// A time without what the generator added, and with `doubted` without what it may have added.
+fn without(turn: &PairedTurn, figure: Figure, doubted: bool) -> Option<f64> {
+    let Part { sent, doubt } = Part::of(turn, figure);
+    let off = if doubted { sent + doubt } else { sent };
+    Some((value(turn, figure)? - off).max(0.0))
+}
+
+fn variant(run: Run<'_>, two: Two, figure: Figure, doubted: Doubted) -> (Batched, Shift) {
+    let target = |turn: &PairedTurn| without(turn, figure, doubted != Doubted::Reference);
+    let reference = |turn: &PairedTurn| without(turn, figure, doubted != Doubted::Target);
+    let added = |turns: Turns<'_>| Some(target(turns.0)? - reference(turns.1)?);
+    (run.added_by(two, added), run.shift_of(two, target, reference))
+}
+
+/// What the generator added to a time, in nanoseconds.
+#[derive(Clone, Copy)]
+struct Part {
+    /// By sending late.
+    sent: f64,
+    /// By reading late, at most; less than zero where the time may be longer than measured.
+    doubt: f64,
+}
+
+impl Part {
+    fn of(turn: &PairedTurn, figure: Figure) -> Self {
+        let own = &turn.generator;
+        // Less cannot be resolved.
+        let part = |time: Nanos| if time < LEAST_SHARE { 0.0 } else { as_f64(time) };
+        match figure {
+            Figure::ResponseTime => {
+                Self { sent: part(own.dispatch + own.send), doubt: part(own.finished) }
+            }
+            Figure::ServiceTime => Self { sent: part(own.send), doubt: part(own.finished) },
+            Figure::Ttft => Self { sent: part(own.send), doubt: part(own.first_token) },
+            Figure::MeanGap => {
+                let (first, last) = (part(own.first_token), part(own.last_token));
+                let by = if first > last { -first } else { last };
+                Self { sent: 0.0, doubt: by / f64::from(turn.gaps.max(1)) }
+            }
+            // A late read ends one gap late, and the next one is shorter by as much.
+            Figure::LongestGap => {
+                Self { sent: 0.0, doubt: part(own.first_token.max(own.last_token)) }
+            }
+        }
+    }
+}
