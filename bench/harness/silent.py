@@ -13,6 +13,7 @@ import time
 REQUEST = b"GET /file HTTP/1.1\r\nhost: gateway\r\n\r\n"
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 STREAMS = 100
+INTERVAL_S = 0.05
 
 
 def frame(kind, flags, stream, payload):
@@ -59,6 +60,7 @@ class Watch:
     def __init__(self, process, port, memory_of):
         self.process, self.port, self.memory_of = process, port, memory_of
         self.times, self.failed, self.most, self.begin = [], 0, 0, time.monotonic()
+        self.woke_late = 0
         self.over = threading.Event()
         self.thread = threading.Thread(target=self.run)
 
@@ -74,8 +76,10 @@ class Watch:
         return self.memory_of(self.process)
 
     def run(self):
-        while not self.over.wait(0.05):
+        due = time.monotonic() + INTERVAL_S
+        while not self.over.wait(INTERVAL_S):
             start = time.monotonic()
+            self.woke_late = max(self.woke_late, start - due)
             try:
                 with socket.create_connection(("127.0.0.1", self.port), timeout=5) as one:
                     one.sendall(b"GET /health/live HTTP/1.1\r\nhost: gateway\r\nconnection: close\r\n\r\n")
@@ -84,11 +88,17 @@ class Watch:
                 self.failed += 1
             self.times.append((time.monotonic() - start, start - self.begin))
             self.most = max(self.most, self.memory())
+            due = time.monotonic() + INTERVAL_S
 
     def slowest(self):
         """The slowest answer in ms, and when it was asked for in s."""
         took, at = max(self.times)
         return f"{took * 1e3:.0f} ms at {at:.0f} s of {len(self.times)}"
+
+    def above(self, bound_s):
+        """How many answers took longer, and how late this thread itself woke up at most: the host's part."""
+        late = sum(took > bound_s for took, _ in self.times)
+        return f"{late}; the watcher woke up {self.woke_late * 1e3:.0f} ms late at most"
 
 
 if __name__ == "__main__":
