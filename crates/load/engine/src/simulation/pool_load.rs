@@ -81,7 +81,8 @@ pub(crate) fn run(load: &PoolLoad, target: ScriptedTarget) -> PoolRun {
     let simulation = Simulation::new(target);
     load.pauses.iter().for_each(|(from, to)| simulation.pause(*from, *to));
     let clock = WorkerClock::simulated(Rc::clone(&simulation));
-    let pools: Vec<_> = (0..load.workers).map(|worker| Rc::new(pool(load, worker, &clock))).collect();
+    let pools: Vec<_> =
+        (0..load.workers).map(|worker| Rc::new(pool(load, worker, &clock))).collect();
     let done = Rc::new(RefCell::new((Vec::new(), Nanos::ZERO)));
     run_simulated(&simulation, &LocalSet::new(), async {
         if let Some((count, answer)) = load.ahead {
