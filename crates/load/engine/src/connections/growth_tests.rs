@@ -1,258 +1,284 @@
-//! How many connections the pools open, and what the requests pay for it, against the best fixed
-//! number.
+//! How many connections two workers' pools open, and what requests pay for it, against fixed numbers
+//! of connections that are open from the start. In virtual time; times are milliseconds unless they
+//! say otherwise.
 
-use plimsoll_measure::{Moment, Nanos, Rng};
+use plimsoll_measure::{Moment, Nanos, Rng, Seed};
 
 use crate::simulation::pool_load::{Arrival, PoolLoad, PoolRun, poisson, run};
 use crate::simulation::script::{ScriptedTarget, respond_after};
 use crate::simulation::serial_server::Costs;
 
-const FIXED: [usize; 9] = [2, 4, 6, 8, 12, 16, 32, 64, 256];
+/// Numbers of connections that the best is sought among, by the checks and for the table.
+const FEW: &[usize] = &[4, 8, 12, 64];
+const FIXED: &[usize] = &[2, 4, 6, 8, 12, 16, 32, 256];
+/// As in `bench/validity/connections`: as many are always granted.
 const LEAST: usize = 4;
+const SECOND: f64 = 1_000.0;
+/// The work of a request on the servers that do one thing at a time.
+const SERIAL_WORK: f64 = 0.1;
 
-const fn us(us: u64) -> Nanos {
-    Nanos::from_micros(us)
+type Pauses = Vec<(Moment, Moment)>;
+
+fn ms(ms: f64) -> Nanos {
+    Nanos::from_secs_f64(ms / 1e3)
 }
 
-fn at(ms: f64) -> Moment {
-    Moment::EPOCH + Nanos::from_secs_f64(ms / 1e3)
+fn at(time: f64) -> Moment {
+    Moment::EPOCH + ms(time)
 }
 
-/// What the target is.
-#[derive(Clone, Debug)]
-struct Target {
-    serial: Option<Costs>,
-    connect: Nanos,
-    stalls: Vec<(Moment, Moment)>,
-}
-
-impl Target {
-    fn serial(accept: u64, handshake: u64) -> Self {
-        let costs = Costs {
-            accept: us(accept),
-            handshake: us(handshake),
-            request: Nanos::ZERO,
-            pause: Nanos::ZERO,
-        };
-        Self { serial: Some(costs), connect: us(40), stalls: Vec::new() }
-    }
-
-    fn parallel(connect: u64) -> Self {
-        Self { serial: None, connect: us(connect), stalls: Vec::new() }
-    }
-
-    fn script(&self) -> ScriptedTarget {
-        let mut target = match self.serial {
-            Some(costs) => ScriptedTarget::serial(costs),
-            None => ScriptedTarget::always(respond_after(0)),
-        };
-        if let Some(server) = &target.serial {
-            self.stalls.iter().for_each(|(from, to)| server.stall(*from, *to));
-        }
-        target.connect_time = self.connect;
-        target
-    }
-}
-
-/// A case: its name, load and target.
+/// A load and the target that it meets.
 struct Case {
     name: &'static str,
     load: PoolLoad,
     target: Target,
 }
 
+enum Target {
+    /// Takes its time for each request, however many there are.
+    Parallel,
+    /// Does one thing at a time, and stands still now and then.
+    Serial { accept: f64, handshake: f64, pauses: Pauses },
+}
+
+impl Target {
+    fn greedy(pauses: Pauses) -> Self {
+        Self::Serial { accept: 0.8, handshake: 0.0, pauses }
+    }
+
+    fn tls(pauses: Pauses) -> Self {
+        Self::Serial { accept: 0.0, handshake: 1.3, pauses }
+    }
+
+    fn script(&self) -> ScriptedTarget {
+        let Self::Serial { accept, handshake, pauses } = self else {
+            let mut target = ScriptedTarget::always(respond_after(0));
+            target.connect_time = ms(0.1);
+            return target;
+        };
+        let (request, pause) = (Nanos::ZERO, Nanos::ZERO);
+        let costs = Costs { accept: ms(*accept), handshake: ms(*handshake), request, pause };
+        let mut target = ScriptedTarget::serial(costs);
+        target.connect_time = ms(0.04);
+        let server = target.serial.as_ref().unwrap();
+        pauses.iter().for_each(|(from, to)| server.stall(*from, *to));
+        target
+    }
+}
+
+/// What the pools did, beside the best fixed number.
+struct Compared {
+    run: PoolRun,
+    /// The least fixed number whose p50 is within 5 % of the best.
+    needed: usize,
+    /// The least p50 and p99 of the fixed numbers, in us.
+    best: [u64; 2],
+}
+
 impl Case {
-    fn compare(&self, key: &str) -> (PoolRun, [u64; 3]) {
-        let own = run(&self.load, self.target.script());
-        let cache = format!("/tmp/B-fixed/{key}");
-        if let Ok(text) = std::fs::read_to_string(&cache) {
-            let v: Vec<u64> = text.split(' ').map(|v| v.parse().unwrap()).collect();
-            return (own, [v[0], v[1], v[2]]);
-        }
-        let fixed: Vec<_> = FIXED
-            .into_iter()
-            .map(|most| {
-                let answer = self.load.ahead.map_or(Nanos::ZERO, |ahead| ahead.1);
-                let ahead = Some((most / self.load.workers, answer));
-                let load = PoolLoad { most: Some(most), ahead, ..self.load.clone() };
-                (most, run(&load, self.target.script()))
-            })
-            .collect();
-        let best = fixed.iter().map(|(_, run)| run.response_us(50)).min().unwrap();
-        let best99 = fixed.iter().map(|(_, run)| run.response_us(99)).min().unwrap();
-        let needed = fixed
-            .iter()
-            .filter(|(_, run)| run.response_us(50) * 100 <= best * 105)
-            .map(|(most, _)| *most)
-            .min()
-            .unwrap();
-        let needed = needed.max(LEAST) as u64;
-        std::fs::create_dir_all("/tmp/B-fixed").unwrap();
-        std::fs::write(&cache, format!("{needed} {best} {best99}")).unwrap();
-        (own, [needed, best, best99])
+    fn compare(&self, fixed: &[usize]) -> Compared {
+        let of = |&most| {
+            let expected = self.load.ahead.map_or(Nanos::ZERO, |(_, answer)| answer);
+            let ahead = Some((most / self.load.workers, expected));
+            let load = PoolLoad { most: Some(most), ahead, ..self.load.clone() };
+            (most, run(&load, self.target.script()))
+        };
+        let fixed: Vec<_> = fixed.iter().map(of).collect();
+        let best = [50, 99].map(|percentile| {
+            fixed.iter().map(|(_, run)| run.response_us(percentile)).min().unwrap()
+        });
+        let is_good = |run: &PoolRun| run.response_us(50) * 100 <= best[0] * 105;
+        let needed = fixed.iter().find(|(_, run)| is_good(run)).unwrap().0.max(LEAST);
+        Compared { run: run(&self.load, self.target.script()), needed, best }
+    }
+
+    /// The bars of `bench/validity/connections`.
+    fn check(&self) {
+        let Compared { run, needed, best } = self.compare(FEW);
+        let (count, p50) = (run.connections, run.response_us(50));
+        assert!(count <= 2 * needed, "{}: {count} connections, {needed} are needed", self.name);
+        assert!(p50 * 10 <= best[0] * 12, "{}: p50 {p50} us, best {} us", self.name, best[0]);
+    }
+
+    fn line(&self) -> String {
+        let Compared { run, needed, best } = self.compare(FIXED);
+        let [p50, p99] = [50, 99].map(|percentile| run.response_us(percentile));
+        format!(
+            "| {} | {} | {needed} | {:.2} | {:.2} | {:.1} |",
+            self.name,
+            run.connections,
+            p50 as f64 / best[0] as f64,
+            p99 as f64 / best[1] as f64,
+            run.longest_wait.as_millis_f64()
+        )
     }
 }
 
-fn constant(time: Nanos) -> impl FnMut(&mut Rng) -> Nanos {
-    move |_| time
+/// A load on two workers that each opened so many connections ahead.
+fn load(arrivals: Vec<Arrival>, ahead: usize, expected: f64) -> PoolLoad {
+    let ahead = (ahead > 0).then_some((ahead, ms(expected)));
+    PoolLoad { workers: 2, arrivals, ahead, ..PoolLoad::default() }
 }
 
-fn varying(mean_us: f64) -> impl FnMut(&mut Rng) -> Nanos {
-    move |rng| Nanos::from_secs_f64(-(1.0 - rng.uniform()).ln() * mean_us / 1e6)
+/// Exponential with this mean.
+fn exponential(rng: &mut Rng, mean: f64) -> f64 {
+    -(1.0 - rng.uniform()).ln() * mean
 }
 
-fn stalls(seed: u64, seconds: f64, rate: f64, mean_ms: f64) -> Vec<(Moment, Moment)> {
+/// Pauses at random moments, so many a second, of this mean.
+fn pauses(seed: u64, until: f64, rate: f64, mean: f64) -> Pauses {
+    let mut rng = Seed(seed).rng("pauses", 0);
     let mut end = 0.0;
-    let mut rng = plimsoll_measure::Seed(seed).rng("stalls", 0);
-    let mut stalls = Vec::new();
+    let mut pauses = Vec::new();
     loop {
-        let from = end - (1.0 - rng.uniform()).ln() / rate;
-        if from > seconds {
-            return stalls;
+        let from = end + exponential(&mut rng, SECOND / rate);
+        if from > until {
+            return pauses;
         }
-        end = from - (1.0 - rng.uniform()).ln() * mean_ms / 1e3;
-        stalls.push((at(from * 1e3), at(end * 1e3)));
+        end = from + exponential(&mut rng, mean);
+        pauses.push((at(from), at(end)));
     }
 }
 
-fn steady(rate: f64, seconds: f64, seed: u64, time: impl FnMut(&mut Rng) -> Nanos) -> Vec<Arrival> {
-    poisson(seed, (rate, seconds), |_| rate, time)
-}
-
-fn load(arrivals: Vec<Arrival>, ahead: usize, answer: u64) -> PoolLoad {
-    PoolLoad {
-        workers: 2,
-        arrivals,
-        ahead: (ahead > 0).then_some((ahead, us(answer))),
-        ..PoolLoad::default()
-    }
-}
-
-fn cases(seed: u64) -> Vec<Case> {
-    let mut cases = Vec::new();
-    let mut add = |name, load, target| cases.push(Case { name, load, target });
-    let greedy = || steady(1_500.0, 5.0, seed, constant(us(100)));
-    let pause = vec![(at(1_500.0), at(1_530.0))];
-    add("greedy", load(greedy(), 1, 150), Target::serial(800, 0));
-    add("greedy pause", load(greedy(), 1, 150), Target { stalls: pause, ..Target::serial(800, 0) });
-    let noisy = Target { stalls: stalls(seed, 5.0, 5.0, 4.0), ..Target::serial(800, 0) };
-    add("greedy noisy", load(greedy(), 1, 150), noisy);
-    let tls = || steady(5_000.0, 3.0, seed, constant(us(50)));
-    add("tls", load(tls(), 1, 150), Target::serial(0, 1_300));
-    let noisy =
-        |rate, ms| Target { stalls: stalls(seed, 3.0, rate, ms), ..Target::serial(0, 1_300) };
-    add("tls noisy 5 4ms", load(tls(), 1, 150), noisy(5.0, 4.0));
-    add("tls noisy 50 1ms", load(tls(), 1, 150), noisy(50.0, 1.0));
-    let own = PoolLoad { pauses: stalls(seed, 3.0, 20.0, 1.0), ..load(tls(), 1, 150) };
-    add("tls own pauses", own, Target::serial(0, 1_300));
-    let own = PoolLoad { pauses: stalls(seed, 3.0, 5.0, 20.0), ..load(tls(), 1, 150) };
-    add("tls own long pauses", own, Target::serial(0, 1_300));
-    for (name, rate, mean, seconds) in [
-        ("parallel 5000/s 0.05", 5_000.0, 50.0, 2.0),
-        ("parallel 5000/s 0.2", 5_000.0, 200.0, 2.0),
-        ("parallel 5000/s 1", 5_000.0, 1_000.0, 2.0),
-        ("parallel 5000/s 3", 5_000.0, 3_000.0, 2.0),
-        ("parallel 500/s 1", 500.0, 1_000.0, 5.0),
-        ("parallel 500/s 4", 500.0, 4_000.0, 5.0),
-        ("parallel 500/s 20", 500.0, 20_000.0, 5.0),
-        ("parallel 50/s 50", 50.0, 50_000.0, 10.0),
-        ("parallel 50/s 2s", 50.0, 2e6, 10.0),
-    ] {
-        let ahead = (f64::ceil(rate * mean / 1e6) as usize).clamp(1, 256);
-        let of = |arrivals| load(arrivals, ahead, mean as u64);
-        add(
-            name,
-            of(steady(rate, seconds, seed, constant(us(mean as u64)))),
-            Target::parallel(100),
-        );
-        add("  exponential", of(steady(rate, seconds, seed, varying(mean))), Target::parallel(100));
-    }
-    let step = |at: f64| if at < 1.0 { 100.0 } else { 5_000.0 };
-    let arrivals = poisson(seed, (5_000.0, 3.0), step, constant(us(1_000)));
-    add("step 100 to 5000/s 1", load(arrivals, 1, 1_000), Target::parallel(100));
-    let ramp = |at: f64| at * 2_000.0;
-    let arrivals = poisson(seed, (6_000.0, 3.0), ramp, constant(us(1_000)));
-    add("ramp to 6000/s 1", load(arrivals, 1, 1_000), Target::parallel(100));
-    let bursts: Vec<_> = (0..2_000).map(|n| (at(f64::from(n / 20) * 50.0), us(1_000))).collect();
-    add("bursts of 20 a 50 ms, 1", load(bursts.clone(), 1, 1_000), Target::parallel(100));
-    let wide = bursts
-        .iter()
-        .map(|(at, time)| (Moment::EPOCH + at.since(Moment::EPOCH).scale(10.0), *time));
-    add("bursts of 20 a 500 ms, 1", load(wide.collect(), 1, 1_000), Target::parallel(100));
-    add(
-        "bursts serial",
-        load(bursts.iter().map(|(at, _)| (*at, us(100))).collect(), 1, 150),
-        Target::serial(800, 0),
-    );
-    let mixed = |share: f64| {
-        move |rng: &mut Rng| if rng.uniform() < share { us(2_000_000) } else { us(1_000) }
+/// The two servers of the bench, on quiet and on busy hosts.
+fn serial(seed: u64) -> Vec<Case> {
+    let case = |name, rate, work: f64, target| {
+        let arrivals = poisson(seed, (rate, 3.0), |_| rate, |_| ms(work));
+        Case { name, load: load(arrivals, 1, 0.15), target }
     };
-    add(
-        "mixed 20/s 1 and 2s",
-        load(steady(20.0, 20.0, seed, mixed(0.1)), 1, 1_000),
-        Target::parallel(100),
-    );
-    add(
-        "mixed 500/s 1 and 2s",
-        load(steady(500.0, 6.0, seed, mixed(0.1)), 1, 1_000),
-        Target::parallel(100),
-    );
-    let mut at_s = steady(200.0, 6.0, seed, constant(us(100)));
-    at_s.iter_mut()
-        .filter(|(at, _)| at.since(Moment::EPOCH) > Nanos::from_secs(1))
-        .for_each(|(_, time)| *time = us(2_000_000));
-    add("turns slow 200/s 0.1 to 2s", load(at_s.clone(), 1, 100), Target::parallel(100));
-    at_s.iter_mut().for_each(|(_, time)| *time = us(2_000_000));
-    add("cold 200/s 2s, probe 0.1", load(at_s.clone(), 1, 100), Target::parallel(100));
-    add("cold 200/s 2s, no probe", load(at_s, 0, 100), Target::parallel(100));
-    cases
+    let greedy = |name, pauses| case(name, 1_500.0, SERIAL_WORK, Target::greedy(pauses));
+    let tls = |name, pauses| case(name, 5_000.0, 0.05, Target::tls(pauses));
+    let own = |name, rate, mean| {
+        let case = tls(name, Vec::new());
+        let pauses = pauses(seed, 3.0 * SECOND, rate, mean);
+        Case { load: PoolLoad { pauses, ..case.load }, ..case }
+    };
+    let noise = |rate, mean| pauses(seed, 3.0 * SECOND, rate, mean);
+    vec![
+        greedy("greedy", Vec::new()),
+        greedy("greedy, one pause of 30 ms", vec![(at(1_500.0), at(1_530.0))]),
+        greedy("greedy, 5 pauses/s of 4 ms", noise(5.0, 4.0)),
+        tls("tls", Vec::new()),
+        tls("tls, 5 pauses/s of 4 ms", noise(5.0, 4.0)),
+        tls("tls, 50 pauses/s of 1 ms", noise(50.0, 1.0)),
+        own("tls, generator pauses 20/s for 1 ms", 20.0, 1.0),
+        own("tls, generator pauses 5/s for 20 ms", 5.0, 20.0),
+    ]
+}
+
+/// Steady rates: a name, the rate, the mean of the answer times, seconds.
+const STEADY: [(&str, f64, f64, f64); 8] = [
+    ("5,000/s of 0.05 ms", 5_000.0, 0.05, 2.0),
+    ("5,000/s of 0.2 ms", 5_000.0, 0.2, 2.0),
+    ("5,000/s of 1 ms", 5_000.0, 1.0, 2.0),
+    ("5,000/s of 3 ms", 5_000.0, 3.0, 2.0),
+    ("500/s of 1 ms", 500.0, 1.0, 5.0),
+    ("500/s of 4 ms", 500.0, 4.0, 5.0),
+    ("500/s of 20 ms", 500.0, 20.0, 5.0),
+    ("50/s of 2 s", 50.0, 2_000.0, 10.0),
+];
+
+/// Targets that work on any number of requests at once, with equal answer times or exponential
+/// ones.
+fn parallel(seed: u64, equal: bool) -> Vec<Case> {
+    let case = |(name, rate, mean, seconds): (_, f64, _, _)| {
+        let time = |rng: &mut Rng| ms(if equal { mean } else { exponential(rng, mean) });
+        let arrivals = poisson(seed, (rate, seconds), |_| rate, time);
+        let ahead = f64::ceil(rate * mean / SECOND) as usize;
+        Case { name, load: load(arrivals, ahead, mean), target: Target::Parallel }
+    };
+    STEADY.map(case).into()
+}
+
+/// Rates that change.
+fn changing(seed: u64) -> Vec<Case> {
+    let case =
+        |name, arrivals| Case { name, load: load(arrivals, 1, 1.0), target: Target::Parallel };
+    let step = |at: f64| if at < 1.0 { 100.0 } else { 5_000.0 };
+    let burst = |gap: f64| (0..1_000).map(|n| (at(f64::from(n / 20) * gap), ms(1.0))).collect();
+    vec![
+        case("100/s, then 5,000/s", poisson(seed, (5_000.0, 3.0), step, |_| ms(1.0))),
+        case("0 to 6,000/s", poisson(seed, (6_000.0, 3.0), |at| at * 2_000.0, |_| ms(1.0))),
+        case("20 at once every 50 ms", burst(50.0)),
+        case("20 at once every 500 ms", burst(500.0)),
+    ]
+}
+
+/// Targets whose answers are, or become, slower than was expected.
+fn slow(seed: u64) -> Vec<Case> {
+    let case = |name, rate, ahead, time: fn(&mut Rng) -> f64| {
+        let arrivals = poisson(seed, (rate, 6.0), |_| rate, |rng| ms(time(rng)));
+        Case { name, load: load(arrivals, ahead, 0.1), target: Target::Parallel }
+    };
+    let mixed = |rng: &mut Rng| if rng.uniform() < 0.1 { 2.0 * SECOND } else { 1.0 };
+    let always = |_: &mut Rng| 2.0 * SECOND;
+    let mut turns = case("200/s, 0.1 ms, then 2 s", 200.0, 1, |_| 0.1);
+    let later = |(start, _): &&mut Arrival| *start > at(SECOND);
+    turns.load.arrivals.iter_mut().filter(later).for_each(|(_, time)| *time = ms(2.0 * SECOND));
+    vec![
+        case("500/s, 1 ms, one in ten 2 s", 500.0, 1, mixed),
+        turns,
+        case("200/s of 2 s, 0.1 ms expected", 200.0, 1, always),
+        case("200/s of 2 s, nothing expected", 200.0, 0, always),
+    ]
+}
+
+/// What the bar on connections does not suit: answers so slow that no arrival should wait, and a
+/// burst to a target that works on one request at a time, which a pool cannot know.
+fn beyond(seed: u64) -> Vec<Case> {
+    let arrivals = poisson(seed, (50.0, 10.0), |_| 50.0, |_| ms(50.0));
+    let slow = load(arrivals, 3, 50.0);
+    let bursts = (0..1_000).map(|n| (at(f64::from(n / 20) * 50.0), ms(SERIAL_WORK))).collect();
+    vec![
+        Case { name: "50/s of 50 ms", load: slow, target: Target::Parallel },
+        Case {
+            name: "20 at once to greedy",
+            load: load(bursts, 1, 0.15),
+            target: Target::greedy(Vec::new()),
+        },
+    ]
+}
+
+/// With the rule that a coincidence suffices, these opened 14 to 38.
+#[test]
+fn chance_and_pauses_open_few_connections() {
+    serial(0).iter().for_each(Case::check);
 }
 
 #[test]
-#[ignore = "a table to choose the rule by"]
-fn table() {
-    let only = std::env::var("ONLY").unwrap_or_default();
-    let seeds = std::env::var("SEEDS").map_or(2, |seeds| seeds.parse().unwrap());
-    let mut out = String::from("\n");
-    for index in 0..cases(0).len() {
-        let mut rows = Vec::new();
-        let mut name = "";
-        for seed in 0..seeds {
-            let case = cases(seed).swap_remove(index);
-            if !case.name.contains(&only) {
-                continue;
-            }
-            name = case.name;
-            let (own, [needed, best, best99]) = case.compare(&format!("{index}-{seed}"));
-            let ratio = own.connections as f64 / needed as f64;
-            let p50 = own.response_us(50) as f64 / best as f64;
-            let p99 = own.response_us(99) as f64 / best99 as f64;
-            rows.push([
-                own.connections as f64,
-                needed as f64,
-                ratio,
-                p50,
-                p99,
-                own.longest_wait.as_millis_f64(),
-            ]);
-        }
-        if rows.is_empty() {
-            continue;
-        }
-        let max = |k: usize| rows.iter().map(|row| row[k]).fold(0.0, f64::max);
-        let mean = |k: usize| rows.iter().map(|row| row[k]).sum::<f64>() / rows.len() as f64;
-        out += &format!(
-            "{:26} n {:6.1} max {:4} needed {:4} ratio max {:5.2} p50 max {:5.2} p99 mean {:5.2} max {:5.2} wait {:7.1}\n",
-            name,
-            mean(0),
-            max(0),
-            max(1),
-            max(2),
-            max(3),
-            mean(4),
-            max(4),
-            max(5)
-        );
+fn as_many_connections_are_opened_as_are_needed() {
+    changing(0).iter().chain(&parallel(0, true)[..6]).for_each(Case::check);
+}
+
+/// An LLM's stream: each that finds no free connection opens one at once.
+#[test]
+fn nobody_waits_for_a_slow_target() {
+    let case = parallel(0, true).pop().unwrap();
+    let run = run(&case.load, case.target.script());
+    assert_eq!((case.name, run.longest_wait), ("50/s of 2 s", Nanos::ZERO));
+}
+
+/// A queue that does not drain is served as if connections had no price.
+#[test]
+fn a_target_that_is_slower_than_expected_gets_its_connections_soon() {
+    for case in slow(0) {
+        let run = run(&case.load, case.target.script());
+        assert!(run.longest_wait < ms(70.0), "{}: {}", case.name, run.longest_wait);
     }
-    println!("{out}");
+}
+
+/// `cargo test -p plimsoll-engine --lib every_case -- --ignored --nocapture`: the evidence for the
+/// constants of the rule.
+#[test]
+#[ignore = "prints a table"]
+fn every_case() {
+    let mut lines = vec!["| case | connections | needed | p50 | p99 | longest wait |".to_owned()];
+    for seed in 0..3 {
+        let cases = [serial(seed), parallel(seed, true), changing(seed), slow(seed), beyond(seed)];
+        lines.push(format!("seed {seed}"));
+        lines.extend(cases.iter().flatten().map(Case::line));
+        lines.push("exponential answer times".to_owned());
+        lines.extend(parallel(seed, false).iter().map(Case::line));
+    }
+    println!("{}", lines.join("\n"));
 }

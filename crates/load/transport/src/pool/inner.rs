@@ -10,7 +10,7 @@ use super::demand::{Demand, PoolLimits};
 use super::growth::Growth;
 use super::opener::{Opener, Poolable as _};
 use super::pooled::Pooled;
-use super::wait_queue::{Delivery, WaitQueue};
+use super::wait_queue::{Delivery, WaitQueue, Waiter};
 use crate::failure::Failure;
 use crate::opened::Opened;
 
@@ -167,7 +167,7 @@ impl<O: Opener> Inner<O> {
                 self.growth.opened(pooled.number, started, now);
                 match self.waiting.pop(false) {
                     Some(waiter) => {
-                        self.waited(&waiter.demand, now);
+                        self.waited(&waiter, now);
                         let connection = Ok(pooled);
                         waiter.deliver(Delivery { phases, started: Some(started), connection });
                     }
@@ -210,10 +210,10 @@ impl<O: Opener> Inner<O> {
         }
     }
 
-    /// The wait for a demand's connection has ended.
-    fn waited(&self, demand: &Demand, now: Moment) {
-        if !demand.late {
-            self.growth.waited(now.since(demand.now));
+    /// A wait has ended.
+    fn waited(&self, waiter: &Waiter<O::Connection>, now: Moment) {
+        if !waiter.is_ours {
+            self.growth.waited(now.since(waiter.demand.now));
         }
     }
 
@@ -228,7 +228,7 @@ impl<O: Opener> Inner<O> {
         }
         match self.waiting.pop(pooled.connection.was_used()) {
             Some(waiter) => {
-                self.waited(&waiter.demand, pooled.idle_since);
+                self.waited(&waiter, pooled.idle_since);
                 let (phases, connection) = (ConnectPhases::default(), Ok(pooled));
                 waiter.deliver(Delivery { phases, started: None, connection });
             }

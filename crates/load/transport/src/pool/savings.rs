@@ -18,9 +18,9 @@ use plimsoll_measure::Nanos;
 /// requests, each of which waits for as long as an answer takes: that must not buy any.
 const LEAST_PRICE: Nanos = Nanos::from_millis(4);
 /// The price is that of so many usual answers, if that is more.
-const PRICE_IN_ANSWERS: u64 = 4;
+const PRICE_IN_ANSWERS: u64 = 2;
 /// Waits may add up to one in so many parts of the answer times without being too much.
-const FORGOTTEN: u64 = 256;
+const FORGOTTEN: u64 = 512;
 
 /// The waits that count, and the answers.
 #[derive(Debug, Default)]
@@ -94,7 +94,8 @@ mod tests {
     #[test]
     fn waits_add_up_to_the_price() {
         assert_eq!(waits(&savings(), Nanos::from_micros(50), ANSWER), 80);
-        assert_eq!(waits(&savings(), Nanos::from_millis(1), Nanos::from_millis(2)), 8);
+        assert_eq!(waits(&savings(), Nanos::from_millis(1), Nanos::from_millis(2)), 4);
+        assert_eq!(waits(&savings(), Nanos::from_millis(1), Nanos::from_millis(4)), 8);
     }
 
     #[test]
@@ -116,7 +117,7 @@ mod tests {
     #[test]
     fn rare_waits_never_add_up() {
         let savings = savings();
-        // One in 300 waits for a whole answer; then one in 200.
+        // One in 600 waits for a whole answer; then one in 400.
         let suffices = |every: u32| {
             (0..100_000_u32).any(|n| {
                 savings.answered();
@@ -126,8 +127,8 @@ mod tests {
                 savings.suffice(ANSWER)
             })
         };
-        assert!(!suffices(300));
-        assert!(suffices(200));
+        assert!(!suffices(600));
+        assert!(suffices(400));
     }
 
     #[test]
