@@ -1,6 +1,6 @@
-//! How many connections two workers' pools open, and what requests pay for it, against fixed numbers
-//! of connections that are open from the start. In virtual time; times are milliseconds unless they
-//! say otherwise.
+//! How many connections two workers' pools open, and what requests pay for it, against fixed
+//! numbers of connections that are open from the start. In virtual time; times are milliseconds
+//! unless they say otherwise.
 
 use plimsoll_measure::{Moment, Nanos, Rng, Seed};
 
@@ -239,7 +239,7 @@ fn beyond(seed: u64) -> Vec<Case> {
     ]
 }
 
-/// With the rule that a coincidence suffices, these opened 14 to 38.
+/// With the rule that a coincidence suffices, these opened up to 39.
 #[test]
 fn chance_and_pauses_open_few_connections() {
     serial(0).iter().for_each(Case::check);
