@@ -61,7 +61,9 @@ impl Target {
         let mut target = ScriptedTarget::serial(costs);
         target.connect_time = ms(0.04);
         let server = target.serial.as_ref().unwrap();
-        pauses.iter().for_each(|(from, to)| server.stall(*from, *to));
+        for (from, to) in pauses {
+            server.stall(*from, *to);
+        }
         target
     }
 }
@@ -166,25 +168,25 @@ fn serial(seed: u64) -> Vec<Case> {
     ]
 }
 
-/// Steady rates: a name, the rate, the mean of the answer times, seconds.
-const STEADY: [(&str, f64, f64, f64); 8] = [
-    ("5,000/s of 0.05 ms", 5_000.0, 0.05, 2.0),
-    ("5,000/s of 0.2 ms", 5_000.0, 0.2, 2.0),
-    ("5,000/s of 1 ms", 5_000.0, 1.0, 2.0),
-    ("5,000/s of 3 ms", 5_000.0, 3.0, 2.0),
-    ("500/s of 1 ms", 500.0, 1.0, 5.0),
-    ("500/s of 4 ms", 500.0, 4.0, 5.0),
-    ("500/s of 20 ms", 500.0, 20.0, 5.0),
-    ("50/s of 2 s", 50.0, 2_000.0, 10.0),
+/// Steady rates: a name, the rate, the mean of the answer times, seconds, and the number of
+/// connections that each worker opens ahead.
+const STEADY: [(&str, f64, f64, f64, usize); 8] = [
+    ("5,000/s of 0.05 ms", 5_000.0, 0.05, 2.0, 1),
+    ("5,000/s of 0.2 ms", 5_000.0, 0.2, 2.0, 1),
+    ("5,000/s of 1 ms", 5_000.0, 1.0, 2.0, 5),
+    ("5,000/s of 3 ms", 5_000.0, 3.0, 2.0, 15),
+    ("500/s of 1 ms", 500.0, 1.0, 5.0, 1),
+    ("500/s of 4 ms", 500.0, 4.0, 5.0, 2),
+    ("500/s of 20 ms", 500.0, 20.0, 5.0, 10),
+    ("50/s of 2 s", 50.0, 2_000.0, 10.0, 100),
 ];
 
 /// Targets that work on any number of requests at once, with equal answer times or exponential
 /// ones.
 fn parallel(seed: u64, equal: bool) -> Vec<Case> {
-    let case = |(name, rate, mean, seconds): (_, f64, _, _)| {
+    let case = |(name, rate, mean, seconds, ahead)| {
         let time = |rng: &mut Rng| ms(if equal { mean } else { exponential(rng, mean) });
         let arrivals = poisson(seed, (rate, seconds), |_| rate, time);
-        let ahead = f64::ceil(rate * mean / SECOND) as usize;
         Case { name, load: load(arrivals, ahead, mean), target: Target::Parallel }
     };
     STEADY.map(case).into()

@@ -79,7 +79,9 @@ pub(crate) fn poisson(
 /// Runs the load against a target.
 pub(crate) fn run(load: &PoolLoad, target: ScriptedTarget) -> PoolRun {
     let simulation = Simulation::new(target);
-    load.pauses.iter().for_each(|(from, to)| simulation.pause(*from, *to));
+    for (from, to) in &load.pauses {
+        simulation.pause(*from, *to);
+    }
     let clock = WorkerClock::simulated(Rc::clone(&simulation));
     let pools: Vec<_> =
         (0..load.workers).map(|worker| Rc::new(pool(load, worker, &clock))).collect();
