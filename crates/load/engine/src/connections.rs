@@ -141,4 +141,6 @@ pub(crate) fn limits_of_worker(http: &HttpPlan, part: LoadPart) -> PoolLimits {
 }
 
 #[cfg(test)]
+mod growth_tests;
+#[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@
 
 pub(crate) mod executor;
 pub(crate) mod harness;
+pub(crate) mod pool_load;
 pub(crate) mod script;
 pub(crate) mod serial_server;
 pub(crate) mod target;

@@ -8,6 +8,7 @@ mod inner;
 mod lease;
 mod opener;
 mod pooled;
+mod savings;
 mod wait_queue;
 
 use std::cell::Cell;

@@ -39,6 +39,8 @@ pub(crate) struct SerialServer {
     working: Cell<bool>,
     /// When it does nothing.
     pause: Cell<Option<Moment>>,
+    /// From when to when it does nothing besides, in order.
+    stalls: RefCell<VecDeque<(Moment, Moment)>>,
 }
 
 /// Something that a client waits for.
@@ -56,11 +58,29 @@ impl SerialServer {
             jobs: RefCell::default(),
             working: Cell::new(false),
             pause: Cell::new(None),
+            stalls: RefCell::default(),
         })
+    }
+
+    /// Stops the server between two moments, after those of the call before.
+    pub(crate) fn stall(&self, from: Moment, to: Moment) {
+        self.stalls.borrow_mut().push_back((from, to));
+    }
+
+    /// The end of the stall that goes on now.
+    fn stalled(&self, now: Moment) -> Option<Moment> {
+        let mut stalls = self.stalls.borrow_mut();
+        while stalls.front().is_some_and(|(_, to)| *to <= now) {
+            stalls.pop_front();
+        }
+        stalls.front().filter(|(from, _)| *from <= now).map(|(_, to)| *to)
     }
 
     /// Does nothing for a while, if it is time to.
     async fn pause(&self, clock: &WorkerClock) {
+        if let Some(end) = self.stalled(clock.now()) {
+            sleep_until(clock, end).await;
+        }
         if self.pause.get().is_some_and(|pause| clock.now() >= pause) {
             self.pause.set(Some(Moment::EPOCH + Nanos::new(u64::MAX)));
             sleep_until(clock, clock.now() + self.costs.pause).await;

@@ -34,6 +34,11 @@ impl ScriptedOpener {
         Self(Rc::clone(rx_clock))
     }
 
+    /// Opens connections to the target of this clock's world.
+    pub(crate) fn of_clock(clock: &WorkerClock) -> Self {
+        Self(Rc::new(RxClock::new(clock.clone())))
+    }
+
     fn simulation(&self) -> &Rc<Simulation> {
         self.0.clock().simulation().expect("the worker's clock shows virtual time")
     }
@@ -97,6 +102,18 @@ impl ScriptedConnection {
         let clock = self.rx_clock.clock();
         let timeout = clock.simulation()?.target.idle_timeout?;
         (clock.now() >= self.idle_since + timeout + flight).then_some(())
+    }
+
+    /// Carries a request without content: the target works or waits for so long.
+    pub(crate) async fn carry(&mut self, time: Nanos) {
+        self.used = true;
+        let clock = self.rx_clock.clock();
+        let simulation = clock.simulation().expect("the worker's clock shows virtual time");
+        match &simulation.target.serial {
+            Some(server) => server.perform(clock, time).await,
+            None => sleep_until(clock, clock.now() + time).await,
+        }
+        self.idle_since = clock.now();
     }
 
     /// Sends a request and reads its response, as the script has it.

@@ -5,6 +5,9 @@
 //! each of them opened one, the target would do nothing else. So the number of connections grows
 //! carefully, as a TCP sender's window does:
 //!
+//! - Where answers are fast, waits must add up to the price of a connection first
+//!   ([`savings`](super::savings)), or persist: the first in the queue waits for longer than
+//!   [`patience`](Growth::patience).
 //! - While a new connection has not yet brought its first answer, it is *young*. Only so many may
 //!   be young at once: one at first, twice as many each time that waits persist.
 //! - After that answer it stays young for as long again: what piled up while the target was busy
@@ -20,6 +23,7 @@ use std::cell::{Cell, RefCell};
 use plimsoll_measure::{Moment, Nanos};
 
 use super::answer_time::AnswerTime;
+use super::savings::Savings;
 
 /// Most handshakes in progress to add connections, and most young connections.
 const MAX_WINDOW: usize = 8;
@@ -62,6 +66,7 @@ pub(super) struct Growth {
     window: Cell<usize>,
     young: RefCell<Vec<Young>>,
     answer: AnswerTime,
+    savings: Savings,
 }
 
 impl Default for Growth {
@@ -73,6 +78,7 @@ impl Default for Growth {
             window: Cell::new(1),
             young: RefCell::default(),
             answer: AnswerTime::default(),
+            savings: Savings::default(),
         }
     }
 }
@@ -110,9 +116,31 @@ impl Growth {
 
     /// Whether one more connection may be added now.
     pub(super) fn may_add(&self, now: Moment) -> bool {
+        if !self.is_worth_it() {
+            return false;
+        }
         let adding = self.handshakes.get() - self.refills.get();
         let window = if self.pace() == Pace::Slow { MAX_WINDOW } else { self.window.get() };
         adding + self.count_young(now) < window
+    }
+
+    /// Whether waits have reached the price of a connection, persist, or cost more than it anyway.
+    fn is_worth_it(&self) -> bool {
+        !self.is_fast() || self.window.get() > 1 || self.savings.suffice(self.usual())
+    }
+
+    fn usual(&self) -> Nanos {
+        self.answer.usual().unwrap_or_default()
+    }
+
+    /// A request that was not late has got a connection after so long.
+    pub(super) fn waited(&self, wait: Nanos) {
+        self.savings.waited(wait, self.usual());
+    }
+
+    /// Opening a connection took so long.
+    pub(super) fn set_up_took(&self, time: Nanos) {
+        self.savings.set_up_took(time);
     }
 
     fn count_young(&self, now: Moment) -> usize {
@@ -129,6 +157,9 @@ impl Growth {
 
     /// A handshake begins, in a free place or to add a connection.
     pub(super) fn handshake_began(&self, refill: bool) {
+        if !refill {
+            self.savings.spend();
+        }
         self.handshakes.set(self.handshakes.get() + 1);
         self.refills.set(self.refills.get() + usize::from(refill));
     }
@@ -141,6 +172,7 @@ impl Growth {
 
     /// A connection is open: its handshake lasted from `started` to `ready`.
     pub(super) fn opened(&self, number: u32, started: Moment, ready: Moment) {
+        self.savings.set_up_took(ready.since(started));
         self.young.borrow_mut().push(Young { number, started, ready, settled: None });
     }
 
@@ -159,6 +191,7 @@ impl Growth {
     /// had carried none before.
     pub(super) fn answered(&self, number: u32, first: bool, held: Nanos, now: Moment) {
         self.answer.record(held, first, now);
+        self.savings.answered();
         if first
             && let Some(young) =
                 self.young.borrow_mut().iter_mut().find(|young| young.number == number)
@@ -174,7 +207,7 @@ impl Growth {
     }
 
     /// A look at the queue, once per [`patience`](Self::patience) while anyone waits: whether the
-    /// first has waited since the look before.
+    /// first had waited already at the look before.
     pub(super) fn look(&self, persists: bool) {
         self.window.set(if persists { (self.window.get() * 2).min(MAX_WINDOW) } else { 1 });
     }
@@ -204,6 +237,29 @@ mod tests {
         may
     }
 
+    /// Requests wait until a connection is worth its price.
+    fn pay(growth: &Growth) {
+        (0..100).for_each(|_| growth.waited(Nanos::from_millis(1)));
+    }
+
+    #[test]
+    fn where_answers_are_fast_a_connection_must_be_worth_its_price() {
+        let growth = Growth::default();
+        growth.answered(1, false, Nanos::from_micros(100), at(0));
+        growth.waited(Nanos::from_millis(1));
+        assert!(!growth.may_add(at(0)));
+        pay(&growth);
+        assert!(opens(&growth, 2, 0));
+        growth.answered(2, true, Nanos::from_micros(100), at(100));
+        assert!(!growth.may_add(at(90_000)), "the next one has its own price");
+        // A queue that does not drain needs no price.
+        growth.look(true);
+        assert!(growth.may_add(at(90_000)));
+        growth.look(false);
+        growth.expect_answer(Nanos::from_secs(1));
+        assert!(!growth.may_add(at(90_000)), "what was expected no longer counts");
+    }
+
     #[test]
     fn the_next_connection_waits_for_the_first_answer_and_as_long_again() {
         let growth = Growth::default();
@@ -211,6 +267,7 @@ mod tests {
         open(&growth, 1, 0);
         assert!(!growth.may_add(at(899)));
         growth.answered(1, true, Nanos::from_micros(900), at(900));
+        pay(&growth);
         assert!(!growth.may_add(at(1_799)));
         assert!(growth.may_add(at(1_800)));
     }
@@ -224,6 +281,7 @@ mod tests {
         // Where answers are known to take 100 us, 2 ms without one are a target that is stuck.
         growth.answered(9, false, Nanos::from_micros(100), at(2_000));
         open(&growth, 2, 2_000);
+        pay(&growth);
         assert!(!growth.may_add(at(21_999)));
         assert!(growth.may_add(at(22_000)));
     }

@@ -10,7 +10,7 @@ use super::demand::{Demand, PoolLimits};
 use super::growth::Growth;
 use super::opener::{Opener, Poolable as _};
 use super::pooled::Pooled;
-use super::wait_queue::{Delivery, WaitQueue};
+use super::wait_queue::{Delivery, WaitQueue, Waiter};
 use crate::failure::Failure;
 use crate::opened::Opened;
 
@@ -126,7 +126,8 @@ impl<O: Opener> Inner<O> {
                 break;
             }
             let refill = self.growth.take_place();
-            if !refill && !self.growth.may_add(now) {
+            let only = self.connections() == 0;
+            if !refill && !only && !self.growth.may_add(now) {
                 break;
             }
             self.start_handshake(now, refill);
@@ -166,6 +167,7 @@ impl<O: Opener> Inner<O> {
                 self.growth.opened(pooled.number, started, now);
                 match self.waiting.pop(false) {
                     Some(waiter) => {
+                        self.waited(&waiter, now);
                         let connection = Ok(pooled);
                         waiter.deliver(Delivery { phases, started: Some(started), connection });
                     }
@@ -208,6 +210,13 @@ impl<O: Opener> Inner<O> {
         }
     }
 
+    /// A wait has ended.
+    fn waited(&self, waiter: &Waiter<O::Connection>, now: Moment) {
+        if !waiter.is_ours {
+            self.growth.waited(now.since(waiter.demand.now));
+        }
+    }
+
     /// Gives a connection to the first who waits for one, or keeps it.
     pub(super) fn offer(&self, mut pooled: Pooled<O::Connection>) {
         if self.waiting.is_empty() {
@@ -219,6 +228,7 @@ impl<O: Opener> Inner<O> {
         }
         match self.waiting.pop(pooled.connection.was_used()) {
             Some(waiter) => {
+                self.waited(&waiter, pooled.idle_since);
                 let (phases, connection) = (ConnectPhases::default(), Ok(pooled));
                 waiter.deliver(Delivery { phases, started: None, connection });
             }
@@ -245,8 +255,11 @@ impl<O: Opener> Inner<O> {
         self.opener.sleep(self.growth.patience()).await;
         let since = self.waiting.first_since();
         if let Some(since) = since {
-            self.growth.look(since <= looked);
-            self.grow(self.opener.now(), self.waiting.len());
+            let now = self.opener.now();
+            // Then the generator stood still, and nothing could end the wait.
+            let overslept = now.since(looked) >= self.growth.patience() + self.growth.patience();
+            self.growth.look(since < looked && !overslept);
+            self.grow(now, self.waiting.len());
         }
         since.is_some()
     }
@@ -256,7 +269,9 @@ impl<O: Opener> Inner<O> {
         while next.get() < count && failed.get() == 0 {
             next.set(next.get() + 1);
             self.growth.handshake_began(true);
+            let started = self.opener.now();
             let Opened { connection, .. } = self.opener.open().await;
+            self.growth.set_up_took(self.opener.now().since(started));
             self.growth.handshake_ended(true);
             match connection {
                 Ok(connection) => {

@@ -26,6 +26,8 @@ pub(super) struct Delivery<C> {
 #[derive(Debug)]
 pub(super) struct Waiter<C> {
     pub(super) demand: Demand,
+    /// Whether it was late itself, or waits behind one that was: the generator's part.
+    pub(super) is_ours: bool,
     delivery: RefCell<Option<Delivery<C>>>,
     waker: RefCell<Option<Waker>>,
 }
@@ -88,8 +90,12 @@ impl<C> WaitQueue<C> {
 
     /// Adds one to the end.
     pub(super) fn push(&self, demand: Demand) -> Rc<Waiter<C>> {
-        let waiter =
-            Rc::new(Waiter { demand, delivery: RefCell::default(), waker: RefCell::default() });
+        let waiter = Rc::new(Waiter {
+            demand,
+            is_ours: demand.late || self.eager.get() < self.len(),
+            delivery: RefCell::default(),
+            waker: RefCell::default(),
+        });
         self.eager.set(self.eager.get() + usize::from(!demand.late));
         self.waiting.borrow_mut().push_back(Rc::clone(&waiter));
         waiter

@@ -1,0 +1,137 @@
+//! Pools of connections under a load, in virtual time: several workers, each with its pool, and one
+//! target. No requests, so that thousands of arrivals take little time.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use plimsoll_measure::{Clock as _, Moment, Nanos, Rng, Seed};
+use plimsoll_transport::{Demand, PoolLimits};
+use tokio::task::{LocalSet, spawn_local};
+
+use super::executor::run_simulated;
+use super::script::ScriptedTarget;
+use super::target::ScriptedOpener;
+use super::world::{Simulation, sleep_until};
+use crate::clock::WorkerClock;
+use crate::transport::Pool;
+
+/// An arrival that is released later than this is late by the generator's fault.
+const LATE_RELEASE: Nanos = Nanos::from_millis(1);
+
+/// A request: when it is to start, and how long the target works on it.
+pub(crate) type Arrival = (Moment, Nanos);
+
+/// What the pools are given.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PoolLoad {
+    /// Workers, each with its own pool; arrivals go to them in turn.
+    pub(crate) workers: usize,
+    pub(crate) arrivals: Vec<Arrival>,
+    /// Most connections of all pools.
+    pub(crate) most: Option<usize>,
+    /// Connections that each pool opens ahead, and the answer time that it expects.
+    pub(crate) ahead: Option<(usize, Nanos)>,
+    /// From when to when the generator does not run.
+    pub(crate) pauses: Vec<(Moment, Moment)>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub(crate) struct PoolRun {
+    /// Connections that were opened.
+    pub(crate) connections: usize,
+    /// The response times, shortest first.
+    response_times: Vec<Nanos>,
+    /// The longest wait for a connection.
+    pub(crate) longest_wait: Nanos,
+}
+
+impl PoolRun {
+    /// A percentile of the response times, in microseconds.
+    pub(crate) fn response_us(&self, percentile: usize) -> u64 {
+        let index = self.response_times.len() * percentile / 100;
+        self.response_times[index].as_u64() / 1_000
+    }
+}
+
+/// Moments of Poisson arrivals, as far as `rate` (a function of the time in seconds) admits them
+/// from `most` a second, and the time that the target takes for each.
+pub(crate) fn poisson(
+    seed: u64,
+    (most, seconds): (f64, f64),
+    rate: impl Fn(f64) -> f64,
+    mut time: impl FnMut(&mut Rng) -> Nanos,
+) -> Vec<Arrival> {
+    let mut rng = Seed(seed).rng("arrivals", 0);
+    let mut at = 0.0;
+    let mut arrivals = Vec::new();
+    loop {
+        at -= (1.0 - rng.uniform()).ln() / most;
+        if at >= seconds {
+            return arrivals;
+        }
+        if rng.uniform() * most < rate(at) {
+            arrivals.push((Moment::EPOCH + Nanos::from_secs_f64(at), time(&mut rng)));
+        }
+    }
+}
+
+/// Runs the load against a target.
+pub(crate) fn run(load: &PoolLoad, target: ScriptedTarget) -> PoolRun {
+    let simulation = Simulation::new(target);
+    for (from, to) in &load.pauses {
+        simulation.pause(*from, *to);
+    }
+    let clock = WorkerClock::simulated(Rc::clone(&simulation));
+    let pools: Vec<_> =
+        (0..load.workers).map(|worker| Rc::new(pool(load, worker, &clock))).collect();
+    let done = Rc::new(RefCell::new((Vec::new(), Nanos::ZERO)));
+    run_simulated(&simulation, &LocalSet::new(), async {
+        if let Some((count, answer)) = load.ahead {
+            for pool in &pools {
+                pool.expect_answer(answer);
+                pool.open_ahead(count).await;
+            }
+        }
+        let origin = clock.now().since(Moment::EPOCH);
+        let mut requests = Vec::new();
+        for (index, (at, time)) in load.arrivals.iter().enumerate() {
+            let intended = *at + origin;
+            sleep_until(&clock, intended).await;
+            let (pool, clock) = (Rc::clone(&pools[index % pools.len()]), clock.clone());
+            let done = Rc::clone(&done);
+            let time = *time;
+            requests.push(spawn_local(async move {
+                let wait = request(&pool, &clock, intended, time).await;
+                let mut done = done.borrow_mut();
+                done.0.push(clock.now().since(intended));
+                done.1 = done.1.max(wait);
+            }));
+        }
+        for request in requests {
+            request.await.unwrap();
+        }
+    });
+    let (mut response_times, longest_wait) = done.take();
+    response_times.sort_unstable();
+    let connections = pools.iter().map(|pool| pool.opened() as usize).sum();
+    PoolRun { connections, response_times, longest_wait }
+}
+
+fn pool(load: &PoolLoad, worker: usize, clock: &WorkerClock) -> Pool {
+    let share = |all: usize| (all + load.workers - 1 - worker) / load.workers;
+    let limits = PoolLimits::default();
+    let max_connections = load.most.map_or(limits.max_connections, share);
+    Pool::new(ScriptedOpener::of_clock(clock), PoolLimits { max_connections, ..limits })
+}
+
+/// One request; gives its wait for a connection.
+async fn request(pool: &Pool, clock: &WorkerClock, intended: Moment, time: Nanos) -> Nanos {
+    let now = clock.now();
+    let late = now.since(intended) > LATE_RELEASE;
+    let acquired = pool.checkout(Demand { late, ..Demand::at(now) }).await;
+    let mut lease = acquired.connection.unwrap();
+    lease.carry(time).await;
+    lease.release(clock.now());
+    acquired.phases.wait.unwrap_or_default()
+}
