@@ -99,6 +99,10 @@ pub(crate) struct ComparisonFlags {
     /// `turns`]
     #[arg(long = "for", value_name = "TIME")]
     length: Option<Nanos>,
+    /// End as soon as it is decided which target is slower, or with --margin that they differ by
+    /// less; not before 20 s. Intervals are then wider, and hold although the data chose the end
+    #[arg(long)]
+    decide: bool,
     /// The log of the mock behind the targets (`log: {file: FILE}`): counts how often each target
     /// calls it. With `log_text: true` also for targets that replace request ids
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

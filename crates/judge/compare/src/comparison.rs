@@ -338,6 +338,7 @@ fn unusable(run: &StoredRun) -> Option<String> {
         RunEnd::Complete => None,
         RunEnd::Interrupted => Some("was interrupted"),
         RunEnd::TooManyErrors => Some("was stopped, because too many requests failed"),
+        RunEnd::Decided => Some("was ended early, because its comparison was decided"),
         RunEnd::Aborted => Some("was aborted"),
         RunEnd::Unfinished => Some("did not finish"),
     };

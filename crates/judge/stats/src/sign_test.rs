@@ -1,5 +1,6 @@
 //! Failures and refusals that only one side of a pair has.
 
+use crate::looks::Looks;
 use crate::tails::binomial_at_least;
 
 /// The least number of batches that a test by batches needs to say anything; and with fewer batches
@@ -33,16 +34,16 @@ pub struct SignTest {
 impl SignTest {
     /// From the batches in any order: the exact test of McNemar on all pairs; or, if discordant
     /// pairs come in clusters, the sign test on the batches.
-    pub fn of(batches: &[Discordant]) -> Self {
+    pub fn of(batches: &[Discordant], looks: Looks) -> Self {
         let sum = |of: fn(&Discordant) -> u64| batches.iter().map(of).sum();
         let pairs = Discordant { target: sum(|b| b.target), reference: sum(|b| b.reference) };
         let by_batch = clustered(batches);
         let p = if by_batch {
             let more = batches.iter().filter(|b| b.target > b.reference).count();
             let fewer = batches.iter().filter(|b| b.target < b.reference).count();
-            sign_p(more as u64, fewer as u64)
+            looks.sign_p(more as u64, fewer as u64)
         } else {
-            sign_p(pairs.target, pairs.reference)
+            looks.sign_p(pairs.target, pairs.reference)
         };
         Self { pairs, p, by_batch }
     }
@@ -92,16 +93,16 @@ mod tests {
         for batch in [1, 7, 13, 20, 31, 44, 58] {
             single[batch] = 1;
         }
-        let found = SignTest::of(&batches(&single));
+        let found = SignTest::of(&batches(&single), Looks::Once);
         assert!(!found.by_batch && found.pairs.target == 7);
         assert!((found.p - 2.0 / 128.0).abs() < 1e-12);
         let mut burst = vec![0; 60];
         burst[17] = 12;
-        let found = SignTest::of(&batches(&burst));
+        let found = SignTest::of(&batches(&burst), Looks::Once);
         assert!(found.by_batch && (found.p - 1.0).abs() < 1e-12);
         // Seven batches are too few to see whether failures come in bursts.
-        assert!(SignTest::of(&batches(&[1; 7])).by_batch);
-        assert!(SignTest::of(&[]).by_batch);
+        assert!(SignTest::of(&batches(&[1; 7]), Looks::Once).by_batch);
+        assert!(SignTest::of(&[], Looks::Once).by_batch);
     }
 
     #[test]

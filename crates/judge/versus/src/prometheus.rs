@@ -22,6 +22,16 @@ pub fn prometheus(versus: &Versus) -> String {
          plimsoll_versus_valid{{name=\"{}\"}} {valid}\n",
         escape_label(&versus.name)
     );
+    if versus.stopping.is_some() {
+        let help = "1: every interval holds at all moments at which the run could have ended.";
+        let _ = write!(
+            out,
+            "# HELP plimsoll_versus_always_valid {help}\n\
+             # TYPE plimsoll_versus_always_valid gauge\n\
+             plimsoll_versus_always_valid{{name=\"{}\"}} 1\n",
+            escape_label(&versus.name)
+        );
+    }
     out
 }
 

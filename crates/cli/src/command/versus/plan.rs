@@ -90,6 +90,7 @@ fn overrides(flags: &Flags) -> Result<Overrides, UsageError> {
     versus("control", control);
     versus("reference", comparison.reference.clone());
     versus("margin", comparison.margin.map(|margin| margin.to_string()));
+    versus("decide", comparison.decide.then(|| "true".to_owned()));
     versus("rounds", comparison.rounds.map(|rounds| rounds.to_string()));
     versus("every", comparison.every.map(|every| every.to_string()));
     // `--set` wins.
