@@ -141,9 +141,13 @@ mod tests {
     /// By hand: 6 / 2^5 and 9 / 2^8; 8 * 7 / 2^7 with one of seven; 5 * 6 / 2^4 is more than 1.
     #[test]
     fn signs_have_the_p_value_of_their_mixture() {
-        for (positive, negative, expected) in
-            [(5, 0, 6.0 / 32.0), (0, 8, 9.0 / 256.0), (1, 6, 56.0 / 128.0), (2, 2, 1.0), (0, 0, 1.0)]
-        {
+        for (positive, negative, expected) in [
+            (5, 0, 6.0 / 32.0),
+            (0, 8, 9.0 / 256.0),
+            (1, 6, 56.0 / 128.0),
+            (2, 2, 1.0),
+            (0, 0, 1.0),
+        ] {
             let found = Looks::Always.sign_p(positive, negative);
             assert!((found - expected).abs() < 1e-9, "{positive} {negative}: {found}");
         }

@@ -36,10 +36,7 @@ pub fn ratio(batches: &[Sums], looks: Looks) -> Result<Estimate, NoIntervalReaso
 ///
 /// # Errors
 /// Why there is no interval.
-pub fn difference(
-    batches: &[(Sums, Sums)],
-    looks: Looks,
-) -> Result<Estimate, NoIntervalReason> {
+pub fn difference(batches: &[(Sums, Sums)], looks: Looks) -> Result<Estimate, NoIntervalReason> {
     difference_of(batches, true, looks)
 }
 

@@ -145,15 +145,9 @@ impl Batched {
     }
 
     /// How far the share of values that `within` counts in each batch is from `q`.
-    fn statistic(
-        &self,
-        q: f64,
-        within: impl Fn(&[f64]) -> usize,
-    ) -> Result<f64, NoIntervalReason> {
-        let count = |batch: &Vec<f64>| LimitCount {
-            within: within(batch) as u64,
-            all: batch.len() as u64,
-        };
+    fn statistic(&self, q: f64, within: impl Fn(&[f64]) -> usize) -> Result<f64, NoIntervalReason> {
+        let count =
+            |batch: &Vec<f64>| LimitCount { within: within(batch) as u64, all: batch.len() as u64 };
         looks::statistic(&self.stages.iter().flatten().map(count).collect::<Vec<_>>(), q)
     }
 

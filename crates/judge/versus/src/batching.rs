@@ -56,8 +56,11 @@ impl Batching {
         for (index, block) in blocks.iter().enumerate() {
             by_stage.entry(block.stage).or_default().push(index);
         }
-        let mut batching =
-            Self { places: vec![Place::Alone { batch: 0 }; blocks.len()], looks, ..Self::default() };
+        let mut batching = Self {
+            places: vec![Place::Alone { batch: 0 }; blocks.len()],
+            looks,
+            ..Self::default()
+        };
         let mut alone = Vec::new();
         for indices in by_stage.values() {
             let beside = |index: &&usize| blocks[**index].window.is_none();

@@ -109,7 +109,8 @@ pub(crate) fn warnings(versus: &Versus) -> Vec<String> {
 /// seen. Also of several rounds.
 pub(crate) fn conclude(versus: &mut Versus, thresholds: &[AddedThreshold]) {
     versus.claims = claims::claims(versus);
-    versus.detectable = detectable::of(versus.headline, versus.looks(), &versus.differences, &versus.errors);
+    versus.detectable =
+        detectable::of(versus.headline, versus.looks(), &versus.differences, &versus.errors);
     versus.thresholds = thresholds.iter().flat_map(|bound| bound.judge(versus)).collect();
     if let Some(share) = versus.margin {
         (versus.worse_than_margin, versus.margin_unknown) = margin::worse(versus, share);

@@ -56,8 +56,8 @@ pub use plimsoll_stats::Looks;
 pub use prometheus::prometheus;
 pub use result::{
     BlockCounts, Claim, Control, CpuDifference, Detectable, Difference, DifferentDecision,
-    Disturbance, ErrorDifference, Kind, Lost, OrderEffect, SCHEMA, ScenarioDifference,
-    Stopping, TargetResult, Verdicts, Versus,
+    Disturbance, ErrorDifference, Kind, Lost, OrderEffect, SCHEMA, ScenarioDifference, Stopping,
+    TargetResult, Verdicts, Versus,
 };
 pub use role::Role;
 pub use text::text;

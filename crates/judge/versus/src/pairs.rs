@@ -145,9 +145,9 @@ impl<'a> Run<'a> {
         let looks = self.batching.looks;
         let needed = looks.batches_needed();
         match (why, looks) {
-            (NoIntervalReason::TooFewBatches, _) if self.batching.is_by_turns() => format!(
-                "too few rounds of windows: an interval needs {needed} of about equal size"
-            ),
+            (NoIntervalReason::TooFewBatches, _) if self.batching.is_by_turns() => {
+                format!("too few rounds of windows: an interval needs {needed} of about equal size")
+            }
             (NoIntervalReason::TooFewBatches, Looks::Always) => {
                 format!("too few seconds: an interval that holds at every look needs {needed}")
             }

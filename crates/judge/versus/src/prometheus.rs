@@ -8,12 +8,15 @@ use crate::figure::QUANTILES;
 use crate::result::{Difference, Kind, Versus};
 
 /// `plimsoll_added_seconds` and `plimsoll_shift_seconds` by target, reference, figure and quantile;
-/// `bound` is `value`, `low` or `high`. What is refused is left out.
+/// `bound` is `value`, `low` or `high`. What is refused is left out, and all of it if the comparison
+/// is invalid.
 pub fn prometheus(versus: &Versus) -> String {
     let mut out = String::new();
-    family(&mut out, versus, Kind::Added, ("added", "What a target adds to a request."));
-    let shift = ("shift", "The difference of the percentiles of two targets.");
-    family(&mut out, versus, Kind::Shift, shift);
+    if versus.invalid.is_empty() {
+        family(&mut out, versus, Kind::Added, ("added", "What a target adds to a request."));
+        let shift = ("shift", "The difference of the percentiles of two targets.");
+        family(&mut out, versus, Kind::Shift, shift);
+    }
     let valid = u8::from(versus.invalid.is_empty());
     let help = "1 if the comparison is valid; else 0: do not use it.";
     let _ = write!(

@@ -42,8 +42,9 @@ fn below_zero(differences: &[f64]) -> Vec<LimitCount> {
 
 /// The second of the first look at which the median is found to differ from 0.
 fn stopped(counts: &[LimitCount], first: usize, critical: impl Fn(u64) -> f64) -> Option<usize> {
-    (first..=counts.len())
-        .find(|&second| statistic(&counts[..second], 0.5).is_ok_and(|z| z.abs() > critical(second as u64)))
+    (first..=counts.len()).find(|&second| {
+        statistic(&counts[..second], 0.5).is_ok_and(|z| z.abs() > critical(second as u64))
+    })
 }
 
 #[test]
@@ -95,9 +96,8 @@ fn the_interval_excludes_zero_where_zero_is_contradicted() {
 /// Stages are one sequence; ties at 0 are no evidence; 19 batches are too few.
 #[test]
 fn what_holds_at_every_look_needs_twenty_batches_of_any_stage() {
-    let estimate = |stages: Vec<Vec<Vec<f64>>>| {
-        Batched::new(stages).looked_at(Looks::Always).estimate(0.5)
-    };
+    let estimate =
+        |stages: Vec<Vec<Vec<f64>>>| Batched::new(stages).looked_at(Looks::Always).estimate(0.5);
     let stage = |batches: i32| -> Vec<Vec<f64>> {
         (0..batches).map(|_| (0..50).map(f64::from).collect()).collect()
     };

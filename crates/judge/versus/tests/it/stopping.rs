@@ -84,7 +84,10 @@ fn the_intervals_of_a_run_that_was_ended_early_still_cover() {
     }
     // What was decided is what the table says.
     for versus in all.iter().filter(|versus| is_decided(versus)) {
-        assert!(versus.claims.iter().any(|claim| claim.holds && claim.about == "ttft"), "{versus:?}");
+        assert!(
+            versus.claims.iter().any(|claim| claim.holds && claim.about == "ttft"),
+            "{versus:?}"
+        );
     }
 }
 
