@@ -18,10 +18,19 @@ fn mock(ttft_ms: u32) -> Mock {
     Mock::spawn(&config, "127.0.0.1:0".parse().unwrap()).unwrap()
 }
 
+const CHATS: &str = "\
+name: p
+model: m
+stream: true
+workers: 1
+content: {mode: sized, approx_input_tokens: 64}
+max_tokens: 4
+";
+
 /// Compares by a profile with these lines.
 fn versus(fixture: &Fixture, profile: &str, args: &[&str]) -> ProcessOutput {
     let path = fixture.folder.path().join("p.yaml");
-    fs::write(&path, format!("name: p\nmodel: m\nstream: true\nworkers: 1\n{profile}")).unwrap();
+    fs::write(&path, format!("{CHATS}{profile}")).unwrap();
     let path = path.to_str().unwrap();
     fixture.plimsoll(&[&["versus", path, "--quiet"][..], args].concat())
 }
@@ -83,7 +92,7 @@ fn over_http2_pairs_are_whole_and_streams_share_a_connection() {
     let fixture = Fixture::with(&provider(150));
     let other = mock(200);
     let profile = format!(
-        "stages: '@40:3s'\nhttp_version: http2\nversus: {{alone: 0s}}\nmax_tokens: 4\ntargets:\n  \
+        "stages: '@40:3s'\nhttp_version: http2\nversus: {{alone: 0s}}\ntargets:\n  \
          - {{name: d, url: 'http://{}', role: direct}}\n  - {{name: a, url: 'http://{}'}}\n",
         fixture.mock.addr(),
         other.addr()

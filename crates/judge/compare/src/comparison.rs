@@ -301,7 +301,8 @@ pub(crate) fn spreads<'a>(
 }
 
 fn verdict(obstacles: &[String], gates: &[GateResult]) -> Verdict {
-    let any = |wanted: fn(&Judgement) -> bool| gates.iter().any(|gate| wanted(&gate.judgement));
+    let any =
+        |wanted: fn(&Judgement) -> bool| gates.iter().any(|gate| wanted(&gate.judged.judgement));
     if !obstacles.is_empty() {
         Verdict::Inconclusive
     } else if any(|judgement| matches!(judgement, Judgement::Fail)) {

@@ -35,9 +35,9 @@ fn single_runs_are_judged_by_the_spread_of_the_history() {
         let found = compare(&base, &new, &gates, Some(&history)).unwrap();
         assert_eq!(found.verdict, verdict, "{}", found.text());
         let gate = &found.gates[0];
-        assert_eq!(gate.spread, Some(SpreadSource::History));
-        assert!((gate.degrees_of_freedom.unwrap() - 16.0).abs() < 1e-9);
-        assert!((0.006..0.015).contains(&gate.run_sd.unwrap()), "{gate:?}");
+        assert_eq!(gate.judged.spread, Some(SpreadSource::History));
+        assert!((gate.judged.degrees_of_freedom.unwrap() - 16.0).abs() < 1e-9);
+        assert!((0.006..0.015).contains(&gate.judged.run_sd.unwrap()), "{gate:?}");
         assert_eq!(found.history.unwrap().runs, 24);
     }
 }
@@ -50,7 +50,7 @@ fn another_machine_has_no_part_in_the_spread() {
         run.summary.metadata.environment.kernel = Some("Linux 7.0".to_owned());
     }
     let found = compare(&base, &new, &options(&THREE), Some(&history)).unwrap();
-    assert_eq!((found.verdict, found.gates[0].spread), (Verdict::Inconclusive, None));
+    assert_eq!((found.verdict, found.gates[0].judged.spread), (Verdict::Inconclusive, None));
     assert_eq!(found.history.unwrap().runs, 0);
 }
 
@@ -92,12 +92,12 @@ fn what_could_be_seen_is_said_beforehand() {
         .collect();
     let found = ahead(&base, &options(&[("ttft.p50", "3%")]), None).unwrap();
     let gate = &found.gates[0];
-    assert!((gate.run_sd.unwrap() - 0.015).abs() < 1e-9, "{gate:?}");
-    assert!((gate.detectable.unwrap() - 0.0273).abs() < 2e-4, "{gate:?}");
+    assert!((gate.judged.run_sd.unwrap() - 0.015).abs() < 1e-9, "{gate:?}");
+    assert!((gate.judged.detectable.unwrap() - 0.0273).abs() < 2e-4, "{gate:?}");
     // (2.228 + 0.879) x 0.866 = 2.69 is less than ln 1.03 = 2.96; with 5 runs it is 3.03.
-    assert_eq!(gate.runs_needed, Some(6));
+    assert_eq!(gate.judged.runs_needed, Some(6));
     assert!(found.text().contains("6 + 6 see"), "{}", found.text());
     let single = ahead(&base[..1], &options(&[("ttft.p50", "3%")]), None).unwrap();
-    assert_eq!(single.gates[0].runs_needed, None);
+    assert_eq!(single.gates[0].judged.runs_needed, None);
     assert!(single.text().contains("says nothing about the spread"), "{}", single.text());
 }
