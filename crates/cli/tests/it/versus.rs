@@ -16,7 +16,7 @@ use crate::support::{Fixture, ProcessOutput, command, wait_until};
 const PROVIDER: &str =
     "{draw: prompt, log: memory, other_models: {ttft: {uniform: {min: 2ms, max: 6ms}}}}";
 
-fn gateway(fixture: &Fixture, more: &[&str]) -> Gateway {
+pub(crate) fn gateway(fixture: &Fixture, more: &[&str]) -> Gateway {
     let upstream = fixture.mock.addr().to_string();
     let args = ["--preset", "proxy", "--listen", "127.0.0.1:0", "--upstream", &upstream];
     Gateway::start(fixture, &[&args, more].concat())

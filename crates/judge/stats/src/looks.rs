@@ -8,9 +8,6 @@
 
 use crate::batches::{BatchVariance, LimitCount};
 use crate::interval::{BATCHES_NEEDED, NoIntervalReason};
-use crate::normal;
-use crate::power::POWER;
-use crate::special::ln_gamma;
 use crate::student_t;
 
 /// Batches before the first look.
@@ -58,22 +55,6 @@ impl Looks {
         }
     }
 
-    /// Two-sided p value of so many signs of each kind, if both are equally likely; 1 without any.
-    pub fn sign_p(self, positive: u64, negative: u64) -> f64 {
-        match self {
-            Self::Once => crate::sign_test::sign_p(positive, negative),
-            Self::Always => always_valid_sign_p(positive, negative),
-        }
-    }
-
-    /// The difference that an estimate with this interval would have found in 80 % of the cases.
-    pub fn detectable(self, half_width: f64, batches: u64, degrees_of_freedom: f64) -> f64 {
-        match self {
-            Self::Once => crate::power::detectable(half_width, degrees_of_freedom),
-            Self::Always => half_width * (1.0 + normal::quantile(POWER) / critical(batches, LEVEL)),
-        }
-    }
-
     /// Whether a variance stands on enough batches.
     pub(crate) fn check(self, variance: &BatchVariance) -> Result<(), NoIntervalReason> {
         let enough = self == Self::Once || variance.batches >= u64::from(FIRST_LOOK);
@@ -93,16 +74,6 @@ fn always_valid_p(distance: f64, batches: u64) -> f64 {
     let information = batches as f64 * SCALE;
     let exponent = distance * distance * information / (2.0 * (information + 1.0));
     ((information + 1.0).sqrt() * (-exponent).exp()).min(1.0)
-}
-
-/// A p value that holds at every look: one over the likelihood of the signs with an unknown share,
-/// of which every value is as likely, against one half. That ratio is a martingale if the share is
-/// one half, and exceeds 1/p with probability p at most (Ville, 1939; Robbins, 1970).
-fn always_valid_sign_p(positive: u64, negative: u64) -> f64 {
-    let (k, n) = (positive as f64, (positive + negative) as f64);
-    // (n + 1) * n! / (k! (n - k)!) / 2^n
-    let choose = ln_gamma(n + 1.0) - ln_gamma(k + 1.0) - ln_gamma(n - k + 1.0);
-    ((n + 1.0).ln() + choose - n * std::f64::consts::LN_2).exp().min(1.0)
 }
 
 /// How far the share of values up to a supposed quantile `q` is from `q`, in standard errors. The
@@ -136,27 +107,5 @@ mod tests {
             assert!((p - level).abs() < 1e-12, "{batches} {level}: {p}");
         }
         assert!((Looks::Always.two_sided_p(0.0, 60, f64::NAN) - 1.0).abs() < 1e-12);
-    }
-
-    /// By hand: 6 / 2^5 and 9 / 2^8; 8 * 7 / 2^7 with one of seven; 5 * 6 / 2^4 is more than 1.
-    #[test]
-    fn signs_have_the_p_value_of_their_mixture() {
-        for (positive, negative, expected) in [
-            (5, 0, 6.0 / 32.0),
-            (0, 8, 9.0 / 256.0),
-            (1, 6, 56.0 / 128.0),
-            (2, 2, 1.0),
-            (0, 0, 1.0),
-        ] {
-            let found = Looks::Always.sign_p(positive, negative);
-            assert!((found - expected).abs() < 1e-9, "{positive} {negative}: {found}");
-        }
-    }
-
-    #[test]
-    fn what_can_be_found_is_more_than_the_half_width() {
-        // 3.0351 standard errors to both sides, and 0.8416 more.
-        let found = Looks::Always.detectable(1.0, 60, f64::NAN);
-        assert!((found - (1.0 + 0.841_621 / 3.0351)).abs() < 1e-4, "{found}");
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::looks::Looks;
 use crate::normal;
+use crate::sign_test::sign_p;
 use crate::student_t;
 use crate::tails::poisson_at_least;
 
@@ -13,8 +14,8 @@ pub const PLANNED_POWER: f64 = 0.9;
 const LEVEL: f64 = 0.05;
 
 /// The difference that an estimate with this 95 % interval would have found in 80 % of the cases.
-pub fn detectable(half_width: f64, degrees_of_freedom: f64) -> f64 {
-    let critical = student_t::critical_95(degrees_of_freedom);
+pub fn detectable(half_width: f64, batches: u64, degrees_of_freedom: f64, looks: Looks) -> f64 {
+    let critical = looks.critical(batches, degrees_of_freedom);
     half_width / critical * (critical + student_t::quantile(POWER, degrees_of_freedom))
 }
 
@@ -52,7 +53,7 @@ pub fn failures_one_in(pairs: u64, looks: Looks) -> Option<f64> {
 
 /// Pairs with a failure on one side only that are significant by the sign test: 2 (1/2)^k < 5 %.
 fn discordant_needed(looks: Looks) -> u64 {
-    (1..64).find(|&k| looks.sign_p(k, 0) < LEVEL).unwrap_or(64)
+    (1..64).find(|&k| sign_p(k, 0, looks) < LEVEL).unwrap_or(64)
 }
 
 #[cfg(test)]
@@ -89,8 +90,11 @@ mod tests {
     #[test]
     fn what_can_be_found_is_more_than_the_half_width() {
         // Known variance: (1.96 + 0.8416) / 1.96.
-        let found = detectable(1.0, f64::INFINITY);
+        let found = detectable(1.0, 60, f64::INFINITY, Looks::Once);
         assert!((found - 2.801_585 / 1.959_964).abs() < 1e-5, "{found}");
+        // 3.0351 standard errors to both sides, and 0.8416 more.
+        let found = detectable(1.0, 60, f64::INFINITY, Looks::Always);
+        assert!((found - (1.0 + 0.841_621 / 3.0351)).abs() < 1e-4, "{found}");
         assert!((times_longer(10.0, 5.0) - 4.0).abs() < 1e-12);
     }
 }

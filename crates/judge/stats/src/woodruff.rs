@@ -40,7 +40,9 @@ impl Batched {
     pub fn looked_at(mut self, looks: Looks) -> Self {
         if looks == Looks::Always {
             let mut batches: Stage = self.stages.into_iter().flatten().collect();
-            batches.iter_mut().for_each(|batch| batch.sort_unstable_by(f64::total_cmp));
+            for batch in &mut batches {
+                batch.sort_unstable_by(f64::total_cmp);
+            }
             self.stages = if batches.is_empty() { Vec::new() } else { vec![batches] };
         }
         Self { looks, ..self }

@@ -1,7 +1,7 @@
 //! What could have been seen.
 
 use plimsoll_stats::Looks;
-use plimsoll_stats::power::failures_one_in;
+use plimsoll_stats::power::{detectable, failures_one_in};
 
 use crate::figure::Figure;
 use crate::result::{Detectable, Difference, ErrorDifference, Kind};
@@ -34,5 +34,5 @@ pub(crate) fn of(
 fn added(difference: &Difference, looks: Looks) -> Option<f64> {
     let (_, low, high) = difference.measured()?;
     let (batches, freedom) = (difference.batches?, difference.degrees_of_freedom?);
-    Some(looks.detectable((high - low) / 2.0, batches, freedom))
+    Some(detectable((high - low) / 2.0, batches, freedom, looks))
 }

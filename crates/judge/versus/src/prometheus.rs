@@ -8,8 +8,8 @@ use crate::figure::QUANTILES;
 use crate::result::{Difference, Kind, Versus};
 
 /// `plimsoll_added_seconds` and `plimsoll_shift_seconds` by target, reference, figure and quantile;
-/// `bound` is `value`, `low` or `high`. What is refused is left out, and all of it if the comparison
-/// is invalid.
+/// `bound` is `value`, `low` or `high`. What is refused is left out; of an invalid comparison, all
+/// of it.
 pub fn prometheus(versus: &Versus) -> String {
     let mut out = String::new();
     if versus.invalid.is_empty() {

@@ -92,12 +92,12 @@ fn what_could_be_seen_is_said_beforehand() {
         .collect();
     let found = ahead(&base, &options(&[("ttft.p50", "3%")]), None).unwrap();
     let gate = &found.gates[0];
-    assert!((gate.judged.run_sd.unwrap() - 0.015).abs() < 1e-9, "{gate:?}");
-    assert!((gate.judged.detectable.unwrap() - 0.0273).abs() < 2e-4, "{gate:?}");
+    assert!((gate.run_sd.unwrap() - 0.015).abs() < 1e-9, "{gate:?}");
+    assert!((gate.detectable.unwrap() - 0.0273).abs() < 2e-4, "{gate:?}");
     // (2.228 + 0.879) x 0.866 = 2.69 is less than ln 1.03 = 2.96; with 5 runs it is 3.03.
-    assert_eq!(gate.judged.runs_needed, Some(6));
+    assert_eq!(gate.runs_needed, Some(6));
     assert!(found.text().contains("6 + 6 see"), "{}", found.text());
     let single = ahead(&base[..1], &options(&[("ttft.p50", "3%")]), None).unwrap();
-    assert_eq!(single.gates[0].judged.runs_needed, None);
+    assert_eq!(single.gates[0].runs_needed, None);
     assert!(single.text().contains("says nothing about the spread"), "{}", single.text());
 }
