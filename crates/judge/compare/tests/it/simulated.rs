@@ -56,7 +56,7 @@ fn five_percent_in_one_gate_fail_in_that_gate() {
     let new = Figures { ttft: [PLAIN.ttft[0], PLAIN.ttft[1] * 1.05], ..PLAIN };
     let found = comparisons(4, 6, new);
     let failed = |gate: usize| {
-        let of = |found: &&Comparison| found.gates[gate].judgement == Judgement::Fail;
+        let of = |found: &&Comparison| found.gates[gate].judged.judgement == Judgement::Fail;
         found.iter().filter(of).count()
     };
     assert!(failed(1) >= 180, "{} failed", failed(1));

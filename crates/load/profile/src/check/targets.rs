@@ -129,24 +129,32 @@ impl ProfileCheck<'_> {
                 let cause = format!("is `{}`, like that of an earlier target", target.name);
                 self.report(path.key("name"), cause, "give each target a different name");
             }
-            let mut earlier = file.targets[..index].iter().map(|target| target.role);
-            if target.role != RoleFile::Gateway && earlier.any(|role| role == target.role) {
-                let (cause, fix) = if target.role == RoleFile::Direct {
-                    (
-                        "is `direct`, like that of an earlier target",
-                        "only one target can be what the others are compared with",
-                    )
-                } else {
-                    ("is `control`, like that of an earlier target", "one control is enough")
-                };
-                self.report(path.key("role"), cause, fix);
-            }
+            self.check_role(&path, index);
             if target.watch.as_deref().is_some_and(|watch| !is_watch(watch)) {
                 let fix = "write `pid:4711`, or `:8080` for the process that listens on that port";
                 self.report(path.key("watch"), "names no process", fix);
             }
             self.check_key_at(path.key("key"), target.key.as_deref());
         }
+    }
+
+    /// One reference and one control at most.
+    fn check_role(&mut self, path: &ConfigPath, index: usize) {
+        let role = self.file.targets[index].role;
+        let mut earlier = self.file.targets[..index].iter().map(|target| target.role);
+        if role == RoleFile::Gateway || earlier.all(|other| other != role) {
+            return;
+        }
+        let (cause, fix) = match role {
+            RoleFile::Control => {
+                ("is `control`, like that of an earlier target", "one control is enough")
+            }
+            RoleFile::Direct | RoleFile::Gateway => (
+                "is `direct`, like that of an earlier target",
+                "only one target can be what the others are compared with",
+            ),
+        };
+        self.report(path.key("role"), cause, fix);
     }
 
     fn check_versus(&mut self) {
