@@ -50,12 +50,12 @@ fn file(fixture: &Fixture, name: &str) -> String {
     fs::read_to_string(fixture.only_run().join(name)).unwrap()
 }
 
-/// The control is another server, 5 ms slower than the reference: whoever measures them as one has
+/// The control is another server, 20 ms slower than the reference: whoever measures them as one has
 /// a wrong measurement, and `a`, which is slower as plainly, must not be called that.
 #[test]
 fn of_an_invalid_comparison_nothing_is_said() {
     let fixture = Fixture::with(&provider(2));
-    let (slow, other) = (mock(7), mock(12));
+    let (slow, other) = (mock(22), mock(12));
     let profile = format!(
         "stages: 2:4s\nversus: {{window: 100ms}}\ntargets:\n  \
          - {{name: d, url: 'http://{}', role: direct}}\n  \
@@ -80,7 +80,7 @@ fn of_an_invalid_comparison_nothing_is_said() {
     let result = json(&fixture);
     assert_eq!(result["claims"].as_array().unwrap().len(), 0);
     assert_eq!(result["control"]["differs"], true);
-    // The plant was there: the two servers' own logs are 5 ms apart.
+    // The plant was there: the two servers' own logs are 20 ms apart.
     let median = |log: Vec<LogRecord>| {
         let mut times: Vec<u64> =
             log.iter().filter_map(|r| Some(r.chunks.first()?.written - r.arrived)).collect();
@@ -88,7 +88,7 @@ fn of_an_invalid_comparison_nothing_is_said() {
         times[times.len() / 2]
     };
     let apart = median(slow.take_log()) - median(fixture.mock.take_log());
-    assert!((3_000_000..40_000_000).contains(&apart), "{apart} ns");
+    assert!((10_000_000..60_000_000).contains(&apart), "{apart} ns");
 }
 
 /// Two gateways that speak HTTP/2 without TLS: every target has a connection of its own, on which
