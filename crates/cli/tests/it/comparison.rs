@@ -54,10 +54,10 @@ fn file(fixture: &Fixture, name: &str) -> String {
 /// a wrong measurement, and `a`, which is slower as plainly, must not be called that.
 #[test]
 fn of_an_invalid_comparison_nothing_is_said() {
-    let fixture = Fixture::with(&provider(2));
-    let (slow, other) = (mock(22), mock(12));
+    let fixture = Fixture::with(&provider(10));
+    let (slow, other) = (mock(30), mock(20));
     let profile = format!(
-        "stages: 2:4s\nversus: {{window: 100ms}}\ntargets:\n  \
+        "stages: 6:4s\nversus: {{window: 100ms}}\ntargets:\n  \
          - {{name: d, url: 'http://{}', role: direct}}\n  \
          - {{name: c, url: 'http://{}', role: control}}\n  \
          - {{name: a, url: 'http://{}'}}\n",
@@ -83,7 +83,7 @@ fn of_an_invalid_comparison_nothing_is_said() {
     // The plant was there: the two servers' own logs are 20 ms apart.
     let median = |log: Vec<LogRecord>| {
         let mut times: Vec<u64> =
-            log.iter().filter_map(|r| Some(r.chunks.first()?.written - r.arrived)).collect();
+            log.iter().filter_map(|r| Some(r.chunks.last()?.written - r.arrived)).collect();
         times.sort_unstable();
         times[times.len() / 2]
     };
@@ -183,7 +183,7 @@ fn a_run_ends_when_it_is_decided() {
     let args = ["versus", "--direct", &direct, "--target", &target, "-q", "--allow-invalid"];
     let more = ["--rate", "20", "--for", "2m", "--decide", "--set", "versus.alone=0s"];
     let output = fixture.plimsoll(&[&args[..], &more].concat()).expect(0);
-    assert!(output.stdout.contains("Ended early: decided after 20s of 2m"), "{}", output.stdout);
+    assert!(output.stdout.contains("Ended early: decided after 20s of 120s"), "{}", output.stdout);
     let result = json(&fixture);
     assert_eq!(result["blocks"]["recorded"], 400);
     let summary: Value = serde_json::from_str(&file(&fixture, "summary.json")).unwrap();
