@@ -77,9 +77,11 @@ impl Exit {
     pub(crate) const fn of_report(summary: &RunSummary) -> Self {
         match summary.metadata.run.ended {
             RunEnd::Unfinished => Self::Invalid,
-            RunEnd::Complete | RunEnd::Interrupted | RunEnd::TooManyErrors | RunEnd::Aborted => {
-                Self::Pass
-            }
+            RunEnd::Complete
+            | RunEnd::Interrupted
+            | RunEnd::TooManyErrors
+            | RunEnd::Decided
+            | RunEnd::Aborted => Self::Pass,
         }
     }
 

@@ -12,34 +12,40 @@ use crate::exit::UsageError;
 use crate::run_dir::RunDirOptions;
 use crate::session::RunOptions;
 
-/// Flags that override settings of a profile.
+/// The flag for the only target of a run.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Profile settings")]
-pub(crate) struct ProfileFlags {
+pub(crate) struct TargetFlags {
     /// Base URL of the target, like `https://gateway.example` [default: the profile's]
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     target: Option<String>,
-    /// API key for the target; never shown. The variable `PLIMSOLL_KEY` also keeps it out of the
-    /// process list
+}
+
+/// Flags that override settings of a profile, whatever its targets.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Profile settings")]
+pub(crate) struct ProfileFlags {
+    /// API key, for every target that has none of its own; never shown. The variable `PLIMSOLL_KEY`
+    /// also keeps it out of the process list
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
     /// Model to request [default: the profile's]
     #[arg(long, value_name = "NAME")]
-    model: Option<String>,
+    pub(crate) model: Option<String>,
     /// Protocol of every scenario: openai-chat, openai-responses, openai-embeddings,
     /// anthropic-messages, http [default: the profile's]
     #[arg(long, value_name = "NAME")]
-    protocol: Option<String>,
+    pub(crate) protocol: Option<String>,
     /// Load [default: the profile's]: `10:30s` is 10 virtual users for 30 s, `@50:30s` 50 arrivals
     /// per second, `@5..50:30s` a ramp; `w` in front makes it a warm-up, commas separate stages
     #[arg(long, value_name = "STAGES")]
-    stages: Option<String>,
+    pub(crate) stages: Option<String>,
     #[command(flatten)]
     limits: LimitFlags,
     /// Add a header to every request (repeatable)
     #[arg(long = "header", short = 'H', value_name = "'NAME: VALUE'")]
     headers: Vec<String>,
-    /// Set any key of the profile, like `scenarios.simple.weight=3` (repeatable)
+    /// Set any key of the profile, like `timeout=30s` or `scenarios.simple.weight=3` (repeatable)
     #[arg(long = "set", value_name = "PATH=VALUE")]
     sets: Vec<String>,
     /// Seed of all random numbers, a whole number [default: the profile's]
@@ -87,13 +93,26 @@ pub(crate) struct TlsFlags {
     pub(crate) no_resumption: bool,
 }
 
+impl TargetFlags {
+    /// The overrides of a run on this target.
+    pub(crate) fn overrides(&self, settings: &ProfileFlags) -> Overrides {
+        Overrides { target: self.target.clone(), ..settings.overrides() }
+    }
+}
+
 impl ProfileFlags {
-    /// The overrides, as `plimsoll_profile::load` takes them.
+    /// The overrides, as `plimsoll_profile::load` takes them; the target is another flag's.
     pub(crate) fn overrides(&self) -> Overrides {
-        // The name comes first, so that an explicit `--set name=...` wins.
+        self.overrides_with(Vec::new())
+    }
+
+    /// The same where other flags set keys of the profile, too.
+    pub(crate) fn overrides_with(&self, sets: Vec<String>) -> Overrides {
         let name = self.name.iter().map(|name| format!("name={name}"));
+        // An explicit `--set name=...` comes last and wins.
+        let sets = name.chain(sets).chain(self.sets.iter().cloned()).collect();
         Overrides {
-            target: self.target.clone(),
+            target: None,
             targets: None,
             key: self.key.clone(),
             model: self.model.clone(),
@@ -106,7 +125,7 @@ impl ProfileFlags {
             insecure: self.tls.insecure,
             no_resumption: self.tls.no_resumption,
             headers: self.headers.clone(),
-            sets: name.chain(self.sets.iter().cloned()).collect(),
+            sets,
             run_id: self.run_id.clone(),
             shard: self.shard.clone(),
         }

@@ -14,7 +14,7 @@ use nix::sys::statvfs::statvfs;
 use plimsoll_metrics::{RunMetadata, RunSummary};
 use plimsoll_report::{Style, csv, json, prometheus, text};
 
-pub(crate) use pairs::PairFile;
+pub(crate) use pairs::{BlockWatcher, PairFile};
 pub(crate) use plan::{StoredPlan, bands, store_plan, thresholds};
 use reservation::Reservation;
 pub(crate) use reservation::release_of_killed;

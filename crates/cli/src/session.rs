@@ -19,7 +19,7 @@ use crate::exit::{Exit, UsageError};
 use crate::fd_limit::FdLimit;
 use crate::progress::{ProgressView, StatusOutput};
 use crate::report_notes;
-use crate::run_dir::{self, PairFile, RowFile, RunDir, RunDirOptions};
+use crate::run_dir::{self, BlockWatcher, PairFile, RowFile, RunDir, RunDirOptions};
 use crate::secrets::Secrets;
 use crate::signal;
 
@@ -102,11 +102,13 @@ impl Session {
     /// # Errors
     /// The run could not be carried out. Errors of the target are in the summary instead.
     pub(crate) fn run_plan(&mut self, plan: Plan, options: &RunOptions) -> Result<FinishedRun> {
-        let Measured { summary, run_dir, .. } = self.measure(plan, options, &mut |_, _| Ok(()))?;
+        let before_load = &mut |_: &Run, _: &Probed<'_>| Ok(None);
+        let Measured { summary, run_dir, .. } = self.measure(plan, options, before_load)?;
         self.report(summary, run_dir.as_ref(), options.allow_invalid)
     }
 
-    /// Runs a plan. `before_load` is called when the probe is done, and may end it.
+    /// Runs a plan. `before_load` is called when the probe is done, and may end it; what it gives
+    /// sees the blocks of a comparison while they come.
     ///
     /// # Errors
     /// As [`Session::run_plan`], and those of `before_load`.
@@ -114,7 +116,7 @@ impl Session {
         &mut self,
         plan: Plan,
         options: &RunOptions,
-        before_load: &mut dyn FnMut(&Run, &Probed<'_>) -> Result<()>,
+        before_load: &mut dyn FnMut(&Run, &Probed<'_>) -> Result<Option<BlockWatcher>>,
     ) -> Result<Measured> {
         // First: the CPU time that the hypervisor steals is observed until the load begins.
         let machine = EnvironmentScan::start(self.fd_limit);
@@ -135,12 +137,12 @@ impl Session {
         let probed = options.probe.then(|| probe(&run, &secrets)).transpose();
         let probed = probed.inspect_err(|_| discard())?;
         let found = Probed { report: probed.as_ref(), status: &self.status };
-        before_load(&run, &found).inspect_err(|_| discard())?;
+        let watcher = before_load(&run, &found).inspect_err(|_| discard())?;
         metadata.notes.extend(report_notes::for_probe(probed.as_ref(), run.plan(), &secrets));
         metadata.environment = machine.finish();
         let sink = run_dir.as_ref().map(|run_dir| create_sink(run_dir, &run, &metadata));
         if let (Some(run_dir), true) = (&run_dir, run.pairs().is_some()) {
-            run.record_blocks(Box::new(PairFile::create(run_dir, &metadata)?));
+            run.record_blocks(Box::new(PairFile::create(run_dir, &metadata, watcher)?));
         }
         let result = self.load(run, sink.transpose()?.flatten())?;
         let comparison = Comparison {

@@ -13,7 +13,7 @@ use plimsoll_profile::{
 
 use crate::console;
 use crate::exit::{Exit, UsageError, error_chain};
-use crate::flags::ProfileFlags;
+use crate::flags::{ProfileFlags, TargetFlags};
 
 const AFTER_CHECK: &str = "\
 A placeholder as the key is accepted here, but not by `plimsoll run`. Refused are thresholds that no run can judge: for a stage that does not exist, a percentile of more samples than the stages plan, or TTFT without streams.
@@ -65,6 +65,8 @@ pub(crate) struct ShowFlags {
     #[arg(value_hint = ValueHint::FilePath)]
     profile: String,
     #[command(flatten)]
+    target: TargetFlags,
+    #[command(flatten)]
     settings: ProfileFlags,
 }
 
@@ -73,7 +75,7 @@ pub(crate) fn run(command: &ProfileCommand) -> Result<Exit> {
     match command {
         ProfileCommand::Check { profiles } => return check_all(profiles),
         ProfileCommand::Show(flags) => {
-            let overrides = flags.settings.overrides();
+            let overrides = flags.target.overrides(&flags.settings);
             let profile = Profile::open(&flags.profile)?;
             console::print(&show(&profile, &EnvVars::from_process(), &overrides)?)?;
         }

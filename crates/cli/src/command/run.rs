@@ -5,7 +5,7 @@ use clap::{Args, ValueHint};
 use plimsoll_profile::{EnvVars, Profile, Purpose, load};
 
 use crate::exit::Exit;
-use crate::flags::{OutputFlags, ProfileFlags, ProgressFlags, RunFlags};
+use crate::flags::{OutputFlags, ProfileFlags, ProgressFlags, RunFlags, TargetFlags};
 use crate::session::Session;
 
 const AFTER: &str = "\
@@ -26,6 +26,8 @@ pub(crate) struct Flags {
     #[arg(value_hint = ValueHint::FilePath)]
     profile: String,
     #[command(flatten)]
+    target: TargetFlags,
+    #[command(flatten)]
     settings: ProfileFlags,
     #[command(flatten)]
     output: OutputFlags,
@@ -38,7 +40,7 @@ pub(crate) struct Flags {
 /// Runs the profile.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let profile = Profile::open(&flags.profile)?;
-    let overrides = flags.settings.overrides();
+    let overrides = flags.target.overrides(&flags.settings);
     let plan = load(&profile, &EnvVars::from_process(), &overrides, Purpose::Run)?;
     let mut session = Session::open(flags.progress.quiet);
     let options = flags.run.options(Some(flags.output.options()));

@@ -14,9 +14,7 @@ use plimsoll_measure::Nanos;
 use plimsoll_profile::Plan;
 
 use crate::exit::Exit;
-use crate::flags::{
-    LimitFlags, OutputFlags, ProgressFlags, RunFlags, TlsFlags, parse_rate, parse_share,
-};
+use crate::flags::{OutputFlags, ProfileFlags, ProgressFlags, RunFlags, parse_rate, parse_share};
 use crate::session::{RunOptions, Session};
 use target::{TargetFlag, parse_direct, parse_target};
 
@@ -62,11 +60,7 @@ pub(crate) struct Flags {
     #[command(flatten)]
     comparison: ComparisonFlags,
     #[command(flatten)]
-    settings: Settings,
-    #[command(flatten)]
-    limits: LimitFlags,
-    #[command(flatten)]
-    tls: TlsFlags,
+    settings: ProfileFlags,
     #[command(flatten)]
     output: OutputFlags,
     #[command(flatten)]
@@ -79,7 +73,7 @@ pub(crate) struct Flags {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Comparison")]
 pub(crate) struct ComparisonFlags {
-    /// How targets share the time [default: spread]
+    /// How targets share the time; virtual users always take turns [default: spread]
     #[arg(long, value_enum)]
     schedule: Option<Schedule>,
     /// Whether the reference is loaded twice, to see that the measurement is right [default: on
@@ -94,11 +88,16 @@ pub(crate) struct ComparisonFlags {
     margin: Option<f64>,
     /// Requests per second and target; arrivals are evenly spaced
     #[arg(long, value_name = "N", value_parser = parse_rate, allow_negative_numbers = true)]
+    #[arg(conflicts_with = "stages")]
     rate: Option<f64>,
     /// Length of the load without its warm-up [default: the profile's, or 60s, and longer for
     /// `turns`]
-    #[arg(long = "for", value_name = "TIME")]
+    #[arg(long = "for", value_name = "TIME", conflicts_with = "stages")]
     length: Option<Nanos>,
+    /// End as soon as it is decided which target is slower, or with --margin that they differ by
+    /// less; not before 20 s. Intervals are then wider, and hold although the data chose the end
+    #[arg(long)]
+    decide: bool,
     /// The log of the mock behind the targets (`log: {file: FILE}`): counts how often each target
     /// calls it. With `log_text: true` also for targets that replace request ids
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -126,42 +125,6 @@ enum Schedule {
 enum Switch {
     On,
     Off,
-}
-
-/// Settings of the profile, for all targets.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Profile settings")]
-pub(crate) struct Settings {
-    /// Model to request
-    #[arg(long, value_name = "NAME")]
-    model: Option<String>,
-    /// API key for every target that has none of its own; never shown. The variable `PLIMSOLL_KEY`
-    /// also keeps it out of the process list
-    #[arg(long, value_name = "KEY")]
-    key: Option<String>,
-    /// Protocol of every scenario: openai-chat, openai-responses, openai-embeddings,
-    /// anthropic-messages, http
-    #[arg(long, value_name = "NAME")]
-    protocol: Option<String>,
-    /// Load: `@50:30s` is 50 arrivals per second for 30 s; `10:30s` is 10 virtual users, for which
-    /// targets take turns; `w` in front makes it a warm-up, commas separate stages
-    #[arg(long, value_name = "STAGES", conflicts_with_all = ["rate", "length"])]
-    stages: Option<String>,
-    /// Add a header to every request (repeatable)
-    #[arg(long = "header", short = 'H', value_name = "'NAME: VALUE'")]
-    headers: Vec<String>,
-    /// Set any key of the profile, like `versus.gap=5ms` (repeatable)
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    sets: Vec<String>,
-    /// Seed of all random numbers, a whole number [default: the profile's, or 1]
-    #[arg(long, value_name = "N")]
-    seed: Option<String>,
-    /// Id of the run, from which the ids of its requests follow [default: a random one]
-    #[arg(long, value_name = "ID")]
-    run_id: Option<String>,
-    /// Name of the run [default: the profile's, or `versus`]
-    #[arg(long, value_name = "NAME")]
-    name: Option<String>,
 }
 
 pub(super) use plan::thresholds;

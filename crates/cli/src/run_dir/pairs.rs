@@ -12,12 +12,23 @@ use plimsoll_report::pairs::{Pairs, PairsHeader, PairsWriter, read_pairs};
 
 use super::{RunDir, file};
 
+/// Sees blocks as they come, about once a second.
+pub(crate) type BlockWatcher = Box<dyn FnMut(&[Block]) + Send>;
+
 /// The file of blocks. Each call is one unbuffered write of whole records.
-pub(crate) struct PairFile(PairsWriter<File>);
+pub(crate) struct PairFile {
+    writer: PairsWriter<File>,
+    watcher: Option<BlockWatcher>,
+}
 
 impl PairFile {
-    /// Creates the file before the load, so that an error shows before any request.
-    pub(crate) fn create(run_dir: &RunDir, metadata: &RunMetadata) -> Result<Self> {
+    /// Creates the file before the load, so that an error shows before any request. `watcher` sees
+    /// what is written.
+    pub(crate) fn create(
+        run_dir: &RunDir,
+        metadata: &RunMetadata,
+        watcher: Option<BlockWatcher>,
+    ) -> Result<Self> {
         let path = run_dir.path().join(file::PAIRS);
         let header = PairsHeader {
             targets: metadata.targets.iter().map(|target| target.name.clone()).collect(),
@@ -25,7 +36,8 @@ impl PairFile {
             started_unix_ns: metadata.run.started_unix_ns,
         };
         let writer = File::create_new(&path).and_then(|out| PairsWriter::new(out, header));
-        writer.map(Self).with_context(|| format!("cannot write {}", path.display()))
+        let writer = writer.with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self { writer, watcher })
     }
 
     /// Reads the file of a run.
@@ -39,6 +51,9 @@ impl PairFile {
 
 impl BlockSink for PairFile {
     fn write(&mut self, blocks: &[Block]) -> io::Result<()> {
-        self.0.write(blocks)
+        if let Some(watcher) = &mut self.watcher {
+            watcher(blocks);
+        }
+        self.writer.write(blocks)
     }
 }

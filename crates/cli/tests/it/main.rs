@@ -3,6 +3,7 @@
 
 mod cache;
 mod compare;
+mod comparison;
 mod demo;
 mod failure;
 mod first_request;

@@ -301,7 +301,8 @@ pub(crate) fn spreads<'a>(
 }
 
 fn verdict(obstacles: &[String], gates: &[GateResult]) -> Verdict {
-    let any = |wanted: fn(&Judgement) -> bool| gates.iter().any(|gate| wanted(&gate.judgement));
+    let any =
+        |wanted: fn(&Judgement) -> bool| gates.iter().any(|gate| wanted(&gate.judged.judgement));
     if !obstacles.is_empty() {
         Verdict::Inconclusive
     } else if any(|judgement| matches!(judgement, Judgement::Fail)) {
@@ -338,6 +339,7 @@ fn unusable(run: &StoredRun) -> Option<String> {
         RunEnd::Complete => None,
         RunEnd::Interrupted => Some("was interrupted"),
         RunEnd::TooManyErrors => Some("was stopped, because too many requests failed"),
+        RunEnd::Decided => Some("was ended early, because its comparison was decided"),
         RunEnd::Aborted => Some("was aborted"),
         RunEnd::Unfinished => Some("did not finish"),
     };

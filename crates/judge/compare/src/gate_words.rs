@@ -17,7 +17,7 @@ pub(crate) fn value(unit: FigureUnit, value: Option<f64>) -> String {
 
 /// The change of a gate.
 pub(crate) fn change_of(gate: &GateResult) -> String {
-    format::change(gate.margin(), gate.change, gate.low.zip(gate.high))
+    format::change(gate.margin(), gate.judged.change, gate.judged.low.zip(gate.judged.high))
 }
 
 /// The margin of a gate, signed in the direction that is worse: `+3%`, `-2%`.
@@ -28,5 +28,5 @@ pub(crate) fn margin_of(gate: &GateResult) -> String {
 
 /// The change that a gate could have seen.
 pub(crate) fn detectable_of(gate: &GateResult) -> String {
-    or_dash(gate.detectable, |detectable| format::amount(gate.margin(), detectable))
+    or_dash(gate.judged.detectable, |detectable| format::amount(gate.margin(), detectable))
 }

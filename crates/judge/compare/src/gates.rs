@@ -61,33 +61,14 @@ pub struct GateResult {
     pub base_runs: Vec<f64>,
     /// Each new run.
     pub new_runs: Vec<f64>,
-    /// The change.
-    pub change: Option<f64>,
-    /// Lower end of its 95 % interval.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
     /// How much worse it may get.
     pub margin: f64,
-    /// One-sided p value of "not worse", adjusted for all gates (Holm).
-    pub p_holm: Option<f64>,
-    /// The change that would have been seen in 80 % of the cases.
-    pub detectable: Option<f64>,
-    /// Runs on each side with which unchanged code passes in 80 % of the cases; `None` also if
-    /// they are more than 1,000.
-    pub runs_needed: Option<u32>,
-    /// Standard deviation between runs of unchanged code.
-    pub run_sd: Option<f64>,
-    /// The degrees of freedom with which it is known; `None` if it was stated.
-    pub degrees_of_freedom: Option<f64>,
-    /// Where it is from.
-    pub spread: Option<SpreadSource>,
+    /// What the runs say about it.
+    #[serde(flatten)]
+    pub judged: Judged,
     /// One run on each side: the change as the requests within the runs show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_run: Option<WithinRun>,
-    /// Pass, fail or inconclusive.
-    #[serde(flatten)]
-    pub judgement: Judgement,
 }
 
 impl GateResult {
@@ -101,10 +82,10 @@ impl GateResult {
 
     /// A gate that could not be measured in a run.
     fn without_value(gate: &Gate, why: String) -> Self {
-        Self { judgement: Judgement::Inconclusive(why), ..Self::unjudged(gate) }
+        Self::judged(gate, Judged::without_interval(None, Judgement::Inconclusive(why)))
     }
 
-    fn unjudged(gate: &Gate) -> Self {
+    fn judged(gate: &Gate, judged: Judged) -> Self {
         let (Margin::Relative(margin) | Margin::Points(margin)) = gate.margin();
         Self {
             name: gate.name().to_owned(),
@@ -114,18 +95,9 @@ impl GateResult {
             new: None,
             base_runs: Vec::new(),
             new_runs: Vec::new(),
-            change: None,
-            low: None,
-            high: None,
             margin,
-            p_holm: None,
-            detectable: None,
-            runs_needed: None,
-            run_sd: None,
-            degrees_of_freedom: None,
-            spread: None,
+            judged,
             within_run: None,
-            judgement: Judgement::Pass,
         }
     }
 
@@ -135,17 +107,7 @@ impl GateResult {
             new: mean(figure.margin, &figure.new),
             base_runs: figure.base.clone(),
             new_runs: figure.new.clone(),
-            change: judged.change,
-            low: judged.interval.map(|(low, _)| low),
-            high: judged.interval.map(|(_, high)| high),
-            p_holm: judged.p_holm,
-            detectable: judged.detectable,
-            runs_needed: judged.runs_needed,
-            run_sd: judged.run_sd,
-            degrees_of_freedom: judged.degrees_of_freedom,
-            spread: judged.spread,
-            judgement: judged.judgement,
-            ..Self::unjudged(gate)
+            ..Self::judged(gate, judged)
         }
     }
 }
@@ -157,15 +119,14 @@ pub(crate) fn simple_result(
     values: Option<(f64, f64, f64)>,
     judgement: Judgement,
 ) -> GateResult {
+    let judged = Judged::without_interval(values.map(|(.., change)| change), judgement);
     GateResult {
         base: values.map(|(old, ..)| old),
         new: values.map(|(_, new, _)| new),
         base_runs: values.iter().map(|(old, ..)| *old).collect(),
         new_runs: values.iter().map(|(_, new, _)| *new).collect(),
-        change: values.map(|(.., change)| change),
         margin,
-        judgement,
-        ..GateResult::unjudged(gate)
+        ..GateResult::judged(gate, judged)
     }
 }
 
@@ -255,11 +216,12 @@ pub(crate) fn judge(
             || GateResult::without_value(gate, "it was not judged".to_owned()),
             |((figure, found), without)| {
                 let mut result = GateResult::of(gate, figure, found);
-                if measured.has_bound() && differs(&result.judgement, &without.judgement) {
+                if measured.has_bound() && differs(&result.judged.judgement, &without.judgement) {
                     let why = "what the generator itself added to the figures decides";
-                    result.judgement = Judgement::Inconclusive(why.to_owned());
+                    result.judged.judgement = Judgement::Inconclusive(why.to_owned());
                 }
-                result.within_run = within_run(gate, base, new).filter(|_| result.low.is_none());
+                result.within_run =
+                    within_run(gate, base, new).filter(|_| result.judged.low.is_none());
                 result
             },
         ),

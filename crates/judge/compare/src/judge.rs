@@ -62,25 +62,29 @@ impl SpreadSource {
 }
 
 /// What the runs say about a figure. Changes are shares of the figure, or points of a share.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judged {
-    /// The change, if both sides have a value.
+    /// The change.
     pub change: Option<f64>,
-    /// Its 95 % interval, if the spread between runs is known.
-    pub interval: Option<(f64, f64)>,
-    /// One-sided p value of "not worse", adjusted for all gates.
+    /// Lower end of its 95 % interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// One-sided p value of "not worse", adjusted for all gates (Holm).
     pub p_holm: Option<f64>,
     /// The change that would have been seen in 80 % of the cases.
     pub detectable: Option<f64>,
-    /// Runs on each side with which unchanged code passes in 80 % of the cases.
+    /// Runs on each side with which unchanged code passes in 80 % of the cases; `None` also if
+    /// they are more than 1,000.
     pub runs_needed: Option<u32>,
-    /// Standard deviation between runs.
+    /// Standard deviation between runs of unchanged code.
     pub run_sd: Option<f64>,
-    /// The degrees of freedom with which it is known.
+    /// The degrees of freedom with which it is known; `None` if it was stated.
     pub degrees_of_freedom: Option<f64>,
     /// Where it is from.
     pub spread: Option<SpreadSource>,
     /// Pass, fail or inconclusive.
+    #[serde(flatten)]
     pub judgement: Judgement,
 }
 
@@ -184,7 +188,8 @@ impl Repeated {
         let stated = self.history.is_some_and(|known| known.degrees_of_freedom.is_infinite());
         Judged {
             change: Some(self.shown(change.estimate)),
-            interval: Some((self.shown(interval.low), self.shown(interval.high))),
+            low: Some(self.shown(interval.low)),
+            high: Some(self.shown(interval.high)),
             p_holm: Some(p_holm),
             detectable: Some(self.shown_amount(change.detectable(SEEN))),
             runs_needed,
@@ -201,17 +206,7 @@ impl Repeated {
             Some(_) => "one run on each side does not say how much runs differ without any change",
             None => "a value is 0, so that there is no ratio",
         };
-        Judged {
-            change,
-            interval: None,
-            p_holm: None,
-            detectable: None,
-            runs_needed: None,
-            run_sd: None,
-            degrees_of_freedom: None,
-            spread: None,
-            judgement: Judgement::Inconclusive(why.to_owned()),
-        }
+        Judged::without_interval(change, Judgement::Inconclusive(why.to_owned()))
     }
 
     fn why(&self, change: &Change, p_holm: f64) -> String {
@@ -233,9 +228,25 @@ impl Repeated {
 }
 
 impl Judged {
+    /// A figure of which the spread between runs is not known.
+    pub(crate) const fn without_interval(change: Option<f64>, judgement: Judgement) -> Self {
+        Self {
+            change,
+            low: None,
+            high: None,
+            p_holm: None,
+            detectable: None,
+            runs_needed: None,
+            run_sd: None,
+            degrees_of_freedom: None,
+            spread: None,
+            judgement,
+        }
+    }
+
     /// The change with its interval: `-5.0% [-9.1, -0.7]`.
     pub fn shown(&self, margin: Margin) -> String {
-        format::change(margin, self.change, self.interval)
+        format::change(margin, self.change, self.low.zip(self.high))
     }
 }
 
@@ -317,7 +328,7 @@ mod tests {
             let judged = &judge(&[figure])[0];
             assert_eq!(word(judged), expected, "{by}, {worse:?}: {judged:?}");
             assert!((judged.change.unwrap() - (by - 1.0)).abs() < 1e-9, "{judged:?}");
-            let (low, high) = judged.interval.unwrap();
+            let (low, high) = judged.low.zip(judged.high).unwrap();
             assert!(low < by - 1.0 && by - 1.0 < high);
         }
     }
@@ -336,7 +347,7 @@ mod tests {
     #[test]
     fn single_runs_need_a_history() {
         let judged = &judge(&[repeated(&[100.0], &[110.0])])[0];
-        assert_eq!((word(judged), judged.interval), ("inconclusive", None));
+        assert_eq!((word(judged), judged.low), ("inconclusive", None));
         assert!((judged.change.unwrap() - 0.1).abs() < 1e-9);
         for (degrees_of_freedom, source) in
             [(30.0, SpreadSource::History), (f64::INFINITY, SpreadSource::Stated)]

@@ -36,7 +36,7 @@ impl Comparison {
         let mut suite = TestSuite::new("plimsoll compare");
         suite.add_test_case(case("the runs may be compared", comparable));
         for gate in &self.gates {
-            let status = match &gate.judgement {
+            let status = match &gate.judged.judgement {
                 Judgement::Pass => TestCaseStatus::success(),
                 Judgement::Fail => {
                     let mut failure = TestCaseStatus::non_success(NonSuccessKind::Failure);

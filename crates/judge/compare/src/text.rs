@@ -82,8 +82,12 @@ impl Comparison {
         if self.rule == Rule::Simple {
             return Some(simple::LABEL.to_owned());
         }
-        let mut sources: Vec<_> =
-            self.gates.iter().filter_map(|gate| gate.spread).map(SpreadSource::words).collect();
+        let mut sources: Vec<_> = self
+            .gates
+            .iter()
+            .filter_map(|gate| gate.judged.spread)
+            .map(SpreadSource::words)
+            .collect();
         sources.dedup();
         let history = self.history.as_ref().map_or_else(String::new, |history| {
             format!("; the history has {} runs of this plan and machine", history.runs)
@@ -137,7 +141,7 @@ impl Comparison {
     /// The verdict in a sentence.
     pub fn verdict_sentence(&self) -> String {
         let count = |wanted: fn(&Judgement) -> bool| {
-            self.gates.iter().filter(|gate| wanted(&gate.judgement)).count()
+            self.gates.iter().filter(|gate| wanted(&gate.judged.judgement)).count()
         };
         let all = self.gates.len();
         let gates = if all == 1 { "gate" } else { "gates" };
@@ -173,19 +177,22 @@ impl Comparison {
 
     fn failed_names(&self) -> String {
         const SHOWN: usize = 3;
-        let failed = self.gates.iter().filter(|gate| gate.judgement == Judgement::Fail);
+        let failed = self.gates.iter().filter(|gate| gate.judged.judgement == Judgement::Fail);
         let names: Vec<_> = failed.map(|gate| gate.name.as_str()).collect();
         let more = if names.len() > SHOWN { ", ..." } else { "" };
         format!("{}{more}", names[..names.len().min(SHOWN)].join(", "))
     }
 
     fn advice(&self) -> String {
-        if self.base.len() + self.new.len() == 2 && self.gates.iter().all(|g| g.spread.is_none()) {
+        if self.base.len() + self.new.len() == 2
+            && self.gates.iter().all(|g| g.judged.spread.is_none())
+        {
             return "; run each side 5 times, alternating, or give --history or --run-sd"
                 .to_owned();
         }
-        let open = self.gates.iter().filter(|g| matches!(g.judgement, Judgement::Inconclusive(_)));
-        match open.filter_map(|gate| gate.runs_needed).max() {
+        let open =
+            self.gates.iter().filter(|g| matches!(g.judged.judgement, Judgement::Inconclusive(_)));
+        match open.filter_map(|gate| gate.judged.runs_needed).max() {
             Some(runs) => {
                 let runs = usize::try_from(runs).unwrap_or(usize::MAX);
                 let runs = runs.max(self.base.len().min(self.new.len()) + 1);
@@ -205,20 +212,20 @@ pub(crate) fn row(gate: &GateResult) -> [String; 7] {
         gate_words::change_of(gate),
         gate_words::margin_of(gate),
         gate_words::detectable_of(gate),
-        format::word(&gate.judgement).to_owned(),
+        format::word(&gate.judged.judgement).to_owned(),
     ]
 }
 
 /// Why a gate did not pass, in a sentence.
 pub(crate) fn explanation(gate: &GateResult) -> Option<String> {
     let name = &gate.name;
-    match &gate.judgement {
+    match &gate.judged.judgement {
         Judgement::Pass => None,
         Judgement::Fail => {
             let word = if gate.more_is_worse { "more" } else { "less" };
             let margin = format::amount(gate.margin(), gate.margin);
             let proven =
-                gate.p_holm.map(|p| format!(" (p {}, adjusted for all gates)", p_value(p)));
+                gate.judged.p_holm.map(|p| format!(" (p {}, adjusted for all gates)", p_value(p)));
             let proven = proven.unwrap_or_default();
             Some(format!("{name}: {word} than before{proven}, and beyond the margin of {margin}"))
         }
@@ -229,7 +236,8 @@ pub(crate) fn explanation(gate: &GateResult) -> Option<String> {
 /// What the requests within two single runs show.
 fn within_run(gate: &GateResult) -> String {
     gate.within_run.map_or_else(String::new, |within| {
-        let shown = format::change(gate.margin(), gate.change, Some((within.low, within.high)));
+        let shown =
+            format::change(gate.margin(), gate.judged.change, Some((within.low, within.high)));
         format!("; the requests within them show {shown}, without what repeats would add")
     })
 }

@@ -6,7 +6,7 @@
 //! - [`ratio`]: ratios of sums, such as CPU time per request
 //! - [`sign_test`]: failures and refusals that only one side of a pair has
 //! - [`multiple`]: several comparisons at once
-//! - [`sequence`]: intervals that hold at every look
+//! - [`looks`]: intervals that hold at every look, for measurements that end when they are decided
 //! - [`rounds`]: several rounds of a measurement
 //! - [`runs`]: groups of runs, old and new
 //! - [`power`]: what could have been seen, and how much it takes
@@ -17,6 +17,7 @@
 
 pub mod batches;
 pub mod interval;
+pub mod looks;
 pub mod moments;
 pub mod multiple;
 pub mod normal;
@@ -25,7 +26,6 @@ pub mod quantile;
 pub mod ratio;
 pub mod rounds;
 pub mod runs;
-pub mod sequence;
 pub mod shift;
 pub mod sign_test;
 mod special;
@@ -35,4 +35,5 @@ pub mod woodruff;
 
 pub use batches::{BatchVariance, LimitCount, rounded};
 pub use interval::{BATCHES_NEEDED, Estimate, Interval, NoIntervalReason};
+pub use looks::Looks;
 pub use quantile::{nearest_rank, samples_needed};

@@ -2,7 +2,7 @@
 
 use crate::batches::BatchVariance;
 use crate::interval::{Estimate, Interval, NoIntervalReason};
-use crate::student_t;
+use crate::looks::Looks;
 
 /// The two sums of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -26,9 +26,9 @@ impl Sums {
 ///
 /// # Errors
 /// Why there is no interval.
-pub fn ratio(batches: &[Sums]) -> Result<Estimate, NoIntervalReason> {
+pub fn ratio(batches: &[Sums], looks: Looks) -> Result<Estimate, NoIntervalReason> {
     let pairs: Vec<_> = batches.iter().map(|batch| (*batch, Sums::default())).collect();
-    difference_of(&pairs, false)
+    difference_of(&pairs, false, looks)
 }
 
 /// The ratio of one target less that of another, batch by batch: what both have in common cancels
@@ -36,11 +36,15 @@ pub fn ratio(batches: &[Sums]) -> Result<Estimate, NoIntervalReason> {
 ///
 /// # Errors
 /// Why there is no interval.
-pub fn difference(batches: &[(Sums, Sums)]) -> Result<Estimate, NoIntervalReason> {
-    difference_of(batches, true)
+pub fn difference(batches: &[(Sums, Sums)], looks: Looks) -> Result<Estimate, NoIntervalReason> {
+    difference_of(batches, true, looks)
 }
 
-fn difference_of(batches: &[(Sums, Sums)], both: bool) -> Result<Estimate, NoIntervalReason> {
+fn difference_of(
+    batches: &[(Sums, Sums)],
+    both: bool,
+    looks: Looks,
+) -> Result<Estimate, NoIntervalReason> {
     let target = Sums::of(batches.iter().map(|batch| batch.0));
     let reference = Sums::of(batches.iter().map(|batch| batch.1));
     if target.below <= 0.0 || (both && reference.below <= 0.0) {
@@ -58,16 +62,18 @@ fn difference_of(batches: &[(Sums, Sums)], both: bool) -> Result<Estimate, NoInt
         .collect();
     let sizes: Vec<f64> = batches.iter().map(|(mine, theirs)| mine.below + theirs.below).collect();
     let variance = BatchVariance::of_residuals(&residuals, &sizes)?;
+    looks.check(&variance)?;
     let value = ratio(target) - ratio(reference);
     let error = variance.variance.sqrt();
-    let half = variance.critical() * error;
+    let (count, freedom) = (variance.batches, variance.degrees_of_freedom);
+    let half = looks.critical(count, freedom) * error;
     Ok(Estimate {
         value,
         interval: Interval { low: value - half, high: value + half },
-        batches: variance.batches,
-        degrees_of_freedom: variance.degrees_of_freedom,
-        effective: variance.degrees_of_freedom + 1.0,
-        p_zero: student_t::two_sided_p(value / error, variance.degrees_of_freedom),
+        batches: count,
+        degrees_of_freedom: freedom,
+        effective: freedom + 1.0,
+        p_zero: looks.two_sided_p(value / error, count, freedom),
     })
 }
 
@@ -85,7 +91,7 @@ mod tests {
     fn a_ratio_has_the_interval_of_its_formula() {
         let batches: Vec<_> =
             (0..10).map(|n| sums(2_000.0 + 1_000.0 * f64::from(n % 2), 100.0)).collect();
-        let found = ratio(&batches).unwrap();
+        let found = ratio(&batches, Looks::Once).unwrap();
         assert!((found.value - 25.0).abs() < 1e-12);
         let half = 2.262_157 * (10.0 * 0.25 * 10.0 / 9.0_f64).sqrt();
         assert!((found.interval.half_width() - half).abs() < 1e-5, "{found:?}");
@@ -96,11 +102,11 @@ mod tests {
         let noise = |n: i32| f64::from(n * 37 % 11) * 1_000.0;
         let batches: Vec<_> =
             (0..30).map(|n| (sums(noise(n) + 500.0, 100.0), sums(noise(n), 100.0))).collect();
-        let found = difference(&batches).unwrap();
+        let found = difference(&batches, Looks::Once).unwrap();
         assert!((found.value - 5.0).abs() < 1e-9);
         assert!(found.interval.half_width() < 1e-6 && found.p_zero < 1e-6, "{found:?}");
         let nothing = vec![(sums(1.0, 0.0), sums(1.0, 5.0)); 20];
-        assert_eq!(difference(&nothing), Err(NoIntervalReason::TooFewSamples));
-        assert_eq!(difference(&batches[..5]), Err(NoIntervalReason::TooFewBatches));
+        assert_eq!(difference(&nothing, Looks::Once), Err(NoIntervalReason::TooFewSamples));
+        assert_eq!(difference(&batches[..5], Looks::Once), Err(NoIntervalReason::TooFewBatches));
     }
 }

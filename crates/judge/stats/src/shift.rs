@@ -8,8 +8,8 @@
 
 use crate::batches::BatchVariance;
 use crate::interval::{Estimate, Interval, NoIntervalReason};
+use crate::looks::Looks;
 use crate::quantile::{nearest_rank, rank, samples_needed};
-use crate::student_t;
 
 /// Values of the same batch on both targets. They may differ in number, and may be infinite.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +29,7 @@ pub struct Shift {
     stages: Vec<Vec<BatchPair>>,
     target: Vec<f64>,
     reference: Vec<f64>,
+    looks: Looks,
 }
 
 /// What the batches say of a supposed difference.
@@ -54,7 +55,18 @@ impl Shift {
         }
         let target = all(&stages, |batch| &batch.target);
         let reference = all(&stages, |batch| &batch.reference);
-        Self { stages, target, reference }
+        Self { stages, target, reference, looks: Looks::Once }
+    }
+
+    /// The same values, looked at so often. For [`Looks::Always`] batches must be of one length;
+    /// those of all stages are then one sequence.
+    #[must_use]
+    pub fn looked_at(mut self, looks: Looks) -> Self {
+        if looks == Looks::Always {
+            let batches: Vec<BatchPair> = self.stages.into_iter().flatten().collect();
+            self.stages = if batches.is_empty() { Vec::new() } else { vec![batches] };
+        }
+        Self { looks, ..self }
     }
 
     /// Number of values of the target that has fewer.
@@ -77,6 +89,7 @@ impl Shift {
     pub fn estimate(&self, q: f64) -> Result<Estimate, NoIntervalReason> {
         let value = self.value(q).ok_or(NoIntervalReason::TooFewSamples)?;
         let at_value = self.test(q, value)?;
+        self.looks.check(&at_value.variance)?;
         let (lowest, highest) = self.extremes().ok_or(NoIntervalReason::BeyondExtremes)?;
         let interval =
             Interval { low: self.end(q, value, lowest)?, high: self.end(q, value, highest)? };
@@ -90,8 +103,9 @@ impl Shift {
             batches: at_value.variance.batches,
             degrees_of_freedom: at_value.variance.degrees_of_freedom,
             effective: if variance > 0.0 { independent / variance * pairs } else { pairs },
-            p_zero: student_t::two_sided_p(
+            p_zero: self.looks.two_sided_p(
                 at_zero.statistic(pairs),
+                at_zero.variance.batches,
                 at_zero.variance.degrees_of_freedom,
             ),
         })
@@ -114,7 +128,9 @@ impl Shift {
     fn contradicted(&self, q: f64, supposed: f64) -> Result<bool, NoIntervalReason> {
         let test = self.test(q, supposed)?;
         let pairs = self.pairs() as f64;
-        Ok(test.statistic(pairs).abs() > test.variance.critical())
+        let variance = &test.variance;
+        let critical = self.looks.critical(variance.batches, variance.degrees_of_freedom);
+        Ok(test.statistic(pairs).abs() > critical)
     }
 
     /// Differences so small and so large that all values of one target lie below all of the other.

@@ -1,5 +1,7 @@
 //! Failures and refusals that only one side of a pair has.
 
+use crate::looks::Looks;
+use crate::special::ln_gamma;
 use crate::tails::binomial_at_least;
 
 /// The least number of batches that a test by batches needs to say anything; and with fewer batches
@@ -33,25 +35,40 @@ pub struct SignTest {
 impl SignTest {
     /// From the batches in any order: the exact test of McNemar on all pairs; or, if discordant
     /// pairs come in clusters, the sign test on the batches.
-    pub fn of(batches: &[Discordant]) -> Self {
+    pub fn of(batches: &[Discordant], looks: Looks) -> Self {
         let sum = |of: fn(&Discordant) -> u64| batches.iter().map(of).sum();
         let pairs = Discordant { target: sum(|b| b.target), reference: sum(|b| b.reference) };
         let by_batch = clustered(batches);
         let p = if by_batch {
             let more = batches.iter().filter(|b| b.target > b.reference).count();
             let fewer = batches.iter().filter(|b| b.target < b.reference).count();
-            sign_p(more as u64, fewer as u64)
+            sign_p(more as u64, fewer as u64, looks)
         } else {
-            sign_p(pairs.target, pairs.reference)
+            sign_p(pairs.target, pairs.reference, looks)
         };
         Self { pairs, p, by_batch }
     }
 }
 
-/// Exact two-sided p value of so many signs of each kind; 1 without any.
-pub fn sign_p(positive: u64, negative: u64) -> f64 {
+/// Exact two-sided p value of so many signs of each kind, if both are equally likely; 1 without
+/// any.
+pub fn sign_p(positive: u64, negative: u64, looks: Looks) -> f64 {
     let (most, all) = (positive.max(negative), positive + negative);
-    if all == 0 { 1.0 } else { (2.0 * binomial_at_least(most, all, 0.5)).min(1.0) }
+    match looks {
+        Looks::Once if all > 0 => (2.0 * binomial_at_least(most, all, 0.5)).min(1.0),
+        Looks::Once => 1.0,
+        Looks::Always => always_valid(positive, negative),
+    }
+}
+
+/// A p value that holds at every look: one over the likelihood of the signs with an unknown share,
+/// of which every value is as likely, against one half. That ratio is a martingale if the share is
+/// one half, and exceeds 1/p with probability p at most (Ville, 1939; Robbins, 1970).
+fn always_valid(positive: u64, negative: u64) -> f64 {
+    let (k, n) = (positive as f64, (positive + negative) as f64);
+    // (n + 1) * n! / (k! (n - k)!) / 2^n
+    let choose = ln_gamma(n + 1.0) - ln_gamma(k + 1.0) - ln_gamma(n - k + 1.0);
+    ((n + 1.0).ln() + choose - n * std::f64::consts::LN_2).exp().min(1.0)
 }
 
 /// The largest share that is possible at 95 % where none of `count` was affected: at most 3/n
@@ -81,8 +98,23 @@ mod tests {
         for (positive, negative, expected) in
             [(5, 0, 0.0625), (0, 6, 0.03125), (1, 7, 18.0 / 256.0), (4, 4, 1.0), (0, 0, 1.0)]
         {
-            let found = sign_p(positive, negative);
+            let found = sign_p(positive, negative, Looks::Once);
             assert!((found - expected).abs() < 1e-12, "{positive} {negative}: {found}");
+        }
+    }
+
+    /// By hand: 6 / 2^5 and 9 / 2^8; 8 * 7 / 2^7 with one of seven; 5 * 6 / 2^4 is more than 1.
+    #[test]
+    fn p_values_for_all_looks_are_those_of_the_mixture() {
+        for (positive, negative, expected) in [
+            (5, 0, 6.0 / 32.0),
+            (0, 8, 9.0 / 256.0),
+            (1, 6, 56.0 / 128.0),
+            (2, 2, 1.0),
+            (0, 0, 1.0),
+        ] {
+            let found = sign_p(positive, negative, Looks::Always);
+            assert!((found - expected).abs() < 1e-9, "{positive} {negative}: {found}");
         }
     }
 
@@ -92,16 +124,16 @@ mod tests {
         for batch in [1, 7, 13, 20, 31, 44, 58] {
             single[batch] = 1;
         }
-        let found = SignTest::of(&batches(&single));
+        let found = SignTest::of(&batches(&single), Looks::Once);
         assert!(!found.by_batch && found.pairs.target == 7);
         assert!((found.p - 2.0 / 128.0).abs() < 1e-12);
         let mut burst = vec![0; 60];
         burst[17] = 12;
-        let found = SignTest::of(&batches(&burst));
+        let found = SignTest::of(&batches(&burst), Looks::Once);
         assert!(found.by_batch && (found.p - 1.0).abs() < 1e-12);
         // Seven batches are too few to see whether failures come in bursts.
-        assert!(SignTest::of(&batches(&[1; 7])).by_batch);
-        assert!(SignTest::of(&[]).by_batch);
+        assert!(SignTest::of(&batches(&[1; 7]), Looks::Once).by_batch);
+        assert!(SignTest::of(&[], Looks::Once).by_batch);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use crate::batches::{BatchVariance, LimitCount, logit};
 use crate::interval::{Estimate, Interval, NoIntervalReason};
+use crate::looks::{self, Looks};
 use crate::quantile::{nearest_rank, samples_needed};
 use crate::student_t;
 
@@ -17,6 +18,7 @@ pub type Stage = Vec<Vec<f64>>;
 pub struct Batched {
     stages: Vec<Stage>,
     ascending: Vec<f64>,
+    looks: Looks,
 }
 
 impl Batched {
@@ -29,7 +31,21 @@ impl Batched {
             .collect();
         let mut ascending: Vec<f64> = stages.iter().flatten().flatten().copied().collect();
         ascending.sort_unstable_by(f64::total_cmp);
-        Self { stages, ascending }
+        Self { stages, ascending, looks: Looks::Once }
+    }
+
+    /// The same values, looked at so often. For [`Looks::Always`] batches must be of one length;
+    /// those of all stages are then one sequence.
+    #[must_use]
+    pub fn looked_at(mut self, looks: Looks) -> Self {
+        if looks == Looks::Always {
+            let mut batches: Stage = self.stages.into_iter().flatten().collect();
+            for batch in &mut batches {
+                batch.sort_unstable_by(f64::total_cmp);
+            }
+            self.stages = if batches.is_empty() { Vec::new() } else { vec![batches] };
+        }
+        Self { looks, ..self }
     }
 
     /// Number of values.
@@ -54,6 +70,9 @@ impl Batched {
     /// Why there is none.
     pub fn estimate(&self, q: f64) -> Result<Estimate, NoIntervalReason> {
         let value = self.value(q).ok_or(NoIntervalReason::TooFewSamples)?;
+        if self.looks == Looks::Always {
+            return self.estimate_always(q, value);
+        }
         // Where many values are equal, the share below them varies too, and the larger counts.
         let up_to = self.variance(|other| other <= value)?;
         let below = self.variance(|other| other < value)?;
@@ -91,6 +110,47 @@ impl Batched {
             logit(below.min(1.0 - edge)) - logit(q)
         };
         student_t::two_sided_p(distance.max(0.0) / spread, variance.degrees_of_freedom)
+    }
+
+    /// The interval is all values that no look contradicts: what is supposed decides the variance
+    /// too, as in a score test.
+    fn estimate_always(&self, q: f64, value: f64) -> Result<Estimate, NoIntervalReason> {
+        let variance = self.variance(|other| other <= value)?;
+        self.looks.check(&variance)?;
+        let critical = self.looks.critical(variance.batches, variance.degrees_of_freedom);
+        // Shares rise with the value: from `too low` over `possible` to `too high`.
+        let index = |bound: f64| {
+            self.ascending.partition_point(|supposed| {
+                let up_to = self.statistic(q, |batch| batch.partition_point(|v| v <= supposed));
+                up_to.is_ok_and(|up_to| up_to < bound)
+            })
+        };
+        let (low, high) = (index(-critical), index(critical));
+        // The first value is possible, or even the last: the interval has no end there.
+        if low == 0 || high >= self.ascending.len() {
+            return Err(NoIntervalReason::BeyondExtremes);
+        }
+        let count = self.count() as f64;
+        let independent = q * (1.0 - q) / count;
+        let up_to_zero = self.statistic(q, |batch| batch.partition_point(|v| *v <= 0.0))?;
+        let below_zero = self.statistic(q, |batch| batch.partition_point(|v| *v < 0.0))?;
+        let distance = below_zero.max(-up_to_zero).max(0.0);
+        let (batches, freedom) = (variance.batches, variance.degrees_of_freedom);
+        Ok(Estimate {
+            value,
+            interval: Interval { low: self.ascending[low], high: self.ascending[high] },
+            batches,
+            degrees_of_freedom: freedom,
+            effective: independent / variance.variance.max(independent) * count,
+            p_zero: self.looks.two_sided_p(distance, batches, freedom),
+        })
+    }
+
+    /// How far the share of values that `within` counts in each batch is from `q`.
+    fn statistic(&self, q: f64, within: impl Fn(&[f64]) -> usize) -> Result<f64, NoIntervalReason> {
+        let count =
+            |batch: &Vec<f64>| LimitCount { within: within(batch) as u64, all: batch.len() as u64 };
+        looks::statistic(&self.stages.iter().flatten().map(count).collect::<Vec<_>>(), q)
     }
 
     fn variance(&self, within: impl Fn(f64) -> bool) -> Result<BatchVariance, NoIntervalReason> {

@@ -3,11 +3,12 @@
 //! A stage in which the targets were loaded beside each other is cut into seconds, by the rule of
 //! all reports. Where each target had windows of its own, the round of windows is the batch. Rounds
 //! of windows within a stage of the first kind stand apart: they show what targets do to each
-//! other.
+//! other. Where a run may end at any moment, seconds and rounds are never put together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_measure::{Block, StageId};
+use plimsoll_stats::Looks;
 use plimsoll_stats::batches::intervals_per_batch;
 
 const SECOND: u64 = 1_000_000_000;
@@ -36,6 +37,8 @@ pub(crate) struct Batching {
     places: Vec<Place>,
     stages: Vec<StageBatches>,
     alone: usize,
+    /// How often the blocks are looked at.
+    pub(crate) looks: Looks,
 }
 
 /// The batches of one stage.
@@ -48,13 +51,16 @@ pub(crate) struct StageBatches {
 }
 
 impl Batching {
-    pub(crate) fn of(blocks: &[Block]) -> Self {
+    pub(crate) fn of(blocks: &[Block], looks: Looks) -> Self {
         let mut by_stage: BTreeMap<StageId, Vec<usize>> = BTreeMap::new();
         for (index, block) in blocks.iter().enumerate() {
             by_stage.entry(block.stage).or_default().push(index);
         }
-        let mut batching =
-            Self { places: vec![Place::Alone { batch: 0 }; blocks.len()], ..Self::default() };
+        let mut batching = Self {
+            places: vec![Place::Alone { batch: 0 }; blocks.len()],
+            looks,
+            ..Self::default()
+        };
         let mut alone = Vec::new();
         for indices in by_stage.values() {
             let beside = |index: &&usize| blocks[**index].window.is_none();
@@ -74,7 +80,7 @@ impl Batching {
         let start = earliest(blocks, indices);
         let second = |index: usize| lengths_since(blocks, index, start, SECOND);
         let seconds = indices.iter().map(|&index| second(index) + 1).max().unwrap_or_default();
-        let length = intervals_per_batch(seconds);
+        let length = self.per_batch(seconds);
         let stage = self.stages.len();
         for &index in indices {
             self.places[index] = Place::Measured { stage, batch: second(index) / length };
@@ -86,12 +92,19 @@ impl Batching {
     fn add_rounds(&mut self, blocks: &[Block], indices: &[usize]) {
         let round = |index: usize| blocks[index].window.unwrap_or_default() as usize;
         let rounds = indices.iter().map(|&index| round(index) + 1).max().unwrap_or_default();
-        let length = intervals_per_batch(rounds);
+        let length = self.per_batch(rounds);
         let stage = self.stages.len();
         for &index in indices {
             self.places[index] = Place::Measured { stage, batch: round(index) / length };
         }
         self.stages.push(StageBatches { count: rounds.div_ceil(length), time: None });
+    }
+
+    fn per_batch(&self, intervals: usize) -> usize {
+        match self.looks {
+            Looks::Once => intervals_per_batch(intervals),
+            Looks::Always => 1,
+        }
     }
 
     /// Half seconds of each round of windows, counted from its own start; those without a block do
@@ -176,7 +189,7 @@ mod tests {
     }
 
     fn places(blocks: &[Block]) -> Vec<Place> {
-        Batching::of(blocks).places(blocks).map(|(place, _)| place).collect()
+        Batching::of(blocks, Looks::Once).places(blocks).map(|(place, _)| place).collect()
     }
 
     #[test]
@@ -192,7 +205,7 @@ mod tests {
             places(&blocks),
             [measured(0, 0), measured(0, 0), measured(0, 1), measured(1, 0)]
         );
-        let batching = Batching::of(&blocks);
+        let batching = Batching::of(&blocks, Looks::Once);
         assert_eq!(batching.stages()[0].time, Some((5_500_000_000, SECOND)));
         assert!(!batching.is_by_turns());
     }
@@ -200,10 +213,11 @@ mod tests {
     #[test]
     fn batches_of_a_long_stage_last_longer() {
         let blocks: Vec<_> = (0..130).map(|second| block(0, second * 1_000, None)).collect();
-        let batching = Batching::of(&blocks);
+        let batching = Batching::of(&blocks, Looks::Once);
         // 130 seconds are put together by four: 33 batches.
         assert_eq!(batching.stages()[0].count, 33);
         assert_eq!(places(&blocks)[129], Place::Measured { stage: 0, batch: 32 });
+        assert_eq!(Batching::of(&blocks, Looks::Always).stages()[0].count, 130);
     }
 
     #[test]
@@ -211,7 +225,7 @@ mod tests {
         let blocks = [block(0, 0, Some(0)), block(0, 9_000, Some(1)), block(0, 8_000, Some(1))];
         let measured = |batch| Place::Measured { stage: 0, batch };
         assert_eq!(places(&blocks), [measured(0), measured(1), measured(1)]);
-        assert!(Batching::of(&blocks).is_by_turns());
+        assert!(Batching::of(&blocks, Looks::Once).is_by_turns());
     }
 
     #[test]
@@ -230,7 +244,7 @@ mod tests {
             places(&blocks),
             [measured(0), alone(0), alone(0), alone(1), alone(2), measured(30)]
         );
-        assert_eq!(Batching::of(&blocks).measured(&blocks).count(), 2);
-        assert_eq!(Batching::of(&blocks).by_batch_alone::<u8>().len(), 3);
+        assert_eq!(Batching::of(&blocks, Looks::Once).measured(&blocks).count(), 2);
+        assert_eq!(Batching::of(&blocks, Looks::Once).by_batch_alone::<u8>().len(), 3);
     }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use plimsoll_stats::Looks;
 use plimsoll_stats::rounds::{OverRounds, Round, hartung_knapp};
 use plimsoll_stats::sign_test::sign_p;
 use plimsoll_stats::student_t::critical_95;
@@ -163,9 +164,10 @@ fn errors(
         sign_p(
             rounds_with(|f| f.only_target > f.only_reference),
             rounds_with(|f| f.only_target < f.only_reference),
+            Looks::Once,
         )
     } else {
-        sign_p(only_target, only_reference)
+        sign_p(only_target, only_reference, Looks::Once)
     };
     ErrorDifference {
         pairs: sum(|f| f.pairs),

@@ -39,6 +39,7 @@ pub(crate) fn invalid(control: &Control, reference: &str) -> Option<String> {
     let value = control.value_ns.filter(|_| control.differs)?;
     let time = plimsoll_report::format::time(value / 1e6);
     Some(format!(
-        "the control differs: {reference} loaded a second time is {time} off, where nothing differs"
+        "the control differs: {} is {time} off {reference}, where nothing should differ",
+        control.target
     ))
 }

@@ -18,7 +18,8 @@ pub(crate) fn per_request(
     run: Run<'_>,
     target: usize,
 ) -> Result<Estimate, NoIntervalReason> {
-    ratio(&sums(facts, run, target)?.into_iter().flatten().collect::<Vec<_>>())
+    let sums: Vec<Sums> = sums(facts, run, target)?.into_iter().flatten().collect();
+    ratio(&sums, run.batching.looks)
 }
 
 /// Each two of the compared targets that were both watched.
@@ -43,7 +44,7 @@ fn of_two(facts: &Facts, run: Run<'_>, (target, reference): (usize, usize)) -> C
     let found = sums(facts, run, target).and_then(|mine| {
         let theirs = sums(facts, run, reference)?;
         let both = mine.into_iter().zip(theirs).filter_map(|(mine, theirs)| mine.zip(theirs));
-        difference(&both.collect::<Vec<_>>())
+        difference(&both.collect::<Vec<_>>(), run.batching.looks)
     });
     match found {
         Ok(estimate) => CpuDifference {
@@ -54,7 +55,7 @@ fn of_two(facts: &Facts, run: Run<'_>, (target, reference): (usize, usize)) -> C
             degrees_of_freedom: Some(estimate.degrees_of_freedom),
             ..empty
         },
-        Err(why) => CpuDifference { refused: Some(why.words()), ..empty },
+        Err(why) => CpuDifference { refused: Some(run.words(why)), ..empty },
     }
 }
 

@@ -5,18 +5,20 @@ use std::fmt::Write as _;
 use crate::result::Versus;
 
 const HEAD: &str =
-    "target,reference,figure,kind,quantile,value_ns,low_ns,high_ns,pairs,p,refused\n";
+    "target,reference,figure,kind,quantile,value_ns,low_ns,high_ns,pairs,p,refused,interval\n";
 
 /// The differences as CSV, with a line of headings. What is refused has empty cells and its reason.
+/// `interval` is `fixed`, or `always_valid` where the run could end at any moment.
 pub fn csv(versus: &Versus) -> String {
     let mut out = HEAD.to_owned();
+    let interval = if versus.stopping.is_some() { "always_valid" } else { "fixed" };
     for found in &versus.differences {
         let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
         let kind = found.kind.name();
         // Writing to a string does not fail.
         let _ = writeln!(
             out,
-            "{},{},{},{kind},{},{},{},{},{},{},{}",
+            "{},{},{},{kind},{},{},{},{},{},{},{},{interval}",
             cell(&found.target),
             cell(&found.reference),
             found.figure.name(),

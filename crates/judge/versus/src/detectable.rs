@@ -1,5 +1,6 @@
 //! What could have been seen.
 
+use plimsoll_stats::Looks;
 use plimsoll_stats::power::{detectable, failures_one_in};
 
 use crate::figure::Figure;
@@ -8,6 +9,7 @@ use crate::result::{Detectable, Difference, ErrorDifference, Kind};
 /// For each two targets, from what was measured.
 pub(crate) fn of(
     headline: Figure,
+    looks: Looks,
     differences: &[Difference],
     errors: &[ErrorDifference],
 ) -> Vec<Detectable> {
@@ -23,13 +25,14 @@ pub(crate) fn of(
                         && (found.figure, found.kind) == (headline, Kind::Added)
                         && found.quantile == "p50"
                 })
-                .and_then(added),
-            one_failure_in: failures_one_in(error.pairs),
+                .and_then(|found| added(found, looks)),
+            one_failure_in: failures_one_in(error.pairs, looks),
         })
         .collect()
 }
 
-fn added(difference: &Difference) -> Option<f64> {
+fn added(difference: &Difference, looks: Looks) -> Option<f64> {
     let (_, low, high) = difference.measured()?;
-    Some(detectable((high - low) / 2.0, difference.degrees_of_freedom?))
+    let (batches, freedom) = (difference.batches?, difference.degrees_of_freedom?);
+    Some(detectable((high - low) / 2.0, batches, freedom, looks))
 }

@@ -1,7 +1,6 @@
 //! What targets do to each other: what is added beside the others, less what is added alone.
 
-use plimsoll_stats::student_t::critical_95;
-use plimsoll_stats::{Estimate, NoIntervalReason};
+use plimsoll_stats::{Estimate, Looks, NoIntervalReason};
 
 use crate::facts::Facts;
 use crate::figure::Figure;
@@ -28,7 +27,7 @@ fn of_target(facts: &Facts, run: Run<'_>, two: Two, figure: Figure) -> Disturban
     let found = beside.and_then(|beside| Ok((beside, alone?)));
     match found {
         Ok((beside, alone)) => {
-            let (value, half) = difference(&beside, &alone);
+            let (value, half) = difference(&beside, &alone, run.batching.looks);
             let (low, high) = (value - half, value + half);
             Disturbance {
                 value_ns: Some(value),
@@ -42,7 +41,7 @@ fn of_target(facts: &Facts, run: Run<'_>, two: Two, figure: Figure) -> Disturban
             refused: Some("the windows in which each target was alone are too few".to_owned()),
             ..empty
         },
-        Err(why) => Disturbance { refused: Some(why.words()), ..empty },
+        Err(why) => Disturbance { refused: Some(run.words(why)), ..empty },
     }
 }
 
@@ -52,9 +51,10 @@ pub(crate) fn matters((value, low, high): (f64, f64, f64), added: f64) -> bool {
 }
 
 /// The difference of two independent estimates, and half of its 95 % interval (Welch, 1947).
-fn difference(beside: &Estimate, alone: &Estimate) -> (f64, f64) {
+fn difference(beside: &Estimate, alone: &Estimate, looks: Looks) -> (f64, f64) {
     let variance = |estimate: &Estimate| {
-        (estimate.interval.half_width() / critical_95(estimate.degrees_of_freedom)).powi(2)
+        let critical = looks.critical(estimate.batches, estimate.degrees_of_freedom);
+        (estimate.interval.half_width() / critical).powi(2)
     };
     let (mine, theirs) = (variance(beside), variance(alone));
     let squares =
@@ -64,7 +64,8 @@ fn difference(beside: &Estimate, alone: &Estimate) -> (f64, f64) {
     } else {
         beside.degrees_of_freedom.min(alone.degrees_of_freedom)
     };
-    (beside.value - alone.value, critical_95(freedom) * (mine + theirs).sqrt())
+    let critical = looks.critical(beside.batches.min(alone.batches), freedom);
+    (beside.value - alone.value, critical * (mine + theirs).sqrt())
 }
 
 /// One warning for each target that is disturbed.

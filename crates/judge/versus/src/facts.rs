@@ -2,6 +2,7 @@
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::LoadModel;
+use plimsoll_stats::Looks;
 
 use crate::role::Role;
 use crate::threshold::AddedThreshold;
@@ -33,6 +34,10 @@ pub struct Facts {
     pub thresholds: Vec<AddedThreshold>,
     /// How much worse than the best a target may be, as a share of the best one's median.
     pub margin: Option<f64>,
+    /// [`Looks::Always`] where the run may end as soon as it is decided.
+    pub looks: Looks,
+    /// When that was, after the run's start: blocks that start later are not judged.
+    pub decided_at: Option<Nanos>,
 }
 
 impl Facts {

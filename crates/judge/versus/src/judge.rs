@@ -1,12 +1,13 @@
 //! One round: from blocks to what can be said of the targets.
 
-use plimsoll_measure::Block;
+use plimsoll_measure::{Block, Nanos};
+use plimsoll_stats::Looks;
 
 use crate::batching::Batching;
 use crate::comparisons::{headline, whole_time};
 use crate::facts::{Facts, Schedule};
 use crate::pairs::Run;
-use crate::result::{BlockCounts, Difference, Kind, SCHEMA, Versus};
+use crate::result::{BlockCounts, Difference, Kind, SCHEMA, Stopping, Versus};
 use crate::threshold::AddedThreshold;
 use crate::{
     claims, control, cpu, detectable, differences, disturbance, errors, margin, order_effect,
@@ -16,7 +17,20 @@ use crate::{
 /// Judges the targets of a run by its blocks. Blocks may come in any order; warm-up is not among
 /// them.
 pub fn judge(facts: &Facts, blocks: &[Block]) -> Versus {
-    let batching = Batching::of(blocks);
+    match facts.decided_at {
+        // What was decided on is what is shown.
+        Some(at) => {
+            let seen: Vec<Block> = blocks.iter().filter(|b| b.start < at).cloned().collect();
+            let first = seen.iter().map(|block| block.start).min().unwrap_or(at);
+            let duration_s = at.saturating_sub(first).as_secs_f64();
+            Versus { duration_s, ..judge_all(facts, &seen) }
+        }
+        None => judge_all(facts, blocks),
+    }
+}
+
+fn judge_all(facts: &Facts, blocks: &[Block]) -> Versus {
+    let batching = Batching::of(blocks, facts.looks);
     let run = Run { blocks, batching: &batching };
     let headline = headline(facts, blocks);
     let blocks =
@@ -63,6 +77,10 @@ fn head(facts: &Facts) -> Versus {
         duration_s: facts.duration_s,
         same_host: facts.same_host,
         margin: facts.margin,
+        stopping: (facts.looks == Looks::Always).then(|| Stopping {
+            decided_at_ns: facts.decided_at.map(Nanos::as_u64),
+            planned_s: facts.duration_s,
+        }),
         whole: whole_time(facts),
         ..Versus::default()
     }
@@ -111,7 +129,8 @@ pub(crate) fn warnings(versus: &Versus) -> Vec<String> {
 /// seen. Also of several rounds.
 pub(crate) fn conclude(versus: &mut Versus, thresholds: &[AddedThreshold]) {
     versus.claims = claims::claims(versus);
-    versus.detectable = detectable::of(versus.headline, &versus.differences, &versus.errors);
+    versus.detectable =
+        detectable::of(versus.headline, versus.looks(), &versus.differences, &versus.errors);
     versus.thresholds = thresholds.iter().flat_map(|bound| bound.judge(versus)).collect();
     if let Some(share) = versus.margin {
         (versus.worse_than_margin, versus.margin_unknown) = margin::worse(versus, share);

@@ -8,7 +8,7 @@
 //! - [`judge`]: one round; [`combine`]: several rounds of the same plan
 //! - [`Versus`]: the result, as `versus.json` holds it
 //! - [`text()`], [`json()`], [`csv()`], [`prometheus()`]: shown
-//! - [`outlook`]: before the run, what it cannot see; [`decided`]: during it, whether it may end
+//! - [`outlook`]: before the run, what it cannot see; [`Decider`]: during it, whether it may end
 //!
 //! Differences are taken of pairs, never of two distributions; `docs/statistics.md` explains how.
 //! Nothing here knows sockets, files or clocks.
@@ -20,7 +20,7 @@ mod comparisons;
 mod control;
 mod cpu;
 mod csv;
-mod decided;
+mod decider;
 mod detectable;
 mod differences;
 mod disturbance;
@@ -46,16 +46,17 @@ mod unlike;
 
 pub use combine::combine;
 pub use csv::csv;
-pub use decided::decided;
+pub use decider::Decider;
 pub use facts::{CpuReading, Facts, Schedule, StageFacts, TakenOut, TargetFacts};
 pub use figure::Figure;
 pub use json::{VersusError, json, read_json};
 pub use judge::judge;
 pub use outlook::outlook;
+pub use plimsoll_stats::Looks;
 pub use prometheus::prometheus;
 pub use result::{
     BlockCounts, Claim, Control, CpuDifference, Detectable, Difference, DifferentDecision,
-    Disturbance, ErrorDifference, Kind, Lost, OrderEffect, SCHEMA, ScenarioDifference,
+    Disturbance, ErrorDifference, Kind, Lost, OrderEffect, SCHEMA, ScenarioDifference, Stopping,
     TargetResult, Verdicts, Versus,
 };
 pub use role::Role;

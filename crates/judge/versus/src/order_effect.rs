@@ -35,7 +35,7 @@ fn of_target(facts: &Facts, run: Run<'_>, two: Two, figure: Figure) -> OrderEffe
             refused: Some("the order of the targets was the same in every block".to_owned()),
             ..empty
         },
-        Err(why) => OrderEffect { refused: Some(why.words()), ..empty },
+        Err(why) => OrderEffect { refused: Some(run.words(why)), ..empty },
     }
 }
 

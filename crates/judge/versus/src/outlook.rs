@@ -1,6 +1,7 @@
 //! Before the run: what it cannot see.
 
 use plimsoll_report::format;
+use plimsoll_stats::Looks;
 use plimsoll_stats::power::{failures_one_in, pairs_needed};
 
 use crate::comparisons::comparisons;
@@ -9,8 +10,6 @@ use crate::facts::Facts;
 /// Standard deviation of the logarithm of times that a provider draws, for typical language models.
 /// With common draws it does not matter.
 const TYPICAL_SPREAD: f64 = 0.8;
-/// Seconds below which no interval can be given: eight batches.
-const SHORTEST_S: f64 = 8.0;
 
 /// Sentences on what is out of reach with the planned rate and time.
 pub fn outlook(facts: &Facts) -> Vec<String> {
@@ -18,23 +17,25 @@ pub fn outlook(facts: &Facts) -> Vec<String> {
     if comparisons(facts).is_empty() {
         lines.push("there is only one target: nothing will be compared".to_owned());
     }
-    if facts.duration_s > 0.0 && facts.duration_s < SHORTEST_S {
+    // A batch is a second or more.
+    let shortest_s = f64::from(facts.looks.batches_needed());
+    if facts.duration_s > 0.0 && facts.duration_s < shortest_s {
         lines.push(format!(
             "{} are too short: intervals need {} of load at least",
             format::seconds(facts.duration_s),
-            format::seconds(SHORTEST_S)
+            format::seconds(shortest_s)
         ));
     }
     if facts.planned_blocks > 0 {
-        lines.push(failures(facts.planned_blocks));
+        lines.push(failures(facts.planned_blocks, facts.looks));
         lines.extend(margin(facts));
     }
     lines
 }
 
-fn failures(pairs: u64) -> String {
+fn failures(pairs: u64, looks: Looks) -> String {
     let turns = format::count(pairs);
-    match failures_one_in(pairs) {
+    match failures_one_in(pairs, looks) {
         Some(one_in) => format!(
             "with {turns} blocks, one failure in {} turns can be seen (80 %), rarer ones cannot",
             format::digits(one_in)

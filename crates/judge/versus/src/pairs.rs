@@ -3,7 +3,7 @@
 use plimsoll_measure::{Block, Outcome, PairedTurn, Side};
 use plimsoll_stats::shift::{BatchPair, Shift};
 use plimsoll_stats::woodruff::Batched;
-use plimsoll_stats::{BATCHES_NEEDED, NoIntervalReason};
+use plimsoll_stats::{Looks, NoIntervalReason};
 
 use crate::batching::{Batching, Place};
 use crate::figure::Figure;
@@ -57,7 +57,12 @@ impl<'a> Run<'a> {
         for (stage, batch, turns) in self.both(two) {
             batches[stage][batch].extend(difference(turns));
         }
-        Batched::new(batches)
+        self.batched(batches)
+    }
+
+    /// Values by stage and batch.
+    pub(crate) fn batched(self, values: Vec<Vec<Vec<f64>>>) -> Batched {
+        Batched::new(values).looked_at(self.batching.looks)
     }
 
     /// What is added to each request.
@@ -74,7 +79,7 @@ impl<'a> Run<'a> {
                 batches[batch].extend(difference);
             }
         }
-        Batched::new(vec![batches])
+        self.batched(vec![batches])
     }
 
     /// Values on both targets. Beside each other, of complete pairs; by turns, all that each target
@@ -110,7 +115,7 @@ impl<'a> Run<'a> {
                 batches[stage][batch].reference.extend(reference);
             }
         }
-        Shift::new(batches)
+        Shift::new(batches).looked_at(self.batching.looks)
     }
 
     /// What is added where the target came after the reference in the block, and where it came
@@ -129,7 +134,7 @@ impl<'a> Run<'a> {
             }
             (after, all) = (after + u64::from(is_after), all + 1);
         }
-        (Shift::new(batches), after as f64 / all.max(1) as f64)
+        (Shift::new(batches).looked_at(self.batching.looks), after as f64 / all.max(1) as f64)
     }
 
     /// All values of one target.
@@ -141,10 +146,15 @@ impl<'a> Run<'a> {
 
     /// Why a figure has no interval, in words.
     pub(crate) fn words(self, why: NoIntervalReason) -> String {
-        match why {
-            NoIntervalReason::TooFewBatches if self.batching.is_by_turns() => format!(
-                "too few rounds of windows: an interval needs {BATCHES_NEEDED} of about equal size"
-            ),
+        let looks = self.batching.looks;
+        let needed = looks.batches_needed();
+        match (why, looks) {
+            (NoIntervalReason::TooFewBatches, _) if self.batching.is_by_turns() => {
+                format!("too few rounds of windows: an interval needs {needed} of about equal size")
+            }
+            (NoIntervalReason::TooFewBatches, Looks::Always) => {
+                format!("too few seconds: an interval that holds at every look needs {needed}")
+            }
             _ => why.words(),
         }
     }

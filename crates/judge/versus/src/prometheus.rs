@@ -8,12 +8,15 @@ use crate::figure::QUANTILES;
 use crate::result::{Difference, Kind, Versus};
 
 /// `plimsoll_added_seconds` and `plimsoll_shift_seconds` by target, reference, figure and quantile;
-/// `bound` is `value`, `low` or `high`. What is refused is left out.
+/// `bound` is `value`, `low` or `high`. What is refused is left out; of an invalid comparison, all
+/// of it.
 pub fn prometheus(versus: &Versus) -> String {
     let mut out = String::new();
-    family(&mut out, versus, Kind::Added, ("added", "What a target adds to a request."));
-    let shift = ("shift", "The difference of the percentiles of two targets.");
-    family(&mut out, versus, Kind::Shift, shift);
+    if versus.invalid.is_empty() {
+        family(&mut out, versus, Kind::Added, ("added", "What a target adds to a request."));
+        let shift = ("shift", "The difference of the percentiles of two targets.");
+        family(&mut out, versus, Kind::Shift, shift);
+    }
     let valid = u8::from(versus.invalid.is_empty());
     let help = "1 if the comparison is valid; else 0: do not use it.";
     let _ = write!(
@@ -22,6 +25,16 @@ pub fn prometheus(versus: &Versus) -> String {
          plimsoll_versus_valid{{name=\"{}\"}} {valid}\n",
         escape_label(&versus.name)
     );
+    if versus.stopping.is_some() {
+        let help = "1: every interval holds at all moments at which the run could have ended.";
+        let _ = write!(
+            out,
+            "# HELP plimsoll_versus_always_valid {help}\n\
+             # TYPE plimsoll_versus_always_valid gauge\n\
+             plimsoll_versus_always_valid{{name=\"{}\"}} 1\n",
+            escape_label(&versus.name)
+        );
+    }
     out
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_metrics::{Judgement, ThresholdResult, confusion_matrix::Matrix};
+use plimsoll_stats::Looks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,8 +31,13 @@ pub struct Versus {
     /// Blocks per second, where the measured stages are open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// Length of the measured stages in seconds.
+    /// Length of the measured stages in seconds; of a run that was decided, until then.
     pub duration_s: f64,
+    /// Present if the run was to end as soon as it was decided. Then every interval and every p
+    /// value holds at all moments at which it could have ended, together: intervals are wider than
+    /// those of a run of fixed length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopping: Option<Stopping>,
     /// Whether generator and targets shared a host.
     pub same_host: bool,
     /// The figure that heads the report.
@@ -90,6 +96,17 @@ pub struct Versus {
     /// Why the comparison is invalid; empty if it is valid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invalid: Vec<String>,
+}
+
+/// A run that was to end as soon as it was decided.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stopping {
+    /// When it was decided, after the run's start; left out if it was not. Blocks that started
+    /// later are not judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_at_ns: Option<u64>,
+    /// Length of the measured stages, had it not been decided.
+    pub planned_s: f64,
 }
 
 /// The blocks of a run. A block is one turn, carried out on every target.
@@ -300,6 +317,11 @@ impl Versus {
                 && (difference.figure, difference.kind) == (figure, kind)
                 && difference.quantile == quantile
         })
+    }
+
+    /// How often the blocks were looked at.
+    pub fn looks(&self) -> Looks {
+        if self.stopping.is_some() { Looks::Always } else { Looks::Once }
     }
 
     /// The name of the target that all others are compared with.

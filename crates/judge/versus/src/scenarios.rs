@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 
 use plimsoll_measure::ScenarioId;
 use plimsoll_stats::multiple::benjamini_hochberg;
-use plimsoll_stats::woodruff::Batched;
 
 use crate::facts::Facts;
 use crate::figure::Figure;
@@ -49,19 +48,20 @@ fn of_target(
     }
     let all = run.added(two, figure).value(0.5);
     let Some(all) = all.filter(|_| scenarios.len() > 1) else { return Vec::new() };
-    let one = |(scenario, batches)| of_scenario(facts, two, (scenario, batches), all);
+    let one = |(scenario, batches)| of_scenario(facts, run, two, (scenario, batches), all);
     scenarios.into_iter().map(one).collect()
 }
 
 fn of_scenario(
     facts: &Facts,
+    run: Run<'_>,
     two: Two,
     (scenario, mut batches): (ScenarioId, Vec<Vec<Vec<f64>>>),
     all: f64,
 ) -> (ScenarioDifference, f64) {
     let name = |index: usize| facts.targets[index].name.clone();
     let known = facts.scenarios.get(scenario.index()).cloned();
-    let added = Batched::new(batches.clone());
+    let added = run.batched(batches.clone());
     let empty = ScenarioDifference {
         scenario: known.unwrap_or_else(|| format!("#{}", scenario.0)),
         target: name(two.target),
@@ -72,13 +72,13 @@ fn of_scenario(
     let estimate = match added.estimate(0.5) {
         Ok(estimate) => estimate,
         Err(why) => {
-            return (ScenarioDifference { refused: Some(why.words()), ..empty }, f64::NAN);
+            return (ScenarioDifference { refused: Some(run.words(why)), ..empty }, f64::NAN);
         }
     };
     for difference in batches.iter_mut().flatten().flatten() {
         *difference -= all;
     }
-    let p = Batched::new(batches).estimate(0.5).map_or(f64::NAN, |estimate| estimate.p_zero);
+    let p = run.batched(batches).estimate(0.5).map_or(f64::NAN, |estimate| estimate.p_zero);
     let found = ScenarioDifference {
         value_ns: Some(estimate.value),
         low_ns: Some(estimate.interval.low),

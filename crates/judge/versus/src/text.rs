@@ -7,7 +7,7 @@ mod times;
 use plimsoll_report::table::{Layout, Table};
 use plimsoll_report::{format, printable};
 
-use crate::result::Versus;
+use crate::result::{Stopping, Versus};
 
 /// The result as text; lines are at most `width` columns wide where words can be broken.
 pub fn text(versus: &Versus, width: usize) -> String {
@@ -80,9 +80,25 @@ fn head(page: &mut Page, versus: &Versus) {
     }
     page.paragraph(&format!("versus: {}", parts.join(", ")));
     page.paragraph(&blocks(versus));
+    if let Some(stopping) = &versus.stopping {
+        page.paragraph(&ended(versus, stopping));
+    }
     for how in &versus.unlike {
         page.paragraph(&format!("UNLIKE: {how}"));
     }
+}
+
+/// Whether it was decided before its time was over, and what intervals are shown.
+fn ended(versus: &Versus, stopping: &Stopping) -> String {
+    let planned = format::seconds(stopping.planned_s);
+    let ended = match stopping.decided_at_ns {
+        Some(_) => {
+            let after = format::seconds(versus.duration_s);
+            format!("Ended early: decided after {after} of {planned}.")
+        }
+        None => format!("Not decided within {planned}."),
+    };
+    format!("{ended} Intervals are always-valid: they hold at every look, and are wider.")
 }
 
 fn blocks(versus: &Versus) -> String {

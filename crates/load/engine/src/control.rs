@@ -10,11 +10,14 @@ pub(crate) enum Stop {
     Interrupted,
     /// Too many requests got no good answer.
     TooManyErrors,
+    /// What it compares is decided.
+    Decided,
 }
 
 const GOES_ON: u8 = 0;
 const INTERRUPTED: u8 = 1;
 const TOO_MANY_ERRORS: u8 = 2;
+const DECIDED: u8 = 3;
 
 /// A handle with which another thread, such as a signal handler, ends a run early.
 #[derive(Clone, Debug, Default)]
@@ -36,17 +39,28 @@ impl Control {
         self.stop() == Some(Stop::Interrupted)
     }
 
-    /// Ends the run, unless it ends already.
-    pub(crate) fn give_up(&self) {
-        let ordering = Ordering::Relaxed;
-        // It ends in either case.
-        let _ = self.0.compare_exchange(GOES_ON, TOO_MANY_ERRORS, ordering, ordering);
+    /// Ends a comparison that is decided, unless it ends already.
+    pub fn decide(&self) {
+        self.end(DECIDED);
     }
 
-    /// Goes on after a run that was given up; an interrupt stays.
+    /// Ends the run, unless it ends already.
+    pub(crate) fn give_up(&self) {
+        self.end(TOO_MANY_ERRORS);
+    }
+
+    fn end(&self, why: u8) {
+        let ordering = Ordering::Relaxed;
+        // It ends in either case.
+        let _ = self.0.compare_exchange(GOES_ON, why, ordering, ordering);
+    }
+
+    /// Goes on after a run that was given up or decided; an interrupt stays.
     pub(crate) fn recover(&self) {
         let ordering = Ordering::Relaxed;
-        let _ = self.0.compare_exchange(TOO_MANY_ERRORS, GOES_ON, ordering, ordering);
+        for why in [TOO_MANY_ERRORS, DECIDED] {
+            let _ = self.0.compare_exchange(why, GOES_ON, ordering, ordering);
+        }
     }
 
     /// Why the run is to end; `None` while it goes on.
@@ -54,6 +68,7 @@ impl Control {
         match self.0.load(Ordering::Relaxed) {
             GOES_ON => None,
             INTERRUPTED => Some(Stop::Interrupted),
+            DECIDED => Some(Stop::Decided),
             _ => Some(Stop::TooManyErrors),
         }
     }

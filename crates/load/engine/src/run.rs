@@ -127,6 +127,7 @@ impl Run {
             None => RunEnd::Complete,
             Some(Stop::Interrupted) => RunEnd::Interrupted,
             Some(Stop::TooManyErrors) => RunEnd::TooManyErrors,
+            Some(Stop::Decided) => RunEnd::Decided,
         };
         // The same handle may belong to another run.
         control.recover();

@@ -20,6 +20,9 @@ pub enum RunEnd {
     /// Too many requests got no good answer (`abort_on_error_rate`); the report covers the time
     /// until then.
     TooManyErrors,
+    /// A comparison that was to end as soon as it is decided (`versus.decide`); the report covers
+    /// the time until then.
+    Decided,
     /// Plimsoll gave up.
     Aborted,
     /// Not known, because the process left no summary. So in a plan, and in a rebuilt summary.

@@ -170,9 +170,19 @@ fn run_id(
 }
 
 /// Shards are one run, and must have one run id where its conversations share text. Elsewhere
-/// different ones are harmless, and get a note.
+/// different ones are harmless, and get a note. A comparison has none: its blocks are judged
+/// together.
 fn shared_by_shards(mut plan: Plan) -> Result<Plan, Problems> {
-    if plan.shard == Stripe::WHOLE || plan.run_id.is_some() {
+    if plan.shard == Stripe::WHOLE {
+        return Ok(plan);
+    }
+    if plan.versus.is_some() {
+        let cause = "cannot divide a comparison, whose pairs are judged together";
+        let fix = "leave it out; `workers` gives one process more threads";
+        let flag = ValueSource::Flag("--shard".to_owned());
+        return Err(Problem::new(flag, ConfigPath::root(), Fault::new(cause, fix)).into());
+    }
+    if plan.run_id.is_some() {
         return Ok(plan);
     }
     let fix = "give every shard the same one, like `--run-id nightly-42` or PLIMSOLL_RUN_ID";

@@ -6,7 +6,7 @@ use plimsoll_metrics::{ProcessUse, RunSummary, StageInfo};
 use plimsoll_profile::{Plan, Target, TargetRole, VersusPlan};
 use plimsoll_schedule::{Load, PairMode};
 use plimsoll_versus::{
-    AddedThreshold, CpuReading, Facts, Role, Schedule, StageFacts, TakenOut, TargetFacts,
+    AddedThreshold, CpuReading, Facts, Looks, Role, Schedule, StageFacts, TakenOut, TargetFacts,
 };
 
 use crate::session::{FAILING, Measured};
@@ -38,6 +38,8 @@ pub(super) fn before(
         same_host: plan.targets.iter().all(|target| target.url.is_loopback()),
         thresholds: thresholds.to_vec(),
         margin: versus.margin,
+        looks: if versus.decide { Looks::Always } else { Looks::Once },
+        decided_at: None,
     }
 }
 

@@ -11,7 +11,7 @@ use plimsoll_versus::AddedThreshold;
 use serde_json::Value;
 
 use super::target::DIRECT;
-use super::{Flags, Schedule, Switch};
+use super::{ComparisonFlags, Flags, Schedule, Switch};
 use crate::exit::UsageError;
 
 /// The load without a profile.
@@ -75,42 +75,33 @@ fn profile(flags: &Flags) -> Result<Profile> {
 }
 
 fn overrides(flags: &Flags) -> Result<Overrides, UsageError> {
-    let (settings, comparison) = (&flags.settings, &flags.comparison);
-    let mut sets: Vec<_> = settings.name.iter().map(|name| format!("name={name}")).collect();
-    let mut versus = |key: &str, value: Option<String>| {
-        sets.extend(value.map(|value| format!("versus.{key}={value}")));
-    };
-    let schedule = comparison.schedule.map(|schedule| match schedule {
+    Ok(Overrides {
+        targets: targets(flags)?,
+        stages: stages(flags),
+        ..flags.settings.overrides_with(comparison(&flags.comparison))
+    })
+}
+
+/// The keys below `versus` that flags set.
+fn comparison(flags: &ComparisonFlags) -> Vec<String> {
+    let schedule = flags.schedule.map(|schedule| match schedule {
         Schedule::Spread => "spread",
         Schedule::Together => "together",
         Schedule::Turns => "turns",
     });
-    versus("schedule", schedule.map(str::to_owned));
-    let control = comparison.control.map(|switch| matches!(switch, Switch::On).to_string());
-    versus("control", control);
-    versus("reference", comparison.reference.clone());
-    versus("margin", comparison.margin.map(|margin| margin.to_string()));
-    versus("rounds", comparison.rounds.map(|rounds| rounds.to_string()));
-    versus("every", comparison.every.map(|every| every.to_string()));
-    // `--set` wins.
-    sets.extend(settings.sets.iter().cloned());
-    Ok(Overrides {
-        targets: targets(flags)?,
-        key: settings.key.clone(),
-        model: settings.model.clone(),
-        protocol: settings.protocol.clone(),
-        stages: stages(flags),
-        max_requests: flags.limits.max_requests.map(|most| most.to_string()),
-        abort_on_error_rate: flags.limits.abort_on_errors.map(|share| share.to_string()),
-        seed: settings.seed.clone(),
-        ca_file: flags.tls.ca_file.clone(),
-        insecure: flags.tls.insecure,
-        no_resumption: flags.tls.no_resumption,
-        headers: settings.headers.clone(),
-        sets,
-        run_id: settings.run_id.clone(),
-        ..Overrides::default()
-    })
+    let control = flags.control.map(|switch| matches!(switch, Switch::On).to_string());
+    [
+        ("schedule", schedule.map(str::to_owned)),
+        ("control", control),
+        ("reference", flags.reference.clone()),
+        ("margin", flags.margin.map(|margin| margin.to_string())),
+        ("decide", flags.decide.then(|| "true".to_owned())),
+        ("rounds", flags.rounds.map(|rounds| rounds.to_string())),
+        ("every", flags.every.map(|every| every.to_string())),
+    ]
+    .into_iter()
+    .filter_map(|(key, value)| Some(format!("versus.{key}={}", value?)))
+    .collect()
 }
 
 /// The targets of the flags, which replace those of the profile.

@@ -1,21 +1,23 @@
 //! Carries out the rounds of a comparison, and shows the result after each.
 
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, Result, anyhow};
+use plimsoll_engine::Control;
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos, RunId, Seed};
-use plimsoll_metrics::{Judgement, Reason, Validity};
+use plimsoll_metrics::{Judgement, Reason, RunEnd, Validity};
 use plimsoll_profile::{Plan, VersusPlan};
 use plimsoll_report::{Style, prometheus as summary_prometheus, text as summary_text};
 use plimsoll_versus::{
-    AddedThreshold, Facts, Versus, combine, csv, json, judge, outlook, prometheus, text,
+    AddedThreshold, Decider, Facts, Versus, combine, csv, json, judge, outlook, prometheus, text,
 };
 
 use super::{WIDTH, facts, upstream};
 use crate::console;
 use crate::exit::Exit;
 use crate::progress::StatusOutput;
-use crate::run_dir::{PairFile, RunDir, file};
+use crate::run_dir::{BlockWatcher, PairFile, RunDir, file};
 use crate::session::{Measured, RunOptions, Session};
 use crate::sleep::sleep;
 
@@ -90,6 +92,7 @@ fn one(
     settings: &Settings<'_>,
 ) -> Result<(Measured, Versus)> {
     let mut known = Facts::default();
+    let (control, decided_at) = (session.control().clone(), Arc::new(OnceLock::new()));
     let measured = session.measure(plan, &settings.options, &mut |run, probed| {
         known = facts::before(run, versus, probed.report, &settings.thresholds);
         for line in unlike(&known).iter().chain(&facts::short_turns(run, versus)) {
@@ -98,8 +101,11 @@ fn one(
         for line in &outlook(&known) {
             probed.status.info(line);
         }
-        Ok(())
+        Ok(versus.decide.then(|| ends_when_decided(&known, &control, &decided_at)))
     })?;
+    if measured.summary.metadata.run.ended == RunEnd::Decided {
+        known.decided_at = decided_at.get().copied();
+    }
     if let Some(error) = &measured.comparison.error {
         session.status().warn(&format!("pairs.bin is incomplete: {error}"));
     }
@@ -140,6 +146,24 @@ fn take_over(reasons: &[Reason], result: &mut Versus) {
             result.invalidate(why);
         }
     }
+}
+
+/// Looks at the blocks as they come, and ends the run as soon as it is decided.
+fn ends_when_decided(
+    known: &Facts,
+    control: &Control,
+    decided_at: &Arc<OnceLock<Nanos>>,
+) -> BlockWatcher {
+    let (mut decider, control, decided_at) =
+        (Decider::new(known), control.clone(), Arc::clone(decided_at));
+    Box::new(move |blocks| {
+        if decided_at.get().is_none()
+            && let Some(at) = decider.add(blocks)
+        {
+            decided_at.get_or_init(|| at);
+            control.decide();
+        }
+    })
 }
 
 /// How targets differ from the reference, in words.

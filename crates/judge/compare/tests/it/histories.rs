@@ -35,9 +35,9 @@ fn single_runs_are_judged_by_the_spread_of_the_history() {
         let found = compare(&base, &new, &gates, Some(&history)).unwrap();
         assert_eq!(found.verdict, verdict, "{}", found.text());
         let gate = &found.gates[0];
-        assert_eq!(gate.spread, Some(SpreadSource::History));
-        assert!((gate.degrees_of_freedom.unwrap() - 16.0).abs() < 1e-9);
-        assert!((0.006..0.015).contains(&gate.run_sd.unwrap()), "{gate:?}");
+        assert_eq!(gate.judged.spread, Some(SpreadSource::History));
+        assert!((gate.judged.degrees_of_freedom.unwrap() - 16.0).abs() < 1e-9);
+        assert!((0.006..0.015).contains(&gate.judged.run_sd.unwrap()), "{gate:?}");
         assert_eq!(found.history.unwrap().runs, 24);
     }
 }
@@ -50,7 +50,7 @@ fn another_machine_has_no_part_in_the_spread() {
         run.summary.metadata.environment.kernel = Some("Linux 7.0".to_owned());
     }
     let found = compare(&base, &new, &options(&THREE), Some(&history)).unwrap();
-    assert_eq!((found.verdict, found.gates[0].spread), (Verdict::Inconclusive, None));
+    assert_eq!((found.verdict, found.gates[0].judged.spread), (Verdict::Inconclusive, None));
     assert_eq!(found.history.unwrap().runs, 0);
 }
 

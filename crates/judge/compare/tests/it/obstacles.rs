@@ -171,7 +171,7 @@ fn a_figure_that_a_run_does_not_have_is_inconclusive() {
     let found = compare(&base, &new, &options(&[("itl.p50", "3%"), ("cpu", "3%")]), None).unwrap();
     assert_eq!(found.verdict, Verdict::Inconclusive);
     for (gate, says) in found.gates.iter().zip(["runs/0: no value", "--watch"]) {
-        let Judgement::Inconclusive(why) = &gate.judgement else { unreachable!("{gate:?}") };
+        let Judgement::Inconclusive(why) = &gate.judged.judgement else { unreachable!("{gate:?}") };
         assert!(why.contains(says), "{why}");
     }
 }

@@ -90,7 +90,7 @@ fn the_simple_rule_is_labelled_as_what_it_is() {
     let failed: Vec<_> = found
         .gates
         .iter()
-        .filter(|gate| gate.judgement == plimsoll_metrics::Judgement::Fail)
+        .filter(|gate| gate.judged.judgement == plimsoll_metrics::Judgement::Fail)
         .map(|gate| gate.name.as_str())
         .collect();
     assert_eq!(failed, ["service_time.p99{stage:32:60s}", "ttft.p99{stage:32:60s}"]);

@@ -56,7 +56,7 @@ fn five_percent_in_one_gate_fail_in_that_gate() {
     let new = Figures { ttft: [PLAIN.ttft[0], PLAIN.ttft[1] * 1.05], ..PLAIN };
     let found = comparisons(4, 6, new);
     let failed = |gate: usize| {
-        let of = |found: &&Comparison| found.gates[gate].judgement == Judgement::Fail;
+        let of = |found: &&Comparison| found.gates[gate].judged.judgement == Judgement::Fail;
         found.iter().filter(of).count()
     };
     assert!(failed(1) >= 180, "{} failed", failed(1));
@@ -83,7 +83,7 @@ fn intervals_cover_the_change() {
     let found = comparisons(7, 6, slower(1.05));
     let covers = |found: &&Comparison| {
         let gate = &found.gates[0];
-        gate.low.unwrap() <= 0.05 && 0.05 <= gate.high.unwrap()
+        gate.judged.low.unwrap() <= 0.05 && 0.05 <= gate.judged.high.unwrap()
     };
     let covered = found.iter().filter(covers).count();
     assert!(covered >= 183, "{covered} of {REPEATS}");
@@ -94,9 +94,10 @@ fn intervals_cover_the_change() {
 fn what_could_be_seen_is_seen_in_four_of_five_cases() {
     // (2.228 + 0.879) x 1.5 % x sqrt(2 / 6) = 2.69 %.
     let found = comparisons(8, 6, slower(1.0269));
-    let seen = found.iter().filter(|found| found.gates[0].low.unwrap() > 0.0).count();
+    let seen = found.iter().filter(|found| found.gates[0].judged.low.unwrap() > 0.0).count();
     assert!((140..=180).contains(&seen), "{seen} of {REPEATS}");
     let said: f64 =
-        found.iter().map(|found| found.gates[0].detectable.unwrap()).sum::<f64>() / REPEATS as f64;
+        found.iter().map(|found| found.gates[0].judged.detectable.unwrap()).sum::<f64>()
+            / REPEATS as f64;
     assert!((0.024..0.029).contains(&said), "{said}");
 }

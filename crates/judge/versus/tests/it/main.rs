@@ -12,4 +12,5 @@ mod rounds;
 mod scenarios;
 mod schedules;
 mod simulation;
+mod stopping;
 mod thresholds;

@@ -1,7 +1,7 @@
 //! By turns, and what targets do to each other.
 
 use plimsoll_measure::{Block, Nanos};
-use plimsoll_versus::{Figure, Kind, decided, judge, outlook};
+use plimsoll_versus::{Figure, Kind, judge, outlook};
 
 use crate::simulation::{Simulation, direct, microseconds, target};
 
@@ -64,21 +64,6 @@ fn targets_that_disturb_each_other_are_named() {
     assert!((microseconds(added.value_ns) - 143.0).abs() < 3.0);
     let quiet = judge(&simulation().facts(), &with_windows(0));
     assert!(!quiet.disturbance[0].matters && quiet.warnings.is_empty(), "{quiet:?}");
-}
-
-#[test]
-fn a_running_comparison_ends_when_it_is_decided() {
-    let simulation = simulation();
-    let blocks = simulation.blocks();
-    assert!(!decided(&simulation.facts(), &blocks[..1_500]), "15 s are too few");
-    assert!(decided(&simulation.facts(), &blocks[..3_000]));
-    let mut equal = direct(0.0);
-    equal.push(target("a", 0.0));
-    let equal = Simulation::of(equal);
-    assert!(!decided(&equal.facts(), &equal.blocks()));
-    // That they differ by less than 5 % of some 20 ms is decided.
-    let facts = plimsoll_versus::Facts { margin: Some(0.05), ..equal.facts() };
-    assert!(decided(&facts, &equal.blocks()));
 }
 
 #[test]

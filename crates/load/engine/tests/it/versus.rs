@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use plimsoll_engine::{BlockSink, Control, Run, SampleBatch, SampleSink};
 use plimsoll_measure::{Block, Outcome, Sample, TargetId};
+use plimsoll_metrics::RunEnd;
 use plimsoll_mock::{LogRecord, Mock, MockConfig};
 use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
 use plimsoll_workload::{conversation_id, request_id};
@@ -206,4 +207,36 @@ fn the_probe_asks_every_target_for_the_same_prompt() {
     assert!(report.answers.iter().all(|answer| answer.status == 200));
     let tokens: BTreeSet<_> = report.answers.iter().map(|answer| answer.input_tokens).collect();
     assert_eq!(tokens, [Some(64)].into());
+}
+
+/// Ends the run when so many blocks have come.
+struct EndsAfter(usize, Control);
+
+impl BlockSink for EndsAfter {
+    fn write(&mut self, blocks: &[Block]) -> io::Result<()> {
+        self.0 = self.0.saturating_sub(blocks.len());
+        if self.0 == 0 {
+            self.1.decide();
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn whoever_sees_the_blocks_can_end_the_run_and_the_next_one_goes_on() {
+    let mock = mock();
+    let control = Control::new();
+    for (after, ended) in [(20, RunEnd::Decided), (usize::MAX, RunEnd::Complete)] {
+        let profile = format!(
+            "stages: '@50:{}s'\nversus: {{alone: 0s, control: false}}",
+            if ended == RunEnd::Decided { 60 } else { 1 }
+        );
+        let mut run = Run::prepare(plan(&mock, "", &profile)).unwrap();
+        run.record_blocks(Box::new(EndsAfter(after, control.clone())));
+        let result = run.start(None, &control, &mut |_| {}).unwrap();
+        assert_eq!(result.metadata.run.ended, ended);
+        assert!(result.snapshot.total(|_| true).accounting().balanced());
+        assert!((20..1_500).contains(&result.blocks.blocks), "{}", result.blocks.blocks);
+        assert!(!control.is_interrupted());
+    }
 }

@@ -25,7 +25,9 @@ pub(super) fn violations(health: &InstrumentHealth, evidence: &Evidence) -> Vec<
 
 fn end(evidence: &Evidence) -> Option<Reason> {
     let (measured, fix) = match evidence.ended {
-        RunEnd::Complete | RunEnd::Interrupted | RunEnd::TooManyErrors => return None,
+        RunEnd::Complete | RunEnd::Interrupted | RunEnd::TooManyErrors | RunEnd::Decided => {
+            return None;
+        }
         RunEnd::Aborted => ("aborted", "fix what the notes say, and run again"),
         RunEnd::Unfinished => ("never finished", "run again; instrument health was not recorded"),
     };

@@ -72,7 +72,8 @@ impl ProfileCheck<'_> {
     /// The URLs of the targets of a comparison.
     fn check_compared(&mut self) -> Option<Vec<TargetUrl>> {
         let (file, path) = (self.file, top("targets"));
-        if file.targets.len() < 2 {
+        let compared = file.targets.iter().filter(|target| target.role != RoleFile::Control);
+        if compared.count() < 2 {
             let fix = "give at least two: --direct URL and --target NAME=URL, or two `targets`";
             self.report(path, "has too few targets to compare", fix);
             return None;
@@ -99,9 +100,13 @@ impl ProfileCheck<'_> {
             (target.model.clone(), target.protocol, target.headers.clone(), target.key.clone())
         };
         for (index, (url, target)) in urls.iter().zip(&file.targets).enumerate() {
+            let control = |target: &TargetFile| target.role == RoleFile::Control;
             let same = |(other, earlier): &(&TargetUrl, &TargetFile)| {
-                *other == url && what(earlier) == what(target)
+                *other == url && what(earlier) == what(target) && !control(earlier)
             };
+            if control(target) {
+                continue;
+            }
             let earlier = urls.iter().zip(&file.targets).take(index).find(same);
             if let Some((_, earlier)) = earlier {
                 let cause = format!("is the same target as `{}`", earlier.name);
@@ -124,17 +129,32 @@ impl ProfileCheck<'_> {
                 let cause = format!("is `{}`, like that of an earlier target", target.name);
                 self.report(path.key("name"), cause, "give each target a different name");
             }
-            let directs = file.targets[..index].iter().filter(|t| t.role == RoleFile::Direct);
-            if target.role == RoleFile::Direct && directs.count() > 0 {
-                let fix = "only one target can be what the others are compared with";
-                self.report(path.key("role"), "is `direct`, like that of an earlier target", fix);
-            }
+            self.check_role(&path, index);
             if target.watch.as_deref().is_some_and(|watch| !is_watch(watch)) {
                 let fix = "write `pid:4711`, or `:8080` for the process that listens on that port";
                 self.report(path.key("watch"), "names no process", fix);
             }
             self.check_key_at(path.key("key"), target.key.as_deref());
         }
+    }
+
+    /// One reference and one control at most.
+    fn check_role(&mut self, path: &ConfigPath, index: usize) {
+        let role = self.file.targets[index].role;
+        let mut earlier = self.file.targets[..index].iter().map(|target| target.role);
+        if role == RoleFile::Gateway || earlier.all(|other| other != role) {
+            return;
+        }
+        let (cause, fix) = match role {
+            RoleFile::Control => {
+                ("is `control`, like that of an earlier target", "one control is enough")
+            }
+            RoleFile::Direct | RoleFile::Gateway => (
+                "is `direct`, like that of an earlier target",
+                "only one target can be what the others are compared with",
+            ),
+        };
+        self.report(path.key("role"), cause, fix);
     }
 
     fn check_versus(&mut self) {
@@ -149,7 +169,31 @@ impl ProfileCheck<'_> {
         if file.versus.window == Nanos::ZERO {
             self.report(path.key("window"), "is zero", "write a length of time, like `5s`");
         }
+        if file.targets.get(reference(file)).is_some_and(|t| t.role == RoleFile::Control) {
+            let fix = "give another target the role `direct`, or name one in `versus.reference`";
+            self.report(path.key("reference"), "is the control, and not what it controls", fix);
+        }
+        self.check_decide(&path);
         self.check_time_for_turns();
+    }
+
+    /// Only a run of requests beside each other can be ended at any moment.
+    fn check_decide(&mut self, path: &ConfigPath) {
+        let (versus, path) = (&self.file.versus, path.key("decide"));
+        if !versus.decide {
+            return;
+        }
+        if versus.rounds > 1 {
+            let cause = "cannot end a comparison of several rounds: their number is what is fixed";
+            self.report(path.clone(), cause, "leave `rounds` out, or `decide`");
+        }
+        let mut stages = self.file.stages.iter().flat_map(|stages| &stages.0);
+        let closed = stages.any(|s| !s.warmup && matches!(s.load, Load::Closed { .. }));
+        if versus.schedule == PairMode::Turns || closed {
+            let cause = "cannot end a comparison in which targets take turns: there are too few";
+            let fix = "use `@` stages with `schedule: spread`, or leave `decide` out";
+            self.report(path, cause, fix);
+        }
     }
 
     /// A stage must be long enough for each target to have one window.
@@ -157,8 +201,9 @@ impl ProfileCheck<'_> {
         let (file, versus) = (self.file, &self.file.versus);
         let main: Option<TargetUrl> =
             file.targets.get(reference(file)).and_then(|target| target.url.parse().ok());
-        let control = versus.control.unwrap_or_else(|| main.is_some_and(|url| url.is_private()));
-        let targets = file.targets.len() as u64 + u64::from(control);
+        let own = file.targets.iter().any(|target| target.role == RoleFile::Control);
+        let twin = versus.control.unwrap_or_else(|| main.is_some_and(|url| url.is_private()));
+        let targets = file.targets.len() as u64 + u64::from(twin && !own);
         let least = versus.window.as_u64().saturating_mul(targets);
         let stages = file.stages.iter().flat_map(|stages| &stages.0);
         let in_turns = stages.filter(|stage| {

@@ -16,7 +16,8 @@ pub enum TargetRole {
     Candidate,
     /// What the others are compared with.
     Reference,
-    /// The reference once more. A difference between the two shows that the measurement is wrong.
+    /// The reference once more, or another way to the same. A difference between the two shows that
+    /// the measurement is wrong.
     Control,
 }
 
@@ -56,6 +57,9 @@ pub struct VersusPlan {
     pub replies: Replies,
     /// How much worse than the best a target may be, as a share.
     pub margin: Option<f64>,
+    /// Whether the run ends as soon as it is decided.
+    #[serde(skip_serializing_if = "is_false")]
+    pub decide: bool,
     /// How often the comparison is repeated.
     pub rounds: u32,
     /// From the start of one round to the start of the next.
@@ -77,6 +81,11 @@ impl VersusPlan {
             alone: self.alone,
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// The start of the keys of bounds on what targets add.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::check::{CheckedTargets, reference};
 use crate::plan::{ADDED, Target, TargetRole, VersusPlan};
 use crate::secret::{HeaderValue, Secret};
-use crate::spec::{ProfileFile, TargetFile};
+use crate::spec::{ProfileFile, RoleFile, TargetFile};
 use crate::url::TargetUrl;
 
 /// The targets of a checked file: of a comparison first the reference, then its control.
@@ -26,19 +26,25 @@ pub(super) fn all(file: &mut ProfileFile, urls: CheckedTargets) -> Vec<Target> {
         }];
     }
     let (reference, private) = (reference(file), urls.main.is_private());
-    let control = file.versus.control.unwrap_or(private);
+    let own = file.targets.iter().position(|target| target.role == RoleFile::Control);
+    let twin = own.is_none() && file.versus.control.unwrap_or(private);
     let shared = Shared { key, model, headers };
     let listed = std::mem::take(&mut file.targets).into_iter().zip(urls.compared);
     let mut all: Vec<_> = listed.map(|(own, url)| shared.target(own, url)).collect();
-    let mut first = all.remove(reference);
-    first.role = TargetRole::Reference;
-    let twin = control.then(|| Target {
-        name: format!("{}'", first.name),
+    all[reference].role = TargetRole::Reference;
+    let twin = twin.then(|| Target {
+        name: format!("{}'", all[reference].name),
         role: TargetRole::Control,
         watch: None,
-        ..first.clone()
+        ..all[reference].clone()
     });
-    std::iter::once(first).chain(twin).chain(all).collect()
+    all.extend(twin);
+    all.sort_by_key(|target| match target.role {
+        TargetRole::Reference => 0,
+        TargetRole::Control => 1,
+        TargetRole::Candidate => 2,
+    });
+    all
 }
 
 /// What the targets have in common where they say nothing else.
@@ -62,7 +68,10 @@ impl Shared {
             key: own.key.map(Secret::new).or_else(|| self.key.clone()),
             headers,
             protocol: own.protocol,
-            role: TargetRole::Candidate,
+            role: match own.role {
+                RoleFile::Control => TargetRole::Control,
+                RoleFile::Gateway | RoleFile::Direct => TargetRole::Candidate,
+            },
             watch: own.watch,
         }
     }
@@ -80,6 +89,7 @@ pub(super) fn versus(file: &mut ProfileFile) -> VersusPlan {
         alone: versus.alone,
         replies: versus.replies,
         margin: versus.margin,
+        decide: versus.decide,
         rounds: versus.rounds.max(1),
         every: versus.every,
         thresholds,

@@ -56,6 +56,9 @@ pub enum RoleFile {
     Gateway,
     /// The upstream itself, without a gateway: what the others are measured against.
     Direct,
+    /// Another way to the upstream itself, which must not differ from `direct`: where it does, the
+    /// measurement is wrong, and nothing is said. Left out: `versus.control`.
+    Control,
 }
 
 /// How `plimsoll versus` compares the targets.
@@ -105,6 +108,11 @@ pub struct VersusFile {
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub margin: Option<f64>,
+    /// Whether the run ends as soon as it is decided which target is slower; or, with a `margin`,
+    /// that they differ by less. Intervals then hold at every moment at which it could have ended,
+    /// and are about 1.5 times as wide. For `spread` and `together`, and one round.
+    #[serde(default)]
+    pub decide: bool,
     /// How often the whole comparison is repeated. Its result is then the mean over the rounds.
     #[serde(default = "rounds")]
     #[schemars(range(min = 1))]
@@ -127,6 +135,7 @@ impl Default for VersusFile {
             replies: Replies::default(),
             reference: None,
             margin: None,
+            decide: false,
             rounds: rounds(),
             every: None,
         }

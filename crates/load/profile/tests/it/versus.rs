@@ -84,6 +84,73 @@ fn the_control_is_the_default_where_the_reference_costs_nothing() {
 }
 
 #[test]
+fn a_control_can_be_a_target_of_its_own() {
+    use TargetRole::{Candidate, Control, Reference};
+    let text = "stages: '@5:20s'\ntargets:\n  - {name: a, url: 'http://127.0.0.1:1'}\n  \
+                - {name: c, url: 'http://127.0.0.1:2', role: control, watch: ':2'}\n  \
+                - {name: d, url: 'http://127.0.0.1:3', role: direct}";
+    let plan = compared(&base_with(text), &Overrides::default()).unwrap();
+    // And there is no second one.
+    assert_eq!(named(&plan), [("d", Reference), ("c", Control), ("a", Candidate)]);
+    assert_eq!(plan.targets[1].watch.as_deref(), Some(":2"));
+    // It may have the URL of the reference; it alone is nothing to compare.
+    let same = text.replace("127.0.0.1:2", "127.0.0.1:3");
+    assert!(compared(&base_with(&same), &Overrides::default()).is_ok());
+    for (text, part) in [
+        (
+            text.replace(
+                "name: a, url: 'http://127.0.0.1:1'",
+                "name: a, url: 'http://h', role: control",
+            ),
+            "is `control`, like that of an earlier target",
+        ),
+        (format!("{text}\nversus: {{reference: c}}"), "is the control, and not what it controls"),
+        (text.replace("  - {name: a, url: 'http://127.0.0.1:1'}\n", ""), "too few targets"),
+    ] {
+        let error = compared(&base_with(&text), &Overrides::default()).unwrap_err().to_string();
+        assert!(error.contains(part), "{part}: {error}");
+    }
+}
+
+#[test]
+fn only_one_round_of_targets_beside_each_other_can_end_when_it_is_decided() {
+    let targets = "targets: [{name: d, url: 'http://h'}, {name: a, url: 'http://i'}]";
+    for (stages, versus, refused) in [
+        ("@5:60s", "decide: true", None),
+        ("w5:9s,@5:60s", "decide: true, schedule: together", None),
+        ("@5:60s", "decide: true, rounds: 2", Some("of several rounds")),
+        ("@5:60s", "decide: true, schedule: turns", Some("take turns")),
+        ("5:60s", "decide: true", Some("take turns")),
+        ("5:60s", "decide: false, rounds: 2, schedule: turns", None),
+    ] {
+        let text = base_with(&format!("stages: '{stages}'\n{targets}\nversus: {{{versus}}}"));
+        let found = compared(&text, &Overrides::default());
+        match refused {
+            None => assert_eq!(found.unwrap().versus.unwrap().decide, versus.contains("true")),
+            Some(part) => {
+                let error = found.unwrap_err().to_string();
+                assert!(error.contains(part) && error.contains("leave `"), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_comparison_is_not_divided_into_shards() {
+    let targets = "targets: [{name: d, url: 'http://h'}, {name: a, url: 'http://i'}]";
+    let text = base_with(&format!("stages: '@5:60s'\n{targets}"));
+    let run_id = Some("nightly-42".to_owned());
+    let shard = |shard: &str| Overrides {
+        run_id: run_id.clone(),
+        shard: Some(shard.to_owned()),
+        ..Overrides::default()
+    };
+    let error = compared(&text, &shard("0/2")).unwrap_err().to_string();
+    assert!(error.contains("--shard") && error.contains("`workers`"), "{error}");
+    assert!(compared(&text, &shard("0/1")).is_ok());
+}
+
+#[test]
 fn flags_give_the_targets_and_nothing_in_them_is_expanded() {
     let targets = r#"[{"name":"direct","url":"http://127.0.0.1:9","role":"direct"},{"name":"a","url":"http://127.0.0.1:8","key":"a$b${C}"}]"#;
     let overrides = Overrides { targets: Some(targets.to_owned()), ..Overrides::default() };

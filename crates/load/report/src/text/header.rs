@@ -38,6 +38,7 @@ const fn ended(ended: RunEnd) -> &'static str {
         RunEnd::Complete => "complete",
         RunEnd::Interrupted => "INTERRUPTED: the figures cover the time until then",
         RunEnd::TooManyErrors => "STOPPED: too many errors",
+        RunEnd::Decided => "ended early: the comparison was decided",
         RunEnd::Aborted => "ABORTED",
         RunEnd::Unfinished => "NOT FINISHED",
     }

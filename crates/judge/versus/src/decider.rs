@@ -1,0 +1,97 @@
+//! Ends a run as soon as it is decided.
+//!
+//! Looks at the blocks while they come, with intervals that hold at all looks together; with others
+//! it would find differences that are not there.
+
+use plimsoll_measure::{Block, Nanos};
+use plimsoll_metrics::Judgement;
+use plimsoll_stats::Looks;
+use plimsoll_stats::looks::FIRST_LOOK;
+
+use crate::batching::Batching;
+use crate::comparisons::{comparisons, headline};
+use crate::facts::Facts;
+use crate::judge::judge;
+use crate::pairs::{Run, Two};
+
+/// All sentences together are wrong in at most this share of the runs.
+const LEVEL: f64 = 0.05;
+/// Sentences on two targets at most: two figures, a tail, failures and CPU time.
+const SENTENCES: usize = 5;
+/// A block is known to have ended when later ones have that began so much after it, and the longest
+/// one so far would have: workers report once a second.
+const REPORTED: Nanos = Nanos::from_secs(2);
+const SECOND: u64 = 1_000_000_000;
+/// Looks become rarer: one in so many seconds of what there is, so that they cost a constant share.
+const RARER: u64 = 50;
+
+/// Takes the blocks of a run while they come, and tells when it is decided.
+#[derive(Clone, Debug)]
+pub struct Decider {
+    facts: Facts,
+    blocks: Vec<Block>,
+    /// The longest turn.
+    longest: Nanos,
+    /// Seconds that there must be at the next look.
+    next: u64,
+}
+
+impl Decider {
+    /// For a run of which this is known before the load.
+    pub fn new(facts: &Facts) -> Self {
+        let facts = Facts { looks: Looks::Always, ..facts.clone() };
+        Self { facts, blocks: Vec::new(), longest: Nanos::ZERO, next: FIRST_LOOK.into() }
+    }
+
+    /// Adds blocks that ended. Tells when the run was decided, after its start, if it is: of each
+    /// two compared targets and of each one with the reference, it can be said in the headline
+    /// figure which is slower, or with a margin that they differ by less; and every bound is kept
+    /// or broken.
+    pub fn add(&mut self, blocks: &[Block]) -> Option<Nanos> {
+        let turns = blocks.iter().flat_map(|block| block.turns.iter().flatten());
+        let longest = turns.filter_map(|turn| turn.response.max(turn.service)).max();
+        self.longest = self.longest.max(longest.unwrap_or_default());
+        self.blocks.extend_from_slice(blocks);
+        let (first, last) = self.whole_seconds()?;
+        let seconds = (last - first) / SECOND;
+        if seconds < self.next {
+            return None;
+        }
+        self.next = seconds + (seconds / RARER).max(1);
+        self.blocks.sort_by_key(|block| block.start);
+        let seen = self.blocks.partition_point(|block| block.start.as_u64() < last);
+        decided(&self.facts, &self.blocks[..seen]).then_some(Nanos::new(last))
+    }
+
+    /// From the first block to the end of the last second whose blocks have all ended.
+    fn whole_seconds(&self) -> Option<(u64, u64)> {
+        let starts = || self.blocks.iter().map(|block| block.start.as_u64());
+        let (first, last) = (starts().min()?, starts().max()?);
+        let ended = last.checked_sub((self.longest + REPORTED).as_u64())?;
+        let seconds = ended.checked_sub(first)? / SECOND;
+        Some((first, first + seconds * SECOND))
+    }
+}
+
+fn decided(facts: &Facts, blocks: &[Block]) -> bool {
+    let batching = Batching::of(blocks, Looks::Always);
+    let run = Run { blocks, batching: &batching };
+    let figure = headline(facts, blocks);
+    let comparisons = comparisons(facts);
+    // What holds at this level, holds among all sentences of the report.
+    let level = LEVEL / (SENTENCES * comparisons.len()).max(1) as f64;
+    let one = |two: &Two| {
+        let Ok(found) = run.added(*two, figure).estimate(0.5) else { return false };
+        let allowed = facts.margin.unwrap_or_default();
+        let median = run.own(two.reference, figure).value(0.5).unwrap_or_default();
+        let most = found.interval.low.abs().max(found.interval.high.abs());
+        found.p_zero < level || most < allowed * median
+    };
+    let all = !comparisons.is_empty() && comparisons.iter().all(one);
+    let bounded = facts.margin.is_some() || !facts.thresholds.is_empty();
+    all && (!bounded || bounds_are_judged(facts, blocks))
+}
+
+fn bounds_are_judged(facts: &Facts, blocks: &[Block]) -> bool {
+    !matches!(judge(facts, blocks).judgement_of_bounds(), Judgement::Inconclusive(_))
+}
