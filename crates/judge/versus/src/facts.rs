@@ -33,6 +33,9 @@ pub struct Facts {
     pub thresholds: Vec<AddedThreshold>,
     /// How much worse than the best a target may be, as a share of the best one's median.
     pub margin: Option<f64>,
+    /// Whether the targets are variants of the reference, like a gateway with a layer and without:
+    /// each is compared with the reference alone, and its CPU time, too.
+    pub variants: bool,
 }
 
 impl Facts {

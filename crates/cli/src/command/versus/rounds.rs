@@ -3,15 +3,16 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow};
+use plimsoll_harness::facts::{self, After};
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos, RunId, Seed};
-use plimsoll_metrics::{Judgement, Validity};
+use plimsoll_metrics::Judgement;
 use plimsoll_profile::{Plan, VersusPlan};
 use plimsoll_report::{Style, prometheus as summary_prometheus, text as summary_text};
 use plimsoll_versus::{
     AddedThreshold, Facts, Versus, combine, csv, json, judge, outlook, prometheus, text,
 };
 
-use super::{WIDTH, facts, upstream};
+use super::{WIDTH, upstream};
 use crate::console;
 use crate::exit::Exit;
 use crate::progress::StatusOutput;
@@ -105,7 +106,9 @@ fn one(
     }
     let folder = measured.run_dir.as_ref().map(RunDir::path).context("the run has no folder")?;
     let pairs = PairFile::read(folder)?;
-    facts::complete(&mut known, &measured, pairs.one_in);
+    let (summary, after) = (&measured.summary, &measured.comparison);
+    let (taken_out, tracks) = (&*after.taken_out, &*after.tracks);
+    facts::complete(&mut known, &After { summary, taken_out, tracks, one_in: pairs.one_in });
     if let Some(log) = settings.upstream_log {
         // The comparison must not be lost for it.
         match upstream::calls(log, &measured.summary.metadata, &pairs.blocks) {
@@ -118,12 +121,7 @@ fn one(
         }
     }
     let mut result = judge(&known, &pairs.blocks);
-    if let Validity::Invalid(reasons) = &measured.summary.validity {
-        for reason in reasons {
-            let (what, found, bound) = (&reason.what, &reason.measured, &reason.bound);
-            result.invalidate(format!("{what}: {found} (limit: {bound})"));
-        }
-    }
+    facts::take_over(&measured.summary.validity, &mut result);
     Ok((measured, result))
 }
 

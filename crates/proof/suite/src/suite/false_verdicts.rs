@@ -41,13 +41,15 @@ const POSITIVE: [&str; 19] = [
 
 fn options(folder: &Path, target: bool) -> SuiteOptions {
     let target = target.then(|| ExternalTarget {
+        name: "target".to_owned(),
         url: "http://127.0.0.1:1/team".to_owned(),
         key: Some("secret".to_owned()),
         ..ExternalTarget::default()
     });
     SuiteOptions {
         exe: "plimsoll".into(),
-        target,
+        targets: Vec::from_iter(target),
+        direct: None,
         quick: true,
         duration: None,
         clients: None,
