@@ -7,7 +7,7 @@
 //! - [`execute_comparison`], [`CompletedComparison`]: the same for a plan that compares targets
 //! - [`facts`]: what the judge of a comparison must know besides its blocks
 //! - [`Bound`]: a limit on a figure
-//! - [`statistics`]: quantiles, medians and paired differences
+//! - [`statistics`]: quantiles and medians
 //! - [`time`] has waits
 
 pub mod affinity;

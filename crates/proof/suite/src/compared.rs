@@ -121,6 +121,14 @@ impl ComparisonResult {
         }
     }
 
+    /// A target's CPU time per request, behind the mark.
+    pub(crate) fn marked_own_cpu(&self, target: &str) -> String {
+        let own = self.versus.iter().flat_map(|versus| &versus.targets);
+        let mut own = own.filter(|known| known.name == target);
+        let nanos = own.find_map(|known| known.cpu_ns_per_request);
+        self.marked(or_dash(nanos, |nanos| format::time(nanos / 1e6)))
+    }
+
     /// What a target adds, for a row that has the mark of this comparison.
     pub(crate) fn added_cell(&self, target: &str) -> String {
         cell(self.difference(target, Kind::Added, "p50").and_then(Difference::measured))
@@ -136,12 +144,15 @@ impl ComparisonResult {
         self.marked(self.added_cell(target))
     }
 
-    /// CPU time per request that a variant adds, behind the mark.
-    pub(crate) fn marked_cpu(&self, target: &str) -> String {
+    /// CPU time per request that a variant adds, for a row that has the mark of this comparison.
+    pub(crate) fn cpu_cell(&self, target: &str) -> String {
         let found = self.cpu_difference(target);
-        self.marked(cell(
-            found.and_then(|found| Some((found.value_ns?, found.low_ns?, found.high_ns?))),
-        ))
+        cell(found.and_then(|found| Some((found.value_ns?, found.low_ns?, found.high_ns?))))
+    }
+
+    /// The same behind the mark.
+    pub(crate) fn marked_cpu(&self, target: &str) -> String {
+        self.marked(self.cpu_cell(target))
     }
 
     fn marked(&self, cell: String) -> String {
@@ -169,7 +180,9 @@ impl ComparisonResult {
             Finding::warning(format!("{label}: no cost is given for {}: {why}", targets.join(", ")))
         }));
         let unlike = versus.unlike.iter().map(|how| format!("unlike: {how}"));
-        let warnings = unlike.chain(versus.warnings.iter().cloned());
+        // The flag is that of another command.
+        let own = |text: &String| text.replace("--schedule turns", "`versus --schedule turns`");
+        let warnings = unlike.chain(versus.warnings.iter().map(own));
         findings.extend(warnings.map(|text| Finding::warning(format!("{label}: {text}"))));
         findings
     }

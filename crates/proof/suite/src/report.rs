@@ -97,7 +97,7 @@ pub struct Report {
     #[serde(alias = "cells")]
     pub measurements: Vec<MeasurementResult>,
     /// Every comparison of targets by pairs of requests.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub comparisons: Vec<ComparisonResult>,
     /// The tables.
     pub sections: Vec<Section>,

@@ -180,6 +180,8 @@ const fn passes(options: &SuiteOptions, usual: u32, quick: u32) -> u32 {
 mod false_verdicts;
 #[cfg(test)]
 mod planned_host;
+#[cfg(test)]
+mod planted;
 
 #[cfg(test)]
 mod tests {
