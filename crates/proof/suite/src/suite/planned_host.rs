@@ -40,6 +40,8 @@ pub(super) struct PlannedHost {
     pub(super) files: u64,
     /// What a target of a comparison takes longer, by its name.
     pub(super) delays: Vec<(&'static str, Nanos)>,
+    /// Children that were started.
+    pub(super) started: u16,
     /// Why nothing is reached.
     pub(super) unreachable: Option<String>,
     /// Loads that were carried out, by path.
@@ -58,6 +60,7 @@ impl PlannedHost {
             gateway_cpu: Some(0.97),
             files: 1_000_000,
             delays: Vec::new(),
+            started: 0,
             unreachable: None,
             loaded: Vec::new(),
         }
@@ -104,8 +107,9 @@ fn ended(
 
 impl Host for PlannedHost {
     fn start(&mut self, _: &ChildSpec<'_>) -> Result<Child, SuiteError> {
-        // Nothing listens on port 1.
-        Ok(Child::planned("127.0.0.1:1"))
+        // Nothing listens on ports below 1,000.
+        self.started += 1;
+        Ok(Child::planned(&format!("127.0.0.1:{}", self.started)))
     }
 
     fn run(

@@ -17,7 +17,8 @@ fn good(_: &str, _: bool) -> (Outcome, u16, Nanos) {
 }
 
 fn user(name: &str) -> ExternalTarget {
-    let url = format!("http://127.0.0.1:{}", 1 + name.len());
+    let port = name.bytes().map(u16::from).sum::<u16>();
+    let url = format!("http://127.0.0.1:{port}");
     ExternalTarget { name: name.to_owned(), url, ..ExternalTarget::default() }
 }
 

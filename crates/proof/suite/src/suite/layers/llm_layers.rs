@@ -149,32 +149,6 @@ fn fitting(wanted: u32, most: u64) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Figures;
-    use plimsoll_metrics::BoundedFigure;
-
-    #[test]
-    fn what_the_gateway_adds_is_paired_by_pass() {
-        let result = |means: &[f64]| MeasurementResult {
-            passes: means
-                .iter()
-                .map(|mean| Figures {
-                    requests: 9,
-                    mean_ms: Some(BoundedFigure::exact(*mean)),
-                    ..Figures::default()
-                })
-                .collect(),
-            ..MeasurementResult::default()
-        };
-        let llm = LlmLayers {
-            miss: Some(result(&[20.3, 25.3, 21.3])),
-            direct: Some(result(&[20.0, 25.0, 21.0])),
-            ..LlmLayers::default()
-        };
-        let added = llm.added().unwrap();
-        assert!((added.median - 0.3).abs() < 1e-9 && (added.high - added.low).abs() < 1e-9);
-        let pair = LlmLayers { miss: Some(result(&[20.3, 25.3])), ..llm };
-        assert_eq!(pair.added(), None, "two pairs are too few");
-    }
 
     #[test]
     fn streams_are_as_many_as_open_files_allow() {
