@@ -1,5 +1,5 @@
-//! The shared ground of the calibration, the suites and comparisons, which start processes, put load
-//! on them and judge what was measured.
+//! The shared ground of the calibration, the suites and comparisons, which start processes, put
+//! load on them and judge what was measured.
 //!
 //! - [`affinity`]: which CPUs the calling thread may use
 //! - [`ChildProcess`]: a process that ends with its owner

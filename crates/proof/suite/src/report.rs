@@ -144,7 +144,8 @@ impl Report {
         }
     }
 
-    /// Adds the findings that every suite has: comparisons, errors, tails, what must not be used and why.
+    /// Adds the findings that every suite has: what was compared, errors, tails, what must not be
+    /// used and why.
     pub(crate) fn conclude(mut self) -> Self {
         let compared: Vec<_> =
             self.comparisons.iter().flat_map(ComparisonResult::findings).collect();

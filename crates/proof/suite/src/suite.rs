@@ -164,10 +164,14 @@ fn length(options: &SuiteOptions, usual: u64) -> Length {
 /// nobody anything.
 const PAIRS_PER_S: f64 = 100.0;
 
-/// The length of a comparison: the user's, or `usual` seconds; with `--quick` little more than the
-/// eight seconds that an interval needs.
-fn comparison_length(options: &SuiteOptions, usual: u64) -> Length {
-    let own = Nanos::from_secs(if options.quick { 10 } else { usual });
+/// With `--quick`, seconds of a comparison of times: an interval needs eight.
+const TIMES_QUICK: u64 = 9;
+/// The same of a comparison of CPU times, too, whose first and last second are not whole.
+const CPU_QUICK: u64 = 12;
+
+/// The length of a comparison: the user's, or `usual` seconds, with `--quick` `quick` seconds.
+fn comparison_length(options: &SuiteOptions, usual: u64, quick: u64) -> Length {
+    let own = Nanos::from_secs(if options.quick { quick } else { usual });
     Length { measured: options.duration.unwrap_or(own), ..length(options, usual) }
 }
 

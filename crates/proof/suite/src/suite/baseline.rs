@@ -3,7 +3,7 @@
 use plimsoll_report::format::count;
 use plimsoll_report::table::Table;
 
-use super::{columns, comparison_length, length, passes};
+use super::{CPU_QUICK, columns, comparison_length, length, passes};
 use crate::compared::ComparisonResult;
 use crate::comparison::{Comparison, slug};
 use crate::error::SuiteError;
@@ -155,7 +155,7 @@ fn variants(
     // All get the same bytes, a key that the plain gateway does not read included.
     let request = Measurement::get_base("keys and limits", &targets[0].1)
         .header("authorization", &format!("Bearer {KEY}"))
-        .rate(GUARDED_PER_S, comparison_length(options, 30));
+        .rate(GUARDED_PER_S, comparison_length(options, 30, CPU_QUICK));
     let comparison = Comparison::new("keys and limits", request, targets).of_variants();
     Ok((results, Some(runner.compare(&comparison.short(options.quick)))))
 }

@@ -124,7 +124,7 @@ impl Host for PlannedHost {
         self.summary(Run::prepare(plan)?.metadata(), answer)
     }
 
-    /// Blocks of a comparison a hundred times a second: on each target the planned answer, its
+    /// Blocks of a comparison forty times a second: on each target the planned answer, its
     /// delay, what all have in common, and a part of its own.
     fn compare(
         &mut self,
@@ -144,7 +144,7 @@ impl Host for PlannedHost {
             turn: 0,
             stage: StageId(1),
             scenario: ScenarioId(0),
-            start: Nanos::from_millis(300 + 10 * index),
+            start: Nanos::from_millis(300 + 25 * index),
             window: None,
             turns: names
                 .iter()
@@ -152,7 +152,7 @@ impl Host for PlannedHost {
                 .map(|(place, name)| Some(self.turn((index, place), name, answer)))
                 .collect(),
         };
-        let blocks = (0..1_000).map(block).collect();
+        let blocks = (0..400).map(block).collect();
         let summary = self.summary(run.metadata(), answer)?;
         Ok(Compared { facts, blocks, summary })
     }

@@ -2,7 +2,7 @@
 //!
 //! What a layer adds comes from the same requests to the gateway with it and without.
 
-use super::super::{PAIRS_PER_S, comparison_length, length, passes};
+use super::super::{CPU_QUICK, PAIRS_PER_S, TIMES_QUICK, comparison_length, length, passes};
 use super::{KEY, TENANT};
 use crate::compared::ComparisonResult;
 use crate::comparison::{Comparison, slug};
@@ -139,7 +139,7 @@ fn alone(runner: &mut SuiteRunner<'_>, clients: u32) -> Result<Variants, SuiteEr
     let targets: Vec<_> =
         gateways.iter().map(|(name, gateway)| (slug(name), gateway.target.below("/"))).collect();
     let request = with_identity(Measurement::get_base("each layer", &targets[0].1));
-    let request = request.rate(GETS_PER_S, comparison_length(runner.options, 60));
+    let request = request.rate(GETS_PER_S, comparison_length(runner.options, 60, CPU_QUICK));
     let comparison = Comparison::new("each layer", request, targets).of_variants();
     let added = runner.compare(&comparison.short(runner.options.quick));
     Ok((results, Some(added)))
@@ -175,8 +175,8 @@ fn chats(runner: &mut SuiteRunner<'_>) -> Result<Variants, SuiteError> {
     ];
     let results = runner.measure(&measurements, passes(runner.options, 3, 1));
     let label = "chat of 128 tokens";
-    let request =
-        chat(label, &bare.target).rate(PAIRS_PER_S, comparison_length(runner.options, 60));
+    let request = chat(label, &bare.target)
+        .rate(PAIRS_PER_S, comparison_length(runner.options, 60, CPU_QUICK));
     let targets =
         vec![("bare".to_owned(), bare.target.clone()), (slug(ALL_CHAT), full.target.clone())];
     let comparison = Comparison::new(label, request, targets).of_variants();
@@ -230,7 +230,7 @@ pub(super) fn stack(runner: &mut SuiteRunner<'_>) -> Result<FullStack, SuiteErro
         ("gateway-with-key-auth".to_owned(), keys.target.below("/smoke/health")),
     ];
     let request = with_identity(Measurement::get_base("full stack", &targets[0].1))
-        .rate(GETS_PER_S, comparison_length(runner.options, 30));
+        .rate(GETS_PER_S, comparison_length(runner.options, 30, TIMES_QUICK));
     let comparison = Comparison::new("full stack", request, targets);
     let added = runner.compare(&comparison.short(runner.options.quick));
     Ok(FullStack { results, added: Some(added) })

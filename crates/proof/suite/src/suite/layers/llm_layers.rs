@@ -5,7 +5,7 @@ mod cache_hits;
 use plimsoll_measure::Nanos;
 use plimsoll_report::format::{count, percent, time};
 
-use super::super::comparison_length;
+use super::super::{TIMES_QUICK, comparison_length};
 use super::gateway_layers::{bare_with, with_identity};
 use crate::bound::{BoundResult, Requirement};
 use crate::compared::ComparisonResult;
@@ -92,7 +92,8 @@ fn misses(runner: &mut SuiteRunner<'_>) -> Result<Option<ComparisonResult>, Suit
         (GATEWAY.to_owned(), gateway.target.clone()),
     ];
     let chat = Measurement::chat("cache miss", &targets[0].1, false, (128, 64));
-    let request = with_identity(chat).rate(MISSES_PER_S, comparison_length(runner.options, 30));
+    let request =
+        with_identity(chat).rate(MISSES_PER_S, comparison_length(runner.options, 30, TIMES_QUICK));
     let comparison = Comparison::new("cache miss", request, targets);
     Ok(Some(runner.compare(&comparison.short(runner.options.quick))))
 }

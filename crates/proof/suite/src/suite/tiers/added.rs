@@ -8,7 +8,7 @@ use crate::comparison::Comparison;
 use crate::measurement::Measurement;
 use crate::report::Section;
 use crate::runner::{DIRECT, SuiteRunner};
-use crate::suite::{PAIRS_PER_S, comparison_length};
+use crate::suite::{PAIRS_PER_S, TIMES_QUICK, comparison_length};
 use crate::target::SuiteTarget;
 
 /// The share of the lowest throughput in the closed loop that all targets together are asked for:
@@ -35,7 +35,7 @@ pub(super) fn compare(
     }
     let rate = (lowest * SHARE / targets.len() as f64).clamp(1.0, PAIRS_PER_S).round();
     let request = Measurement::builtin(tier.name, &targets[0].1, tier.profile, &[]);
-    let request = request.rate(rate, comparison_length(runner.options, 30));
+    let request = request.rate(rate, comparison_length(runner.options, 30, TIMES_QUICK));
     let comparison = Comparison::new(tier.name, request, targets).short(runner.options.quick);
     Some(runner.compare(&comparison))
 }

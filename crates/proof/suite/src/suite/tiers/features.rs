@@ -11,7 +11,7 @@ use crate::measurement::Measurement;
 use crate::report::Section;
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
-use crate::suite::{PAIRS_PER_S, columns, comparison_length, passes};
+use crate::suite::{CPU_QUICK, PAIRS_PER_S, columns, comparison_length, passes};
 use crate::target::{Gateway, Provider, SuiteTarget};
 
 /// The features, measured: first the raw path.
@@ -52,7 +52,7 @@ pub(super) fn features(
     let alone = runner.measure(&alone, passes(runner.options, 3, 1));
     let targets: Vec<_> =
         gateways.iter().map(|(name, gateway)| (slug(name), gateway.target.clone())).collect();
-    let load = comparison_length(runner.options, 60);
+    let load = comparison_length(runner.options, 60, CPU_QUICK);
     let request = request("features", &targets[0].1).rate(PAIRS_PER_S, load);
     let comparison = Comparison::new("each feature", request, targets).of_variants();
     let compared = runner.compare(&comparison.short(runner.options.quick));
