@@ -140,14 +140,14 @@ fn several_targets_get_the_same_requests_as_what_is_behind_them() {
     let targets = [format!("a=http://{}", fast.address), format!("b=http://{}", slow.address)];
     let direct = fixture.target();
     let args = ["suite", "tiers", "--direct", &direct, "--target", &targets[0], "--target"];
-    let load = [&*targets[1], "--quick", "-d", "200ms", "-c", "2"];
+    let load = [&*targets[1], "--quick", "-d", "200ms", "-c", "8"];
     let mut child = command(fixture.folder.path(), &[&args[..], &load].concat())
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
     let lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let compared = |line: &String| line.contains("the same requests on each");
+    let compared = |line: &String| line.contains(", compared: ");
     let mut lines = lines.skip_while(|line| !compared(line));
     assert!(lines.next().is_some(), "no tier was compared");
     kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();

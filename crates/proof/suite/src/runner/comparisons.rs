@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 
 use plimsoll_harness::facts;
+use plimsoll_report::format::count;
 use plimsoll_report::pairs::{PairsHeader, PairsWriter};
 use plimsoll_versus::{Versus, judge};
 
@@ -37,9 +38,9 @@ impl SuiteRunner<'_> {
     fn report_comparison(&mut self, label: &str, versus: &Versus) {
         let invalid = versus.invalid.first().map(|why| format!("  INVALID: {why}"));
         let line = format!(
-            "{label}, {} on each: {} complete{}",
-            if versus.blocks.recorded == 1 { "1 request" } else { "the same requests" },
-            plimsoll_report::format::count(versus.blocks.complete),
+            "{label}, compared: {} of {} requests complete on every target{}",
+            count(versus.blocks.complete),
+            count(versus.blocks.recorded),
             invalid.unwrap_or_default()
         );
         self.log(&line);

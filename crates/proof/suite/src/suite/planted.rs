@@ -53,6 +53,10 @@ fn run(
         for file in report.comparisons.iter().flat_map(|compared| &compared.files) {
             assert!(folder.path().join(file).exists(), "{file}");
         }
+        // It may be the baseline of a later one.
+        let json = serde_json::to_vec(report).unwrap();
+        let read: Report = serde_json::from_slice(&json).unwrap();
+        assert_eq!(read.comparisons.len(), report.comparisons.len());
     }
     report
 }
