@@ -146,10 +146,10 @@ fn several_targets_get_the_same_requests_as_what_is_behind_them() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    let lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let compared = |line: &String| line.contains(", compared: ");
-    let mut lines = lines.skip_while(|line| !compared(line));
-    assert!(lines.next().is_some(), "no tier was compared");
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let mut told = Vec::new();
+    let compared = lines.by_ref().inspect(|line| told.push(line.clone()));
+    assert!({ compared }.any(|line| line.contains(", compared: ")), "{told:?}");
     kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
     lines.for_each(drop);
     let output = ProcessOutput::from(child.wait_with_output().unwrap()).expect(130);

@@ -22,10 +22,6 @@ pub(super) fn compare(
     (tier, direct): (&Tier, Option<&SuiteTarget>),
     measured: &[(&Subject, &TierResult)],
 ) -> Option<ComparisonResult> {
-    let ceilings = measured.iter().filter_map(|(_, result)| {
-        result.ceiling.bounded(|figures| figures.requests_per_s).ok().map(|rate| rate.value)
-    });
-    let lowest = ceilings.reduce(f64::min)?;
     let behind = direct.map(|direct| (DIRECT.to_owned(), direct.clone()));
     let subjects =
         measured.iter().map(|(subject, _)| (subject.name.clone(), subject.target().clone()));
@@ -33,6 +29,15 @@ pub(super) fn compare(
     if targets.len() < 2 || runner.is_interrupted() {
         return None;
     }
+    // To choose a rate by, a figure that the generator kept down is good enough.
+    let ceilings = measured
+        .iter()
+        .filter_map(|(_, result)| result.ceiling.shown()?.requests_per_s.map(|rate| rate.value));
+    let Some(lowest) = ceilings.reduce(f64::min) else {
+        let why = "the closed loop had no expected answer, and so there is no rate for it";
+        runner.skip(&format!("what is added in {}", tier.name), why);
+        return None;
+    };
     let rate = (lowest * SHARE / targets.len() as f64).clamp(1.0, PAIRS_PER_S).round();
     let request = Measurement::builtin(tier.name, &targets[0].1, tier.profile, &[]);
     let request = request.rate(rate, comparison_length(runner.options, 30, TIMES_QUICK));
