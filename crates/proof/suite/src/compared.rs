@@ -114,7 +114,7 @@ impl ComparisonResult {
         let found = self.cpu_difference(target).ok_or_else(unknown)?;
         let own = self.versus.iter().flat_map(|versus| &versus.targets);
         let own = own.filter(|known| known.name == self.reference());
-        let own = own.filter_map(|known| known.cpu_ns_per_request).next().ok_or_else(unknown)?;
+        let own = { own }.find_map(|known| known.cpu_ns_per_request).ok_or_else(unknown)?;
         match (found.value_ns, found.low_ns, found.high_ns) {
             (Some(value), Some(low), Some(high)) => Ok([value / own, low / own, high / own]),
             _ => Err(found.refused.clone().unwrap_or_else(unknown)),

@@ -260,13 +260,13 @@ fn setup(runner: &SuiteRunner<'_>) -> Vec<(String, String)> {
     if let Some(build) = &runner.version {
         line("build", build.clone());
     }
-    let placement = if !runner.options.targets.is_empty() {
-        "load on all cores of this machine; where the target runs is not known here".to_owned()
-    } else {
+    let placement = if runner.options.targets.is_empty() {
         format!(
             "all on this machine over loopback, plain TCP unless a row says otherwise; {}",
             runner.cores.text()
         )
+    } else {
+        "load on all cores of this machine; where the target runs is not known here".to_owned()
     };
     line("placement", placement);
     for (index, command) in runner.commands.iter().enumerate() {

@@ -177,8 +177,7 @@ fn chats(runner: &mut SuiteRunner<'_>) -> Result<Variants, SuiteError> {
     let label = "chat of 128 tokens";
     let request = chat(label, &bare.target)
         .rate(PAIRS_PER_S, comparison_length(runner.options, 60, CPU_QUICK));
-    let targets =
-        vec![("bare".to_owned(), bare.target.clone()), (slug(ALL_CHAT), full.target.clone())];
+    let targets = vec![("bare".to_owned(), bare.target), (slug(ALL_CHAT), full.target)];
     let comparison = Comparison::new(label, request, targets).of_variants();
     let added = runner.compare(&comparison.short(runner.options.quick));
     Ok((results, Some(added)))

@@ -87,10 +87,8 @@ fn misses(runner: &mut SuiteRunner<'_>) -> Result<Option<ComparisonResult>, Suit
     // A provider with a delay, as real ones have, short enough to see what the gateway adds.
     let provider = runner.provider(&["--ttft", "20ms"])?;
     let gateway = runner.gateway("layers", &bare_with(&CACHED), Some(&provider))?;
-    let targets = vec![
-        ("provider".to_owned(), provider.target()),
-        (GATEWAY.to_owned(), gateway.target.clone()),
-    ];
+    let targets =
+        vec![("provider".to_owned(), provider.target()), (GATEWAY.to_owned(), gateway.target)];
     let chat = Measurement::chat("cache miss", &targets[0].1, false, (128, 64));
     let request =
         with_identity(chat).rate(MISSES_PER_S, comparison_length(runner.options, 30, TIMES_QUICK));
