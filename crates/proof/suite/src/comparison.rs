@@ -101,10 +101,8 @@ mod tests {
             gateway_pid: Some(7),
             ..user.clone()
         };
-        let targets = vec![
-            ("direct".to_owned(), target(1, user.clone())),
-            ("a".to_owned(), target(2, keyed)),
-        ];
+        let targets =
+            vec![("direct".to_owned(), target(1, user)), ("a".to_owned(), target(2, keyed))];
         let length = Length::new(Nanos::from_millis(300), Nanos::from_secs(9));
         let chat = Measurement::chat("c", &targets[0].1, false, (8, 8));
         let builtin = Measurement::builtin("c", &targets[0].1, "perf-550-nonstream", &[]);
