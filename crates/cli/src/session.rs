@@ -6,6 +6,7 @@ use plimsoll_compare::plan::hash as plan_hash;
 use plimsoll_engine::{
     Control, EngineError, ProbeReport, ProcessTrack, Run, RunResult, SampleSink, WatchedProcess,
 };
+use plimsoll_harness::facts::FAILING;
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{CalibrationQuote, InstrumentHealth, RunMetadata, RunSummary, Threshold};
 use plimsoll_profile::Plan;
@@ -235,9 +236,6 @@ impl Session {
         Ok(FinishedRun { summary, exit })
     }
 }
-
-/// Why a target is taken out of a comparison.
-pub(crate) const FAILING: &str = "at least half of its requests failed for 10 s";
 
 /// A plan that cannot be prepared is wrong usage. Threads and timers are the system's.
 fn plan_error(error: EngineError) -> anyhow::Error {

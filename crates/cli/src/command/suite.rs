@@ -14,11 +14,12 @@ use plimsoll_suite::{
     Accepted, ExternalTarget, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome, become_child,
 };
 
+use crate::command::versus::target::{TargetFlag, parse_direct, parse_named_or_not};
 use crate::console;
 use crate::environment;
 use crate::exit::{Exit, UsageError};
 use crate::fd_limit::FdLimit;
-use crate::flags::{ProgressFlags, parse_rate};
+use crate::flags::{ProgressFlags, parse_rate, watched_process};
 use crate::run_dir::{RunDir, RunDirOptions};
 use crate::session::last_calibration;
 use crate::signal;
@@ -28,6 +29,8 @@ Examples:
   plimsoll suite quick --quick
   plimsoll suite baseline --baseline runs/20260102T030405Z-suite-baseline/suite.json
   plimsoll suite policy --target https://gateway.example --key \"$KEY\"
+  plimsoll suite tiers --direct http://127.0.0.1:9000 \\
+      --target a=http://127.0.0.1:8080 --target b=http://127.0.0.1:8081
 
 Without --target a suite starts the reference gateway and a mock provider as separate processes, on separate CPU cores if there are at least two. It creates a folder in --out with suite.json, report.txt, and the summary of each measurement in measurements/. docs/guides/suites.md says what each suite measures.
 
@@ -69,28 +72,36 @@ pub(crate) enum SuiteCommand {
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "flags, as they are typed")]
 pub(crate) struct Flags {
-    /// URL of your gateway [default: the reference gateway is started]
-    #[arg(long, value_name = "URL", value_hint = ValueHint::Url, help_heading = "Target")]
-    target: Option<String>,
+    /// URL of your gateway [default: the reference gateway is started]. With `tiers` repeatable,
+    /// each with a name; and if needed with its `key` (name of a variable), `model` and `watch`
+    /// (its process on this host: `:8080` by port, or `pid:4711`)
+    #[arg(long = "target", value_name = "[NAME=]URL[,OPTION=VALUE]...", help_heading = "Target")]
+    #[arg(value_parser = parse_named_or_not, value_hint = ValueHint::Url)]
+    targets: Vec<TargetFlag>,
+    /// With `tiers`: the upstream itself, which the targets are measured against; options as for
+    /// --target
+    #[arg(long, value_name = "URL[,OPTION=VALUE]...", value_parser = parse_direct)]
+    #[arg(help_heading = "Target", requires = "targets")]
+    direct: Option<TargetFlag>,
     /// API key for the target; never shown. The variable `PLIMSOLL_KEY` also keeps it out of the
     /// process list
-    #[arg(long, value_name = "KEY", help_heading = "Target", requires = "target")]
+    #[arg(long, value_name = "KEY", help_heading = "Target", requires = "targets")]
     key: Option<String>,
     /// Add a header to every request to the target (repeatable)
-    #[arg(long = "header", short = 'H', value_name = "'NAME: VALUE'", requires = "target")]
+    #[arg(long = "header", short = 'H', value_name = "'NAME: VALUE'", requires = "targets")]
     #[arg(help_heading = "Target")]
     headers: Vec<String>,
     /// Model to request from the target
-    #[arg(long, value_name = "NAME", help_heading = "Target", requires = "target")]
+    #[arg(long, value_name = "NAME", help_heading = "Target", requires = "targets")]
     model: Option<String>,
     /// Do not verify the target's certificate
-    #[arg(long, help_heading = "Target", requires = "target")]
+    #[arg(long, help_heading = "Target", requires = "targets")]
     insecure: bool,
     /// Speak HTTP/2 with the target: by ALPN over TLS, by prior knowledge over plain TCP
-    #[arg(long, help_heading = "Target", requires = "target")]
+    #[arg(long, help_heading = "Target", requires = "targets")]
     http2: bool,
     /// Port of the reference gateway [default: a free one]
-    #[arg(long, value_name = "N", help_heading = "Target", conflicts_with = "target")]
+    #[arg(long, value_name = "N", help_heading = "Target", conflicts_with = "targets")]
     port: Option<u16>,
     /// Make short measurements: the whole suite takes at most two minutes
     #[arg(long, help_heading = "Load")]
@@ -124,7 +135,7 @@ pub(crate) struct Flags {
     allow_invalid: bool,
     /// Do not exit with code 3 when the target lacks a part of the suite, like a route or a cache;
     /// the report still says so
-    #[arg(long, help_heading = "Output", requires = "target")]
+    #[arg(long, help_heading = "Output", requires = "targets")]
     allow_missing: bool,
     #[command(flatten)]
     progress: ProgressFlags,
@@ -221,13 +232,18 @@ impl Flags {
     ) -> Result<SuiteOptions> {
         Ok(SuiteOptions {
             exe: env::current_exe().context("cannot find this binary")?,
-            target: self.target.as_deref().map(|url| self.target(url)),
+            targets: self
+                .targets
+                .iter()
+                .map(|target| self.target(target))
+                .collect::<Result<_>>()?,
+            direct: self.direct.as_ref().map(|direct| self.target(direct)).transpose()?,
             quick: self.quick,
             duration: self.duration.or(variables.duration),
             clients: self.concurrency.or(variables.clients),
             passes: self.passes,
             // The user's gateway has a port of its own.
-            port: self.port.or_else(|| variables.port.filter(|_| self.target.is_none())),
+            port: self.port.or_else(|| variables.port.filter(|_| self.targets.is_empty())),
             folder: std::path::absolute(run_dir.path())?,
             environment: environment::read(fd_limit),
             calibration: last_calibration(),
@@ -238,15 +254,29 @@ impl Flags {
         })
     }
 
-    fn target(&self, url: &str) -> ExternalTarget {
-        ExternalTarget {
-            url: url.trim_end_matches('/').to_owned(),
-            key: self.key.clone().or_else(|| env::var("PLIMSOLL_KEY").ok()),
+    /// A target with what the flags say of all.
+    fn target(&self, flag: &TargetFlag) -> Result<ExternalTarget> {
+        let (name, variable) = (&flag.name, |name: &str| env::var(name).ok());
+        if flag.option("protocol").is_some() {
+            let why = "suites choose the protocol of their requests: leave `protocol=` out";
+            return Err(UsageError(format!("--target {name}: {why}")).into());
+        }
+        let process = |place: &str| {
+            let place = place.strip_prefix("pid:").unwrap_or(place);
+            watched_process(&format!("gateway={place}"))
+                .map_err(|error| UsageError(format!("watch of target {name}: {error}")))
+        };
+        let shared = || self.key.clone().or_else(|| env::var("PLIMSOLL_KEY").ok());
+        Ok(ExternalTarget {
+            name: name.clone(),
+            url: flag.url.trim_end_matches('/').to_owned(),
+            key: flag.key(variable)?.or_else(shared),
             headers: self.headers.clone(),
-            model: self.model.clone(),
+            model: flag.option("model").map(str::to_owned).or_else(|| self.model.clone()),
             insecure: self.insecure,
             http2: self.http2,
-        }
+            pid: flag.option("watch").map(process).transpose()?.map(|process| process.pid),
+        })
     }
 }
 
@@ -330,7 +360,7 @@ fn unix_nanos() -> u64 {
 /// An invalid profile or baseline is wrong usage; other errors are not.
 fn suite_error(error: SuiteError) -> anyhow::Error {
     match error {
-        SuiteError::Profile(_) | SuiteError::Baseline { .. } => {
+        SuiteError::Profile(_) | SuiteError::Baseline { .. } | SuiteError::Targets(_) => {
             UsageError(error.to_string()).into()
         }
         error => error.into(),

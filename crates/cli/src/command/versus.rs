@@ -1,9 +1,8 @@
 //! `plimsoll versus`: what does a gateway add, and which one is better.
 
-mod facts;
 mod plan;
 mod rounds;
-mod target;
+pub(super) mod target;
 mod upstream;
 
 use std::path::PathBuf;

@@ -1,13 +1,16 @@
 //! `plimsoll suite`: whole suites, with measurements as short as possible.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use plimsoll_report::pairs::read_pairs;
 use serde_json::Value;
 
+use crate::gateway::Gateway;
 use crate::support::{FAST, Fixture, ProcessOutput, command, wait_until};
 
 /// Measurements as short as possible. Their validity is not tested: tests share the machine.
@@ -123,6 +126,58 @@ fn ctrl_c_ends_a_suite_and_reports_what_was_measured() {
     assert_eq!(json["measurements"][1]["passes"].as_array().unwrap().len(), 0);
 }
 
+/// The first tier alone: then the suite is interrupted. A second of load gives no interval, so that
+/// the truth is that of single pairs: one gateway takes 30 ms longer with every one of them.
+#[test]
+fn several_targets_get_the_same_requests_as_what_is_behind_them() {
+    let fixture = Fixture::with("{log: memory}");
+    let upstream = fixture.mock.addr().to_string();
+    let gateway = |more: &[&str]| {
+        let args = ["--preset", "proxy", "--listen", "127.0.0.1:0", "--upstream", &upstream];
+        Gateway::start(&fixture, &[&args, more].concat())
+    };
+    let (fast, slow) = (gateway(&[]), gateway(&["--set", "faults.delay=30ms"]));
+    let targets = [format!("a=http://{}", fast.address), format!("b=http://{}", slow.address)];
+    let direct = fixture.target();
+    let args = ["suite", "tiers", "--direct", &direct, "--target", &targets[0], "--target"];
+    let load = [&*targets[1], "--quick", "-d", "200ms", "-c", "8"];
+    let mut child = command(fixture.folder.path(), &[&args[..], &load].concat())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let mut told = Vec::new();
+    let compared = lines.by_ref().inspect(|line| told.push(line.clone()));
+    assert!({ compared }.any(|line| line.contains(", compared: ")), "{told:?}");
+    kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
+    lines.for_each(drop);
+    let output = ProcessOutput::from(child.wait_with_output().unwrap()).expect(130);
+    let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in
+        ["What each tier adds: each target against what is behind it", "128/128: no cost is given"]
+    {
+        assert!(text.contains(part), "{part} is not in {}", output.stdout);
+    }
+    let (folder, json) = result(&fixture);
+    let versus = &json["comparisons"][0]["versus"];
+    let names: Vec<_> =
+        versus["targets"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["direct", "direct'", "a", "b"]);
+    let file = fs::read(folder.join("comparisons/128-128/pairs.bin")).unwrap();
+    let blocks = read_pairs(&mut file.as_slice()).unwrap().blocks;
+    assert!(!blocks.is_empty());
+    for block in &blocks {
+        let took = |target: usize| block.turns[target].and_then(|turn| turn.response);
+        let late = took(3).is_none_or(|time| time.as_secs_f64() >= 0.03);
+        assert!(late, "{block:?}");
+    }
+    // Every request of a block came through to the mock.
+    let log = fixture.mock.take_log();
+    let turns = blocks.len() * names.len();
+    assert!(log.len() >= turns, "{} of {turns}", log.len());
+}
+
 #[test]
 fn child_processes_end_when_the_suite_is_killed() {
     let fixture = Fixture::with(FAST);
@@ -159,6 +214,14 @@ fn wrong_usage_and_a_dead_target_are_errors_before_any_load() {
         (&["--target", "http://127.0.0.1:1"], 3, "nothing listens there"),
         (&["--size-for", "0"], 2, "--size-for"),
         (&["--key", "x"], 2, "--target"),
+        (&["--direct", "http://127.0.0.1:1"], 2, "--target"),
+        (&["--target", "http://127.0.0.1:1,protocol=http"], 2, "leave `protocol=` out"),
+        (&["--target", "a=http://127.0.0.1:1,key=NO_SUCH_KEY"], 2, "NO_SUCH_KEY is not set"),
+        (
+            &["--target", "a=http://127.0.0.1:1", "--target", "b=http://127.0.0.1:2"],
+            2,
+            "`suite quick` measures one target, and 2 are given",
+        ),
         (&["--concurrency", "0"], 2, "concurrency"),
     ] {
         let output =

@@ -8,12 +8,14 @@ use crate::figure::Figure;
 use crate::pairs::{Run, Two, value};
 
 /// Each compared target with the reference, then each two of them: the later less the earlier.
+/// Variants of the reference are compared with it alone.
 pub(crate) fn comparisons(facts: &Facts) -> Vec<Two> {
     let reference = facts.reference();
     let compared = facts.compared();
     let with_reference = compared.iter().map(|&target| Two { target, reference });
     let each_two = compared.iter().enumerate().flat_map(|(position, &target)| {
-        compared[..position].iter().map(move |&reference| Two { target, reference })
+        let earlier = if facts.variants { 0 } else { position };
+        compared[..earlier].iter().map(move |&reference| Two { target, reference })
     });
     with_reference.chain(each_two).collect()
 }

@@ -4,9 +4,10 @@ use plimsoll_stats::ratio::{Sums, difference, ratio};
 use plimsoll_stats::{Estimate, NoIntervalReason};
 
 use crate::batching::Place;
+use crate::comparisons::comparisons;
 use crate::facts::{CpuReading, Facts};
 use crate::figure::as_f64;
-use crate::pairs::{Run, turn};
+use crate::pairs::{Run, Two, turn};
 use crate::result::CpuDifference;
 
 /// CPU time per request in nanoseconds.
@@ -22,19 +23,17 @@ pub(crate) fn per_request(
     ratio(&sums, run.batching.looks)
 }
 
-/// Each two of the compared targets that were both watched.
+/// Each two of the compared targets that were both watched. The reference is another kind of
+/// process, unless the targets are its variants.
 pub(crate) fn differences(facts: &Facts, run: Run<'_>) -> Vec<CpuDifference> {
-    let compared = facts.compared();
-    let watched = |index: &usize| !facts.targets[*index].cpu.is_empty();
-    let watched: Vec<usize> = compared.into_iter().filter(watched).collect();
-    let each_two = watched
-        .iter()
-        .enumerate()
-        .flat_map(|(position, &target)| watched[..position].iter().map(move |&r| (target, r)));
-    each_two.map(|two| of_two(facts, run, two)).collect()
+    let watched = |index: usize| !facts.targets[index].cpu.is_empty();
+    let both = |two: &Two| watched(two.target) && watched(two.reference);
+    let alike = |two: &Two| facts.variants || two.reference != facts.reference();
+    let compared = comparisons(facts).into_iter().filter(alike).filter(both);
+    compared.map(|two| of_two(facts, run, two)).collect()
 }
 
-fn of_two(facts: &Facts, run: Run<'_>, (target, reference): (usize, usize)) -> CpuDifference {
+fn of_two(facts: &Facts, run: Run<'_>, Two { target, reference }: Two) -> CpuDifference {
     let name = |index: usize| facts.targets[index].name.clone();
     let empty = CpuDifference {
         target: name(target),

@@ -38,6 +38,9 @@ pub struct Facts {
     pub looks: Looks,
     /// When that was, after the run's start: blocks that start later are not judged.
     pub decided_at: Option<Nanos>,
+    /// Whether the targets are variants of the reference, like a gateway with a layer and without:
+    /// each is compared with the reference alone, and its CPU time, too.
+    pub variants: bool,
 }
 
 impl Facts {

@@ -1,20 +1,25 @@
-//! The shared ground of the calibration and the suites, which both start processes, put load on
-//! them and judge what was measured.
+//! The shared ground of the calibration, the suites and comparisons, which start processes, put
+//! load on them and judge what was measured.
 //!
 //! - [`affinity`]: which CPUs the calling thread may use
 //! - [`ChildProcess`]: a process that ends with its owner
 //! - [`execute`], [`CompletedRun`]: a plan, run by the engine
+//! - [`execute_comparison`], [`CompletedComparison`]: the same for a plan that compares targets
+//! - [`facts`]: what the judge of a comparison must know besides its blocks
 //! - [`Bound`]: a limit on a figure
-//! - [`statistics`]: quantiles, medians and paired differences
+//! - [`statistics`]: quantiles and medians
 //! - [`time`] has waits
 
 pub mod affinity;
 mod bound;
 mod child;
+pub mod facts;
 mod run;
 pub mod statistics;
 pub mod time;
 
 pub use bound::Bound;
 pub use child::ChildProcess;
-pub use run::{CompletedRun, Observer, RunOptions, execute};
+pub use run::{
+    CompletedComparison, CompletedRun, Observer, RunOptions, execute, execute_comparison,
+};

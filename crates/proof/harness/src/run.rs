@@ -4,11 +4,15 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use plimsoll_engine::{
-    Control, EngineError, Progress, Run, RunResult, SampleBatch, SampleSink, WatchedProcess,
+    BlockSink, Control, EngineError, Progress, Run, RunResult, SampleBatch, SampleSink,
+    WatchedProcess,
 };
-use plimsoll_measure::{IdSeed, Moment, MonotonicClock, Nanos, Sample};
+use plimsoll_measure::{Block, IdSeed, Moment, MonotonicClock, Nanos, Sample};
 use plimsoll_metrics::{Accounting, Distribution, GroupStats, Metric, MetricsError, RunSummary};
 use plimsoll_profile::Plan;
+use plimsoll_versus::Facts;
+
+use crate::facts::{self, After};
 
 /// Sees the progress of a run about once a second.
 pub type Observer<'o> = &'o mut (dyn FnMut(&Progress<'_>) + Send);
@@ -51,6 +55,51 @@ pub fn execute(
     let sink = options.keep_samples.then(|| -> Box<dyn SampleSink> { Box::new(kept.clone()) });
     let result = run.start(sink, control, observe)?;
     Ok(CompletedRun { result, samples: kept.take(), ids, clock })
+}
+
+/// A comparison that is over.
+#[derive(Debug)]
+pub struct CompletedComparison {
+    /// Its run.
+    pub run: CompletedRun,
+    /// Every block that counts.
+    pub blocks: Vec<Block>,
+    /// What was known before the load.
+    known: Facts,
+}
+
+/// Carries out a plan that compares targets, to its end or until `control` interrupts it. Single
+/// requests come first, which show how the targets differ.
+///
+/// # Errors
+/// Where the engine cannot carry out the load.
+pub fn execute_comparison(
+    plan: Plan,
+    watched: Vec<WatchedProcess>,
+    control: &Control,
+) -> Result<CompletedComparison, EngineError> {
+    let mut run = Run::prepare(plan)?;
+    let probed = run.probe()?;
+    let versus = run.plan().versus.as_ref();
+    let before = |versus| facts::before(&run, versus, Some(&probed), &[]);
+    let known = versus.map(before).unwrap_or_default();
+    let (ids, clock, kept) = (run.plan().id_seed(), run.clock(), KeptBlocks::default());
+    run.watch(watched);
+    run.record_blocks(Box::new(kept.clone()));
+    let result = run.start(None, control, &mut |_| {})?;
+    let run = CompletedRun { result, samples: Vec::new(), ids, clock };
+    Ok(CompletedComparison { run, blocks: kept.take(), known })
+}
+
+impl CompletedComparison {
+    /// What its judge must know besides the blocks.
+    pub fn facts(&self, summary: &RunSummary) -> Facts {
+        let mut facts = self.known.clone();
+        let result = &self.run.result;
+        let (taken_out, tracks) = (&*result.taken_out, &*result.tracks);
+        facts::complete(&mut facts, &After { summary, taken_out, tracks, one_in: 1 });
+        facts
+    }
 }
 
 impl CompletedRun {
@@ -110,6 +159,24 @@ impl SampleSink for KeptSamples {
     fn write(&mut self, batch: &SampleBatch) -> io::Result<()> {
         let mut kept = self.0.lock().map_err(|_| io::Error::other("a reader panicked"))?;
         kept.extend_from_slice(&batch.samples);
+        Ok(())
+    }
+}
+
+/// Keeps every block in memory.
+#[derive(Clone, Default)]
+struct KeptBlocks(Arc<Mutex<Vec<Block>>>);
+
+impl KeptBlocks {
+    fn take(&self) -> Vec<Block> {
+        self.0.lock().map(|mut blocks| std::mem::take(&mut *blocks)).unwrap_or_default()
+    }
+}
+
+impl BlockSink for KeptBlocks {
+    fn write(&mut self, blocks: &[Block]) -> io::Result<()> {
+        let mut kept = self.0.lock().map_err(|_| io::Error::other("a reader panicked"))?;
+        kept.extend_from_slice(blocks);
         Ok(())
     }
 }

@@ -41,21 +41,6 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The differences `second - first` of pairs that were measured in turn. A pair that lacks a value
-/// is left out, and so is what one series has more than the other.
-pub fn paired_differences(first: &[Option<f64>], second: &[Option<f64>]) -> Vec<f64> {
-    first.iter().zip(second).filter_map(|(first, second)| Some((*second)? - (*first)?)).collect()
-}
-
-/// The same as shares of the first value, `second / first - 1`.
-pub fn paired_changes(first: &[Option<f64>], second: &[Option<f64>]) -> Vec<f64> {
-    first
-        .iter()
-        .zip(second)
-        .filter_map(|(first, second)| Some((*second)? / (*first)? - 1.0))
-        .collect()
-}
-
 /// Median and extremes of a few values: of three passes nothing more can be said.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
@@ -83,11 +68,6 @@ impl Spread {
     /// Half the range over the median.
     pub fn relative(&self) -> f64 {
         (self.high - self.low) / 2.0 / self.median
-    }
-
-    /// Whether zero lies within the range.
-    pub fn spans_zero(&self) -> bool {
-        self.low <= 0.0 && self.high >= 0.0
     }
 }
 
@@ -133,23 +113,11 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_compared_with_each_other_alone() {
-        let first = [Some(100.0), None, Some(200.0), Some(50.0)];
-        let second = [Some(90.0), Some(1.0), Some(180.0), None, Some(7.0)];
-        assert_eq!(paired_differences(&first, &second), [-10.0, -20.0]);
-        let changes = paired_changes(&first, &second);
-        assert_eq!(changes.len(), 2);
-        assert!(changes.iter().all(|change| (change + 0.1).abs() < 1e-12), "{changes:?}");
-    }
-
-    #[test]
     fn a_spread_has_extremes_around_its_median() {
         let spread = Spread::of(&[110.0, 100.0, 80.0]).unwrap();
         assert_eq!((spread.low, spread.median, spread.high), (80.0, 100.0, 110.0));
         assert_eq!(spread.count, 3);
         assert!((spread.relative() - 0.15).abs() < 1e-12);
-        assert!(!spread.spans_zero());
-        assert!(Spread::of(&[-1.0, 2.0]).unwrap().spans_zero());
         assert_eq!(Spread::of(&[]), None);
     }
 }

@@ -121,6 +121,37 @@ impl BoundResult {
         Self::figure(what, figure, requirement)
     }
 
+    /// Judges a difference by its interval, `[value, low, high]`: only where the whole of it keeps
+    /// the bound is it kept, and only where all of it breaks the bound is it broken.
+    pub(crate) fn interval(
+        what: &str,
+        measured: Result<[f64; 3], String>,
+        requirement: Requirement,
+    ) -> Self {
+        let shown = |[value, low, high]: [f64; 3]| {
+            [value, low, high].map(|value| (requirement.format)(value))
+        };
+        let judgement = match &measured {
+            Err(why) => Judgement::Inconclusive(why.clone()),
+            Ok([_, low, high]) => {
+                match (requirement.bound.holds(*low), requirement.bound.holds(*high)) {
+                    (true, true) => Judgement::Pass,
+                    (false, false) => Judgement::Fail,
+                    _ => Judgement::Inconclusive("its interval has the bound in it".to_owned()),
+                }
+            }
+        };
+        Self {
+            what: what.to_owned(),
+            measured: or_dash(measured.ok().map(shown), |[value, low, high]| {
+                format!("{value} [{low}, {high}]")
+            }),
+            bound: requirement.text(),
+            judgement,
+            decides: true,
+        }
+    }
+
     /// Judges a figure, or says why there is none.
     pub(crate) fn figure(
         what: &str,

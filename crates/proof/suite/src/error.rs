@@ -37,6 +37,9 @@ pub enum SuiteError {
         /// The problem with it.
         why: String,
     },
+    /// Targets that this suite cannot have.
+    #[error("{0}")]
+    Targets(String),
     /// The earlier result cannot be compared with. Give the `suite.json` of a run of the same
     /// suite.
     #[error("cannot compare with {path}: {why}")]

@@ -1,15 +1,15 @@
 //! Sentences that follow from the figures by rule. Without sufficient figures there is none.
 
 mod bottleneck;
-mod cost;
 mod quality;
+mod relative;
 mod scaling;
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use bottleneck::{Bottleneck, bottleneck, limiter};
-pub(crate) use cost::{FEWEST_PAIRS, cost, costs, relative};
 pub(crate) use quality::{busy_host, errors, refused, sub_millisecond, tails, unusable};
+pub(crate) use relative::relative;
 pub(crate) use scaling::{degradation, saturation};
 
 /// The importance of a finding.

@@ -5,13 +5,24 @@
 use std::fs;
 
 use plimsoll_engine::{Control, Run, WatchedProcess};
-use plimsoll_harness::{RunOptions, execute};
-use plimsoll_measure::Sample;
+use plimsoll_harness::{RunOptions, execute, execute_comparison};
+use plimsoll_measure::{Block, Sample};
 use plimsoll_metrics::RunSummary;
 use plimsoll_profile::Plan;
+use plimsoll_versus::Facts;
 
 use crate::child::{Child, ChildSpec};
 use crate::error::SuiteError;
+
+/// A comparison that was carried out.
+pub(crate) struct Compared {
+    /// What its judge must know besides its blocks.
+    pub(crate) facts: Facts,
+    /// Its blocks.
+    pub(crate) blocks: Vec<Block>,
+    /// The run as any other.
+    pub(crate) summary: RunSummary,
+}
 
 /// What a suite needs of its machine.
 pub(crate) trait Host {
@@ -25,6 +36,14 @@ pub(crate) trait Host {
         watched: Vec<WatchedProcess>,
         control: &Control,
     ) -> Result<RunSummary, SuiteError>;
+
+    /// Carries a load out on several targets.
+    fn compare(
+        &mut self,
+        plan: Plan,
+        watched: Vec<WatchedProcess>,
+        control: &Control,
+    ) -> Result<Compared, SuiteError>;
 
     /// Why no request of a plan reaches its target, if none does.
     fn reach(&mut self, plan: Plan) -> Result<Option<String>, SuiteError>;
@@ -54,6 +73,17 @@ impl Host for Machine {
     ) -> Result<RunSummary, SuiteError> {
         let options = RunOptions { watched, ..RunOptions::default() };
         Ok(execute(plan, options, control, &mut |_| {})?.summary()?)
+    }
+
+    fn compare(
+        &mut self,
+        plan: Plan,
+        watched: Vec<WatchedProcess>,
+        control: &Control,
+    ) -> Result<Compared, SuiteError> {
+        let done = execute_comparison(plan, watched, control)?;
+        let summary = done.run.summary()?;
+        Ok(Compared { facts: done.facts(&summary), blocks: done.blocks, summary })
     }
 
     fn reach(&mut self, plan: Plan) -> Result<Option<String>, SuiteError> {

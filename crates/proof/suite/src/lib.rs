@@ -18,6 +18,8 @@
 mod baseline_diff;
 mod bound;
 mod child;
+mod compared;
+mod comparison;
 mod cores;
 mod error;
 mod figures;
@@ -38,6 +40,7 @@ mod target;
 
 pub use bound::BoundResult;
 pub use child::become_child;
+pub use compared::ComparisonResult;
 pub use cores::Cores;
 pub use error::SuiteError;
 pub use finding::{Finding, Tone};

@@ -88,7 +88,7 @@ impl Measurement {
             sets: Vec::from_iter(target.http2.then(|| HTTP2.to_owned())),
             ..Overrides::default()
         };
-        let with_key = target.key.is_some() || !target.external;
+        let with_key = has_key(target);
         let (label, target) = (label.to_owned(), target.clone());
         Self {
             label,
@@ -107,6 +107,11 @@ impl Measurement {
         let path = format!("{}{path}", target.prefix());
         let request = json!({"protocol": "http", "http": {"method": "GET", "path": path}});
         Self::new(label, target, request)
+    }
+
+    /// `GET` of the target's URL itself: for comparisons of targets with different paths.
+    pub(crate) fn get_base(label: &str, target: &SuiteTarget) -> Self {
+        Self::new(label, target, json!({"protocol": "http", "http": {"method": "GET"}}))
     }
 
     /// Chat completions with about `tokens.0` input tokens, and at most `tokens.1` output tokens.
@@ -213,6 +218,71 @@ impl Measurement {
         }
         Ok(plan)
     }
+}
+
+impl Measurement {
+    /// The plan of a comparison: these requests on each of the targets, the first of which is what
+    /// the others are compared with. Each gets its own key and headers, and no others'.
+    ///
+    /// # Errors
+    /// If an address or a header cannot be used.
+    pub(crate) fn comparison_plan(
+        &self,
+        targets: &[(String, SuiteTarget)],
+        settings: &[&str],
+    ) -> Result<Plan, SuiteError> {
+        let keys = self.profile.contains_key("key") || self.overrides.key.is_some();
+        let listed = targets.iter().enumerate().map(|(index, (name, target))| {
+            let mut own = json!({
+                "name": name, "url": target.base, "model": target.model,
+                "role": if index == 0 { "direct" } else { "gateway" },
+                "headers": headers(target),
+            });
+            if keys {
+                own["key"] = key(target).into();
+            }
+            own
+        });
+        let listed = Value::Array(listed.collect()).to_string();
+        let mut profile = self.profile.clone();
+        profile.remove("target");
+        let text = Value::Object(profile).to_string().into_bytes();
+        let own = || Ok(Profile::new(Path::new("suite"), text));
+        let profile = self.builtin.as_deref().map_or_else(own, Profile::open)?;
+        let mut overrides = Overrides {
+            target: None,
+            targets: Some(listed),
+            headers: Vec::new(),
+            seed: Some("1".to_owned()),
+            ..self.overrides.clone()
+        };
+        overrides.sets.extend(settings.iter().map(|&set| set.to_owned()));
+        let mut plan = load(&profile, &EnvVars::default(), &overrides, Purpose::Versus)?;
+        for planned in &mut plan.targets {
+            // The control has the name of the reference, and a dash.
+            let own = |(name, _): &&(String, SuiteTarget)| {
+                planned.name.strip_suffix('\'').unwrap_or(&planned.name) == name
+            };
+            if !targets.iter().find(own).is_some_and(|(_, target)| has_key(target)) {
+                planned.key = None;
+            }
+        }
+        Ok(plan)
+    }
+}
+
+/// The headers of a target as a profile has them.
+fn headers(target: &SuiteTarget) -> Map<String, Value> {
+    let split = |header: &String| {
+        let (name, value) = header.split_once(':')?;
+        Some((name.trim().to_owned(), value.trim().into()))
+    };
+    target.headers.iter().filter_map(split).collect()
+}
+
+/// Whether requests carry a key: the user's gateway gets none that the user did not give.
+const fn has_key(target: &SuiteTarget) -> bool {
+    target.key.is_some() || !target.external
 }
 
 const HTTP2: &str = "http_version=http2";

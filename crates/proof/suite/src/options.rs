@@ -9,6 +9,8 @@ use plimsoll_profile::redacted_path;
 /// The user's gateway.
 #[derive(Clone, Default)]
 pub struct ExternalTarget {
+    /// Its name in the report, where there are several: letters, digits, `-`, `_` and `.`.
+    pub name: String,
     /// Base URL; its query may have credentials, see [`ExternalTarget::shown_url`].
     pub url: String,
     /// Its key, sent as `Authorization: Bearer`.
@@ -21,6 +23,8 @@ pub struct ExternalTarget {
     pub insecure: bool,
     /// Whether HTTP/2 is spoken: by ALPN over TLS, by prior knowledge over plain TCP.
     pub http2: bool,
+    /// Its process, if it runs on this host: its CPU time and memory are then measured.
+    pub pid: Option<u32>,
 }
 
 impl ExternalTarget {
@@ -42,8 +46,10 @@ impl std::fmt::Debug for ExternalTarget {
 pub struct SuiteOptions {
     /// The `plimsoll` binary, which also runs as gateway and provider.
     pub exe: PathBuf,
-    /// The user's gateway, in place of the reference gateway.
-    pub target: Option<ExternalTarget>,
+    /// The user's gateways, in place of the reference gateway.
+    pub targets: Vec<ExternalTarget>,
+    /// What is behind them, which they are measured against.
+    pub direct: Option<ExternalTarget>,
     /// Short measurements: the whole suite within two minutes on two cores.
     pub quick: bool,
     /// Length of each measurement, in place of the suite's own.

@@ -33,21 +33,21 @@ impl SuiteRunner<'_> {
     /// the user's is tried once, and left out and named if it is absent, refused or costly (which
     /// is tried twice: one slow answer may be a pause of this host).
     pub(crate) fn serves(&mut self, target: &SuiteTarget, path: &str) -> Result<bool, SuiteError> {
-        let what = format!("GET {path}");
+        let what = target.label(&format!("GET {path}"));
         let request = Measurement::get(&what, target, path).with("timeout", ROUTE_TIMEOUT);
         self.try_out(&what, request, true)
     }
 
     /// Whether the target answers 200 to anything: then its routes are not shown to exist.
     pub(crate) fn probe_unknown_route(&mut self, target: &SuiteTarget) -> Result<(), SuiteError> {
-        let what = format!("GET {UNKNOWN}");
+        let what = target.label(&format!("GET {UNKNOWN}"));
         let request = Measurement::get(&what, target, UNKNOWN).with("timeout", ROUTE_TIMEOUT);
         let samples = self.send(request, 1, 10.0)?;
         let answers = samples.first().is_some_and(|sample| sample.outcome == Outcome::Completed);
         if answers {
             self.found(&what, samples.first(), "answers any path");
             self.skip(
-                "a proof that the routes exist",
+                &target.label("a proof that the routes exist"),
                 "the target answers 200 to a path that nothing serves, so that what answers below may be one page for all paths",
             );
         }
@@ -61,7 +61,7 @@ impl SuiteRunner<'_> {
         stream: bool,
     ) -> Result<bool, SuiteError> {
         let how = if stream { ", streamed" } else { "" };
-        let what = format!("POST /v1/chat/completions{how}");
+        let what = target.label(&format!("POST /v1/chat/completions{how}"));
         self.try_out(&what, Measurement::chat(&what, target, stream, (8, 16)), false)
     }
 
@@ -77,7 +77,7 @@ impl SuiteRunner<'_> {
         request: Measurement,
         must_be_cheap: bool,
     ) -> Result<bool, SuiteError> {
-        if self.options.target.is_none() {
+        if self.options.targets.is_empty() {
             return Ok(true);
         }
         let mut samples = self.send(request.clone(), 1, 10.0)?;
@@ -113,7 +113,7 @@ impl SuiteRunner<'_> {
     /// Whether the user's gateway limits the rate, and whether it checks the key, by requests that
     /// it has just answered.
     pub(crate) fn probe_limits(&mut self, request: &Measurement) -> Result<(), SuiteError> {
-        if self.options.target.is_none() {
+        if self.options.targets.is_empty() {
             return Ok(());
         }
         let samples = self.send(request.clone(), BURST, 1_000.0)?;
@@ -122,19 +122,21 @@ impl SuiteRunner<'_> {
             let why = format!(
                 "{limited} of {BURST} requests at once got 429: raise the limit for this key, or refusals are all that is measured"
             );
-            self.miss("the target without its rate limit", &why);
+            self.miss(&request.target.label("the target without its rate limit"), &why);
             format!("limits the rate: {limited} of {BURST} got 429")
         } else {
             "none got 429".to_owned()
         };
-        self.found(&format!("{BURST} requests at once"), samples.first(), &conclusion);
-        if self.options.target.as_ref().is_some_and(|target| target.key.is_some()) {
+        let what = request.target.label(&format!("{BURST} requests at once"));
+        self.found(&what, samples.first(), &conclusion);
+        if request.target.key.is_some() {
             let samples = self.send(request.clone().without_key(), 1, 10.0)?;
             let is_checked =
                 samples.first().is_some_and(|sample| matches!(sample.status, 401 | 403));
             let conclusion =
                 if is_checked { "the key is checked" } else { "answered without the key too" };
-            self.found("the same without the key", samples.first(), conclusion);
+            let what = request.target.label("the same without the key");
+            self.found(&what, samples.first(), conclusion);
         }
         Ok(())
     }

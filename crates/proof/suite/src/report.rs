@@ -7,11 +7,11 @@ use plimsoll_report::table::Table;
 use serde::{Deserialize, Serialize};
 
 use crate::bound::BoundResult;
+use crate::compared::ComparisonResult;
 use crate::finding::{self, Finding};
-use crate::options::ExternalTarget;
 use crate::probed::{self, Probed};
 use crate::result::MeasurementResult;
-use crate::runner::SuiteRunner;
+use crate::runner::{DIRECT, SuiteRunner};
 use crate::sizing::{self, Capacity};
 
 /// Version of the layout of `suite.json`.
@@ -96,6 +96,9 @@ pub struct Report {
     /// Every measurement.
     #[serde(alias = "cells")]
     pub measurements: Vec<MeasurementResult>,
+    /// Every comparison of targets by pairs of requests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub comparisons: Vec<ComparisonResult>,
     /// The tables.
     pub sections: Vec<Section>,
     /// Sentences that follow from the figures.
@@ -130,6 +133,7 @@ impl Report {
             setup: setup(runner),
             environment: options.environment.clone(),
             measurements: runner.results.clone(),
+            comparisons: runner.comparisons.clone(),
             sections: Vec::from_iter(probed(&runner.probed)),
             findings: Vec::new(),
             bounds: Vec::new(),
@@ -140,8 +144,12 @@ impl Report {
         }
     }
 
-    /// Adds the findings that every suite has: errors, tails, what must not be used and why.
+    /// Adds the findings that every suite has: what was compared, errors, tails, what must not be
+    /// used and why.
     pub(crate) fn conclude(mut self) -> Self {
+        let compared: Vec<_> =
+            self.comparisons.iter().flat_map(ComparisonResult::findings).collect();
+        self.findings.extend(compared);
         self.findings.extend(finding::errors(&self.measurements));
         self.findings.extend(finding::tails(&self.measurements));
         self.findings.extend(finding::busy_host(&self.measurements));
@@ -172,6 +180,10 @@ impl Report {
             let tolerated = accepted.invalid && result.is_only_invalid();
             result.why_unusable().is_some() && !tolerated
         };
+        let not_compared = |result: &ComparisonResult| {
+            let tolerated = accepted.invalid && result.is_only_invalid();
+            result.why_unusable().is_some() && !tolerated
+        };
         let open = |bound: &BoundResult| matches!(bound.judgement, Judgement::Inconclusive(_));
         if self.interrupted {
             SuiteOutcome::Interrupted
@@ -179,6 +191,7 @@ impl Report {
             SuiteOutcome::Fail
         } else if !measured
             || self.measurements.iter().any(unusable)
+            || self.comparisons.iter().any(not_compared)
             || (!accepted.missing && !self.missing.is_empty())
             || (!accepted.invalid && deciding().any(open))
         {
@@ -196,6 +209,11 @@ impl Report {
             .measurements
             .iter()
             .filter_map(|result| Some((&result.label, result.why_unusable()?.to_string())))
+            .chain(
+                self.comparisons
+                    .iter()
+                    .filter_map(|result| Some((&result.label, result.why_unusable()?))),
+            )
             .collect();
         // The bounds on such a measurement would say the same again.
         let open = self.bounds.iter().filter(|bound| bound.decides).filter_map(|bound| {
@@ -231,18 +249,24 @@ fn setup(runner: &SuiteRunner<'_>) -> Vec<(String, String)> {
         let version = env!("CARGO_PKG_VERSION");
         format!("the reference gateway of plimsoll {version}, one worker, in a separate process")
     };
-    let target = runner.options.target.as_ref();
-    line("under test", target.map_or_else(reference, ExternalTarget::shown_url));
+    match &*runner.options.targets {
+        [] => line("under test", reference()),
+        [target] => line("under test", target.shown_url()),
+        targets => targets.iter().for_each(|target| line(&target.name, target.shown_url())),
+    }
+    if let Some(direct) = &runner.options.direct {
+        line(DIRECT, direct.shown_url());
+    }
     if let Some(build) = &runner.version {
         line("build", build.clone());
     }
-    let placement = if runner.options.target.is_some() {
-        "load on all cores of this machine; where the target runs is not known here".to_owned()
-    } else {
+    let placement = if runner.options.targets.is_empty() {
         format!(
             "all on this machine over loopback, plain TCP unless a row says otherwise; {}",
             runner.cores.text()
         )
+    } else {
+        "load on all cores of this machine; where the target runs is not known here".to_owned()
     };
     line("placement", placement);
     for (index, command) in runner.commands.iter().enumerate() {
@@ -271,6 +295,7 @@ mod tests {
             setup: Vec::new(),
             environment: Environment::default(),
             measurements: results,
+            comparisons: Vec::new(),
             sections: Vec::new(),
             findings: Vec::new(),
             bounds,

@@ -1,5 +1,6 @@
 //! Carries the measurements of a suite out, and keeps their results.
 
+mod comparisons;
 mod pass;
 mod processes;
 
@@ -9,12 +10,13 @@ use plimsoll_metrics::RunSummary;
 use plimsoll_profile::{Plan, redacted_path};
 use plimsoll_report::format::count;
 
+use crate::compared::ComparisonResult;
 use crate::cores::{Cores, Pinned};
 use crate::error::SuiteError;
 use crate::figures::TimedResponses;
 use crate::host::Host;
 use crate::measurement::{LoadShape, Measurement};
-use crate::options::SuiteOptions;
+use crate::options::{ExternalTarget, SuiteOptions};
 use crate::probed::Probed;
 use crate::result::{Figures, MeasurementResult};
 use crate::target::{MODEL, SuiteTarget};
@@ -29,6 +31,8 @@ pub(crate) struct SuiteRunner<'a> {
     pub(crate) missing: Vec<String>,
     /// Every result so far, for `suite.json`.
     pub(crate) results: Vec<MeasurementResult>,
+    /// Every comparison so far.
+    pub(crate) comparisons: Vec<ComparisonResult>,
     /// The gateway's description of its build.
     pub(crate) version: Option<String>,
     /// The commands of the gateways, for the report.
@@ -57,7 +61,7 @@ impl<'a> SuiteRunner<'a> {
         control: &'a Control,
         observe: &'a mut dyn FnMut(&str),
     ) -> Self {
-        let cores = if options.target.is_some() { Cores::default() } else { Cores::assign() };
+        let cores = if options.targets.is_empty() { Cores::assign() } else { Cores::default() };
         let pinned = Pinned::to(&cores.generator);
         Self {
             options,
@@ -65,6 +69,7 @@ impl<'a> SuiteRunner<'a> {
             skipped: Vec::new(),
             missing: Vec::new(),
             results: Vec::new(),
+            comparisons: Vec::new(),
             version: None,
             commands: Vec::new(),
             probed: Vec::new(),
@@ -100,19 +105,25 @@ impl<'a> SuiteRunner<'a> {
         self.control.is_interrupted()
     }
 
-    /// The user's gateway, if there is one.
+    /// The user's gateway, if there is one; of several the first.
     pub(crate) fn target(&self) -> Option<SuiteTarget> {
-        let target = self.options.target.as_ref()?;
-        Some(SuiteTarget {
-            base: target.url.clone(),
-            key: target.key.clone(),
-            headers: target.headers.clone(),
-            model: target.model.clone().unwrap_or_else(|| MODEL.to_owned()),
-            insecure: target.insecure,
-            http2: target.http2,
-            external: true,
-            ..SuiteTarget::default()
-        })
+        self.targets().into_iter().next()
+    }
+
+    /// The user's gateways.
+    pub(crate) fn targets(&self) -> Vec<SuiteTarget> {
+        let several = self.options.targets.len() > 1;
+        let shown = |target: &ExternalTarget| {
+            let name = if several { target.name.clone() } else { String::new() };
+            SuiteTarget { name, ..external(target) }
+        };
+        self.options.targets.iter().map(shown).collect()
+    }
+
+    /// What is behind the user's gateways, if the user says so.
+    pub(crate) fn direct(&self) -> Option<SuiteTarget> {
+        let direct = self.options.direct.as_ref()?;
+        Some(SuiteTarget { name: DIRECT.to_owned(), ..external(direct) })
     }
 
     /// Why no request reaches a target, if none does.
@@ -220,6 +231,23 @@ impl<'a> SuiteRunner<'a> {
         result.files.push(file);
         result.passes.push(measured.figures.clone());
         Some(measured)
+    }
+}
+
+/// The name of what is behind the gateways.
+pub(crate) const DIRECT: &str = "direct";
+
+fn external(target: &ExternalTarget) -> SuiteTarget {
+    SuiteTarget {
+        base: target.url.clone(),
+        key: target.key.clone(),
+        headers: target.headers.clone(),
+        model: target.model.clone().unwrap_or_else(|| MODEL.to_owned()),
+        insecure: target.insecure,
+        http2: target.http2,
+        external: true,
+        gateway_pid: target.pid,
+        ..SuiteTarget::default()
     }
 }
 

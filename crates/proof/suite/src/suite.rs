@@ -19,7 +19,7 @@ use crate::host::{Host, Machine};
 use crate::measurement::Length;
 use crate::options::SuiteOptions;
 use crate::report::Report;
-use crate::runner::SuiteRunner;
+use crate::runner::{DIRECT, SuiteRunner};
 
 /// A suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,10 +73,14 @@ impl Suite {
         // First: a wrong file must be reported before minutes of load.
         let old = options.baseline.as_deref().map(|path| baseline_diff::read(path, self.name()));
         let old = old.transpose()?;
+        self.check_targets(options)?;
         let mut runner = SuiteRunner::new(options, host, control, observe);
-        if let Some(target) = runner.target() {
+        for target in runner.targets() {
             runner.reach(&target)?;
             runner.probe_unknown_route(&target)?;
+        }
+        if let Some(direct) = runner.direct() {
+            runner.reach(&direct)?;
         }
         let mut report = match self {
             Self::Baseline => baseline::run(&mut runner),
@@ -92,6 +96,47 @@ impl Suite {
             report.bounds.extend(bounds);
         }
         Ok(report)
+    }
+}
+
+impl Suite {
+    /// Whether the suite can have these targets.
+    fn check_targets(self, options: &SuiteOptions) -> Result<(), SuiteError> {
+        let SuiteOptions { targets, direct, .. } = options;
+        let refuse = |why: String| Err(SuiteError::Targets(why));
+        let name = self.name();
+        if self != Self::Tiers && targets.len() > 1 {
+            let given = targets.len();
+            return refuse(format!(
+                "`suite {name}` measures one target, and {given} are given: run it once for each, or compare them with `suite tiers` or `versus`"
+            ));
+        }
+        if self != Self::Tiers && direct.is_some() {
+            return refuse(format!(
+                "`suite {name}` loads nothing beside its target: leave --direct out, or take `suite tiers` or `versus`"
+            ));
+        }
+        if direct.is_some() && targets.is_empty() {
+            return refuse("--direct needs a --target that is measured against it".to_owned());
+        }
+        let names: Vec<_> = targets.iter().map(|target| &*target.name).collect();
+        for (index, name) in names.iter().enumerate().filter(|_| names.len() > 1) {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            if name.is_empty() {
+                return refuse(
+                    "several targets need names: write --target NAME=URL for each".to_owned(),
+                );
+            }
+            if !name.chars().all(plain) {
+                return refuse(format!(
+                    "`{name}` cannot be the name of a target: write letters, digits, `-`, `_` and `.`"
+                ));
+            }
+            if names[..index].contains(name) || (*name == DIRECT && direct.is_some()) {
+                return refuse(format!("two targets have the name `{name}`: give each its own"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -115,6 +160,21 @@ fn length(options: &SuiteOptions, usual: u64) -> Length {
     Length::new(warmup, measured)
 }
 
+/// Requests per second and target of a comparison, as `plimsoll versus` sends where that costs
+/// nobody anything.
+const PAIRS_PER_S: f64 = 100.0;
+
+/// With `--quick`, seconds of a comparison of times: an interval needs eight.
+const TIMES_QUICK: u64 = 9;
+/// The same of a comparison of CPU times, too, whose first and last second are not whole.
+const CPU_QUICK: u64 = 12;
+
+/// The length of a comparison: the user's, or `usual` seconds, with `--quick` `quick` seconds.
+fn comparison_length(options: &SuiteOptions, usual: u64, quick: u64) -> Length {
+    let own = Nanos::from_secs(if options.quick { quick } else { usual });
+    Length { measured: options.duration.unwrap_or(own), ..length(options, usual) }
+}
+
 /// The number of passes, unless the user sets one.
 const fn passes(options: &SuiteOptions, usual: u32, quick: u32) -> u32 {
     if options.quick { quick } else { usual }
@@ -124,6 +184,8 @@ const fn passes(options: &SuiteOptions, usual: u32, quick: u32) -> u32 {
 mod false_verdicts;
 #[cfg(test)]
 mod planned_host;
+#[cfg(test)]
+mod planted;
 
 #[cfg(test)]
 mod tests {
@@ -133,7 +195,8 @@ mod tests {
     fn options(quick: bool, duration: Option<Nanos>) -> SuiteOptions {
         SuiteOptions {
             exe: "plimsoll".into(),
-            target: None,
+            targets: Vec::new(),
+            direct: None,
             quick,
             duration,
             clients: None,

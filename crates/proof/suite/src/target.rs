@@ -6,6 +6,8 @@ use crate::child::Child;
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(crate) struct SuiteTarget {
+    /// Its name, where the suite has several of the user's.
+    pub(crate) name: String,
     /// Base URL.
     pub(crate) base: String,
     pub(crate) key: Option<String>,
@@ -24,6 +26,16 @@ pub(crate) struct SuiteTarget {
 }
 
 impl SuiteTarget {
+    /// What is asked of it, with its name where there are several.
+    pub(crate) fn label(&self, what: &str) -> String {
+        if self.name.is_empty() { what.to_owned() } else { format!("{}: {what}", self.name) }
+    }
+
+    /// A path of it as a target of its own.
+    pub(crate) fn below(&self, path: &str) -> Self {
+        Self { base: format!("{}{path}", self.base.trim_end_matches('/')), ..self.clone() }
+    }
+
     /// The path of its base URL, without a slash at the end: every path of a suite comes after it.
     pub(crate) fn prefix(&self) -> &str {
         let after_scheme = self.base.split_once("://").map_or(&*self.base, |(_, rest)| rest);

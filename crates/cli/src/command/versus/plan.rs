@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use plimsoll_harness::facts;
 use plimsoll_measure::Nanos;
 use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, TargetUrl, load};
 use plimsoll_schedule::Stages;
@@ -140,7 +141,7 @@ fn usual_length(flags: &Flags) -> Nanos {
         return LENGTH;
     }
     let targets = flags.direct.iter().count() + flags.targets.len() + 1;
-    LENGTH.max(WINDOW.scale(f64::from(super::facts::ROUNDS) * targets as f64))
+    LENGTH.max(WINDOW.scale(f64::from(facts::ROUNDS) * targets as f64))
 }
 
 /// Whether all targets of the flags have private addresses.

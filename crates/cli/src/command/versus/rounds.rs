@@ -5,15 +5,16 @@ use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, Result, anyhow};
 use plimsoll_engine::Control;
+use plimsoll_harness::facts::{self, After};
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos, RunId, Seed};
-use plimsoll_metrics::{Judgement, Reason, RunEnd, Validity};
+use plimsoll_metrics::{Judgement, RunEnd};
 use plimsoll_profile::{Plan, VersusPlan};
 use plimsoll_report::{Style, prometheus as summary_prometheus, text as summary_text};
 use plimsoll_versus::{
     AddedThreshold, Decider, Facts, Versus, combine, csv, json, judge, outlook, prometheus, text,
 };
 
-use super::{WIDTH, facts, upstream};
+use super::{WIDTH, upstream};
 use crate::console;
 use crate::exit::Exit;
 use crate::progress::StatusOutput;
@@ -111,7 +112,9 @@ fn one(
     }
     let folder = measured.run_dir.as_ref().map(RunDir::path).context("the run has no folder")?;
     let pairs = PairFile::read(folder)?;
-    facts::complete(&mut known, &measured, pairs.one_in);
+    let (summary, after) = (&measured.summary, &measured.comparison);
+    let (taken_out, tracks) = (&*after.taken_out, &*after.tracks);
+    facts::complete(&mut known, &After { summary, taken_out, tracks, one_in: pairs.one_in });
     if let Some(log) = settings.upstream_log {
         // The comparison must not be lost for it.
         match upstream::calls(log, &measured.summary.metadata, &pairs.blocks) {
@@ -124,28 +127,8 @@ fn one(
         }
     }
     let mut result = judge(&known, &pairs.blocks);
-    if let Validity::Invalid(reasons) = &measured.summary.validity {
-        take_over(reasons, &mut result);
-    }
+    facts::take_over(&measured.summary.validity, &mut result);
     Ok((measured, result))
-}
-
-/// What breaks the run breaks the comparison. What the generator added to times of single targets
-/// does not: it falls on all of them, and the comparison judges what is left of it in each
-/// difference.
-fn take_over(reasons: &[Reason], result: &mut Versus) {
-    for reason in reasons {
-        let (what, found, bound) = (&reason.what, &reason.measured, &reason.bound);
-        let why = format!("{what}: {found} (limit: {bound})");
-        if reason.figure.is_some() {
-            result.warnings.push(format!(
-                "{why}. This is a figure of the targets by themselves; of each difference the \
-                 generator's part is taken off and compared"
-            ));
-        } else {
-            result.invalidate(why);
-        }
-    }
 }
 
 /// Looks at the blocks as they come, and ends the run as soon as it is decided.

@@ -9,9 +9,9 @@ use crate::flags::watched_process;
 
 /// A target as it was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct TargetFlag {
-    pub(super) name: String,
-    pub(super) url: String,
+pub(in crate::command) struct TargetFlag {
+    pub(in crate::command) name: String,
+    pub(in crate::command) url: String,
     /// Keys of the profile's target, and their texts.
     options: Vec<(&'static str, String)>,
 }
@@ -20,21 +20,29 @@ pub(super) struct TargetFlag {
 const OPTIONS: [&str; 4] = ["key", "model", "protocol", "watch"];
 
 /// The name of the target of `--direct`.
-pub(super) const DIRECT: &str = "direct";
+pub(in crate::command) const DIRECT: &str = "direct";
 
 /// Reads `URL[,OPTION=VALUE]...`.
-pub(super) fn parse_direct(text: &str) -> Result<TargetFlag, String> {
+pub(in crate::command) fn parse_direct(text: &str) -> Result<TargetFlag, String> {
     parse(DIRECT, text)
 }
 
 /// Reads `NAME=URL[,OPTION=VALUE]...`.
-pub(super) fn parse_target(text: &str) -> Result<TargetFlag, String> {
+pub(in crate::command) fn parse_target(text: &str) -> Result<TargetFlag, String> {
     let fix = "write NAME=URL, like a=http://127.0.0.1:8080";
     let (name, rest) = text.split_once('=').ok_or(fix)?;
     if name.contains("://") {
         return Err(fix.to_owned());
     }
     parse(name, rest)
+}
+
+/// Reads `[NAME=]URL[,OPTION=VALUE]...`; without a name it is empty.
+pub(in crate::command) fn parse_named_or_not(text: &str) -> Result<TargetFlag, String> {
+    match text.split_once('=') {
+        Some((name, rest)) if !name.contains("://") => parse(name, rest),
+        _ => parse("", text),
+    }
 }
 
 fn parse(name: &str, text: &str) -> Result<TargetFlag, String> {
@@ -63,8 +71,30 @@ fn parse(name: &str, text: &str) -> Result<TargetFlag, String> {
 }
 
 impl TargetFlag {
+    /// What was typed of an option.
+    pub(in crate::command) fn option(&self, key: &str) -> Option<&str> {
+        let found = self.options.iter().find(|(known, _)| *known == key);
+        found.map(|(_, text)| &**text)
+    }
+
+    /// Its key; `variable` looks up the variable that holds it.
+    pub(in crate::command) fn key(
+        &self,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<String>, UsageError> {
+        let name = if self.name.is_empty() { &self.url } else { &self.name };
+        let read = |text: &str| {
+            variable(text).ok_or_else(|| {
+                UsageError(format!(
+                    "--target {name}: the environment variable {text} is not set; `key=` names the variable that holds the key"
+                ))
+            })
+        };
+        self.option("key").map(read).transpose()
+    }
+
     /// The target as a profile has it; `variable` looks up the variable that holds its key.
-    pub(super) fn to_profile(
+    pub(in crate::command) fn to_profile(
         &self,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Value, UsageError> {
@@ -72,23 +102,17 @@ impl TargetFlag {
         target.insert("name".to_owned(), self.name.as_str().into());
         target.insert("url".to_owned(), self.url.as_str().into());
         for (key, text) in &self.options {
-            let value = match *key {
-                "key" => variable(text).ok_or_else(|| {
-                    let name = &self.name;
-                    UsageError(format!(
-                        "--target {name}: the environment variable {text} is not set; `key=` names the variable that holds the key"
-                    ))
-                })?,
-                _ => text.clone(),
-            };
-            target.insert((*key).to_owned(), value.into());
+            target.insert((*key).to_owned(), text.as_str().into());
+        }
+        if let Some(key) = self.key(variable)? {
+            target.insert("key".to_owned(), key.into());
         }
         Ok(target.into())
     }
 }
 
 /// The processes of the targets on this host.
-pub(super) fn watched(plan: &Plan) -> Result<Vec<WatchedProcess>, UsageError> {
+pub(in crate::command) fn watched(plan: &Plan) -> Result<Vec<WatchedProcess>, UsageError> {
     let watches =
         plan.targets.iter().filter_map(|target| Some((&target.name, target.watch.as_ref()?)));
     let process = |(name, watch): (&String, &String)| {
@@ -124,6 +148,14 @@ mod tests {
         assert!(parse_target("a=,key=K").unwrap_err().contains("URL is empty"));
         for text in ["http://h:1?a=b", "a"] {
             assert!(parse_target(text).unwrap_err().contains("NAME=URL"), "{text}");
+        }
+        for (text, name, url) in [
+            ("http://h:1?a=b", "", "http://h:1?a=b"),
+            ("a=http://h:1?a=b,model=m", "a", "http://h:1?a=b"),
+            ("nonsense", "", "nonsense"),
+        ] {
+            let target = parse_named_or_not(text).unwrap();
+            assert_eq!((target.name.as_str(), target.url.as_str()), (name, url), "{text}");
         }
     }
 

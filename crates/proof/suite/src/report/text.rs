@@ -83,9 +83,12 @@ fn inconclusive(report: &Report) -> String {
     let unusable = report.measurements.iter().filter(|result| result.why_unusable().is_some());
     let deciding: Vec<_> = report.bounds.iter().filter(|bound| bound.decides).collect();
     let open = |bound: &&&BoundResult| matches!(bound.judgement, Judgement::Inconclusive(_));
+    let compared = report.comparisons.len();
+    let not_compared = report.comparisons.iter().filter(|result| result.why_unusable().is_some());
     let parts = [
         (report.missing.len(), "left out for the target".to_owned()),
         (unusable.count(), format!("of {all} measurements must not be used")),
+        (not_compared.count(), format!("of {compared} comparisons must not be used")),
         (
             deciding.iter().filter(open).count(),
             format!("of {} deciding bounds could not be judged", deciding.len()),

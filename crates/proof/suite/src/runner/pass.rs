@@ -6,6 +6,7 @@ use plimsoll_metrics::{Band, RunSummary};
 use plimsoll_report::format::{figure, or_dash, rate_figure};
 
 use super::{Pass, SuiteRunner};
+use crate::comparison::slug;
 use crate::error::SuiteError;
 use crate::figures::TimedResponses;
 use crate::measurement::Measurement;
@@ -90,28 +91,5 @@ impl SuiteRunner<'_> {
             .and_then(|()| fs::write(&path, text))
             .map_err(|source| SuiteError::Write { path, source })?;
         Ok(name)
-    }
-}
-
-/// A label as part of a file name.
-fn slug(label: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    let text: String = label.chars().map(plain).collect();
-    text.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn labels_make_file_names() {
-        for (label, name) in [
-            ("GET /health/live, 64 clients", "get-health-live-64-clients"),
-            ("--", ""),
-            ("ä+PII", "pii"),
-        ] {
-            assert_eq!(slug(label), name);
-        }
     }
 }

@@ -3,7 +3,9 @@
 use plimsoll_report::format::count;
 use plimsoll_report::table::Table;
 
-use super::{columns, length, passes};
+use super::{CPU_QUICK, columns, comparison_length, length, passes};
+use crate::compared::ComparisonResult;
+use crate::comparison::{Comparison, slug};
 use crate::error::SuiteError;
 use crate::finding::{self, Finding};
 use crate::measurement::{Length, Measurement};
@@ -41,7 +43,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
         runner.probe_limits(&Measurement::get("burst", &gateway.target, path))?;
     }
     let sweep = sweep(runner, &gateway, &endpoints, length);
-    let variants = variants(runner, &gateway, provider.as_ref(), length)?;
+    let (variants, added) = variants(runner, &gateway, provider.as_ref(), length)?;
     let chats = chats(runner, &gateway.target, length)?;
     runner.skip(
         "WebSocket load",
@@ -53,11 +55,12 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     report.sections.extend(sections(&sweep));
     if !variants.is_empty() {
         report.sections.push(variants_section(&variants));
+        report.sections.extend(added.as_ref().map(added_section));
     }
     if !chats.is_empty() {
         report.sections.push(chats_section(&chats, runner));
     }
-    report.findings = findings(&sweep, &variants);
+    report.findings = findings(&sweep);
     report.findings.extend(base.and_then(finding::sub_millisecond));
     let capacities = sizes(&sweep, &chats);
     report.size("Instances for a rate", capacities, runner.options.size_for);
@@ -104,13 +107,13 @@ fn variants(
     plain: &Gateway,
     provider: Option<&Provider>,
     length: Length,
-) -> Result<Vec<MeasurementResult>, SuiteError> {
+) -> Result<(Vec<MeasurementResult>, Option<ComparisonResult>), SuiteError> {
     if runner.target().is_some() {
         runner.skip(
             "keys and rate limits on and off",
-            "the suite cannot switch the layers of a target; start it both ways, run the suite twice and use --baseline",
+            "the suite cannot switch the layers of a target; start it both ways, and compare the two with `versus`",
         );
-        return Ok(Vec::new());
+        return Ok((Vec::new(), None));
     }
     let options = runner.options;
     // A fixed port is taken by the plain gateway.
@@ -141,8 +144,24 @@ fn variants(
     };
     let mut measurements = vec![measurement("plain", &plain.target)];
     measurements.extend(gateways.iter().map(|(name, gateway)| measurement(name, &gateway.target)));
-    Ok(runner.measure(&measurements, passes(options, 3, 3)))
+    let results = runner.measure(&measurements, passes(options, 3, 1));
+    if gateways.is_empty() {
+        return Ok((results, None));
+    }
+    let guarded = |target: &SuiteTarget| target.below(GUARDED);
+    let variants = gateways.iter().map(|(name, gateway)| (slug(name), guarded(&gateway.target)));
+    let targets: Vec<_> =
+        std::iter::once(("plain".to_owned(), guarded(&plain.target))).chain(variants).collect();
+    // All get the same bytes, a key that the plain gateway does not read included.
+    let request = Measurement::get_base("keys and limits", &targets[0].1)
+        .header("authorization", &format!("Bearer {KEY}"))
+        .rate(GUARDED_PER_S, comparison_length(options, 30, CPU_QUICK));
+    let comparison = Comparison::new("keys and limits", request, targets).of_variants();
+    Ok((results, Some(runner.compare(&comparison.short(options.quick)))))
 }
+
+/// Requests per second and target that compare the variants.
+const GUARDED_PER_S: f64 = 200.0;
 
 /// In this preset keys and limits apply to every path.
 const GUARDED: &str = "/health/live";
@@ -248,6 +267,18 @@ fn variants_section(results: &[MeasurementResult]) -> Section {
     )
 }
 
+fn added_section(added: &ComparisonResult) -> Section {
+    let mut table = Table::new(["On", "added, median", "added CPU/req"]);
+    for name in added.compared() {
+        table.row([
+            format!("{}{name}", added.marker()),
+            added.added_cell(name),
+            added.cpu_cell(name),
+        ]);
+    }
+    Section::new("What keys and rate limits add", table).note(columns::ADDED_BY_VARIANTS)
+}
+
 fn chats_section(results: &[MeasurementResult], runner: &SuiteRunner<'_>) -> Section {
     if runner.target().is_some() {
         return Section::new("Agent-loop endpoints of the target", table(results))
@@ -261,7 +292,7 @@ fn chats_section(results: &[MeasurementResult], runner: &SuiteRunner<'_>) -> Sec
     })
 }
 
-fn findings(sweep: &[MeasurementResult], variants: &[MeasurementResult]) -> Vec<Finding> {
+fn findings(sweep: &[MeasurementResult]) -> Vec<Finding> {
     let of = |path: &str| -> Vec<MeasurementResult> {
         let label = format!("GET {path},");
         sweep.iter().filter(|result| result.label.starts_with(&label)).cloned().collect()
@@ -274,9 +305,6 @@ fn findings(sweep: &[MeasurementResult], variants: &[MeasurementResult]) -> Vec<
     let (live, metrics) = (of("/health/live"), of("/metrics"));
     if let (Some(live), Some(metrics)) = (live.first(), metrics.first()) {
         findings.extend(finding::relative("/metrics beside /health/live", live, metrics));
-    }
-    if let Some((plain, others)) = variants.split_first() {
-        findings.extend(finding::costs(plain, others));
     }
     findings
 }

@@ -6,6 +6,9 @@ use plimsoll_report::format::{self, DASH, count, digits, or_dash, percent, rate_
 use crate::finding;
 use crate::result::{Figures, MeasurementResult};
 
+/// What the columns of what a variant adds show.
+pub(super) const ADDED_BY_VARIANTS: &str = "added: every request goes to the gateway with it and without, close together and in a random order; the median of the differences request by request, and the difference in CPU time, each with its 95 % interval. The gateway without is loaded twice, and must not differ from itself. What is said of it is under Findings, tested at 5 % over all of these sentences";
+
 /// The label behind its mark.
 pub(super) fn label(result: &MeasurementResult) -> String {
     marked(result, &result.label)

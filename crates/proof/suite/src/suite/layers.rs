@@ -12,13 +12,14 @@ use plimsoll_metrics::BoundedFigure;
 use plimsoll_report::format::{digits, percent, time};
 
 use crate::bound::{BoundResult, Requirement};
+use crate::comparison::slug;
 use crate::error::SuiteError;
 use crate::finding;
 use crate::report::Report;
 use crate::result::{Figures, MeasurementResult};
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
-use gateway_layers::{FullStack, GatewayLayers};
+use gateway_layers::{ALL_CHAT, ALL_LAYERS, FullStack, GatewayLayers};
 use llm_layers::LlmLayers;
 
 /// The headers of the API key and the tenant. Every request carries both, so that all variants get
@@ -44,6 +45,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     let mut report = Report::begin("layers", title, runner);
     report.sections.extend(tables::gateway(&gateway));
     if !stack.results.is_empty() {
+        report.sections.extend(tables::stack_added(&stack));
         report.sections.push(tables::stack(&stack));
     }
     report.sections.extend(tables::llm(&llm));
@@ -54,7 +56,7 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     report.bounds.extend(bounds(&gateway, &llm));
     report.bounds.extend(log.iter().flat_map(request_log::RequestLog::bounds));
     report.bounds.extend(ops.bounds());
-    report.findings.extend(layer_costs(&gateway));
+    report.findings.extend(limits(&gateway));
     report.findings.extend(stack_findings(&stack));
     let capacities = capacities(&gateway, &llm);
     report.size("Replicas for a rate, per service", capacities, runner.options.size_for);
@@ -62,35 +64,21 @@ pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
     Ok(report.conclude())
 }
 
-/// The cost of every variant of layer 1.
-fn layer_costs(gateway: &GatewayLayers) -> Vec<finding::Finding> {
-    let mut findings = Vec::new();
-    if let Some((bare, others)) = gateway.alone.split_first() {
-        findings.extend(finding::costs(bare, others));
-        findings.extend(bare.figures().map(|figures| {
-            let limit = finding::bottleneck(&figures.busy).sentence(&figures.busy);
-            finding::Finding::note(format!("layer 1 without an upstream: {limit}"))
-        }));
-    }
-    if let Some((bare, others)) = gateway.chats.split_first() {
-        findings.extend(finding::costs(bare, others));
-    }
-    findings
+/// What limits the bare gateway by itself.
+fn limits(gateway: &GatewayLayers) -> Option<finding::Finding> {
+    let figures = gateway.alone.first()?.figures()?;
+    let limit = finding::bottleneck(&figures.busy).sentence(&figures.busy);
+    Some(finding::Finding::note(format!("layer 1 without an upstream: {limit}")))
 }
 
-/// The throughput of the full stack as a share of the upstream's, and the bottleneck by CPU time.
+/// What limits each row of the full stack.
 fn stack_findings(stack: &FullStack) -> Vec<finding::Finding> {
-    let Some((direct, through)) = stack.results.split_last() else { return Vec::new() };
+    let Some((_, through)) = stack.results.split_last() else { return Vec::new() };
     let of = |result: &MeasurementResult| {
-        let rate = |result: &MeasurementResult| result.figure(|f| f.requests_per_s).ok();
-        let share = rate(result)? / rate(direct)?;
+        result.figure(|f| f.requests_per_s).ok()?;
         let figures = result.figures()?;
-        Some(finding::Finding::note(format!(
-            "{}: {} of the upstream's own rate; {}",
-            result.label,
-            percent(share),
-            finding::bottleneck(&figures.busy).sentence(&figures.busy)
-        )))
+        let limit = finding::bottleneck(&figures.busy).sentence(&figures.busy);
+        Some(finding::Finding::note(format!("{}: {limit}", result.label)))
     };
     through.iter().filter_map(of).collect()
 }
@@ -118,12 +106,14 @@ fn bounds(gateway: &GatewayLayers, llm: &LlmLayers) -> Vec<BoundResult> {
             errors_below(0.000_1).into_goal(),
         ]);
     }
-    if let (Some((bare, _)), Some(all)) = (gateway.alone.split_first(), gateway.alone.last()) {
+    if let Some(added) = &gateway.added {
+        let share = added.cpu_share(&slug(ALL_LAYERS));
+        let requirement = Requirement::below(0.1, percent);
         bounds.push(
-            BoundResult::value(
-                "layer 1: cost of all layers",
-                finding::cost(bare, all).map(|cost| cost.throughput.median),
-                Requirement::below(0.1, percent),
+            BoundResult::interval(
+                "layer 1: CPU per request that all layers add",
+                share,
+                requirement,
             )
             .into_goal(),
         );
@@ -135,16 +125,11 @@ fn bounds(gateway: &GatewayLayers, llm: &LlmLayers) -> Vec<BoundResult> {
                 .into_goal(),
         );
     }
-    if let Some((bare, all)) = gateway.chats.first().zip(gateway.chats.last()) {
-        let cost = finding::cost(bare, all).map(|cost| cost.throughput.median);
-        bounds.push(
-            BoundResult::value(
-                "chat of 128 tokens: cost of all layers and the policy scan",
-                cost,
-                Requirement::below(0.15, percent),
-            )
-            .into_goal(),
-        );
+    if let Some(added) = &gateway.added_to_chats {
+        let what = "chat of 128 tokens: CPU per request that all layers and the policy scan add";
+        let share = added.cpu_share(&slug(ALL_CHAT));
+        let requirement = Requirement::below(0.15, percent);
+        bounds.push(BoundResult::interval(what, share, requirement).into_goal());
     }
     bounds.extend(llm.bounds());
     bounds

@@ -2,8 +2,10 @@
 //! suites are tested without time.
 
 use plimsoll_engine::{Control, Run, WatchedProcess};
+use plimsoll_harness::facts;
 use plimsoll_measure::{
-    Moment, Nanos, Outcome, PolicyDecision, Sample, ScenarioId, StageId, TargetId,
+    Block, Moment, Nanos, Outcome, PairedTurn, PolicyDecision, Sample, ScenarioId, StageId,
+    TargetId,
 };
 use plimsoll_metrics::{
     InstrumentHealth, LoadModel, ProcessUse, Recorder, RunMetadata, RunSummary,
@@ -13,7 +15,7 @@ use plimsoll_profile::Plan;
 use crate::child::{Child, ChildSpec};
 use crate::error::SuiteError;
 use crate::fixtures::sample;
-use crate::host::Host;
+use crate::host::{Compared, Host};
 
 /// How a planned gateway answers a path, to the single requests before the load or in the load.
 pub(super) type Answer = fn(path: &str, in_load: bool) -> (Outcome, u16, Nanos);
@@ -36,6 +38,10 @@ pub(super) struct PlannedHost {
     pub(super) gateway_cpu: Option<f64>,
     /// Files that each process may open.
     pub(super) files: u64,
+    /// What a target of a comparison takes longer, by its name.
+    pub(super) delays: Vec<(&'static str, Nanos)>,
+    /// Children that were started.
+    pub(super) started: u16,
     /// Why nothing is reached.
     pub(super) unreachable: Option<String>,
     /// Loads that were carried out, by path.
@@ -53,6 +59,8 @@ impl PlannedHost {
             steal: 0.0,
             gateway_cpu: Some(0.97),
             files: 1_000_000,
+            delays: Vec::new(),
+            started: 0,
             unreachable: None,
             loaded: Vec::new(),
         }
@@ -99,8 +107,9 @@ fn ended(
 
 impl Host for PlannedHost {
     fn start(&mut self, _: &ChildSpec<'_>) -> Result<Child, SuiteError> {
-        // Nothing listens on port 1.
-        Ok(Child::planned("127.0.0.1:1"))
+        // Nothing listens on ports below 1,000.
+        self.started += 1;
+        Ok(Child::planned(&format!("127.0.0.1:{}", self.started)))
     }
 
     fn run(
@@ -112,7 +121,100 @@ impl Host for PlannedHost {
         let path = path(&plan);
         let answer = (self.answer)(&path, true);
         self.loaded.push(path);
-        let mut metadata = Run::prepare(plan)?.metadata();
+        self.summary(Run::prepare(plan)?.metadata(), answer)
+    }
+
+    /// Blocks of a comparison forty times a second: on each target the planned answer, its
+    /// delay, what all have in common, and a part of its own.
+    fn compare(
+        &mut self,
+        plan: Plan,
+        _: Vec<WatchedProcess>,
+        _: &Control,
+    ) -> Result<Compared, SuiteError> {
+        let path = path(&plan);
+        let answer = (self.answer)(&path, true);
+        self.loaded.push(path);
+        let run = Run::prepare(plan)?;
+        let versus = run.plan().versus.clone().unwrap();
+        let facts = facts::before(&run, &versus, None, &[]);
+        let names: Vec<_> = facts.targets.iter().map(|target| &*target.name).collect();
+        let block = |index: u64| Block {
+            index,
+            turn: 0,
+            stage: StageId(1),
+            scenario: ScenarioId(0),
+            start: Nanos::from_millis(300 + 25 * index),
+            window: None,
+            turns: names
+                .iter()
+                .enumerate()
+                .map(|(place, name)| Some(self.turn((index, place), name, answer)))
+                .collect(),
+        };
+        let blocks = (0..400).map(block).collect();
+        let summary = self.summary(run.metadata(), answer)?;
+        Ok(Compared { facts, blocks, summary })
+    }
+
+    fn reach(&mut self, _: Plan) -> Result<Option<String>, SuiteError> {
+        Ok(self.unreachable.clone())
+    }
+
+    fn probe(&mut self, plan: Plan, _: &Control) -> Result<Vec<Sample>, SuiteError> {
+        let answer = (self.answer)(&path(&plan), false);
+        let metadata = Run::prepare(plan)?.metadata();
+        Ok((0..4).map(|_| ended(answer, 0, &metadata)).collect())
+    }
+
+    fn open_files(&self, _: Option<u32>) -> Option<u64> {
+        Some(self.files)
+    }
+}
+
+/// Up to 40 us that look random.
+fn noise(seed: u64) -> Nanos {
+    let mixed = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    Nanos::new((mixed ^ (mixed >> 32)) % 40_000)
+}
+
+impl PlannedHost {
+    /// What a target did with the turn of a block.
+    fn turn(
+        &self,
+        (block, place): (u64, usize),
+        name: &str,
+        (outcome, _, took): (Outcome, u16, Nanos),
+    ) -> PairedTurn {
+        let delay = self.delays.iter().find(|(slow, _)| *slow == name);
+        let own = noise(1_000 * block + place as u64 + 1);
+        let time = took + noise(1_000 * block) + own + delay.map_or(Nanos::ZERO, |(_, d)| *d);
+        // Every target is equally often in every place.
+        let position = u8::try_from((place as u64 + block) % 16).unwrap();
+        PairedTurn {
+            position,
+            outcome,
+            response: Some(time + self.late_dispatches),
+            service: Some(time),
+            ttft: None,
+            last_token: None,
+            longest_gap: None,
+            gaps: 0,
+            dispatch_lag: self.late_dispatches,
+            expected: None,
+            decision: None,
+            output_tokens: 0,
+            input_tokens: 0,
+            reused: true,
+        }
+    }
+
+    fn summary(
+        &self,
+        mut metadata: RunMetadata,
+        answer: (Outcome, u16, Nanos),
+    ) -> Result<RunSummary, SuiteError> {
         metadata.run.ended = plimsoll_metrics::RunEnd::Complete;
         let nanos = |seconds: f64| Moment::EPOCH + Nanos::from_secs_f64(seconds);
         let ends = metadata.stages.iter().map(|stage| nanos(stage.start_s + stage.duration_s));
@@ -152,22 +254,6 @@ impl Host for PlannedHost {
         Ok(summary)
     }
 
-    fn reach(&mut self, _: Plan) -> Result<Option<String>, SuiteError> {
-        Ok(self.unreachable.clone())
-    }
-
-    fn probe(&mut self, plan: Plan, _: &Control) -> Result<Vec<Sample>, SuiteError> {
-        let answer = (self.answer)(&path(&plan), false);
-        let metadata = Run::prepare(plan)?.metadata();
-        Ok((0..4).map(|_| ended(answer, 0, &metadata)).collect())
-    }
-
-    fn open_files(&self, _: Option<u32>) -> Option<u64> {
-        Some(self.files)
-    }
-}
-
-impl PlannedHost {
     /// Adds what the generator itself adds to the times of a request.
     fn disturb(&self, sample: &mut Sample, is_read_late: bool) {
         let read = if is_read_late { self.late_reads } else { Nanos::ZERO };

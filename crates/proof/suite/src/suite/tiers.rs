@@ -1,14 +1,16 @@
-//! The tiers suite: three sizes of chat, streamed and not, at rising rates up to the knee; then the
-//! cost of each feature.
+//! The tiers suite: three sizes of chat, streamed and not: what each adds to the same requests, and
+//! rising rates up to the knee; then what each feature adds.
 
+mod added;
+mod features;
 mod knee;
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::BoundedFigure;
-use plimsoll_report::format::{DASH, digits, figure, or_dash, time_us};
+use plimsoll_report::format::{DASH, digits, figure, or_dash};
 use plimsoll_report::table::Table;
 
-use super::{columns, passes};
+use super::columns;
 use crate::error::SuiteError;
 use crate::finding::{self, Finding};
 use crate::measurement::{Length, Measurement};
@@ -17,6 +19,7 @@ use crate::result::{Figures, MeasurementResult};
 use crate::runner::SuiteRunner;
 use crate::sizing::{self, Capacity};
 use crate::target::{Gateway, Provider, SuiteTarget};
+use features::{Features, features};
 use knee::{Objective, knee};
 
 /// A size of chat: name, built-in profile, and the number of clients that find its ceiling.
@@ -39,55 +42,107 @@ const TIERS: [Tier; 6] = [
 /// The rates of the sweep, as shares of what the closed loop carries. Those above 1 are for
 /// gateways that the closed loop does not fill: its throughput is clients / response time.
 const STEPS: [f64; 9] = [0.25, 0.5, 0.7, 0.85, 1.0, 1.4, 2.0, 2.8, 4.0];
-const STEPS_QUICK: [f64; 6] = [0.3, 0.6, 0.8, 1.0, 2.0, 4.0];
+const STEPS_QUICK: [f64; 5] = [0.3, 0.7, 1.0, 2.0, 4.0];
 /// Turns off every layer that the preset turns on: the raw path.
 const RAW: [&str; 5] =
     ["request_id=null", "metrics=null", "tenant=null", "cache=null", "budgets=null"];
 
 /// A tier, measured.
 struct TierResult {
-    name: &'static str,
+    /// The tier, with the target where there are several.
+    name: String,
     stream: bool,
     ceiling: MeasurementResult,
     steps: Vec<MeasurementResult>,
 }
 
+/// A gateway under test.
+struct Subject {
+    /// Its name in comparisons.
+    name: String,
+    gateway: Gateway,
+    /// Whether it answers chats, plain and streamed.
+    answers: [bool; 2],
+}
+
+impl Subject {
+    const fn target(&self) -> &SuiteTarget {
+        &self.gateway.target
+    }
+}
+
+/// What is measured: the gateways, and what is behind them.
+struct Setup {
+    provider: Option<Provider>,
+    subjects: Vec<Subject>,
+    direct: Option<SuiteTarget>,
+}
+
 pub(super) fn run(runner: &mut SuiteRunner<'_>) -> Result<Report, SuiteError> {
-    let provider = match runner.target() {
-        Some(_) => None,
-        // It sends as many tokens as each tier asks for, at once: the rest is the gateway's work.
-        None => Some(runner.provider(&[])?),
-    };
-    let gateway = match runner.target() {
-        Some(target) => Gateway::external(target),
-        None => runner.gateway("llm", &RAW.map(str::to_owned), provider.as_ref())?,
-    };
-    let mut tiers = Vec::new();
-    let plain = runner.answers_chats(&gateway.target, false)?;
-    if plain {
-        runner.probe_limits(&Measurement::chat("burst", &gateway.target, false, (8, 16)))?;
-    }
-    let streamed = runner.answers_chats(&gateway.target, true)?;
+    let setup = setup(runner)?;
+    let (mut tiers, mut compared) = (Vec::new(), Vec::new());
     for tier in &TIERS {
-        if !runner.is_interrupted() && if tier.stream { streamed } else { plain } {
-            tiers.push(sweep(runner, &gateway.target, tier));
+        let answering =
+            setup.subjects.iter().filter(|subject| subject.answers[usize::from(tier.stream)]);
+        let mut measured = Vec::new();
+        for subject in answering {
+            if !runner.is_interrupted() {
+                measured.push((subject, sweep(runner, subject.target(), tier)));
+            }
         }
+        let with_ceiling: Vec<_> =
+            measured.iter().map(|(subject, result)| (*subject, result)).collect();
+        compared.extend(added::compare(runner, (tier, setup.direct.as_ref()), &with_ceiling));
+        tiers.extend(measured.into_iter().map(|(_, result)| result));
     }
-    let features = features(runner, provider.as_ref())?;
-    let title =
-        "three sizes of chat, streamed and not, up to the knee; then each feature as a delta";
+    let features = features(runner, setup.provider.as_ref())?;
+    let title = "three sizes of chat, streamed and not: what each adds, and what it carries up to the knee; then what each feature adds";
     let mut report = Report::begin("tiers", title, runner);
     if !tiers.is_empty() {
         report.sections.push(overview(&tiers));
     }
+    report.sections.extend(added::section(&compared));
     report.sections.extend(tiers.iter().map(steps));
-    if !features.is_empty() {
-        report.sections.push(deltas(&features));
-    }
+    report.sections.extend(features.as_ref().map(Features::section));
     report.findings.extend(tiers.iter().filter_map(of_tier));
-    report.findings.extend(of_features(&features));
     report.size("Instances for a rate", sizes(&tiers), runner.options.size_for);
     Ok(report.conclude())
+}
+
+/// Starts the reference gateway and its provider, or looks at what the user's gateways answer.
+fn setup(runner: &mut SuiteRunner<'_>) -> Result<Setup, SuiteError> {
+    let targets = runner.targets();
+    if targets.is_empty() {
+        // It sends as many tokens as each tier asks for, at once: the rest is the gateway's work.
+        let provider = runner.provider(&[])?;
+        let gateway = runner.gateway("llm", &RAW.map(str::to_owned), Some(&provider))?;
+        let direct = Some(provider.target());
+        let subject = Subject { name: "gateway".to_owned(), gateway, answers: [true; 2] };
+        return Ok(Setup { provider: Some(provider), subjects: vec![subject], direct });
+    }
+    let mut subjects = Vec::new();
+    for (target, options) in targets.into_iter().zip(&runner.options.targets) {
+        let plain = runner.answers_chats(&target, false)?;
+        if plain {
+            runner.probe_limits(&Measurement::chat("burst", &target, false, (8, 16)))?;
+        }
+        let answers = [plain, runner.answers_chats(&target, true)?];
+        let name = if options.name.is_empty() { "target" } else { &options.name }.to_owned();
+        subjects.push(Subject { name, gateway: Gateway::external(target), answers });
+    }
+    let mut direct = runner.direct();
+    if let Some(target) = &direct
+        && !(runner.answers_chats(target, false)? && runner.answers_chats(target, true)?)
+    {
+        direct = None;
+    }
+    if subjects.len() == 1 && runner.options.direct.is_none() {
+        runner.skip(
+            "what the target adds in each tier",
+            "it takes what is behind the target, to compare with: give --direct URL",
+        );
+    }
+    Ok(Setup { provider: None, subjects, direct })
 }
 
 fn length(runner: &SuiteRunner<'_>, usual: u64) -> Length {
@@ -102,7 +157,8 @@ fn length(runner: &SuiteRunner<'_>, usual: u64) -> Length {
 fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> TierResult {
     let measurement = |label: &str| Measurement::builtin(label, target, tier.profile, &[]);
     let clients = runner.options.clients.unwrap_or(tier.clients);
-    let label = format!("{}, closed loop with {clients} clients", tier.name);
+    let name = target.label(tier.name);
+    let label = format!("{name}, closed loop with {clients} clients");
     let measurements = [measurement(&label).clients(clients, length(runner, 10))];
     let ceiling = runner.measure(&measurements, 1).into_iter().next().unwrap_or_default();
     // To choose loads by, a lower bound is good enough.
@@ -113,7 +169,7 @@ fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> Tie
         let Some(highest) = highest.filter(|_| !runner.is_interrupted()) else { break };
         let rate = (highest * share).round().max(1.0);
         // Named by its share, not its rate: labels must be the same from run to run.
-        let label = format!("{}, {:.0} % of the closed loop", tier.name, share * 100.0);
+        let label = format!("{name}, {:.0} % of the closed loop", share * 100.0);
         let step = measurement(&label).rate(rate, length(runner, 30));
         let results = runner.measure(&[step], 1);
         let kept = results.first().and_then(|result| OBJECTIVE.kept_by(result));
@@ -125,60 +181,11 @@ fn sweep(runner: &mut SuiteRunner<'_>, target: &SuiteTarget, tier: &Tier) -> Tie
             break;
         }
     }
-    TierResult { name: tier.name, stream: tier.stream, ceiling, steps }
+    TierResult { name, stream: tier.stream, ceiling, steps }
 }
 
 /// The bounds that a sustained rate must keep.
 const OBJECTIVE: Objective = Objective { achieved: 0.97, p99_ms: 100.0, errors: 0.001 };
-
-/// Measures each feature on the raw path, with a chat of 550 tokens.
-fn features(
-    runner: &mut SuiteRunner<'_>,
-    provider: Option<&Provider>,
-) -> Result<Vec<MeasurementResult>, SuiteError> {
-    if runner.target().is_some() {
-        runner.skip(
-            "each feature as a delta",
-            "the suite cannot switch the features of a target; run it with each setting and use --baseline",
-        );
-        return Ok(Vec::new());
-    }
-    if runner.options.port.is_some() || runner.is_interrupted() {
-        return Ok(Vec::new());
-    }
-    let audit = serde_json::json!({"path": runner.options.folder.join("audit-tiers.jsonl")});
-    let audit = format!("audit={audit}");
-    let rows: [(&str, &[&str]); 8] = [
-        ("raw path", &[]),
-        ("request id and metrics", &["request_id={}", "metrics={}"]),
-        ("key auth", &["auth={header: authorization, keys: [{name: suite, key: any}]}"]),
-        ("cache (always missed)", &["tenant={header: x-tenant-id}", "cache={}"]),
-        (
-            "budget",
-            &["tenant={header: x-tenant-id, anonymous: true}", "budgets={default: 1000000000000}"],
-        ),
-        ("policy scan of requests", &["policy={}"]),
-        ("response PII scrub", &["scrub={}"]),
-        ("audit rows", &[&audit]),
-    ];
-    let mut gateways = Vec::new();
-    for (name, sets) in rows {
-        let sets: Vec<_> = RAW.iter().chain(sets).map(|&set| set.to_owned()).collect();
-        gateways.push((name, runner.gateway("llm", &sets, provider)?));
-    }
-    let length = length(runner, 20);
-    let measurement = |(name, gateway): &(&str, Gateway)| {
-        let measurement = Measurement::builtin(
-            name,
-            &gateway.target,
-            "perf-550-nonstream",
-            &["headers.x-tenant-id=load"],
-        );
-        measurement.clients(64, length)
-    };
-    let measurements: Vec<_> = gateways.iter().map(measurement).collect();
-    Ok(runner.measure(&measurements, passes(runner.options, 3, 3)))
-}
 
 fn overview(tiers: &[TierResult]) -> Section {
     let heads = [
@@ -197,7 +204,7 @@ fn overview(tiers: &[TierResult]) -> Section {
         let of =
             |value: fn(&Figures) -> Option<BoundedFigure>| figure(half.as_ref().and_then(value));
         table.row([
-            columns::marked(&tier.ceiling, tier.name),
+            columns::marked(&tier.ceiling, &tier.name),
             columns::throughput(&tier.ceiling),
             knee(&tier.steps, OBJECTIVE).map_or_else(|| DASH.to_owned(), |knee| knee.text()),
             of(|f| f.p50_ms),
@@ -211,7 +218,7 @@ fn overview(tiers: &[TierResult]) -> Section {
     Section::new("Raw path, every tier: what it carries and where it breaks", table)
         .note("the closed loop carries clients / response time, which is the most that the gateway carries only if something limits it; the knee is the highest rate of the open sweep that keeps the objective, a lower bound if no rate broke it; half is the usable step nearest to half of the closed loop's rate")
         .note(format!(
-            "objective: {:.0}% of the planned rate achieved, p99 <= {p99_ms}ms, errors <= {:.1}%",
+            "objective: {:.0}% of the planned rate achieved, p99 <= {p99_ms}ms, errors <= {:.1}%; several targets are swept one after another, so that no difference between them is taken from this table",
             achieved * 100.0,
             errors * 100.0
         ))
@@ -262,44 +269,6 @@ fn steps(tier: &TierResult) -> Section {
         .note("times are service times in the closed loop, and response times at planned rates")
 }
 
-fn deltas(features: &[MeasurementResult]) -> Section {
-    let heads = [
-        "Feature on the raw path",
-        "RPS",
-        "delta of throughput",
-        "gw CPU/req",
-        "adds",
-        "p50",
-        "p99",
-        "gw core",
-        "load core",
-    ];
-    let mut table = Table::new(heads);
-    for result in features {
-        let raw = features.first().filter(|raw| raw.label != result.label);
-        let cost = raw.and_then(|raw| finding::cost(raw, result));
-        table.row([
-            columns::label(result),
-            columns::throughput(result),
-            cost.map_or_else(
-                || DASH.to_owned(),
-                |cost| format!("{}{}", cost.text(), if cost.noise { " noise" } else { "" }),
-            ),
-            columns::cpu(result),
-            or_dash(cost.and_then(|cost| cost.cpu_us), time_us),
-            columns::time(result, |f| f.p50_ms),
-            columns::time(result, |f| f.p99_ms),
-            columns::gateway_busy(result),
-            columns::load_busy(result),
-        ]);
-    }
-    Section::new(
-        "Each feature as a delta on the raw path (550/150, not streamed, 64 clients)",
-        table,
-    )
-    .note("interleaved and paired pass by pass; a positive delta is throughput lost; times are service times")
-}
-
 fn of_tier(tier: &TierResult) -> Option<Finding> {
     let figures = tier.ceiling.figures()?;
     let rate = digits(tier.ceiling.figure(|f| f.requests_per_s).ok()?);
@@ -312,10 +281,6 @@ fn of_tier(tier: &TierResult) -> Option<Finding> {
         ),
     };
     Some(Finding::note(format!("{}: {rate}/s in a closed loop; {text}", tier.name)))
-}
-
-fn of_features(features: &[MeasurementResult]) -> Vec<Finding> {
-    features.split_first().map_or_else(Vec::new, |(raw, others)| finding::costs(raw, others))
 }
 
 /// The knee of each tier, where something limited it: the core in the closed loop, or throughput

@@ -1,11 +1,15 @@
 //! Layer 1, the gateway: bare, each layer alone, all; and the full stack through an upstream.
+//!
+//! What a layer adds comes from the same requests to the gateway with it and without.
 
-use super::super::{length, passes};
+use super::super::{CPU_QUICK, PAIRS_PER_S, TIMES_QUICK, comparison_length, length, passes};
 use super::{KEY, TENANT};
+use crate::compared::ComparisonResult;
+use crate::comparison::{Comparison, slug};
 use crate::error::SuiteError;
 use crate::measurement::{Length, Measurement};
 use crate::result::MeasurementResult;
-use crate::runner::SuiteRunner;
+use crate::runner::{DIRECT, SuiteRunner};
 use crate::target::{Gateway, SuiteTarget};
 
 /// Layer 1, measured.
@@ -17,12 +21,25 @@ pub(super) struct GatewayLayers {
     pub(super) alone: Vec<MeasurementResult>,
     /// A chat of 128 tokens through the gateway: bare, all layers with the policy.
     pub(super) chats: Vec<MeasurementResult>,
+    /// What each layer adds to `GET /`.
+    pub(super) added: Option<ComparisonResult>,
+    /// What all add to such a chat.
+    pub(super) added_to_chats: Option<ComparisonResult>,
 }
+
+/// The name of the variant with all layers.
+pub(super) const ALL_LAYERS: &str = "all seven";
+/// That of the chats.
+pub(super) const ALL_CHAT: &str = "chat of 128 tokens, all layers and the policy scan";
+/// Requests per second and target that compare `GET`s: CPU time is read in ticks of 10 ms.
+const GETS_PER_S: f64 = 200.0;
 
 /// The full stack, measured; the last result is the upstream without the gateway.
 #[derive(Default)]
 pub(super) struct FullStack {
     pub(super) results: Vec<MeasurementResult>,
+    /// What the gateway adds to the upstream.
+    pub(super) added: Option<ComparisonResult>,
 }
 
 /// Turns off every section that the preset turns on.
@@ -72,7 +89,7 @@ fn features(runner: &SuiteRunner<'_>) -> Vec<(&'static str, Vec<String>)> {
         ("request id", bare_with(&["request_id={}"])),
         ("key auth + consumer restriction", bare_with(&[AUTH, RESTRICTED])),
         ("response PII scrub", bare_with(&["scrub={}"])),
-        ("all seven", bare_with(&all)),
+        (ALL_LAYERS, bare_with(&all)),
     ]
 }
 
@@ -95,15 +112,19 @@ pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<GatewayLayers, Sui
             ..GatewayLayers::default()
         });
     }
-    let alone = alone(runner, clients)?;
-    Ok(GatewayLayers { alone, chats: chats(runner)?, as_it_is: None })
+    let (alone, added) = alone(runner, clients)?;
+    let (chats, added_to_chats) = chats(runner)?;
+    Ok(GatewayLayers { as_it_is: None, alone, chats, added, added_to_chats })
 }
 
-/// All variants run at once and take turns: all but the measured one are idle.
-fn alone(runner: &mut SuiteRunner<'_>, clients: u32) -> Result<Vec<MeasurementResult>, SuiteError> {
+/// Results of variants by themselves, and what each adds to the first.
+type Variants = (Vec<MeasurementResult>, Option<ComparisonResult>);
+
+/// All variants run at once. First they are loaded by themselves, in turn; then beside each other.
+fn alone(runner: &mut SuiteRunner<'_>, clients: u32) -> Result<Variants, SuiteError> {
     if runner.options.port.is_some() {
         runner.skip("layer 1", "each variant needs its own port; leave --port out");
-        return Ok(Vec::new());
+        return Ok(Variants::default());
     }
     let mut gateways: Vec<(&str, Gateway)> = Vec::new();
     for (name, sets) in features(runner) {
@@ -114,13 +135,20 @@ fn alone(runner: &mut SuiteRunner<'_>, clients: u32) -> Result<Vec<MeasurementRe
         .iter()
         .map(|(name, gateway)| get(name, &gateway.target, "/").clients(clients, length))
         .collect();
-    Ok(runner.measure(&measurements, passes(runner.options, 3, 3)))
+    let results = runner.measure(&measurements, passes(runner.options, 3, 1));
+    let targets: Vec<_> =
+        gateways.iter().map(|(name, gateway)| (slug(name), gateway.target.below("/"))).collect();
+    let request = with_identity(Measurement::get_base("each layer", &targets[0].1));
+    let request = request.rate(GETS_PER_S, comparison_length(runner.options, 60, CPU_QUICK));
+    let comparison = Comparison::new("each layer", request, targets).of_variants();
+    let added = runner.compare(&comparison.short(runner.options.quick));
+    Ok((results, Some(added)))
 }
 
 /// Chats of 128 tokens to the mock: bare, and with every layer and the policy scan.
-fn chats(runner: &mut SuiteRunner<'_>) -> Result<Vec<MeasurementResult>, SuiteError> {
+fn chats(runner: &mut SuiteRunner<'_>) -> Result<Variants, SuiteError> {
     if runner.options.port.is_some() || runner.is_interrupted() {
-        return Ok(Vec::new());
+        return Ok(Variants::default());
     }
     let provider = runner.provider(&[])?;
     let log = audit(runner, "request-log-chat.jsonl");
@@ -138,15 +166,21 @@ fn chats(runner: &mut SuiteRunner<'_>) -> Result<Vec<MeasurementResult>, SuiteEr
     let bare = runner.gateway("layers", &bare_with(&[]), Some(&provider))?;
     let full = runner.gateway("layers", &bare_with(&all), Some(&provider))?;
     let length = length(runner.options, 30);
-    let measurement = |name: &str, target: &SuiteTarget| {
-        let measurement = Measurement::chat(name, target, false, (128, 128));
-        with_identity(measurement).clients(64, length)
+    let chat = |name: &str, target: &SuiteTarget| {
+        with_identity(Measurement::chat(name, target, false, (128, 128)))
     };
     let measurements = [
-        measurement("chat of 128 tokens, bare", &bare.target),
-        measurement("chat of 128 tokens, all layers and the policy scan", &full.target),
+        chat("chat of 128 tokens, bare", &bare.target).clients(64, length),
+        chat(ALL_CHAT, &full.target).clients(64, length),
     ];
-    Ok(runner.measure(&measurements, passes(runner.options, 3, 3)))
+    let results = runner.measure(&measurements, passes(runner.options, 3, 1));
+    let label = "chat of 128 tokens";
+    let request = chat(label, &bare.target)
+        .rate(PAIRS_PER_S, comparison_length(runner.options, 60, CPU_QUICK));
+    let targets = vec![("bare".to_owned(), bare.target), (slug(ALL_CHAT), full.target)];
+    let comparison = Comparison::new(label, request, targets).of_variants();
+    let added = runner.compare(&comparison.short(runner.options.quick));
+    Ok((results, Some(added)))
 }
 
 /// `GET` with the consumer's key and tenant.
@@ -188,5 +222,15 @@ pub(super) fn stack(runner: &mut SuiteRunner<'_>) -> Result<FullStack, SuiteErro
         measurement("gateway -> upstream (500)", &plain.target, "/smoke/health", 500),
         measurement("upstream direct, no gateway (200)", &provider.target(), "/health", 200),
     ];
-    Ok(FullStack { results: runner.measure(&measurements, passes(runner.options, 3, 2)) })
+    let results = runner.measure(&measurements, passes(runner.options, 3, 2));
+    let targets = vec![
+        (DIRECT.to_owned(), provider.target().below("/health")),
+        ("gateway".to_owned(), plain.target.below("/smoke/health")),
+        ("gateway-with-key-auth".to_owned(), keys.target.below("/smoke/health")),
+    ];
+    let request = with_identity(Measurement::get_base("full stack", &targets[0].1))
+        .rate(GETS_PER_S, comparison_length(runner.options, 30, TIMES_QUICK));
+    let comparison = Comparison::new("full stack", request, targets);
+    let added = runner.compare(&comparison.short(runner.options.quick));
+    Ok(FullStack { results, added: Some(added) })
 }

@@ -2,15 +2,15 @@
 
 mod cache_hits;
 
-use plimsoll_harness::statistics::{Spread, paired_differences};
 use plimsoll_measure::Nanos;
 use plimsoll_report::format::{count, percent, time};
 
-use super::super::{length, passes};
+use super::super::{TIMES_QUICK, comparison_length};
 use super::gateway_layers::{bare_with, with_identity};
 use crate::bound::{BoundResult, Requirement};
+use crate::compared::ComparisonResult;
+use crate::comparison::Comparison;
 use crate::error::SuiteError;
-use crate::finding::FEWEST_PAIRS;
 use crate::measurement::{Length, Measurement};
 use crate::result::MeasurementResult;
 use crate::runner::SuiteRunner;
@@ -24,29 +24,19 @@ pub(super) struct LlmLayers {
     pub(super) proof: Option<String>,
     /// The gateway's own cheapest endpoint in the same minutes.
     pub(super) live: Option<MeasurementResult>,
-    /// Cache misses, at a rate that saturates neither gateway nor provider.
-    pub(super) miss: Option<MeasurementResult>,
-    /// The provider itself at that rate.
-    pub(super) direct: Option<MeasurementResult>,
+    /// What a cache miss adds to the provider, at a rate that saturates neither.
+    pub(super) misses: Option<ComparisonResult>,
     /// Many streams at once.
     pub(super) streams: Option<MeasurementResult>,
 }
 
 impl LlmLayers {
-    /// The time that the gateway adds to the provider's mean response time, paired by pass.
-    pub(super) fn added(&self) -> Option<Spread> {
-        let (miss, direct) = (self.miss.as_ref()?, self.direct.as_ref()?);
-        let means = |result: &MeasurementResult| result.usable_figures(|f| f.mean_ms?.usable());
-        let added = Spread::of(&paired_differences(&means(direct), &means(miss)))?;
-        (added.count >= FEWEST_PAIRS).then_some(added)
-    }
-
     pub(super) fn bounds(&self) -> Vec<BoundResult> {
         let mut bounds = self.hit.as_ref().map(cache_hits::bounds).unwrap_or_default();
-        if let Some(added) = self.added() {
-            let bound = BoundResult::value(
-                "layer 2, cache miss: added to the provider's average",
-                Some(added.median),
+        if let Some(misses) = &self.misses {
+            let bound = BoundResult::interval(
+                "layer 2, cache miss: added to the provider, median",
+                misses.added(GATEWAY),
                 Requirement::below(20.0, time),
             );
             bounds.push(bound.into_goal());
@@ -66,8 +56,8 @@ impl LlmLayers {
 
 pub(super) fn measure(runner: &mut SuiteRunner<'_>) -> Result<LlmLayers, SuiteError> {
     let hits = cache_hits::measure(runner)?;
-    let (miss, direct) = misses(runner)?;
-    Ok(LlmLayers { miss, direct, streams: streams(runner)?, ..hits })
+    let misses = misses(runner)?;
+    Ok(LlmLayers { misses, streams: streams(runner)?, ..hits })
 }
 
 /// The layers of the cached path: tenant, cache, budget.
@@ -79,34 +69,35 @@ const CACHED: [&str; 5] = [
     "request_id={}",
 ];
 
+/// The name of the gateway beside its provider.
+pub(super) const GATEWAY: &str = "gateway";
+
 /// Prompts that never repeat, so that every one goes to the provider; and the provider itself.
-fn misses(
-    runner: &mut SuiteRunner<'_>,
-) -> Result<(Option<MeasurementResult>, Option<MeasurementResult>), SuiteError> {
+fn misses(runner: &mut SuiteRunner<'_>) -> Result<Option<ComparisonResult>, SuiteError> {
     if runner.target().is_some() {
         runner.skip(
             "cache misses beside the provider",
             "the suite does not load the target's provider directly",
         );
-        return Ok((None, None));
+        return Ok(None);
     }
     if runner.is_interrupted() {
-        return Ok((None, None));
+        return Ok(None);
     }
     // A provider with a delay, as real ones have, short enough to see what the gateway adds.
     let provider = runner.provider(&["--ttft", "20ms"])?;
     let gateway = runner.gateway("layers", &bare_with(&CACHED), Some(&provider))?;
-    let length = length(runner.options, 30);
-    let measurement = |label: &str, target: &crate::target::SuiteTarget| {
-        with_identity(Measurement::chat(label, target, false, (128, 64))).rate(500.0, length)
-    };
-    let measurements = [
-        measurement("cache miss through the gateway, 500/s", &gateway.target),
-        measurement("the provider itself, 500/s", &provider.target()),
-    ];
-    let mut results = runner.measure(&measurements, passes(runner.options, 3, 3)).into_iter();
-    Ok((results.next(), results.next()))
+    let targets =
+        vec![("provider".to_owned(), provider.target()), (GATEWAY.to_owned(), gateway.target)];
+    let chat = Measurement::chat("cache miss", &targets[0].1, false, (128, 64));
+    let request =
+        with_identity(chat).rate(MISSES_PER_S, comparison_length(runner.options, 30, TIMES_QUICK));
+    let comparison = Comparison::new("cache miss", request, targets);
+    Ok(Some(runner.compare(&comparison.short(runner.options.quick))))
 }
+
+/// Cache misses per second.
+pub(super) const MISSES_PER_S: f64 = 500.0;
 
 /// As many streams at once as in the published benchmark, each with 20 events at reading speed.
 fn streams(runner: &mut SuiteRunner<'_>) -> Result<Option<MeasurementResult>, SuiteError> {
@@ -157,32 +148,6 @@ fn fitting(wanted: u32, most: u64) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Figures;
-    use plimsoll_metrics::BoundedFigure;
-
-    #[test]
-    fn what_the_gateway_adds_is_paired_by_pass() {
-        let result = |means: &[f64]| MeasurementResult {
-            passes: means
-                .iter()
-                .map(|mean| Figures {
-                    requests: 9,
-                    mean_ms: Some(BoundedFigure::exact(*mean)),
-                    ..Figures::default()
-                })
-                .collect(),
-            ..MeasurementResult::default()
-        };
-        let llm = LlmLayers {
-            miss: Some(result(&[20.3, 25.3, 21.3])),
-            direct: Some(result(&[20.0, 25.0, 21.0])),
-            ..LlmLayers::default()
-        };
-        let added = llm.added().unwrap();
-        assert!((added.median - 0.3).abs() < 1e-9 && (added.high - added.low).abs() < 1e-9);
-        let pair = LlmLayers { miss: Some(result(&[20.3, 25.3])), ..llm };
-        assert_eq!(pair.added(), None, "two pairs are too few");
-    }
 
     #[test]
     fn streams_are_as_many_as_open_files_allow() {

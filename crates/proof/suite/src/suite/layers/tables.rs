@@ -2,13 +2,15 @@
 
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::BoundedFigure;
-use plimsoll_report::format::{DASH, count, digits, or_dash, percent, time, time_us};
+use plimsoll_report::format::{DASH, count, digits, or_dash, percent, time_us};
 use plimsoll_report::table::Table;
 
-use super::gateway_layers::{FullStack, GatewayLayers};
-use super::llm_layers::LlmLayers;
+use super::gateway_layers::{ALL_LAYERS, FullStack, GatewayLayers};
+use super::llm_layers::{GATEWAY, LlmLayers, MISSES_PER_S};
 use super::request_log::RequestLog;
 use super::store_ops::StoreOps;
+use crate::compared::ComparisonResult;
+use crate::comparison::slug;
 use crate::finding;
 use crate::report::Section;
 use crate::result::{Figures, MeasurementResult};
@@ -53,13 +55,21 @@ pub(super) fn gateway(layers: &GatewayLayers) -> Vec<Section> {
     if bare.is_none() {
         return Vec::new();
     }
-    let cost = bare.zip(all).and_then(|(bare, all)| finding::cost(bare, all));
+    let overhead = |added: &ComparisonResult| added.cpu_share(&slug(ALL_LAYERS)).ok();
+    let overhead = layers.added.as_ref().and_then(overhead);
     let rows = [
         ("Throughput (bare, no layers)", throughput(bare), ">= 50,000/s"),
         ("Throughput (all layers active)", throughput(all), ">= 50,000/s"),
         ("P50 latency, all layers", figure(all, |f| f.p50_ms), "< 10ms"),
         ("P99 latency, all layers", figure(all, |f| f.p99_ms), "< 50ms"),
-        ("Layer overhead", or_dash(cost, |cost| cost.text()), "< 10%"),
+        (
+            "Layer overhead, of the CPU per request",
+            or_dash(overhead, |share| {
+                let [value, low, high] = share.map(percent);
+                format!("{value} [{low}, {high}]")
+            }),
+            "< 10%",
+        ),
         ("Error rate", number(all, |f| f.error_share, percent), "< 0.01%"),
     ];
     let alone = Section::new("Layer 1 - gateway only (GET /, answered by the gateway itself)", metrics(&rows))
@@ -83,38 +93,55 @@ fn as_it_is(target: &MeasurementResult) -> Section {
 fn costs(layers: &GatewayLayers) -> Section {
     let heads = [
         "Layer",
+        "added, median",
+        "added CPU/req",
         "RPS",
-        "cost of throughput",
         "gw CPU/req",
-        "adds",
         "p50",
         "p99",
         "gw core",
         "load core",
-        "noise?",
     ];
     let mut table = Table::new(heads);
-    for group in [&layers.alone, &layers.chats] {
-        let Some((bare, variants)) = group.split_first() else { continue };
-        for result in std::iter::once(bare).chain(variants) {
-            let cost = finding::cost(bare, result).filter(|_| result.label != bare.label);
-            let noise = cost.map_or("", |cost| if cost.noise { "within" } else { "beyond" });
+    let groups = [(&layers.alone, &layers.added), (&layers.chats, &layers.added_to_chats)];
+    for (results, added) in groups {
+        for (index, result) in results.iter().enumerate() {
+            let added = added.as_ref().filter(|_| index > 0);
+            let name = slug(&result.label);
             table.row([
                 columns::label(result),
+                or_dash(added, |added| added.marked_added(&name)),
+                or_dash(added, |added| added.marked_cpu(&name)),
                 columns::throughput(result),
-                or_dash(cost, |cost| cost.text()),
                 columns::cpu(result),
-                or_dash(cost.and_then(|cost| cost.cpu_us), time_us),
                 columns::time(result, |f| f.p50_ms),
                 columns::time(result, |f| f.p99_ms),
                 columns::gateway_busy(result),
                 columns::load_busy(result),
-                noise.to_owned(),
             ]);
         }
     }
-    Section::new("What each layer costs: alone on the bare gateway, then all", table)
-        .note("each variant is a separate process; they take turns, and the cost is paired pass by pass (median, lowest .. highest); times are service times. CPU per request is the steadier figure where the load's core is the limit")
+    Section::new("What each layer adds: alone to the bare gateway, then all", table)
+        .note(columns::ADDED_BY_VARIANTS)
+        .note("the other columns are of each variant by itself, in a closed loop: times are service times. They are measured one after another, and no cost is taken from them")
+}
+
+/// What the gateway adds to the upstream.
+pub(super) fn stack_added(stack: &FullStack) -> Option<Section> {
+    let added = stack.added.as_ref()?;
+    let mut table = Table::new(["Target", "p50", "added, median", "p99 shift"]);
+    for target in std::iter::once(added.reference()).chain(added.compared()) {
+        table.row([
+            format!("{}{target}", added.marker()),
+            added.p50(target),
+            added.added_cell(target),
+            added.tail_cell(target),
+        ]);
+    }
+    Some(
+        Section::new("What the gateway adds to the upstream", table)
+            .note("every request goes to the upstream itself and through each gateway, close together; differences request by request, with their 95 % intervals"),
+    )
 }
 
 pub(super) fn stack(stack: &FullStack) -> Section {
@@ -149,9 +176,7 @@ pub(super) fn llm(layers: &LlmLayers) -> Vec<Section> {
     if let (Some(hit), Some(proof)) = (&layers.hit, &layers.proof) {
         sections.push(hits(hit, layers.live.as_ref()).note(proof));
     }
-    if layers.miss.is_some() {
-        sections.push(misses(layers));
-    }
+    sections.extend(layers.misses.as_ref().map(misses));
     sections.extend(layers.streams.as_ref().map(streams));
     sections
 }
@@ -177,21 +202,14 @@ fn hits(hit: &MeasurementResult, live: Option<&MeasurementResult>) -> Section {
     )
 }
 
-fn misses(layers: &LlmLayers) -> Section {
-    let added = layers.added().map_or_else(
-        || DASH.to_owned(),
-        |added| format!("{} ({} .. {})", time(added.median), time(added.low), time(added.high)),
-    );
+fn misses(added: &ComparisonResult) -> Section {
     let rows = [
-        ("Cache miss: added to the provider's average", added, "< 20ms"),
-        (
-            "Cache miss: CPU of the gateway per request",
-            number(layers.miss.as_ref(), |f| f.gateway_cpu_us, time_us),
-            "",
-        ),
+        ("Cache miss: added to the provider, median", added.marked_added(GATEWAY), "< 20ms"),
+        ("Cache miss: CPU of the gateway per request", added.marked_own_cpu(GATEWAY), ""),
     ];
-    Section::new("Layer 2 - LLM gateway, cache misses", metrics(&rows))
-        .note("misses and the provider itself (20 ms to the first token) run in turn at 500/s")
+    Section::new("Layer 2 - LLM gateway, cache misses", metrics(&rows)).note(format!(
+        "the same prompts go to the gateway and to the provider itself (20 ms to the first token), close together, {MISSES_PER_S} a second to each"
+    ))
 }
 
 fn streams(result: &MeasurementResult) -> Section {

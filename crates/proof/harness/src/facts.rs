@@ -1,18 +1,33 @@
 //! What the judge must know of a comparison besides its blocks.
 
-use plimsoll_engine::{ProbeAnswer, ProbeReport, Run};
+use plimsoll_engine::{ProbeAnswer, ProbeReport, ProcessTrack, Run};
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{ProcessUse, RunSummary, StageInfo};
+use plimsoll_metrics::{ProcessUse, RunSummary, StageInfo, Validity};
 use plimsoll_profile::{Plan, Target, TargetRole, VersusPlan};
 use plimsoll_schedule::{Load, PairMode};
 use plimsoll_versus::{
     AddedThreshold, CpuReading, Facts, Looks, Role, Schedule, StageFacts, TakenOut, TargetFacts,
+    Versus,
 };
 
-use crate::session::{FAILING, Measured};
+/// Why a target is taken out of a comparison.
+pub const FAILING: &str = "at least half of its requests failed for 10 s";
+
+/// What a comparison has when its load is over, besides its blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct After<'a> {
+    /// Its summary.
+    pub summary: &'a RunSummary,
+    /// By target: when it was taken out, after the run's start.
+    pub taken_out: &'a [Option<Nanos>],
+    /// The CPU time of watched processes over time; a process has the name of its target.
+    pub tracks: &'a [ProcessTrack],
+    /// Whether seconds were left out by sampling: one in so many was kept.
+    pub one_in: u32,
+}
 
 /// What is known before the load.
-pub(super) fn before(
+pub fn before(
     run: &Run,
     versus: &VersusPlan,
     probe: Option<&ProbeReport>,
@@ -40,13 +55,14 @@ pub(super) fn before(
         margin: versus.margin,
         looks: if versus.decide { Looks::Always } else { Looks::Once },
         decided_at: None,
+        variants: false,
     }
 }
 
 /// Adds what is known after the load.
-pub(super) fn complete(facts: &mut Facts, measured: &Measured, one_in: u32) {
-    facts.one_in = one_in;
-    let (after, summary) = (&measured.comparison, &measured.summary);
+pub fn complete(facts: &mut Facts, after: &After<'_>) {
+    facts.one_in = after.one_in;
+    let summary = after.summary;
     let (by_turns, targets) = (facts.schedule == Schedule::Turns, facts.targets.len().max(1));
     for (index, target) in facts.targets.iter_mut().enumerate() {
         let out = after.taken_out.get(index).copied().flatten();
@@ -64,6 +80,25 @@ pub(super) fn complete(facts: &mut Facts, measured: &Measured, one_in: u32) {
             let sent = group.counters.dispatched_in_stage;
             let cpu_s = cpu_of_measured_stages(summary, &target.name).filter(|_| sent > 0);
             target.cpu_us_per_request = cpu_s.map(|cpu_s| cpu_s * 1e6 / sent as f64);
+        }
+    }
+}
+
+/// What breaks the run breaks the comparison. What the generator added to times of single targets
+/// does not: it falls on all of them, and the comparison judges what is left of it in each
+/// difference.
+pub fn take_over(validity: &Validity, result: &mut Versus) {
+    let Validity::Invalid(reasons) = validity else { return };
+    for reason in reasons {
+        let (what, found, bound) = (&reason.what, &reason.measured, &reason.bound);
+        let why = format!("{what}: {found} (limit: {bound})");
+        if reason.figure.is_some() {
+            result.warnings.push(format!(
+                "{why}. This is a figure of the targets by themselves; of each difference the \
+                 generator's part is taken off and compared"
+            ));
+        } else {
+            result.invalidate(why);
         }
     }
 }
@@ -187,10 +222,10 @@ fn answers_of<'p>(
 
 /// Rounds of windows that an interval needs at least, with a margin: not all windows have the same
 /// number of requests.
-pub(super) const ROUNDS: u32 = 10;
+pub const ROUNDS: u32 = 10;
 
 /// Which stages are too short for targets that take turns in them, and how long they should be.
-pub(super) fn short_turns(run: &Run, versus: &VersusPlan) -> Vec<String> {
+pub fn short_turns(run: &Run, versus: &VersusPlan) -> Vec<String> {
     let Some(pairs) = run.pairs() else { return Vec::new() };
     let (schedule, stages) = (run.schedule().stages(), run.metadata().stages);
     let measured = schedule.iter().zip(&stages).filter(|(_, info)| !info.warmup);

@@ -1,0 +1,197 @@
+//! The result of a comparison: what its judge says, as tables and findings need it.
+
+use plimsoll_report::format::{self, DASH, or_dash};
+use plimsoll_versus::{CpuDifference, Difference, Kind, Versus};
+use serde::{Deserialize, Serialize};
+
+use crate::finding::Finding;
+
+/// Targets that carried out the same requests, compared.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ComparisonResult {
+    /// Its name in the report; unique in its suite, and the same from run to run.
+    pub label: String,
+    /// What the judge says of it; `None` if it was not carried out.
+    pub versus: Option<Versus>,
+    /// Files with every pair and the whole summary, relative to the folder of `suite.json`.
+    pub files: Vec<String>,
+    /// Why it could not be carried out.
+    pub error: Option<String>,
+}
+
+/// A difference with its 95 % interval: value, low, high.
+pub(crate) type Interval = [f64; 3];
+
+impl ComparisonResult {
+    /// Why nothing may be concluded from it; `None` if something may.
+    pub fn why_unusable(&self) -> Option<String> {
+        let Some(versus) = &self.versus else {
+            let why = self.error.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            return Some(format!("not compared{why}"));
+        };
+        let why = versus.invalid.first()?;
+        Some(format!("the comparison is invalid: {why}"))
+    }
+
+    /// Whether nothing stands in the way but that it is invalid.
+    pub(crate) fn is_only_invalid(&self) -> bool {
+        self.versus.as_ref().is_some_and(|versus| !versus.invalid.is_empty())
+    }
+
+    /// The mark before its name or its figures.
+    pub(crate) fn marker(&self) -> &'static str {
+        match (&self.versus, self.why_unusable()) {
+            (_, None) => "",
+            (None, _) => "[NOT RUN] ",
+            (Some(_), _) => "[INVALID] ",
+        }
+    }
+
+    /// What the others were compared with.
+    pub(crate) fn reference(&self) -> &str {
+        self.versus.as_ref().map_or("", Versus::reference)
+    }
+
+    /// The targets that were compared with it.
+    pub(crate) fn compared(&self) -> Vec<&str> {
+        self.versus.as_ref().map(Versus::compared).unwrap_or_default()
+    }
+
+    /// The name of the time that was compared first.
+    pub(crate) fn figure(&self) -> String {
+        self.versus.as_ref().map_or_else(String::new, |versus| versus.headline.title().to_owned())
+    }
+
+    /// Blocks that every target completed.
+    pub(crate) fn pairs(&self) -> String {
+        or_dash(self.versus.as_ref(), |versus| format::count(versus.blocks.complete))
+    }
+
+    /// A target's own median.
+    pub(crate) fn p50(&self, target: &str) -> String {
+        let own = |versus: &Versus| {
+            let found = versus.targets.iter().find(|known| known.name == target)?;
+            found.own(versus.headline)?.p50_ns
+        };
+        or_dash(self.versus.as_ref().and_then(own), |nanos| format::time(nanos / 1e6))
+    }
+
+    fn difference(&self, target: &str, kind: Kind, quantile: &str) -> Option<&Difference> {
+        let versus = self.versus.as_ref()?;
+        versus.difference((target, versus.reference()), versus.headline, kind, quantile)
+    }
+
+    fn cpu_difference(&self, target: &str) -> Option<&CpuDifference> {
+        let versus = self.versus.as_ref()?;
+        let of = |found: &&CpuDifference| {
+            found.target == target && found.reference == versus.reference()
+        };
+        versus.cpu.iter().find(of)
+    }
+
+    /// The median of what a target adds to a request, in milliseconds.
+    ///
+    /// # Errors
+    /// Why it is not known.
+    pub(crate) fn added(&self, target: &str) -> Result<Interval, String> {
+        if let Some(why) = self.why_unusable() {
+            return Err(why);
+        }
+        let found = self.difference(target, Kind::Added, "p50");
+        let found = found.ok_or_else(|| "it has no complete pair".to_owned())?;
+        in_millis(found.measured()).ok_or_else(|| found.refused.clone().unwrap_or_default())
+    }
+
+    /// CPU time per request that a variant adds, as a share of the reference's.
+    ///
+    /// # Errors
+    /// Why it is not known.
+    pub(crate) fn cpu_share(&self, target: &str) -> Result<Interval, String> {
+        if let Some(why) = self.why_unusable() {
+            return Err(why);
+        }
+        let unknown = || "the CPU time of the two is not known".to_owned();
+        let found = self.cpu_difference(target).ok_or_else(unknown)?;
+        let own = self.versus.iter().flat_map(|versus| &versus.targets);
+        let own = own.filter(|known| known.name == self.reference());
+        let own = { own }.find_map(|known| known.cpu_ns_per_request).ok_or_else(unknown)?;
+        match (found.value_ns, found.low_ns, found.high_ns) {
+            (Some(value), Some(low), Some(high)) => Ok([value / own, low / own, high / own]),
+            _ => Err(found.refused.clone().unwrap_or_else(unknown)),
+        }
+    }
+
+    /// A target's CPU time per request, behind the mark.
+    pub(crate) fn marked_own_cpu(&self, target: &str) -> String {
+        let own = self.versus.iter().flat_map(|versus| &versus.targets);
+        let mut own = own.filter(|known| known.name == target);
+        let nanos = own.find_map(|known| known.cpu_ns_per_request);
+        self.marked(or_dash(nanos, |nanos| format::time(nanos / 1e6)))
+    }
+
+    /// What a target adds, for a row that has the mark of this comparison.
+    pub(crate) fn added_cell(&self, target: &str) -> String {
+        cell(self.difference(target, Kind::Added, "p50").and_then(Difference::measured))
+    }
+
+    /// The shift of the p99, for such a row.
+    pub(crate) fn tail_cell(&self, target: &str) -> String {
+        cell(self.difference(target, Kind::Shift, "p99").and_then(Difference::measured))
+    }
+
+    /// What a variant adds, behind the mark of this comparison: for a row about something else.
+    pub(crate) fn marked_added(&self, target: &str) -> String {
+        self.marked(self.added_cell(target))
+    }
+
+    /// CPU time per request that a variant adds, for a row that has the mark of this comparison.
+    pub(crate) fn cpu_cell(&self, target: &str) -> String {
+        let found = self.cpu_difference(target);
+        cell(found.and_then(|found| Some((found.value_ns?, found.low_ns?, found.high_ns?))))
+    }
+
+    /// The same behind the mark.
+    pub(crate) fn marked_cpu(&self, target: &str) -> String {
+        self.marked(self.cpu_cell(target))
+    }
+
+    fn marked(&self, cell: String) -> String {
+        if cell == DASH { cell } else { format!("{}{cell}", self.marker()) }
+    }
+
+    /// The sentences that were tested and hold, together at 5 %; which targets cannot be told
+    /// apart; of which nothing is said, with the reason; and what a reader must know.
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        let Some(versus) = &self.versus else { return Vec::new() };
+        let label = &self.label;
+        let headline = versus.headline.name();
+        let said = versus.claims.iter().filter(|claim| claim.holds || claim.about == headline);
+        let mut findings: Vec<_> =
+            said.map(|claim| Finding::note(format!("{label}: {}", claim.text))).collect();
+        let mut unknown: Vec<(String, Vec<&str>)> = Vec::new();
+        for target in versus.compared() {
+            let Err(why) = self.added(target) else { continue };
+            match unknown.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, targets)) => targets.push(target),
+                None => unknown.push((why, vec![target])),
+            }
+        }
+        findings.extend(unknown.into_iter().map(|(why, targets)| {
+            Finding::warning(format!("{label}: no cost is given for {}: {why}", targets.join(", ")))
+        }));
+        let unlike = versus.unlike.iter().map(|how| format!("unlike: {how}"));
+        // The flag is that of another command.
+        let own = |text: &String| text.replace("--schedule turns", "`versus --schedule turns`");
+        let warnings = unlike.chain(versus.warnings.iter().map(own));
+        findings.extend(warnings.map(|text| Finding::warning(format!("{label}: {text}"))));
+        findings
+    }
+}
+
+fn in_millis(measured: Option<(f64, f64, f64)>) -> Option<Interval> {
+    measured.map(|(value, low, high)| [value / 1e6, low / 1e6, high / 1e6])
+}
+
+fn cell(measured: Option<(f64, f64, f64)>) -> String {
+    or_dash(in_millis(measured), |[value, low, high]| format::difference(value, low, high))
+}

@@ -1,0 +1,142 @@
+//! A comparison to be made: the same requests on several targets, close together.
+
+use plimsoll_engine::WatchedProcess;
+use plimsoll_profile::Plan;
+
+use crate::error::SuiteError;
+use crate::measurement::Measurement;
+use crate::target::SuiteTarget;
+
+/// A comparison to be made.
+#[derive(Clone, Debug)]
+pub(crate) struct Comparison {
+    /// Its name in the report, unique in its suite.
+    pub(crate) label: String,
+    /// Whether the targets are variants of the first one: then each is compared with it alone.
+    pub(crate) variants: bool,
+    request: Measurement,
+    /// Name and target; the first is what the others are compared with.
+    targets: Vec<(String, SuiteTarget)>,
+    /// Settings of the comparison, `PATH=VALUE`.
+    settings: Vec<&'static str>,
+}
+
+impl Comparison {
+    /// The requests and the load of a measurement on each of the targets, the first of which is
+    /// what the others are compared with.
+    pub(crate) fn new(
+        label: &str,
+        request: Measurement,
+        targets: Vec<(String, SuiteTarget)>,
+    ) -> Self {
+        let (label, settings) = (label.to_owned(), Vec::new());
+        Self { label, variants: false, request, targets, settings }
+    }
+
+    /// The others are variants of the first.
+    pub(crate) fn of_variants(self) -> Self {
+        Self { variants: true, ..self }
+    }
+
+    /// Whether it is short: then no time is spent on whether targets disturb each other.
+    pub(crate) fn short(mut self, short: bool) -> Self {
+        self.settings.extend(short.then_some("versus.alone=0s"));
+        self
+    }
+
+    /// Its plan.
+    ///
+    /// # Errors
+    /// If an address or a header cannot be used.
+    pub(crate) fn plan(&self) -> Result<Plan, SuiteError> {
+        self.request.comparison_plan(&self.targets, &self.settings)
+    }
+
+    /// The processes of the targets that are known, each by the name of its target.
+    pub(crate) fn watched(&self) -> Vec<WatchedProcess> {
+        let watched = |(name, target): &(String, SuiteTarget)| {
+            Some(WatchedProcess { name: name.clone(), pid: target.gateway_pid? })
+        };
+        self.targets.iter().filter_map(watched).collect()
+    }
+}
+
+/// A label as the name of a target, or as part of a file name.
+pub(crate) fn slug(label: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let text: String = label.chars().map(plain).collect();
+    text.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_measure::Nanos;
+    use plimsoll_profile::TargetRole;
+
+    use super::*;
+    use crate::measurement::Length;
+
+    #[test]
+    fn labels_make_names() {
+        for (label, name) in [
+            ("GET /health/live, 64 clients", "get-health-live-64-clients"),
+            ("--", ""),
+            ("ä+PII", "pii"),
+        ] {
+            assert_eq!(slug(label), name);
+        }
+    }
+
+    fn target(port: u16, more: SuiteTarget) -> SuiteTarget {
+        let (base, model) = (format!("http://127.0.0.1:{port}"), "m".to_owned());
+        SuiteTarget { base, model, ..more }
+    }
+
+    #[test]
+    fn every_target_has_its_own_address_key_and_headers_and_the_first_a_control() {
+        let user = SuiteTarget { external: true, ..SuiteTarget::default() };
+        let keyed = SuiteTarget {
+            key: Some("of $a".to_owned()),
+            headers: vec!["x-team: t".to_owned()],
+            gateway_pid: Some(7),
+            ..user.clone()
+        };
+        let targets =
+            vec![("direct".to_owned(), target(1, user)), ("a".to_owned(), target(2, keyed))];
+        let length = Length::new(Nanos::from_millis(300), Nanos::from_secs(9));
+        let chat = Measurement::chat("c", &targets[0].1, false, (8, 8));
+        let builtin = Measurement::builtin("c", &targets[0].1, "perf-550-nonstream", &[]);
+        for request in [chat, builtin] {
+            let request = request.rate(100.0, length);
+            let comparison = Comparison::new("c", request, targets.clone()).short(true);
+            let plan = comparison.plan().unwrap();
+            let names: Vec<_> =
+                plan.targets.iter().map(|target| (&*target.name, target.role)).collect();
+            let (reference, control) = (TargetRole::Reference, TargetRole::Control);
+            let expected =
+                [("direct", reference), ("direct'", control), ("a", TargetRole::Candidate)];
+            assert_eq!(names, expected);
+            let keys: Vec<_> = plan.targets.iter().map(|target| target.key.is_some()).collect();
+            assert_eq!(keys, [false, false, true], "a key goes to nobody else");
+            let headers: Vec<_> = plan.targets.iter().map(|target| target.headers.len()).collect();
+            assert_eq!(headers[2], headers[0] + 1, "{headers:?}");
+            assert_eq!(plan.targets[2].url.to_string(), "http://127.0.0.1:2");
+            assert_eq!(plan.versus.unwrap().alone, Nanos::ZERO);
+            let watched = comparison.watched();
+            assert_eq!((watched.len(), &*watched[0].name, watched[0].pid), (1, "a", 7));
+        }
+    }
+
+    #[test]
+    fn a_plain_get_goes_to_the_path_of_each_address() {
+        let of = |port, path: &str| target(port, SuiteTarget::default()).below(path);
+        let targets =
+            vec![("direct".to_owned(), of(1, "/health")), ("a".to_owned(), of(2, "/smoke"))];
+        let length = Length::new(Nanos::ZERO, Nanos::from_secs(9));
+        let request = Measurement::get_base("g", &targets[0].1).rate(100.0, length);
+        let plan = Comparison::new("g", request, targets).plan().unwrap();
+        let urls: Vec<_> = plan.targets.iter().map(|target| target.url.to_string()).collect();
+        assert!(urls[0].ends_with("/health") && urls[2].ends_with("/smoke"), "{urls:?}");
+        assert!(!format!("{plan:?}").contains("path: /\n"), "{plan:?}");
+    }
+}

@@ -1,0 +1,93 @@
+//! Carries the comparisons of a suite out: the same requests on several targets.
+
+use std::fs::{self, File};
+
+use plimsoll_harness::facts;
+use plimsoll_report::format::count;
+use plimsoll_report::pairs::{PairsHeader, PairsWriter};
+use plimsoll_versus::{Versus, judge};
+
+use super::SuiteRunner;
+use crate::compared::ComparisonResult;
+use crate::comparison::{Comparison, slug};
+use crate::error::SuiteError;
+use crate::host::Compared;
+
+impl SuiteRunner<'_> {
+    /// Carries a comparison out and judges it; nothing once the user has ended the suite.
+    pub(crate) fn compare(&mut self, comparison: &Comparison) -> ComparisonResult {
+        let label = comparison.label.clone();
+        let mut result = ComparisonResult { label, ..ComparisonResult::default() };
+        if self.is_interrupted() {
+            return result;
+        }
+        match self.judged(comparison) {
+            Ok((versus, files)) => {
+                self.report_comparison(&comparison.label, &versus);
+                (result.versus, result.files) = (Some(versus), files);
+            }
+            Err(error) => {
+                self.log(&format!("{}: {error}", comparison.label));
+                result.error = Some(error.to_string());
+            }
+        }
+        self.comparisons.push(result.clone());
+        result
+    }
+
+    fn report_comparison(&mut self, label: &str, versus: &Versus) {
+        let invalid = versus.invalid.first().map(|why| format!("  INVALID: {why}"));
+        let line = format!(
+            "{label}, compared: {} of {} requests complete on every target{}",
+            count(versus.blocks.complete),
+            count(versus.blocks.recorded),
+            invalid.unwrap_or_default()
+        );
+        self.log(&line);
+    }
+
+    fn judged(&mut self, comparison: &Comparison) -> Result<(Versus, Vec<String>), SuiteError> {
+        let plan = comparison.plan()?;
+        let mut compared = self.host.compare(plan, comparison.watched(), self.control)?;
+        compared.summary.metadata.environment.clone_from(&self.options.environment);
+        compared.summary.health.calibration.clone_from(&self.options.calibration);
+        compared.facts.variants = comparison.variants;
+        let mut versus = judge(&compared.facts, &compared.blocks);
+        facts::take_over(&compared.summary.validity, &mut versus);
+        let files = self.keep_comparison(&comparison.label, &compared, &versus)?;
+        Ok((versus, files))
+    }
+
+    /// Writes every pair, the whole judgement and the summary.
+    fn keep_comparison(
+        &self,
+        label: &str,
+        compared: &Compared,
+        versus: &Versus,
+    ) -> Result<Vec<String>, SuiteError> {
+        let folder = format!("comparisons/{}", slug(label));
+        let path = |name: &str| self.options.folder.join(&folder).join(name);
+        let cannot = |name: &str| {
+            let path = path(name);
+            |source| SuiteError::Write { path, source }
+        };
+        fs::create_dir_all(path("")).map_err(cannot(""))?;
+        for (name, text) in [
+            ("versus.json", serde_json::to_vec_pretty(versus)?),
+            ("summary.json", serde_json::to_vec(&compared.summary)?),
+        ] {
+            fs::write(path(name), text).map_err(cannot(name))?;
+        }
+        let metadata = &compared.summary.metadata;
+        let header = PairsHeader {
+            targets: metadata.targets.iter().map(|target| target.name.clone()).collect(),
+            seed: metadata.run.seed,
+            started_unix_ns: metadata.run.started_unix_ns,
+        };
+        let name = "pairs.bin";
+        File::create(path(name))
+            .and_then(|file| PairsWriter::new(file, header)?.write(&compared.blocks))
+            .map_err(cannot(name))?;
+        Ok([name, "versus.json", "summary.json"].map(|name| format!("{folder}/{name}")).into())
+    }
+}

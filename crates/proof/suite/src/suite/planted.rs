@@ -1,0 +1,194 @@
+//! Comparisons of suites with a planted difference: it must come out within its interval, and
+//! where nothing is planted nothing may be said. The truth is what the planned host adds.
+
+use plimsoll_engine::Control;
+use plimsoll_measure::{Nanos, Outcome};
+use plimsoll_metrics::Environment;
+
+use super::Suite;
+use super::planned_host::PlannedHost;
+use crate::compared::ComparisonResult;
+use crate::error::SuiteError;
+use crate::options::{ExternalTarget, SuiteOptions};
+use crate::report::{Accepted, Report, SuiteOutcome};
+
+fn good(_: &str, _: bool) -> (Outcome, u16, Nanos) {
+    (Outcome::Completed, 200, Nanos::from_micros(400))
+}
+
+fn user(name: &str) -> ExternalTarget {
+    let port = name.bytes().map(u16::from).sum::<u16>();
+    let url = format!("http://127.0.0.1:{port}");
+    ExternalTarget { name: name.to_owned(), url, ..ExternalTarget::default() }
+}
+
+/// A quick suite; with targets those of the user.
+fn run(
+    suite: Suite,
+    delays: &[(&'static str, u64)],
+    (targets, direct): (&[&str], bool),
+) -> Result<Report, SuiteError> {
+    let folder = tempfile::tempdir().unwrap();
+    let options = SuiteOptions {
+        exe: "plimsoll".into(),
+        targets: targets.iter().map(|name| user(name)).collect(),
+        direct: direct.then(|| user("direct")),
+        quick: true,
+        duration: None,
+        clients: None,
+        passes: Some(1),
+        port: None,
+        folder: folder.path().to_owned(),
+        environment: Environment::default(),
+        calibration: None,
+        baseline: None,
+        size_for: None,
+        command: "plimsoll suite".to_owned(),
+        started: "S".to_owned(),
+    };
+    let mut host = PlannedHost::with(good);
+    host.delays = delays.iter().map(|(name, us)| (*name, Nanos::from_micros(*us))).collect();
+    let report = suite.run_on(&mut host, &options, &Control::new(), &mut |_| {});
+    if let Ok(report) = &report {
+        for file in report.comparisons.iter().flat_map(|compared| &compared.files) {
+            assert!(folder.path().join(file).exists(), "{file}");
+        }
+        // It may be the baseline of a later one.
+        let json = serde_json::to_vec(report).unwrap();
+        let read: Report = serde_json::from_slice(&json).unwrap();
+        assert_eq!(read.comparisons.len(), report.comparisons.len());
+    }
+    report
+}
+
+const OURS: (&[&str], bool) = (&[], false);
+
+/// The planted difference lies in the interval, which is no wider than the noise of 20 us allows.
+fn assert_added(compared: &ComparisonResult, target: &str, planted_us: f64) {
+    let [value, low, high] = compared.added(target).unwrap().map(|millis| millis * 1e3);
+    let case =
+        format!("{}: {target} {value} [{low}, {high}], planted {planted_us}", compared.label);
+    // A little more room than 95 %: there are dozens of them.
+    assert!((low - 2.0..=high + 2.0).contains(&planted_us), "{case}");
+    assert!((value - planted_us).abs() < 5.0 && high - low < 10.0, "{case}");
+}
+
+#[test]
+fn what_a_gateway_adds_to_each_tier_comes_out_and_is_said() {
+    let report = run(Suite::Tiers, &[("gateway", 300)], OURS).unwrap();
+    let tiers: Vec<_> =
+        report.comparisons.iter().filter(|found| found.reference() == "direct").collect();
+    assert_eq!(tiers.len(), 6);
+    let text = report.text(160);
+    for tier in tiers {
+        assert_added(tier, "gateway", 300.0);
+        let said = format!("{}: gateway is slower than direct in response time, by", tier.label);
+        assert!(text.contains(&said), "{said} is not in\n{text}");
+    }
+    assert!(text.contains("What each tier adds: each target against what is behind it"), "{text}");
+}
+
+#[test]
+fn a_feature_that_costs_is_named_and_one_that_does_not_is_not() {
+    for (suite, label, slow, said, others) in [
+        (Suite::Tiers, "each feature", "key-auth", "key-auth is slower than raw-path", 6),
+        (Suite::Layers, "each layer", "request-log", "request-log is slower than bare", 7),
+        (Suite::Baseline, "keys and limits", "keys", "keys is slower than plain", 2),
+    ] {
+        let report = run(suite, &[(slow, 50)], OURS).unwrap();
+        let compared = report.comparisons.iter().find(|found| found.label == label).unwrap();
+        for target in compared.compared() {
+            assert_added(compared, target, if target == slow { 50.0 } else { 0.0 });
+        }
+        let of_label = |finding: &&crate::Finding| finding.text.starts_with(label);
+        let findings: Vec<_> = report.findings.iter().filter(of_label).collect();
+        let slower = |text: &str| text.contains("slower") || text.contains("faster");
+        let claims: Vec<_> = findings.iter().filter(|finding| slower(&finding.text)).collect();
+        assert!(!claims.is_empty() && claims.iter().all(|c| c.text.contains(said)), "{claims:?}");
+        let open = findings.iter().filter(|finding| finding.text.contains("told apart"));
+        assert_eq!(open.count(), others, "{findings:?}");
+        // Variants are no rivals: nothing is said of two of them.
+        let versus = compared.versus.as_ref().unwrap();
+        assert!(versus.claims.iter().all(|claim| claim.reference == versus.reference()));
+    }
+}
+
+#[test]
+fn a_cache_miss_is_compared_with_its_provider_and_judged_by_its_interval() {
+    for (delay, status) in [(2_000, "met"), (30_000, "missed"), (20_000, "inconclusive")] {
+        let report = run(Suite::Layers, &[("gateway", delay)], OURS).unwrap();
+        let compared = report.comparisons.iter().find(|found| found.label == "cache miss").unwrap();
+        assert_added(compared, "gateway", delay as f64);
+        let bound = report.bounds.iter().find(|bound| bound.what.contains("cache miss")).unwrap();
+        assert_eq!(bound.status(), status, "{bound:?}");
+    }
+}
+
+#[test]
+fn several_targets_have_a_row_each_against_the_same_direct_one() {
+    let delays = [("fast", 100), ("slower", 400)];
+    let report = run(Suite::Tiers, &delays, (&["fast", "slower"], true)).unwrap();
+    let text = report.text(200);
+    assert_eq!(report.comparisons.len(), 6);
+    for compared in &report.comparisons {
+        assert_eq!(compared.reference(), "direct");
+        assert_added(compared, "fast", 100.0);
+        assert_added(compared, "slower", 400.0);
+        let said = format!("{}: slower is slower than fast in response time", compared.label);
+        assert!(text.contains(&said), "{text}");
+    }
+    let added = report.sections.iter().find(|found| found.title.starts_with("What each tier"));
+    let rows: Vec<_> = added.unwrap().table.rows.iter().map(|row| &row[..2]).collect();
+    assert_eq!((rows.len(), &*rows[0][1], &*rows[1][1]), (12, "fast", "slower"));
+    // Each is swept by itself, under its own name.
+    let labels: Vec<_> = report.measurements.iter().map(|result| &*result.label).collect();
+    for part in ["fast: 128/128, closed loop", "slower: 12.5k/64 SSE, closed loop"] {
+        assert!(labels.iter().any(|label| label.starts_with(part)), "{part}: {labels:?}");
+    }
+}
+
+#[test]
+fn without_what_is_behind_them_targets_are_compared_with_the_first_and_one_with_nothing() {
+    let report = run(Suite::Tiers, &[("slower", 300)], (&["fast", "slower"], false)).unwrap();
+    assert_eq!(report.comparisons[0].reference(), "fast");
+    assert_added(&report.comparisons[0], "slower", 300.0);
+    assert!(report.text(200).contains("What each tier adds: each target against fast"));
+
+    let report = run(Suite::Tiers, &[], (&["one"], false)).unwrap();
+    assert_eq!(report.comparisons, []);
+    assert!(report.text(200).contains("give --direct URL"), "{}", report.text(200));
+    assert_eq!(report.outcome(Accepted::default()), SuiteOutcome::Complete);
+}
+
+#[test]
+fn a_control_that_differs_makes_the_comparison_invalid_and_nothing_is_said() {
+    let delays = [("direct'", 500), ("gateway", 300)];
+    let report = run(Suite::Tiers, &delays, OURS).unwrap();
+    let text = report.text(160);
+    assert!(!text.contains("gateway is slower"), "{text}");
+    assert!(text.contains("[INVALID] 128/128 SSE"), "{text}");
+    assert!(text.contains("128/128: the comparison is invalid: the control differs"), "{text}");
+    assert_eq!(report.outcome(Accepted::default()), SuiteOutcome::Inconclusive);
+    let accepted = Accepted { invalid: true, missing: false };
+    assert_eq!(report.outcome(accepted), SuiteOutcome::Complete);
+}
+
+#[test]
+fn suites_about_one_target_refuse_more_before_any_load() {
+    for suite in [Suite::Baseline, Suite::Layers, Suite::Policy, Suite::Quick] {
+        let refused = |given| run(suite, &[], given).unwrap_err().to_string();
+        let several = refused((&["fast", "slower"], false));
+        assert!(several.contains("measures one target, and 2 are given"), "{several}");
+        assert!(refused((&["one"], true)).contains("leave --direct out"));
+    }
+    for (given, part) in [
+        ((&["fast", ""][..], false), "several targets need names"),
+        ((&["fast", "fast"], false), "two targets have the name `fast`"),
+        ((&["fast", "direct"], true), "two targets have the name `direct`"),
+        ((&["fast", "a b"], false), "`a b` cannot be the name"),
+        ((&[], true), "--direct needs a --target"),
+    ] {
+        let error = run(Suite::Tiers, &[], given).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}

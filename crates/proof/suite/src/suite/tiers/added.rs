@@ -1,0 +1,88 @@
+//! What each tier costs: every request of it on each target, close together.
+
+use plimsoll_report::table::Table;
+
+use super::{Subject, Tier, TierResult};
+use crate::compared::ComparisonResult;
+use crate::comparison::Comparison;
+use crate::measurement::Measurement;
+use crate::report::Section;
+use crate::runner::{DIRECT, SuiteRunner};
+use crate::suite::{PAIRS_PER_S, TIMES_QUICK, comparison_length};
+use crate::target::SuiteTarget;
+
+/// The share of the lowest throughput in the closed loop that all targets together are asked for:
+/// what is added is that of requests that do not wait for each other.
+const SHARE: f64 = 0.2;
+
+/// Sends the requests of a tier to what is behind the targets and to each of them. `measured` are
+/// those that carried it, with what the closed loop found.
+pub(super) fn compare(
+    runner: &mut SuiteRunner<'_>,
+    (tier, direct): (&Tier, Option<&SuiteTarget>),
+    measured: &[(&Subject, &TierResult)],
+) -> Option<ComparisonResult> {
+    let behind = direct.map(|direct| (DIRECT.to_owned(), direct.clone()));
+    let subjects =
+        measured.iter().map(|(subject, _)| (subject.name.clone(), subject.target().clone()));
+    let targets: Vec<_> = behind.into_iter().chain(subjects).collect();
+    if targets.len() < 2 || runner.is_interrupted() {
+        return None;
+    }
+    // To choose a rate by, a figure that the generator kept down is good enough.
+    let ceilings = measured
+        .iter()
+        .filter_map(|(_, result)| result.ceiling.shown()?.requests_per_s.map(|rate| rate.value));
+    let Some(lowest) = ceilings.reduce(f64::min) else {
+        let why = "the closed loop had no expected answer, and so there is no rate for it";
+        runner.skip(&format!("what is added in {}", tier.name), why);
+        return None;
+    };
+    let rate = (lowest * SHARE / targets.len() as f64).clamp(1.0, PAIRS_PER_S).round();
+    let request = Measurement::builtin(tier.name, &targets[0].1, tier.profile, &[]);
+    let request = request.rate(rate, comparison_length(runner.options, 30, TIMES_QUICK));
+    let comparison = Comparison::new(tier.name, request, targets).short(runner.options.quick);
+    Some(runner.compare(&comparison))
+}
+
+/// The table: a row for each tier and target.
+pub(super) fn section(compared: &[ComparisonResult]) -> Option<Section> {
+    let reference = compared.iter().map(ComparisonResult::reference).find(|name| !name.is_empty());
+    let behind = reference.unwrap_or_default();
+    let of_reference = format!("{behind} p50");
+    let heads = [
+        "Tier",
+        "Target",
+        "Figure",
+        &of_reference,
+        "p50",
+        "added, median",
+        "p99 shift",
+        "Requests on each",
+    ];
+    let mut table = Table::new(heads);
+    for result in compared {
+        for target in result.compared() {
+            table.row([
+                format!("{}{}", result.marker(), result.label),
+                target.to_owned(),
+                result.figure(),
+                result.p50(result.reference()),
+                result.p50(target),
+                result.added_cell(target),
+                result.tail_cell(target),
+                result.pairs(),
+            ]);
+        }
+    }
+    let against = if behind == DIRECT {
+        "each target against what is behind it".to_owned()
+    } else {
+        format!("each target against {behind}, as what is behind them is not among them (--direct)")
+    };
+    (!compared.is_empty()).then(|| {
+        Section::new(format!("What each tier adds: {against}"), table)
+            .note("every request goes to each target, close together and in a random order: added is the median of the differences request by request, p99 shift the difference of the p99, each with its 95 % interval; at a rate that fills none of them; where it costs nothing the first one is loaded twice, and must not differ from itself")
+            .note("what is said of it is under Findings, tested at 5 % over all sentences of a tier; every pair is in comparisons/")
+    })
+}

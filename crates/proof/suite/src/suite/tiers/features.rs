@@ -1,0 +1,114 @@
+//! What each feature adds to the raw path: the same request on the gateway with it and without.
+
+use plimsoll_report::format::or_dash;
+use plimsoll_report::table::Table;
+
+use super::{RAW, length};
+use crate::compared::ComparisonResult;
+use crate::comparison::{Comparison, slug};
+use crate::error::SuiteError;
+use crate::measurement::Measurement;
+use crate::report::Section;
+use crate::result::MeasurementResult;
+use crate::runner::SuiteRunner;
+use crate::suite::{CPU_QUICK, PAIRS_PER_S, columns, comparison_length, passes};
+use crate::target::{Gateway, Provider, SuiteTarget};
+
+/// The features, measured: first the raw path.
+pub(super) struct Features {
+    /// What each carries by itself.
+    alone: Vec<MeasurementResult>,
+    /// What each adds.
+    compared: ComparisonResult,
+}
+
+/// Measures each feature on the raw path, with a chat of 550 tokens.
+pub(super) fn features(
+    runner: &mut SuiteRunner<'_>,
+    provider: Option<&Provider>,
+) -> Result<Option<Features>, SuiteError> {
+    if runner.target().is_some() {
+        runner.skip(
+            "what each feature adds",
+            "the suite cannot switch the features of a target; start it both ways, and compare the two with `versus`",
+        );
+        return Ok(None);
+    }
+    if runner.options.port.is_some() || runner.is_interrupted() {
+        return Ok(None);
+    }
+    let mut gateways = Vec::new();
+    for (name, sets) in rows(runner) {
+        let sets: Vec<_> = RAW.iter().map(|&set| set.to_owned()).chain(sets).collect();
+        gateways.push((name, runner.gateway("llm", &sets, provider)?));
+    }
+    let request = |name: &str, target: &SuiteTarget| {
+        Measurement::builtin(name, target, "perf-550-nonstream", &["headers.x-tenant-id=load"])
+    };
+    let alone = gateways.iter().map(|(name, gateway): &(&str, Gateway)| {
+        request(name, &gateway.target).clients(64, length(runner, 20))
+    });
+    let alone: Vec<_> = alone.collect();
+    let alone = runner.measure(&alone, passes(runner.options, 3, 1));
+    let targets: Vec<_> =
+        gateways.iter().map(|(name, gateway)| (slug(name), gateway.target.clone())).collect();
+    let load = comparison_length(runner.options, 60, CPU_QUICK);
+    let request = request("features", &targets[0].1).rate(PAIRS_PER_S, load);
+    let comparison = Comparison::new("each feature", request, targets).of_variants();
+    let compared = runner.compare(&comparison.short(runner.options.quick));
+    Ok(Some(Features { alone, compared }))
+}
+
+/// Name, and settings beside those of the raw path.
+fn rows(runner: &SuiteRunner<'_>) -> [(&'static str, Vec<String>); 8] {
+    let audit = serde_json::json!({"path": runner.options.folder.join("audit-tiers.jsonl")});
+    let audit = format!("audit={audit}");
+    let rows: [(&str, &[&str]); 8] = [
+        ("raw path", &[]),
+        ("request id and metrics", &["request_id={}", "metrics={}"]),
+        ("key auth", &["auth={header: authorization, keys: [{name: suite, key: any}]}"]),
+        ("cache (always missed)", &["tenant={header: x-tenant-id}", "cache={}"]),
+        (
+            "budget",
+            &["tenant={header: x-tenant-id, anonymous: true}", "budgets={default: 1000000000000}"],
+        ),
+        ("policy scan of requests", &["policy={}"]),
+        ("response PII scrub", &["scrub={}"]),
+        ("audit rows", &[&audit]),
+    ];
+    rows.map(|(name, sets)| (name, sets.iter().map(|&set| set.to_owned()).collect()))
+}
+
+impl Features {
+    pub(super) fn section(&self) -> Section {
+        let heads = [
+            "Feature on the raw path",
+            "added, median",
+            "added CPU/req",
+            "RPS",
+            "gw CPU/req",
+            "p50",
+            "p99",
+            "gw core",
+            "load core",
+        ];
+        let mut table = Table::new(heads);
+        for (index, result) in self.alone.iter().enumerate() {
+            let variant = (index > 0).then(|| slug(&result.label));
+            table.row([
+                columns::label(result),
+                or_dash(variant.as_ref(), |name| self.compared.marked_added(name)),
+                or_dash(variant.as_ref(), |name| self.compared.marked_cpu(name)),
+                columns::throughput(result),
+                columns::cpu(result),
+                columns::time(result, |f| f.p50_ms),
+                columns::time(result, |f| f.p99_ms),
+                columns::gateway_busy(result),
+                columns::load_busy(result),
+            ]);
+        }
+        Section::new("What each feature adds to the raw path (550/150, not streamed)", table)
+            .note(columns::ADDED_BY_VARIANTS)
+            .note("the other columns are of each by itself, in a closed loop of 64 clients: times are service times. They are measured one after another, and no cost is taken from them")
+    }
+}
