@@ -157,6 +157,7 @@ fn show(status: &StatusOutput, measured: &Measured, all: &Versus) -> Result<Opti
 fn write(run_dir: &RunDir, measured: &Measured, all: &Versus) -> Result<()> {
     let summary = &measured.summary;
     run_dir.write_summary(summary)?;
+    run_dir.write_record(&measured.record)?;
     run_dir.write(file::VERSUS, json(all)?.as_bytes())?;
     run_dir.write(file::VERSUS_CSV, csv(all).as_bytes())?;
     let style = Style::default();
