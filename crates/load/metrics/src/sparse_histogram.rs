@@ -6,9 +6,9 @@ use crate::distribution::Distribution;
 
 /// A compact histogram: indices of the buckets that hold values, ascending, and their counts.
 ///
-/// Batches and intervals are kept until the end of the run, and take most of the memory that grows with its
-/// length. So a bucket is stored as its distance from the one before and its count, both as
-/// variable-length integers: mostly two or three bytes.
+/// Batches and intervals are kept until the end of the run, and take most of the memory that grows
+/// with its length. So a bucket is stored as its distance from the one before and its count, both
+/// as variable-length integers: mostly two or three bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SparseHistogram(Vec<u8>);
 

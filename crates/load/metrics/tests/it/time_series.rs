@@ -14,15 +14,17 @@ fn timeline(series: &TimeSeries) -> RunTimeline {
     TimeRecord::build(series, &metadata(), &InstrumentHealth::default(), &[]).unwrap().timeline
 }
 
-/// A run of so many seconds, with a request each 100 ms that takes as many ms as its number.
-fn series(seconds: u64) -> TimeSeries {
+/// A run of so many seconds, with a request each 100 ms that takes as many ms as its number. Those
+/// of the first `completing` seconds complete; others are refused, and have no times here.
+fn series(seconds: u64, completing: u64) -> TimeSeries {
     let mut recorder = Recorder::new(vec![at(seconds * 1_000 + 1)]);
     let mut series = TimeSeries::new(Moment::EPOCH);
     for second in 0..seconds {
         for n in 0..10 {
             let service = 1 + (second * 10 + n) % 97;
-            let one = sample(0, second * 1_000 + n * 90, service, Outcome::Completed);
-            run(&mut recorder, &one, &[]);
+            let good = second < completing;
+            let outcome = if good { Outcome::Completed } else { Outcome::Rejected(429) };
+            run(&mut recorder, &sample(0, second * 1_000 + n * 90, service, outcome), &[]);
         }
         series.add(at(second * 1_000 + 1_003), &recorder.take());
     }
@@ -33,19 +35,17 @@ fn series(seconds: u64) -> TimeSeries {
 #[test]
 fn long_runs_have_longer_intervals_and_lose_no_request() {
     for (seconds, width) in [(600, 1.0), (601, 2.0), (1_200, 2.0), (1_201, 4.0), (3_600, 8.0)] {
-        let timeline = timeline(&series(seconds));
+        let timeline = timeline(&series(seconds, 0));
         assert_eq!(timeline.interval_s, width, "{seconds}");
         assert!(timeline.intervals.len() <= MAX_INTERVALS as usize);
         let groups = || timeline.intervals.iter().flat_map(|interval| &interval.groups);
         assert_eq!(groups().map(|group| group.due).sum::<u64>(), seconds * 10);
-        assert_eq!(groups().map(|group| group.counters.completed).sum::<u64>(), seconds * 10);
+        assert_eq!(groups().map(|group| group.counters.rejected).sum::<u64>(), seconds * 10);
         let last = timeline.intervals.last().unwrap();
         assert_eq!(last.start_s + last.length_s, seconds as f64);
         for interval in &timeline.intervals {
-            let counted = &interval.groups[0];
-            assert_eq!(counted.counters.completed as f64, interval.length_s * 10.0);
-            let times = &counted.times["response_time_ms"];
-            assert_eq!(times.count, times.bins.iter().map(|(_, n)| n).sum::<u64>());
+            let counters = &interval.groups[0].counters;
+            assert_eq!(counters.rejected as f64, interval.length_s * 10.0);
         }
     }
 }
@@ -53,18 +53,17 @@ fn long_runs_have_longer_intervals_and_lose_no_request() {
 #[test]
 fn percentiles_of_merged_seconds_are_those_of_all_their_values() {
     // Eight seconds of ten values: the median of 80 values, which no second alone has.
-    let merged = timeline(&series(3_600));
-    let expected = |interval: usize| {
-        let mut values: Vec<u64> = (0..80).map(|n| 2 + (interval as u64 * 80 + n) % 97).collect();
+    let merged = timeline(&series(3_600, 24));
+    for index in 0..3 {
+        let mut values: Vec<u64> = (0..80).map(|n| 2 + (index * 80 + n) % 97).collect();
         values.sort_unstable();
-        values[39] as f64
-    };
-    for index in [0, 1, 100, 449] {
-        let times = &merged.intervals[index].groups[0].times["response_time_ms"];
+        let group = &merged.intervals[usize::try_from(index).unwrap()].groups[0];
+        let times = &group.times["response_time_ms"];
         let p50 = times.p50.unwrap();
-        assert!((p50 / expected(index) - 1.0).abs() < 0.002, "{index}: {p50}");
+        assert!((p50 / values[39] as f64 - 1.0).abs() < 0.002, "{index}: {p50}");
+        assert_eq!(times.bins.iter().map(|(_, n)| n).sum::<u64>(), 80);
         // 80 values are too few for the 99th percentile.
-        assert_eq!(times.p99, None);
+        assert_eq!((times.count, times.p99), (80, None));
     }
 }
 
@@ -151,7 +150,7 @@ fn disturbed_windows_and_cpu_time_are_in_their_intervals() {
     let readings =
         vec![reading(0, 7_000), reading(2, 8_000), reading(3, 10_000), reading(4, 12_000)];
     let track = ProcessTrack { name: "gateway".to_owned(), readings };
-    let built = TimeRecord::build(&series(4), &metadata(), &health, &[track]).unwrap();
+    let built = TimeRecord::build(&series(4, 4), &metadata(), &health, &[track]).unwrap();
     let of = |f: fn(&plimsoll_metrics::TimelineInterval) -> f64| {
         built.timeline.intervals.iter().map(f).collect::<Vec<_>>()
     };
