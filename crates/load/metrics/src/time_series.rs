@@ -113,6 +113,15 @@ impl TimeSeries {
         Nanos::new(SECOND << self.doublings)
     }
 
+    /// What happened in an interval, by stage and target.
+    fn of_interval(&self, index: usize) -> impl Iterator<Item = (StageId, TargetId, &Slice)> {
+        let index = u32::try_from(index).unwrap_or(u32::MAX);
+        let first = (index, StageId(0), TargetId(0));
+        let last = (index, StageId(u16::MAX), TargetId(u16::MAX));
+        let slices = self.slices.range(first..=last);
+        slices.map(|((_, stage, target), slice)| (*stage, *target, slice))
+    }
+
     /// The number of intervals.
     fn intervals(&self) -> u32 {
         self.slices.last_key_value().map_or(0, |((index, ..), _)| index + 1)

@@ -84,17 +84,15 @@ impl TimeRecord {
 
     fn fill(&mut self, series: &TimeSeries) -> Result<(), MetricsError> {
         let mut in_flight = vec![0u64; self.timeline.targets.len()];
-        let mut slices = series.slices.iter().peekable();
         for index in 0..self.timeline.intervals.len() {
             let mut lag = None;
-            let is_here = |key: u32| key as usize == index;
-            while let Some(((_, stage, target), slice)) = slices.next_if(|(key, _)| is_here(key.0))
-            {
+            for (stage, target, slice) in series.of_interval(index) {
                 compact::add(&mut lag, slice.pacing_lag.as_ref());
-                if let Some(open) = in_flight.get_mut(target.index()) {
+                let open = in_flight.get_mut(target.index());
+                open.into_iter().for_each(|open| {
                     *open = (*open + slice.sent).saturating_sub(slice.ended_after_sent);
-                }
-                self.add_group(index, *stage, *target, slice)?;
+                });
+                self.add_group(index, stage, target, slice)?;
             }
             let interval = &mut self.timeline.intervals[index];
             interval.pacing_lag_ms = lag.and_then(|lag| Lag::of(&lag.restore()));
