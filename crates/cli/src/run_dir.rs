@@ -27,6 +27,7 @@ pub(crate) mod file {
     pub(crate) const ROWS: &str = "results.jsonl";
     pub(crate) const SUMMARY: &str = "summary.json";
     pub(crate) const TEXT: &str = "report.txt";
+    pub(crate) const PAGE: &str = "report.html";
     pub(crate) const CSV: &str = "report.csv";
     /// The blocks of a comparison.
     pub(crate) const PAIRS: &str = "pairs.bin";
@@ -79,6 +80,8 @@ pub(crate) struct RunDirOptions {
     pub(crate) out: PathBuf,
     /// Whether results.jsonl is written, with one row per request.
     pub(crate) rows: bool,
+    /// Whether report.html is written.
+    pub(crate) page: bool,
 }
 
 /// The folder of one run.
@@ -86,6 +89,7 @@ pub(crate) struct RunDirOptions {
 pub(crate) struct RunDir {
     path: PathBuf,
     rows: bool,
+    page: bool,
     /// The space of the results, until they are written.
     reservation: Option<Reservation>,
 }
@@ -96,14 +100,14 @@ impl RunDir {
     /// # Errors
     /// The folder cannot be created.
     pub(crate) fn create(options: &RunDirOptions, stamp: &str, name: &str) -> Result<Self> {
-        let RunDirOptions { out, rows } = options;
+        let RunDirOptions { out, rows, page } = options;
         let created = fs::create_dir_all(out)
             .and_then(|()| Self::create_unique(out, &format!("{stamp}-{name}")));
         let path = created.map_err(|error| {
             let out = out.display();
             anyhow!("cannot write to the folder {out}: {error}; choose a writable one with --out")
         })?;
-        Ok(Self { path, rows: *rows, reservation: None })
+        Ok(Self { path, rows: *rows, page: *page, reservation: None })
     }
 
     fn create_unique(parent: &Path, name: &str) -> io::Result<PathBuf> {
@@ -181,6 +185,15 @@ impl RunDir {
         self.write(file::PROMETHEUS, prometheus(summary).as_bytes())
     }
 
+    /// Writes the page, unless it is not wanted.
+    pub(crate) fn write_page(&self, input: &plimsoll_page::Input<'_>) -> Result<()> {
+        if self.page {
+            self.write(file::PAGE, plimsoll_page::page(input).as_bytes())
+        } else {
+            Ok(())
+        }
+    }
+
     /// Writes what happened when.
     pub(crate) fn write_record(&self, record: &TimeRecord) -> Result<()> {
         self.write(file::TIMELINE, timeline_json(&record.timeline)?.as_bytes())?;
@@ -201,7 +214,7 @@ mod tests {
     use super::*;
 
     fn options(out: &Path) -> RunDirOptions {
-        RunDirOptions { out: out.to_owned(), rows: true }
+        RunDirOptions { out: out.to_owned(), rows: true, page: true }
     }
 
     #[test]

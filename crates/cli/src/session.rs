@@ -226,6 +226,9 @@ impl Session {
         if let Some(run_dir) = run_dir {
             run_dir.write_summary(&summary)?;
             run_dir.write_record(&record)?;
+            let timeline = Some(&record.timeline);
+            let summary = &summary;
+            run_dir.write_page(&plimsoll_page::Input { summary, timeline, versus: None })?;
             console::print_line(&format!("\nfiles: {}", run_dir.path().display()))?;
         }
         if summary.results.total.counters.completed == 0 {

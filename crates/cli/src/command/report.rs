@@ -11,6 +11,7 @@ use plimsoll_report::{
     BoundedLines, Rebuilt, csv, json, prometheus, read_json, read_timeline, rebuild, text,
     timeline_json,
 };
+use plimsoll_versus::Versus;
 
 use super::versus::WIDTH;
 use crate::console;
@@ -35,6 +36,9 @@ pub(crate) struct Flags {
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    /// Print the page with charts, as report.html holds it
+    #[arg(long, conflicts_with = "format")]
+    html: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -49,6 +53,12 @@ enum Format {
 /// Prints the report.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let Stored { summary, timeline } = read(&flags.run)?;
+    if flags.html {
+        let (timeline, versus) = (timeline.as_ref(), versus(&flags.run)?);
+        let input = plimsoll_page::Input { summary: &summary, timeline, versus: versus.as_ref() };
+        console::print(&plimsoll_page::page(&input))?;
+        return Ok(Exit::of_report(&summary));
+    }
     let report = match flags.format {
         Format::Text => text(&summary, console::style()),
         Format::Json => json(&summary)?,
@@ -57,18 +67,19 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         Format::Timeline => timeline_json(&timeline.ok_or_else(no_timeline)?)?,
     };
     if let (Format::Text, Some(versus)) = (flags.format, versus(&flags.run)?) {
-        console::print_line(&versus)?;
+        let width = console::style().width.min(WIDTH);
+        console::print_line(&plimsoll_versus::text(&versus, width))?;
     }
     console::print(&report)?;
     Ok(Exit::of_report(&summary))
 }
 
 /// The result of a comparison; `None` for other runs.
-fn versus(run: &Path) -> Result<Option<String>> {
+fn versus(run: &Path) -> Result<Option<Versus>> {
     let path = run.join(file::VERSUS);
     let Ok(bytes) = fs::read(&path) else { return Ok(None) };
     let versus = plimsoll_versus::read_json(&bytes).with_context(|| path.display().to_string())?;
-    Ok(Some(plimsoll_versus::text(&versus, console::style().width.min(WIDTH))))
+    Ok(Some(versus))
 }
 
 /// What a folder says of its run.

@@ -8,11 +8,12 @@ use plimsoll_report::parse_row;
 
 use crate::support::{FAST, Fixture, command, summary};
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     "histograms.hlog",
     "metrics.prom",
     "plan.json",
     "report.csv",
+    "report.html",
     "report.txt",
     "results.jsonl",
     "summary.json",

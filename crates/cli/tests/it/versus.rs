@@ -80,6 +80,7 @@ fn a_gateway_is_compared_with_its_upstream_without_a_profile() {
         assert_eq!(log.iter().filter(|record| record.request_id.as_deref() == id).count(), 1);
     }
     for file in [
+        "report.html",
         "report.txt",
         "versus.csv",
         "metrics.prom",

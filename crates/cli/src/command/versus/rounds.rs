@@ -163,6 +163,8 @@ fn write(run_dir: &RunDir, measured: &Measured, all: &Versus) -> Result<()> {
     let style = Style::default();
     let report = format!("{}\n{}", text(all, WIDTH), summary_text(summary, style));
     run_dir.write(file::TEXT, report.as_bytes())?;
+    let (timeline, versus) = (Some(&measured.record.timeline), Some(all));
+    run_dir.write_page(&plimsoll_page::Input { summary, timeline, versus })?;
     let figures = format!("{}{}", summary_prometheus(summary), prometheus(all));
     run_dir.write(file::PROMETHEUS, figures.as_bytes())
 }
