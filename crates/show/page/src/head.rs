@@ -6,7 +6,7 @@ use plimsoll_report::format::{self, count, rate_figure, seconds, utc};
 use plimsoll_report::printable;
 use plimsoll_versus::Versus;
 
-use crate::Input;
+use crate::input::Input;
 use crate::table::Table;
 
 /// The verdict, what speaks for it, and the figures by stage.

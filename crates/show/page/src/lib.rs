@@ -4,34 +4,24 @@
 //! RunSummary + RunTimeline + Versus --page--> one HTML file
 //! ```
 //!
-//! The file loads nothing and has no script: it works from a disk, by mail, on paper and in a screen
-//! reader. Every chart is an SVG with a title and a description, and has its numbers in a table
-//! below it. The page computes no figure: what it shows stands in the files of the run, with the
-//! same rules of what is refused. Nothing here knows files or sockets.
+//! The file loads nothing and has no script: it works from a disk, by mail, on paper and in a
+//! screen reader. Every chart is an SVG with a title and a description, and has its numbers in a
+//! table below it. The page computes no figure: what it shows stands in the files of the run, with
+//! the same rules of what is refused. Nothing here knows files or sockets.
 
 mod axis;
 mod chart;
+mod drawn_chart;
 mod head;
+mod input;
 mod over_time;
 mod plot;
 mod style;
 mod table;
 
+pub use input::Input;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use plimsoll_metrics::{RunSummary, RunTimeline};
 use plimsoll_report::printable;
-use plimsoll_versus::Versus;
-
-/// What the page is about.
-#[derive(Clone, Copy, Debug)]
-pub struct Input<'a> {
-    /// The results.
-    pub summary: &'a RunSummary,
-    /// What happened when; `None` for a run of an earlier version.
-    pub timeline: Option<&'a RunTimeline>,
-    /// The comparison, where targets were compared.
-    pub versus: Option<&'a Versus>,
-}
 
 /// Nothing is loaded, and nothing runs.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";

@@ -5,8 +5,8 @@ use plimsoll_report::format::{DASH, count, difference, or_dash, p_value};
 use plimsoll_report::printable;
 use plimsoll_versus::{Difference, Figure, Kind, Versus};
 
-use super::Chart;
 use crate::axis::Axis;
+use crate::drawn_chart::Chart;
 use crate::plot::{Plot, WIDTH, legend, place};
 use crate::table::Table;
 

@@ -8,8 +8,8 @@ use plimsoll_metrics::{Metric, RunSummary, RunTimeline, TimelineInterval, Timeli
 use plimsoll_report::format::{count, or_dash, time};
 use plimsoll_report::printable;
 
-use super::Chart;
 use crate::axis::Axis;
+use crate::drawn_chart::Chart;
 use crate::over_time;
 use crate::plot::{Plot, legend, place};
 use crate::table::Table;

@@ -7,8 +7,8 @@ use plimsoll_metrics::RunTimeline;
 use plimsoll_report::format::{digits, or_dash, time};
 use plimsoll_report::printable;
 
-use super::Chart;
 use crate::axis::Axis;
+use crate::drawn_chart::Chart;
 use crate::over_time;
 use crate::plot::{Plot, legend};
 use crate::table::Table;

@@ -4,8 +4,8 @@ use maud::html;
 use plimsoll_metrics::{RunTimeline, TimelineGroup, TimelineInterval};
 use plimsoll_report::format::{count, digits};
 
-use super::Chart;
 use crate::axis::Axis;
+use crate::drawn_chart::Chart;
 use crate::over_time;
 use crate::plot::{Plot, legend, place};
 use crate::table::Table;

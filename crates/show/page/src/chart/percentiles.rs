@@ -5,8 +5,8 @@ use plimsoll_metrics::{DistributionSummary, Group, QUANTILES, RunSummary};
 use plimsoll_report::format::{self, count, range};
 use plimsoll_report::printable;
 
-use super::Chart;
 use crate::axis::Axis;
+use crate::drawn_chart::Chart;
 use crate::plot::{Plot, legend};
 use crate::table::Table;
 

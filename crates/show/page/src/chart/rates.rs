@@ -5,8 +5,8 @@ use plimsoll_metrics::{RunTimeline, TimelineGroup, TimelineInterval};
 use plimsoll_report::format::{count, digits};
 use plimsoll_report::printable;
 
-use super::Chart;
 use crate::axis::Axis;
+use crate::drawn_chart::Chart;
 use crate::over_time;
 use crate::plot::{Plot, legend};
 use crate::table::Table;

@@ -162,8 +162,8 @@ fn every_chart_has_a_title_a_description_and_its_numbers() {
     assert!(html.contains("640 were due, 640 sent, 560 completed"));
 }
 
-/// The timeline of an hour with a stage each minute: 450 intervals of 8 s, each with all figures and
-/// as many bins as a map has rows.
+/// The timeline of an hour with a stage each minute: 450 intervals of 8 s, each with all figures
+/// and as many bins as a map has rows.
 fn hour(stages: &[StageInfo], targets: &[&str]) -> RunTimeline {
     let times = |shift: u32| TimelineTimes {
         count: 80_000,
