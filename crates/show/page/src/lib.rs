@@ -56,8 +56,9 @@ fn footer(input: &Input<'_>) -> Markup {
         footer {
             "Plimsoll " (printable(&run.tool_version)) ", seed " (run.seed) ", run "
             (printable(&run.run_id)) ". A figure that the data do not carry is " b { "-" } ": "
-            "fewer than 10 values beyond it, too large a part of the generator in it, or too many "
-            "requests without an end."
+            "fewer than 10 values beyond it, or it must not be used. Where one stands with " b { "!" }
+            ", the generator's own part in it may be too large; with " b { "?" }
+            ", too many requests had no end: do not use it."
         }
     }
 }

@@ -88,10 +88,7 @@ impl TimeRecord {
             let mut lag = None;
             for (stage, target, slice) in series.of_interval(index) {
                 compact::add(&mut lag, slice.pacing_lag.as_ref());
-                let open = in_flight.get_mut(target.index());
-                open.into_iter().for_each(|open| {
-                    *open = (*open + slice.sent).saturating_sub(slice.ended_after_sent);
-                });
+                go_on(&mut in_flight, target, slice);
                 self.add_group(index, stage, target, slice)?;
             }
             let interval = &mut self.timeline.intervals[index];
@@ -141,6 +138,13 @@ impl TimeRecord {
             times,
         });
         Ok(())
+    }
+}
+
+/// Counts the requests of a target that are in flight after an interval.
+fn go_on(in_flight: &mut [u64], target: TargetId, slice: &Slice) {
+    if let Some(open) = in_flight.get_mut(target.index()) {
+        *open = (*open + slice.sent).saturating_sub(slice.ended_after_sent);
     }
 }
 

@@ -83,7 +83,7 @@ fn chart(timeline: &RunTimeline, metric: Metric, index: usize, target: &str) -> 
     })
 }
 
-/// How many there are, and in which interval the longest was.
+/// How many there are, and in which interval the longest was, where every interval has one.
 fn text(metric: Metric, requests: u64, timeline: &RunTimeline, target: &str) -> String {
     let longest = timeline
         .intervals
@@ -91,8 +91,12 @@ fn text(metric: Metric, requests: u64, timeline: &RunTimeline, target: &str) -> 
         .flat_map(|i| times(i, metric, target).map(move |(_, times)| (i.start_s, times.max)))
         .filter_map(|(at, max)| Some((at, max?)))
         .max_by(|a, b| a.1.total_cmp(&b.1));
+    let is_refused = |i: &TimelineInterval| {
+        times(i, metric, target).any(|(_, times)| times.refused.contains_key("max"))
+    };
+    let longest = longest.filter(|_| !timeline.intervals.iter().any(is_refused));
     let longest = longest.map_or(String::new(), |(at, max)| {
-        format!(" The longest known one took {}, in second {}.", time(max), over_time::second(at))
+        format!(" The longest took {}, in second {}.", time(max), over_time::second(at))
     });
     format!("{} completed requests.{longest}", count(requests))
 }
