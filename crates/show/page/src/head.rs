@@ -119,7 +119,8 @@ fn requests(summary: &RunSummary) -> String {
         (counters.never_sent, "never sent"),
     ];
     let others = others.into_iter().filter(|(n, _)| *n > 0);
-    let others: String = others.map(|(n, words)| format!(", {} {words}", count(n))).collect();
+    let others: Vec<_> = others.map(|(n, words)| format!(", {} {words}", count(n))).collect();
+    let others = others.concat();
     format!(
         "{} requests in {}: {} ok{others}; warm-up left out.",
         count(counters.scheduled),

@@ -15,7 +15,7 @@ const BOTTOM: f64 = 34.0;
 /// A place in the drawing, with one decimal.
 pub(crate) fn place(value: f64) -> String {
     let text = format!("{value:.1}");
-    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
 /// Two axes, and the place between them.
@@ -59,18 +59,21 @@ impl Plot {
 
     /// A line through points; `None` interrupts it. A point between two gaps is a dot.
     pub(crate) fn line(&self, class: &str, points: &[Option<(f64, f64)>]) -> Markup {
-        let mut path = String::new();
-        for run in points.split(Option::is_none) {
-            let places = run.iter().flatten().map(|(x, y)| (self.x(*x), self.y(*y)));
-            for (index, (x, y)) in places.enumerate() {
-                path.push_str(if index == 0 { "M" } else { "L" });
-                path.push_str(&format!("{} {}", place(x), place(y)));
-                if run.len() == 1 {
-                    path.push_str("h.1");
-                }
-            }
-        }
+        let runs = points.split(Option::is_none).map(|run| self.run(run));
+        let path: Vec<_> = runs.collect();
+        let path = path.concat();
         html! { path class=(format!("l {class}")) d=(path) stroke-linecap="round" {} }
+    }
+
+    /// A line without gaps; one point is a dot.
+    fn run(&self, points: &[Option<(f64, f64)>]) -> String {
+        let place_of = |(x, y): &(f64, f64)| format!("{} {}", place(self.x(*x)), place(self.y(*y)));
+        let places: Vec<_> = points.iter().flatten().map(place_of).collect();
+        match places.as_slice() {
+            [] => String::new(),
+            [one] => format!("M{one}h.1"),
+            several => format!("M{}", several.join("L")),
+        }
     }
 
     /// A band over the whole height between two values of x.

@@ -1,6 +1,7 @@
 //! Times over time: how many requests took how long in each interval, with p50 and p99.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use maud::html;
 use plimsoll_metrics::timeline::bin_start_ms;
@@ -153,12 +154,9 @@ impl Cells {
             let (left, right) = (plot.x(*from), plot.x(*to));
             let (bottom, top) = (plot.y(bin_start_ms(bin)), plot.y(bin_start_ms(bin + self.bins)));
             let width = place((right - left).max(0.8));
-            paths[shade - 1].push_str(&format!(
-                "M{} {}h{width}V{}h-{width}z",
-                place(left),
-                place(top),
-                place(bottom)
-            ));
+            let [left, top, bottom] = [left, top, bottom].map(place);
+            // Writing to a String cannot fail.
+            let _ = write!(paths[shade - 1], "M{left} {top}h{width}V{bottom}h-{width}z");
         }
         paths
     }

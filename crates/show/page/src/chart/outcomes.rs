@@ -37,15 +37,7 @@ pub(super) fn chart(timeline: &RunTimeline) -> Chart {
             let n = of(interval, outcome);
             row.push(count(n));
             if n > 0 {
-                let (bottom, top) = (plot.y(below as f64), plot.y((below + n) as f64));
-                let width = (right - left - if right - left > 3.0 { 0.8 } else { 0.0 }).max(0.3);
-                let (x, w) = (place(left), place(width));
-                path.push_str(&format!(
-                    "M{x} {}V{}h{w}V{}z",
-                    place(bottom),
-                    place(top),
-                    place(bottom)
-                ));
+                path.push_str(&part(&plot, (left, right), (below, below + n)));
             }
             below += n;
         }
@@ -79,4 +71,12 @@ pub(super) fn chart(timeline: &RunTimeline) -> Chart {
         legend: legend(&entries),
         table,
     }
+}
+
+/// A part of a column: from left to right, and from one count to another.
+fn part(plot: &Plot, (left, right): (f64, f64), (from, to): (u64, u64)) -> String {
+    let gap = if right - left > 3.0 { 0.8 } else { 0.0 };
+    let (bottom, top) = (place(plot.y(from as f64)), place(plot.y(to as f64)));
+    let (x, width) = (place(left), place((right - left - gap).max(0.3)));
+    format!("M{x} {bottom}V{top}h{width}V{bottom}z")
 }
