@@ -51,6 +51,7 @@ fn its_counters_add_up_to_those_of_the_summary() {
     assert_eq!(timeline.intervals.last().map(|last| last.in_flight.clone()), Some(vec![0]));
 }
 
+#[expect(clippy::disallowed_methods, reason = "a test compares with the wall clock of the file")]
 fn unix_s() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
 }
