@@ -142,6 +142,9 @@ pub(crate) struct OutputFlags {
     /// Do not write results.jsonl, which has one line per request
     #[arg(long)]
     no_jsonl: bool,
+    /// Do not write report.html, the page with charts
+    #[arg(long)]
+    no_html: bool,
 }
 
 /// Flags for the probe, the exit code and watched processes.
@@ -226,7 +229,7 @@ pub(crate) fn read_config(path: &Path) -> Result<String, UsageError> {
 impl OutputFlags {
     /// The options of the run's folder.
     pub(crate) fn options(&self) -> RunDirOptions {
-        RunDirOptions { out: self.out.clone(), rows: !self.no_jsonl }
+        RunDirOptions { out: self.out.clone(), rows: !self.no_jsonl, page: !self.no_html }
     }
 }
 

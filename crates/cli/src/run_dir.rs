@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
 use nix::sys::statvfs::statvfs;
-use plimsoll_metrics::{RunMetadata, RunSummary};
-use plimsoll_report::{Style, csv, json, prometheus, text};
+use plimsoll_metrics::time_series::MAX_INTERVALS;
+use plimsoll_metrics::{RunMetadata, RunSummary, TimeRecord};
+use plimsoll_report::{Style, csv, interval_log, json, prometheus, text, timeline_json};
 
 pub(crate) use pairs::{BlockWatcher, PairFile};
 pub(crate) use plan::{StoredPlan, bands, store_plan, thresholds};
@@ -26,6 +27,7 @@ pub(crate) mod file {
     pub(crate) const ROWS: &str = "results.jsonl";
     pub(crate) const SUMMARY: &str = "summary.json";
     pub(crate) const TEXT: &str = "report.txt";
+    pub(crate) const PAGE: &str = "report.html";
     pub(crate) const CSV: &str = "report.csv";
     /// The blocks of a comparison.
     pub(crate) const PAIRS: &str = "pairs.bin";
@@ -34,6 +36,10 @@ pub(crate) mod file {
     /// The same as a table for spreadsheets.
     pub(crate) const VERSUS_CSV: &str = "versus.csv";
     pub(crate) const PROMETHEUS: &str = "metrics.prom";
+    /// What happened when.
+    pub(crate) const TIMELINE: &str = "timeline.json";
+    /// The same as an interval log of HdrHistogram.
+    pub(crate) const INTERVAL_LOG: &str = "histograms.hlog";
     /// Holds the space of the summary while the rows are written.
     pub(crate) const RESERVED: &str = ".reserved";
 }
@@ -45,6 +51,8 @@ const LOW_DISK_BYTES: u64 = 1 << 30;
 /// histograms in summary.json, its lines in the other files). Generous: a group takes 10 to 50 KiB.
 const RESERVED_BYTES: u64 = 1 << 20;
 const RESERVED_BYTES_PER_GROUP: u64 = 64 << 10;
+/// Space of an interval of the timeline and its histograms, for each target.
+const RESERVED_BYTES_PER_INTERVAL: u64 = 12 << 10;
 /// The most that is reserved.
 const MOST_RESERVED: u64 = 256 << 20;
 
@@ -56,8 +64,12 @@ pub(crate) fn space_of_results(metadata: &RunMetadata) -> u64 {
     let cells = stages.saturating_mul(scenarios).saturating_mul(targets);
     let groups = [1, stages, scenarios, scenarios, targets, cells];
     let groups = groups.into_iter().fold(0, u64::saturating_add);
+    let seconds: f64 = metadata.stages.iter().map(|stage| stage.duration_s.ceil()).sum();
+    let intervals = (1..MAX_INTERVALS).find(|n| f64::from(*n) >= seconds).unwrap_or(MAX_INTERVALS);
+    let intervals = targets.saturating_mul(intervals.into());
     RESERVED_BYTES
         .saturating_add(groups.saturating_mul(RESERVED_BYTES_PER_GROUP))
+        .saturating_add(intervals.saturating_mul(RESERVED_BYTES_PER_INTERVAL))
         .min(MOST_RESERVED)
 }
 
@@ -68,6 +80,8 @@ pub(crate) struct RunDirOptions {
     pub(crate) out: PathBuf,
     /// Whether results.jsonl is written, with one row per request.
     pub(crate) rows: bool,
+    /// Whether report.html is written.
+    pub(crate) page: bool,
 }
 
 /// The folder of one run.
@@ -75,6 +89,7 @@ pub(crate) struct RunDirOptions {
 pub(crate) struct RunDir {
     path: PathBuf,
     rows: bool,
+    page: bool,
     /// The space of the results, until they are written.
     reservation: Option<Reservation>,
 }
@@ -85,14 +100,14 @@ impl RunDir {
     /// # Errors
     /// The folder cannot be created.
     pub(crate) fn create(options: &RunDirOptions, stamp: &str, name: &str) -> Result<Self> {
-        let RunDirOptions { out, rows } = options;
+        let RunDirOptions { out, rows, page } = options;
         let created = fs::create_dir_all(out)
             .and_then(|()| Self::create_unique(out, &format!("{stamp}-{name}")));
         let path = created.map_err(|error| {
             let out = out.display();
             anyhow!("cannot write to the folder {out}: {error}; choose a writable one with --out")
         })?;
-        Ok(Self { path, rows: *rows, reservation: None })
+        Ok(Self { path, rows: *rows, page: *page, reservation: None })
     }
 
     fn create_unique(parent: &Path, name: &str) -> io::Result<PathBuf> {
@@ -170,6 +185,21 @@ impl RunDir {
         self.write(file::PROMETHEUS, prometheus(summary).as_bytes())
     }
 
+    /// Writes the page, unless it is not wanted.
+    pub(crate) fn write_page(&self, input: &plimsoll_page::Input<'_>) -> Result<()> {
+        if self.page {
+            self.write(file::PAGE, plimsoll_page::page(input).as_bytes())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Writes what happened when.
+    pub(crate) fn write_record(&self, record: &TimeRecord) -> Result<()> {
+        self.write(file::TIMELINE, timeline_json(&record.timeline)?.as_bytes())?;
+        self.write(file::INTERVAL_LOG, interval_log(record).as_bytes())
+    }
+
     /// Removes the folder, because there was no run.
     pub(crate) fn discard(&self) {
         // A folder that cannot be removed does no harm.
@@ -184,7 +214,7 @@ mod tests {
     use super::*;
 
     fn options(out: &Path) -> RunDirOptions {
-        RunDirOptions { out: out.to_owned(), rows: true }
+        RunDirOptions { out: out.to_owned(), rows: true, page: true }
     }
 
     #[test]

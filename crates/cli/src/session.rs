@@ -4,11 +4,14 @@ use anyhow::{Result, bail};
 use plimsoll_calibrate::Record;
 use plimsoll_compare::plan::hash as plan_hash;
 use plimsoll_engine::{
-    Control, EngineError, ProbeReport, ProcessTrack, Run, RunResult, SampleSink, WatchedProcess,
+    Control, EngineError, ProbeReport, Run, RunResult, SampleSink, WatchedProcess,
 };
 use plimsoll_harness::facts::FAILING;
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{CalibrationQuote, InstrumentHealth, RunMetadata, RunSummary, Threshold};
+use plimsoll_metrics::{
+    CalibrationQuote, InstrumentHealth, ProcessTrack, RunMetadata, RunSummary, Threshold,
+    TimeRecord,
+};
 use plimsoll_profile::Plan;
 use plimsoll_report::format::{utc, utc_compact};
 use plimsoll_report::text;
@@ -55,6 +58,8 @@ pub(crate) struct Probed<'r> {
 /// A run that ended and was not reported yet.
 pub(crate) struct Measured {
     pub(crate) summary: RunSummary,
+    /// What happened when.
+    pub(crate) record: TimeRecord,
     /// Its folder, if it has one.
     pub(crate) run_dir: Option<RunDir>,
     /// What only a comparison has.
@@ -103,9 +108,8 @@ impl Session {
     /// # Errors
     /// The run could not be carried out. Errors of the target are in the summary instead.
     pub(crate) fn run_plan(&mut self, plan: Plan, options: &RunOptions) -> Result<FinishedRun> {
-        let before_load = &mut |_: &Run, _: &Probed<'_>| Ok(None);
-        let Measured { summary, run_dir, .. } = self.measure(plan, options, before_load)?;
-        self.report(summary, run_dir.as_ref(), options.allow_invalid)
+        let measured = self.measure(plan, options, &mut |_, _| Ok(None))?;
+        self.report(measured, options.allow_invalid)
     }
 
     /// Runs a plan. `before_load` is called when the probe is done, and may end it; what it gives
@@ -151,8 +155,8 @@ impl Session {
             tracks: result.tracks.clone(),
             error: result.blocks.error.clone(),
         };
-        let summary = summarize(result, metadata, &thresholds, &secrets)?.with_bands(&bands);
-        Ok(Measured { summary, run_dir, comparison })
+        let (summary, record) = summarize(result, metadata, &thresholds, &secrets)?;
+        Ok(Measured { summary: summary.with_bands(&bands), record, run_dir, comparison })
     }
 
     fn warn_about_fd_limit(&self, plan: &Plan) {
@@ -218,15 +222,15 @@ impl Session {
     }
 
     /// Prints the report before it writes the files: a full disk must not lose it.
-    fn report(
-        &self,
-        summary: RunSummary,
-        run_dir: Option<&RunDir>,
-        allow_invalid: bool,
-    ) -> Result<FinishedRun> {
+    fn report(&self, measured: Measured, allow_invalid: bool) -> Result<FinishedRun> {
+        let Measured { summary, record, run_dir, .. } = measured;
         console::print(&text(&summary, console::style()))?;
         if let Some(run_dir) = run_dir {
             run_dir.write_summary(&summary)?;
+            run_dir.write_record(&record)?;
+            let timeline = Some(&record.timeline);
+            let summary = &summary;
+            run_dir.write_page(&plimsoll_page::Input { summary, timeline, versus: None })?;
             console::print_line(&format!("\nfiles: {}", run_dir.path().display()))?;
         }
         if summary.results.total.counters.completed == 0 {
@@ -303,7 +307,7 @@ fn summarize(
     planned: RunMetadata,
     thresholds: &[Threshold],
     secrets: &Secrets,
-) -> Result<RunSummary> {
+) -> Result<(RunSummary, TimeRecord)> {
     let mut metadata = result.metadata;
     metadata.environment = planned.environment;
     metadata.run.plan_hash = planned.run.plan_hash;
@@ -313,5 +317,7 @@ fn summarize(
     metadata.notes.extend(report_notes::for_failures(&result.causes, secrets));
     let health = InstrumentHealth { calibration: last_calibration(), ..result.health };
     let summary = RunSummary::build(metadata, health, &result.snapshot, thresholds)?;
-    Ok(RunSummary { processes: result.processes, ..summary })
+    let (metadata, health) = (&summary.metadata, &summary.health);
+    let record = TimeRecord::build(&result.series, metadata, health, &result.tracks)?;
+    Ok((RunSummary { processes: result.processes, ..summary }, record))
 }

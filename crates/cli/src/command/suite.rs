@@ -174,7 +174,7 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
         _ => EnvDefaults::default(),
     };
     let started = utc_compact(unix_nanos());
-    let output = RunDirOptions { out: flags.out.clone(), rows: false };
+    let output = RunDirOptions { out: flags.out.clone(), rows: false, page: false };
     let run_dir = RunDir::create(&output, &started, &format!("suite-{}", suite.name()))?;
     let options = flags.options(&variables, &run_dir, fd_limit, started)?;
     let control = Control::new();

@@ -26,6 +26,7 @@ mod streams;
 mod suite;
 mod suite_targets;
 mod support;
+mod timeline;
 mod usage;
 mod versus;
 mod watch;

@@ -15,6 +15,7 @@ fn every_format_prints_the_file_that_the_run_wrote() {
         ("json", "summary.json"),
         ("csv", "report.csv"),
         ("prometheus", "metrics.prom"),
+        ("timeline", "timeline.json"),
     ] {
         let shown = fixture.plimsoll(&["report", folder, "--format", format]).expect(0);
         assert_eq!(shown.stdout, fs::read_to_string(run.join(file)).unwrap(), "{format}");

@@ -8,8 +8,17 @@ use plimsoll_report::parse_row;
 
 use crate::support::{FAST, Fixture, command, summary};
 
-const FILES: [&str; 6] =
-    ["metrics.prom", "plan.json", "report.csv", "report.txt", "results.jsonl", "summary.json"];
+const FILES: [&str; 9] = [
+    "histograms.hlog",
+    "metrics.prom",
+    "plan.json",
+    "report.csv",
+    "report.html",
+    "report.txt",
+    "results.jsonl",
+    "summary.json",
+    "timeline.json",
+];
 
 #[test]
 fn a_run_within_its_thresholds_passes_and_writes_every_file() {

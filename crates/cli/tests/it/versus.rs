@@ -79,7 +79,16 @@ fn a_gateway_is_compared_with_its_upstream_without_a_profile() {
         let id = Some(row.request_id.as_str());
         assert_eq!(log.iter().filter(|record| record.request_id.as_deref() == id).count(), 1);
     }
-    for file in ["report.txt", "versus.csv", "metrics.prom", "summary.json", "plan.json"] {
+    for file in [
+        "report.html",
+        "report.txt",
+        "versus.csv",
+        "metrics.prom",
+        "summary.json",
+        "plan.json",
+        "timeline.json",
+        "histograms.hlog",
+    ] {
         assert!(run.join(file).exists(), "{file}");
     }
     let report = fs::read_to_string(run.join("report.txt")).unwrap();

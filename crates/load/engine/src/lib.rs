@@ -67,7 +67,7 @@ mod worker_threads;
 pub use control::Control;
 pub use error::EngineError;
 pub use health::listener::{ListenerError, listener};
-pub use health::process::{ProcessTrack, WatchedProcess};
+pub use health::process::WatchedProcess;
 pub use health::process_tree::ProcessStat;
 pub use pairs::{BlockReport, BlockSink};
 pub use probe::{ProbeAnswer, ProbeFinding, ProbeReport};

@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, StageId};
-use plimsoll_metrics::{Counters, GroupStats, Snapshot};
+use plimsoll_metrics::{Counters, GroupStats, Snapshot, TimeSeries};
 
 use crate::control::Control;
 use crate::health::process::{Processes, WatchedProcess};
@@ -30,6 +30,7 @@ pub(crate) struct RunMonitor<'r> {
     clock: MonotonicClock,
     origin: Moment,
     pub(crate) total: Snapshot,
+    pub(crate) series: TimeSeries,
     so_far: GroupStats,
     pub(crate) peaks: Peaks,
     pub(crate) processes: Processes,
@@ -59,13 +60,10 @@ impl<'r> RunMonitor<'r> {
             clock,
             origin,
             total: Snapshot::new(),
+            series: TimeSeries::new(origin),
             so_far: GroupStats::default(),
             peaks: Peaks::default(),
-            processes: Processes::new(
-                watched,
-                [origin].into_iter().chain(stage_ends),
-                run.pairs.is_some(),
-            ),
+            processes: Processes::new(watched, [origin].into_iter().chain(stage_ends)),
             host: HostLog::default(),
             blocks: BlockOutput::default(),
             failing: TargetWatch::new(targets),
@@ -91,6 +89,7 @@ impl<'r> RunMonitor<'r> {
             match intervals.recv_timeout(POLL) {
                 Ok(mut interval) => {
                     self.blocks.write(&std::mem::take(&mut interval.blocks));
+                    self.series.add(interval.at, &interval.snapshot);
                     round.push(interval);
                 }
                 Err(RecvTimeoutError::Timeout) if workers.iter().all(JoinHandle::is_finished) => {
@@ -106,6 +105,7 @@ impl<'r> RunMonitor<'r> {
             }
         }
         self.ended = self.clock.now();
+        self.series.end(self.ended);
         self.total.append(merged(round));
     }
 

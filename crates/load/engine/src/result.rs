@@ -2,14 +2,14 @@
 
 use plimsoll_measure::{Moment, Nanos, StageId};
 use plimsoll_metrics::{
-    Conversations, Counters, Distribution, InstrumentHealth, Lag, ProcessUse, RunMetadata, Snapshot,
+    Conversations, Counters, Distribution, InstrumentHealth, Lag, ProcessTrack, ProcessUse,
+    RunMetadata, Snapshot, TimeSeries,
 };
 use plimsoll_profile::Instrument;
 use plimsoll_transport::ReadCounts;
 
 use crate::disturbed;
 use crate::health::HostLog;
-use crate::health::process::ProcessTrack;
 use crate::in_flight::StageInFlight;
 use crate::pairs::BlockReport;
 use crate::sink::{Sink, SinkReport};
@@ -38,7 +38,9 @@ pub struct RunResult {
     pub health: InstrumentHealth,
     /// CPU time and memory of the watched processes.
     pub processes: Vec<ProcessUse>,
-    /// In a comparison: the CPU time of the watched processes over time.
+    /// Counts and times by second.
+    pub series: TimeSeries,
+    /// The CPU time of the watched processes over time.
     pub tracks: Vec<ProcessTrack>,
     /// Reasons why requests did not complete, the most frequent first.
     pub causes: Vec<Cause>,
@@ -80,11 +82,13 @@ impl RunResult {
         }
         snapshot.append(rest);
         count_arrivals(&mut health, &snapshot);
+        health.pacing_lag_ms = pacing_lag(&snapshot);
         Self {
             snapshot,
             metadata,
             health,
             processes: Vec::new(),
+            series: TimeSeries::default(),
             tracks: Vec::new(),
             causes: by_frequency(causes),
             sink: SinkReport::default(),
@@ -128,10 +132,9 @@ fn health(workers: &[WorkerOutput], instrument: Instrument) -> InstrumentHealth 
         timer: Some(timer(instrument)),
         ..InstrumentHealth::default()
     };
-    let (mut lag, mut conversations) = (Distribution::default(), Conversations::default());
+    let mut conversations = Conversations::default();
     let mut reads = ReadCounts::default();
     for worker in workers {
-        lag.merge(&worker.pacing_lag);
         reads.all += worker.reads.all;
         reads.unstamped += worker.reads.unstamped;
         health.worker_cpu_shares.push(worker.cpu_share);
@@ -147,9 +150,16 @@ fn health(workers: &[WorkerOutput], instrument: Instrument) -> InstrumentHealth 
     }
     health.kernel_timestamps = (reads.all > 0).then(|| are_stamped(reads));
     (health.reads, health.unstamped_reads) = (Some(reads.all), Some(reads.unstamped));
-    health.pacing_lag_ms = Lag::of(&lag);
     health.conversations = Some(conversations);
     health
+}
+
+/// How much earlier a generator that is never late would have dispatched the arrivals.
+fn pacing_lag(snapshot: &Snapshot) -> Option<Lag> {
+    let mut lag = Distribution::default();
+    let of_cells = snapshot.cells().filter_map(|(_, cell)| cell.pacing_lag());
+    of_cells.for_each(|of_cell| lag.merge(of_cell));
+    Lag::of(&lag)
 }
 
 /// Whether the kernel stamped at least 99 % of the reads.

@@ -121,6 +121,7 @@ impl Run {
         let outputs = workers.join()?;
         for output in &outputs {
             monitor.blocks.write(&output.blocks);
+            monitor.series.add_rest(output.counted_from, monitor.ended, &output.snapshot);
         }
         let (mut metadata, instrument) = (self.metadata(), self.plan().instrument);
         metadata.run.ended = match control.stop() {
@@ -134,6 +135,7 @@ impl Run {
         let counted = (monitor.total, &monitor.host);
         let mut result = RunResult::from_workers(metadata, instrument, origin, counted, outputs);
         let (stages, counted) = (&result.metadata.stages, &result.snapshot);
+        result.series = monitor.series;
         result.tracks = monitor.processes.take_tracks(origin);
         result.processes = monitor.processes.finish(monitor.ended, stages, counted);
         result.blocks = monitor.blocks.finish();

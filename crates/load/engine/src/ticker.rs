@@ -41,7 +41,7 @@ pub(crate) async fn run_ticker(worker: Rc<Worker>, control: Control, intervals: 
         worker.send_rows();
         ticks += 1;
         if ticks % TICKS_PER_INTERVAL == 0 {
-            let snapshot = worker.stats().take_snapshot();
+            let snapshot = worker.stats().take_snapshot(at);
             let in_flight = worker.stats().in_flight();
             // The receiver is gone when the run is being torn down.
             let blocks = worker.take_blocks(false);

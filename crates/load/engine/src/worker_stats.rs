@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_measure::{LateRead, Moment, Nanos, Outcome, Sample, TargetId};
-use plimsoll_metrics::{Conversations, Distribution, Recorder, Snapshot};
+use plimsoll_metrics::{Conversations, Recorder, Snapshot};
 use plimsoll_transport::ResponseHead;
 
 use crate::in_flight::{InFlightIntegral, StageInFlight};
@@ -30,7 +30,8 @@ pub(crate) struct WorkerStats {
     recorder: Recorder,
     in_flight: InFlightIntegral,
     conversations: Conversations,
-    pacing_lag: Distribution,
+    /// When the last snapshot was taken.
+    counted_from: Moment,
     causes: Causes,
     /// `Server` headers by target, from the first responses.
     servers: Vec<Option<String>>,
@@ -41,9 +42,9 @@ impl WorkerStats {
     pub(crate) fn new(origin: Moment, stage_ends: Vec<Moment>, targets: usize) -> Self {
         Self {
             in_flight: InFlightIntegral::new(origin, stage_ends.iter().copied()),
-            recorder: Recorder::new(stage_ends),
+            recorder: Recorder::new(stage_ends).starting_at(origin),
             conversations: Conversations::default(),
-            pacing_lag: Distribution::default(),
+            counted_from: origin,
             causes: Causes::default(),
             servers: vec![None; targets],
         }
@@ -64,9 +65,6 @@ impl WorkerStats {
     ) {
         self.in_flight.dec(at);
         self.recorder.record(sample, gaps, late_reads);
-        if sample.is_arrival() && sample.timeline.dispatched.is_some() {
-            self.pacing_lag.record(sample.generator.dispatch);
-        }
         if sample.as_expected() != Some(true) {
             self.count_cause(sample.outcome, detail);
         }
@@ -95,9 +93,15 @@ impl WorkerStats {
         }
     }
 
-    /// Counts since the last call.
-    pub(crate) fn take_snapshot(&mut self) -> Snapshot {
+    /// Counts since the last call, up to `at`.
+    pub(crate) fn take_snapshot(&mut self, at: Moment) -> Snapshot {
+        self.counted_from = at;
         self.recorder.take()
+    }
+
+    /// When the last snapshot was taken; before the first one the run's start.
+    pub(crate) const fn counted_from(&self) -> Moment {
+        self.counted_from
     }
 
     /// Reasons why requests did not complete, over the whole run.
@@ -114,11 +118,6 @@ impl WorkerStats {
     pub(crate) fn in_flight_by_stage(&mut self, at: Moment) -> Vec<StageInFlight> {
         self.in_flight.advance(at);
         self.in_flight.stages().to_vec()
-    }
-
-    /// How much earlier a generator that is never late would have dispatched the arrivals.
-    pub(crate) fn take_pacing_lag(&mut self) -> Distribution {
-        std::mem::take(&mut self.pacing_lag)
     }
 
     pub(crate) const fn conversation_started(&mut self) {

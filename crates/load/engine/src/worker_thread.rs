@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Barrier, OnceLock};
 
 use plimsoll_measure::{Block, Clock as _, Moment, MonotonicClock, Nanos};
-use plimsoll_metrics::{Conversations, Distribution, Snapshot};
+use plimsoll_metrics::{Conversations, Snapshot};
 use plimsoll_transport::{LookTimes, ReadCounts};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::task::spawn_local;
@@ -64,11 +64,12 @@ pub(crate) struct WorkerAssignment {
 pub(crate) struct WorkerOutput {
     /// Counts since the last interval.
     pub(crate) snapshot: Snapshot,
+    /// When that ended.
+    pub(crate) counted_from: Moment,
     /// Blocks since the last interval, and those that lack a turn.
     pub(crate) blocks: Vec<Block>,
     pub(crate) causes: Causes,
     pub(crate) in_flight: Vec<StageInFlight>,
-    pub(crate) pacing_lag: Distribution,
     pub(crate) pauses: Pauses,
     pub(crate) reads: ReadCounts,
     pub(crate) conversations: Conversations,
@@ -209,10 +210,10 @@ pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
     let mut stats = worker.stats();
     WorkerOutput {
         blocks,
-        snapshot: stats.take_snapshot(),
+        counted_from: stats.counted_from(),
+        snapshot: stats.take_snapshot(load_end),
         causes: stats.take_causes(),
         in_flight: stats.in_flight_by_stage(load_end),
-        pacing_lag: stats.take_pacing_lag(),
         pauses: worker.watch.take_pauses(),
         reads: worker.rx_clock.reads(),
         conversations: stats.conversations(),

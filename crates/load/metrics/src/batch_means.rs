@@ -1,8 +1,6 @@
 //! Batch means: the run cut into batches in their order in time, from which confidence intervals
 //! are computed.
 
-mod sparse_histogram;
-
 use std::collections::BTreeMap;
 
 use plimsoll_measure::StageId;
@@ -11,7 +9,7 @@ use plimsoll_stats::{BatchVariance, LimitCount, NoIntervalReason};
 
 use crate::catalog::Metric;
 use crate::group_stats::{GroupKey, GroupStats};
-use sparse_histogram::SparseHistogram;
+use crate::sparse_histogram::SparseHistogram;
 
 /// The metrics whose percentiles get an interval.
 pub const WITH_INTERVALS: [Metric; 6] = [

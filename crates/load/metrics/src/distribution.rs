@@ -10,8 +10,8 @@ use plimsoll_measure::Nanos;
 use plimsoll_stats::samples_needed;
 
 use crate::error::MetricsError;
-pub(crate) use buckets::bucket_index;
-use buckets::{Buckets, upper_edge};
+use buckets::Buckets;
+pub(crate) use buckets::{bucket_index, upper_edge};
 
 /// Values up to about 1 ms are resolved in steps of 512 ns; larger ones by 3 significant digits.
 const LOWEST: u64 = 1_000;
@@ -169,6 +169,12 @@ impl Distribution {
         }
     }
 
+    /// Calls `visit` with the upper edge in nanoseconds and the count of every bucket that holds
+    /// values, ascending. Of the last one it is the largest value.
+    pub(crate) fn for_each_value(&self, visit: &mut dyn FnMut(u64, u64)) {
+        self.for_each_bucket(&mut |bucket, n| visit(upper_edge(bucket).min(self.max), n));
+    }
+
     /// The histogram in nanoseconds, as every HdrHistogram tool reads it: V2 encoding, deflated,
     /// base64.
     ///
@@ -192,13 +198,24 @@ impl Distribution {
         let histogram: Histogram<u64> = Deserializer::new()
             .deserialize(&mut bytes.as_slice())
             .map_err(|error| refuse(&error))?;
-        let mut buckets = Buckets::default();
-        for entry in histogram.iter_recorded() {
-            let bucket = bucket_index(entry.value_iterated_to());
-            buckets.add_n(bucket, entry.count_since_last_iteration());
+        let counts = histogram.iter_recorded().map(|entry| {
+            (bucket_index(entry.value_iterated_to()), entry.count_since_last_iteration())
+        });
+        Ok(Self::from_buckets(counts, exact))
+    }
+
+    /// The values of these buckets, each with its [`bucket_index`] and count.
+    pub(crate) fn from_buckets(
+        counts: impl Iterator<Item = (u32, u64)>,
+        exact: &ExactFigures,
+    ) -> Self {
+        let (mut buckets, mut count) = (Buckets::default(), 0);
+        for (bucket, n) in counts {
+            buckets.add_n(bucket, n);
+            count += n;
         }
         let ExactFigures { sum, min, max } = *exact;
-        Ok(Self { counts: Counts::Wide(buckets), count: histogram.len(), sum, min, max })
+        Self { counts: Counts::Wide(buckets), count, sum, min, max }
     }
 
     /// Every value is recorded at the upper edge of its bucket, which lies in the same bucket of

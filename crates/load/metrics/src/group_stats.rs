@@ -11,6 +11,7 @@ use crate::catalog::{Counters, Metric, Population};
 use crate::confusion_matrix::ConfusionMatrix;
 use crate::distribution::Distribution;
 use crate::moved::MovedValues;
+use crate::starts::Starts;
 use crate::stream_diagnosis::{StreamDiagnosis, StreamTally};
 
 /// The key of a cell: the requests of one stage, one scenario and one target.
@@ -45,6 +46,10 @@ pub struct GroupStats {
     moved: Option<Box<MovedValues>>,
     /// Time of the generator in the cycles of virtual users, in nanoseconds.
     pub(crate) generator_time: u128,
+    /// How much earlier a generator that is never late would have dispatched the arrivals.
+    pacing_lag: Option<Box<Distribution>>,
+    /// When its requests were due and sent.
+    pub(crate) starts: Starts,
 }
 
 impl GroupStats {
@@ -75,11 +80,20 @@ impl GroupStats {
         }
     }
 
-    /// Adds another group's counts and values.
+    /// Records how late the generator dispatched an arrival.
+    pub(crate) fn record_pacing_lag(&mut self, lag: Nanos) {
+        self.pacing_lag.get_or_insert_default().record(lag);
+    }
+
+    /// Adds another group's counts and values, but not when its requests were due and sent: only
+    /// a snapshot of one interval has that.
     pub fn merge(&mut self, other: &Self) {
         self.add_time(other);
         if let Some(theirs) = &other.moved {
             self.moved.get_or_insert_default().merge(theirs);
+        }
+        if let Some(theirs) = &other.pacing_lag {
+            self.pacing_lag.get_or_insert_default().merge(theirs);
         }
         self.policy_decisions.merge(&other.policy_decisions);
         self.streams.merge(&other.streams);
@@ -140,16 +154,16 @@ impl GroupStats {
         self.moved.as_ref()?.undisturbed(metric, self.distribution(metric)?)
     }
 
+    /// How much earlier a generator that is never late would have dispatched the arrivals; `None`
+    /// if none was dispatched.
+    pub fn pacing_lag(&self) -> Option<&Distribution> {
+        self.pacing_lag.as_deref()
+    }
+
     /// Requests without an end, which may be longer than all others: in flight, timed out and, for
     /// times that count from the intended start, never sent.
     pub const fn unfinished(&self, metric: Metric) -> u64 {
-        let c = &self.counters;
-        let sent = c.in_flight + c.timed_out;
-        match metric {
-            Metric::ResponseTime | Metric::ResponseTtft => sent + c.never_sent,
-            _ if matches!(metric.population(), Population::Completed) => sent,
-            _ => 0,
-        }
+        unfinished(&self.counters, metric)
     }
 
     /// The time that requests were in flight during the stage, summed over the requests, in
@@ -161,5 +175,15 @@ impl GroupStats {
     #[inline]
     fn values(&mut self, metric: Metric) -> &mut Distribution {
         self.distributions[metric as usize].get_or_insert_default()
+    }
+}
+
+/// [`GroupStats::unfinished`] of requests with these counters.
+pub(crate) const fn unfinished(counters: &Counters, metric: Metric) -> u64 {
+    let sent = counters.in_flight + counters.timed_out;
+    match metric {
+        Metric::ResponseTime | Metric::ResponseTtft => sent + counters.never_sent,
+        _ if matches!(metric.population(), Population::Completed) => sent,
+        _ => 0,
     }
 }

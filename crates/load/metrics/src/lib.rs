@@ -3,6 +3,7 @@
 //! - [`catalog`]: the one table of metrics, from which every report, threshold and page is made
 //! - [`Recorder`]: the counts of one worker, without locks; [`Snapshot`]: a copy that can be merged
 //! - [`Results`]: the measured results, by stage, scenario, category and target
+//! - [`TimeSeries`] and [`RunTimeline`]: what happened when
 //! - [`Threshold`] and [`Judgement`]: whether the target was good enough
 //! - [`InstrumentHealth`] and [`Validity`]: whether Plimsoll itself kept up
 //! - [`RunSummary`]: all of it, as `summary.json` holds it
@@ -25,6 +26,7 @@ pub mod error;
 pub mod group_stats;
 pub mod health;
 mod moved;
+pub mod process_track;
 pub mod process_use;
 pub mod quantile;
 pub mod recorder;
@@ -33,9 +35,13 @@ pub mod results;
 pub mod run_metadata;
 pub mod scope;
 pub mod snapshot;
+mod sparse_histogram;
+mod starts;
 pub mod stream_diagnosis;
 pub mod summary;
 pub mod threshold;
+pub mod time_series;
+pub mod timeline;
 pub mod validity;
 
 pub use accounting::Accounting;
@@ -50,6 +56,7 @@ pub use error::MetricsError;
 pub use group_stats::{GroupKey, GroupStats};
 pub use health::{CalibrationQuote, Conversations, DisturbedWindow, InstrumentHealth, Lag};
 pub use plimsoll_stats::{NoIntervalReason, samples_needed};
+pub use process_track::ProcessTrack;
 pub use process_use::ProcessUse;
 pub use quantile::{QUANTILES, Quantile};
 pub use recorder::Recorder;
@@ -64,4 +71,6 @@ pub use summary::RunSummary;
 pub use threshold::{
     Band, BandLevel, BandResult, Gate, Judgement, Margin, Threshold, ThresholdResult, Worse,
 };
+pub use time_series::{IntervalHistogram, TimeRecord, TimeSeries};
+pub use timeline::{RunTimeline, TimelineGroup, TimelineInterval, TimelineStage, TimelineTimes};
 pub use validity::{Assessment, Evidence, Reason, StageOpenings, Validity, causes, judge_health};

@@ -12,6 +12,8 @@ use crate::snapshot::Snapshot;
 /// request is planned, [`Recorder::record`] when its outcome is known.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
+    /// The run's start, from which seconds are counted.
+    origin: Moment,
     stage_ends: Vec<Moment>,
     /// The key of each of `cells`. A worker uses few in an interval, so that a search from the
     /// newest on is faster than a map.
@@ -25,7 +27,13 @@ impl Recorder {
     ///
     /// The ends decide to which stage's throughput a completion counts.
     pub const fn new(stage_ends: Vec<Moment>) -> Self {
-        Self { stage_ends, keys: Vec::new(), cells: Vec::new() }
+        Self { origin: Moment::EPOCH, stage_ends, keys: Vec::new(), cells: Vec::new() }
+    }
+
+    /// The same of a run that began at `origin`, instead of the clock's epoch.
+    #[must_use]
+    pub fn starting_at(self, origin: Moment) -> Self {
+        Self { origin, ..self }
     }
 
     /// Counts a request that the schedule asks for.
@@ -41,10 +49,15 @@ impl Recorder {
         let whole = timeline.dispatched.is_some()
             && self.is_within(key.stage, timeline.intended, timeline.finished);
         let stage_end = self.stage_ends.get(key.stage.index()).copied().unwrap_or(Moment::EPOCH);
+        let origin = self.origin;
         let cell = self.cell(key);
         cell.record(sample, gaps, late_reads);
+        cell.starts.count(timeline, origin);
         if sample.is_arrival() {
             cell.counters.arrival(sample, stage_end);
+            if timeline.dispatched.is_some() {
+                cell.record_pacing_lag(sample.generator.dispatch);
+            }
         }
         if whole {
             cell.in_flight_time +=

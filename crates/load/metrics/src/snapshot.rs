@@ -29,8 +29,10 @@ impl Snapshot {
     }
 
     /// Adds the counts of the next interval of the run, of all workers together.
-    pub fn append(&mut self, interval: Self) {
+    pub fn append(&mut self, mut interval: Self) {
         self.batches.add(interval.cells());
+        // A `TimeSeries` keeps them; here they would grow with the length of the run.
+        interval.cells.values_mut().for_each(|cell| cell.starts.clear());
         self.merge(interval);
     }
 
@@ -39,7 +41,11 @@ impl Snapshot {
         for (key, cell) in other.cells {
             match self.cells.entry(key) {
                 Entry::Vacant(entry) => drop(entry.insert(cell)),
-                Entry::Occupied(mut entry) => entry.get_mut().merge(&cell),
+                Entry::Occupied(mut entry) => {
+                    let mine = entry.get_mut();
+                    mine.merge(&cell);
+                    mine.starts.merge(&cell.starts);
+                }
             }
         }
         self.batches.merge(other.batches);

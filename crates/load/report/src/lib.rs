@@ -2,6 +2,7 @@
 //!
 //! - [`text`]: for people
 //! - [`json`], [`csv`], [`prometheus`]: for machines, all from the one catalog of metrics
+//! - [`timeline_json`] and [`interval_log`]: what happened when
 //! - [`pairs`]: `pairs.bin`, the blocks of a comparison to the nanosecond
 //! - [`row`]: the lines of `results.jsonl`, written during the run
 //! - [`mod@format`] and [`table`]: numbers, dates and tables, the same wherever they are printed
@@ -14,6 +15,7 @@ mod csv;
 mod error;
 mod escape;
 pub mod format;
+mod interval_log;
 mod json;
 pub mod pairs;
 mod prometheus;
@@ -21,13 +23,16 @@ mod rebuild;
 pub mod row;
 pub mod table;
 mod text;
+mod timeline;
 
 pub use bounded_lines::{BoundedLines, MAX_LINE};
 pub use csv::csv;
 pub use error::ReportError;
 pub use escape::{escape_label, printable};
+pub use interval_log::interval_log;
 pub use json::{json, read_json};
 pub use prometheus::prometheus;
-pub use rebuild::rebuild;
+pub use rebuild::{Rebuilt, rebuild};
 pub use row::{ParsedRow, RowContext, RowNames, parse_row, write_row};
 pub use text::{Style, text};
+pub use timeline::{read_timeline, timeline_json};

@@ -3,6 +3,7 @@
 use plimsoll_measure::{Moment, Nanos, Sample};
 use plimsoll_metrics::{
     InstrumentHealth, Recorder, RunEnd, RunMetadata, RunSummary, Snapshot, StageInfo, Threshold,
+    TimeRecord, TimeSeries,
 };
 
 use crate::error::ReportError;
@@ -13,6 +14,15 @@ const NO_GAPS: &str =
     "ITL is not available: rows hold the mean and the longest gap of a stream, not every gap";
 const NO_END: &str =
     "requests in flight or waiting when the process ended left no row, and are not counted";
+
+/// What the rows of a run that left no summary say.
+#[derive(Clone, Debug)]
+pub struct Rebuilt {
+    /// The summary, which is never valid.
+    pub summary: RunSummary,
+    /// What happened when.
+    pub record: TimeRecord,
+}
 
 /// Sums up the rows of a run that left no summary. `metadata` comes from the run's `plan.json`.
 ///
@@ -25,7 +35,7 @@ pub fn rebuild<L: AsRef<[u8]>>(
     lines: impl IntoIterator<Item = L>,
     mut metadata: RunMetadata,
     thresholds: &[Threshold],
-) -> Result<RunSummary, ReportError> {
+) -> Result<Rebuilt, ReportError> {
     let mut rows = RowCounter::new(&metadata);
     for line in lines {
         rows.add(line.as_ref(), &metadata)?;
@@ -36,7 +46,13 @@ pub fn rebuild<L: AsRef<[u8]>>(
         shorten(stage, rows.last);
     }
     rows.end_interval();
-    Ok(RunSummary::build(metadata, InstrumentHealth::default(), &rows.counted, thresholds)?)
+    rows.series.end(rows.last);
+    let health = InstrumentHealth::default();
+    let mut record = TimeRecord::build(&rows.series, &metadata, &health, &[])?;
+    // Rows do not tell the generator's part.
+    record.timeline.intervals.iter_mut().for_each(|interval| interval.pacing_lag_ms = None);
+    let summary = RunSummary::build(metadata, health, &rows.counted, thresholds)?;
+    Ok(Rebuilt { summary, record })
 }
 
 /// Length of the intervals from which confidence intervals are computed, as in a run.
@@ -46,6 +62,7 @@ const INTERVAL: Nanos = Nanos::from_secs(1);
 struct RowCounter {
     recorder: Recorder,
     counted: Snapshot,
+    series: TimeSeries,
     /// End of the last turn.
     last: Moment,
     read: u64,
@@ -60,8 +77,9 @@ impl RowCounter {
     fn new(metadata: &RunMetadata) -> Self {
         let end = |stage: &StageInfo| seconds(stage.start_s + stage.duration_s);
         let recorder = Recorder::new(metadata.stages.iter().map(end).collect());
-        let (counted, last) = (Snapshot::new(), Moment::EPOCH);
-        Self { recorder, counted, last, read: 0, turns: 0, unreadable: 0, cut: false }
+        let (counted, series) = (Snapshot::new(), TimeSeries::default());
+        let last = Moment::EPOCH;
+        Self { recorder, counted, series, last, read: 0, turns: 0, unreadable: 0, cut: false }
     }
 
     fn add(&mut self, line: &[u8], metadata: &RunMetadata) -> Result<(), ReportError> {
@@ -81,9 +99,10 @@ impl RowCounter {
     fn count(&mut self, sample: &Sample, weight: u32) {
         let last = self.last.max(sample.timeline.finished.unwrap_or_default());
         let number = |moment: Moment| moment.as_nanos() / INTERVAL.as_u64();
-        if number(std::mem::replace(&mut self.last, last)) != number(last) {
+        if number(self.last) != number(last) {
             self.end_interval();
         }
+        self.last = last;
         (self.read, self.turns) = (self.read + 1, self.turns + u64::from(weight));
         for _ in 0..weight {
             self.recorder.scheduled(sample.stage, sample.scenario, sample.target);
@@ -93,7 +112,10 @@ impl RowCounter {
 
     /// Ends an interval. Rows are in the order in which the requests ended.
     fn end_interval(&mut self) {
-        self.counted.append(self.recorder.take());
+        let interval = self.recorder.take();
+        let end = self.last.as_nanos() / INTERVAL.as_u64() + 1;
+        self.series.add(Moment::from_nanos(end * INTERVAL.as_u64()), &interval);
+        self.counted.append(interval);
     }
 
     fn notes(&self) -> Vec<String> {

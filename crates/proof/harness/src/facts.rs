@@ -1,8 +1,8 @@
 //! What the judge must know of a comparison besides its blocks.
 
-use plimsoll_engine::{ProbeAnswer, ProbeReport, ProcessTrack, Run};
+use plimsoll_engine::{ProbeAnswer, ProbeReport, Run};
 use plimsoll_measure::Nanos;
-use plimsoll_metrics::{ProcessUse, RunSummary, StageInfo, Validity};
+use plimsoll_metrics::{ProcessTrack, ProcessUse, RunSummary, StageInfo, Validity};
 use plimsoll_profile::{Plan, Target, TargetRole, VersusPlan};
 use plimsoll_schedule::{Load, PairMode};
 use plimsoll_versus::{

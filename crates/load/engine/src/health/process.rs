@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use plimsoll_measure::{Moment, Nanos};
-use plimsoll_metrics::{ProcessUse, Snapshot, StageInfo};
+use plimsoll_metrics::{ProcessTrack, ProcessUse, Snapshot, StageInfo};
 
 use super::process_tree::{ProcessTree, TreeUse};
 
@@ -31,21 +31,12 @@ pub(crate) struct Processes {
     looked: Moment,
     /// The moments of the readings, and the use of each process up to then.
     readings: Vec<Reading>,
-    /// Only in a comparison: a reading at each look.
-    track: Option<Vec<Reading>>,
+    /// A reading at each look.
+    track: Vec<Reading>,
 }
 
 /// A moment, and what each process has used up to then.
 type Reading = (Moment, Vec<Option<TreeUse>>);
-
-/// The CPU time of a watched process and its descendants, about once a second.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ProcessTrack {
-    /// The name of the process.
-    pub name: String,
-    /// When it was read, after the run's start, and the CPU time since the process began.
-    pub readings: Vec<(Nanos, Nanos)>,
-}
 
 impl Processes {
     /// These processes with their descendants, and this one without; no process at all where there
@@ -53,7 +44,6 @@ impl Processes {
     pub(crate) fn new(
         watched: &[WatchedProcess],
         due: impl DoubleEndedIterator<Item = Moment>,
-        track: bool,
     ) -> Self {
         if watched.is_empty() {
             return Self::default();
@@ -62,8 +52,7 @@ impl Processes {
         let tree = |process: &WatchedProcess| (process.clone(), ProcessTree::of(process.pid, true));
         let own = (own.clone(), ProcessTree::of(own.pid, false));
         let watched = watched.iter().map(tree).chain([own]).collect();
-        let track = track.then(Vec::new);
-        Self { watched, due: due.rev().collect(), track, ..Self::default() }
+        Self { watched, due: due.rev().collect(), ..Self::default() }
     }
 
     /// Reads what the processes use, if it is time.
@@ -73,15 +62,13 @@ impl Processes {
         } else if !self.watched.is_empty() && now.since(self.looked) >= LOOK {
             self.looked = now;
             let readings = self.watched.iter_mut().map(|(_, tree)| tree.read()).collect();
-            if let Some(track) = &mut self.track {
-                track.push((now, readings));
-            }
+            self.track.push((now, readings));
         }
     }
 
     /// The CPU time of each watched process at every look since `origin`.
     pub(crate) fn take_tracks(&mut self, origin: Moment) -> Vec<ProcessTrack> {
-        let track = self.track.take().unwrap_or_default();
+        let track = std::mem::take(&mut self.track);
         let of_process = |(index, (process, _)): (usize, &(WatchedProcess, ProcessTree))| {
             let cpu = |(at, all): &Reading| Some((at.since(origin), all.get(index)?.as_ref()?.cpu));
             let readings = track.iter().filter_map(cpu).collect();

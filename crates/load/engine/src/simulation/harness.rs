@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
 use plimsoll_measure::{Moment, Nanos, Sample};
-use plimsoll_metrics::Recorder;
+use plimsoll_metrics::{Distribution, Recorder};
 use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
 use tokio::task::LocalSet;
 
@@ -64,21 +64,29 @@ pub(crate) struct Simulated {
     pub(crate) samples: Vec<Sample>,
     pub(crate) requests: Vec<ReceivedRequest>,
     pub(crate) output: WorkerOutput,
+    /// How late the generator dispatched arrivals at most; `None` without any.
+    pub(crate) pacing_lag: Option<Nanos>,
     /// When the run was over.
     pub(crate) end: Moment,
     /// Arrivals: planned, dispatched within their stage, and kept from it by the generator.
     pub(crate) arrivals: [u64; 3],
 }
 
-/// The arrivals among the samples of a worker, as its recorder counts them.
-fn count_arrivals(stage_ends: Vec<Moment>, samples: &[Sample]) -> [u64; 3] {
+/// The arrivals among the samples of a worker, and how late the generator dispatched them at most,
+/// as its recorder counts them.
+fn count_arrivals(stage_ends: Vec<Moment>, samples: &[Sample]) -> ([u64; 3], Option<Nanos>) {
     let mut recorder = Recorder::new(stage_ends);
     for sample in samples {
         recorder.record(sample, &[], &[]);
     }
     let counted = recorder.take().total(|_| true);
     let counters = counted.counters();
-    [counters.arrivals_planned, counters.arrivals_in_stage, counters.arrivals_late_by_generator]
+    let arrivals = [
+        counters.arrivals_planned,
+        counters.arrivals_in_stage,
+        counters.arrivals_late_by_generator,
+    ];
+    (arrivals, counted.pacing_lag().and_then(Distribution::max))
 }
 
 impl Harness {
@@ -129,10 +137,10 @@ impl Harness {
         drop(worker);
         let report = self.sink.finish();
         let mut samples = self.rows.0.lock().unwrap().clone();
-        let arrivals = count_arrivals(stage_ends, &samples);
+        let (arrivals, pacing_lag) = count_arrivals(stage_ends, &samples);
         assert_eq!(report.written, samples.len() as u64);
         samples.sort_by_key(|sample| sample.timeline.intended);
-        Simulated { samples, requests, output, end, arrivals }
+        Simulated { samples, requests, output, pacing_lag, end, arrivals }
     }
 }
 

@@ -106,7 +106,7 @@ pub(crate) const fn bucket_index(nanos: u64) -> u32 {
 }
 
 /// The largest value of a bucket, in nanoseconds.
-pub(super) fn upper_edge(bucket: u32) -> u64 {
+pub(crate) fn upper_edge(bucket: u32) -> u64 {
     let shift = (bucket >> SUB_BITS).saturating_sub(1);
     let units = u64::from(bucket - (shift << SUB_BITS)) + 1;
     // The edge of the last bucket is 2^64.

@@ -169,7 +169,7 @@ impl DistributionSummary {
     /// Adds the bound of each figure, and decides which of them are refused. `without`: the
     /// distribution without the generator's part, if that is another one; `unfinished`: the
     /// requests without an end, if they are missing in this distribution.
-    pub(super) fn add_bounds(
+    pub(crate) fn add_bounds(
         &mut self,
         metric: Metric,
         (whole, without): (&Distribution, Option<&Distribution>),

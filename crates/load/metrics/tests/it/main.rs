@@ -11,3 +11,4 @@ mod server_report;
 mod summary;
 mod support;
 mod thresholds;
+mod time_series;

@@ -10,4 +10,5 @@ mod reference;
 mod rows;
 mod support;
 mod texts;
+mod timelines;
 mod version_0_1_0;

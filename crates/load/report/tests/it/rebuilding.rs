@@ -36,7 +36,7 @@ fn file_with_weight(weight: u32) -> Vec<u8> {
 }
 
 fn rebuilt(file: &[u8]) -> RunSummary {
-    rebuild(file.split(|byte| *byte == b'\n'), metadata(), &[]).unwrap()
+    rebuild(file.split(|byte| *byte == b'\n'), metadata(), &[]).unwrap().summary
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_stage_that_was_cut_off_lasts_until_its_last_response() {
     // 50 warm-up turns, and half of the stage that begins after a second.
     let early = bytes.split(|byte| *byte == b'\n').take(550);
     let last = samples()[..550].iter().filter_map(|sample| sample.timeline.finished).max().unwrap();
-    let cut = rebuild(early, metadata(), &[]).unwrap();
+    let cut = rebuild(early, metadata(), &[]).unwrap().summary;
     let lengths: Vec<_> = cut.metadata.stages.iter().map(|stage| stage.duration_s).collect();
     assert!((lengths[1] - (last.as_nanos() as f64 / 1e9 - 1.0)).abs() < 1e-9, "{lengths:?}");
     assert_eq!(lengths[2].to_string(), "0");

@@ -1,6 +1,6 @@
 //! The reference pages of `results.jsonl` and `summary.json` are up to date.
 
-use plimsoll_metrics::RunSummary;
+use plimsoll_metrics::{RunSummary, RunTimeline};
 use plimsoll_report::row::COLUMNS;
 use serde_json::Value;
 
@@ -26,6 +26,35 @@ Generated from the type `RunSummary` of `crates/load/metrics`; do not edit. To r
 
 Names of metrics, counters and rates are defined in [metrics](metrics.md).
 ";
+
+const TIMELINE: &str = "# timeline.json
+
+Generated from the type `RunTimeline` of `crates/load/metrics`; do not edit. To refresh it:
+`UPDATE_GOLDEN=1 cargo test -p plimsoll-report`. [timeline.schema.json](timeline.schema.json) is the same as a JSON
+Schema.
+
+What happened when in a run. The intervals follow one another without gaps, from the start of the load to the end of the
+run. A request counts as `due` in the interval of its intended start, as `sent` in that of its dispatch, and in the
+counters and times when it ended: so a target that stands still shows as requests that are due and sent and do not end,
+and after it as long times. Counters add up to those of [summary.json](summary.md), warm-up included.
+
+`histograms.hlog` has the same distributions to full resolution: an interval log of HdrHistogram (format 1.3, V2
+histograms in nanoseconds), which its own tools read. Its tags are `response_time`, `service_time`, `ttft` and `itl`;
+with several targets the name of the target follows (`response_time.direct`), and requests of warm-up stages have
+`warmup.` in front.
+";
+
+fn timeline_schema() -> Value {
+    serde_json::to_value(schemars::schema_for!(RunTimeline)).unwrap()
+}
+
+#[test]
+fn the_page_and_the_schema_of_timeline_json_equal_its_type() {
+    let page = plimsoll_golden::schema_page::render(&timeline_schema());
+    check("timeline.md", &format!("{TIMELINE}{page}"));
+    let schema = serde_json::to_string_pretty(&timeline_schema()).unwrap();
+    check("timeline.schema.json", &format!("{schema}\n"));
+}
 
 fn check(name: &str, text: &str) {
     plimsoll_golden::check(path("../../../docs/reference").join(name), text);

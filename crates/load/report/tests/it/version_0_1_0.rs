@@ -33,7 +33,9 @@ fn plan() -> (RunMetadata, Vec<Threshold>) {
 
 fn rebuilt() -> RunSummary {
     let (metadata, thresholds) = plan();
-    rebuild(stored("results.jsonl").split(|byte| *byte == b'\n'), metadata, &thresholds).unwrap()
+    rebuild(stored("results.jsonl").split(|byte| *byte == b'\n'), metadata, &thresholds)
+        .unwrap()
+        .summary
 }
 
 /// Targets, expectations and policy decisions: the names that changed.

@@ -201,7 +201,10 @@ impl PlannedHost {
             last_token: None,
             longest_gap: None,
             gaps: 0,
-            dispatch_lag: self.late_dispatches,
+            generator: plimsoll_measure::GeneratorShare {
+                dispatch: self.late_dispatches,
+                ..Default::default()
+            },
             expected: None,
             decision: None,
             output_tokens: 0,

@@ -1,4 +1,4 @@
-//! A compact histogram, for the many batches of a long run.
+//! A compact histogram, for the many batches and intervals of a long run.
 
 use plimsoll_stats::LimitCount;
 
@@ -6,26 +6,26 @@ use crate::distribution::Distribution;
 
 /// A compact histogram: indices of the buckets that hold values, ascending, and their counts.
 ///
-/// Batches are kept until the end of the run, and take most of the memory that grows with its
-/// length. So a bucket is stored as its distance from the one before and its count, both as
-/// variable-length integers: mostly two or three bytes.
+/// Batches and intervals are kept until the end of the run, and take most of the memory that grows
+/// with its length. So a bucket is stored as its distance from the one before and its count, both
+/// as variable-length integers: mostly two or three bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct SparseHistogram(Vec<u8>);
+pub(crate) struct SparseHistogram(Vec<u8>);
 
 impl SparseHistogram {
     /// Of buckets in ascending order.
     #[cfg(test)]
-    pub(super) fn from_counts(counts: impl IntoIterator<Item = (u32, u32)>) -> Self {
+    pub(crate) fn from_counts(counts: impl IntoIterator<Item = (u32, u32)>) -> Self {
         let mut writer = SparseWriter::default();
         counts.into_iter().for_each(|(bucket, count)| writer.push(bucket, count));
         writer.finish()
     }
 
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(super) fn of(distribution: Option<&Distribution>) -> Self {
+    pub(crate) fn of(distribution: Option<&Distribution>) -> Self {
         let mut writer = SparseWriter::default();
         if let Some(distribution) = distribution {
             let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
@@ -34,7 +34,7 @@ impl SparseHistogram {
         writer.finish()
     }
 
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         let (mut mine, mut theirs) = (self.buckets().peekable(), other.buckets().peekable());
         let mut both = SparseWriter::default();
         loop {
@@ -55,14 +55,15 @@ impl SparseHistogram {
     }
 
     /// Counts the values up to the bucket `limit`, and all values.
-    pub(super) fn count_within(&self, limit: u32) -> LimitCount {
+    pub(crate) fn count_within(&self, limit: u32) -> LimitCount {
         self.buckets().fold(LimitCount { within: 0, all: 0 }, |sum, (bucket, n)| LimitCount {
             within: sum.within + if bucket <= limit { u64::from(n) } else { 0 },
             all: sum.all + u64::from(n),
         })
     }
 
-    const fn buckets(&self) -> SparseBuckets<'_> {
+    /// The buckets that hold values, ascending: index and count.
+    pub(crate) const fn buckets(&self) -> SparseBuckets<'_> {
         SparseBuckets { rest: self.0.as_slice(), bucket: 0 }
     }
 }
@@ -99,7 +100,7 @@ impl SparseWriter {
 }
 
 /// Iterates over the buckets of a [`SparseHistogram`] and their counts.
-struct SparseBuckets<'a> {
+pub(crate) struct SparseBuckets<'a> {
     rest: &'a [u8],
     bucket: u32,
 }

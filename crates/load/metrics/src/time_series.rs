@@ -1,0 +1,129 @@
+//! Collects what happened when while a run goes on, in bounded memory.
+//!
+//! ```text
+//! Snapshot of a worker, once a second --add--> TimeSeries --TimeRecord::build--> RunTimeline
+//! ```
+
+mod build;
+mod compact;
+mod slice;
+
+use std::collections::BTreeMap;
+
+use plimsoll_measure::{Moment, Nanos, StageId, TargetId};
+
+use crate::catalog::Metric;
+use crate::snapshot::Snapshot;
+pub use build::{IntervalHistogram, TimeRecord};
+use slice::Slice;
+
+/// The metrics whose times are kept by interval.
+pub const TIMED: [Metric; 4] =
+    [Metric::ResponseTime, Metric::ServiceTime, Metric::Ttft, Metric::Itl];
+
+/// The most intervals of a run.
+pub const MAX_INTERVALS: u32 = 600;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Interval, stage and target.
+type Key = (u32, StageId, TargetId);
+
+/// Counts and times by interval, stage and target.
+///
+/// An interval is a second. Whenever there would be more than [`MAX_INTERVALS`], each two
+/// neighbours become one. So memory depends on the stages and targets, not on the run's length.
+#[derive(Clone, Debug, Default)]
+pub struct TimeSeries {
+    origin: Moment,
+    /// Seconds of an interval, as a power of two.
+    doublings: u32,
+    slices: BTreeMap<Key, Slice>,
+    /// When the run was over.
+    end: Option<Moment>,
+}
+
+impl TimeSeries {
+    /// Of a run that began at `origin`.
+    pub fn new(origin: Moment) -> Self {
+        Self { origin, ..Self::default() }
+    }
+
+    /// Adds what a worker counted since its last snapshot, which it took at `at`.
+    ///
+    /// A snapshot that is up to half a second late belongs to the second before. The worker may
+    /// have stood still: then what it counts belongs to the second in which it went on.
+    pub fn add(&mut self, at: Moment, snapshot: &Snapshot) {
+        self.add_second(self.nearest_second(at).saturating_sub(1), snapshot);
+    }
+
+    /// Adds what a worker counted from its last snapshot at `from` until the run was over at `end`.
+    pub fn add_rest(&mut self, from: Moment, end: Moment, snapshot: &Snapshot) {
+        let last = self.nearest_second(end).saturating_sub(1);
+        self.add_second(self.nearest_second(from).max(last), snapshot);
+    }
+
+    /// Notes when the run was over.
+    pub fn end(&mut self, end: Moment) {
+        self.end = self.end.max(Some(end));
+    }
+
+    fn nearest_second(&self, at: Moment) -> u32 {
+        let nearest = (at.since(self.origin).as_u64() + SECOND / 2) / SECOND;
+        u32::try_from(nearest).unwrap_or(u32::MAX)
+    }
+
+    /// Adds requests that ended in a second of the run.
+    fn add_second(&mut self, second: u32, snapshot: &Snapshot) {
+        for (key, cell) in snapshot.cells() {
+            let (stage, target) = (key.stage, key.target);
+            for (due, n) in cell.starts.due.iter() {
+                self.slice(due, stage, target).due += u64::from(n);
+            }
+            let mut sent = 0;
+            for (at, n) in cell.starts.sent.iter() {
+                sent += u64::from(n);
+                self.slice(at, stage, target).sent += u64::from(n);
+            }
+            let slice = self.slice(second, stage, target);
+            slice.ended_after_sent += sent;
+            slice.add(cell);
+        }
+    }
+
+    fn slice(&mut self, second: u32, stage: StageId, target: TargetId) -> &mut Slice {
+        while second >> self.doublings >= MAX_INTERVALS {
+            self.coarsen();
+        }
+        self.slices.entry((second >> self.doublings, stage, target)).or_default()
+    }
+
+    /// Makes each two neighbours one.
+    fn coarsen(&mut self) {
+        self.doublings += 1;
+        let mut halved: BTreeMap<Key, Slice> = BTreeMap::new();
+        for ((index, stage, target), slice) in std::mem::take(&mut self.slices) {
+            halved.entry((index / 2, stage, target)).or_default().merge(&slice);
+        }
+        self.slices = halved;
+    }
+
+    /// Length of an interval.
+    fn width(&self) -> Nanos {
+        Nanos::new(SECOND << self.doublings)
+    }
+
+    /// What happened in an interval, by stage and target.
+    fn of_interval(&self, index: usize) -> impl Iterator<Item = (StageId, TargetId, &Slice)> {
+        let index = u32::try_from(index).unwrap_or(u32::MAX);
+        let first = (index, StageId(0), TargetId(0));
+        let last = (index, StageId(u16::MAX), TargetId(u16::MAX));
+        let slices = self.slices.range(first..=last);
+        slices.map(|((_, stage, target), slice)| (*stage, *target, slice))
+    }
+
+    /// The number of intervals.
+    fn intervals(&self) -> u32 {
+        self.slices.last_key_value().map_or(0, |((index, ..), _)| index + 1)
+    }
+}

@@ -1,0 +1,216 @@
+//! From what was collected to the files of a run.
+
+use std::collections::BTreeMap;
+
+use plimsoll_measure::{StageId, TargetId};
+
+use super::compact::{self, CompactDistribution};
+use super::slice::{Slice, Times};
+use super::{TIMED, TimeSeries};
+use crate::catalog::Metric;
+use crate::distribution::Distribution;
+use crate::error::MetricsError;
+use crate::group_stats::unfinished;
+use crate::health::{DisturbedWindow, InstrumentHealth, Lag};
+use crate::process_track::ProcessTrack;
+use crate::quantile::QUANTILES;
+use crate::results::DistributionSummary;
+use crate::run_metadata::RunMetadata;
+use crate::timeline::{
+    RunTimeline, SCHEMA, TimelineGroup, TimelineInterval, TimelineStage, TimelineTimes, bins,
+};
+
+/// What happened when in a run: for `timeline.json`, and for `histograms.hlog`.
+#[derive(Clone, Debug, Default)]
+pub struct TimeRecord {
+    /// Counts and figures.
+    pub timeline: RunTimeline,
+    /// Every distribution of an interval to full resolution, in the order of time.
+    pub histograms: Vec<IntervalHistogram>,
+}
+
+/// A distribution of an interval, a stage and a target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IntervalHistogram {
+    /// Start of the interval, in seconds from the start of the load.
+    pub start_s: f64,
+    /// Its length in seconds.
+    pub length_s: f64,
+    /// Whether the stage is a warm-up.
+    pub warmup: bool,
+    /// Name of the target.
+    pub target: String,
+    /// The metric.
+    pub metric: Metric,
+    /// Largest value in milliseconds.
+    pub max_ms: f64,
+    /// HDR histogram in nanoseconds: V2 encoding, deflated, base64.
+    pub histogram: String,
+}
+
+impl TimeRecord {
+    /// The record of a run with this metadata and health. `tracks`: the CPU time of the watched
+    /// processes.
+    ///
+    /// # Errors
+    /// [`MetricsError::EncodeHistogram`], which only an exhausted memory can cause.
+    pub fn build(
+        series: &TimeSeries,
+        metadata: &RunMetadata,
+        health: &InstrumentHealth,
+        tracks: &[ProcessTrack],
+    ) -> Result<Self, MetricsError> {
+        let origin_s = metadata.stages.first().map_or(0.0, |stage| stage.start_s);
+        let stages = metadata.stages.iter().map(|stage| TimelineStage {
+            name: stage.name.clone(),
+            warmup: stage.warmup,
+            start_s: stage.start_s - origin_s,
+            duration_s: stage.duration_s,
+        });
+        let timeline = RunTimeline {
+            schema: SCHEMA.to_owned(),
+            name: metadata.run.name.clone(),
+            run_id: metadata.run.run_id.clone(),
+            started_unix_ns: metadata.run.started_unix_ns + nanos(origin_s),
+            interval_s: series.width().as_secs_f64(),
+            stages: stages.collect(),
+            targets: metadata.targets.iter().map(|target| target.name.clone()).collect(),
+            intervals: empty_intervals(series, &health.disturbed_windows, tracks),
+        };
+        let mut record = Self { timeline, histograms: Vec::new() };
+        record.fill(series)?;
+        Ok(record)
+    }
+
+    fn fill(&mut self, series: &TimeSeries) -> Result<(), MetricsError> {
+        let mut in_flight = vec![0u64; self.timeline.targets.len()];
+        for index in 0..self.timeline.intervals.len() {
+            let mut lag = None;
+            for (stage, target, slice) in series.of_interval(index) {
+                compact::add(&mut lag, slice.pacing_lag.as_ref());
+                go_on(&mut in_flight, target, slice);
+                self.add_group(index, stage, target, slice)?;
+            }
+            let interval = &mut self.timeline.intervals[index];
+            interval.pacing_lag_ms = lag.and_then(|lag| Lag::of(&lag.restore()));
+            interval.in_flight.clone_from(&in_flight);
+        }
+        Ok(())
+    }
+
+    fn add_group(
+        &mut self,
+        index: usize,
+        stage: StageId,
+        target: TargetId,
+        slice: &Slice,
+    ) -> Result<(), MetricsError> {
+        let named = |name: Option<&String>| name.cloned().unwrap_or_default();
+        let stage = self.timeline.stages.get(stage.index());
+        let warmup = stage.is_some_and(|stage| stage.warmup);
+        let target = named(self.timeline.targets.get(target.index()));
+        let stage = named(stage.map(|stage| &stage.name));
+        let interval = &mut self.timeline.intervals[index];
+        let mut times = BTreeMap::new();
+        for (metric, values) in TIMED.iter().zip(&slice.times) {
+            let Some(measured) = &values.measured else { continue };
+            let whole = measured.restore();
+            let summary = summarize(*metric, values, &whole, unfinished(&slice.counters, *metric))?;
+            times.insert(metric.key().to_owned(), figures(&summary, &whole));
+            self.histograms.push(IntervalHistogram {
+                start_s: interval.start_s,
+                length_s: interval.length_s,
+                warmup,
+                target: target.clone(),
+                metric: *metric,
+                max_ms: summary.raw_mean_min_max()[2],
+                histogram: summary.histogram,
+            });
+        }
+        interval.groups.push(TimelineGroup {
+            stage,
+            target,
+            due: slice.due,
+            sent: slice.sent,
+            counters: slice.counters,
+            errors: slice.errors.iter().map(|(class, n)| (class.name().to_owned(), *n)).collect(),
+            statuses: slice.statuses.iter().map(|(code, n)| (code.to_string(), *n)).collect(),
+            times,
+        });
+        Ok(())
+    }
+}
+
+/// Counts the requests of a target that are in flight after an interval.
+fn go_on(in_flight: &mut [u64], target: TargetId, slice: &Slice) {
+    if let Some(open) = in_flight.get_mut(target.index()) {
+        *open = (*open + slice.sent).saturating_sub(slice.ended_after_sent);
+    }
+}
+
+/// The intervals with what is known of all of their requests together.
+fn empty_intervals(
+    series: &TimeSeries,
+    disturbed: &[DisturbedWindow],
+    tracks: &[ProcessTrack],
+) -> Vec<TimelineInterval> {
+    let width = series.width().as_secs_f64();
+    let end = series.end.map_or(f64::MAX, |end| end.since(series.origin).as_secs_f64());
+    let interval = |index: u32| {
+        let start_s = f64::from(index) * width;
+        let end_s = (start_s + width).min(end);
+        // The last requests may be counted a moment after the run was over.
+        let length_s = if end_s > start_s { end_s - start_s } else { width };
+        let cores = |track: &ProcessTrack| {
+            Some((track.name.clone(), track.cores(start_s, start_s + length_s)?))
+        };
+        TimelineInterval {
+            start_s,
+            length_s,
+            disturbed_s: disturbed.iter().map(|window| overlap(window, start_s, end_s)).sum(),
+            cores: tracks.iter().filter_map(cores).collect(),
+            ..TimelineInterval::default()
+        }
+    };
+    (0..series.intervals()).map(interval).collect()
+}
+
+/// For how long a window lies in an interval, in seconds.
+fn overlap(window: &DisturbedWindow, from: f64, to: f64) -> f64 {
+    ((window.start_s + window.length_s).min(to) - window.start_s.max(from)).max(0.0)
+}
+
+/// Judges the figures of an interval by the rules of those of a run.
+fn summarize(
+    metric: Metric,
+    times: &Times,
+    whole: &Distribution,
+    unfinished: u64,
+) -> Result<DistributionSummary, MetricsError> {
+    let without = times.undisturbed.as_ref().map(CompactDistribution::restore);
+    let mut summary = DistributionSummary::of(whole)?;
+    summary.add_bounds(metric, (whole, without.as_ref()), unfinished)?;
+    Ok(summary)
+}
+
+fn figures(summary: &DistributionSummary, whole: &Distribution) -> TimelineTimes {
+    let quantile = |key: &str| {
+        let quantile = QUANTILES.iter().find(|known| known.key == key)?;
+        summary.figure(quantile)?.usable()
+    };
+    let shown = |key: &str| ["p50", "p90", "p99", "max"].contains(&key);
+    TimelineTimes {
+        count: summary.count,
+        p50: quantile("p50"),
+        p90: quantile("p90"),
+        p99: quantile("p99"),
+        max: summary.max_figure().usable(),
+        refused: summary.refused.clone().into_iter().filter(|(key, _)| shown(key)).collect(),
+        bins: bins(whole),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time in a run")]
+fn nanos(seconds: f64) -> u64 {
+    (seconds.max(0.0) * 1e9) as u64
+}

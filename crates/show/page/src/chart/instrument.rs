@@ -1,0 +1,105 @@
+//! How late the generator was, and the CPU of the watched processes.
+
+use std::collections::BTreeSet;
+
+use maud::html;
+use plimsoll_metrics::RunTimeline;
+use plimsoll_report::format::{digits, or_dash, time};
+use plimsoll_report::printable;
+
+use crate::axis::Axis;
+use crate::drawn_chart::Chart;
+use crate::over_time;
+use crate::plot::{Plot, legend};
+use crate::table::Table;
+
+/// The lag where arrivals were planned, and the CPU where processes were watched.
+pub(super) fn charts(timeline: &RunTimeline) -> Vec<Chart> {
+    [lag(timeline), cpu(timeline)].into_iter().flatten().collect()
+}
+
+fn lag(timeline: &RunTimeline) -> Option<Chart> {
+    let lags = || timeline.intervals.iter().filter_map(|interval| interval.pacing_lag_ms);
+    let highest = lags().map(|lag| lag.max).reduce(f64::max)?;
+    let y = Axis::log(0.001, highest.max(1.0));
+    let plot = Plot { x: over_time::axis(timeline), y };
+    let line = |of: fn(&plimsoll_metrics::Lag) -> f64| -> Vec<_> {
+        let at = |i: &plimsoll_metrics::TimelineInterval| {
+            Some((over_time::middle(i), of(i.pacing_lag_ms.as_ref()?)))
+        };
+        timeline.intervals.iter().map(at).collect()
+    };
+    let mut table = Table::new(&["second", "p50", "p99", "max", "stood still"]);
+    for interval in &timeline.intervals {
+        let figure = |of: fn(&plimsoll_metrics::Lag) -> f64| {
+            or_dash(interval.pacing_lag_ms.as_ref().map(of), time)
+        };
+        table.rows.push(vec![
+            over_time::second(interval.start_s),
+            figure(|lag| lag.p50),
+            figure(|lag| lag.p99),
+            figure(|lag| lag.max),
+            time(interval.disturbed_s * 1e3),
+        ]);
+    }
+    let mut entries =
+        vec![("l0".to_owned(), "p99".to_owned()), ("l1".to_owned(), "largest".to_owned())];
+    entries.extend(over_time::legend(timeline, true));
+    Some(Chart {
+        id: "lag".to_owned(),
+        title: "How late Plimsoll dispatched".to_owned(),
+        text: format!(
+            "At most {}. It is Plimsoll's own lateness: the wait for a free slot or connection is not in it.",
+            time(highest)
+        ),
+        drawing: html! {
+            (over_time::stages(&plot, timeline))
+            (over_time::stalls(&plot, timeline))
+            (plot.axes(&over_time::second, &time, "seconds"))
+            (plot.line("l0", &line(|lag| lag.p99)))
+            (plot.line("l1", &line(|lag| lag.max)))
+        },
+        height: None,
+        legend: legend(&entries),
+        table,
+    })
+}
+
+fn cpu(timeline: &RunTimeline) -> Option<Chart> {
+    let names: BTreeSet<_> =
+        timeline.intervals.iter().flat_map(|interval| interval.cores.keys()).collect();
+    let cores = || timeline.intervals.iter().flat_map(|interval| interval.cores.values());
+    let highest = cores().copied().reduce(f64::max)?;
+    let plot = Plot { x: over_time::axis(timeline), y: Axis::from_zero(highest.max(0.1)) };
+    let class = |index: usize| format!("l{}", index % 6);
+    let mut table = Table { head: vec!["second".to_owned()], rows: Vec::new() };
+    table.head.extend(names.iter().map(ToString::to_string));
+    for interval in &timeline.intervals {
+        let cells = names.iter().map(|name| or_dash(interval.cores.get(*name).copied(), digits));
+        table.rows.push([over_time::second(interval.start_s)].into_iter().chain(cells).collect());
+    }
+    let line = |name: &String| -> Vec<_> {
+        let at = |i: &plimsoll_metrics::TimelineInterval| {
+            Some((over_time::middle(i), *i.cores.get(name)?))
+        };
+        timeline.intervals.iter().map(at).collect()
+    };
+    let entries: Vec<_> = names
+        .iter()
+        .enumerate()
+        .map(|(index, name)| (class(index), printable(name).to_string()))
+        .collect();
+    Some(Chart {
+        id: "cpu".to_owned(),
+        title: "CPU of the watched processes".to_owned(),
+        text: format!("In cores, with all descendants; at most {}.", digits(highest)),
+        drawing: html! {
+            (over_time::stages(&plot, timeline))
+            (plot.axes(&over_time::second, &digits, "seconds"))
+            @for (index, name) in names.iter().enumerate() { (plot.line(&class(index), &line(name))) }
+        },
+        height: None,
+        legend: legend(&entries),
+        table,
+    })
+}

@@ -1,0 +1,170 @@
+//! The head of the page: the verdict first, then the figures.
+
+use maud::{Markup, html};
+use plimsoll_metrics::{Judgement, QUANTILES, Reason, RunSummary, Validity};
+use plimsoll_report::format::{self, count, rate_figure, seconds, utc};
+use plimsoll_report::printable;
+use plimsoll_versus::Versus;
+
+use crate::input::Input;
+use crate::table::Table;
+
+/// The verdict, what speaks for it, and the figures by stage.
+pub(crate) fn render(input: &Input<'_>) -> Markup {
+    let summary = input.summary;
+    let metadata = &summary.metadata;
+    html! {
+        header {
+            h1 { (printable(&metadata.run.name)) }
+            p.soft {
+                (utc(metadata.run.started_unix_ns)) ", "
+                @for (index, target) in metadata.targets.iter().enumerate() {
+                    @if index > 0 { "; " } (printable(&target.name)) " " (printable(&target.url))
+                }
+            }
+            (validity(&summary.validity))
+            @if let Some(versus) = input.versus { (comparison(versus)) }
+            (thresholds(summary))
+            p { (requests(summary)) }
+            (stages(summary).render())
+            (notes(summary))
+        }
+    }
+}
+
+fn validity(validity: &Validity) -> Markup {
+    match validity {
+        Validity::Valid => html! {
+            p.verdict { span.good { "VALID" } ": Plimsoll kept up; these figures describe the target" }
+        },
+        Validity::Invalid(reasons) => html! {
+            p.verdict { span.bad { "INVALID" } ": do not use these figures" }
+            (list(reasons))
+        },
+    }
+}
+
+fn list(reasons: &[Reason]) -> Markup {
+    html! {
+        ul {
+            @for reason in reasons {
+                li {
+                    (printable(&reason.what)) ": " (printable(&reason.measured)) " (limit: "
+                    (printable(&reason.bound)) ")"
+                    @if !reason.causes.is_empty() { "; causes: " (printable(&reason.causes.join("; "))) }
+                    br; "fix: " (printable(&reason.fix))
+                }
+            }
+        }
+    }
+}
+
+/// The sentences of a comparison that hold, and those that were not proven.
+fn comparison(versus: &Versus) -> Markup {
+    if !versus.invalid.is_empty() {
+        return html! {
+            p.verdict { span.bad { "INVALID" } ": the comparison says nothing of the targets" }
+            ul { @for why in &versus.invalid { li { (printable(why)) } } }
+        };
+    }
+    let holding = || versus.claims.iter().filter(|claim| claim.holds);
+    let open = || versus.claims.iter().filter(|claim| !claim.holds);
+    html! {
+        @if holding().count() > 0 {
+            ul.verdict { @for claim in holding() { li { (printable(&claim.text)) } } }
+        } @else { p.verdict { "No difference between the targets was proven." } }
+        @for worse in &versus.worse_than_margin { p.bad { (printable(worse)) } }
+        @if open().count() > 0 {
+            details {
+                summary { "not proven: " (open().count()) }
+                ul { @for claim in open() { li { (printable(&claim.text)) } } }
+            }
+        }
+        @for warning in &versus.warnings { p.soft { "WARNING: " (printable(warning)) } }
+    }
+}
+
+fn thresholds(summary: &RunSummary) -> Markup {
+    html! {
+        @if !summary.thresholds.is_empty() {
+            ul {
+                @for threshold in &summary.thresholds {
+                    li {
+                        @match &threshold.judgement {
+                            Judgement::Pass => b.good { "PASS" },
+                            Judgement::Fail => b.bad { "FAIL" },
+                            Judgement::Inconclusive(_) => b { "INCONCLUSIVE" },
+                        }
+                        " " (printable(&threshold.metric)) " " (printable(&threshold.expression))
+                        @if let Judgement::Inconclusive(why) = &threshold.judgement {
+                            ": " (printable(why))
+                        } @else if let Some(measured) = threshold.measured {
+                            ", measured " (format::digits(measured)) " " (threshold.unit.word())
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn requests(summary: &RunSummary) -> String {
+    let counters = &summary.results.total.counters;
+    let others = [
+        (counters.rejected, "refused (4xx)"),
+        (counters.failed, "failed"),
+        (counters.timed_out, "timed out"),
+        (counters.cancelled, "cancelled"),
+        (counters.in_flight, "without a response at the end"),
+        (counters.never_sent, "never sent"),
+    ];
+    let others = others.into_iter().filter(|(n, _)| *n > 0);
+    let others: Vec<_> = others.map(|(n, words)| format!(", {} {words}", count(n))).collect();
+    let others = others.concat();
+    format!(
+        "{} requests in {}: {} ok{others}; warm-up left out.",
+        count(counters.scheduled),
+        seconds(summary.results.total.duration_s),
+        count(counters.completed)
+    )
+}
+
+/// A line for each stage, and one for all without warm-up.
+fn stages(summary: &RunSummary) -> Table {
+    let metric = summary.metadata.headline_time();
+    let time = metric.title().to_lowercase();
+    let mut table = Table::new(&["stage", "planned/s", "sent/s", "completed/s", "ok", "requests"]);
+    let shown = QUANTILES.iter().filter(|q| ["p50", "p95", "p99"].contains(&q.key));
+    table.head.extend(shown.clone().map(|q| format!("{time} {}", q.label)));
+    table.head.extend(["TTFT p50", "TTFT p99"].map(str::to_owned));
+    for group in summary.results.by_stage.iter().chain([&summary.results.total]) {
+        let warmup = if group.warmup { " (warm-up)" } else { "" };
+        let name = group.stage.as_deref().unwrap_or("all");
+        let mut row = vec![
+            format!("{name}{warmup}"),
+            format::rate(group.rates.planned_rate_per_s),
+            rate_figure(group.named_rate("achieved_rate")),
+            rate_figure(group.named_rate("throughput")),
+            format::share_of(group.rates.success_rate),
+            count(group.counters.scheduled),
+        ];
+        let figure = |metric, quantile| {
+            format::figure(group.distribution(metric).and_then(|times| times.figure(quantile)))
+        };
+        row.extend(shown.clone().map(|quantile| figure(metric, quantile)));
+        let ends = QUANTILES.iter().filter(|q| ["p50", "p99"].contains(&q.key));
+        row.extend(ends.map(|quantile| figure(plimsoll_metrics::Metric::Ttft, quantile)));
+        table.rows.push(row);
+    }
+    table
+}
+
+fn notes(summary: &RunSummary) -> Markup {
+    let (warnings, notes) = (&summary.warnings, &summary.metadata.notes);
+    html! {
+        @if !warnings.is_empty() { p { b { "WARNING" } ": limits of this measurement" } (list(warnings)) }
+        @if !notes.is_empty() {
+            details { summary { "notes: " (notes.len()) } ul { @for note in notes { li { (printable(note)) } } } }
+        }
+    }
+}

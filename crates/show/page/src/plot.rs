@@ -1,0 +1,115 @@
+//! The frame of a chart: its size, axes, labels and legend, in SVG.
+
+use maud::{Markup, html};
+
+use crate::axis::Axis;
+
+/// Units of the drawing; the page scales it.
+pub(crate) const WIDTH: f64 = 480.0;
+pub(crate) const HEIGHT: f64 = 250.0;
+const LEFT: f64 = 58.0;
+const RIGHT: f64 = 10.0;
+const TOP: f64 = 8.0;
+const BOTTOM: f64 = 34.0;
+
+/// A place in the drawing, with one decimal.
+pub(crate) fn place(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
+}
+
+/// Two axes, and the place between them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plot {
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+}
+
+impl Plot {
+    pub(crate) fn x(&self, value: f64) -> f64 {
+        LEFT + self.x.at(value) * (WIDTH - LEFT - RIGHT)
+    }
+
+    pub(crate) fn y(&self, value: f64) -> f64 {
+        HEIGHT - BOTTOM - self.y.at(value) * (HEIGHT - TOP - BOTTOM)
+    }
+
+    /// Lines and labels of both axes.
+    pub(crate) fn axes(
+        &self,
+        x_label: &dyn Fn(f64) -> String,
+        y_label: &dyn Fn(f64) -> String,
+        title: &str,
+    ) -> Markup {
+        let bottom = HEIGHT - BOTTOM;
+        html! {
+            @for tick in self.y.ticks() {
+                @let y = self.y(tick);
+                line.grid x1=(place(LEFT)) x2=(place(WIDTH - RIGHT)) y1=(place(y)) y2=(place(y)) {}
+                text x=(place(LEFT - 5.0)) y=(place(y + 4.0)) text-anchor="end" { (y_label(tick)) }
+            }
+            @for tick in self.x.ticks() {
+                @let x = self.x(tick);
+                line.frame x1=(place(x)) x2=(place(x)) y1=(place(bottom)) y2=(place(bottom + 4.0)) {}
+                text x=(place(x)) y=(place(bottom + 16.0)) text-anchor="middle" { (x_label(tick)) }
+            }
+            text.soft x=(place(WIDTH - RIGHT)) y=(place(HEIGHT - 4.0)) text-anchor="end" { (title) }
+        }
+    }
+
+    /// A line through points; `None` interrupts it. A point between two gaps is a dot.
+    pub(crate) fn line(&self, class: &str, points: &[Option<(f64, f64)>]) -> Markup {
+        let runs = points.split(Option::is_none).map(|run| self.run(run));
+        let path: Vec<_> = runs.collect();
+        let path = path.concat();
+        html! { path class=(format!("l {class}")) d=(path) stroke-linecap="round" {} }
+    }
+
+    /// A line without gaps; one point is a dot.
+    fn run(&self, points: &[Option<(f64, f64)>]) -> String {
+        let place_of = |(x, y): &(f64, f64)| format!("{} {}", place(self.x(*x)), place(self.y(*y)));
+        let places: Vec<_> = points.iter().flatten().map(place_of).collect();
+        match places.as_slice() {
+            [] => String::new(),
+            [one] => format!("M{one}h.1"),
+            several => format!("M{}", several.join("L")),
+        }
+    }
+
+    /// A band over the whole height between two values of x.
+    pub(crate) fn band(&self, class: &str, from: f64, to: f64) -> Markup {
+        let (from, to) = (self.x(from), self.x(to));
+        html! {
+            rect class=(class) x=(place(from)) width=(place((to - from).max(1.0)))
+                y=(place(TOP)) height=(place(HEIGHT - TOP - BOTTOM)) {}
+        }
+    }
+
+    /// A line over the whole height at a value of x.
+    pub(crate) fn rule(&self, class: &str, at: f64) -> Markup {
+        let x = self.x(at);
+        html! {
+            line class=(class) x1=(place(x)) x2=(place(x)) y1=(place(TOP)) y2=(place(HEIGHT - BOTTOM)) {}
+        }
+    }
+}
+
+/// What lines and areas mean, below a chart: class of the mark, and words.
+pub(crate) fn legend(entries: &[(String, String)]) -> Markup {
+    html! {
+        p.soft {
+            @for (class, words) in entries {
+                span style="white-space:nowrap;margin-right:14px" {
+                    svg viewBox="0 0 24 10" style="display:inline-block;width:24px;height:10px" aria-hidden="true" {
+                        @if class.starts_with('l') || class.starts_with('p') {
+                            path class=(format!("l {class}")) d="M1 5H23" {}
+                        } @else {
+                            rect class=(class) width="24" height="10" {}
+                        }
+                    }
+                    " " (words)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The page of synthetic runs.
+
+use plimsoll_measure::{
+    ConnectPhases, ConversationKey, FlowControl, GapSummary, GeneratorShare, Moment, Nanos,
+    Outcome, Sample, ScenarioId, ServerReport, StageId, TargetId, Timeline, Usage,
+};
+use plimsoll_metrics::{
+    InstrumentHealth, LoadModel, Recorder, RunInfo, RunMetadata, RunSummary, RunTimeline, Snapshot,
+    StageInfo, TargetInfo, TimeRecord, TimeSeries, TimelineGroup, TimelineInterval, TimelineTimes,
+};
+use plimsoll_page::{Input, page};
+use plimsoll_versus::{BlockCounts, Difference, Figure, Kind, Role, TargetResult, Versus};
+
+const HOSTILE: &str = "</script></title><img src=x onerror=alert(1)>\"'&";
+
+/// A run of stages of equal length, with requests at each target that take 5 to 60 ms. The third
+/// second has no answer at all.
+fn run(stages: u16, stage_s: u64, targets: &[&str], per_second: u64) -> (RunSummary, TimeRecord) {
+    let ends = (1..=u64::from(stages)).map(|n| at(n * stage_s * 1_000)).collect();
+    let (mut recorder, mut snapshot) = (Recorder::new(ends), Snapshot::new());
+    let mut series = TimeSeries::new(Moment::EPOCH);
+    let seconds = u64::from(stages) * stage_s;
+    for second in 0..seconds {
+        for target in 0..u16::try_from(targets.len()).unwrap() {
+            for n in 0..per_second {
+                let due = second * 1_000 + n * 1_000 / per_second;
+                let took = 5 + (second * 7 + n * 13 + u64::from(target) * 3) % 56;
+                let stage = u16::try_from(second / stage_s).unwrap();
+                let one = sample(stage, target, due, took, second == 2);
+                recorder.scheduled(one.stage, one.scenario, one.target);
+                recorder.record(&one, &[], &[]);
+            }
+        }
+        let interval = recorder.take();
+        series.add(at(second * 1_000 + 1_000), &interval);
+        snapshot.append(interval);
+    }
+    let metadata = metadata(stages, stage_s, targets);
+    let health = InstrumentHealth::default();
+    let record = TimeRecord::build(&series, &metadata, &health, &[]).unwrap();
+    (RunSummary::build(metadata, health, &snapshot, &[]).unwrap(), record)
+}
+
+fn at(ms: u64) -> Moment {
+    Moment::EPOCH + Nanos::from_millis(ms)
+}
+
+fn sample(stage: u16, target: u16, due: u64, took: u64, refused: bool) -> Sample {
+    let status = if refused { 429 } else { 200 };
+    Sample {
+        stage: StageId(stage),
+        scenario: ScenarioId(0),
+        target: TargetId(target),
+        conversation: ConversationKey::arrival(due),
+        stream: false,
+        reused: true,
+        timeline: Timeline {
+            intended: at(due),
+            dispatched: Some(at(due)),
+            first_byte: Some(at(due + took)),
+            finished: Some(at(due + took)),
+            ..Timeline::default()
+        },
+        connect: ConnectPhases::default(),
+        status,
+        outcome: if refused { Outcome::Rejected(429) } else { Outcome::Completed },
+        usage: Usage::default(),
+        gaps: GapSummary::default(),
+        flow: FlowControl::default(),
+        server: ServerReport::default(),
+        generator: GeneratorShare::default(),
+        ..Sample::unsent(at(due))
+    }
+}
+
+fn metadata(stages: u16, stage_s: u64, targets: &[&str]) -> RunMetadata {
+    let stage = |n: u16| StageInfo {
+        name: format!("@{}:{stage_s}s", n + 1),
+        model: LoadModel::Open,
+        warmup: n == 0 && stages > 1,
+        start_s: (u64::from(n) * stage_s) as f64,
+        duration_s: stage_s as f64,
+        ..StageInfo::default()
+    };
+    let target = |name: &&str| TargetInfo {
+        name: (*name).to_owned(),
+        url: format!("http://127.0.0.1/{name}"),
+        ..TargetInfo::default()
+    };
+    RunMetadata {
+        run: RunInfo {
+            name: HOSTILE.to_owned(),
+            tool_version: "0".to_owned(),
+            ..RunInfo::default()
+        },
+        stages: (0..stages).map(stage).collect(),
+        scenarios: vec!["simple".to_owned()],
+        targets: targets.iter().map(target).collect(),
+        notes: vec![format!("first error: {HOSTILE}")],
+        ..RunMetadata::default()
+    }
+}
+
+fn versus(targets: &[&str]) -> Versus {
+    let target = |(index, name): (usize, &&str)| TargetResult {
+        name: (*name).to_owned(),
+        role: if index == 0 { Role::Reference } else { Role::default() },
+        ..TargetResult::default()
+    };
+    let difference = |quantile: &str, value_ns: f64| Difference {
+        target: targets[1].to_owned(),
+        reference: targets[0].to_owned(),
+        figure: Figure::ResponseTime,
+        kind: Kind::Added,
+        quantile: quantile.to_owned(),
+        pairs: 1_000,
+        value_ns: Some(value_ns),
+        low_ns: Some(value_ns - 40_000.0),
+        high_ns: Some(value_ns + 60_000.0),
+        ..Difference::default()
+    };
+    Versus {
+        targets: targets.iter().enumerate().map(target).collect(),
+        headline: Figure::ResponseTime,
+        blocks: BlockCounts::default(),
+        differences: vec![difference("p50", 120_000.0), difference("p99", 900_000.0)],
+        ..Versus::default()
+    }
+}
+
+fn of((summary, record): &(RunSummary, TimeRecord), versus: Option<&Versus>) -> String {
+    page(&Input { summary, timeline: Some(&record.timeline), versus })
+}
+
+#[test]
+fn texts_of_targets_stay_texts_and_nothing_is_loaded() {
+    let made = run(2, 4, &["direct", HOSTILE], 40);
+    let html = of(&made, Some(&versus(&["direct", HOSTILE])));
+    assert!(!html.contains("<img") && !html.contains("<script"), "a tag of a target");
+    assert!(html.contains("&lt;img src=x onerror=alert(1)&gt;"));
+    assert!(html.contains("default-src 'none'"));
+    for loads in ["<link", "@import", "url(", "<iframe", " src=\"", " href="] {
+        assert!(!html.contains(loads), "{loads}");
+    }
+}
+
+#[test]
+fn every_chart_has_a_title_a_description_and_its_numbers() {
+    let made = run(2, 4, &["direct", "gateway"], 40);
+    let html = of(&made, Some(&versus(&["direct", "gateway"])));
+    let charts = html.matches("<svg role=\"img\"").count();
+    // Added time, two heat maps, rates, in flight, outcomes, lag and percentiles.
+    assert_eq!(charts, 8);
+    let counts = ["<desc id=", "<details><summary>the numbers", "<figure>"]
+        .map(|part| html.matches(part).count());
+    assert_eq!(counts, [charts; 3]);
+    // The verdict comes before any chart, and figures are those of the files.
+    assert!(html.find("INVALID").or(html.find("VALID")) < html.find("<section"));
+    assert!(html.contains("+120us [+80") || html.contains("+120us [80"), "the added time");
+    let due: u64 = made.1.timeline.intervals.iter().flat_map(|i| &i.groups).map(|g| g.due).sum();
+    assert_eq!(due, 640);
+    assert!(html.contains("640 were due, 640 sent, 560 completed"));
+}
+
+/// The timeline of an hour with a stage each minute: 450 intervals of 8 s, each with all figures
+/// and as many bins as a map has rows.
+fn hour(stages: &[StageInfo], targets: &[&str]) -> RunTimeline {
+    let times = |shift: u32| TimelineTimes {
+        count: 80_000,
+        p50: Some(12.345_678),
+        p90: Some(23.456_789),
+        p99: Some(34.567_891),
+        max: Some(45.678_912),
+        bins: (0..60).map(|bin| (300 + shift + bin, u64::from(bin * 37 % 90 + 1))).collect(),
+        ..TimelineTimes::default()
+    };
+    let group = |second: u32, target: &&str| TimelineGroup {
+        stage: stages[second as usize / 60].name.clone(),
+        target: (*target).to_owned(),
+        due: 80_000,
+        sent: 80_000,
+        times: [("response_time_ms".to_owned(), times(second % 17))].into(),
+        ..TimelineGroup::default()
+    };
+    let interval = |n: u32| TimelineInterval {
+        start_s: f64::from(n * 8),
+        length_s: 8.0,
+        in_flight: vec![12_345; targets.len()],
+        pacing_lag_ms: Some(plimsoll_metrics::Lag::default()),
+        groups: targets.iter().map(|target| group(n * 8, target)).collect(),
+        ..TimelineInterval::default()
+    };
+    RunTimeline {
+        interval_s: 8.0,
+        targets: targets.iter().map(ToString::to_string).collect(),
+        intervals: (0..450).map(interval).collect(),
+        ..RunTimeline::default()
+    }
+}
+
+#[test]
+fn the_page_of_an_hour_with_60_stages_and_four_targets_stays_small() {
+    let targets = ["direct", "gateway-a", "gateway-b", "gateway-c"];
+    let (summary, _) = run(60, 1, &targets, 1);
+    let timeline = hour(&summary.metadata.stages, &targets);
+    let html = page(&Input { summary: &summary, timeline: Some(&timeline), versus: None });
+    assert!(html.len() > 500_000, "all of it is there");
+    assert!(html.len() < 5_000_000, "{} bytes", html.len());
+}
+
+#[test]
+fn a_run_without_a_timeline_has_a_page() {
+    let (summary, _) = run(1, 3, &["direct"], 40);
+    let html = page(&Input { summary: &summary, timeline: None, versus: None });
+    assert_eq!(html.matches("<svg role=\"img\"").count(), 1);
+}
+
+#[test]
+fn drawings_are_the_stored_ones() {
+    let made = run(2, 4, &["direct", "gateway"], 40);
+    let html = of(&made, Some(&versus(&["direct", "gateway"])));
+    // A tag in each line, so that a difference is found.
+    let lines = html.split("<section id=\"").skip(1).map(|section| {
+        let id = section.split('"').next().unwrap();
+        let svg = section.split("<figure>").nth(1).unwrap().split("</figure>").next().unwrap();
+        (id.to_owned(), format!("{}\n", svg.replace("><", ">\n<")))
+    });
+    for (id, svg) in lines {
+        let path = format!("{}/tests/golden/{id}.svg.txt", env!("CARGO_MANIFEST_DIR"));
+        plimsoll_golden::check(path, &svg);
+    }
+}
