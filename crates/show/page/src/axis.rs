@@ -99,6 +99,6 @@ mod tests {
         let axis = Axis::log(2.0, 200.0);
         assert!((axis.at(20.0) - 0.5).abs() < 1e-12);
         assert_eq!((axis.at(0.0), axis.at(1e9)), (0.0, 1.0));
-        assert_eq!(Axis::linear(5.0, 5.0).at(5.0), 0.0);
+        assert!(Axis::linear(5.0, 5.0).at(5.0).abs() < 1e-12);
     }
 }

@@ -1,3 +1,4 @@
 //! Tests of the page: what it says, what it refuses, and how large it is.
+#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 mod pages;

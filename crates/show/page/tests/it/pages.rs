@@ -155,7 +155,7 @@ fn every_chart_has_a_title_a_description_and_its_numbers() {
         .map(|part| html.matches(part).count());
     assert_eq!(counts, [charts; 3]);
     // The verdict comes before any chart, and figures are those of the files.
-    assert!(html.find("INVALID").or(html.find("VALID")) < html.find("<section"));
+    assert!(html.find("INVALID").or_else(|| html.find("VALID")) < html.find("<section"));
     assert!(html.contains("+120us [+80") || html.contains("+120us [80"), "the added time");
     let due: u64 = made.1.timeline.intervals.iter().flat_map(|i| &i.groups).map(|g| g.due).sum();
     assert_eq!(due, 640);
