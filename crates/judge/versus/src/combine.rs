@@ -305,6 +305,8 @@ fn own_times(all: &[&TargetResult], like: &OwnTimes) -> OwnTimes {
         figure: like.figure,
         count: times.iter().map(|times| times.count).sum(),
         p50_ns: mean(|times| times.p50_ns),
+        p50_between_ns: mean(|times| Some(times.p50_between_ns?.0))
+            .zip(mean(|times| Some(times.p50_between_ns?.1))),
         p90_ns: mean(|times| times.p90_ns),
         p99_ns: mean(|times| times.p99_ns),
     }

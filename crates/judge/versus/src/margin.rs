@@ -5,26 +5,25 @@ use plimsoll_report::format;
 use crate::result::{Kind, Versus};
 
 /// Sentences on targets that are worse by more than the margin, and on those of which it is not
-/// known.
+/// known. The best one's median lies within what the generator may have added to it.
 pub(crate) fn worse(versus: &Versus, margin: f64) -> (Vec<String>, Vec<String>) {
     let compared = versus.compared();
     let median = |name: &str| {
         let target = versus.targets.iter().find(|target| target.name == name)?;
-        target.own(versus.headline)?.p50_ns
+        target.own(versus.headline)?.p50_between_ns
     };
     let medians = compared.iter().filter_map(|name| Some((*name, median(name)?)));
-    let Some((best, of_best)) = medians.min_by(|a, b| a.1.total_cmp(&b.1)) else {
+    let Some((best, (least, most))) = medians.min_by(|a, b| a.1.1.total_cmp(&b.1.1)) else {
         return (Vec::new(), vec!["no target has a median".to_owned()]);
     };
     let (mut worse, mut unknown) = (Vec::new(), Vec::new());
     for name in compared.iter().filter(|name| **name != best) {
-        let allowed = of_best * margin;
         let (than, limit) = (format!("than {best}"), format::percent(margin));
         match against(versus, name, best) {
-            Some((low, _)) if low > allowed => {
+            Some((low, _)) if low > most * margin => {
                 worse.push(format!("{name} is worse {than} by more than {limit}"));
             }
-            Some((_, high)) if high <= allowed => {}
+            Some((_, high)) if high <= least * margin => {}
             Some(_) => unknown.push(format!(
                 "it is not proven whether {name} is worse {than} by more than {limit}"
             )),

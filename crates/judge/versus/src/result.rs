@@ -214,6 +214,10 @@ pub struct OwnTimes {
     pub count: u64,
     /// Median. A percentile is `null` if too much of it may be the generator's.
     pub p50_ns: Option<f64>,
+    /// The least and the most that the median can be: without what the generator may have added to
+    /// it, and with that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_between_ns: Option<(f64, f64)>,
     /// 90th percentile.
     pub p90_ns: Option<f64>,
     /// 99th percentile.

@@ -84,6 +84,9 @@ fn own(run: Run<'_>, target: usize, figure: Figure) -> Option<OwnTimes> {
         figure,
         count,
         p50_ns: at(0.5),
+        p50_between_ns: values.value(0.5).zip(without.value(0.5)).map(|(measured, without)| {
+            (measured.min(without).round(), measured.max(without).round())
+        }),
         p90_ns: at(0.9),
         p99_ns: at(0.99),
     })

@@ -1,4 +1,10 @@
 //! What happened when, in bounded memory.
+#![expect(
+    clippy::float_cmp,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "whole seconds"
+)]
 
 use std::collections::BTreeMap;
 

@@ -135,8 +135,9 @@ fn counters_of_all_intervals_are_those_of_the_samples() {
     assert_eq!(sum(|g| g.errors.values().sum()), 9);
     assert_eq!(sum(|g| g.statuses.get("429").copied().unwrap_or_default()), 20);
     // By the second of their intended start and dispatch.
-    for interval in &timeline.intervals {
-        let within = |at: Moment| at.as_nanos() / 1_000_000_000 == interval.start_s as u64;
+    for (second, interval) in (0..).zip(&timeline.intervals) {
+        assert!((interval.start_s - second as f64).abs() < 1e-9);
+        let within = |at: Moment| at.as_nanos() / 1_000_000_000 == second;
         let due = all.iter().filter(|s| within(s.timeline.intended)).count() as u64;
         let sent = all.iter().filter(|s| s.timeline.dispatched.is_some_and(within)).count() as u64;
         let of = |n: fn(&plimsoll_metrics::TimelineGroup) -> u64| {
@@ -144,7 +145,7 @@ fn counters_of_all_intervals_are_those_of_the_samples() {
         };
         assert_eq!((of(|g| g.due), of(|g| g.sent)), (due, sent), "{}", interval.start_s);
         // Dispatched up to its end and not yet over.
-        let end = interval.start_s as u64 + 1;
+        let end = second + 1;
         let up_to = |at: Option<Moment>| at.is_some_and(|at| at.as_nanos() / 1_000_000_000 < end);
         let open = all
             .iter()
