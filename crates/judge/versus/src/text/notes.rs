@@ -126,11 +126,15 @@ fn generator(page: &mut Page, versus: &Versus) {
             && (found.figure, found.kind) == (versus.headline, Kind::Added)
             && found.quantile == "p50"
     });
-    let Some(most) = headline.filter_map(|found| found.generator_ns).reduce(f64::max) else {
-        return;
+    let part = |found: &Difference| {
+        Some(format!("{}: {}", found.target, format::time(found.generator_ns? / 1e6)))
     };
-    let (time, figure) = (format::time(most / 1e6), versus.headline.title());
-    page.paragraph(&format!("Generator's own part of the added {figure}: at most {time}."));
+    let parts: Vec<_> = headline.filter_map(part).collect();
+    if !parts.is_empty() {
+        let figure = versus.headline.title();
+        let parts = parts.join("; ");
+        page.paragraph(&format!("Generator's own part of the added {figure}, at most: {parts}."));
+    }
 }
 
 /// The tails where failures count as infinitely slow.

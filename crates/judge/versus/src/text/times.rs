@@ -82,10 +82,12 @@ fn reasons(versus: &Versus) -> Vec<String> {
         .into_iter()
         .flat_map(|figure| [(figure, Kind::Added, "p50"), (figure, Kind::Shift, "p99")]);
     let cells = figures.flat_map(|cell| versus.targets.iter().map(move |target| (cell, target)));
-    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    for (cell, target) in cells {
-        let Some(why) = refused(versus, target, cell) else { continue };
+    let of_cells = cells.filter_map(|(cell, target)| {
         let what = format!("{} {} of {}", cell.0.title(), cell.2, target.name);
+        Some((refused(versus, target, cell)?, what))
+    });
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for (why, what) in medians(versus).chain(of_cells) {
         match reasons.iter_mut().find(|(known, _)| *known == why) {
             Some((_, figures)) => figures.push(what),
             None => reasons.push((why, vec![what])),
@@ -97,6 +99,20 @@ fn reasons(versus: &Versus) -> Vec<String> {
         format!("-: {why} ({first}{more}).")
     };
     reasons.into_iter().map(line).collect()
+}
+
+/// Medians that are left out, with the reason.
+fn medians(versus: &Versus) -> impl Iterator<Item = (String, String)> {
+    let own = |figure: Figure| {
+        versus.targets.iter().filter_map(move |target| {
+            let own = target.own(figure)?;
+            (own.p50_ns.is_none() && own.p50_between_ns.is_some()).then(|| {
+                let why = "the generator may have added more than 5 % of it".to_owned();
+                (why, format!("{} of {} itself", figure.title(), target.name))
+            })
+        })
+    };
+    shown(versus).into_iter().flat_map(own)
 }
 
 fn refused(
