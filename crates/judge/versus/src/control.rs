@@ -6,6 +6,8 @@ use crate::result::{Control, Difference, Kind};
 /// At this level the control target must not differ: one valid comparison in a thousand is called
 /// invalid.
 const LEVEL: f64 = 0.001;
+/// Below this level it is unclear: so is one in twenty of valid comparisons.
+const UNCLEAR_LEVEL: f64 = 0.05;
 
 /// The check, from the difference of the `control` target.
 pub(crate) fn control(
@@ -29,9 +31,46 @@ pub(crate) fn control(
             value_ns: difference.value_ns,
             p: difference.p,
             differs: difference.p.is_some_and(|p| p < LEVEL),
+            unclear: unclear(difference, differences),
             ..empty
         },
     }
+}
+
+/// Why the control shows nothing: it may differ, or its interval reaches as far as what is found
+/// between other targets.
+fn unclear(control: &Difference, differences: &[Difference]) -> Option<String> {
+    let p = control.p?;
+    if p < LEVEL {
+        return None;
+    }
+    let (value, low, high) = control.measured()?;
+    let interval = plimsoll_report::format::difference(value / 1e6, low / 1e6, high / 1e6);
+    let name = &control.target;
+    if p < UNCLEAR_LEVEL {
+        return Some(format!("{name} differs by {interval}, as one in twenty would by chance"));
+    }
+    let reach = low.abs().max(high.abs());
+    let same = |found: &&Difference| {
+        (found.figure, found.kind, &found.quantile)
+            == (control.figure, control.kind, &control.quantile)
+            && found.reference == control.reference
+            && found.target != *name
+    };
+    let found = differences.iter().filter(same).find(|found| {
+        found.p.is_some_and(|p| p < UNCLEAR_LEVEL)
+            && found.value_ns.is_some_and(|value| value.abs() <= reach)
+    })?;
+    Some(format!("{name} may differ by {interval}, which is as much as {} adds", found.target))
+}
+
+/// What a reader must know of it.
+pub(crate) fn warning(control: &Control) -> Option<String> {
+    let why = control.unclear.as_ref()?;
+    Some(format!(
+        "the control is unclear: {why}. Measure for longer, or on an idler host, before you rely \
+         on small differences"
+    ))
 }
 
 /// Why the comparison is invalid, if the control target differs.

@@ -94,6 +94,7 @@ fn check_control(facts: &Facts, versus: &mut Versus) {
     if let Some(why) = control::invalid(&found, reference) {
         versus.invalidate(why);
     }
+    versus.warnings.extend(control::warning(&found));
     versus.control = Some(found);
 }
 

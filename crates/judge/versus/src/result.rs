@@ -407,6 +407,9 @@ pub struct Control {
     pub p: Option<f64>,
     /// Whether it differs, at 99.9 % confidence: then the comparison is invalid.
     pub differs: bool,
+    /// Why it neither differs nor shows that the instrument finds nothing where there is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unclear: Option<String>,
     /// Why it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,

@@ -71,6 +71,7 @@ fn row(versus: &Versus, target: &TargetResult, figure: Figure) -> [String; 4] {
 fn control(versus: &Versus) -> String {
     match &versus.control {
         Some(control) if control.differs => "CONTROL DIFFERS".to_owned(),
+        Some(control) if control.unclear.is_some() => "control unclear".to_owned(),
         Some(control) if control.refused.is_none() => "control ok".to_owned(),
         _ => DASH.to_owned(),
     }

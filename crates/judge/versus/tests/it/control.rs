@@ -1,7 +1,8 @@
 //! J7: a control target that differs makes the comparison invalid, and one that does not, does not.
 
+use plimsoll_measure::{Nanos, Seed};
 use plimsoll_metrics::Judgement;
-use plimsoll_versus::judge;
+use plimsoll_versus::{judge, text};
 
 use crate::simulation::{Simulation, direct, target};
 
@@ -32,6 +33,33 @@ fn an_honest_control_target_leaves_100_comparisons_valid() {
     });
     // At 99.9 % confidence one in a thousand; more than 2 of 100 happen in 0.02 %.
     assert!(invalid.count() <= 2);
+}
+
+/// A control of which each time is off by up to 8 ms, at random, differs by nothing, and shows
+/// nothing either: its interval reaches as far as what a adds.
+#[test]
+fn a_control_whose_interval_is_wide_is_unclear() {
+    let simulation = simulation(0.0, 0);
+    let mut blocks = simulation.blocks();
+    let clear = judge(&simulation.facts(), &blocks);
+    assert_eq!((clear.control.unwrap().unclear, clear.warnings.len()), (None, 0));
+    let mut rng = Seed(5).rng("noise", 0);
+    for block in &mut blocks {
+        let [direct, control] = [rng.below(8_000_000), rng.below(8_000_000)].map(Nanos::new);
+        for (target, off) in [(0, direct), (1, control)] {
+            let turn = block.turns[target].as_mut().unwrap();
+            turn.ttft = turn.ttft.map(|time| time + off);
+        }
+        let ttft = block.turns[0].unwrap().ttft;
+        let a = block.turns[2].as_mut().unwrap();
+        a.ttft = ttft.map(|time| time + Nanos::from_micros(60));
+    }
+    let versus = judge(&simulation.facts(), &blocks);
+    let control = versus.control.as_ref().unwrap();
+    assert!(!control.differs && control.refused.is_none(), "{control:?}");
+    assert!(control.unclear.as_ref().unwrap().contains("as much as a adds"), "{control:?}");
+    assert!(versus.warnings[0].contains("the control is unclear"), "{:?}", versus.warnings);
+    assert!(text(&versus, 80).contains("control unclear"), "{}", text(&versus, 80));
 }
 
 #[test]
