@@ -92,6 +92,7 @@ fn difference(rounds: &[Versus], like: &Difference) -> Difference {
     let count = measured.clone().count() as u64;
     let over = over(measured);
     let of_round = found.iter().find_map(|found| found.refused.as_deref());
+    let has_p = Difference::is_zero_for_equals(like.kind, &like.quantile);
     Difference {
         pairs: found.iter().map(|found| found.pairs).sum(),
         value_ns: over.map(|over| over.value),
@@ -100,7 +101,7 @@ fn difference(rounds: &[Versus], like: &Difference) -> Difference {
         effective_pairs: None,
         batches: over.map(|_| count),
         degrees_of_freedom: over.map(|_| (count - 1) as f64),
-        p: over.map(|over| over.p_zero).filter(|p| !p.is_nan()),
+        p: over.map(|over| over.p_zero).filter(|p| has_p && !p.is_nan()),
         between_rounds_ns: over.map(|over| over.between),
         generator_ns: found.iter().filter_map(|found| found.generator_ns).reduce(f64::max),
         refused: refused(over.is_some(), of_round),

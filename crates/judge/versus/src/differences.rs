@@ -109,7 +109,8 @@ impl Row<'_> {
                 effective_pairs: Some(estimate.effective),
                 batches: Some(estimate.batches),
                 degrees_of_freedom: Some(estimate.degrees_of_freedom),
-                p: Some(estimate.p_zero),
+                // Of equal targets the median of differences is zero, and no other percentile.
+                p: Difference::is_zero_for_equals(kind, quantile).then_some(estimate.p_zero),
                 ..empty
             },
             Err(why) => Difference { refused: Some(self.run.words(why)), ..empty },

@@ -277,7 +277,8 @@ pub struct Difference {
     pub batches: Option<u64>,
     /// Degrees of freedom of its variance.
     pub degrees_of_freedom: Option<f64>,
-    /// Two-sided p value of "there is no difference".
+    /// Two-sided p value of "there is no difference". What is added has one at the median alone: of
+    /// equal targets its other percentiles are not zero.
     pub p: Option<f64>,
     /// Several rounds: the standard deviation between them, beyond what their own errors explain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -299,6 +300,11 @@ impl Difference {
     /// Whether it is refused because too much of it may be the generator's.
     pub const fn is_refused_for_generator(&self) -> bool {
         self.refused.is_some() && self.generator_ns.is_some()
+    }
+
+    /// Whether equal targets have none, so that it has a p value.
+    pub(crate) fn is_zero_for_equals(kind: Kind, quantile: &str) -> bool {
+        kind != Kind::Added || quantile == "p50"
     }
 
     /// Whether it is that of these two targets.

@@ -22,8 +22,11 @@ pub(crate) fn render(input: &Input<'_>) -> Markup {
                     @if index > 0 { "; " } (printable(&target.name)) " " (printable(&target.url))
                 }
             }
-            (validity(&summary.validity))
-            @if let Some(versus) = input.versus { (comparison(versus)) }
+            @match input.versus {
+                // What the run's own validity means for it is among its reasons and warnings.
+                Some(versus) => (comparison(versus)),
+                None => (validity(&summary.validity)),
+            }
             (thresholds(summary))
             p { (requests(summary)) }
             (stages(summary).render())
@@ -70,6 +73,7 @@ fn comparison(versus: &Versus) -> Markup {
     let holding = || versus.claims.iter().filter(|claim| claim.holds);
     let open = || versus.claims.iter().filter(|claim| !claim.holds);
     html! {
+        p.verdict { span.good { "VALID" } ": the differences describe the targets" }
         @if holding().count() > 0 {
             ul.verdict { @for claim in holding() { li { (printable(&claim.text)) } } }
         } @else { p.verdict { "No difference between the targets was proven." } }

@@ -24,7 +24,9 @@ pub(super) fn chart(versus: &Versus) -> Option<Chart> {
         .differences
         .iter()
         .filter(|d| {
-            d.reference == reference && d.figure == versus.headline && d.kind == Kind::Added
+            d.reference == reference
+                && (d.figure, d.kind) == (versus.headline, Kind::Added)
+                && d.quantile == "p50"
         })
         .collect();
     let measured = || shown.iter().filter_map(|d| d.measured());
@@ -41,7 +43,7 @@ pub(super) fn chart(versus: &Versus) -> Option<Chart> {
         id: "added".to_owned(),
         title: format!("What each target adds to the {}", title(versus.headline)),
         text: format!(
-            "Differences request by request to {}, with 95 % intervals; an interval that holds 0 shows no difference.",
+            "Median of the differences to {}, request by request, with 95 % intervals; an interval that holds 0 shows no difference.",
             printable(reference)
         ),
         drawing: drawing(&plot, &shown, height),

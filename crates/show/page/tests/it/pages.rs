@@ -5,8 +5,9 @@ use plimsoll_measure::{
     Outcome, Sample, ScenarioId, ServerReport, StageId, TargetId, Timeline, Usage,
 };
 use plimsoll_metrics::{
-    InstrumentHealth, LoadModel, Recorder, RunInfo, RunMetadata, RunSummary, RunTimeline, Snapshot,
-    StageInfo, TargetInfo, TimeRecord, TimeSeries, TimelineGroup, TimelineInterval, TimelineTimes,
+    InstrumentHealth, LoadModel, Reason, Recorder, RunInfo, RunMetadata, RunSummary, RunTimeline,
+    Snapshot, StageInfo, TargetInfo, TimeRecord, TimeSeries, TimelineGroup, TimelineInterval,
+    TimelineTimes, Validity,
 };
 use plimsoll_page::{Input, page};
 use plimsoll_versus::{BlockCounts, Difference, Figure, Kind, Role, TargetResult, Versus};
@@ -142,6 +143,30 @@ fn texts_of_targets_stay_texts_and_nothing_is_loaded() {
     for loads in ["<link", "@import", "url(", "<iframe", " src=\"", " href="] {
         assert!(!html.contains(loads), "{loads}");
     }
+}
+
+/// A run may be invalid for the times of single targets, and its comparison valid; or the reverse.
+#[test]
+fn the_verdict_of_a_comparison_is_its_own() {
+    let (mut summary, record) = run(2, 4, &["direct", "gateway"], 40);
+    let reason = Reason {
+        what: "the median response time".to_owned(),
+        measured: "25 ms".to_owned(),
+        bound: "5 %".to_owned(),
+        fix: "idler cores".to_owned(),
+        causes: Vec::new(),
+        figure: Some("response_time".to_owned()),
+    };
+    summary.validity = Validity::Invalid(vec![reason]);
+    let made = (summary, record);
+    assert!(of(&made, None).contains("do not use these figures"));
+    let mut versus = versus(&["direct", "gateway"]);
+    let html = of(&made, Some(&versus));
+    assert!(!html.contains("INVALID") && html.contains("the differences describe the targets"));
+    versus.invalid.push("the control differs".to_owned());
+    let html = of(&made, Some(&versus));
+    assert!(html.contains("INVALID") && html.contains("the control differs"));
+    assert!(!html.contains("the differences describe the targets"));
 }
 
 #[test]
