@@ -35,7 +35,8 @@ fn a_number_is_found_whole_and_split_over_deltas() {
             let stream = post(gateway.addr(), path, &[], &streamed("hi"));
             assert!(!stream.broken);
             assert_eq!(text(&stream.frames()), CLEAN, "{told}: {:#?}", stream.frames());
-            assert!(!stream.text().contains("4111") && !stream.text().contains("exam"));
+            // With the space: a time may have these digits.
+            assert!(!stream.text().contains("1111 ") && !stream.text().contains("exam"));
         }
     }
 }
