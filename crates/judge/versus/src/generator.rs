@@ -5,6 +5,7 @@
 //! cancels in a difference where it does not in a time of one target.
 
 use plimsoll_measure::{LEAST_SHARE, Nanos, PairedTurn};
+use plimsoll_metrics::bounded_figure::{REFUSED_SHARE, RESOLUTION_MS};
 use plimsoll_stats::shift::Shift;
 use plimsoll_stats::woodruff::Batched;
 
@@ -12,11 +13,8 @@ use crate::figure::{Figure, as_f64};
 use crate::pairs::{Run, Turns, Two, value};
 use crate::result::{Difference, Kind};
 
-/// The share of a difference that may be the generator's.
-const REFUSED_SHARE: f64 = 0.05;
-/// No difference is refused for less than this, in nanoseconds: two clock readings around a system
-/// call on a virtual machine.
-const RESOLUTION_NS: f64 = 50_000.0;
+/// No difference is refused for less than this, in nanoseconds.
+const RESOLUTION_NS: f64 = RESOLUTION_MS * 1e6;
 
 /// Of which targets a doubt is taken off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use crate::batching::Batching;
 use crate::comparisons::{headline, whole_time};
 use crate::facts::{Facts, Schedule};
 use crate::pairs::Run;
-use crate::result::{BlockCounts, Difference, Kind, SCHEMA, Stopping, Versus};
+use crate::result::{BlockCounts, Difference, SCHEMA, Stopping, Versus};
 use crate::threshold::AddedThreshold;
 use crate::{
     claims, control, cpu, detectable, differences, disturbance, errors, margin, order_effect,
@@ -100,13 +100,7 @@ fn check_control(facts: &Facts, versus: &mut Versus) {
 
 /// The headline must not be the generator's own making, of any target.
 fn check_generator(versus: &mut Versus) {
-    let reference = versus.reference();
-    let headline = versus.differences.iter().filter(|found| {
-        found.reference == reference
-            && (found.figure, found.kind) == (versus.headline, Kind::Added)
-            && found.quantile == "p50"
-    });
-    let refused = headline.filter(|found| found.is_refused_for_generator());
+    let refused = versus.headline_added().filter(|found| found.is_refused_for_generator());
     let why = |found: &Difference| {
         let why = found.refused.as_deref().unwrap_or_default();
         format!("added {} of {}: {why}", versus.headline.title(), found.target)

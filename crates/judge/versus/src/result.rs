@@ -340,6 +340,16 @@ impl Versus {
         reference.or_else(|| self.targets.first()).map_or("", |target| &target.name)
     }
 
+    /// What each target, the control among them, adds to the reference: the median, of the
+    /// headline figure.
+    pub fn headline_added(&self) -> impl Iterator<Item = &Difference> {
+        self.differences.iter().filter(|found| {
+            found.reference == self.reference()
+                && (found.figure, found.kind) == (self.headline, Kind::Added)
+                && found.quantile == "p50"
+        })
+    }
+
     /// The targets that are compared with the reference and with each other, by name.
     pub fn compared(&self) -> Vec<&str> {
         let reference = self.reference();

@@ -120,16 +120,10 @@ fn detectable(page: &mut Page, versus: &Versus) {
 
 /// How much of the headline differences may be the generator's own.
 fn generator(page: &mut Page, versus: &Versus) {
-    let reference = versus.reference();
-    let headline = versus.differences.iter().filter(|found| {
-        found.reference == reference
-            && (found.figure, found.kind) == (versus.headline, Kind::Added)
-            && found.quantile == "p50"
-    });
     let part = |found: &Difference| {
         Some(format!("{}: {}", found.target, format::time(found.generator_ns? / 1e6)))
     };
-    let parts: Vec<_> = headline.filter_map(part).collect();
+    let parts: Vec<_> = versus.headline_added().filter_map(part).collect();
     if !parts.is_empty() {
         let figure = versus.headline.title();
         let parts = parts.join("; ");

@@ -2,12 +2,46 @@
 
 use plimsoll_metrics::BoundedFigure;
 use plimsoll_report::format::{self, DASH, count, digits, or_dash, percent, rate_figure, time_us};
+use plimsoll_report::table::Table;
 
+use crate::compared::ComparisonResult;
+use crate::comparison::slug;
 use crate::finding;
 use crate::result::{Figures, MeasurementResult};
 
 /// What the columns of what a variant adds show.
 pub(super) const ADDED_BY_VARIANTS: &str = "added: every request goes to the gateway with it and without, close together and in a random order; the median of the differences request by request, and the difference in CPU time, each with its 95 % interval. The gateway without is loaded twice, and must not differ from itself. What is said of it is under Findings, tested at 5 % over all of these sentences";
+
+/// The table of what variants add, and of what each carries by itself.
+pub(super) fn variants(what: &str) -> Table {
+    Table::new([
+        what,
+        "added, median",
+        "added CPU/req",
+        "RPS",
+        "gw CPU/req",
+        "p50",
+        "p99",
+        "gw core",
+        "load core",
+    ])
+}
+
+/// A row of it; without `added`, that of the gateway without any variant.
+pub(super) fn variant(result: &MeasurementResult, added: Option<&ComparisonResult>) -> [String; 9] {
+    let name = slug(&result.label);
+    [
+        label(result),
+        or_dash(added, |added| added.marked_added(&name)),
+        or_dash(added, |added| added.marked_cpu(&name)),
+        throughput(result),
+        cpu(result),
+        time(result, |f| f.p50_ms),
+        time(result, |f| f.p99_ms),
+        gateway_busy(result),
+        load_busy(result),
+    ]
+}
 
 /// The label behind its mark.
 pub(super) fn label(result: &MeasurementResult) -> String {

@@ -3,7 +3,7 @@
 use maud::html;
 use plimsoll_report::format::{DASH, count, difference, or_dash, p_value};
 use plimsoll_report::printable;
-use plimsoll_versus::{Difference, Figure, Kind, Versus};
+use plimsoll_versus::{Difference, Figure, Versus};
 
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
@@ -14,21 +14,13 @@ const NANOS: f64 = 1e6;
 const ROW: f64 = 38.0;
 const TOP: f64 = 10.0;
 
-/// What is added to the headline figure, at p50, p90 and p99; of an invalid comparison nothing.
+/// What is added to the headline figure, at the median; of an invalid comparison nothing.
 pub(super) fn chart(versus: &Versus) -> Option<Chart> {
     if !versus.invalid.is_empty() {
         return None;
     }
     let reference = versus.reference();
-    let shown: Vec<&Difference> = versus
-        .differences
-        .iter()
-        .filter(|d| {
-            d.reference == reference
-                && (d.figure, d.kind) == (versus.headline, Kind::Added)
-                && d.quantile == "p50"
-        })
-        .collect();
+    let shown: Vec<&Difference> = versus.headline_added().collect();
     let measured = || shown.iter().filter_map(|d| d.measured());
     let low = measured().map(|(_, low, _)| low).fold(0.0, f64::min) / NANOS;
     let high = measured().map(|(_, _, high)| high).fold(0.0, f64::max) / NANOS;

@@ -91,34 +91,11 @@ fn as_it_is(target: &MeasurementResult) -> Section {
 }
 
 fn costs(layers: &GatewayLayers) -> Section {
-    let heads = [
-        "Layer",
-        "added, median",
-        "added CPU/req",
-        "RPS",
-        "gw CPU/req",
-        "p50",
-        "p99",
-        "gw core",
-        "load core",
-    ];
-    let mut table = Table::new(heads);
+    let mut table = columns::variants("Layer");
     let groups = [(&layers.alone, &layers.added), (&layers.chats, &layers.added_to_chats)];
     for (results, added) in groups {
         for (index, result) in results.iter().enumerate() {
-            let added = added.as_ref().filter(|_| index > 0);
-            let name = slug(&result.label);
-            table.row([
-                columns::label(result),
-                or_dash(added, |added| added.marked_added(&name)),
-                or_dash(added, |added| added.marked_cpu(&name)),
-                columns::throughput(result),
-                columns::cpu(result),
-                columns::time(result, |f| f.p50_ms),
-                columns::time(result, |f| f.p99_ms),
-                columns::gateway_busy(result),
-                columns::load_busy(result),
-            ]);
+            table.row(columns::variant(result, added.as_ref().filter(|_| index > 0)));
         }
     }
     Section::new("What each layer adds: alone to the bare gateway, then all", table)

@@ -1,8 +1,5 @@
 //! What each feature adds to the raw path: the same request on the gateway with it and without.
 
-use plimsoll_report::format::or_dash;
-use plimsoll_report::table::Table;
-
 use super::{RAW, length};
 use crate::compared::ComparisonResult;
 use crate::comparison::{Comparison, slug};
@@ -81,31 +78,9 @@ fn rows(runner: &SuiteRunner<'_>) -> [(&'static str, Vec<String>); 8] {
 
 impl Features {
     pub(super) fn section(&self) -> Section {
-        let heads = [
-            "Feature on the raw path",
-            "added, median",
-            "added CPU/req",
-            "RPS",
-            "gw CPU/req",
-            "p50",
-            "p99",
-            "gw core",
-            "load core",
-        ];
-        let mut table = Table::new(heads);
+        let mut table = columns::variants("Feature on the raw path");
         for (index, result) in self.alone.iter().enumerate() {
-            let variant = (index > 0).then(|| slug(&result.label));
-            table.row([
-                columns::label(result),
-                or_dash(variant.as_ref(), |name| self.compared.marked_added(name)),
-                or_dash(variant.as_ref(), |name| self.compared.marked_cpu(name)),
-                columns::throughput(result),
-                columns::cpu(result),
-                columns::time(result, |f| f.p50_ms),
-                columns::time(result, |f| f.p99_ms),
-                columns::gateway_busy(result),
-                columns::load_busy(result),
-            ]);
+            table.row(columns::variant(result, Some(&self.compared).filter(|_| index > 0)));
         }
         Section::new("What each feature adds to the raw path (550/150, not streamed)", table)
             .note(columns::ADDED_BY_VARIANTS)
