@@ -232,7 +232,7 @@ const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/ci-co
 /// The script of the guide; the host may make one of its runs invalid, which ends it with 3.
 #[test]
 fn the_script_for_pull_requests_fails_a_slower_version() {
-    attempt(6, || {
+    attempt(15, || {
         let (old, new) = (Fixture::with(FAST), Fixture::with(SLOW));
         let profile = old.folder.path().join("profile.yaml");
         let lines = "model: m\nkey: k\nstages: 2:900ms\ngate: {service_time.p50: 50%}\n\

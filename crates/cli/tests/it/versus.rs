@@ -103,10 +103,10 @@ fn a_gateway_is_compared_with_its_upstream_without_a_profile() {
 #[test]
 fn a_slow_target_breaks_a_margin_and_a_bound_on_what_is_added() {
     let fixture = Fixture::with(PROVIDER);
-    let (fast, slow) = (gateway(&fixture, &[]), gateway(&fixture, &["--set", "faults.delay=30ms"]));
+    let (fast, slow) = (gateway(&fixture, &[]), gateway(&fixture, &["--set", "faults.delay=80ms"]));
     let targets = [format!("a=http://{}", fast.address), format!("b=http://{}", slow.address)];
     let load = ["--rate", "20", "--for", "12s", "--control", "off", "--set", "versus.alone=0s"];
-    let bounds = "thresholds={added.ttft: ['p(50)<20ms']}";
+    let bounds = "thresholds={added.ttft: ['p(50)<50ms']}";
     let args = ["--target", &targets[0], "--target", &targets[1], "--margin", "50%"];
     let output = versus(&fixture, &[&args[..], &load, &["--set", bounds]].concat()).expect(1);
     // On a busy host the run may be invalid, and then nothing is said.
@@ -114,7 +114,9 @@ fn a_slow_target_breaks_a_margin_and_a_bound_on_what_is_added() {
     assert!(said != output.stdout.contains("INVALID"), "{}", output.stdout);
     let versus = json(&fixture);
     let judged = versus["thresholds"].to_string();
-    assert!(judged.contains("pass") && judged.contains("fail"), "{judged}");
+    // What the generator may have added does not reach the bounds, or the run is invalid.
+    assert!(judged.contains("pass") || !said, "{judged}");
+    assert!(judged.contains("fail"), "{judged}");
     let worse = versus["worse_than_margin"].to_string();
     assert!(worse.contains('b'), "{worse}: {}", output.stdout);
 }

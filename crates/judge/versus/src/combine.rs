@@ -93,8 +93,13 @@ fn difference(rounds: &[Versus], like: &Difference) -> Difference {
     let over = over(measured);
     let of_round = found.iter().find_map(|found| found.refused.as_deref());
     let has_p = Difference::is_zero_for_equals(like.kind, &like.quantile);
+    // Their mean lies where all of them lie.
+    let all: Option<Vec<_>> = found.iter().map(|found| found.lies_between()).collect();
+    let all = all.filter(|_| over.is_none()).unwrap_or_default();
     Difference {
         pairs: found.iter().map(|found| found.pairs).sum(),
+        at_least_ns: all.iter().map(|(low, _)| *low).reduce(f64::min),
+        at_most_ns: all.iter().map(|(_, high)| *high).reduce(f64::max),
         value_ns: over.map(|over| over.value),
         low_ns: over.map(|over| over.interval.low),
         high_ns: over.map(|over| over.interval.high),

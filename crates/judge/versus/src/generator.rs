@@ -66,6 +66,8 @@ impl WithoutGenerator {
                 low_ns: None,
                 high_ns: None,
                 p: None,
+                at_least_ns: Some((low - bound).round()),
+                at_most_ns: Some((high + bound).round()),
                 refused: Some(format!("the generator was late: {late} of it may be its own")),
                 ..found.clone()
             };

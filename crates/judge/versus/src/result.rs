@@ -286,12 +286,25 @@ pub struct Difference {
     /// How much of it the generator itself may have added. Several rounds: the most in one of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator_ns: Option<f64>,
+    /// Refused because of the generator: the interval, wider by the generator's part on both sides.
+    /// The difference is no less than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least_ns: Option<f64>,
+    /// And no more than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most_ns: Option<f64>,
     /// Why there is no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
 
 impl Difference {
+    /// Between what the difference lies, even if its value is refused: a bound far from both is
+    /// kept or broken all the same.
+    pub fn lies_between(&self) -> Option<(f64, f64)> {
+        self.low_ns.zip(self.high_ns).or_else(|| self.at_least_ns.zip(self.at_most_ns))
+    }
+
     /// Value, lower and upper end.
     pub fn measured(&self) -> Option<(f64, f64, f64)> {
         Some((self.value_ns?, self.low_ns?, self.high_ns?))

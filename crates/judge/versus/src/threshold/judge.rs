@@ -25,23 +25,27 @@ impl AddedThreshold {
         let two = (target, versus.reference());
         let found = versus.difference(two, self.figure, Kind::Added, self.quantile);
         let metric = format!("{PREFIX}{}{{target:{target}}}", self.figure.name());
-        let measured = found
-            .and_then(Difference::measured)
-            .map(|(value, low, high)| [value, low, high].map(|nanos| nanos / 1e6));
-        let Some([value, low, high]) = measured else {
-            let refused = found.and_then(|found| found.refused.clone());
-            let why = refused.unwrap_or_else(|| "no pair has a value".to_owned());
+        let in_ms = |nanos: f64| nanos / 1e6;
+        let Some((low, high)) = found.and_then(Difference::lies_between) else {
+            let why = found.and_then(|found| found.refused.clone());
+            let why = why.unwrap_or_else(|| "no pair has a value".to_owned());
             return self.result(metric, None, Judgement::Inconclusive(why));
         };
+        let (low, high) = (in_ms(low), in_ms(high));
+        let value = found.and_then(|found| found.value_ns).map(in_ms);
+        let refused = found.and_then(|found| found.refused.clone());
         let judgement = match (self.bound.keeps(low), self.bound.keeps(high)) {
             (true, true) => Judgement::Pass,
             (false, false) => Judgement::Fail,
-            _ => Judgement::Inconclusive(format!(
-                "the bound lies in the interval {}",
-                format::with_interval(value, low, high)
-            )),
+            _ => Judgement::Inconclusive(refused.unwrap_or_else(|| match value {
+                Some(value) => format!(
+                    "the bound lies in the interval {}",
+                    format::with_interval(value, low, high)
+                ),
+                None => "the bound lies in the interval".to_owned(),
+            })),
         };
-        self.result(metric, Some(value), judgement)
+        self.result(metric, value, judgement)
     }
 
     fn result(

@@ -48,6 +48,28 @@ fn a_bound_is_kept_broken_or_neither() {
     assert!(matches!(unknown.judgement(), Judgement::Inconclusive(_)));
 }
 
+/// a adds 143 us, and the generator sent its requests 400 us late: the figure is refused, but it lies
+/// between 143 us (all of it the generator's) and 943 us.
+#[test]
+fn a_bound_far_from_what_is_refused_is_judged_all_the_same() {
+    let late = Nanos::from_micros(400);
+    let mut blocks = simulation().blocks();
+    for block in &mut blocks {
+        let turn = block.turns[2].as_mut().unwrap();
+        turn.generator.send = late;
+        turn.ttft = turn.ttft.map(|time| time + late);
+    }
+    let ttft = "added.ttft{target:a}";
+    let facts = thresholds(&[(ttft, "p(50)<2ms"), (ttft, "p(50)<500us"), (ttft, "p(50)<100us")]);
+    let versus = judge(&facts, &blocks);
+    assert!(versus.thresholds.iter().all(|found| found.measured.is_none()));
+    let judged: Vec<_> = versus.thresholds.iter().map(|found| &found.judgement).collect();
+    let [Judgement::Pass, Judgement::Inconclusive(why), Judgement::Fail] = judged[..] else {
+        panic!("{judged:?}");
+    };
+    assert!(why.contains("400us of it may be its own"), "{why}");
+}
+
 #[test]
 fn a_wrong_threshold_is_refused_with_the_fix() {
     for (metric, expression, says) in [
