@@ -7,6 +7,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod gateway;
 pub(crate) mod http;
+pub(crate) mod knee;
 pub(crate) mod mock;
 pub(crate) mod profile;
 pub(crate) mod report;
@@ -52,6 +53,8 @@ pub(crate) enum Command {
     Http(http::Flags),
     /// Compare targets request by request: what does a gateway add, and which is better
     Versus(versus::Flags),
+    /// How much load does a target carry within an objective?
+    Knee(knee::Flags),
     /// Start a mock LLM provider
     Mock(mock::Flags),
     /// Start the reference gateway

@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         Command::Run(flags) => command::run::run(flags),
         Command::Http(flags) => command::http::run(flags),
         Command::Versus(flags) => command::versus::run(flags),
+        Command::Knee(flags) => command::knee::run(flags),
         Command::Mock(flags) => command::mock::run(flags),
         Command::Gateway(flags) => command::gateway::run(flags),
         Command::Suite(command) => command::suite::run(command),

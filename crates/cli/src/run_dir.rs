@@ -8,6 +8,7 @@ mod rows;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, anyhow};
 use nix::sys::statvfs::statvfs;
@@ -205,6 +206,13 @@ impl RunDir {
         // A folder that cannot be removed does no harm.
         let _ = fs::remove_dir_all(&self.path);
     }
+}
+
+/// Wall-clock time, after which folders are named, in nanoseconds since 1970 UTC.
+#[expect(clippy::disallowed_methods, reason = "the name of the folder is wall-clock time")]
+pub(crate) fn unix_nanos() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

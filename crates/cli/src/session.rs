@@ -208,7 +208,11 @@ impl Session {
         })?)
     }
 
-    fn handle_signals(&mut self) -> Result<()> {
+    /// Lets Ctrl-C end what goes on, and a second one the process.
+    ///
+    /// # Errors
+    /// Where signals cannot be handled.
+    pub(crate) fn handle_signals(&mut self) -> Result<()> {
         if !std::mem::replace(&mut self.handles_signals, true) {
             let (control, status) = (self.control.clone(), self.status.clone());
             signal::on_interrupt(move || {
@@ -242,7 +246,7 @@ impl Session {
 }
 
 /// A plan that cannot be prepared is wrong usage. Threads and timers are the system's.
-fn plan_error(error: EngineError) -> anyhow::Error {
+pub(crate) fn plan_error(error: EngineError) -> anyhow::Error {
     match error {
         EngineError::Thread(_) | EngineError::Worker(_) | EngineError::WorkerPanicked => {
             error.into()

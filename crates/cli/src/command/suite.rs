@@ -2,7 +2,6 @@
 
 use std::env;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand, ValueHint};
@@ -20,7 +19,7 @@ use crate::environment;
 use crate::exit::{Exit, UsageError};
 use crate::fd_limit::FdLimit;
 use crate::flags::{ProgressFlags, parse_rate, watched_process};
-use crate::run_dir::{RunDir, RunDirOptions};
+use crate::run_dir::{RunDir, RunDirOptions, unix_nanos};
 use crate::session::last_calibration;
 use crate::signal;
 
@@ -349,12 +348,6 @@ fn shown_command(args: impl Iterator<Item = String>) -> String {
         is_secret = hides && !arg.contains('=');
     }
     words.join(" ")
-}
-
-#[expect(clippy::disallowed_methods, reason = "the name of the folder is wall-clock time")]
-fn unix_nanos() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// An invalid profile or baseline is wrong usage; other errors are not.

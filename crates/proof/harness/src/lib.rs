@@ -6,6 +6,7 @@
 //! - [`execute`], [`CompletedRun`]: a plan, run by the engine
 //! - [`execute_comparison`], [`CompletedComparison`]: the same for a plan that compares targets
 //! - [`facts`]: what the judge of a comparison must know besides its blocks
+//! - [`knee`]: probes of a search for the highest load that keeps an objective
 //! - [`Bound`]: a limit on a figure
 //! - [`statistics`]: quantiles and medians
 //! - [`time`] has waits
@@ -14,6 +15,7 @@ pub mod affinity;
 mod bound;
 mod child;
 pub mod facts;
+pub mod knee;
 mod run;
 pub mod statistics;
 pub mod time;

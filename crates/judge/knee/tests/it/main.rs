@@ -1,0 +1,4 @@
+//! The search against simulated queues whose knee is known.
+
+mod queue;
+mod search;

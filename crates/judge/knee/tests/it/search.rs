@@ -1,0 +1,137 @@
+use plimsoll_knee::{Counts, Found, Kind, Measured, Search, Settings};
+
+use crate::queue::{Queue, Service};
+
+/// Searches of each kind of queue. The bars are for 100.
+const SEARCHES: u64 = 40;
+
+/// A whole search of a queue.
+fn search(queue: &mut Queue, settings: Settings) -> Search {
+    let mut search = Search::new(settings);
+    while let Some(planned) = search.next() {
+        let batches = queue.probe(planned.load, planned.seconds);
+        // As a user of the search does it: a probe ends once it has missed.
+        let ends = (1..=batches.len())
+            .find(|count| planned.may_end_early() && search.is_missed(&batches[..*count]));
+        let kept = &batches[..ends.unwrap_or(batches.len())];
+        search.record(Measured {
+            took_s: 2.2 + kept.len() as f64 * 0.25,
+            ended: ends.filter(|count| *count < batches.len()).map(|_| "missed".to_owned()),
+            batches: kept.to_vec(),
+            ..Measured::default()
+        });
+    }
+    search
+}
+
+fn found(search: &Search) -> Found {
+    search.found().unwrap().clone()
+}
+
+/// K1: errors, coverage and time of searches whose answer is known.
+fn bars(service: Service, drift: f64, truth: f64, within: f64) {
+    let (mut near, mut covered, mut longest) = (0, 0, 0.0_f64);
+    let mut log = String::new();
+    for seed in 0..SEARCHES {
+        let settings = Settings { seed, ..Settings::new(0.99, 100.0) };
+        let mut queue = Queue::new(service, drift, 1_000 + seed);
+        let search = search(&mut queue, settings);
+        let found = found(&search);
+        let error = found.load.map_or(f64::NAN, |load| load / truth - 1.0);
+        let holds =
+            found.low.zip(found.high).is_some_and(|(low, high)| low <= truth && truth <= high);
+        near += u64::from(error.abs() < within);
+        covered += u64::from(holds);
+        longest = longest.max(search.spent_s());
+        log += &format!(
+            "{:?} {:.1?} [{:.1?}, {:.1?}] {:+.2} % {:.0} s {} probes, confirmed {:?}\n",
+            found.kind,
+            found.load,
+            found.low,
+            found.high,
+            error * 1e2,
+            search.spent_s(),
+            search.probes().len(),
+            found.confirmed.map(|confirmed| confirmed.load),
+        );
+    }
+    println!(
+        "{service:?} drift {drift}: near {near}, covered {covered} of {SEARCHES}, longest {longest:.0} s\n{log}"
+    );
+    let least = SEARCHES * 9 / 10;
+    assert!(
+        near >= least && covered >= least && longest <= 300.0,
+        "near {near}, covered {covered}, {longest} s\n{log}"
+    );
+}
+
+#[test]
+fn the_knee_of_a_queue_with_exponential_times_is_found() {
+    bars(Service::Exponential, 0.01, Queue::new(Service::Exponential, 0.01, 7).knee(0.01), 0.03);
+}
+
+#[test]
+fn the_knee_of_a_queue_with_even_times_is_found() {
+    bars(Service::Even, 0.01, Queue::new(Service::Even, 0.01, 7).knee(0.01), 0.03);
+}
+
+/// Misses come in bursts and grow slowly with the load, so that five minutes show it to some 7 %; the
+/// interval says so.
+#[test]
+fn the_knee_of_a_queue_with_uneven_times_is_found() {
+    bars(Service::Uneven, 0.01, Queue::new(Service::Uneven, 0.01, 7).knee(0.01), 0.1);
+}
+
+#[test]
+fn a_rate_limit_is_found_within_a_step() {
+    let truth = Queue::new(Service::Limiter, 0.0, 7).knee(0.01);
+    bars(Service::Limiter, 0.0, truth, 0.03);
+}
+
+#[test]
+fn a_generator_that_cannot_keep_up_gives_no_knee() {
+    for seed in 0..20 {
+        let mut search = Search::new(Settings { seed, ..Settings::new(0.99, 100.0) });
+        while let Some(planned) = search.next() {
+            let late = planned.load > 700.0;
+            let missed = if late { 100 } else { 0 };
+            let batches = vec![Counts { missed, doubtful: missed, all: 200 }; 16];
+            search.record(Measured { batches, took_s: 6.0, ..Measured::default() });
+        }
+        let found = found(&search);
+        assert_eq!(found.kind, Kind::AtLeast, "{found:?}");
+        assert_eq!(found.high, None);
+        assert!(
+            found.low.unwrap() < 700.0 && found.why.unwrap().contains("generator is the limit")
+        );
+    }
+}
+
+#[test]
+fn the_floor_and_the_highest_load_have_their_own_words() {
+    let with = |missed, to| {
+        let settings = Settings { to, ..Settings::new(0.99, 100.0) };
+        let mut search = Search::new(settings);
+        while let Some(_planned) = search.next() {
+            let batches = vec![Counts { missed, doubtful: 0, all: 200 }; 16];
+            search.record(Measured { batches, took_s: 5.0, ..Measured::default() });
+        }
+        found(&search)
+    };
+    let (not_even, at_least) = (with(50, 1e5), with(0, 500.0));
+    assert_eq!((not_even.kind, not_even.high), (Kind::NotEven, Some(100.0)));
+    assert_eq!((at_least.kind, at_least.low, at_least.high), (Kind::AtLeast, Some(500.0), None));
+}
+
+#[test]
+fn an_interrupted_search_says_what_is_known() {
+    let mut search = Search::new(Settings::new(0.99, 100.0));
+    for missed in [0, 0, 50] {
+        assert!(search.found().is_none());
+        let batches = vec![Counts { missed, doubtful: 0, all: 200 }; 16];
+        search.record(Measured { batches, took_s: 5.0, ..Measured::default() });
+    }
+    search.interrupt();
+    let found = found(&search);
+    assert_eq!((found.kind, found.low, found.high), (Kind::Bracket, Some(160.0), Some(256.0)));
+}

@@ -1,0 +1,217 @@
+//! Probes of a search for the knee: runs of the engine at one load each.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use plimsoll_engine::{Control, EngineError, Progress, Run, SampleBatch, SampleSink};
+use plimsoll_knee::{Counts, Load, Measured, Objective, Planned, ProbeFigures, Search};
+use plimsoll_measure::{Clock as _, Moment, MonotonicClock, Nanos, Outcome};
+use plimsoll_profile::Plan;
+use plimsoll_schedule::{Load as StageLoad, StageSpec, Stages};
+
+use crate::statistics::quantile;
+use crate::time::sleep;
+
+/// Warm-up of a probe, which is not counted.
+const WARMUP: Nanos = Nanos::from_secs(1);
+/// Length of a batch of counts.
+const BATCH: Nanos = Nanos::from_millis(250);
+/// Times that are kept for the percentiles of a probe.
+const MOST_TIMES: usize = 1 << 20;
+
+/// Why a probe could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// The engine cannot carry out the load.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// No answer has any of the times of the objective.
+    #[error("no good answer has a time that the objective `{0}` bounds; is it a stream?")]
+    Objective(String),
+}
+
+/// What all probes of a search have in common.
+#[derive(Debug)]
+pub struct Prober<'p> {
+    /// The plan, whose stages are replaced.
+    pub plan: &'p Plan,
+    /// What each request must keep.
+    pub objective: &'p Objective,
+    /// What the load is counted in.
+    pub load: Load,
+    /// The user's control: it ends the probe that goes on.
+    pub control: &'p Control,
+}
+
+impl Prober<'_> {
+    /// Makes a probe. It ends early where it may and has missed, and rests afterwards, so that the
+    /// next one finds no queue of this one.
+    ///
+    /// # Errors
+    /// The engine cannot carry out the load, or the objective bounds nothing that answers have.
+    pub fn probe(&self, planned: Planned, search: Option<&Search>) -> Result<Measured, ProbeError> {
+        let clock = MonotonicClock::start();
+        let (kept, own) = (Counted::default(), Control::new());
+        let mut run = Run::prepare(self.at(planned))?;
+        run.watch(Vec::new());
+        let sink = Box::new(Collector { counted: kept.clone(), objective: self.objective.clone() });
+        let mut ended = None;
+        run.start(Some(sink), &own, &mut |progress: &Progress<'_>| {
+            if self.control.is_interrupted() {
+                own.interrupt();
+            }
+            if let Some(search) = search
+                && planned.may_end_early()
+                && ended.is_none()
+                && progress.elapsed > WARMUP + BATCH
+                && search.is_missed(&kept.lock().batches(progress.elapsed))
+            {
+                ended = Some("the objective was missed".to_owned());
+                own.interrupt();
+            }
+        })?;
+        let counted = kept.lock();
+        if counted.good > 0 && !counted.applies {
+            return Err(ProbeError::Objective(self.objective.to_string()));
+        }
+        let invalid = self.why_invalid(planned, counted.requests.len()).filter(|_| ended.is_none());
+        let figures = counted.figures(planned.seconds);
+        // Queues are empty after the slowest answers, twice.
+        let rest = figures.p99_ms.map_or(0.0, |p99| 2.0 * p99 / 1e3).clamp(1.0, 10.0);
+        if !self.control.is_interrupted() {
+            sleep(Nanos::from_secs_f64(rest).to_duration());
+        }
+        Ok(Measured {
+            batches: counted.batches(Nanos::from_secs_f64(1e9)),
+            invalid,
+            ended,
+            took_s: clock.now().since(Moment::EPOCH).as_secs_f64(),
+            figures,
+        })
+    }
+
+    /// Whether less was due than planned: the generator then made another load.
+    fn why_invalid(&self, planned: Planned, due: usize) -> Option<String> {
+        const LEAST: f64 = 0.98;
+        let wanted = planned.load * planned.seconds;
+        let is_less = self.load == Load::RequestsPerSecond && (due as f64) < wanted * LEAST - 3.0;
+        (is_less && !self.control.is_interrupted())
+            .then(|| format!("the generator made {due} of {wanted:.0} requests"))
+    }
+
+    fn at(&self, planned: Planned) -> Plan {
+        let stage = |warmup, length| {
+            let load = match self.load {
+                Load::RequestsPerSecond => StageLoad::Open { from: planned.load, to: planned.load },
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "whole"
+                )]
+                Load::VirtualUsers => {
+                    let users = planned.load as u32;
+                    StageLoad::Closed { from: users, to: users }
+                }
+            };
+            StageSpec { load, duration: Some(length), warmup }
+        };
+        let measured = Nanos::from_secs_f64(planned.seconds);
+        let stages = Stages(vec![stage(true, WARMUP), stage(false, measured)]);
+        Plan { stages, ..self.plan.clone() }
+    }
+}
+
+/// A request that counts.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    intended: Moment,
+    missed: bool,
+    doubtful: bool,
+}
+
+/// The requests of a probe so far.
+#[derive(Debug, Default)]
+struct Requests {
+    requests: Vec<Request>,
+    times_ms: Vec<f64>,
+    kept: u64,
+    good: u64,
+    applies: bool,
+    in_service: Nanos,
+    tokens: u64,
+}
+
+impl Requests {
+    /// Counts by batches of the intended start, of those due before `until`. The last batch has all
+    /// that is due later than its start.
+    fn batches(&self, until: Nanos) -> Vec<Counts> {
+        let Some(first) = self.requests.iter().map(|request| request.intended).min() else {
+            return Vec::new();
+        };
+        let mut batches: Vec<Counts> = Vec::new();
+        for request in &self.requests {
+            if request.intended.since(Moment::EPOCH) > until {
+                continue;
+            }
+            let index = request.intended.since(first).as_u64() / BATCH.as_u64();
+            let Ok(index) = usize::try_from(index) else { continue };
+            if batches.len() <= index {
+                batches.resize(index + 1, Counts::default());
+            }
+            let (missed, doubtful) = (u64::from(request.missed), u64::from(request.doubtful));
+            batches[index].add(Counts { missed, doubtful, all: 1 });
+        }
+        batches
+    }
+
+    fn figures(&self, seconds: f64) -> ProbeFigures {
+        let mut times = self.times_ms.clone();
+        times.sort_by(f64::total_cmp);
+        let at = |q| (!times.is_empty()).then(|| quantile(&times, q));
+        ProbeFigures {
+            p50_ms: at(0.5),
+            p99_ms: at(0.99),
+            goodput: Some(self.kept as f64 / seconds),
+            in_flight: Some(self.in_service.as_secs_f64() / seconds),
+            tokens_per_s: (self.tokens > 0).then_some(self.tokens as f64 / seconds),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Counted(Arc<Mutex<Requests>>);
+
+impl Counted {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Requests> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// Counts the samples of a probe.
+struct Collector {
+    counted: Counted,
+    objective: Objective,
+}
+
+impl SampleSink for Collector {
+    fn write(&mut self, batch: &SampleBatch) -> io::Result<()> {
+        let mut counted = self.counted.lock();
+        for sample in batch.samples.iter().filter(|sample| !sample.warmup) {
+            let kept = self.objective.is_kept_by(sample);
+            let doubtful = !kept && self.objective.may_be_kept_by(sample);
+            let intended = sample.timeline.intended;
+            counted.requests.push(Request { intended, missed: !kept, doubtful });
+            counted.kept += u64::from(kept);
+            counted.tokens += sample.output_tokens().map_or(0, u64::from);
+            counted.in_service += sample.timeline.service_time().unwrap_or_default();
+            if sample.outcome == Outcome::Completed {
+                counted.good += 1;
+                counted.applies |= self.objective.applies_to(sample);
+            }
+            if counted.times_ms.len() < MOST_TIMES {
+                counted.times_ms.extend(self.objective.first_time_ms(sample));
+            }
+        }
+        Ok(())
+    }
+}
