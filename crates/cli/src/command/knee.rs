@@ -239,7 +239,7 @@ fn announcement(search: &Search, planned: Planned, load: Load, budget_s: f64) ->
         Phase::Confirm => "confirming",
     };
     let (spent, at) = (search.spent_s(), load.text(planned.load));
-    format!("{spent:>4.0} of {budget_s:.0} s: {what}: {at} for {:.0} s", planned.seconds)
+    format!("{:>4.0} of {budget_s:.0} s: {what}: {at} for {:.0} s", spent.abs(), planned.seconds)
 }
 
 fn unknown() -> Found {
