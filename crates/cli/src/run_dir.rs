@@ -12,8 +12,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow};
 use nix::sys::statvfs::statvfs;
 use plimsoll_metrics::time_series::MAX_INTERVALS;
-use plimsoll_metrics::{RunMetadata, RunSummary, TimeRecord};
-use plimsoll_report::{Style, csv, interval_log, json, prometheus, text, timeline_json};
+use plimsoll_metrics::{RunExemplars, RunMetadata, RunSummary, TimeRecord};
+use plimsoll_report::{
+    Style, csv, exemplars_json, interval_log, json, prometheus, text, timeline_json,
+};
 
 pub(crate) use pairs::{BlockWatcher, PairFile};
 pub(crate) use plan::{StoredPlan, bands, store_plan, thresholds};
@@ -40,6 +42,8 @@ pub(crate) mod file {
     pub(crate) const TIMELINE: &str = "timeline.json";
     /// The same as an interval log of HdrHistogram.
     pub(crate) const INTERVAL_LOG: &str = "histograms.hlog";
+    /// Single requests with all their times.
+    pub(crate) const EXEMPLARS: &str = "exemplars.json";
     /// Holds the space of the summary while the rows are written.
     pub(crate) const RESERVED: &str = ".reserved";
 }
@@ -198,6 +202,11 @@ impl RunDir {
     pub(crate) fn write_record(&self, record: &TimeRecord) -> Result<()> {
         self.write(file::TIMELINE, timeline_json(&record.timeline)?.as_bytes())?;
         self.write(file::INTERVAL_LOG, interval_log(record).as_bytes())
+    }
+
+    /// Writes single requests with all their times.
+    pub(crate) fn write_exemplars(&self, exemplars: &RunExemplars) -> Result<()> {
+        self.write(file::EXEMPLARS, exemplars_json(exemplars)?.as_bytes())
     }
 
     /// Removes the folder, because there was no run.

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum, ValueHint};
-use plimsoll_metrics::{RunSummary, RunTimeline};
+use plimsoll_metrics::{RunExemplars, RunSummary, RunTimeline};
 use plimsoll_report::{
-    BoundedLines, Rebuilt, csv, json, prometheus, read_json, read_timeline, rebuild, text,
-    timeline_json,
+    BoundedLines, Rebuilt, csv, json, prometheus, read_exemplars, read_json, read_timeline,
+    rebuild, text, timeline_json,
 };
 use plimsoll_versus::Versus;
 
@@ -55,9 +55,11 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let Stored { summary, timeline } = read(&flags.run)?;
     if flags.html {
         let (timeline, versus) = (timeline.as_ref(), versus(&flags.run)?);
-        let input = plimsoll_page::Input { summary: &summary, timeline, versus: versus.as_ref() };
+        let (exemplars, versus) = (exemplars(&flags.run)?, versus.as_ref());
+        let (summary, exemplars) = (&summary, exemplars.as_ref());
+        let input = plimsoll_page::Input { summary, timeline, exemplars, versus };
         console::print(&plimsoll_page::page(&input))?;
-        return Ok(Exit::of_report(&summary));
+        return Ok(Exit::of_report(summary));
     }
     let report = match flags.format {
         Format::Text => text(&summary, console::style()),
@@ -80,6 +82,14 @@ fn versus(run: &Path) -> Result<Option<Versus>> {
     let Ok(bytes) = fs::read(&path) else { return Ok(None) };
     let versus = plimsoll_versus::read_json(&bytes).with_context(|| path.display().to_string())?;
     Ok(Some(versus))
+}
+
+/// Single requests with all their times; `None` for a run of an earlier version, or one that did
+/// not finish.
+fn exemplars(run: &Path) -> Result<Option<RunExemplars>> {
+    let path = run.join(file::EXEMPLARS);
+    let Ok(bytes) = fs::read(&path) else { return Ok(None) };
+    read_exemplars(&bytes).map(Some).with_context(|| path.display().to_string())
 }
 
 /// What a folder says of its run.

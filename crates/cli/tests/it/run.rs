@@ -18,6 +18,7 @@ const FILES: [&str; 9] = [
     "results.jsonl",
     "summary.json",
     "timeline.json",
+    "exemplars.json",
 ];
 
 #[test]

@@ -1,11 +1,14 @@
 //! The charts of the page, each with its numbers.
 
+mod exemplar_rows;
 mod forest;
 mod heat_map;
 mod instrument;
 mod outcomes;
 mod percentiles;
 mod rates;
+mod token_timeline;
+mod waterfall;
 
 use crate::drawn_chart::Chart;
 use crate::input::Input;
@@ -22,5 +25,9 @@ pub(crate) fn all(input: &Input<'_>) -> Vec<Chart> {
         charts.extend(instrument::charts(timeline));
     }
     charts.extend(percentiles::chart(input.summary));
+    if let Some(exemplars) = input.exemplars {
+        charts.extend(waterfall::charts(exemplars));
+        charts.extend(token_timeline::charts(exemplars));
+    }
     charts
 }

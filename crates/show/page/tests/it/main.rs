@@ -1,4 +1,5 @@
 //! Tests of the page: what it says, what it refuses, and how large it is.
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
+mod exemplars;
 mod pages;

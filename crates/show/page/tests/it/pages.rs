@@ -130,7 +130,7 @@ fn versus(targets: &[&str]) -> Versus {
 }
 
 fn of((summary, record): &(RunSummary, TimeRecord), versus: Option<&Versus>) -> String {
-    page(&Input { summary, timeline: Some(&record.timeline), versus })
+    page(&Input { summary, timeline: Some(&record.timeline), exemplars: None, versus })
 }
 
 #[test]
@@ -228,7 +228,12 @@ fn the_page_of_an_hour_with_60_stages_and_four_targets_stays_small() {
     let targets = ["direct", "gateway-a", "gateway-b", "gateway-c"];
     let (summary, _) = run(60, 1, &targets, 1);
     let timeline = hour(&summary.metadata.stages, &targets);
-    let html = page(&Input { summary: &summary, timeline: Some(&timeline), versus: None });
+    let html = page(&Input {
+        summary: &summary,
+        timeline: Some(&timeline),
+        exemplars: None,
+        versus: None,
+    });
     assert!(html.len() > 500_000, "all of it is there");
     assert!(html.len() < 5_000_000, "{} bytes", html.len());
 }
@@ -236,7 +241,7 @@ fn the_page_of_an_hour_with_60_stages_and_four_targets_stays_small() {
 #[test]
 fn a_run_without_a_timeline_has_a_page() {
     let (summary, _) = run(1, 3, &["direct"], 40);
-    let html = page(&Input { summary: &summary, timeline: None, versus: None });
+    let html = page(&Input { summary: &summary, timeline: None, exemplars: None, versus: None });
     assert_eq!(html.matches("<svg role=\"img\"").count(), 1);
 }
 
