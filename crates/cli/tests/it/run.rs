@@ -8,7 +8,8 @@ use plimsoll_report::parse_row;
 
 use crate::support::{FAST, Fixture, command, summary};
 
-const FILES: [&str; 9] = [
+const FILES: [&str; 10] = [
+    "exemplars.json",
     "histograms.hlog",
     "metrics.prom",
     "plan.json",
@@ -18,7 +19,6 @@ const FILES: [&str; 9] = [
     "results.jsonl",
     "summary.json",
     "timeline.json",
-    "exemplars.json",
 ];
 
 #[test]

@@ -42,7 +42,7 @@ impl Chosen {
 
 /// Requests of all lists together.
 const MOST: usize = 60;
-/// The memory of all workers of a run, up to 100 of them; 36 KiB for each further one.
+/// The memory of all workers of a run, up to 130 of them; 31 KiB for each further one.
 const MOST_BYTES: usize = 4 << 20;
 /// The most reads that are kept of a stream, so that the file stays small.
 const MOST_READS: usize = 4_096;

@@ -96,6 +96,9 @@ pub struct ExemplarRequest {
     /// Finished minus intended start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_time_ms: Option<f64>,
+    /// The most that the generator itself may have added to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generator_ms: Option<f64>,
     /// Of a request in flight at the end of the run: from its dispatch until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_ms: Option<f64>,
@@ -187,6 +190,7 @@ fn request(of: &Exemplar, metadata: &RunMetadata) -> ExemplarRequest {
         last_token_ms: since(line.last_token),
         service_time_ms: since(line.finished),
         response_time_ms: ms(line.response_time()),
+        generator_ms: ms(added(sample)),
         open_ms: since(Some(*recorded).filter(|_| line.finished.is_none())),
         server_time_ms: ms(sample.server.time),
         read_lag_ms: ms(sample.read_lag),
@@ -196,6 +200,13 @@ fn request(of: &Exemplar, metadata: &RunMetadata) -> ExemplarRequest {
         read_ms: reads_ms,
         ..ExemplarRequest::default()
     }
+}
+
+/// What the generator may have added to the response time, where that is enough to matter.
+fn added(sample: &Sample) -> Option<Nanos> {
+    let without = sample.timeline_without_generator().response_time()?;
+    let with = sample.timeline.response_time().filter(|_| sample.generator_matters())?;
+    Some(with.saturating_sub(without))
 }
 
 fn reads_ms(of: &Exemplar, dispatched: Moment) -> Vec<f64> {

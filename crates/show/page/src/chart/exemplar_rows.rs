@@ -71,7 +71,7 @@ impl Rows {
                 @let x = self.x(tick);
                 @let anchor = if tick <= 0.0 { "start" } else if self.x.at(tick) > 0.97 { "end" } else { "middle" };
                 line.grid x1=(place(x)) x2=(place(x)) y1=(place(TOP)) y2=(place(bottom)) {}
-                text x=(place(x)) y=(place(bottom + 14.0)) text-anchor=(anchor) { (time(tick)) }
+                text x=(place(x)) y=(place(bottom + 14.0)) text-anchor=(anchor) { (if tick <= 0.0 { "0".to_owned() } else { time(tick) }) }
             }
             text.soft x=(place(WIDTH - SIDE)) y=(place(bottom + 29.0)) text-anchor="end" { (title) }
         }
@@ -125,6 +125,13 @@ pub(super) fn outcome(request: &ExemplarRequest) -> String {
         None if request.outcome == "rejected" => format!("{words}: {}", request.status),
         None => words,
     }
+}
+
+/// A time, with the mark of figures that must not be used where Plimsoll itself may have added more
+/// than a twentieth of it.
+pub(super) fn marked(ms: f64, own_ms: Option<f64>) -> String {
+    let mark = if own_ms.is_some_and(|own| own * 20.0 > ms) { "!" } else { "" };
+    format!("{}{mark}", time(ms))
 }
 
 /// The text of a row: a time, when it was due, its id, its target where there are several, and how

@@ -7,7 +7,7 @@ use plimsoll_metrics::{Chosen, ExemplarRequest, RunExemplars};
 use plimsoll_report::format::{count, or_dash, time};
 use plimsoll_report::printable;
 
-use super::exemplar_rows::{Rows, is_completed, label, outcome};
+use super::exemplar_rows::{Rows, is_completed, label, marked, outcome};
 use crate::drawn_chart::Chart;
 use crate::over_time::second;
 use crate::plot::{legend, place};
@@ -16,8 +16,9 @@ use crate::table::Table;
 /// Gaps of so many times the median one are coloured, and those of so many times in another colour.
 const LONG: f64 = 3.0;
 const VERY_LONG: f64 = 10.0;
-/// Half the height of the bars, and of a tick.
-const HALF: f64 = 2.5;
+/// Half the height of the bars, of that of a very long gap, and of a tick.
+const HALF: f64 = 2.2;
+const VERY_HALF: f64 = 4.0;
 const TICK: f64 = 4.5;
 
 /// The slowest streams, and random ones.
@@ -29,13 +30,14 @@ pub(super) fn charts(exemplars: &RunExemplars) -> Vec<Chart> {
     let mut by_gap: Vec<_> = streams(Chosen::LongestGap).filter(only_gap).collect();
     by_gap.sort_by(|a, b| ms(b.gap_max_ms).total_cmp(&ms(a.gap_max_ms)));
     slowest.extend(by_gap);
-    let random: Vec<_> = streams(Chosen::Random).collect();
+    let mut random: Vec<_> = streams(Chosen::Random).collect();
+    random.sort_by_key(|request| exemplars.targets.iter().position(|name| *name == request.target));
     let is_slow = |request: &&&ExemplarRequest| slowest.iter().any(|slow| **request == *slow);
     let more = random.iter().filter(is_slow).count() < random.len();
     let median = median_gap(slowest.iter().chain(&random).copied());
-    let slow = "The streams with the longest time to first token, then those with the longest gap \
-                between two reads";
-    let fair = format!("{} random streams", random.len());
+    let slow = "Those with the longest time to first token, then those with the longest gap between \
+                two reads";
+    let fair = format!("{} of them, with time to first token and longest gap", random.len());
     let slowest =
         chart(("tokens-slowest", "Tokens of the slowest streams"), slow, (&slowest, median));
     let random = chart(("tokens-random", "Tokens of random streams"), &fair, (&random, median));
@@ -78,9 +80,9 @@ fn chart(
         id: id.to_owned(),
         title: title.to_owned(),
         text: format!(
-            "{which}. The longest time to first token is {}, the longest gap {}. A tick is a read that \
-             brought content; events of one read share it. The text of a row is its time to first token \
-             and longest gap, request id and second.{}",
+            "{which}: up to {} and {}. A row has both times, request id and second; a tick is a \
+             read that brought content. With ! Plimsoll read late: what it waited for may have come \
+             earlier.{}",
             time(first),
             time(gap),
             rows.note()
@@ -88,7 +90,8 @@ fn chart(
         drawing: html! {
             (rows.axis("from dispatch"))
             @for (row, request) in requests.iter().enumerate() {
-                @let what = format!("{} {}", time(ms(request.ttft_ms)), or_dash(request.gap_max_ms, time));
+                @let own = |ms| marked(ms, request.read_lag_ms);
+                @let what = format!("{} {}", own(ms(request.ttft_ms)), or_dash(request.gap_max_ms, own));
                 (label(row, &what, request, targets.len()))
                 (stream(&rows, row, request, median))
             }
@@ -104,8 +107,8 @@ fn entries(median: Option<f64>) -> Vec<(String, String)> {
     if let Some(median) = median {
         let over =
             |times: f64| format!("gap over {} ({times:.0} x the median)", time(times * median));
-        entries.push(("f1".to_owned(), over(LONG)));
-        entries.push(("fbad".to_owned(), over(VERY_LONG)));
+        entries.push(("f4".to_owned(), over(LONG)));
+        entries.push(("f1".to_owned(), over(VERY_LONG)));
     }
     entries
 }
@@ -122,14 +125,14 @@ fn stream(rows: &Rows, row: usize, request: &ExemplarRequest, median: Option<f64
     let y = Rows::y(row);
     let class = |gap: f64| {
         let median = median?;
-        let very = (gap > median * VERY_LONG).then_some("fbad");
-        very.or_else(|| (gap > median * LONG).then_some("f1"))
+        let very = (gap > median * VERY_LONG).then_some(("f1", VERY_HALF));
+        very.or_else(|| (gap > median * LONG).then_some(("f4", HALF)))
     };
     html! {
         path.base d=(format!("M{left} {}H{right}", place(y))) {}
         (rows.part(row, "f0 half", (0.0, ms(request.ttft_ms)), HALF))
         @for (from, to) in gaps(request) {
-            @if let Some(class) = class(to - from) { (rows.part(row, class, (from, to), HALF)) }
+            @if let Some((class, half)) = class(to - from) { (rows.part(row, class, (from, to), half)) }
         }
         path.tick d=(ticks(rows, row, request)) {}
         (rows.end(row, end, is_completed(request)))

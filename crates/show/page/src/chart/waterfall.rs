@@ -5,7 +5,7 @@ use plimsoll_metrics::{Chosen, ExemplarRequest, RunExemplars};
 use plimsoll_report::format::{count, or_dash, time};
 use plimsoll_report::printable;
 
-use super::exemplar_rows::{Rows, end_ms, is_completed, label, outcome};
+use super::exemplar_rows::{Rows, end_ms, is_completed, label, marked, outcome};
 use crate::drawn_chart::Chart;
 use crate::over_time::second;
 use crate::plot::legend;
@@ -31,7 +31,8 @@ const PHASES: [(&str, &str); 9] = [
 pub(super) fn charts(exemplars: &RunExemplars) -> Vec<Chart> {
     let mut slowest: Vec<_> = exemplars.chosen(Chosen::ResponseTime).collect();
     slowest.sort_by(|a, b| end_ms(b).total_cmp(&end_ms(a)));
-    let random: Vec<_> = exemplars.chosen(Chosen::Random).collect();
+    let mut random: Vec<_> = exemplars.chosen(Chosen::Random).collect();
+    random.sort_by_key(|request| exemplars.targets.iter().position(|name| *name == request.target));
     // Of a handful of requests, the random ones are the same again.
     let more = random.iter().any(|request| !request.chosen.contains(&Chosen::ResponseTime));
     let of = count(exemplars.offered);
@@ -62,7 +63,7 @@ fn chart(
         id: id.to_owned(),
         title: title.to_owned(),
         text: format!(
-            "{which}: {} to {} from intended start to end. The text of a row is its time, request id and second.{}",
+            "{which}: {} to {} from intended start to end. A row has its time, request id and second.{}",
             time(shortest),
             time(longest),
             rows.note()
@@ -70,7 +71,7 @@ fn chart(
         drawing: html! {
             (rows.axis("from intended start"))
             @for (row, request) in requests.iter().enumerate() {
-                (label(row, &time(end_ms(request)), request, exemplars.targets.len()))
+                (label(row, &marked(end_ms(request), request.generator_ms), request, exemplars.targets.len()))
                 (bar(&rows, row, request))
             }
         },
@@ -143,7 +144,11 @@ fn table(requests: &[&ExemplarRequest]) -> Table {
     for r in requests {
         let text = |text: &str| printable(text).to_string();
         let mut row = vec![r.request_id.clone(), text(&r.target), text(&r.stage)];
-        row.extend([second(r.intended_s), outcome(r), or_dash(r.response_time_ms, time)]);
+        row.extend([
+            second(r.intended_s),
+            outcome(r),
+            or_dash(r.response_time_ms, |ms| marked(ms, r.generator_ms)),
+        ]);
         row.extend([time(r.dispatch_lag_ms), time(r.late_by_generator_ms)]);
         let rest = [
             r.dns_ms,
