@@ -26,7 +26,7 @@ svg text{font:12px system-ui,sans-serif;fill:var(--fg)}svg .soft{fill:var(--soft
 .h{fill:var(--heat)}.p50{stroke:var(--fg)}.p99{stroke:var(--c1);stroke-dasharray:5 2}
 .half{opacity:.45}.tick{stroke:var(--fg);stroke-width:.8;fill:none}.base{stroke:var(--soft);stroke-width:1;fill:none}
 .cross{stroke:var(--bad);stroke-width:1.8;fill:none}.fbad{fill:var(--bad)}.queue{fill:var(--soft);opacity:.35}
-svg .id{font:10px ui-monospace,monospace}
+svg .id{font:10px ui-monospace,monospace}@media(max-width:560px){svg .id{font-size:14px}.id .more{display:none}}
 .zero{stroke:var(--fg);stroke-width:1.2}
 table{border-collapse:collapse;font-size:.87rem;font-variant-numeric:tabular-nums}
 th,td{padding:2px 8px;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}

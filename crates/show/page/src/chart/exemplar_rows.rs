@@ -42,7 +42,7 @@ impl Rows {
     }
 
     pub(super) fn height(&self) -> f64 {
-        TOP + ROW * self.count as f64 + 38.0
+        TOP + ROW * self.count as f64 + 43.0
     }
 
     pub(super) fn x(&self, ms: f64) -> f64 {
@@ -65,15 +65,15 @@ impl Rows {
 
     /// The axis below all rows.
     pub(super) fn axis(&self, title: &str) -> Markup {
-        let bottom = self.height() - 32.0;
+        let bottom = self.height() - 37.0;
         html! {
             @for tick in self.x.ticks() {
                 @let x = self.x(tick);
                 @let anchor = if tick <= 0.0 { "start" } else if self.x.at(tick) > 0.97 { "end" } else { "middle" };
                 line.grid x1=(place(x)) x2=(place(x)) y1=(place(TOP)) y2=(place(bottom)) {}
-                text x=(place(x)) y=(place(bottom + 14.0)) text-anchor=(anchor) { (if tick <= 0.0 { "0".to_owned() } else { time(tick) }) }
+                text x=(place(x)) y=(place(bottom + 15.0)) text-anchor=(anchor) { (if tick <= 0.0 { "0".to_owned() } else { time(tick) }) }
             }
-            text.soft x=(place(WIDTH - SIDE)) y=(place(bottom + 29.0)) text-anchor="end" { (title) }
+            text.soft x=(place(WIDTH - SIDE)) y=(place(bottom + 33.0)) text-anchor="end" { (title) }
         }
     }
 
@@ -142,11 +142,11 @@ pub(super) fn label(row: usize, what: &str, request: &ExemplarRequest, targets: 
     html! {
         text.id x=(place(SIDE)) y=(place(Rows::y(row) - 7.0)) {
             tspan font-weight="700" { (what) } " " (request.request_id)
-            tspan class="soft" {
+            tspan class="soft more" {
                 " at " (second(request.intended_s)) " s"
                 @if targets > 1 { " " (short) }
             }
-            @if !is_completed(request) { tspan class="fbad" { " " (printable(&outcome(request))) } }
+            @if !is_completed(request) { tspan class="fbad more" { " " (printable(&outcome(request))) } }
         }
     }
 }

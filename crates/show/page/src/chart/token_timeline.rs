@@ -35,17 +35,30 @@ pub(super) fn charts(exemplars: &RunExemplars) -> Vec<Chart> {
     let is_slow = |request: &&&ExemplarRequest| slowest.iter().any(|slow| **request == *slow);
     let more = random.iter().filter(is_slow).count() < random.len();
     let median = median_gap(slowest.iter().chain(&random).copied());
-    let slow = "Those with the longest time to first token, then those with the longest gap between \
-                two reads";
-    let fair = format!("{} of them, with time to first token and longest gap", random.len());
+    let slow = format!(
+        "The streams with the longest time to first token, up to {}, then those with the longest gap \
+         between two reads, up to {}.",
+        longest(&slowest, |request| request.ttft_ms),
+        longest(&slowest, |request| request.gap_max_ms)
+    );
+    let fair = format!(
+        "{} of them: time to first token up to {}, gaps between two reads up to {}.",
+        random.len(),
+        longest(&random, |request| request.ttft_ms),
+        longest(&random, |request| request.gap_max_ms)
+    );
     let slowest =
-        chart(("tokens-slowest", "Tokens of the slowest streams"), slow, (&slowest, median));
+        chart(("tokens-slowest", "Tokens of the slowest streams"), &slow, (&slowest, median));
     let random = chart(("tokens-random", "Tokens of random streams"), &fair, (&random, median));
     [slowest, random.filter(|_| more)].into_iter().flatten().collect()
 }
 
 fn ms(value: Option<f64>) -> f64 {
     value.unwrap_or_default()
+}
+
+fn longest(requests: &[&ExemplarRequest], of: fn(&ExemplarRequest) -> Option<f64>) -> String {
+    or_dash(requests.iter().filter_map(|request| of(request)).reduce(f64::max), time)
 }
 
 /// The median of all gaps between the reads of these streams.
@@ -71,8 +84,6 @@ fn chart(
     }
     let ends: Vec<_> = requests.iter().map(|request| end(request)).collect();
     let rows = Rows::new(&ends);
-    let first = requests.iter().map(|request| ms(request.ttft_ms)).fold(0.0, f64::max);
-    let gap = requests.iter().map(|request| ms(request.gap_max_ms)).fold(0.0, f64::max);
     let mut targets: Vec<_> = requests.iter().map(|request| &request.target).collect();
     targets.sort_unstable();
     targets.dedup();
@@ -80,11 +91,8 @@ fn chart(
         id: id.to_owned(),
         title: title.to_owned(),
         text: format!(
-            "{which}: up to {} and {}. A row has both times, request id and second; a tick is a \
-             read that brought content. With ! Plimsoll read late: what it waited for may have come \
-             earlier.{}",
-            time(first),
-            time(gap),
+            "{which} A row has both times, request id and second; a tick is a read that brought \
+             content. With ! Plimsoll read late: what it waited for may have come earlier.{}",
             rows.note()
         ),
         drawing: html! {
