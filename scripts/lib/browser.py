@@ -22,7 +22,7 @@ FLAGS = ["--headless=new", "--remote-debugging-pipe", "--no-first-run", "--no-de
          "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update", "--disable-sync",
          "--disable-extensions", "--disable-default-apps", "--disable-features=Translate,OptimizationHints,MediaRouter",
          "--hide-scrollbars", "--proxy-bypass-list=<-loopback>", "--allow-file-access-from-files"]
-ANSWER_S = 30  # the longest time until the browser answers, on a machine that is busy
+ANSWER_S = 180  # the longest time until the browser answers: axe-core needs some, and the machine may be busy
 
 
 class BrowserError(Exception):

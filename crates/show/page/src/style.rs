@@ -25,7 +25,7 @@ svg text{font:12px system-ui,sans-serif;fill:var(--fg)}svg .soft{fill:var(--soft
 .f0{fill:var(--c0)}.f1{fill:var(--c1)}.f2{fill:var(--c2)}.f3{fill:var(--c3)}.f4{fill:var(--c4)}.f5{fill:var(--c5)}
 .h{fill:var(--heat)}.p50{stroke:var(--fg)}.p99{stroke:var(--c1);stroke-dasharray:5 2}
 .half{opacity:.45}.tick{stroke:var(--fg);stroke-width:.8;fill:none}.base{stroke:var(--soft);stroke-width:1;fill:none}
-.cross{stroke:var(--bad);stroke-width:1.8;fill:none}.fbad{fill:var(--bad)}.queue{fill:var(--soft);opacity:.35}
+.cross{stroke:var(--bad);stroke-width:1.8;fill:none}.fbad{fill:var(--bad)}.queue{fill:none;stroke:var(--soft);stroke-width:.8}
 svg .id{font:10px ui-monospace,monospace}@media(max-width:560px){svg .id{font-size:14px}.id .more{display:none}}
 .zero{stroke:var(--fg);stroke-width:1.2}
 table{border-collapse:collapse;font-size:.87rem;font-variant-numeric:tabular-nums}
