@@ -204,7 +204,7 @@ impl Report {
     }
 
     /// Why the suite neither passes nor fails, a sentence each.
-    pub(crate) fn doubts(&self) -> Vec<String> {
+    pub fn doubts(&self) -> Vec<String> {
         let whys: Vec<_> = self
             .measurements
             .iter()
@@ -225,6 +225,21 @@ impl Report {
         let nothing = self.measurements.is_empty().then(|| "nothing could be measured".to_owned());
         let missing = self.missing.iter().map(|what| format!("left out: {what}"));
         nothing.into_iter().chain(missing).chain(unusable).chain(open).collect()
+    }
+
+    /// The outcome in a sentence, its word first, as in the text.
+    pub fn conclusion(&self) -> String {
+        text::conclusion_sentence(self)
+    }
+
+    /// What the marks before and behind figures mean.
+    pub const fn marks() -> &'static str {
+        text::MARKS
+    }
+
+    /// The machine and what was measured on it: name and value.
+    pub fn environment_lines(&self) -> Vec<(String, String)> {
+        text::environment(self)
     }
 
     /// The report as text, wrapped at `width` columns.

@@ -1,13 +1,14 @@
 //! The frame of a chart: its size, axes, labels and legend, in SVG.
 
 use maud::{Markup, html};
+use plimsoll_report::format::digits;
 
 use crate::axis::Axis;
 
 /// Units of the drawing; the page scales it.
 pub(crate) const WIDTH: f64 = 480.0;
 pub(crate) const HEIGHT: f64 = 250.0;
-const LEFT: f64 = 58.0;
+const LEFT: f64 = 60.0;
 const RIGHT: f64 = 10.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 34.0;
@@ -16,6 +17,17 @@ const BOTTOM: f64 = 34.0;
 pub(crate) fn place(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").unwrap_or(&text).to_owned()
+}
+
+/// A number beside an axis, short: `850`, `12k`, `1.5M`.
+pub(crate) fn short(value: f64) -> String {
+    let (unit, size) = match value.abs() {
+        large if large >= 1e6 => ("M", 1e6),
+        large if large >= 1e4 => ("k", 1e3),
+        _ => return digits(value).trim_end_matches(".00").to_owned(),
+    };
+    let text = format!("{:.1}", value / size);
+    format!("{}{unit}", text.strip_suffix(".0").unwrap_or(&text))
 }
 
 /// Two axes, and the place between them.
@@ -48,12 +60,23 @@ impl Plot {
                 line.grid x1=(place(LEFT)) x2=(place(WIDTH - RIGHT)) y1=(place(y)) y2=(place(y)) {}
                 text x=(place(LEFT - 5.0)) y=(place(y + 4.0)) text-anchor="end" { (y_label(tick)) }
             }
-            @for tick in self.x.ticks() {
+            @for (nth, tick) in self.x.ticks().into_iter().enumerate() {
                 @let x = self.x(tick);
                 line.frame x1=(place(x)) x2=(place(x)) y1=(place(bottom)) y2=(place(bottom + 4.0)) {}
-                text x=(place(x)) y=(place(bottom + 16.0)) text-anchor="middle" { (x_label(tick)) }
+                @let is_spare = self.x.ticks().len() > 6 && nth % 2 == 1;
+                text.spare[is_spare] x=(place(x)) y=(place(bottom + 16.0)) text-anchor=(self.anchor(tick)) {
+                    (x_label(tick))
+                }
             }
             text.soft x=(place(WIDTH - RIGHT)) y=(place(HEIGHT - 4.0)) text-anchor="end" { (title) }
+        }
+    }
+
+    /// Labels at the ends do not reach beyond the drawing.
+    fn anchor(&self, tick: f64) -> &'static str {
+        match self.x.at(tick) {
+            place if place > 0.97 => "end",
+            _ => "middle",
         }
     }
 
@@ -99,9 +122,9 @@ pub(crate) fn legend(entries: &[(String, String)]) -> Markup {
     html! {
         p.soft {
             @for (class, words) in entries {
-                span style="white-space:nowrap;margin-right:14px" {
+                span.entry {
                     svg viewBox="0 0 24 10" style="display:inline-block;width:24px;height:10px" aria-hidden="true" {
-                        @if class.starts_with('l') || class.starts_with('p') {
+                        @if class.starts_with('l') || class.starts_with("p5") || class.starts_with("p9") {
                             path class=(format!("l {class}")) d="M1 5H23" {}
                         } @else {
                             rect class=(class) width="24" height="10" {}
