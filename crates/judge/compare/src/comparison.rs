@@ -159,6 +159,26 @@ pub struct Comparison {
     pub notes: Vec<String>,
 }
 
+impl Comparison {
+    /// Reads a `comparison.json`.
+    ///
+    /// # Errors
+    /// [`CompareError::Comparison`] if it is damaged or has another layout.
+    pub fn read_json(bytes: &[u8]) -> Result<Self, CompareError> {
+        #[derive(Deserialize)]
+        struct Layout {
+            schema: String,
+        }
+        let unreadable = |error: serde_json::Error| CompareError::Comparison(error.to_string());
+        let Layout { schema } = serde_json::from_slice(bytes).map_err(unreadable)?;
+        if schema != SCHEMA {
+            let why = format!("its layout is `{schema}`, and this version reads `{SCHEMA}`");
+            return Err(CompareError::Comparison(why));
+        }
+        serde_json::from_slice(bytes).map_err(unreadable)
+    }
+}
+
 /// Compares old runs with new ones.
 ///
 /// # Errors

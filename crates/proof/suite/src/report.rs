@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bound::BoundResult;
 use crate::compared::ComparisonResult;
+use crate::error::SuiteError;
 use crate::finding::{self, Finding};
 use crate::probed::{self, Probed};
 use crate::result::MeasurementResult;
@@ -142,6 +143,24 @@ impl Report {
             skipped: runner.skipped.clone(),
             missing: runner.missing.clone(),
         }
+    }
+
+    /// Reads a `suite.json`, also one of an older version.
+    ///
+    /// # Errors
+    /// [`SuiteError::Read`] if it is damaged or has another layout.
+    pub fn read_json(bytes: &[u8]) -> Result<Self, SuiteError> {
+        #[derive(Deserialize)]
+        struct Layout {
+            schema: String,
+        }
+        let unreadable = |error: serde_json::Error| SuiteError::Read(error.to_string());
+        let Layout { schema } = serde_json::from_slice(bytes).map_err(unreadable)?;
+        if schema != SCHEMA && !OLDER_SCHEMAS.contains(&schema.as_str()) {
+            let why = format!("its layout is `{schema}`, and this version reads `{SCHEMA}`");
+            return Err(SuiteError::Read(why));
+        }
+        serde_json::from_slice(bytes).map_err(unreadable)
     }
 
     /// Adds the findings that every suite has: what was compared, errors, tails, what must not be

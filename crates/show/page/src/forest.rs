@@ -9,7 +9,7 @@ use crate::plot::{Plot, WIDTH, place};
 /// Height of a row, and of what stands above and below the rows of a panel.
 const ROW: f64 = 42.0;
 const CAPTION: f64 = 24.0;
-const AXIS: f64 = 40.0;
+const AXIS: f64 = 46.0;
 /// Most characters of a row's words: at 360 pixels more do not fit.
 const WORDS: usize = 52;
 
@@ -141,9 +141,8 @@ impl Panel<'_> {
             }
             @for (nth, tick) in ticks.iter().enumerate() {
                 @let x = place(plot.x(*tick));
-                @let anchor = if plot.x.at(*tick) > 0.95 { "end" } else { "middle" };
                 line.grid x1=(x) x2=(x) y1=(place(top)) y2=(place(bottom)) {}
-                text.spare[ticks.len() > 6 && nth % 2 == 1] x=(x) y=(place(bottom + 15.0)) text-anchor=(anchor) {
+                text.spare[ticks.len() > 6 && nth % 2 == 1] x=(x) y=(place(bottom + 16.0)) text-anchor="middle" {
                     ((self.label)(*tick))
                 }
             }
@@ -151,7 +150,7 @@ impl Panel<'_> {
             @for (nth, row) in self.rows.iter().enumerate() {
                 (mark(&plot, row, top + ROW * nth as f64))
             }
-            text.soft x=(place(WIDTH - 10.0)) y=(place(bottom + 31.0)) text-anchor="end" { (self.axis) (symmetric) }
+            text.soft x=(place(WIDTH - 6.0)) y=(place(bottom + 36.0)) text-anchor="end" { (self.axis) (symmetric) }
         }
     }
 }
@@ -176,7 +175,7 @@ fn mark(plot: &Plot, row: &Row, top: f64) -> Markup {
         format!("M{} {}H{}", place(plot.x(low)), place(y), place(plot.x(high).max(plot.x(low) + 0.5)))
     };
     html! {
-        text x="4" y=(place(top + 14.0)) { (row.label()) }
+        text.over x="4" y=(place(top + 14.0)) { (row.label()) }
         @if let Some(within) = row.within { path class="l within" d=(across(within)) {} }
         @if let Some(interval) = row.interval {
             path class=(format!("l {line}")) style="stroke-dasharray:none" stroke-width="2.5" d=(across(interval)) {}

@@ -1,17 +1,17 @@
 //! The frame of a chart: its size, axes, labels and legend, in SVG.
 
 use maud::{Markup, html};
-use plimsoll_report::format::digits;
+use plimsoll_report::format::{digits, time};
 
 use crate::axis::Axis;
 
 /// Units of the drawing; the page scales it.
 pub(crate) const WIDTH: f64 = 480.0;
 pub(crate) const HEIGHT: f64 = 250.0;
-const LEFT: f64 = 60.0;
-const RIGHT: f64 = 10.0;
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 24.0;
 const TOP: f64 = 8.0;
-const BOTTOM: f64 = 34.0;
+const BOTTOM: f64 = 40.0;
 
 /// A place in the drawing, with one decimal.
 pub(crate) fn place(value: f64) -> String {
@@ -24,10 +24,30 @@ pub(crate) fn short(value: f64) -> String {
     let (unit, size) = match value.abs() {
         large if large >= 1e6 => ("M", 1e6),
         large if large >= 1e4 => ("k", 1e3),
-        _ => return digits(value).trim_end_matches(".00").to_owned(),
+        _ => return without_zeros(&digits(value)),
     };
-    let text = format!("{:.1}", value / size);
-    format!("{}{unit}", text.strip_suffix(".0").unwrap_or(&text))
+    format!("{}{unit}", without_zeros(&format!("{:.1}", value / size)))
+}
+
+/// A time beside an axis, from milliseconds: `50ms` and not `50.0ms`.
+pub(crate) fn short_time(millis: f64) -> String {
+    let text = time(millis);
+    let unit = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit);
+    format!("{}{unit}", without_zeros(number))
+}
+
+/// The same with the sign of a difference.
+pub(crate) fn signed_time(millis: f64) -> String {
+    format!("{}{}", if millis > 0.0 { "+" } else { "" }, short_time(millis))
+}
+
+/// A number without the zeros that end it after the point.
+pub(crate) fn without_zeros(number: &str) -> String {
+    if !number.contains('.') {
+        return number.to_owned();
+    }
+    number.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Two axes, and the place between them.
@@ -64,19 +84,11 @@ impl Plot {
                 @let x = self.x(tick);
                 line.frame x1=(place(x)) x2=(place(x)) y1=(place(bottom)) y2=(place(bottom + 4.0)) {}
                 @let is_spare = self.x.ticks().len() > 6 && nth % 2 == 1;
-                text.spare[is_spare] x=(place(x)) y=(place(bottom + 16.0)) text-anchor=(self.anchor(tick)) {
+                text.spare[is_spare] x=(place(x)) y=(place(bottom + 16.0)) text-anchor="middle" {
                     (x_label(tick))
                 }
             }
-            text.soft x=(place(WIDTH - RIGHT)) y=(place(HEIGHT - 4.0)) text-anchor="end" { (title) }
-        }
-    }
-
-    /// Labels at the ends do not reach beyond the drawing.
-    fn anchor(&self, tick: f64) -> &'static str {
-        match self.x.at(tick) {
-            place if place > 0.97 => "end",
-            _ => "middle",
+            text.soft x=(place(WIDTH - 6.0)) y=(place(HEIGHT - 3.0)) text-anchor="end" { (title) }
         }
     }
 
@@ -94,7 +106,7 @@ impl Plot {
         let places: Vec<_> = points.iter().flatten().map(place_of).collect();
         match places.as_slice() {
             [] => String::new(),
-            [one] => format!("M{one}h.1"),
+            [one] => format!("M{one}m-2 0h4"),
             several => format!("M{}", several.join("L")),
         }
     }

@@ -16,6 +16,7 @@ main{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,460px),1
 section{background:var(--card);border:1px solid var(--line);border-radius:6px;padding:12px;min-width:0}
 figure{margin:8px 0}svg{display:block;width:100%;height:auto}
 svg text{font:13px system-ui,sans-serif;fill:var(--fg)}svg .soft{fill:var(--soft)}
+svg .over{paint-order:stroke;stroke:var(--card);stroke-width:4px}
 .grid{stroke:var(--line);stroke-width:1}.frame{stroke:var(--soft);stroke-width:1;fill:none}
 .stage{stroke:var(--soft);stroke-width:1;stroke-dasharray:2 3}.warm{fill:var(--soft);opacity:.16}
 .still{fill:var(--bad);opacity:.3}.own{fill:var(--soft);opacity:.4}
@@ -36,7 +37,7 @@ table{border-collapse:collapse;font-size:.87rem;font-variant-numeric:tabular-num
 th,td{padding:2px 8px;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
 th:first-child,td:first-child{text-align:left}
 .scroll{overflow-x:auto;max-width:100%}details .scroll{max-height:24rem;overflow-y:auto}
-.entry{display:inline-block;margin-right:14px}ul.plain{list-style:none;padding-left:0}ul.plain li{margin:.2em 0}
+.entry{display:inline-block;margin-right:14px}ul:empty{display:none}
 dt{font-weight:600}dd{margin:0 0 .3em}code{overflow-wrap:anywhere}
 summary{cursor:pointer;color:var(--soft)}
 footer{margin-top:20px;font-size:.85rem}li,p,td{overflow-wrap:anywhere}

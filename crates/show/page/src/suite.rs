@@ -15,7 +15,9 @@ pub fn suite_page(suite: &Suite<'_>) -> String {
     let body = html! {
         (header(suite))
         main {
+            (findings(suite))
             @for chart in &charts { (chart.render()) }
+            (bounds(suite))
             @for part in &suite.sections { (section(part)) }
         }
         (footer(suite))
@@ -34,25 +36,56 @@ fn header(suite: &Suite<'_>) -> Markup {
                 span class=(class(*tone)) { (printable(word)) }
                 @if !rest.is_empty() { ":" (printable(rest)) }
             }
-            @if !suite.doubts.is_empty() {
-                ul { @for doubt in &suite.doubts { li { (printable(doubt)) } } }
-            }
+            @let shown = suite.doubts.len().min(DOUBTS);
+            (list(suite.doubts[..shown].iter().map(|doubt| (Tone::Note, &**doubt))))
+            (folded("more reasons", suite.doubts[shown..].iter().map(|doubt| (Tone::Note, &**doubt))))
             @for remark in &suite.remarks { p { b { (printable(remark)) } } }
-            @if let Some((title, table, notes)) = &suite.bounds {
+            (folded("left out", suite.left_out.iter().map(|what| (Tone::Note, &**what))))
+        }
+    }
+}
+
+/// The most reasons that are shown first.
+const DOUBTS: usize = 5;
+
+/// What follows from the figures; what limits them is folded, as there may be much of it.
+fn findings(suite: &Suite<'_>) -> Markup {
+    let is_limit = |(tone, _): &&(Tone, &str)| *tone == Tone::Warning;
+    let limits = suite.findings.iter().copied().filter(|found| is_limit(&found));
+    let others = suite.findings.iter().copied().filter(|found| !is_limit(&found));
+    html! {
+        @if !suite.findings.is_empty() {
+            section.wide id="findings" {
+                h2 { "Findings: each follows from the figures by rule" }
+                (list(others))
+                (folded("what limits these figures", limits))
+            }
+        }
+    }
+}
+
+fn bounds(suite: &Suite<'_>) -> Markup {
+    html! {
+        @if let Some((title, table, notes)) = &suite.bounds {
+            section.wide id="bounds" {
                 h2 { (printable(title)) }
                 (texts(table))
                 (lines(notes))
             }
-            @if !suite.findings.is_empty() {
-                h2 { "Findings: each follows from the figures by rule" }
-                ul.plain { @for (tone, text) in &suite.findings { li { (mark(*tone)) (printable(text)) } } }
-            }
-            @if !suite.left_out.is_empty() {
-                details {
-                    summary { "left out: " (suite.left_out.len()) }
-                    ul { @for what in suite.left_out { li { (printable(what)) } } }
-                }
-            }
+        }
+    }
+}
+
+fn list<'a>(items: impl Iterator<Item = (Tone, &'a str)>) -> Markup {
+    html! { ul { @for (tone, text) in items { li { (mark(tone)) (printable(text)) } } } }
+}
+
+/// A list that is opened by a click or a key; nothing if it is empty.
+fn folded<'a>(title: &str, items: impl Iterator<Item = (Tone, &'a str)>) -> Markup {
+    let items: Vec<_> = items.collect();
+    html! {
+        @if !items.is_empty() {
+            details { summary { (title) ": " (items.len()) } (list(items.into_iter())) }
         }
     }
 }

@@ -10,7 +10,7 @@ use plimsoll_versus::{AddedDistribution, Difference, Role, Versus, added_bin_sta
 
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
-use crate::plot::{Plot, legend, place};
+use crate::plot::{Plot, legend, place, short, signed_time};
 use crate::table::Table;
 
 /// The most steps of a line.
@@ -44,7 +44,7 @@ pub(super) fn chart(versus: &Versus) -> Option<Chart> {
         title: format!("How the added {} is distributed", versus.headline.title()),
         text: text(versus, &shown),
         drawing: html! {
-            (plot.axes(&signed, &percent, "added time, logarithmic from 0 outward"))
+            (plot.axes(&signed_time, &percent, "added time, logarithmic from 0 outward"))
             // Areas first, so that lines are seen before them.
             @for pass in [true, false] {
                 @for (class, steps) in classes.iter().zip(&steps) {
@@ -84,13 +84,8 @@ fn axis(steps: &[Steps]) -> Axis {
     Axis::symmetric(low, high, KNEE_MS)
 }
 
-fn signed(ms: f64) -> String {
-    let text = format::time(ms).replace(".00", "").replace(".0", "");
-    if ms > 0.0 { format!("+{text}") } else { text }
-}
-
 fn percent(value: f64) -> String {
-    format!("{}%", format::digits(value).trim_end_matches(".00"))
+    format!("{}%", short(value))
 }
 
 /// Shares of all pairs in steps of so many bins.

@@ -6,7 +6,7 @@ use plimsoll_versus::{Difference, Figure, Kind, Role, Versus};
 
 use crate::drawn_chart::Chart;
 use crate::forest::{Mark, Panel, Row, draw};
-use crate::plot::legend;
+use crate::plot::{legend, signed_time};
 use crate::table::Table;
 
 const NANOS: f64 = 1e6;
@@ -26,11 +26,10 @@ fn of(id: String, title: String, versus: &Versus) -> Option<Chart> {
     if !versus.invalid.is_empty() {
         return None;
     }
-    let label = |ms: f64| difference(ms, ms, ms).split(" [").next().unwrap_or_default().to_owned();
     let panel = |(caption, rows): (String, Vec<Row>)| Panel {
         caption,
         rows,
-        label: &label,
+        label: &signed_time,
         axis: "added time",
     };
     let panels: Vec<_> = groups(versus).into_iter().map(panel).filter(Panel::has_value).collect();

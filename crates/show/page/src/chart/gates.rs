@@ -10,7 +10,7 @@ use plimsoll_report::table::Table as Texts;
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
 use crate::forest::{Limit, Mark, Panel, Row, draw};
-use crate::plot::{Plot, WIDTH, legend, place};
+use crate::plot::{Plot, WIDTH, legend, place, without_zeros};
 use crate::table::Table;
 
 /// Gates as they were judged: what is a share of the figure, and what are points of a share, have
@@ -22,9 +22,8 @@ pub(super) fn forest(comparison: &Comparison, gates: &Texts) -> Option<Chart> {
         found.map(|(gate, cells)| row(gate, cells)).collect()
     };
     let label = |unit: &'static str| move |value: f64| {
-        let text = digits(value * 100.0);
-        let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-        format!("{}{text}{unit}", if value > 0.0 { "+" } else { "" })
+        let sign = if value > 0.0 { "+" } else { "" };
+        format!("{sign}{}{unit}", without_zeros(&digits(value * 100.0)))
     };
     let (shares, points) = (label("%"), label("pp"));
     let axis = "change, new against old";
@@ -94,7 +93,7 @@ fn text(comparison: &Comparison, gates: &Texts) -> String {
 }
 
 const ROW: f64 = 52.0;
-const AXIS: f64 = 40.0;
+const AXIS: f64 = 46.0;
 
 /// Every run of each gate, the old ones above the new ones: how much runs of one side differ.
 pub(super) fn runs(comparison: &Comparison) -> Option<Chart> {
@@ -126,27 +125,26 @@ pub(super) fn runs(comparison: &Comparison) -> Option<Chart> {
         values.iter().map(|value| place(plot.x(of_mean(gate, *value)))).collect()
     };
     let label = |value: f64| {
-        let text = percent(value);
-        if value > 0.0 { format!("+{text}") } else { text }
+        let sign = if value > 0.0 { "+" } else { "" };
+        format!("{sign}{}%", without_zeros(&digits(value * 100.0)))
     };
     let ticks = plot.x.ticks();
     let symmetric = if plot.x.is_symmetric() { ", logarithmic from 0 outward" } else { "" };
     let drawing = html! {
         @for (nth, tick) in ticks.iter().enumerate() {
             @let x = place(plot.x(*tick));
-            @let anchor = if plot.x.at(*tick) > 0.95 { "end" } else { "middle" };
             line.grid x1=(x) x2=(x) y1="4" y2=(place(bottom)) {}
-            text.spare[ticks.len() > 6 && nth % 2 == 1] x=(x) y=(place(bottom + 15.0)) text-anchor=(anchor) { (label(*tick)) }
+            text.spare[ticks.len() > 6 && nth % 2 == 1] x=(x) y=(place(bottom + 16.0)) text-anchor="middle" { (label(*tick)) }
         }
         @for (nth, gate) in shown.iter().enumerate() {
             @let top = 4.0 + ROW * nth as f64;
-            text x="4" y=(place(top + 14.0)) { (plimsoll_report::printable(&gate.name)) }
+            text.over x="4" y=(place(top + 14.0)) { (plimsoll_report::printable(&gate.name)) }
             @for x in dots(gate, &gate.base_runs) { circle.f0 cx=(x) cy=(place(top + 26.0)) r="4" opacity="0.75" {} }
             @for x in dots(gate, &gate.new_runs) {
                 path.f1 d=(format!("M{x} {}l4.5 4.5l-4.5 4.5l-4.5 -4.5z", place(top + 35.5))) opacity="0.75" {}
             }
         }
-        text.soft x=(place(WIDTH - 10.0)) y=(place(bottom + 31.0)) text-anchor="end" {
+        text.soft x=(place(WIDTH - 6.0)) y=(place(bottom + 36.0)) text-anchor="end" {
             "against the mean of the old runs" (symmetric)
         }
     };

@@ -12,7 +12,7 @@ use plimsoll_report::printable;
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
 use crate::over_time;
-use crate::plot::{Plot, legend, place};
+use crate::plot::{Plot, legend, place, short_time};
 use crate::table::Table;
 
 /// The most columns and rows of cells.
@@ -71,7 +71,7 @@ fn chart(timeline: &RunTimeline, metric: Metric, index: usize, target: &str) -> 
         drawing: html! {
             (over_time::stages(&plot, timeline))
             (over_time::stalls(&plot, timeline))
-            (plot.axes(&over_time::second, &time, "second in which a request ended"))
+            (plot.axes(&over_time::second, &short_time, "second in which a request ended"))
             @for (shade, path) in shades.iter().enumerate() {
                 path.h d=(path) opacity=(format!("{:.2}", (shade + 1) as f64 / SHADES as f64)) {}
             }

@@ -10,7 +10,7 @@ use plimsoll_report::printable;
 
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
-use crate::plot::{Plot, legend};
+use crate::plot::{Plot, legend, short_time};
 use crate::table::Table;
 
 /// Points of a line: ten for each factor of ten in rarity, up to one request in a million.
@@ -83,7 +83,7 @@ fn chart(
         title: format!("{} by percentile", metric.title()),
         text,
         drawing: html! {
-            (plot.axes(&percentile, &format::time, "percentile, to the right ever rarer"))
+            (plot.axes(&percentile, &short_time, "percentile, to the right ever rarer"))
             @for (found, line) in lines.iter().zip(&points) { (plot.line(&found.class, line)) }
         },
         height: None,

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use maud::html;
 use plimsoll_metrics::{DistributionSummary, Group, Metric, RunSummary};
-use plimsoll_report::format::{count, share, time};
+use plimsoll_report::format::{count, or_dash, share, time};
 use plimsoll_report::printable;
 
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
-use crate::plot::{Plot, legend};
+use crate::plot::{Plot, legend, short_time};
 use crate::table::Table;
 
 /// The most charts: the scenarios with the most requests.
@@ -79,7 +79,7 @@ fn chart(
         title: format!("{} by share of requests{of}", metric.title()),
         text: sentence(scenario) + &note,
         drawing: html! {
-            (plot.axes(&time, &|share| format!("{:.0}%", share * 100.0), "answered within this time"))
+            (plot.axes(&short_time, &|share| format!("{:.0}%", share * 100.0), "answered within this time"))
             @for (index, line) in points.iter().enumerate() {
                 @let turned: Vec<Point> = line.iter().map(|p| p.map(|(share, ms)| (ms, share))).collect();
                 (plot.line(&class(index), &turned))
@@ -154,12 +154,11 @@ fn line(times: &DistributionSummary) -> Vec<Point> {
 fn sentence(scenario: &Scenario) -> String {
     let of = |(name, times): &(String, DistributionSummary)| {
         let figures = [(0.5, "half"), (0.9, "90 %"), (0.99, "99 %")];
-        let shown = figures.iter().filter_map(|(q, words)| {
-            let figure = times.figure_at(*q).ok()??;
-            Some(format!("{words} within {}", time(figure.usable()?)))
+        let shown = figures.map(|(q, words)| {
+            let figure = times.figure_at(q).ok().flatten();
+            format!("{words} within {}", or_dash(figure.and_then(|f| f.usable()), time))
         });
-        let shown: Vec<_> = shown.collect();
-        let shown = if shown.is_empty() { "no figure".to_owned() } else { shown.join(", ") };
+        let shown = shown.join(", ");
         format!("{name}: {shown}, of {} requests", count(times.count))
     };
     scenario.lines.iter().map(of).collect::<Vec<_>>().join("; ") + "."
