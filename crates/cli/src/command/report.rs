@@ -103,8 +103,7 @@ fn of_suite(flags: &Flags, path: &Path) -> Result<Exit> {
 
 fn of_comparison(flags: &Flags, path: &Path) -> Result<Exit> {
     let bytes = contents(path)?;
-    let comparison =
-        Comparison::read_json(&bytes).with_context(|| path.display().to_string())?;
+    let comparison = Comparison::read_json(&bytes).with_context(|| path.display().to_string())?;
     let page = || plimsoll_page::comparison_page(&comparison);
     let shown = Shown { text: || comparison.text(), page };
     shown.print("comparison", flags, &bytes)

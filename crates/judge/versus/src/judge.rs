@@ -10,8 +10,8 @@ use crate::pairs::Run;
 use crate::result::{BlockCounts, Difference, SCHEMA, Stopping, Versus};
 use crate::threshold::AddedThreshold;
 use crate::{
-    added_distribution, claims, control, cpu, detectable, differences, disturbance, errors, margin, order_effect,
-    policy, scenarios, targets, unlike,
+    added_distribution, claims, control, cpu, detectable, differences, disturbance, errors, margin,
+    order_effect, policy, scenarios, targets, unlike,
 };
 
 /// Judges the targets of a run by its blocks. Blocks may come in any order; warm-up is not among

@@ -135,7 +135,7 @@ impl Axis {
 const FARTHEST: f64 = 30.0;
 
 /// Between two labels of a symmetric axis, as a part of it.
-const LEAST_GAP: f64 = 0.16;
+const LEAST_GAP: f64 = 0.19;
 
 /// The power of ten at or below a value.
 #[expect(clippy::cast_possible_truncation, reason = "a logarithm is small")]

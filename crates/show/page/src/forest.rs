@@ -11,7 +11,7 @@ const ROW: f64 = 42.0;
 const CAPTION: f64 = 24.0;
 const AXIS: f64 = 46.0;
 /// Most characters of a row's words: at 360 pixels more do not fit.
-const WORDS: usize = 52;
+const WORDS: usize = 48;
 
 /// What a row's mark looks like. Shapes differ, so that no meaning hangs on colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,14 +117,11 @@ impl Panel<'_> {
     fn x(&self) -> Axis {
         let limits = self.rows.iter().filter_map(|row| Some(row.limit?.at));
         let ends = self.rows.iter().flat_map(Row::ends).chain(limits);
-        let (low, high) = ends.fold((0.0, 0.0), |(low, high): (f64, f64), end| {
-            (low.min(end), high.max(end))
-        });
-        let sizes: Vec<f64> = self
-            .rows
-            .iter()
-            .map(|row| row.ends().map(f64::abs).fold(0.0, f64::max))
-            .collect();
+        let (low, high) =
+            ends.fold((0.0, 0.0), |(low, high): (f64, f64), end| (low.min(end), high.max(end)));
+        let sizes = self.rows.iter().map(|row| row.ends().map(f64::abs).fold(0.0, f64::max));
+        let margins = self.rows.iter().filter_map(|row| Some(row.limit?.at.abs()));
+        let sizes: Vec<f64> = sizes.chain(margins).collect();
         Axis::of_differences(low, high, &sizes)
     }
 
@@ -157,7 +154,7 @@ impl Panel<'_> {
 
 /// Where the row may be.
 fn band(plot: &Plot, row: &Row, top: f64) -> Markup {
-    let Some(limit) = row.limit else { return html! {} };
+    let Some(limit) = row.limit.filter(|_| row.value.is_some()) else { return html! {} };
     let (low, high) = (plot.x(plot.x.low()), plot.x(plot.x.high()));
     let at = plot.x(limit.at);
     let (from, to) = if limit.more_is_worse { (low, at) } else { (at, high) };
@@ -172,7 +169,12 @@ fn mark(plot: &Plot, row: &Row, top: f64) -> Markup {
     let y = top + 30.0;
     let (line, area) = row.mark.classes();
     let across = |(low, high): (f64, f64)| {
-        format!("M{} {}H{}", place(plot.x(low)), place(y), place(plot.x(high).max(plot.x(low) + 0.5)))
+        format!(
+            "M{} {}H{}",
+            place(plot.x(low)),
+            place(y),
+            place(plot.x(high).max(plot.x(low) + 0.5))
+        )
     };
     html! {
         text.over x="4" y=(place(top + 14.0)) { (row.label()) }

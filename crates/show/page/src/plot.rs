@@ -9,8 +9,8 @@ use crate::axis::Axis;
 pub(crate) const WIDTH: f64 = 480.0;
 pub(crate) const HEIGHT: f64 = 250.0;
 const LEFT: f64 = 62.0;
-const RIGHT: f64 = 24.0;
-const TOP: f64 = 8.0;
+const RIGHT: f64 = 30.0;
+const TOP: f64 = 12.0;
 const BOTTOM: f64 = 40.0;
 
 /// A place in the drawing, with one decimal.

@@ -16,7 +16,7 @@ main{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,460px),1
 section{background:var(--card);border:1px solid var(--line);border-radius:6px;padding:12px;min-width:0}
 figure{margin:8px 0}svg{display:block;width:100%;height:auto}
 svg text{font:13px system-ui,sans-serif;fill:var(--fg)}svg .soft{fill:var(--soft)}
-svg .over{paint-order:stroke;stroke:var(--card);stroke-width:4px}
+svg .over{paint-order:stroke;stroke:var(--card);stroke-width:6px}
 .grid{stroke:var(--line);stroke-width:1}.frame{stroke:var(--soft);stroke-width:1;fill:none}
 .stage{stroke:var(--soft);stroke-width:1;stroke-dasharray:2 3}.warm{fill:var(--soft);opacity:.16}
 .still{fill:var(--bad);opacity:.3}.own{fill:var(--soft);opacity:.4}

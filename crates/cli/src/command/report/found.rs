@@ -105,7 +105,8 @@ fn stored_in(folder: &Path) -> Vec<Stored> {
 fn stamp_of(name: &str) -> Option<&str> {
     let stamp = name.get(..16)?;
     let like = "00000000T000000Z".bytes();
-    let fits = |(byte, like): (u8, u8)| if like == b'0' { byte.is_ascii_digit() } else { byte == like };
+    let fits =
+        |(byte, like): (u8, u8)| if like == b'0' { byte.is_ascii_digit() } else { byte == like };
     stamp.bytes().zip(like).all(fits).then_some(stamp)
 }
 
@@ -169,7 +170,8 @@ mod tests {
     #[test]
     fn stamps_are_whole() {
         assert_eq!(stamp_of("20260102T030405Z-run"), Some("20260102T030405Z"));
-        for name in ["20260102T03040", "2026-01-02T03:04", "20260102 030405Z", "ä0260102T030405Z"] {
+        for name in ["20260102T03040", "2026-01-02T03:04", "20260102 030405Z", "ä0260102T030405Z"]
+        {
             assert_eq!(stamp_of(name), None, "{name}");
         }
     }

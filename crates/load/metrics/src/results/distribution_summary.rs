@@ -158,7 +158,10 @@ impl DistributionSummary {
     ///
     /// # Errors
     /// [`MetricsError::DecodeHistogram`] if a histogram was damaged.
-    pub fn figures_at(&self, quantiles: &[f64]) -> Result<Vec<Option<BoundedFigure>>, MetricsError> {
+    pub fn figures_at(
+        &self,
+        quantiles: &[f64],
+    ) -> Result<Vec<Option<BoundedFigure>>, MetricsError> {
         let printed = |q: f64| QUANTILES.iter().find(|known| (known.q - q).abs() < 1e-9);
         if quantiles.iter().all(|q| printed(*q).is_some()) {
             return Ok(quantiles.iter().map(|q| self.figure(printed(*q)?)).collect());

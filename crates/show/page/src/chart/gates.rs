@@ -21,9 +21,11 @@ pub(super) fn forest(comparison: &Comparison, gates: &Texts) -> Option<Chart> {
         let found = found.filter(|(gate, _)| (gate.unit == FigureUnit::Share) == points);
         found.map(|(gate, cells)| row(gate, cells)).collect()
     };
-    let label = |unit: &'static str| move |value: f64| {
-        let sign = if value > 0.0 { "+" } else { "" };
-        format!("{sign}{}{unit}", without_zeros(&digits(value * 100.0)))
+    let label = |unit: &'static str| {
+        move |value: f64| {
+            let sign = if value > 0.0 { "+" } else { "" };
+            format!("{sign}{}{unit}", without_zeros(&digits(value * 100.0)))
+        }
     };
     let (shares, points) = (label("%"), label("pp"));
     let axis = "change, new against old";
@@ -49,7 +51,8 @@ pub(super) fn forest(comparison: &Comparison, gates: &Texts) -> Option<Chart> {
 
 fn entries(comparison: &Comparison) -> Vec<(String, String)> {
     let has_within = comparison.gates.iter().any(|gate| gate.within_run.is_some());
-    let within = has_within.then_some(("l within", "within the two runs only: less than repeats would show"));
+    let within = has_within
+        .then_some(("l within", "within the two runs only: less than repeats would show"));
     let entries = [("ok", "within the margin")].into_iter().chain(within);
     entries.map(|(class, words)| (class.to_owned(), words.to_owned())).collect()
 }
@@ -85,7 +88,7 @@ fn text(comparison: &Comparison, gates: &Texts) -> String {
     let shown: Vec<_> = gates.rows.iter().take(6).filter_map(of).collect();
     let how = match comparison.rule {
         Rule::Repeats => {
-            "A gate passes if its whole 95 % interval that lies on the worse side is within the margin."
+            "A gate passes if the worse end of its 95 % interval is within the margin."
         }
         Rule::Simple => "Two numbers are compared, which knows nothing of chance.",
     };

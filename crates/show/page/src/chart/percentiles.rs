@@ -103,7 +103,8 @@ fn percentile(one_in: f64) -> String {
 
 /// One in how many requests takes longer, and the time in milliseconds.
 fn line(times: &DistributionSummary) -> Vec<Option<(f64, f64)>> {
-    let one_in = (1..=PER_DECADE * DECADES).map(|n| 10f64.powf(f64::from(n) / f64::from(PER_DECADE)));
+    let one_in =
+        (1..=PER_DECADE * DECADES).map(|n| 10f64.powf(f64::from(n) / f64::from(PER_DECADE)));
     let one_in: Vec<f64> = one_in.collect();
     let quantiles: Vec<f64> = one_in.iter().map(|n| 1.0 - 1.0 / n).collect();
     // A histogram that cannot be read has no line.
@@ -131,12 +132,15 @@ fn spread(side: &str, lines: &[Line]) -> String {
     let of = |quantile: &Quantile| {
         let figures = lines.iter().map(|l| l.times.figure(quantile)?.usable());
         let values = figures.collect::<Option<Vec<f64>>>().unwrap_or_default();
-        let (low, high) = (values.iter().copied().reduce(f64::min), values.into_iter().reduce(f64::max));
+        let (low, high) =
+            (values.iter().copied().reduce(f64::min), values.into_iter().reduce(f64::max));
         match low.zip(high) {
             Some((low, high)) if low < high => {
                 format!("{} {} to {}", quantile.label, format::time(low), format::time(high))
             }
-            low => format!("{} {}", quantile.label, format::or_dash(low, |(ms, _)| format::time(ms))),
+            low => {
+                format!("{} {}", quantile.label, format::or_dash(low, |(ms, _)| format::time(ms)))
+            }
         }
     };
     let shown: Vec<_> = said().map(of).collect();
