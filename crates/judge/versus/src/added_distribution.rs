@@ -9,7 +9,6 @@ use crate::comparisons::{comparisons, control};
 use crate::facts::Facts;
 use crate::figure::Figure;
 use crate::pairs::{Run, Two, value};
-use crate::result::Versus;
 
 /// Bins of each doubling.
 const BINS: f64 = 8.0;
@@ -75,9 +74,11 @@ fn of_bins(target: String, reference: String, bins: BTreeMap<i32, u64>) -> Added
 }
 
 /// Those of several rounds: counts are added up.
-pub(crate) fn of_rounds(rounds: &[Versus]) -> Vec<AddedDistribution> {
+pub(crate) fn of_rounds<'a>(
+    rounds: impl Iterator<Item = &'a AddedDistribution>,
+) -> Vec<AddedDistribution> {
     let mut all: Vec<AddedDistribution> = Vec::new();
-    for found in rounds.iter().flat_map(|round| &round.added) {
+    for found in rounds {
         let same = |known: &&mut AddedDistribution| {
             (&known.target, &known.reference) == (&found.target, &found.reference)
         };
@@ -121,11 +122,10 @@ mod tests {
 
     #[test]
     fn rounds_are_added_up() {
-        let round = |bins: &[(i32, u64)]| Versus {
-            added: vec![of_bins("a".to_owned(), "b".to_owned(), bins.iter().copied().collect())],
-            ..Versus::default()
+        let round = |bins: &[(i32, u64)]| {
+            of_bins("a".to_owned(), "b".to_owned(), bins.iter().copied().collect())
         };
-        let all = of_rounds(&[round(&[(-3, 1), (5, 2)]), round(&[(5, 40), (6, 1)])]);
+        let all = of_rounds([round(&[(-3, 1), (5, 2)]), round(&[(5, 40), (6, 1)])].iter());
         assert_eq!((all.len(), all[0].pairs), (1, 44));
         assert_eq!(all[0].bins, [(-3, 1), (5, 42), (6, 1)]);
     }

@@ -41,7 +41,7 @@ pub fn combine(rounds: &[Versus]) -> Option<Versus> {
         blocks: blocks(rounds),
         targets: targets(rounds),
         differences: last.differences.iter().map(|found| difference(rounds, found)).collect(),
-        added: added_distribution::of_rounds(rounds),
+        added: added_distribution::of_rounds(rounds.iter().flat_map(|round| &round.added)),
         scenarios: scenarios(rounds, last),
         errors: last.errors.iter().map(|found| errors(rounds, found, |r| &r.errors)).collect(),
         verdicts: verdicts(rounds),

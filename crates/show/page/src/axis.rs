@@ -95,7 +95,15 @@ impl Axis {
         match self.scale {
             Scale::Linear => self.linear_ticks(),
             Scale::Log => self.log_ticks(),
-            Scale::Symmetric(knee) => self.symmetric_ticks(knee),
+            Scale::Symmetric(knee) => self.symmetric_ticks(knee, GAP),
+        }
+    }
+
+    /// Whether a label, the `nth` of all, is left out on a narrow screen.
+    pub(crate) fn is_spare(&self, nth: usize, tick: f64) -> bool {
+        match self.scale {
+            Scale::Symmetric(knee) => !self.symmetric_ticks(knee, NARROW_GAP).contains(&tick),
+            Scale::Linear | Scale::Log => nth % 2 == 1 && self.ticks().len() > 6,
         }
     }
 
@@ -116,13 +124,13 @@ impl Axis {
     }
 
     /// 0 and powers of ten on both sides, the largest first, as far as there is room.
-    fn symmetric_ticks(&self, knee: f64) -> Vec<f64> {
+    fn symmetric_ticks(&self, knee: f64, gap: f64) -> Vec<f64> {
         let largest = self.low.abs().max(self.high.abs());
         let powers = (decade(knee)..=decade(largest)).rev().map(|n| 10f64.powi(n));
         let candidates = std::iter::once(0.0).chain(powers.flat_map(|power| [power, -power]));
         let mut ticks: Vec<f64> = Vec::new();
         for value in candidates.filter(|value| *value >= self.low && *value <= self.high) {
-            if ticks.iter().all(|tick| (self.at(*tick) - self.at(value)).abs() >= LEAST_GAP) {
+            if ticks.iter().all(|tick| (self.at(*tick) - self.at(value)).abs() >= gap) {
                 ticks.push(value);
             }
         }
@@ -134,8 +142,9 @@ impl Axis {
 /// How many times as large as the smallest a difference may be on a linear axis.
 const FARTHEST: f64 = 30.0;
 
-/// Between two labels of a symmetric axis, as a part of it.
-const LEAST_GAP: f64 = 0.19;
+/// Between two labels of a symmetric axis, as a part of it; and where letters are larger.
+const GAP: f64 = 0.13;
+const NARROW_GAP: f64 = 0.19;
 
 /// The power of ten at or below a value.
 #[expect(clippy::cast_possible_truncation, reason = "a logarithm is small")]
@@ -177,7 +186,11 @@ mod tests {
         assert!((axis.at(30.0) + axis.at(-30.0) - 1.0).abs() < 1e-12);
         // By hand: ln(1 + 30) / ln(1 + 1,000) = 0.4971, half of it to the right of the middle.
         assert!((axis.at(30.0) - 0.748_5).abs() < 1e-3, "{}", axis.at(30.0));
-        assert_eq!(axis.ticks(), [-1_000.0, -100.0, -10.0, 0.0, 10.0, 100.0, 1_000.0]);
+        let ticks = [-1_000.0, -100.0, -10.0, 0.0, 10.0, 100.0, 1_000.0];
+        assert_eq!(axis.ticks(), ticks);
+        // Where letters are larger, there is room for three of them.
+        let shown = ticks.iter().enumerate().filter(|(nth, tick)| !axis.is_spare(*nth, **tick));
+        assert_eq!(shown.map(|(_, tick)| *tick).collect::<Vec<_>>(), [-1_000.0, 0.0, 1_000.0]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod instrument;
 mod outcomes;
 mod percentiles;
 mod rates;
+mod runs;
 mod shares;
 
 use plimsoll_compare::Comparison;
@@ -38,8 +39,8 @@ pub(crate) fn all(input: &Input<'_>) -> Vec<Chart> {
 /// Every chart of a comparison; `gates` is its table, a row for each gate.
 pub(crate) fn of_comparison(comparison: &Comparison, gates: &Table) -> Vec<Chart> {
     let charts = [
-        gates::forest(comparison, gates),
-        gates::runs(comparison),
+        gates::chart(comparison, gates),
+        runs::chart(comparison),
         percentiles::of_comparison(comparison),
     ];
     charts.into_iter().flatten().collect()

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use plimsoll_report::printable;
 
 use crate::axis::Axis;
-use crate::plot::{Plot, WIDTH, place};
+use crate::plot::{Plot, place};
 
 /// Height of a row, and of what stands above and below the rows of a panel.
 const ROW: f64 = 42.0;
@@ -129,25 +129,16 @@ impl Panel<'_> {
         let plot = Plot { x: self.x(), y: Axis::linear(0.0, 1.0) };
         let top = self.caption_height();
         let bottom = top + ROW * self.rows.len() as f64 + 4.0;
-        let symmetric = if plot.x.is_symmetric() { ", logarithmic from 0 outward" } else { "" };
-        let ticks = plot.x.ticks();
         html! {
             @if !self.caption.is_empty() { text.caption x="4" y="15" { (printable(&self.caption)) } }
             @for (nth, row) in self.rows.iter().enumerate() {
                 (band(&plot, row, top + ROW * nth as f64))
             }
-            @for (nth, tick) in ticks.iter().enumerate() {
-                @let x = place(plot.x(*tick));
-                line.grid x1=(x) x2=(x) y1=(place(top)) y2=(place(bottom)) {}
-                text.spare[ticks.len() > 6 && nth % 2 == 1] x=(x) y=(place(bottom + 16.0)) text-anchor="middle" {
-                    ((self.label)(*tick))
-                }
-            }
+            (plot.upright((top, bottom), self.label, self.axis))
             line.zero x1=(place(plot.x(0.0))) x2=(place(plot.x(0.0))) y1=(place(top)) y2=(place(bottom)) {}
             @for (nth, row) in self.rows.iter().enumerate() {
                 (mark(&plot, row, top + ROW * nth as f64))
             }
-            text.soft x=(place(WIDTH - 6.0)) y=(place(bottom + 36.0)) text-anchor="end" { (self.axis) (symmetric) }
         }
     }
 }

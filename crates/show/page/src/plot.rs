@@ -83,12 +83,32 @@ impl Plot {
             @for (nth, tick) in self.x.ticks().into_iter().enumerate() {
                 @let x = self.x(tick);
                 line.frame x1=(place(x)) x2=(place(x)) y1=(place(bottom)) y2=(place(bottom + 4.0)) {}
-                @let is_spare = self.x.ticks().len() > 6 && nth % 2 == 1;
-                text.spare[is_spare] x=(place(x)) y=(place(bottom + 16.0)) text-anchor="middle" {
+                text.spare[self.x.is_spare(nth, tick)] x=(place(x)) y=(place(bottom + 16.0)) text-anchor="middle" {
                     (x_label(tick))
                 }
             }
             text.soft x=(place(WIDTH - 6.0)) y=(place(HEIGHT - 3.0)) text-anchor="end" { (title) }
+        }
+    }
+
+    /// The axis of rows that stand below each other between two heights: lines over all of them,
+    /// labels below.
+    pub(crate) fn upright(
+        &self,
+        (top, bottom): (f64, f64),
+        label: &dyn Fn(f64) -> String,
+        title: &str,
+    ) -> Markup {
+        let outward = if self.x.is_symmetric() { ", logarithmic from 0 outward" } else { "" };
+        html! {
+            @for (nth, tick) in self.x.ticks().into_iter().enumerate() {
+                @let x = place(self.x(tick));
+                line.grid x1=(x) x2=(x) y1=(place(top)) y2=(place(bottom)) {}
+                text.spare[self.x.is_spare(nth, tick)] x=(x) y=(place(bottom + 16.0)) text-anchor="middle" {
+                    (label(tick))
+                }
+            }
+            text.soft x=(place(WIDTH - 6.0)) y=(place(bottom + 36.0)) text-anchor="end" { (title) (outward) }
         }
     }
 

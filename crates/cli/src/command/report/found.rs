@@ -1,4 +1,5 @@
-//! What a folder holds: a run, a suite or a comparison; or such folders, of which the latest counts.
+//! What a folder holds: a run, a suite or a comparison; or such folders, of which the latest
+//! counts.
 
 use std::cmp::Ordering;
 use std::fs;

@@ -156,7 +156,7 @@ impl Cells {
             let (column, shade) = (*column, shade(*n));
             match runs.last_mut() {
                 Some(run) if (run.column, run.shade, run.end) == (column, shade, *row) => {
-                    run.end += 1
+                    run.end += 1;
                 }
                 _ => runs.push(Run { column, shade, start: *row, end: row + 1 }),
             }

@@ -1,4 +1,5 @@
-//! Percentiles of each target or run, to the right ever rarer requests; a line ends where its samples end.
+//! Percentiles of each target or run, to the right ever rarer requests; a line ends where its
+//! samples end.
 
 use maud::html;
 use plimsoll_compare::Comparison;

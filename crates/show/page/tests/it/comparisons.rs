@@ -22,7 +22,7 @@ fn stored(number: u64, longer_us: u64, name: &str) -> StoredRun {
     });
     summary.validity = Validity::Valid;
     summary.metadata.run.ended = RunEnd::Complete;
-    summary.metadata.run.name = name.to_owned();
+    name.clone_into(&mut summary.metadata.run.name);
     summary.metadata.run.run_id = format!("r{number}");
     summary.metadata.run.started_unix_ns = 1_790_000_000_000_000_000 + number * 60_000_000_000;
     StoredRun::new(PathBuf::from(format!("runs/{number}")), summary, None)

@@ -112,9 +112,10 @@ fn shares_are_those_of_the_requests_and_end_where_samples_end() {
     let times = sorted_times(6, 60);
     let html = of(&made, None);
     let shown = rows(&html, "shares-0");
-    let share = |row: &[String]| row[1].trim_end_matches('%').parse::<f64>().unwrap() / 100.0;
+    // "4.00%" as 400 of 10,000.
+    let share = |row: &[String]| row[1].replace(['%', '.'], "").parse::<usize>().unwrap();
     for row in &shown {
-        let rank = (share(row) * times.len() as f64 - 1e-9).ceil() as usize;
+        let rank = (share(row) * times.len()).div_ceil(10_000);
         let expected = times[rank - 1];
         let found: f64 = row[2].trim_end_matches("ms").parse().unwrap();
         assert!((found / expected - 1.0).abs() < 0.006, "{row:?} and {expected}");
