@@ -44,6 +44,10 @@ pub(crate) mod file {
     pub(crate) const INTERVAL_LOG: &str = "histograms.hlog";
     /// Single requests with all their times.
     pub(crate) const EXEMPLARS: &str = "exemplars.json";
+    /// The result of a suite.
+    pub(crate) const SUITE: &str = "suite.json";
+    /// The result of `compare`.
+    pub(crate) const COMPARISON: &str = "comparison.json";
     /// Holds the space of the summary while the rows are written.
     pub(crate) const RESERVED: &str = ".reserved";
 }
@@ -191,11 +195,12 @@ impl RunDir {
 
     /// Writes the page, unless it is not wanted.
     pub(crate) fn write_page(&self, input: &plimsoll_page::Input<'_>) -> Result<()> {
-        if self.page {
-            self.write(file::PAGE, plimsoll_page::page(input).as_bytes())
-        } else {
-            Ok(())
-        }
+        self.write_html(|| plimsoll_page::page(input))
+    }
+
+    /// Writes a page that is made only if it is wanted.
+    pub(crate) fn write_html(&self, page: impl FnOnce() -> String) -> Result<()> {
+        if self.page { self.write(file::PAGE, page().as_bytes()) } else { Ok(()) }
     }
 
     /// Writes what happened when.

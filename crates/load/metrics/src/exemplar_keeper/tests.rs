@@ -107,7 +107,9 @@ fn every_request_has_the_same_chance_to_be_a_random_one() {
         }
         let found = chosen(&merged(keepers), Chosen::Random);
         assert_eq!(found.len(), 20);
-        found.iter().for_each(|n| counts[usize::try_from(*n).unwrap()] += 1);
+        for n in found {
+            counts[usize::try_from(n).unwrap()] += 1;
+        }
     }
     // Of k out of n, each cell has the variance p (1 - p), and all add up to a fixed number.
     let variance = 1_200.0 * (1.0 / 3.0) * (2.0 / 3.0) * 60.0 / 59.0;
