@@ -13,6 +13,7 @@ pub(crate) mod profile;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod suite;
+mod suite_page;
 pub(crate) mod versus;
 
 use clap::{Parser, Subcommand};
@@ -67,7 +68,7 @@ pub(crate) enum Command {
     Profile(profile::ProfileCommand),
     /// Compare old runs with new ones: is the new version worse than the margins allow?
     Compare(compare::Flags),
-    /// Print the report of a stored run, also of one that was killed
+    /// Print the report of a stored run, suite or comparison, also of a run that was killed
     Report(report::Flags),
     /// Check this host for anything that would distort a measurement
     #[command(after_help = doctor::AFTER)]

@@ -13,8 +13,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context as _, Result, anyhow};
 use nix::sys::statvfs::statvfs;
 use plimsoll_metrics::time_series::MAX_INTERVALS;
-use plimsoll_metrics::{RunMetadata, RunSummary, TimeRecord};
-use plimsoll_report::{Style, csv, interval_log, json, prometheus, text, timeline_json};
+use plimsoll_metrics::{RunExemplars, RunMetadata, RunSummary, TimeRecord};
+use plimsoll_report::{
+    Style, csv, exemplars_json, interval_log, json, prometheus, text, timeline_json,
+};
 
 pub(crate) use pairs::{BlockWatcher, PairFile};
 pub(crate) use plan::{StoredPlan, bands, store_plan, thresholds};
@@ -41,6 +43,12 @@ pub(crate) mod file {
     pub(crate) const TIMELINE: &str = "timeline.json";
     /// The same as an interval log of HdrHistogram.
     pub(crate) const INTERVAL_LOG: &str = "histograms.hlog";
+    /// Single requests with all their times.
+    pub(crate) const EXEMPLARS: &str = "exemplars.json";
+    /// The result of a suite.
+    pub(crate) const SUITE: &str = "suite.json";
+    /// The result of `compare`.
+    pub(crate) const COMPARISON: &str = "comparison.json";
     /// Holds the space of the summary while the rows are written.
     pub(crate) const RESERVED: &str = ".reserved";
 }
@@ -188,17 +196,23 @@ impl RunDir {
 
     /// Writes the page, unless it is not wanted.
     pub(crate) fn write_page(&self, input: &plimsoll_page::Input<'_>) -> Result<()> {
-        if self.page {
-            self.write(file::PAGE, plimsoll_page::page(input).as_bytes())
-        } else {
-            Ok(())
-        }
+        self.write_html(|| plimsoll_page::page(input))
+    }
+
+    /// Writes a page that is made only if it is wanted.
+    pub(crate) fn write_html(&self, page: impl FnOnce() -> String) -> Result<()> {
+        if self.page { self.write(file::PAGE, page().as_bytes()) } else { Ok(()) }
     }
 
     /// Writes what happened when.
     pub(crate) fn write_record(&self, record: &TimeRecord) -> Result<()> {
         self.write(file::TIMELINE, timeline_json(&record.timeline)?.as_bytes())?;
         self.write(file::INTERVAL_LOG, interval_log(record).as_bytes())
+    }
+
+    /// Writes single requests with all their times.
+    pub(crate) fn write_exemplars(&self, exemplars: &RunExemplars) -> Result<()> {
+        self.write(file::EXEMPLARS, exemplars_json(exemplars)?.as_bytes())
     }
 
     /// Removes the folder, because there was no run.

@@ -9,13 +9,14 @@ use plimsoll_engine::{
 use plimsoll_harness::facts::FAILING;
 use plimsoll_measure::Nanos;
 use plimsoll_metrics::{
-    CalibrationQuote, InstrumentHealth, ProcessTrack, RunMetadata, RunSummary, Threshold,
-    TimeRecord,
+    CalibrationQuote, Exemplars, InstrumentHealth, ProcessTrack, RunExemplars, RunMetadata,
+    RunSummary, Threshold, TimeRecord,
 };
 use plimsoll_profile::Plan;
 use plimsoll_report::format::{utc, utc_compact};
 use plimsoll_report::text;
 use plimsoll_schedule::Load;
+use plimsoll_workload::{conversation_id, request_id};
 
 use crate::console;
 use crate::environment::EnvironmentScan;
@@ -60,6 +61,8 @@ pub(crate) struct Measured {
     pub(crate) summary: RunSummary,
     /// What happened when.
     pub(crate) record: TimeRecord,
+    /// Single requests with all their times.
+    pub(crate) exemplars: RunExemplars,
     /// Its folder, if it has one.
     pub(crate) run_dir: Option<RunDir>,
     /// What only a comparison has.
@@ -149,14 +152,17 @@ impl Session {
         if let (Some(run_dir), true) = (&run_dir, run.pairs().is_some()) {
             run.record_blocks(Box::new(PairFile::create(run_dir, &metadata, watcher)?));
         }
-        let result = self.load(run, sink.transpose()?.flatten())?;
+        let mut result = self.load(run, sink.transpose()?.flatten())?;
         let comparison = Comparison {
             taken_out: result.taken_out.clone(),
             tracks: result.tracks.clone(),
             error: result.blocks.error.clone(),
         };
+        let kept = std::mem::take(&mut result.exemplars);
         let (summary, record) = summarize(result, metadata, &thresholds, &secrets)?;
-        Ok(Measured { summary: summary.with_bands(&bands), record, run_dir, comparison })
+        let exemplars = name_exemplars(&kept, &summary.metadata);
+        let summary = summary.with_bands(&bands);
+        Ok(Measured { summary, record, exemplars, run_dir, comparison })
     }
 
     fn warn_about_fd_limit(&self, plan: &Plan) {
@@ -227,14 +233,16 @@ impl Session {
 
     /// Prints the report before it writes the files: a full disk must not lose it.
     fn report(&self, measured: Measured, allow_invalid: bool) -> Result<FinishedRun> {
-        let Measured { summary, record, run_dir, .. } = measured;
+        let Measured { summary, record, exemplars, run_dir, .. } = measured;
         console::print(&text(&summary, console::style()))?;
         if let Some(run_dir) = run_dir {
             run_dir.write_summary(&summary)?;
             run_dir.write_record(&record)?;
-            let timeline = Some(&record.timeline);
+            run_dir.write_exemplars(&exemplars)?;
+            let (timeline, exemplars) = (Some(&record.timeline), Some(&exemplars));
             let summary = &summary;
-            run_dir.write_page(&plimsoll_page::Input { summary, timeline, versus: None })?;
+            let page = plimsoll_page::Input { summary, timeline, exemplars, versus: None };
+            run_dir.write_page(&page)?;
             console::print_line(&format!("\nfiles: {}", run_dir.path().display()))?;
         }
         if summary.results.total.counters.completed == 0 {
@@ -303,6 +311,15 @@ pub(crate) fn last_calibration() -> Option<CalibrationQuote> {
         failed_tests: record.failed_tests(),
         floor_us: record.floor.map(|floor| floor.response_time_p50_us),
         max_rate: record.floor.map(|floor| floor.highest_rate),
+    })
+}
+
+/// The requests that were kept whole, with their names and ids.
+fn name_exemplars(kept: &Exemplars, metadata: &RunMetadata) -> RunExemplars {
+    let ids = metadata.run.id_seed();
+    RunExemplars::build(kept, metadata, |sample| {
+        let conversation = conversation_id(ids, sample.conversation);
+        request_id(conversation, sample.turn).as_str().to_owned()
     })
 }
 

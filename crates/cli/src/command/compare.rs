@@ -8,9 +8,12 @@ use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_compare::{
     CompareError, Comparison, History, Options, StoredRun, Verdict, ahead, compare, gates_of,
 };
+use plimsoll_report::format::utc_compact;
 
+use super::suite::unix_nanos;
 use crate::console;
 use crate::exit::{Exit, UsageError};
+use crate::run_dir::{RunDir, RunDirOptions, file};
 
 const AFTER: &str = "\
 Examples:
@@ -25,6 +28,8 @@ The run is the unit: how much runs of unchanged code differ is not seen in one r
 A gate passes if the worse end of the 95 % interval of the change lies within its margin. It fails if the change is beyond the margin, and proven to be for the worse (p < 0.05, adjusted for all gates). Else it is inconclusive. Gates stand in the profile (`gate: {ttft.p99: 10%, throughput: 2%, error_rate: 0.1pp}`), or are given by --gate.
 
 Runs are compared only if plan, build, version, CPU, kernel, memory, clock source and so on are the same; the target, keys, seeds and names may differ. Invalid and unfinished runs are refused. The provider behind the target is not seen by the run: name it with `--set labels.mock=...`, and it is compared too.
+
+Each comparison creates a folder in --out with comparison.json, report.txt and report.html; `plimsoll report FOLDER` shows it again.
 
 Exit codes: 0 pass, 1 a gate failed, 2 wrong usage, 3 inconclusive, or the runs must not be compared.";
 
@@ -90,6 +95,13 @@ enum Inconclusive {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
 struct Output {
+    /// Folder in which each comparison creates its own, with comparison.json, report.txt and
+    /// report.html
+    #[arg(long, value_name = "DIR", default_value = "runs", value_hint = ValueHint::DirPath)]
+    out: PathBuf,
+    /// Do not write report.html, the page with charts
+    #[arg(long)]
+    no_html: bool,
     /// Write the comparison as Markdown, for a comment of a pull request
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "new")]
     markdown: Option<PathBuf>,
@@ -127,6 +139,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     console::print(&comparison.text())?;
     let passes = flags.rules.inconclusive == Inconclusive::Pass;
     flags.output.write(&comparison, passes)?;
+    flags.output.store(&comparison)?;
     Ok(exit(&comparison, passes))
 }
 
@@ -169,6 +182,20 @@ impl Output {
         if let Some(path) = &self.json {
             write(path, &(serde_json::to_string_pretty(comparison)? + "\n"))?;
         }
+        Ok(())
+    }
+}
+
+impl Output {
+    /// Writes the folder of the comparison.
+    fn store(&self, comparison: &Comparison) -> Result<()> {
+        let options = RunDirOptions { out: self.out.clone(), rows: false, page: !self.no_html };
+        let folder = RunDir::create(&options, &utc_compact(unix_nanos()), "compare")?;
+        let json = serde_json::to_string_pretty(comparison)? + "\n";
+        folder.write(file::COMPARISON, json.as_bytes())?;
+        folder.write(file::TEXT, comparison.text().as_bytes())?;
+        folder.write_html(|| plimsoll_page::comparison_page(comparison))?;
+        console::print_line(&format!("\nfiles: {}", folder.path().display()))?;
         Ok(())
     }
 }

@@ -1,27 +1,34 @@
-//! `plimsoll report`: prints the report of a stored run.
+//! `plimsoll report`: prints the report of a stored run, suite or comparison.
+
+mod found;
+mod stored;
 
 use std::fs;
-use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum, ValueHint};
-use plimsoll_metrics::{RunSummary, RunTimeline};
-use plimsoll_report::{
-    BoundedLines, Rebuilt, csv, json, prometheus, read_json, read_timeline, rebuild, text,
-    timeline_json,
-};
-use plimsoll_versus::Versus;
+use plimsoll_compare::Comparison;
+use plimsoll_report::{csv, json, prometheus, text, timeline_json};
+use plimsoll_suite::Report;
 
+use super::suite::text_of;
+use super::suite_page;
 use super::versus::WIDTH;
 use crate::console;
 use crate::exit::{Exit, UsageError};
-use crate::run_dir::{StoredPlan, file, release_of_killed};
+use crate::run_dir::file;
+use found::{Found, Kind, find};
+use stored::{Stored, exemplars, read, versus};
 
 const AFTER: &str = "\
 Examples:
+  plimsoll report                                          the latest result in runs/
   plimsoll report runs/20260102T030405Z-realistic
   plimsoll report runs/20260102T030405Z-realistic --format csv > run.csv
+  plimsoll report runs/20260102T030405Z-suite-tiers --html > tiers.html
+
+Of a folder of results the latest is shown: the one whose name has the latest time, or whose file was written last where the name has none. A line on stderr says which, and how many others there are. Suites and comparisons have the formats text and json, and --html.
 
 A run that was killed has no summary.json. Its report is then computed from plan.json and results.jsonl, as far as the rows go, and is marked invalid.
 
@@ -30,8 +37,8 @@ Exit code: 0 if the report could be printed, whatever its result; 3 if the run d
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]
 pub(crate) struct Flags {
-    /// Folder of the run
-    #[arg(value_hint = ValueHint::DirPath)]
+    /// Folder of a run, a suite or a comparison, or a folder of such folders
+    #[arg(value_hint = ValueHint::DirPath, value_name = "FOLDER", default_value = "runs")]
     run: PathBuf,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -52,12 +59,27 @@ enum Format {
 
 /// Prints the report.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
-    let Stored { summary, timeline } = read(&flags.run)?;
+    let Found { kind, folder, note } = find(&flags.run)?;
+    if let Some(note) = note {
+        console::eprint_line(&note);
+    }
+    match kind {
+        Kind::Run => of_run(flags, &folder),
+        Kind::Suite => of_suite(flags, &folder.join(file::SUITE)),
+        Kind::Comparison => of_comparison(flags, &folder.join(file::COMPARISON)),
+    }
+}
+
+fn of_run(flags: &Flags, folder: &Path) -> Result<Exit> {
+    let Stored { summary, timeline } = read(folder)?;
+    let versus = versus(folder)?;
     if flags.html {
-        let (timeline, versus) = (timeline.as_ref(), versus(&flags.run)?);
-        let input = plimsoll_page::Input { summary: &summary, timeline, versus: versus.as_ref() };
+        let exemplars = exemplars(folder)?;
+        let (timeline, exemplars) = (timeline.as_ref(), exemplars.as_ref());
+        let (summary, versus) = (&summary, versus.as_ref());
+        let input = plimsoll_page::Input { summary, timeline, exemplars, versus };
         console::print(&plimsoll_page::page(&input))?;
-        return Ok(Exit::of_report(&summary));
+        return Ok(Exit::of_report(summary));
     }
     let report = match flags.format {
         Format::Text => text(&summary, console::style()),
@@ -66,7 +88,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         Format::Prometheus => prometheus(&summary),
         Format::Timeline => timeline_json(&timeline.ok_or_else(no_timeline)?)?,
     };
-    if let (Format::Text, Some(versus)) = (flags.format, versus(&flags.run)?) {
+    if let (Format::Text, Some(versus)) = (flags.format, versus) {
         let width = console::style().width.min(WIDTH);
         console::print_line(&plimsoll_versus::text(&versus, width))?;
     }
@@ -74,73 +96,48 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     Ok(Exit::of_report(&summary))
 }
 
-/// The result of a comparison; `None` for other runs.
-fn versus(run: &Path) -> Result<Option<Versus>> {
-    let path = run.join(file::VERSUS);
-    let Ok(bytes) = fs::read(&path) else { return Ok(None) };
-    let versus = plimsoll_versus::read_json(&bytes).with_context(|| path.display().to_string())?;
-    Ok(Some(versus))
+fn of_suite(flags: &Flags, path: &Path) -> Result<Exit> {
+    let bytes = contents(path)?;
+    let report = Report::read_json(&bytes).with_context(|| path.display().to_string())?;
+    let shown = Shown { text: || text_of(&report), page: || suite_page::page(&report) };
+    shown.print("suite", flags, &bytes)
 }
 
-/// What a folder says of its run.
-struct Stored {
-    summary: RunSummary,
-    /// `None` for a run of an earlier version.
-    timeline: Option<RunTimeline>,
+fn of_comparison(flags: &Flags, path: &Path) -> Result<Exit> {
+    let bytes = contents(path)?;
+    let comparison = Comparison::read_json(&bytes).with_context(|| path.display().to_string())?;
+    let page = || plimsoll_page::comparison_page(&comparison);
+    let shown = Shown { text: || comparison.text(), page };
+    shown.print("comparison", flags, &bytes)
+}
+
+fn contents(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// A result that has the formats text and JSON, and a page.
+struct Shown<T, P> {
+    text: T,
+    page: P,
+}
+
+impl<T: Fn() -> String, P: Fn() -> String> Shown<T, P> {
+    /// Prints it; `bytes` are its JSON as it is stored.
+    fn print(&self, kind: &str, flags: &Flags, bytes: &[u8]) -> Result<Exit> {
+        let shown = match flags.format {
+            _ if flags.html => (self.page)(),
+            Format::Text => (self.text)(),
+            Format::Json => String::from_utf8_lossy(bytes).into_owned(),
+            Format::Csv | Format::Prometheus | Format::Timeline => {
+                let why = format!("a {kind} has the formats text and json, and --html");
+                return Err(UsageError(why).into());
+            }
+        };
+        console::print(&shown)?;
+        Ok(Exit::Pass)
+    }
 }
 
 fn no_timeline() -> UsageError {
     UsageError("the run has no timeline.json: an earlier version of plimsoll made it".to_owned())
-}
-
-/// The stored results, or those computed from the rows.
-fn read(run: &Path) -> Result<Stored> {
-    let path = run.join(file::SUMMARY);
-    match fs::read(&path) {
-        Ok(bytes) => {
-            let summary = read_json(&bytes).with_context(|| path.display().to_string())?;
-            Ok(Stored { summary, timeline: stored_timeline(run)? })
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            release_of_killed(run);
-            let Rebuilt { summary, record } = summarize_rows(run)?;
-            Ok(Stored { summary, timeline: Some(record.timeline) })
-        }
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
-    }
-}
-
-fn stored_timeline(run: &Path) -> Result<Option<RunTimeline>> {
-    let path = run.join(file::TIMELINE);
-    match fs::read(&path) {
-        Ok(bytes) => read_timeline(&bytes).map(Some).with_context(|| path.display().to_string()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
-    }
-}
-
-fn summarize_rows(run: &Path) -> Result<Rebuilt> {
-    let (plan, rows) = (run.join(file::PLAN), run.join(file::ROWS));
-    let Ok(bytes) = fs::read(&plan) else {
-        let cause = "is not the folder of a run: it has neither summary.json nor plan.json";
-        return Err(UsageError(format!(
-            "{} {cause}; give the folder that `plimsoll run` printed after `files:`",
-            run.display()
-        ))
-        .into());
-    };
-    let stored = StoredPlan::parse(&bytes).with_context(|| plan.display().to_string())?;
-    let thresholds = stored.thresholds()?;
-    let file = fs::File::open(&rows).with_context(|| {
-        format!(
-            "the run has no summary.json, and its rows cannot be read either ({})",
-            rows.display()
-        )
-    })?;
-    let mut lines = BoundedLines::new(BufReader::new(file));
-    let bands = stored.bands()?;
-    let mut rebuilt = rebuild(lines.by_ref(), stored.metadata, &thresholds)?;
-    rebuilt.summary = rebuilt.summary.with_bands(&bands);
-    lines.check().with_context(|| rows.display().to_string())?;
-    Ok(rebuilt)
 }

@@ -17,7 +17,7 @@ Examples:
 
 Environment variables set any key of the profile, like PLIMSOLL_TARGET or PLIMSOLL_TLS__CA_FILE (`__` for the dot). Flags override variables, and variables override the file. `plimsoll profile show PROFILE` prints the result.
 
-The run's folder contains plan.json, results.jsonl, summary.json, timeline.json, histograms.hlog, report.html, report.txt, report.csv and metrics.prom. Ctrl-C ends the load and still writes the report; a second Ctrl-C stops at once.";
+The run's folder contains plan.json, results.jsonl, summary.json, timeline.json, histograms.hlog, exemplars.json, report.html, report.txt, report.csv and metrics.prom. Ctrl-C ends the load and still writes the report; a second Ctrl-C stops at once.";
 
 #[derive(Args, Debug)]
 #[command(after_help = AFTER)]

@@ -13,13 +13,14 @@ use plimsoll_suite::{
     Accepted, ExternalTarget, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome, become_child,
 };
 
+use crate::command::suite_page;
 use crate::command::versus::target::{TargetFlag, parse_direct, parse_named_or_not};
 use crate::console;
 use crate::environment;
 use crate::exit::{Exit, UsageError};
 use crate::fd_limit::FdLimit;
 use crate::flags::{ProgressFlags, parse_rate, watched_process};
-use crate::run_dir::{RunDir, RunDirOptions, unix_nanos};
+use crate::run_dir::{RunDir, RunDirOptions, file, unix_nanos};
 use crate::session::last_calibration;
 use crate::signal;
 
@@ -31,7 +32,7 @@ Examples:
   plimsoll suite tiers --direct http://127.0.0.1:9000 \\
       --target a=http://127.0.0.1:8080 --target b=http://127.0.0.1:8081
 
-Without --target a suite starts the reference gateway and a mock provider as separate processes, on separate CPU cores if there are at least two. It creates a folder in --out with suite.json, report.txt, and the summary of each measurement in measurements/. docs/guides/suites.md says what each suite measures.
+Without --target a suite starts the reference gateway and a mock provider as separate processes, on separate CPU cores if there are at least two. It creates a folder in --out with suite.json, report.txt, report.html, and the summary of each measurement in measurements/. docs/guides/suites.md says what each suite measures.
 
 With --target a few single requests come first: routes that are absent or costly, and a cache that nothing shows, are left out and named.
 
@@ -128,6 +129,9 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "DIR", default_value = "runs", value_hint = ValueHint::DirPath)]
     #[arg(help_heading = "Output")]
     out: PathBuf,
+    /// Do not write report.html, the page with charts
+    #[arg(long, help_heading = "Output")]
+    no_html: bool,
     /// Do not exit with code 3 when a measurement is invalid (Plimsoll did not keep up); the report
     /// still says so. Measurements with too many errors are never accepted
     #[arg(long, help_heading = "Output")]
@@ -173,7 +177,7 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
         _ => EnvDefaults::default(),
     };
     let started = utc_compact(unix_nanos());
-    let output = RunDirOptions { out: flags.out.clone(), rows: false, page: false };
+    let output = RunDirOptions { out: flags.out.clone(), rows: false, page: !flags.no_html };
     let run_dir = RunDir::create(&output, &started, &format!("suite-{}", suite.name()))?;
     let options = flags.options(&variables, &run_dir, fd_limit, started)?;
     let control = Control::new();
@@ -204,11 +208,12 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
 
 /// Prints the report before it writes the files: a full disk must not lose it.
 fn print_and_store(report: &Report, run_dir: &RunDir, accepted: Accepted) -> Result<Exit> {
-    console::print(&report.text(console::style().width.max(WIDTH)))?;
+    console::print(&text_of(report))?;
     let mut json = serde_json::to_vec_pretty(report)?;
     json.push(b'\n');
-    run_dir.write("suite.json", &json)?;
-    run_dir.write("report.txt", report.text(WIDTH).as_bytes())?;
+    run_dir.write(file::SUITE, &json)?;
+    run_dir.write(file::TEXT, report.text(WIDTH).as_bytes())?;
+    run_dir.write_html(|| suite_page::page(report))?;
     console::print_line(&format!("\nfiles: {}", run_dir.path().display()))?;
     Ok(match report.outcome(accepted) {
         SuiteOutcome::Pass | SuiteOutcome::Complete => Exit::Pass,
@@ -216,6 +221,11 @@ fn print_and_store(report: &Report, run_dir: &RunDir, accepted: Accepted) -> Res
         SuiteOutcome::Inconclusive => Exit::Invalid,
         SuiteOutcome::Interrupted => Exit::Interrupted,
     })
+}
+
+/// The report for stdout.
+pub(super) fn text_of(report: &Report) -> String {
+    report.text(console::style().width.max(WIDTH))
 }
 
 /// Width of the report in characters: its tables are wider than those of a single run.

@@ -122,6 +122,8 @@ fn six_and_six_runs_are_judged_and_written_in_every_format() {
     assert!(file("c.md").starts_with("**FAIL"));
     assert!(file("c.xml").contains("failures=\"1\""));
 
+    the_comparison_has_a_folder_and_is_shown_again(&runs, &output, &file("c.json"));
+
     // The other way round the new runs are faster.
     let output = runs.compare(&runs.slow, &runs.fast, &TIME).expect(0);
     assert!(output.stdout.contains("PASS: 1 of 1 gate"), "{}", output.stdout);
@@ -130,6 +132,37 @@ fn six_and_six_runs_are_judged_and_written_in_every_format() {
     the_history_takes_each_run_once_and_helps_single_runs(&runs);
     what_differs_is_refused_by_name(&runs);
     what_is_no_run_is_refused(&runs);
+}
+
+fn the_comparison_has_a_folder_and_is_shown_again(runs: &Runs, shown: &ProcessOutput, json: &str) {
+    let is_comparison = |path: &PathBuf| path.to_str().unwrap().ends_with("-compare");
+    let folder = runs.fixture.runs().into_iter().find(is_comparison).unwrap();
+    let file = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    assert_eq!(file("comparison.json"), json);
+    assert!(shown.stdout.starts_with(&file("report.txt")), "{}", shown.stdout);
+    let page = file("report.html");
+    // The verdict comes before any chart, and each run of both sides has a line.
+    let verdict = page.find("<span class=\"bad\">FAIL</span>: 1 of 1 gate failed").unwrap();
+    assert!(verdict < page.find("<section").unwrap());
+    for class in ["l0", "l1"] {
+        assert_eq!(page.matches(&format!("<path class=\"l {class} thin\"")).count(), 6, "{class}");
+    }
+    let report = |args: &[&str]| {
+        let folder = folder.to_str().unwrap();
+        runs.fixture.plimsoll(&[&["report", folder], args].concat())
+    };
+    assert_eq!(report(&[]).expect(0).stdout, file("report.txt"));
+    assert_eq!(report(&["--html"]).expect(0).stdout, page);
+    assert_eq!(report(&["--format", "json"]).expect(0).stdout, json);
+    let refused = report(&["--format", "csv"]).expect(2);
+    assert!(refused.stderr.contains("a comparison has the formats"), "{}", refused.stderr);
+    // It is no run, and without a page where none is wanted.
+    let output = runs.compare(&runs.fast, &[folder], &TIME).expect(2);
+    assert!(output.stderr.contains("is the folder of a comparison"), "{}", output.stderr);
+    runs.compare(&runs.fast, &runs.slow, &[&TIME[..], &["--no-html", "--out", "plain"]].concat());
+    let plain = fs::read_dir(runs.fixture.folder.path().join("plain")).unwrap().next().unwrap();
+    let plain = plain.unwrap().path();
+    assert!(plain.join("comparison.json").exists() && !plain.join("report.html").exists());
 }
 
 fn what_could_be_seen_is_said_before_the_new_runs(runs: &Runs) {

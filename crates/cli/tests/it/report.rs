@@ -21,6 +21,34 @@ fn every_format_prints_the_file_that_the_run_wrote() {
         assert_eq!(shown.stdout, fs::read_to_string(run.join(file)).unwrap(), "{format}");
         assert_eq!(shown.stderr, "");
     }
+    let page = fixture.plimsoll(&["report", folder, "--html"]).expect(0);
+    assert_eq!(page.stdout, fs::read_to_string(run.join("report.html")).unwrap());
+}
+
+/// The folders of this test are copies of one run, with names of other days.
+#[test]
+fn of_a_folder_of_runs_the_latest_is_shown_and_named() {
+    let fixture = Fixture::with(FAST);
+    fixture.run(&["minimal", "--stages", "2:300ms", "--name", "first"]).expect(0);
+    let run = fixture.only_run();
+    let copy = |name: &str, title: &str| {
+        let folder = run.with_file_name(name);
+        fs::create_dir(&folder).unwrap();
+        let text = fs::read_to_string(run.join("summary.json")).unwrap();
+        let text = text.replace("\"name\": \"first\"", &format!("\"name\": \"{title}\""));
+        fs::write(folder.join("summary.json"), text).unwrap();
+    };
+    copy("20990102T030405Z-later", "later");
+    copy("20010102T030405Z-earlier", "earlier");
+    for args in [&["report"][..], &["report", "runs"]] {
+        let output = fixture.plimsoll(args).expect(0);
+        assert!(output.stdout.contains(": later"), "{}", output.stdout);
+        let note = "showing runs/20990102T030405Z-later, the latest of 3 runs\n";
+        assert_eq!(output.stderr, note);
+    }
+    // What is on stdout stays what it is of the run itself.
+    let json = fixture.plimsoll(&["report", "runs", "--format", "json"]).expect(0);
+    assert!(json.stdout.starts_with("{\n") && json.stdout.contains("\"name\": \"later\""));
 }
 
 #[test]
@@ -31,12 +59,13 @@ fn a_folder_that_is_not_a_readable_run_is_an_error() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     };
+    write("empty/notes.txt", "");
     write("torn/summary.json", "{\"schema\": \"plimsoll.summ");
     write("later/summary.json", "{\"schema\": \"plimsoll.summary/99\"}");
     write("planless/plan.json", "{}");
     for (folder, code, part) in [
         ("absent", 2, "is not the folder of a run"),
-        (".", 2, "is not the folder of a run"),
+        ("empty", 2, "nor is there such a folder in it"),
         ("torn", 3, "torn/summary.json"),
         ("later", 3, "plimsoll.summary/99"),
         ("planless", 3, "planless/plan.json"),

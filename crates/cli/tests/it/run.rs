@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 use std::fs;
 
-use plimsoll_metrics::RunEnd;
-use plimsoll_report::parse_row;
+use plimsoll_metrics::{Chosen, ExemplarRequest, RunEnd};
+use plimsoll_report::{parse_row, read_exemplars};
 
 use crate::support::{FAST, Fixture, command, summary};
 
-const FILES: [&str; 9] = [
+const FILES: [&str; 10] = [
+    "exemplars.json",
     "histograms.hlog",
     "metrics.prom",
     "plan.json",
@@ -42,6 +43,13 @@ fn a_run_within_its_thresholds_passes_and_writes_every_file() {
     assert!(output.stdout.contains(&format!("runs/{name}")), "{}", output.stdout);
     // Stdout and report.txt have the same text.
     assert!(output.stdout.starts_with(&fs::read_to_string(run.join("report.txt")).unwrap()));
+
+    let rows = fs::read_to_string(run.join("results.jsonl")).unwrap();
+    let kept = read_exemplars(&fs::read(run.join("exemplars.json")).unwrap()).unwrap();
+    let slowest = kept.chosen(Chosen::ResponseTime);
+    assert_eq!((slowest.count(), kept.chosen(Chosen::Random).count()), (20, 20));
+    let id = |request: &ExemplarRequest| format!("\"request_id\":\"{}\"", request.request_id);
+    assert!(kept.requests.iter().all(|request| rows.contains(&id(request))), "ids of rows");
 
     let summary = summary(&run);
     let accounting = summary.results.accounting();

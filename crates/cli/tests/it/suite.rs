@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -49,6 +49,7 @@ fn a_target_is_loaded_and_the_report_has_all_columns() {
     let (folder, json) = result(&fixture);
     let measurements = json["measurements"].as_array().unwrap();
     assert_eq!(measurements.len(), 2);
+    the_suite_is_shown_again(&fixture, &folder);
     // The mock counted at least the requests of the two measurements, and their warm-ups.
     let measured: u64 = measurements
         .iter()
@@ -60,6 +61,21 @@ fn a_target_is_loaded_and_the_report_has_all_columns() {
         assert!(folder.join(file).exists(), "{file}");
         assert_eq!(measurement["passes"][0]["errors"], 0);
     }
+}
+
+fn the_suite_is_shown_again(fixture: &Fixture, folder: &Path) {
+    let file = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    let page = file("report.html");
+    for part in ["<p class=\"verdict\">", "moderate, 4 connections", "Reference: RustyGW", "21,989"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+    let folder = folder.to_str().unwrap();
+    let shown =
+        |args: &[&str]| fixture.plimsoll(&[&["report", folder], args].concat()).expect(0).stdout;
+    assert_eq!(shown(&[]), file("report.txt"));
+    assert_eq!(shown(&["--html"]), page);
+    assert_eq!(shown(&["--format", "json"]), file("suite.json"));
 }
 
 #[test]

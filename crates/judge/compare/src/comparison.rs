@@ -12,6 +12,7 @@ use crate::history::{History, Spreads};
 use crate::machine::{self, Difference, fingerprint};
 use crate::simple;
 use crate::stored_run::StoredRun;
+use crate::times::Times;
 
 /// Version of the layout of `comparison.json`.
 pub const SCHEMA: &str = "plimsoll.comparison/1";
@@ -146,6 +147,9 @@ pub struct Comparison {
     pub gates: Vec<GateResult>,
     /// Parts of the runs that changed.
     pub cells: Cells,
+    /// The times of the runs, for their page; none of runs that must not be compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<Times>,
     /// The machine's history, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<HistoryUse>,
@@ -153,6 +157,26 @@ pub struct Comparison {
     pub change_points: Vec<ChangePoint>,
     /// What else a reader must know.
     pub notes: Vec<String>,
+}
+
+impl Comparison {
+    /// Reads a `comparison.json`.
+    ///
+    /// # Errors
+    /// [`CompareError::Comparison`] if it is damaged or has another layout.
+    pub fn read_json(bytes: &[u8]) -> Result<Self, CompareError> {
+        #[derive(Deserialize)]
+        struct Layout {
+            schema: String,
+        }
+        let unreadable = |error: serde_json::Error| CompareError::Comparison(error.to_string());
+        let Layout { schema } = serde_json::from_slice(bytes).map_err(unreadable)?;
+        if schema != SCHEMA {
+            let why = format!("its layout is `{schema}`, and this version reads `{SCHEMA}`");
+            return Err(CompareError::Comparison(why));
+        }
+        serde_json::from_slice(bytes).map_err(unreadable)
+    }
 }
 
 /// Compares old runs with new ones.
@@ -193,6 +217,7 @@ pub fn compare(
         }
     };
     let change_points = found.change_points();
+    let times = if obstacles.is_empty() { Times::of(base, new) } else { None };
     Ok(Comparison {
         schema: SCHEMA.to_owned(),
         verdict: verdict(&obstacles, &results),
@@ -205,6 +230,7 @@ pub fn compare(
         usual_gates: usual,
         gates: results,
         cells,
+        times,
         history: found.history_use(),
         change_points,
         notes: found.notes(usual),

@@ -52,6 +52,15 @@ pub enum CompareError {
         /// The cause.
         error: serde_json::Error,
     },
+    /// A stored comparison cannot be read. Remedy: use the file as Plimsoll wrote it.
+    #[error("this is not a comparison.json that this version can read: {0}")]
+    Comparison(String),
+    /// The folder is that of a comparison. Remedy: give those of its runs.
+    #[error(
+        "{} is the folder of a comparison, not of a run; `plimsoll report {}` shows it",
+        .0.display(), .0.display()
+    )]
+    IsComparison(PathBuf),
     /// The same run was given twice. Remedy: leave one out; a run is not its own repeat.
     #[error("the run {} is given twice, as {}; each run counts once", .0.display(), .1.display())]
     Twice(PathBuf, PathBuf),
@@ -91,6 +100,7 @@ impl CompareError {
             self,
             Self::NotARun(_)
                 | Self::Suite(_)
+                | Self::IsComparison(_)
                 | Self::Twice(..)
                 | Self::Gate(_)
                 | Self::UnknownDifference { .. }

@@ -27,13 +27,17 @@ mod junit;
 pub mod machine;
 mod markdown;
 pub mod plan;
+mod shown;
 mod simple;
 mod stored_run;
 mod text;
+mod times;
 
 pub use ahead::{Ahead, AheadGate, ahead};
 pub use comparison::{Comparison, Options, Rule, RunRef, SCHEMA, Verdict, compare, gates_of};
 pub use error::CompareError;
 pub use gates::GateResult;
 pub use history::History;
+pub use shown::Shown;
 pub use stored_run::StoredRun;
+pub use times::Times;

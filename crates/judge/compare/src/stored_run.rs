@@ -97,6 +97,8 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, CompareError> {
 fn missing(path: &Path, plan: &Path) -> CompareError {
     if path.join("suite.json").exists() {
         CompareError::Suite(path.to_owned())
+    } else if path.join("comparison.json").exists() {
+        CompareError::IsComparison(path.to_owned())
     } else if plan.exists() {
         CompareError::Killed(path.to_owned())
     } else {

@@ -60,7 +60,8 @@ impl Comparison {
         format!("compare: {}", parts.join(", "))
     }
 
-    fn table(&self) -> Table {
+    /// The gates, a row for each.
+    pub(crate) fn table(&self) -> Table {
         let simple = self.rule == Rule::Simple;
         let head = ["gate", "base", "new", "change [95 %]", "margin", "could see", "verdict"];
         let shown = |column: &usize| !(simple && *column == 5);

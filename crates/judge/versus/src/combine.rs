@@ -10,6 +10,7 @@ use plimsoll_stats::rounds::{OverRounds, Round, hartung_knapp};
 use plimsoll_stats::sign_test::sign_p;
 use plimsoll_stats::student_t::critical_95;
 
+use crate::added_distribution;
 use crate::disturbance::matters;
 use crate::judge::{conclude, warnings};
 use crate::result::{
@@ -40,6 +41,7 @@ pub fn combine(rounds: &[Versus]) -> Option<Versus> {
         blocks: blocks(rounds),
         targets: targets(rounds),
         differences: last.differences.iter().map(|found| difference(rounds, found)).collect(),
+        added: added_distribution::of_rounds(rounds.iter().flat_map(|round| &round.added)),
         scenarios: scenarios(rounds, last),
         errors: last.errors.iter().map(|found| errors(rounds, found, |r| &r.errors)).collect(),
         verdicts: verdicts(rounds),

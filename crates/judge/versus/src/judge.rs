@@ -10,8 +10,8 @@ use crate::pairs::Run;
 use crate::result::{BlockCounts, Difference, SCHEMA, Stopping, Versus};
 use crate::threshold::AddedThreshold;
 use crate::{
-    claims, control, cpu, detectable, differences, disturbance, errors, margin, order_effect,
-    policy, scenarios, targets, unlike,
+    added_distribution, claims, control, cpu, detectable, differences, disturbance, errors, margin,
+    order_effect, policy, scenarios, targets, unlike,
 };
 
 /// Judges the targets of a run by its blocks. Blocks may come in any order; warm-up is not among
@@ -40,6 +40,7 @@ fn judge_all(facts: &Facts, blocks: &[Block]) -> Versus {
     let order_effect = order_effect::order_effects(facts, run, headline);
     let mut versus = Versus {
         differences: differences::differences(facts, run, headline),
+        added: added_distribution::distributions(facts, run, headline),
         scenarios: scenarios::scenarios(facts, run, headline),
         errors: errors::errors(facts, run),
         verdicts: policy::verdicts(facts, run),

@@ -13,6 +13,7 @@
 //! Differences are taken of pairs, never of two distributions; `docs/statistics.md` explains how.
 //! Nothing here knows sockets, files or clocks.
 
+mod added_distribution;
 mod batching;
 mod claims;
 mod combine;
@@ -44,6 +45,7 @@ mod text;
 mod threshold;
 mod unlike;
 
+pub use added_distribution::{AddedDistribution, added_bin_start_ns};
 pub use combine::combine;
 pub use csv::csv;
 pub use decider::Decider;
@@ -57,7 +59,7 @@ pub use prometheus::prometheus;
 pub use result::{
     BlockCounts, Claim, Control, CpuDifference, Detectable, Difference, DifferentDecision,
     Disturbance, ErrorDifference, Kind, Lost, OrderEffect, SCHEMA, ScenarioDifference, Stopping,
-    TargetResult, Verdicts, Versus,
+    TargetMatrix, TargetResult, Verdicts, Versus,
 };
 pub use role::Role;
 pub use text::text;

@@ -7,6 +7,7 @@ use plimsoll_stats::Looks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::added_distribution::AddedDistribution;
 use crate::figure::Figure;
 use crate::role::Role;
 
@@ -51,6 +52,9 @@ pub struct Versus {
     pub targets: Vec<TargetResult>,
     /// The differences: of each target to the reference, and of each two targets.
     pub differences: Vec<Difference>,
+    /// How what targets add is distributed over the pairs, in the headline figure.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<AddedDistribution>,
     /// What targets add at the median in each scenario, where there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scenarios: Vec<ScenarioDifference>,

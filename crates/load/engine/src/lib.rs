@@ -60,6 +60,7 @@ mod transport;
 mod turn;
 mod virtual_user;
 mod worker;
+mod worker_count;
 mod worker_stats;
 mod worker_thread;
 mod worker_threads;

@@ -2,8 +2,8 @@
 
 use plimsoll_measure::{Moment, Nanos, StageId};
 use plimsoll_metrics::{
-    Conversations, Counters, Distribution, InstrumentHealth, Lag, ProcessTrack, ProcessUse,
-    RunMetadata, Snapshot, TimeSeries,
+    Conversations, Counters, Distribution, ExemplarKeeper, Exemplars, InstrumentHealth, Lag,
+    ProcessTrack, ProcessUse, RunMetadata, Snapshot, TimeSeries,
 };
 use plimsoll_profile::Instrument;
 use plimsoll_transport::ReadCounts;
@@ -44,6 +44,8 @@ pub struct RunResult {
     pub tracks: Vec<ProcessTrack>,
     /// Reasons why requests did not complete, the most frequent first.
     pub causes: Vec<Cause>,
+    /// The slowest requests and random ones, with all their times.
+    pub exemplars: Exemplars,
     /// Counts of the samples: written, left out, lost.
     pub sink: SinkReport,
     /// Counts of the blocks of a comparison.
@@ -76,7 +78,12 @@ impl RunResult {
         let peaks = metadata.stages.iter().filter_map(|stage| stage.peak_in_flight);
         health.peak_in_flight = peaks.max();
         let (mut rest, mut causes) = (Snapshot::new(), Causes::new());
+        let mut exemplars: Option<ExemplarKeeper> = None;
         for worker in workers {
+            match &mut exemplars {
+                Some(all) => all.merge(worker.exemplars),
+                None => exemplars = Some(worker.exemplars),
+            }
             rest.merge(worker.snapshot);
             merge_causes(&mut causes, worker.causes);
         }
@@ -91,6 +98,7 @@ impl RunResult {
             series: TimeSeries::default(),
             tracks: Vec::new(),
             causes: by_frequency(causes),
+            exemplars: exemplars.map(ExemplarKeeper::finish).unwrap_or_default(),
             sink: SinkReport::default(),
             blocks: BlockReport::default(),
             taken_out: Vec::new(),

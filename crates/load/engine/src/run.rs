@@ -136,7 +136,7 @@ impl Run {
         let mut result = RunResult::from_workers(metadata, instrument, origin, counted, outputs);
         let (stages, counted) = (&result.metadata.stages, &result.snapshot);
         result.series = monitor.series;
-        result.tracks = monitor.processes.take_tracks(origin);
+        result.tracks = monitor.processes.tracks(origin);
         result.processes = monitor.processes.finish(monitor.ended, stages, counted);
         result.blocks = monitor.blocks.finish();
         result.taken_out = monitor.taken_out;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use plimsoll_measure::{
     Block, Clock as _, ConversationKey, Moment, Nanos, Sample, StageId, TargetId,
 };
+use plimsoll_metrics::ExemplarKeeper;
 use plimsoll_schedule::{Load, StagePlan};
 use plimsoll_transport::{Connector, ReadBuffers, RxClock};
 use plimsoll_workload::id_rank;
@@ -23,6 +24,7 @@ use crate::pairs::PairCollector;
 use crate::prepared::PreparedRun;
 use crate::sink::{RowBatcher, RowExtras};
 use crate::timer::Timer;
+use crate::worker_count::worker_count;
 use crate::worker_stats::{MeasuredTurn, WorkerStats};
 
 /// Everything that belongs to one worker.
@@ -55,6 +57,7 @@ pub(crate) struct Worker {
     pairs: Option<RefCell<PairCollector>>,
     stats: RefCell<WorkerStats>,
     rows: RefCell<RowBatcher>,
+    exemplars: RefCell<ExemplarKeeper>,
 }
 
 impl Worker {
@@ -71,6 +74,7 @@ impl Worker {
         let WorkerConnections { part, looks, connectors, rx_clock, shared } = connections;
         let stage_ends = run.schedule.stages().iter().map(|stage| origin + stage.end).collect();
         let pairs = run.pairs.clone().map(|pairs| PairCollector::new(pairs, origin));
+        let exemplars = ExemplarKeeper::new(run.ids, worker_count(&run.plan).into());
         Self {
             origin,
             end: Cell::new(origin + run.schedule.duration()),
@@ -87,6 +91,7 @@ impl Worker {
             pairs: pairs.map(RefCell::new),
             stats: RefCell::new(WorkerStats::new(origin, stage_ends, targets)),
             rows: RefCell::new(rows),
+            exemplars: RefCell::new(exemplars),
             timer,
             clock,
             run,
@@ -227,6 +232,7 @@ impl Worker {
     pub(crate) fn record(&self, turn: MeasuredTurn<'_>, extras: RowExtras, detail: Option<String>) {
         let now = self.clock.latest();
         self.stats().record(turn, detail, now);
+        self.exemplars.borrow_mut().offer(turn.sample, turn.gaps, now);
         self.watch.note(turn.sample, now);
         if let Some(pairs) = &self.pairs {
             pairs.borrow_mut().add(turn.sample, |target| self.run.is_taken_out(target));
@@ -240,6 +246,11 @@ impl Worker {
         let eligible = one_in > 0 && sample.stream && self.rows.borrow().is_open();
         (eligible && is_among_one_in(one_in, id_rank(self.run.ids, sample.conversation)))
             .then(Vec::new)
+    }
+
+    /// The requests that were kept whole. Nothing is kept from here on.
+    pub(crate) fn take_exemplars(&self) -> ExemplarKeeper {
+        self.exemplars.replace(ExemplarKeeper::new(self.run.ids, usize::MAX))
     }
 
     /// Sends the rows so far to the writer, without waiting for it.

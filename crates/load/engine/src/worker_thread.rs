@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Barrier, OnceLock};
 
 use plimsoll_measure::{Block, Clock as _, Moment, MonotonicClock, Nanos};
-use plimsoll_metrics::{Conversations, Snapshot};
+use plimsoll_metrics::{Conversations, ExemplarKeeper, Snapshot};
 use plimsoll_transport::{LookTimes, ReadCounts};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::task::spawn_local;
@@ -69,6 +69,8 @@ pub(crate) struct WorkerOutput {
     /// Blocks since the last interval, and those that lack a turn.
     pub(crate) blocks: Vec<Block>,
     pub(crate) causes: Causes,
+    /// Requests that were kept whole.
+    pub(crate) exemplars: ExemplarKeeper,
     pub(crate) in_flight: Vec<StageInFlight>,
     pub(crate) pauses: Pauses,
     pub(crate) reads: ReadCounts,
@@ -213,6 +215,7 @@ pub(crate) fn collect(worker: &Rc<Worker>, load_end: Moment) -> WorkerOutput {
         counted_from: stats.counted_from(),
         snapshot: stats.take_snapshot(load_end),
         causes: stats.take_causes(),
+        exemplars: worker.take_exemplars(),
         in_flight: stats.in_flight_by_stage(load_end),
         pauses: worker.watch.take_pauses(),
         reads: worker.rx_clock.reads(),

@@ -1,6 +1,5 @@
 //! The worker threads of a run: how many, which part of the load each has, and their common start.
 
-use std::num::NonZero;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier};
 use std::thread::{self, JoinHandle};
@@ -15,6 +14,7 @@ use crate::load_part::LoadPart;
 use crate::prepared::PreparedRun;
 use crate::sink::Sink;
 use crate::ticker::Interval;
+use crate::worker_count::{cores, worker_count};
 use crate::worker_thread::{RunContext, WorkerAssignment, WorkerOutput, run_worker};
 
 /// Time between the moment at which every worker is ready and the run's start.
@@ -96,16 +96,6 @@ pub(crate) fn without_contention(mut plan: Plan) -> Plan {
         plan.instrument.spin = Nanos::ZERO;
     }
     plan
-}
-
-/// As many workers as configured, else one for each core that this process may use.
-fn worker_count(plan: &Plan) -> u16 {
-    plan.limits.workers.unwrap_or_else(cores).max(1)
-}
-
-fn cores() -> u16 {
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    u16::try_from(cores).unwrap_or(u16::MAX)
 }
 
 /// Requests of the open model that can be sent at once: a worker without a connection gets no

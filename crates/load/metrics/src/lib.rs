@@ -4,6 +4,7 @@
 //! - [`Recorder`]: the counts of one worker, without locks; [`Snapshot`]: a copy that can be merged
 //! - [`Results`]: the measured results, by stage, scenario, category and target
 //! - [`TimeSeries`] and [`RunTimeline`]: what happened when
+//! - [`ExemplarKeeper`] and [`RunExemplars`]: single requests, the slowest and random ones
 //! - [`Threshold`] and [`Judgement`]: whether the target was good enough
 //! - [`InstrumentHealth`] and [`Validity`]: whether Plimsoll itself kept up
 //! - [`RunSummary`]: all of it, as `summary.json` holds it
@@ -23,6 +24,8 @@ pub mod confusion_matrix;
 pub mod distribution;
 pub mod environment;
 pub mod error;
+mod exemplar_keeper;
+pub mod exemplars;
 pub mod group_stats;
 pub mod health;
 mod moved;
@@ -53,6 +56,8 @@ pub use confusion_matrix::ConfusionMatrix;
 pub use distribution::Distribution;
 pub use environment::Environment;
 pub use error::MetricsError;
+pub use exemplar_keeper::{Chosen, Exemplar, ExemplarKeeper, Exemplars};
+pub use exemplars::{ExemplarRequest, RunExemplars};
 pub use group_stats::{GroupKey, GroupStats};
 pub use health::{CalibrationQuote, Conversations, DisturbedWindow, InstrumentHealth, Lag};
 pub use plimsoll_stats::{NoIntervalReason, samples_needed};

@@ -3,6 +3,7 @@
 //! - [`text`]: for people
 //! - [`json`], [`csv`], [`prometheus`]: for machines, all from the one catalog of metrics
 //! - [`timeline_json`] and [`interval_log`]: what happened when
+//! - [`exemplars_json`]: single requests with all their times
 //! - [`pairs`]: `pairs.bin`, the blocks of a comparison to the nanosecond
 //! - [`row`]: the lines of `results.jsonl`, written during the run
 //! - [`mod@format`] and [`table`]: numbers, dates and tables, the same wherever they are printed
@@ -14,6 +15,7 @@ mod bounded_lines;
 mod csv;
 mod error;
 mod escape;
+mod exemplars;
 pub mod format;
 mod interval_log;
 mod json;
@@ -21,6 +23,7 @@ pub mod pairs;
 mod prometheus;
 mod rebuild;
 pub mod row;
+mod stored;
 pub mod table;
 mod text;
 mod timeline;
@@ -29,6 +32,7 @@ pub use bounded_lines::{BoundedLines, MAX_LINE};
 pub use csv::csv;
 pub use error::ReportError;
 pub use escape::{escape_label, printable};
+pub use exemplars::{exemplars_json, read_exemplars};
 pub use interval_log::interval_log;
 pub use json::{json, read_json};
 pub use prometheus::prometheus;

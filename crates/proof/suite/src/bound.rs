@@ -173,7 +173,7 @@ impl BoundResult {
     }
 
     /// The Status column.
-    pub(crate) const fn status(&self) -> &'static str {
+    pub const fn status(&self) -> &'static str {
         match (&self.judgement, self.decides) {
             (Judgement::Pass, true) => "PASS",
             (Judgement::Pass, false) => "met",

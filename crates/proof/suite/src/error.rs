@@ -49,6 +49,10 @@ pub enum SuiteError {
         /// The problem with it.
         why: String,
     },
+    /// A stored result cannot be read. Use the file as Plimsoll wrote it, with the version that
+    /// wrote it.
+    #[error("this is not a suite.json that this version can read: {0}")]
+    Read(String),
     /// A file of the suite cannot be written. Choose another folder with `--out`.
     #[error("cannot write {path}: {source}")]
     Write {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bound::BoundResult;
 use crate::compared::ComparisonResult;
+use crate::error::SuiteError;
 use crate::finding::{self, Finding};
 use crate::probed::{self, Probed};
 use crate::result::MeasurementResult;
@@ -144,6 +145,24 @@ impl Report {
         }
     }
 
+    /// Reads a `suite.json`, also one of an older version.
+    ///
+    /// # Errors
+    /// [`SuiteError::Read`] if it is damaged or has another layout.
+    pub fn read_json(bytes: &[u8]) -> Result<Self, SuiteError> {
+        #[derive(Deserialize)]
+        struct Layout {
+            schema: String,
+        }
+        let unreadable = |error: serde_json::Error| SuiteError::Read(error.to_string());
+        let Layout { schema } = serde_json::from_slice(bytes).map_err(unreadable)?;
+        if schema != SCHEMA && !OLDER_SCHEMAS.contains(&schema.as_str()) {
+            let why = format!("its layout is `{schema}`, and this version reads `{SCHEMA}`");
+            return Err(SuiteError::Read(why));
+        }
+        serde_json::from_slice(bytes).map_err(unreadable)
+    }
+
     /// Adds the findings that every suite has: what was compared, errors, tails, what must not be
     /// used and why.
     pub(crate) fn conclude(mut self) -> Self {
@@ -204,7 +223,7 @@ impl Report {
     }
 
     /// Why the suite neither passes nor fails, a sentence each.
-    pub(crate) fn doubts(&self) -> Vec<String> {
+    pub fn doubts(&self) -> Vec<String> {
         let whys: Vec<_> = self
             .measurements
             .iter()
@@ -225,6 +244,21 @@ impl Report {
         let nothing = self.measurements.is_empty().then(|| "nothing could be measured".to_owned());
         let missing = self.missing.iter().map(|what| format!("left out: {what}"));
         nothing.into_iter().chain(missing).chain(unusable).chain(open).collect()
+    }
+
+    /// The outcome in a sentence, its word first, as in the text.
+    pub fn conclusion(&self) -> String {
+        text::conclusion_sentence(self)
+    }
+
+    /// What the marks before and behind figures mean.
+    pub const fn marks() -> &'static str {
+        text::MARKS
+    }
+
+    /// The machine and what was measured on it: name and value.
+    pub fn environment_lines(&self) -> Vec<(String, String)> {
+        text::environment(self)
     }
 
     /// The report as text, wrapped at `width` columns.

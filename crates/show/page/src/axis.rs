@@ -1,11 +1,30 @@
 //! Axes: from values to places, and which values are written beside them.
 
-/// An axis from one value to another, linear or logarithmic.
+/// An axis from one value to another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axis {
     low: f64,
     high: f64,
-    log: bool,
+    scale: Scale,
+}
+
+/// How values are spread over an axis.
+#[derive(Clone, Copy, Debug)]
+enum Scale {
+    Linear,
+    Log,
+    /// Logarithmic from 0 outward on both sides, and about linear below this value.
+    Symmetric(f64),
+}
+
+impl Scale {
+    fn place(self, value: f64) -> f64 {
+        match self {
+            Self::Linear => value,
+            Self::Log => value.max(1e-9).ln(),
+            Self::Symmetric(knee) => (value.abs() / knee).ln_1p().copysign(value),
+        }
+    }
 }
 
 impl Axis {
@@ -13,12 +32,12 @@ impl Axis {
     pub(crate) fn from_zero(highest: f64) -> Self {
         let high = if highest > 0.0 { highest } else { 1.0 };
         let step = step(high);
-        Self { low: 0.0, high: (high / step).ceil() * step, log: false }
+        Self { low: 0.0, high: (high / step).ceil() * step, scale: Scale::Linear }
     }
 
     /// From one value to a higher one.
     pub(crate) fn linear(low: f64, high: f64) -> Self {
-        Self { low, high: if high > low { high } else { low + 1.0 }, log: false }
+        Self { low, high: if high > low { high } else { low + 1.0 }, scale: Scale::Linear }
     }
 
     /// Logarithmic, over at least a factor of 4.
@@ -26,22 +45,66 @@ impl Axis {
         let low = low.max(1e-6);
         let high = high.max(low);
         let spare = (4.0 / (high / low)).max(1.0).sqrt();
-        Self { low: low / spare, high: high * spare, log: true }
+        Self { low: low / spare, high: high * spare, scale: Scale::Log }
+    }
+
+    /// Logarithmic from 0 outward on both sides, and about linear below `knee`.
+    pub(crate) fn symmetric(low: f64, high: f64, knee: f64) -> Self {
+        let high = if high > low { high } else { low + knee };
+        Self { low, high, scale: Scale::Symmetric(knee) }
+    }
+
+    /// For differences around 0, which the axis shows: linear, and symmetric where some of them
+    /// are so much larger than others that these could not be seen. `sizes`: of each, the distance
+    /// of its farthest end from 0.
+    pub(crate) fn of_differences(low: f64, high: f64, sizes: &[f64]) -> Self {
+        let (low, high) = (low.min(0.0), high.max(0.0));
+        let largest = sizes.iter().copied().fold(0.0, f64::max);
+        let smallest = sizes.iter().copied().filter(|size| *size > 0.0).fold(largest, f64::min);
+        if largest > smallest * FARTHEST {
+            let spare = |end: f64| end * 1.3;
+            return Self::symmetric(spare(low), spare(high), smallest / 2.0);
+        }
+        let spare = (high - low) * 0.05;
+        Self::linear(low - spare, high + spare)
+    }
+
+    /// Whether it is not linear.
+    pub(crate) const fn is_symmetric(&self) -> bool {
+        matches!(self.scale, Scale::Symmetric(_))
+    }
+
+    /// Its lower end.
+    pub(crate) const fn low(&self) -> f64 {
+        self.low
+    }
+
+    /// Its upper end.
+    pub(crate) const fn high(&self) -> f64 {
+        self.high
     }
 
     /// The place of a value, from 0 at the low end to 1 at the high end.
     pub(crate) fn at(&self, value: f64) -> f64 {
-        let place = if self.log {
-            (value.max(1e-9) / self.low).ln() / (self.high / self.low).ln()
-        } else {
-            (value - self.low) / (self.high - self.low)
-        };
-        place.clamp(0.0, 1.0)
+        let [low, high, value] = [self.low, self.high, value].map(|v| self.scale.place(v));
+        ((value - low) / (high - low)).clamp(0.0, 1.0)
     }
 
     /// Round values for its labels, at most about eight.
     pub(crate) fn ticks(&self) -> Vec<f64> {
-        if self.log { self.log_ticks() } else { self.linear_ticks() }
+        match self.scale {
+            Scale::Linear => self.linear_ticks(),
+            Scale::Log => self.log_ticks(),
+            Scale::Symmetric(knee) => self.symmetric_ticks(knee, GAP),
+        }
+    }
+
+    /// Whether a label, the `nth` of all, is left out on a narrow screen.
+    pub(crate) fn is_spare(&self, nth: usize, tick: f64) -> bool {
+        match self.scale {
+            Scale::Symmetric(knee) => !self.symmetric_ticks(knee, NARROW_GAP).contains(&tick),
+            Scale::Linear | Scale::Log => nth % 2 == 1 && self.ticks().len() > 6,
+        }
     }
 
     fn linear_ticks(&self) -> Vec<f64> {
@@ -59,7 +122,29 @@ impl Axis {
             (first..first + 16).flat_map(|n| within.iter().map(move |m| m * 10f64.powi(n)));
         values.filter(|value| *value >= self.low && *value <= self.high).collect()
     }
+
+    /// 0 and powers of ten on both sides, the largest first, as far as there is room.
+    fn symmetric_ticks(&self, knee: f64, gap: f64) -> Vec<f64> {
+        let largest = self.low.abs().max(self.high.abs());
+        let powers = (decade(knee)..=decade(largest)).rev().map(|n| 10f64.powi(n));
+        let candidates = std::iter::once(0.0).chain(powers.flat_map(|power| [power, -power]));
+        let mut ticks: Vec<f64> = Vec::new();
+        for value in candidates.filter(|value| *value >= self.low && *value <= self.high) {
+            if ticks.iter().all(|tick| (self.at(*tick) - self.at(value)).abs() >= gap) {
+                ticks.push(value);
+            }
+        }
+        ticks.sort_by(f64::total_cmp);
+        ticks
+    }
 }
+
+/// How many times as large as the smallest a difference may be on a linear axis.
+const FARTHEST: f64 = 30.0;
+
+/// Between two labels of a symmetric axis, as a part of it; and where letters are larger.
+const GAP: f64 = 0.13;
+const NARROW_GAP: f64 = 0.19;
 
 /// The power of ten at or below a value.
 #[expect(clippy::cast_possible_truncation, reason = "a logarithm is small")]
@@ -92,6 +177,28 @@ mod tests {
             let near = |(a, b): (&f64, &f64)| (a - b).abs() <= b.abs() * 1e-9 + 1e-9;
             assert!(found.iter().zip(&ticks).all(near), "{found:?}");
         }
+    }
+
+    #[test]
+    fn a_symmetric_axis_has_0_in_its_middle_and_equal_places_on_both_sides() {
+        let axis = Axis::symmetric(-1_000.0, 1_000.0, 1.0);
+        assert!((axis.at(0.0) - 0.5).abs() < 1e-12);
+        assert!((axis.at(30.0) + axis.at(-30.0) - 1.0).abs() < 1e-12);
+        // By hand: ln(1 + 30) / ln(1 + 1,000) = 0.4971, half of it to the right of the middle.
+        assert!((axis.at(30.0) - 0.748_5).abs() < 1e-3, "{}", axis.at(30.0));
+        let ticks = [-1_000.0, -100.0, -10.0, 0.0, 10.0, 100.0, 1_000.0];
+        assert_eq!(axis.ticks(), ticks);
+        // Where letters are larger, there is room for three of them.
+        let shown = ticks.iter().enumerate().filter(|(nth, tick)| !axis.is_spare(*nth, **tick));
+        assert_eq!(shown.map(|(_, tick)| *tick).collect::<Vec<_>>(), [-1_000.0, 0.0, 1_000.0]);
+    }
+
+    #[test]
+    fn differences_are_on_a_linear_axis_unless_small_ones_would_vanish() {
+        let near = Axis::of_differences(-1.0, 12.0, &[12.0, 1.0]);
+        assert!(!near.is_symmetric() && near.low() < -1.0 && near.high() > 12.0);
+        let far = Axis::of_differences(-1.0, 400.0, &[400.0, 1.0]);
+        assert!(far.is_symmetric() && far.at(1.0) - far.at(0.0) > 0.05, "{far:?}");
     }
 
     #[test]

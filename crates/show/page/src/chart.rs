@@ -1,19 +1,31 @@
-//! The charts of the page, each with its numbers.
+//! The charts of the pages, each with its numbers.
 
+mod added;
+mod decisions;
+mod exemplar_rows;
 mod forest;
+mod gates;
 mod heat_map;
 mod instrument;
 mod outcomes;
 mod percentiles;
 mod rates;
+mod runs;
+mod shares;
+mod token_timeline;
+mod waterfall;
+
+use plimsoll_compare::Comparison;
+use plimsoll_report::table::Table;
 
 use crate::drawn_chart::Chart;
-use crate::input::Input;
+use crate::input::{Input, Suite};
 
-/// Every chart for which there are data.
+/// Every chart of a run for which there are data.
 pub(crate) fn all(input: &Input<'_>) -> Vec<Chart> {
     let mut charts = Vec::new();
     charts.extend(input.versus.and_then(forest::chart));
+    charts.extend(input.versus.and_then(added::chart));
     if let Some(timeline) = input.timeline.filter(|timeline| !timeline.intervals.is_empty()) {
         charts.extend(heat_map::charts(input.summary, timeline));
         charts.push(rates::rates(timeline));
@@ -21,6 +33,28 @@ pub(crate) fn all(input: &Input<'_>) -> Vec<Chart> {
         charts.push(outcomes::chart(timeline));
         charts.extend(instrument::charts(timeline));
     }
-    charts.extend(percentiles::chart(input.summary));
+    charts.extend(percentiles::of_run(input.summary));
+    charts.extend(shares::charts(input.summary));
+    charts.extend(decisions::chart(input.summary));
+    if let Some(exemplars) = input.exemplars {
+        charts.extend(waterfall::charts(exemplars));
+        charts.extend(token_timeline::charts(exemplars));
+    }
     charts
+}
+
+/// Every chart of a comparison; `gates` is its table, a row for each gate.
+pub(crate) fn of_comparison(comparison: &Comparison, gates: &Table) -> Vec<Chart> {
+    let charts = [
+        gates::chart(comparison, gates),
+        runs::chart(comparison),
+        percentiles::of_comparison(comparison),
+    ];
+    charts.into_iter().flatten().collect()
+}
+
+/// What is added in each comparison of a suite.
+pub(crate) fn of_suite(suite: &Suite<'_>) -> Vec<Chart> {
+    let numbered = suite.comparisons.iter().enumerate();
+    numbered.filter_map(|(nth, (name, versus))| forest::in_suite(nth, name, versus)).collect()
 }

@@ -1,7 +1,7 @@
 //! The head of the page: the verdict first, then the figures.
 
 use maud::{Markup, html};
-use plimsoll_metrics::{Judgement, QUANTILES, Reason, RunSummary, Validity};
+use plimsoll_metrics::{Judgement, QUANTILES, Reason, RunSummary, Unit, Validity};
 use plimsoll_report::format::{self, count, rate_figure, seconds, utc};
 use plimsoll_report::printable;
 use plimsoll_versus::Versus;
@@ -103,12 +103,21 @@ fn thresholds(summary: &RunSummary) -> Markup {
                         @if let Judgement::Inconclusive(why) = &threshold.judgement {
                             ": " (printable(why))
                         } @else if let Some(measured) = threshold.measured {
-                            ", measured " (format::digits(measured)) " " (threshold.unit.word())
+                            ", measured " (in_unit(threshold.unit, measured))
                         }
                     }
                 }
             }
         }
+    }
+}
+
+fn in_unit(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Time => format::time(value),
+        Unit::Share => format::share(value),
+        Unit::RequestsPerSecond | Unit::TokensPerSecond => format!("{}/s", format::digits(value)),
+        _ => format::digits(value),
     }
 }
 

@@ -1,7 +1,10 @@
-//! `report.html`: the page of a run, for the colleague to whom its result is sent.
+//! `report.html`: the page of a run, a comparison or a suite, for the colleague to whom its result
+//! is sent.
 //!
 //! ```text
-//! RunSummary + RunTimeline + Versus --page--> one HTML file
+//! RunSummary + RunTimeline + Versus --page-------------> one HTML file
+//! Comparison                        --comparison_page-->
+//! Suite                             --suite_page------->
 //! ```
 //!
 //! The file loads nothing and has no script: it works from a disk, by mail, on paper and in a
@@ -11,43 +14,33 @@
 
 mod axis;
 mod chart;
+mod comparison;
+mod document;
 mod drawn_chart;
+mod forest;
 mod head;
 mod input;
 mod over_time;
 mod plot;
 mod style;
+mod suite;
 mod table;
 
-pub use input::Input;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+pub use comparison::comparison_page;
+pub use input::{Input, Section, Suite, Tone};
+use maud::{Markup, html};
 use plimsoll_report::printable;
+pub use suite::suite_page;
 
-/// Nothing is loaded, and nothing runs.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
-
-/// The page, as a whole HTML document.
+/// The page of a run, as a whole HTML document.
 pub fn page(input: &Input<'_>) -> String {
-    let name = printable(&input.summary.metadata.run.name);
     let charts = chart::all(input);
-    let document = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (name) " - Plimsoll" }
-                style { (PreEscaped(style::CSS)) }
-            }
-            body {
-                (head::render(input))
-                main { @for chart in &charts { (chart.render()) } }
-                (footer(input))
-            }
-        }
+    let body = html! {
+        (head::render(input))
+        main { @for chart in &charts { (chart.render()) } }
+        (footer(input))
     };
-    document.into_string()
+    document::document(&input.summary.metadata.run.name, &body)
 }
 
 fn footer(input: &Input<'_>) -> Markup {
@@ -55,10 +48,7 @@ fn footer(input: &Input<'_>) -> Markup {
     html! {
         footer {
             "Plimsoll " (printable(&run.tool_version)) ", seed " (run.seed) ", run "
-            (printable(&run.run_id)) ". A figure that the data do not carry is " b { "-" } ": "
-            "fewer than 10 values beyond it, or it must not be used. Where one stands with " b { "!" }
-            ", the generator's own part in it may be too large; with " b { "?" }
-            ", too many requests had no end: do not use it."
+            (printable(&run.run_id)) ". " (document::refused())
         }
     }
 }

@@ -1,21 +1,53 @@
 //! The frame of a chart: its size, axes, labels and legend, in SVG.
 
 use maud::{Markup, html};
+use plimsoll_report::format::{digits, time};
 
 use crate::axis::Axis;
 
 /// Units of the drawing; the page scales it.
 pub(crate) const WIDTH: f64 = 480.0;
 pub(crate) const HEIGHT: f64 = 250.0;
-const LEFT: f64 = 58.0;
-const RIGHT: f64 = 10.0;
-const TOP: f64 = 8.0;
-const BOTTOM: f64 = 34.0;
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 30.0;
+const TOP: f64 = 12.0;
+const BOTTOM: f64 = 40.0;
 
 /// A place in the drawing, with one decimal.
 pub(crate) fn place(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").unwrap_or(&text).to_owned()
+}
+
+/// A number beside an axis, short: `850`, `12k`, `1.5M`.
+pub(crate) fn short(value: f64) -> String {
+    let (unit, size) = match value.abs() {
+        large if large >= 1e6 => ("M", 1e6),
+        large if large >= 1e4 => ("k", 1e3),
+        _ => return without_zeros(&digits(value)),
+    };
+    format!("{}{unit}", without_zeros(&format!("{:.1}", value / size)))
+}
+
+/// A time beside an axis, from milliseconds: `50ms` and not `50.0ms`.
+pub(crate) fn short_time(millis: f64) -> String {
+    let text = time(millis);
+    let unit = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit);
+    format!("{}{unit}", without_zeros(number))
+}
+
+/// The same with the sign of a difference.
+pub(crate) fn signed_time(millis: f64) -> String {
+    format!("{}{}", if millis > 0.0 { "+" } else { "" }, short_time(millis))
+}
+
+/// A number without the zeros that end it after the point.
+pub(crate) fn without_zeros(number: &str) -> String {
+    if !number.contains('.') {
+        return number.to_owned();
+    }
+    number.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Two axes, and the place between them.
@@ -48,12 +80,35 @@ impl Plot {
                 line.grid x1=(place(LEFT)) x2=(place(WIDTH - RIGHT)) y1=(place(y)) y2=(place(y)) {}
                 text x=(place(LEFT - 5.0)) y=(place(y + 4.0)) text-anchor="end" { (y_label(tick)) }
             }
-            @for tick in self.x.ticks() {
+            @for (nth, tick) in self.x.ticks().into_iter().enumerate() {
                 @let x = self.x(tick);
                 line.frame x1=(place(x)) x2=(place(x)) y1=(place(bottom)) y2=(place(bottom + 4.0)) {}
-                text x=(place(x)) y=(place(bottom + 16.0)) text-anchor="middle" { (x_label(tick)) }
+                text.spare[self.x.is_spare(nth, tick)] x=(place(x)) y=(place(bottom + 16.0)) text-anchor="middle" {
+                    (x_label(tick))
+                }
             }
-            text.soft x=(place(WIDTH - RIGHT)) y=(place(HEIGHT - 4.0)) text-anchor="end" { (title) }
+            text.soft x=(place(WIDTH - 6.0)) y=(place(HEIGHT - 3.0)) text-anchor="end" { (title) }
+        }
+    }
+
+    /// The axis of rows that stand below each other between two heights: lines over all of them,
+    /// labels below.
+    pub(crate) fn upright(
+        &self,
+        (top, bottom): (f64, f64),
+        label: &dyn Fn(f64) -> String,
+        title: &str,
+    ) -> Markup {
+        let outward = if self.x.is_symmetric() { ", logarithmic from 0 outward" } else { "" };
+        html! {
+            @for (nth, tick) in self.x.ticks().into_iter().enumerate() {
+                @let x = place(self.x(tick));
+                line.grid x1=(x) x2=(x) y1=(place(top)) y2=(place(bottom)) {}
+                text.spare[self.x.is_spare(nth, tick)] x=(x) y=(place(bottom + 16.0)) text-anchor="middle" {
+                    (label(tick))
+                }
+            }
+            text.soft x=(place(WIDTH - 6.0)) y=(place(bottom + 36.0)) text-anchor="end" { (title) (outward) }
         }
     }
 
@@ -71,7 +126,7 @@ impl Plot {
         let places: Vec<_> = points.iter().flatten().map(place_of).collect();
         match places.as_slice() {
             [] => String::new(),
-            [one] => format!("M{one}h.1"),
+            [one] => format!("M{one}m-2 0h4"),
             several => format!("M{}", several.join("L")),
         }
     }
@@ -99,9 +154,9 @@ pub(crate) fn legend(entries: &[(String, String)]) -> Markup {
     html! {
         p.soft {
             @for (class, words) in entries {
-                span style="white-space:nowrap;margin-right:14px" {
+                span.entry {
                     svg viewBox="0 0 24 10" style="display:inline-block;width:24px;height:10px" aria-hidden="true" {
-                        @if class.starts_with('l') || class.starts_with('p') {
+                        @if class.starts_with('l') || class.starts_with("p5") || class.starts_with("p9") {
                             path class=(format!("l {class}")) d="M1 5H23" {}
                         } @else {
                             rect class=(class) width="24" height="10" {}

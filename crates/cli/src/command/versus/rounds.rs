@@ -180,13 +180,15 @@ fn write(run_dir: &RunDir, measured: &Measured, all: &Versus) -> Result<()> {
     let summary = &measured.summary;
     run_dir.write_summary(summary)?;
     run_dir.write_record(&measured.record)?;
+    run_dir.write_exemplars(&measured.exemplars)?;
     run_dir.write(file::VERSUS, json(all)?.as_bytes())?;
     run_dir.write(file::VERSUS_CSV, csv(all).as_bytes())?;
     let style = Style::default();
     let report = format!("{}\n{}", text(all, WIDTH), summary_text(summary, style));
     run_dir.write(file::TEXT, report.as_bytes())?;
-    let (timeline, versus) = (Some(&measured.record.timeline), Some(all));
-    run_dir.write_page(&plimsoll_page::Input { summary, timeline, versus })?;
+    let (timeline, exemplars) = (Some(&measured.record.timeline), Some(&measured.exemplars));
+    let versus = Some(all);
+    run_dir.write_page(&plimsoll_page::Input { summary, timeline, exemplars, versus })?;
     let figures = format!("{}{}", summary_prometheus(summary), prometheus(all));
     run_dir.write(file::PROMETHEUS, figures.as_bytes())
 }

@@ -31,8 +31,8 @@ pub(crate) struct Processes {
     looked: Moment,
     /// The moments of the readings, and the use of each process up to then.
     readings: Vec<Reading>,
-    /// A reading at each look.
-    track: Vec<Reading>,
+    /// A reading at each look between them.
+    looks: Vec<Reading>,
 }
 
 /// A moment, and what each process has used up to then.
@@ -62,15 +62,17 @@ impl Processes {
         } else if !self.watched.is_empty() && now.since(self.looked) >= LOOK {
             self.looked = now;
             let readings = self.watched.iter_mut().map(|(_, tree)| tree.read()).collect();
-            self.track.push((now, readings));
+            self.looks.push((now, readings));
         }
     }
 
-    /// The CPU time of each watched process at every look since `origin`.
-    pub(crate) fn take_tracks(&mut self, origin: Moment) -> Vec<ProcessTrack> {
-        let track = std::mem::take(&mut self.track);
+    /// The CPU time of each watched process at every reading and look since `origin`.
+    pub(crate) fn tracks(&self, origin: Moment) -> Vec<ProcessTrack> {
+        let mut track: Vec<_> = self.readings.iter().chain(&self.looks).collect();
+        track.sort_by_key(|(at, _)| *at);
         let of_process = |(index, (process, _)): (usize, &(WatchedProcess, ProcessTree))| {
-            let cpu = |(at, all): &Reading| Some((at.since(origin), all.get(index)?.as_ref()?.cpu));
+            let cpu =
+                |(at, all): &&Reading| Some((at.since(origin), all.get(index)?.as_ref()?.cpu));
             let readings = track.iter().filter_map(cpu).collect();
             ProcessTrack { name: process.name.clone(), readings }
         };
@@ -138,5 +140,27 @@ impl Processes {
             processes: after.processes,
             gone: between.last().is_none_or(|(last, _)| *last != at),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stage that is shorter than the time between two looks ends with a reading of its own.
+    #[test]
+    fn a_run_of_short_stages_has_a_track_from_its_start_to_its_end() {
+        let at = |ms| Moment::EPOCH + Nanos::from_millis(ms);
+        let own = WatchedProcess { name: "own".to_owned(), pid: std::process::id() };
+        let due = [5_000, 5_800, 6_600].map(at);
+        let mut processes = Processes::new(&[own], due.into_iter());
+        (5_000..8_200).step_by(20).for_each(|ms| processes.read_if_due(at(ms)));
+        let tracks = processes.tracks(at(5_000));
+        assert_eq!(tracks.len(), 2, "the process and Plimsoll itself");
+        for track in tracks {
+            let moments: Vec<_> = track.readings.iter().map(|(at, _)| at.as_millis_f64()).collect();
+            assert_eq!(moments, [0.0, 800.0, 1_600.0, 2_600.0]);
+            assert!(track.readings.is_sorted(), "CPU time only grows");
+        }
     }
 }

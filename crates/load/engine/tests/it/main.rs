@@ -8,6 +8,7 @@
 )]
 
 mod closed_model;
+mod exemplars;
 mod open_model;
 mod outcomes;
 mod pauses;

@@ -150,15 +150,32 @@ impl DistributionSummary {
     /// # Errors
     /// [`MetricsError::DecodeHistogram`] if a histogram was damaged.
     pub fn figure_at(&self, q: f64) -> Result<Option<BoundedFigure>, MetricsError> {
-        if let Some(printed) = QUANTILES.iter().find(|known| (known.q - q).abs() < 1e-9) {
-            return Ok(self.figure(printed));
+        Ok(self.figures_at(&[q])?.into_iter().next().flatten())
+    }
+
+    /// [`DistributionSummary::figure_at`] of several percentiles, for which histograms are read
+    /// only once.
+    ///
+    /// # Errors
+    /// [`MetricsError::DecodeHistogram`] if a histogram was damaged.
+    pub fn figures_at(
+        &self,
+        quantiles: &[f64],
+    ) -> Result<Vec<Option<BoundedFigure>>, MetricsError> {
+        let printed = |q: f64| QUANTILES.iter().find(|known| (known.q - q).abs() < 1e-9);
+        if quantiles.iter().all(|q| printed(*q).is_some()) {
+            return Ok(quantiles.iter().map(|q| self.figure(printed(*q)?)).collect());
         }
-        let whole = self.restore()?;
-        let without = self.undisturbed()?;
-        let Some(value) = whole.quantile(q) else { return Ok(None) };
-        let interval = HalfInterval::independent(&whole, q);
-        let found = percentile(&whole, without.as_ref(), (q, value), &interval, self.unfinished);
-        Ok(Some(found))
+        let (whole, without) = (self.restore()?, self.undisturbed()?);
+        let at = |q: &f64| {
+            if let Some(known) = printed(*q) {
+                return self.figure(known);
+            }
+            let value = whole.quantile(*q)?;
+            let interval = HalfInterval::independent(&whole, *q);
+            Some(percentile(&whole, without.as_ref(), (*q, value), &interval, self.unfinished))
+        };
+        Ok(quantiles.iter().map(at).collect())
     }
 
     fn bounded(&self, key: &str, value: f64) -> BoundedFigure {

@@ -43,8 +43,9 @@ pub(super) fn render(report: &Report, width: usize) -> String {
     page.out
 }
 
-fn conclusion(page: &mut Page, report: &Report) {
-    let conclusion = match report.outcome(Accepted::default()) {
+/// The outcome in a sentence, its word first.
+pub(super) fn conclusion_sentence(report: &Report) -> String {
+    match report.outcome(Accepted::default()) {
         SuiteOutcome::Pass => {
             "PASS: every measurement may be used, and every deciding bound is kept".to_owned()
         }
@@ -55,8 +56,14 @@ fn conclusion(page: &mut Page, report: &Report) {
         SuiteOutcome::Fail => "FAIL: a deciding bound is broken, see Bounds".to_owned(),
         SuiteOutcome::Inconclusive => inconclusive(report),
         SuiteOutcome::Interrupted => "INTERRUPTED: the measurements until then".to_owned(),
-    };
-    page.line(&conclusion);
+    }
+}
+
+/// What the marks before and behind figures mean.
+pub(super) const MARKS: &str = "[>=] the load's own core was (partly) the bottleneck: the throughput is a lower bound; do not use: [INVALID] Plimsoll was too slow, [ERRORS] too many answers were not the expected ones, [NOT RUN], figures with ! (the generator's own part may be too large) or ? (too many requests had no end)";
+
+fn conclusion(page: &mut Page, report: &Report) {
+    page.line(&conclusion_sentence(report));
     if report.outcome(Accepted::default()) == SuiteOutcome::Inconclusive {
         let doubts = report.doubts();
         for doubt in doubts.iter().take(MAX_DOUBTS) {
@@ -72,7 +79,7 @@ fn conclusion(page: &mut Page, report: &Report) {
     if report.quick {
         page.line("--quick: measurements of about a second each; the figures are rough");
     }
-    page.line("[>=] the load's own core was (partly) the bottleneck: the throughput is a lower bound; do not use: [INVALID] Plimsoll was too slow, [ERRORS] too many answers were not the expected ones, [NOT RUN], figures with ! (the generator's own part may be too large) or ? (too many requests had no end)");
+    page.line(MARKS);
 }
 
 /// The most reasons that are shown first.
@@ -104,7 +111,7 @@ fn inconclusive(report: &Report) -> String {
 }
 
 /// The machine and the gateway under test.
-fn environment(report: &Report) -> Vec<(String, String)> {
+pub(super) fn environment(report: &Report) -> Vec<(String, String)> {
     let e: &Environment = &report.environment;
     let known = |name: &str, value: Option<String>| value.map(|value| (name.to_owned(), value));
     let cores = e.cpu_count.map(|count| {

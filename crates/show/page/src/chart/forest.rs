@@ -1,79 +1,106 @@
 //! What each target adds, with 95 % intervals: the differences of pairs of a comparison.
 
-use maud::html;
 use plimsoll_report::format::{DASH, count, difference, or_dash, p_value};
 use plimsoll_report::printable;
-use plimsoll_versus::{Difference, Figure, Versus};
+use plimsoll_versus::{Difference, Figure, Kind, Role, Versus};
 
-use crate::axis::Axis;
 use crate::drawn_chart::Chart;
-use crate::plot::{Plot, WIDTH, legend, place};
+use crate::forest::{Mark, Panel, Row, draw};
+use crate::plot::{legend, signed_time};
 use crate::table::Table;
 
 const NANOS: f64 = 1e6;
-const ROW: f64 = 38.0;
-const TOP: f64 = 10.0;
 
-/// What is added to the headline figure, at the median; of an invalid comparison nothing.
+/// What is added by target and figure; of an invalid comparison nothing.
 pub(super) fn chart(versus: &Versus) -> Option<Chart> {
+    let title = format!("What each target adds to the {}", versus.headline.title());
+    of("added".to_owned(), title, versus)
+}
+
+/// The same of a comparison of a suite.
+pub(super) fn in_suite(nth: usize, name: &str, versus: &Versus) -> Option<Chart> {
+    of(format!("added-{nth}"), format!("What is added: {}", printable(name)), versus)
+}
+
+fn of(id: String, title: String, versus: &Versus) -> Option<Chart> {
     if !versus.invalid.is_empty() {
         return None;
     }
-    let reference = versus.reference();
-    let shown: Vec<&Difference> = versus.headline_added().collect();
-    let measured = || shown.iter().filter_map(|d| d.measured());
-    let low = measured().map(|(_, low, _)| low).fold(0.0, f64::min) / NANOS;
-    let high = measured().map(|(_, _, high)| high).fold(0.0, f64::max) / NANOS;
-    if measured().count() == 0 {
+    let panel = |(caption, rows): (String, Vec<Row>)| Panel {
+        caption,
+        rows,
+        label: &signed_time,
+        axis: "added time",
+    };
+    let panels: Vec<_> = groups(versus).into_iter().map(panel).filter(Panel::has_value).collect();
+    if panels.is_empty() {
         return None;
     }
-    let spare = (high - low) * 0.04;
-    let x = Axis::linear(low - spare, high + spare);
-    let plot = Plot { x, y: Axis::linear(0.0, 1.0) };
-    let height = TOP + ROW * shown.len() as f64 + 36.0;
+    let (drawing, height) = draw(&panels);
     Some(Chart {
-        id: "added".to_owned(),
-        title: format!("What each target adds to the {}", title(versus.headline)),
-        text: format!(
-            "Median of the differences to {}, request by request, with 95 % intervals; an interval that holds 0 shows no difference.",
-            printable(reference)
-        ),
-        drawing: drawing(&plot, &shown, height),
+        id,
+        title,
+        text: text(versus),
+        drawing,
         height: Some(height),
         legend: legend(&[]),
         table: table(versus),
     })
 }
 
-const fn title(figure: Figure) -> &'static str {
-    figure.title()
+/// The rows of each panel, with what they have in common: the headline first, then other figures,
+/// then its shift at the 99th percentile.
+fn groups(versus: &Versus) -> Vec<(String, Vec<Row>)> {
+    let to_reference = |kind: Kind, figure: Figure, quantile: &str| {
+        let shown = versus.differences.iter().filter(|found| {
+            found.reference == versus.reference()
+                && (found.kind, found.figure) == (kind, figure)
+                && found.quantile == quantile
+        });
+        shown.map(|found| row(versus, found)).collect::<Vec<_>>()
+    };
+    let others = Figure::ALL.into_iter().filter(|figure| *figure != versus.headline);
+    let mut groups: Vec<_> = std::iter::once(versus.headline)
+        .chain(others)
+        .map(|figure| {
+            let caption = format!("{}, median of the differences", figure.title());
+            (caption, to_reference(Kind::Added, figure, "p50"))
+        })
+        .collect();
+    let tail = format!("{}, difference of the p99", versus.headline.title());
+    groups.push((tail, to_reference(Kind::Shift, versus.headline, "p99")));
+    groups.retain(|(_, rows)| !rows.is_empty());
+    groups
 }
 
-fn drawing(plot: &Plot, shown: &[&Difference], height: f64) -> maud::Markup {
-    let bottom = height - 30.0;
-    let millis = |ms: f64| difference(ms, ms, ms).split(" [").next().unwrap_or_default().to_owned();
-    html! {
-        @for tick in plot.x.ticks() {
-            @let x = place(plot.x(tick));
-            line.grid x1=(x) x2=(x) y1=(place(TOP)) y2=(place(bottom)) {}
-            text x=(x) y=(place(bottom + 16.0)) text-anchor="middle" { (millis(tick)) }
-        }
-        line.zero x1=(place(plot.x(0.0))) x2=(place(plot.x(0.0))) y1=(place(TOP)) y2=(place(bottom)) {}
-        @for (row, difference) in shown.iter().enumerate() {
-            @let y = TOP + ROW * row as f64 + 28.0;
-            @let value = difference.measured().map_or_else(
-                || format!("{DASH} ({})", difference.refused.as_deref().unwrap_or("not known")), in_words);
-            text x="4" y=(place(y - 12.0)) {
-                (printable(&difference.target)) " " (difference.quantile) ": " (printable(&value))
-            }
-            @if let Some((value, low, high)) = difference.measured() {
-                @let (value, low, high) = (plot.x(value / NANOS), plot.x(low / NANOS), plot.x(high / NANOS));
-                path class="l l0" style="stroke-dasharray:none" stroke-width="2.5" d=(format!("M{} {}H{}", place(low), place(y), place(high))) {}
-                circle.f0 cx=(place(value)) cy=(place(y)) r="4" {}
-            }
-        }
-        text.soft x=(place(WIDTH - 10.0)) y=(place(height - 1.0)) text-anchor="end" { "added time" }
+fn row(versus: &Versus, found: &Difference) -> Row {
+    let is_control =
+        versus.targets.iter().any(|t| t.name == found.target && t.role == Role::Control);
+    let measured = found.measured().map(|(v, low, high)| (v / NANOS, low / NANOS, high / NANOS));
+    let refused = || format!("{DASH} ({})", found.refused.as_deref().unwrap_or("not known"));
+    Row {
+        name: found.target.clone(),
+        words: measured.map_or_else(refused, |(value, low, high)| difference(value, low, high)),
+        mark: if is_control { Mark::Control } else { Mark::Disc },
+        value: measured.map(|(value, ..)| value),
+        interval: measured.map(|(_, low, high)| (low, high)),
+        ..Row::default()
     }
+}
+
+fn text(versus: &Versus) -> String {
+    let of = |found: &Difference| {
+        let (value, low, high) = found.measured()?;
+        let words = in_words((value, low, high));
+        Some(format!("{} {words}", printable(&found.target)))
+    };
+    let shown: Vec<_> = versus.headline_added().filter_map(of).collect();
+    format!(
+        "{}: {}. Against {}, request by request, with 95 % intervals; one that holds 0 shows no difference.",
+        versus.headline.title(),
+        shown.join(", "),
+        printable(versus.reference())
+    )
 }
 
 fn in_words((value, low, high): (f64, f64, f64)) -> String {
@@ -96,7 +123,7 @@ fn table(versus: &Versus) -> Table {
         table.rows.push(vec![
             of.target.clone(),
             of.reference.clone(),
-            title(of.figure).to_owned(),
+            of.figure.title().to_owned(),
             of.kind.name().replace('_', " "),
             of.quantile.clone(),
             of.measured().map_or_else(

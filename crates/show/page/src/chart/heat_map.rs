@@ -12,7 +12,7 @@ use plimsoll_report::printable;
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
 use crate::over_time;
-use crate::plot::{Plot, legend, place};
+use crate::plot::{Plot, legend, place, short_time};
 use crate::table::Table;
 
 /// The most columns and rows of cells.
@@ -71,7 +71,7 @@ fn chart(timeline: &RunTimeline, metric: Metric, index: usize, target: &str) -> 
         drawing: html! {
             (over_time::stages(&plot, timeline))
             (over_time::stalls(&plot, timeline))
-            (plot.axes(&over_time::second, &time, "seconds; the second in which a request ended"))
+            (plot.axes(&over_time::second, &short_time, "second in which a request ended"))
             @for (shade, path) in shades.iter().enumerate() {
                 path.h d=(path) opacity=(format!("{:.2}", (shade + 1) as f64 / SHADES as f64)) {}
             }
@@ -142,22 +142,46 @@ impl Cells {
         Self { counts, columns, bins, first }
     }
 
-    /// A path for each shade. Shades are logarithmic, so that few slow requests are seen.
+    /// A path for each shade. Shades are logarithmic, so that few slow requests are seen. Cells of
+    /// one shade above each other are one.
     fn paths(&self, plot: &Plot) -> Vec<String> {
         let most = self.counts.values().copied().max().unwrap_or(1) as f64;
+        let shade = |n: u64| {
+            let share = ((n as f64).ln_1p() / most.ln_1p()).clamp(0.0, 1.0);
+            (1..SHADES).find(|s| share <= *s as f64 / SHADES as f64).unwrap_or(SHADES)
+        };
         let mut paths = vec![String::new(); SHADES];
+        let mut runs: Vec<Run> = Vec::new();
         for ((column, row), n) in &self.counts {
-            let share = ((*n as f64).ln_1p() / most.ln_1p()).clamp(0.0, 1.0);
-            let shade = (1..SHADES).find(|s| share <= *s as f64 / SHADES as f64).unwrap_or(SHADES);
-            let Some((from, to)) = self.columns.get(*column) else { continue };
-            let bin = self.first + row * self.bins;
-            let (left, right) = (plot.x(*from), plot.x(*to));
-            let (bottom, top) = (plot.y(bin_start_ms(bin)), plot.y(bin_start_ms(bin + self.bins)));
-            let width = place((right - left).max(0.8));
-            let [left, top, bottom] = [left, top, bottom].map(place);
-            // Writing to a String cannot fail.
-            let _ = write!(paths[shade - 1], "M{left} {top}h{width}V{bottom}h-{width}z");
+            let (column, shade) = (*column, shade(*n));
+            match runs.last_mut() {
+                Some(run) if (run.column, run.shade, run.end) == (column, shade, *row) => {
+                    run.end += 1;
+                }
+                _ => runs.push(Run { column, shade, start: *row, end: row + 1 }),
+            }
+        }
+        for run in &runs {
+            self.draw(plot, run, &mut paths[run.shade - 1]);
         }
         paths
     }
+
+    fn draw(&self, plot: &Plot, run: &Run, path: &mut String) {
+        let Some((from, to)) = self.columns.get(run.column) else { return };
+        let bin = |row: u32| plot.y(bin_start_ms(self.first + row * self.bins));
+        let (left, right) = (plot.x(*from), plot.x(*to));
+        let width = place((right - left).max(0.8));
+        let [left, top, bottom] = [left, bin(run.end), bin(run.start)].map(place);
+        // Writing to a String cannot fail. What is filled needs no last side.
+        let _ = write!(path, "M{left} {top}h{width}V{bottom}H{left}");
+    }
+}
+
+/// Cells of a column above each other, of one shade.
+struct Run {
+    column: usize,
+    shade: usize,
+    start: u32,
+    end: u32,
 }

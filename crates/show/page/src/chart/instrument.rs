@@ -10,7 +10,7 @@ use plimsoll_report::printable;
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
 use crate::over_time;
-use crate::plot::{Plot, legend};
+use crate::plot::{Plot, legend, short, short_time};
 use crate::table::Table;
 
 /// The lag where arrivals were planned, and the CPU where processes were watched.
@@ -55,7 +55,7 @@ fn lag(timeline: &RunTimeline) -> Option<Chart> {
         drawing: html! {
             (over_time::stages(&plot, timeline))
             (over_time::stalls(&plot, timeline))
-            (plot.axes(&over_time::second, &time, "seconds"))
+            (plot.axes(&over_time::second, &short_time, "seconds"))
             (plot.line("l0", &line(|lag| lag.p99)))
             (plot.line("l1", &line(|lag| lag.max)))
         },
@@ -95,7 +95,7 @@ fn cpu(timeline: &RunTimeline) -> Option<Chart> {
         text: format!("In cores, with all descendants; at most {}.", digits(highest)),
         drawing: html! {
             (over_time::stages(&plot, timeline))
-            (plot.axes(&over_time::second, &digits, "seconds"))
+            (plot.axes(&over_time::second, &short, "seconds"))
             @for (index, name) in names.iter().enumerate() { (plot.line(&class(index), &line(name))) }
         },
         height: None,

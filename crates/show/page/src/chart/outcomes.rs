@@ -7,7 +7,7 @@ use plimsoll_report::format::{count, digits};
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
 use crate::over_time;
-use crate::plot::{Plot, legend, place};
+use crate::plot::{Plot, legend, place, short};
 use crate::table::Table;
 
 type Count = fn(&TimelineGroup) -> u64;
@@ -64,7 +64,7 @@ pub(super) fn chart(timeline: &RunTimeline) -> Chart {
         ),
         drawing: html! {
             (over_time::stages(&plot, timeline))
-            (plot.axes(&over_time::second, &digits, "seconds"))
+            (plot.axes(&over_time::second, &short, "seconds"))
             @for (path, (class, _, _)) in paths.iter().zip(OUTCOMES) { path class=(class) d=(path) {} }
         },
         height: None,

@@ -1,29 +1,77 @@
-//! Percentiles of each target, to the right ever rarer requests; a line ends where its samples end.
+//! Percentiles of each target or run, to the right ever rarer requests; a line ends where its
+//! samples end.
 
 use maud::html;
-use plimsoll_metrics::{DistributionSummary, Group, QUANTILES, RunSummary};
+use plimsoll_compare::Comparison;
+use plimsoll_metrics::{
+    BoundedFigure, DistributionSummary, Group, Metric, QUANTILES, Quantile, RunSummary,
+};
 use plimsoll_report::format::{self, count, range};
 use plimsoll_report::printable;
 
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
-use crate::plot::{Plot, legend};
+use crate::plot::{Plot, legend, short_time};
 use crate::table::Table;
 
 /// Points of a line: ten for each factor of ten in rarity, up to one request in a million.
 const PER_DECADE: i32 = 10;
 const DECADES: i32 = 6;
 
+/// A line: its name, how it is drawn, and its times.
+struct Line {
+    name: String,
+    class: String,
+    times: DistributionSummary,
+}
+
 /// All targets in one chart, without warm-up.
-pub(super) fn chart(summary: &RunSummary) -> Option<Chart> {
+pub(super) fn of_run(summary: &RunSummary) -> Option<Chart> {
     let metric = summary.metadata.headline_time();
-    let groups = &summary.results.by_target;
-    let named =
-        |group: &'_ Group| group.target.as_deref().map(printable).unwrap_or_default().to_string();
-    let of =
-        |group: &'_ Group| Some((named(group), group.distributions.get(metric.key())?.clone()));
-    let lines: Vec<(String, DistributionSummary)> = groups.iter().filter_map(of).collect();
-    let points: Vec<Vec<Option<(f64, f64)>>> = lines.iter().map(|(_, times)| line(times)).collect();
+    let groups = summary.results.by_target.iter();
+    let named = |group: &Group| group.target.as_deref().map(printable).unwrap_or_default().into();
+    let found =
+        groups.filter_map(|group| Some((named(group), group.distributions.get(metric.key())?)));
+    let lines: Vec<Line> = found
+        .enumerate()
+        .map(|(nth, (name, times))| Line {
+            name,
+            class: format!("l{}", nth % 6),
+            times: times.clone(),
+        })
+        .collect();
+    let entries: Vec<_> = lines.iter().map(|l| (l.class.clone(), l.name.clone())).collect();
+    chart(metric, &lines, &entries, sentence(&lines))
+}
+
+/// Every run of both sides, a line each, so that it is seen how much runs of one side differ.
+pub(super) fn of_comparison(comparison: &Comparison) -> Option<Chart> {
+    let times = comparison.times.as_ref()?;
+    let metric = Metric::ALL.into_iter().find(|metric| metric.key() == times.metric)?;
+    let side = |words: &'static str, class: &'static str, runs: &[Option<DistributionSummary>]| {
+        let named = runs.iter().enumerate();
+        let line = move |(nth, times): (usize, &Option<DistributionSummary>)| {
+            let times = times.clone()?;
+            Some(Line { name: format!("{words} {}", nth + 1), class: class.to_owned(), times })
+        };
+        named.filter_map(line).collect::<Vec<_>>()
+    };
+    let (old, new) = (side("old", "l0 thin", &times.base), side("new", "l1 thin", &times.new));
+    let text = format!("{} {}", spread("Old", &old), spread("New", &new));
+    let lines: Vec<Line> = old.into_iter().chain(new).collect();
+    let entries = [("l0", "old runs, a line each"), ("l1", "new runs")];
+    let entries = entries.map(|(class, words)| (class.to_owned(), words.to_owned()));
+    chart(metric, &lines, &entries, text)
+}
+
+fn chart(
+    metric: Metric,
+    lines: &[Line],
+    entries: &[(String, String)],
+    text: String,
+) -> Option<Chart> {
+    let points: Vec<Vec<Option<(f64, f64)>>> =
+        lines.iter().map(|found| line(&found.times)).collect();
     let values = || points.iter().flatten().flatten().map(|(_, ms)| *ms);
     let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(0.0, f64::max));
     if high <= 0.0 {
@@ -31,20 +79,17 @@ pub(super) fn chart(summary: &RunSummary) -> Option<Chart> {
     }
     let rarest = points.iter().flatten().flatten().map(|(x, _)| *x).fold(10.0, f64::max);
     let plot = Plot { x: Axis::log(1.0, rarest), y: Axis::log(low, high) };
-    let class = |index: usize| format!("l{}", index % 6);
-    let entries: Vec<_> =
-        lines.iter().enumerate().map(|(index, line)| (class(index), line.0.clone())).collect();
     Some(Chart {
         id: "percentiles".to_owned(),
         title: format!("{} by percentile", metric.title()),
-        text: sentence(&lines),
+        text,
         drawing: html! {
-            (plot.axes(&percentile, &format::time, "percentile, to the right ever rarer"))
-            @for (index, line) in points.iter().enumerate() { (plot.line(&class(index), line)) }
+            (plot.axes(&percentile, &short_time, "percentile, to the right ever rarer"))
+            @for (found, line) in lines.iter().zip(&points) { (plot.line(&found.class, line)) }
         },
         height: None,
-        legend: legend(&entries),
-        table: table(&lines),
+        legend: legend(entries),
+        table: table(lines),
     })
 }
 
@@ -59,28 +104,54 @@ fn percentile(one_in: f64) -> String {
 
 /// One in how many requests takes longer, and the time in milliseconds.
 fn line(times: &DistributionSummary) -> Vec<Option<(f64, f64)>> {
-    let at = |n: i32| {
-        let one_in = 10f64.powf(f64::from(n) / f64::from(PER_DECADE));
-        // A histogram that cannot be read has no line.
-        let figure = times.figure_at(1.0 - 1.0 / one_in).ok()??;
-        Some((one_in, figure.usable()?))
-    };
-    (1..=PER_DECADE * DECADES).map(at).collect()
+    let one_in =
+        (1..=PER_DECADE * DECADES).map(|n| 10f64.powf(f64::from(n) / f64::from(PER_DECADE)));
+    let one_in: Vec<f64> = one_in.collect();
+    let quantiles: Vec<f64> = one_in.iter().map(|n| 1.0 - 1.0 / n).collect();
+    // A histogram that cannot be read has no line.
+    let figures = times.figures_at(&quantiles).unwrap_or_default();
+    let point = |(n, figure): (f64, Option<BoundedFigure>)| Some((n, figure?.usable()?));
+    one_in.into_iter().zip(figures).map(point).collect()
 }
 
-fn sentence(lines: &[(String, DistributionSummary)]) -> String {
-    let of = |(name, times): &(String, DistributionSummary)| {
-        let figures = QUANTILES.iter().filter(|q| ["p50", "p99"].contains(&q.key));
+/// The percentiles that are said in words.
+fn said() -> impl Iterator<Item = &'static Quantile> {
+    QUANTILES.iter().filter(|q| ["p50", "p99"].contains(&q.key))
+}
+
+fn sentence(lines: &[Line]) -> String {
+    let of = |Line { name, times, .. }: &Line| {
         let shown: Vec<_> =
-            figures.map(|q| format!("{} {}", q.label, format::figure(times.figure(q)))).collect();
+            said().map(|q| format!("{} {}", q.label, format::figure(times.figure(q)))).collect();
         format!("{name}: {} of {} requests", shown.join(", "), count(times.count))
     };
     lines.iter().map(of).collect::<Vec<_>>().join("; ") + "."
 }
 
-fn table(lines: &[(String, DistributionSummary)]) -> Table {
-    let mut table = Table::new(&["target", "percentile", "time", "95 % interval", "requests"]);
-    for (name, times) in lines {
+/// Between which values the percentiles of the runs of a side lie.
+fn spread(side: &str, lines: &[Line]) -> String {
+    let of = |quantile: &Quantile| {
+        let figures = lines.iter().map(|l| l.times.figure(quantile)?.usable());
+        let values = figures.collect::<Option<Vec<f64>>>().unwrap_or_default();
+        let (low, high) =
+            (values.iter().copied().reduce(f64::min), values.into_iter().reduce(f64::max));
+        match low.zip(high) {
+            Some((low, high)) if low < high => {
+                format!("{} {} to {}", quantile.label, format::time(low), format::time(high))
+            }
+            low => {
+                format!("{} {}", quantile.label, format::or_dash(low, |(ms, _)| format::time(ms)))
+            }
+        }
+    };
+    let shown: Vec<_> = said().map(of).collect();
+    let s = if lines.len() == 1 { "" } else { "s" };
+    format!("{side}, {} run{s}: {}.", lines.len(), shown.join(", "))
+}
+
+fn table(lines: &[Line]) -> Table {
+    let mut table = Table::new(&["of", "percentile", "time", "95 % interval", "requests"]);
+    for Line { name, times, .. } in lines {
         for quantile in &QUANTILES {
             let figure = times.figure(quantile);
             let interval = figure.and_then(|figure| {

@@ -8,7 +8,7 @@ use plimsoll_report::printable;
 use crate::axis::Axis;
 use crate::drawn_chart::Chart;
 use crate::over_time;
-use crate::plot::{Plot, legend};
+use crate::plot::{Plot, legend, short};
 use crate::table::Table;
 
 type Count = fn(&TimelineGroup) -> u64;
@@ -56,7 +56,7 @@ pub(super) fn rates(timeline: &RunTimeline) -> Chart {
         drawing: html! {
             (over_time::stages(&plot, timeline))
             (over_time::stalls(&plot, timeline))
-            (plot.axes(&over_time::second, &digits, "seconds"))
+            (plot.axes(&over_time::second, &short, "seconds"))
             @for (class, _, of) in LINES { (plot.line(class, &line(of))) }
         },
         height: None,
@@ -97,7 +97,7 @@ pub(super) fn in_flight(timeline: &RunTimeline) -> Chart {
         drawing: html! {
             (over_time::stages(&plot, timeline))
             (over_time::stalls(&plot, timeline))
-            (plot.axes(&over_time::second, &digits, "seconds"))
+            (plot.axes(&over_time::second, &short, "seconds"))
             @for target in targets { (plot.line(&class(target), &line(target))) }
         },
         height: None,

@@ -1,4 +1,10 @@
 //! Tests of the page: what it says, what it refuses, and how large it is.
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
+mod comparisons;
+mod decisions;
+mod distributions;
+mod exemplars;
 mod pages;
+mod suites;
+mod support;

@@ -10,13 +10,31 @@ use plimsoll_metrics::{
     TimelineTimes, Validity,
 };
 use plimsoll_page::{Input, page};
-use plimsoll_versus::{BlockCounts, Difference, Figure, Kind, Role, TargetResult, Versus};
+use plimsoll_versus::{
+    AddedDistribution, BlockCounts, Difference, Figure, Kind, Role, TargetResult, Versus,
+};
 
-const HOSTILE: &str = "</script></title><img src=x onerror=alert(1)>\"'&";
+pub(crate) const HOSTILE: &str = "</script></title><img src=x onerror=alert(1)>\"'&";
 
 /// A run of stages of equal length, with requests at each target that take 5 to 60 ms. The third
 /// second has no answer at all.
-fn run(stages: u16, stage_s: u64, targets: &[&str], per_second: u64) -> (RunSummary, TimeRecord) {
+pub(crate) fn run(
+    stages: u16,
+    stage_s: u64,
+    targets: &[&str],
+    per_second: u64,
+) -> (RunSummary, TimeRecord) {
+    run_of(stages, stage_s, targets, per_second, |_| {})
+}
+
+/// The same with samples that are changed before they are counted.
+pub(crate) fn run_of(
+    stages: u16,
+    stage_s: u64,
+    targets: &[&str],
+    per_second: u64,
+    change: impl Fn(&mut Sample),
+) -> (RunSummary, TimeRecord) {
     let ends = (1..=u64::from(stages)).map(|n| at(n * stage_s * 1_000)).collect();
     let (mut recorder, mut snapshot) = (Recorder::new(ends), Snapshot::new());
     let mut series = TimeSeries::new(Moment::EPOCH);
@@ -27,7 +45,8 @@ fn run(stages: u16, stage_s: u64, targets: &[&str], per_second: u64) -> (RunSumm
                 let due = second * 1_000 + n * 1_000 / per_second;
                 let took = 5 + (second * 7 + n * 13 + u64::from(target) * 3) % 56;
                 let stage = u16::try_from(second / stage_s).unwrap();
-                let one = sample(stage, target, due, took, second == 2);
+                let mut one = sample(stage, target, due, took, second == 2);
+                change(&mut one);
                 recorder.scheduled(one.stage, one.scenario, one.target);
                 recorder.record(&one, &[], &[]);
             }
@@ -102,7 +121,7 @@ fn metadata(stages: u16, stage_s: u64, targets: &[&str]) -> RunMetadata {
     }
 }
 
-fn versus(targets: &[&str]) -> Versus {
+pub(crate) fn versus(targets: &[&str]) -> Versus {
     let target = |(index, name): (usize, &&str)| TargetResult {
         name: (*name).to_owned(),
         role: if index == 0 { Role::Reference } else { Role::default() },
@@ -129,8 +148,8 @@ fn versus(targets: &[&str]) -> Versus {
     }
 }
 
-fn of((summary, record): &(RunSummary, TimeRecord), versus: Option<&Versus>) -> String {
-    page(&Input { summary, timeline: Some(&record.timeline), versus })
+pub(crate) fn of((summary, record): &(RunSummary, TimeRecord), versus: Option<&Versus>) -> String {
+    page(&Input { summary, timeline: Some(&record.timeline), exemplars: None, versus })
 }
 
 #[test]
@@ -174,8 +193,8 @@ fn every_chart_has_a_title_a_description_and_its_numbers() {
     let made = run(2, 4, &["direct", "gateway"], 40);
     let html = of(&made, Some(&versus(&["direct", "gateway"])));
     let charts = html.matches("<svg role=\"img\"").count();
-    // Added time, two heat maps, rates, in flight, outcomes, lag and percentiles.
-    assert_eq!(charts, 8);
+    // Added time, two heat maps, rates, in flight, outcomes, lag, percentiles and shares.
+    assert_eq!(charts, 9);
     let counts = ["<desc id=", "<details><summary>the numbers", "<figure>"]
         .map(|part| html.matches(part).count());
     assert_eq!(counts, [charts; 3]);
@@ -223,21 +242,40 @@ fn hour(stages: &[StageInfo], targets: &[&str]) -> RunTimeline {
     }
 }
 
+/// Differences of every target with as many bins as a difference between -1 s and 1 s can have.
+fn wide_versus(targets: &[&str]) -> Versus {
+    let added = |target: &&str| AddedDistribution {
+        target: (*target).to_owned(),
+        reference: targets[0].to_owned(),
+        pairs: 12_345 * 320,
+        bins: (-160..160).map(|bin| (bin, 12_345)).collect(),
+    };
+    Versus { added: targets[1..].iter().map(added).collect(), ..versus(targets) }
+}
+
 #[test]
 fn the_page_of_an_hour_with_60_stages_and_four_targets_stays_small() {
     let targets = ["direct", "gateway-a", "gateway-b", "gateway-c"];
     let (summary, _) = run(60, 1, &targets, 1);
     let timeline = hour(&summary.metadata.stages, &targets);
-    let html = page(&Input { summary: &summary, timeline: Some(&timeline), versus: None });
+    let versus = wide_versus(&targets);
+    let html = page(&Input {
+        summary: &summary,
+        timeline: Some(&timeline),
+        exemplars: None,
+        versus: Some(&versus),
+    });
     assert!(html.len() > 500_000, "all of it is there");
-    assert!(html.len() < 5_000_000, "{} bytes", html.len());
+    // The bound is 5 MB; what opens at once is smaller.
+    assert!(html.len() < 1_500_000, "{} bytes", html.len());
 }
 
 #[test]
 fn a_run_without_a_timeline_has_a_page() {
     let (summary, _) = run(1, 3, &["direct"], 40);
-    let html = page(&Input { summary: &summary, timeline: None, versus: None });
-    assert_eq!(html.matches("<svg role=\"img\"").count(), 1);
+    let html = page(&Input { summary: &summary, timeline: None, exemplars: None, versus: None });
+    // Percentiles and shares need no timeline.
+    assert_eq!(html.matches("<svg role=\"img\"").count(), 2);
 }
 
 #[test]

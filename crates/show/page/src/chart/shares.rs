@@ -1,0 +1,174 @@
+//! Which share of the requests was answered within which time: a chart for each scenario, all with
+//! the same axis of time. Lines end where samples end.
+
+use std::collections::BTreeMap;
+
+use maud::html;
+use plimsoll_metrics::{DistributionSummary, Group, Metric, RunSummary};
+use plimsoll_report::format::{count, or_dash, share, time};
+use plimsoll_report::printable;
+
+use crate::axis::Axis;
+use crate::drawn_chart::Chart;
+use crate::plot::{Plot, legend, short_time};
+use crate::table::Table;
+
+/// The most charts: the scenarios with the most requests.
+const CHARTS: usize = 12;
+/// Values beyond a percentile, so that it is one.
+const BEYOND: f64 = 10.0;
+
+/// The times of a scenario by target.
+struct Scenario {
+    name: String,
+    lines: Vec<(String, DistributionSummary)>,
+}
+
+impl Scenario {
+    fn requests(&self) -> u64 {
+        self.lines.iter().map(|(_, times)| times.count).sum()
+    }
+}
+
+/// A point: share of the requests, and the time in milliseconds within which they were answered.
+type Point = Option<(f64, f64)>;
+
+/// A chart for each scenario, those with the most requests.
+pub(super) fn charts(summary: &RunSummary) -> Vec<Chart> {
+    let metric = summary.metadata.headline_time();
+    let mut scenarios = scenarios(summary, metric);
+    let all = scenarios.len();
+    if all > CHARTS {
+        scenarios.sort_by_key(|scenario| std::cmp::Reverse(scenario.requests()));
+        scenarios.truncate(CHARTS);
+    }
+    let points: Vec<Vec<Vec<Point>>> = scenarios
+        .iter()
+        .map(|scenario| scenario.lines.iter().map(|(_, times)| line(times)).collect())
+        .collect();
+    let values = || points.iter().flatten().flatten().flatten().map(|(_, ms)| *ms);
+    let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(0.0, f64::max));
+    if high <= 0.0 {
+        return Vec::new();
+    }
+    let plot = Plot { x: Axis::log(low, high), y: Axis::linear(0.0, 1.0) };
+    let drawn = scenarios.iter().zip(&points).enumerate();
+    drawn
+        .filter(|(_, (_, points))| points.iter().flatten().any(Option::is_some))
+        .map(|(nth, found)| chart(metric, &plot, (nth, all), found))
+        .collect()
+}
+
+fn chart(
+    metric: Metric,
+    plot: &Plot,
+    (nth, all): (usize, usize),
+    (scenario, points): (&Scenario, &Vec<Vec<Point>>),
+) -> Chart {
+    let class = |index: usize| format!("l{}", index % 6);
+    let entries: Vec<_> =
+        scenario.lines.iter().enumerate().map(|(i, line)| (class(i), line.0.clone())).collect();
+    let of = if all > 1 { format!(": {}", printable(&scenario.name)) } else { String::new() };
+    let note = if nth == 0 && all > CHARTS {
+        format!(" The {CHARTS} scenarios of {all} with the most requests have a chart.")
+    } else {
+        String::new()
+    };
+    Chart {
+        id: format!("shares-{nth}"),
+        title: format!("{} by share of requests{of}", metric.title()),
+        text: sentence(scenario) + &note,
+        drawing: html! {
+            (plot.axes(&short_time, &|share| format!("{:.0}%", share * 100.0), "answered within this time"))
+            @for (index, line) in points.iter().enumerate() {
+                @let turned: Vec<Point> = line.iter().map(|p| p.map(|(share, ms)| (ms, share))).collect();
+                (plot.line(&class(index), &turned))
+            }
+        },
+        height: None,
+        legend: legend(&entries),
+        table: table(scenario, points),
+    }
+}
+
+/// Targets by scenario, without warm-up.
+fn scenarios(summary: &RunSummary, metric: Metric) -> Vec<Scenario> {
+    let (names, targets) = (&summary.metadata.scenarios, &summary.metadata.targets);
+    let results = &summary.results;
+    let named = |name: Option<&String>| name.map(|name| printable(name).into_owned());
+    let times = |group: &Group| group.distribution(metric).cloned();
+    if names.len() <= 1 {
+        let line = |group: &Group| Some((named(group.target.as_ref())?, times(group)?));
+        let lines = results.by_target.iter().filter_map(line).collect();
+        return vec![Scenario { name: names.first().cloned().unwrap_or_default(), lines }];
+    }
+    if targets.len() <= 1 {
+        let target = targets.first().map(|target| printable(&target.name).into_owned());
+        let of = |group: &Group| {
+            let lines = vec![(target.clone().unwrap_or_default(), times(group)?)];
+            Some(Scenario { name: group.scenario.clone()?, lines })
+        };
+        return results.by_scenario.iter().filter_map(of).collect();
+    }
+    let of = |name: &String| Scenario { name: name.clone(), lines: merged(summary, metric, name) };
+    names.iter().map(of).collect()
+}
+
+/// The times of each target in a scenario, over all stages but warm-up.
+fn merged(summary: &RunSummary, metric: Metric, name: &str) -> Vec<(String, DistributionSummary)> {
+    let cells = summary.results.cells.iter().filter(|cell| !cell.warmup);
+    let mut found: BTreeMap<usize, Option<DistributionSummary>> = BTreeMap::new();
+    for cell in cells.filter(|cell| cell.scenario.as_deref() == Some(name)) {
+        let Some(times) = cell.distribution(metric) else { continue };
+        let is = |target: &str| cell.target.as_deref() == Some(target);
+        let place = summary.metadata.targets.iter().position(|target| is(&target.name));
+        let Some(place) = place else { continue };
+        let known = found.remove(&place);
+        // Of a histogram that cannot be read there is no line.
+        let sum = match known {
+            None => Some(times.clone()),
+            Some(known) => known.and_then(|known| known.merged(times, metric).ok()),
+        };
+        found.insert(place, sum);
+    }
+    let name = |place: usize| printable(&summary.metadata.targets[place].name).into_owned();
+    found.into_iter().filter_map(|(place, times)| Some((name(place), times?))).collect()
+}
+
+/// Every second percent, and both ends as far as there are requests beyond them.
+fn line(times: &DistributionSummary) -> Vec<Point> {
+    let tail = [0.99, 0.995, 0.998, 0.999, 0.999_5, 0.999_9];
+    let shares: Vec<f64> = std::iter::once(0.01)
+        .chain((1..50).map(|n| f64::from(n) * 0.02))
+        .chain(tail)
+        .filter(|share| share * times.count as f64 >= BEYOND)
+        .collect();
+    // A histogram that cannot be read has no line.
+    let figures = times.figures_at(&shares).unwrap_or_default();
+    let point = |(share, figure): (f64, Option<plimsoll_metrics::BoundedFigure>)| {
+        Some((share, figure?.usable()?))
+    };
+    shares.into_iter().zip(figures).map(point).collect()
+}
+
+fn sentence(scenario: &Scenario) -> String {
+    let of = |(name, times): &(String, DistributionSummary)| {
+        let figures = [(0.5, "half"), (0.9, "90 %"), (0.99, "99 %")];
+        let shown = figures.map(|(q, words)| {
+            let figure = times.figure_at(q).ok().flatten();
+            format!("{words} within {}", or_dash(figure.and_then(|f| f.usable()), time))
+        });
+        let shown = shown.join(", ");
+        format!("{name}: {shown}, of {} requests", count(times.count))
+    };
+    scenario.lines.iter().map(of).collect::<Vec<_>>().join("; ") + "."
+}
+
+fn table(scenario: &Scenario, points: &[Vec<Point>]) -> Table {
+    let mut table = Table::new(&["target", "share of requests", "answered within"]);
+    for ((name, _), line) in scenario.lines.iter().zip(points) {
+        let shown = line.iter().flatten();
+        table.rows.extend(shown.map(|(part, ms)| vec![name.clone(), share(*part), time(*ms)]));
+    }
+    table
+}

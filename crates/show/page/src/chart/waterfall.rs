@@ -1,0 +1,212 @@
+//! Where the time of single requests went: the slowest ones, and random ones for comparison.
+
+use maud::{Markup, html};
+use plimsoll_metrics::{Chosen, ExemplarRequest, RunExemplars};
+use plimsoll_report::format::{count, or_dash, time};
+use plimsoll_report::printable;
+
+use super::exemplar_rows::{Rows, end_ms, is_completed, label, marked, outcome};
+use crate::drawn_chart::Chart;
+use crate::over_time::second;
+use crate::plot::legend;
+use crate::table::Table;
+
+/// Half the height of a bar.
+const HALF: f64 = 4.0;
+
+/// The phases of a request in their order: class of the mark, and words.
+const PHASES: [(&str, &str); 9] = [
+    ("queue", "waited for a slot or connection"),
+    ("own", "Plimsoll was late"),
+    ("f4", "DNS"),
+    ("f3", "connect"),
+    ("f5", "TLS"),
+    ("f1", "send"),
+    ("f0", "wait for the first byte"),
+    ("f0 half", "first byte to first token"),
+    ("f2", "rest of the response"),
+];
+
+/// The slowest requests, and random ones.
+pub(super) fn charts(exemplars: &RunExemplars) -> Vec<Chart> {
+    let mut slowest: Vec<_> = exemplars.chosen(Chosen::ResponseTime).collect();
+    slowest.sort_by(|a, b| end_ms(b).total_cmp(&end_ms(a)));
+    let mut random: Vec<_> = exemplars.chosen(Chosen::Random).collect();
+    random.sort_by_key(|request| exemplars.targets.iter().position(|name| *name == request.target));
+    // Of a handful of requests, the random ones are the same again.
+    let more = random.iter().any(|request| !request.chosen.contains(&Chosen::ResponseTime));
+    let of = count(exemplars.offered);
+    let slow = format!("The {} slowest of {of} requests outside of warm-up", slowest.len());
+    let fair = format!("{} random requests of {of}", random.len());
+    let slowest = chart(("slowest", "The slowest requests"), &slow, &slowest, exemplars);
+    let random = chart(("random", "Random requests"), &fair, &random, exemplars);
+    [slowest, random.filter(|_| more)].into_iter().flatten().collect()
+}
+
+fn chart(
+    (id, title): (&str, &str),
+    which: &str,
+    requests: &[&ExemplarRequest],
+    exemplars: &RunExemplars,
+) -> Option<Chart> {
+    let ends: Vec<_> = requests.iter().map(|request| end_ms(request)).collect();
+    let longest = ends.iter().copied().reduce(f64::max)?;
+    let shortest = ends.iter().copied().fold(longest, f64::min);
+    let rows = Rows::new(&ends);
+    let used = |phase: usize| {
+        requests.iter().any(|request| phases(request).iter().any(|(index, _)| *index == phase))
+    };
+    let entry = |(class, words): (&str, &str)| (class.to_owned(), words.to_owned());
+    let entries: Vec<_> =
+        (0..PHASES.len()).filter(|phase| used(*phase)).map(|phase| entry(PHASES[phase])).collect();
+    Some(Chart {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        text: format!(
+            "{which}: {} to {} from intended start to end. A row has its time, request id and second.{}",
+            time(shortest),
+            time(longest),
+            rows.note()
+        ),
+        drawing: html! {
+            (rows.axis("from intended start"))
+            @for (row, request) in requests.iter().enumerate() {
+                (label(row, &marked(end_ms(request), request.generator_ms), request, exemplars.targets.len()))
+                (bar(&rows, row, request))
+            }
+        },
+        height: Some(rows.height()),
+        legend: legend(&entries),
+        table: table(requests),
+    })
+}
+
+fn bar(rows: &Rows, row: usize, request: &ExemplarRequest) -> Markup {
+    html! {
+        @for (phase, (from, to)) in phases(request) {
+            (rows.part(row, PHASES[phase].0, (from, to), HALF))
+        }
+        (rows.end(row, end_ms(request), is_completed(request)))
+    }
+}
+
+/// The phases that took any time, as an index into [`PHASES`], in milliseconds after the intended
+/// start. Each begins where the one before it ends.
+fn phases(request: &ExemplarRequest) -> Vec<(usize, (f64, f64))> {
+    let r = request;
+    let (dispatched, end) = (r.dispatch_lag_ms, end_ms(r));
+    let after = |ms: Option<f64>| ms.map(|ms| dispatched + ms);
+    let connected = after(r.connected_ms);
+    let resolved = r.dns_ms.map(|dns| dispatched + dns);
+    // The handshakes end when the connection is ready.
+    let plain = connected.zip(r.tls_ms).map(|(at, tls)| at - tls);
+    let first = after(r.ttfb_ms);
+    let ends = [
+        Some(dispatched - r.late_by_generator_ms),
+        Some(dispatched),
+        resolved,
+        plain.or_else(|| connected.filter(|_| r.connect_ms.is_some())),
+        connected,
+        after(r.sent_ms),
+        first.or(Some(end)),
+        after(r.ttft_ms),
+        Some(end),
+    ];
+    let mut at = 0.0;
+    let mut found = Vec::new();
+    for (phase, to) in ends.into_iter().enumerate() {
+        let Some(to) = to.map(|to| to.min(end)).filter(|to| *to > at) else { continue };
+        found.push((phase, (at, to)));
+        at = to;
+    }
+    found
+}
+
+fn table(requests: &[&ExemplarRequest]) -> Table {
+    let mut table = Table::new(&[
+        "request",
+        "target",
+        "stage",
+        "second",
+        "outcome",
+        "response time",
+        "before dispatch",
+        "of it Plimsoll",
+        "DNS",
+        "connect",
+        "TLS",
+        "sent after",
+        "first byte",
+        "first token",
+        "end",
+        "said by the target",
+    ]);
+    for r in requests {
+        let text = |text: &str| printable(text).to_string();
+        let mut row = vec![r.request_id.clone(), text(&r.target), text(&r.stage)];
+        row.extend([
+            second(r.intended_s),
+            outcome(r),
+            or_dash(r.response_time_ms, |ms| marked(ms, r.generator_ms)),
+        ]);
+        row.extend([time(r.dispatch_lag_ms), time(r.late_by_generator_ms)]);
+        let rest = [
+            r.dns_ms,
+            r.connect_ms,
+            r.tls_ms,
+            r.sent_ms,
+            r.ttfb_ms,
+            r.ttft_ms,
+            r.service_time_ms,
+            r.server_time_ms,
+        ];
+        row.extend(rest.map(|ms| or_dash(ms, time)));
+        table.rows.push(row);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_follow_one_another_and_fill_the_whole_time() {
+        let request = ExemplarRequest {
+            dispatch_lag_ms: 10.0,
+            late_by_generator_ms: 4.0,
+            dns_ms: Some(1.0),
+            connect_ms: Some(2.0),
+            tls_ms: Some(5.0),
+            connected_ms: Some(8.0),
+            sent_ms: Some(9.0),
+            ttfb_ms: Some(30.0),
+            ttft_ms: Some(50.0),
+            response_time_ms: Some(100.0),
+            outcome: "completed".to_owned(),
+            ..ExemplarRequest::default()
+        };
+        let expected = [
+            (0, (0.0, 6.0)),
+            (1, (6.0, 10.0)),
+            (2, (10.0, 11.0)),
+            (3, (11.0, 13.0)),
+            (4, (13.0, 18.0)),
+            (5, (18.0, 19.0)),
+            (6, (19.0, 40.0)),
+            (7, (40.0, 60.0)),
+            (8, (60.0, 100.0)),
+        ];
+        assert_eq!(phases(&request), expected);
+        // A connection that was there, and no answer in time.
+        let silent = ExemplarRequest {
+            connected_ms: Some(0.0),
+            sent_ms: Some(0.5),
+            response_time_ms: None,
+            open_ms: Some(70.0),
+            outcome: "in_flight".to_owned(),
+            ..ExemplarRequest::default()
+        };
+        assert_eq!(phases(&silent), [(5, (0.0, 0.5)), (6, (0.5, 70.0))]);
+    }
+}
