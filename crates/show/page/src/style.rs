@@ -14,7 +14,7 @@ header{border-bottom:1px solid var(--line);padding-bottom:12px;margin-bottom:16p
 .verdict{font-size:1.15rem;font-weight:600}.good{color:var(--good)}.open{color:var(--warn)}.bad{color:var(--bad)}.soft,footer{color:var(--soft)}
 main{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,460px),1fr));gap:16px}
 section{background:var(--card);border:1px solid var(--line);border-radius:6px;padding:12px;min-width:0}
-figure{margin:8px 0}svg{display:block;width:100%;height:auto}
+figure{margin:8px 0}svg{display:block;width:100%;height:auto;overflow:visible}
 svg text{font:13px system-ui,sans-serif;fill:var(--fg)}svg .soft{fill:var(--soft)}
 svg .over{paint-order:stroke;stroke:var(--card);stroke-width:6px}
 .grid{stroke:var(--line);stroke-width:1}.frame{stroke:var(--soft);stroke-width:1;fill:none}
