@@ -27,6 +27,7 @@ mod junit;
 pub mod machine;
 mod markdown;
 pub mod plan;
+mod screen;
 mod simple;
 mod stored_run;
 mod text;

@@ -2,7 +2,7 @@
 
 use plimsoll_metrics::{RunEnd, RunSummary, TargetInfo};
 
-use super::color::Color;
+use crate::color::Color;
 use super::{Page, format};
 
 pub(super) fn write(page: &mut Page, summary: &RunSummary) {

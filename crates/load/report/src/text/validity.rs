@@ -2,8 +2,8 @@
 
 use plimsoll_metrics::{Reason, Refusal, RefusedFigure, RunSummary, Validity};
 
+use crate::color::Color;
 use super::Page;
-use super::color::Color;
 
 pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     page.line("");
@@ -12,9 +12,8 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
             let word = page.color(Color::Good, "VALID");
             match refused(summary) {
                 None => {
-                    page.line(&format!(
-                        "{word}: Plimsoll kept up; these figures describe the target"
-                    ));
+                    let text = "Plimsoll kept up; these figures describe the target";
+                    page.hang(&format!("{word}: "), "VALID: ".len(), text);
                 }
                 Some(text) => page.hang(&format!("{word}, "), "VALID, ".len(), &text),
             }

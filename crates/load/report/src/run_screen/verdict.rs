@@ -1,0 +1,55 @@
+//! The last line: the judgement of the run, with its main reason.
+
+use plimsoll_metrics::{Reason, RunJudgement, RunSummary, Validity};
+
+use crate::screen::Tone;
+
+/// The verdict. That a run is invalid is said however it ended.
+pub(super) fn of(summary: &RunSummary) -> (Tone, String) {
+    let ended = match summary.judgement(false) {
+        RunJudgement::Interrupted => Some("it was interrupted"),
+        RunJudgement::TooManyErrors => Some("it was stopped: too many errors"),
+        _ => None,
+    };
+    if let Validity::Invalid(reasons) = &summary.validity {
+        let ended = ended.map_or_else(String::new, |ended| format!("; {ended}"));
+        return (Tone::Bad, format!("INVALID: {}{ended}", main_reason(reasons)));
+    }
+    match summary.judgement(false) {
+        RunJudgement::Interrupted => {
+            (Tone::Unsure, "INTERRUPTED: the figures cover the time until then".to_owned())
+        }
+        RunJudgement::TooManyErrors => {
+            (Tone::Bad, "FAIL: stopped, because too many requests got no good answer".to_owned())
+        }
+        RunJudgement::Invalid(reasons) => {
+            (Tone::Bad, format!("INVALID: {}", main_reason(&reasons)))
+        }
+        RunJudgement::Failed(broken) => (Tone::Bad, failed(summary, &broken)),
+        RunJudgement::Inconclusive(why) => (Tone::Unsure, format!("INCONCLUSIVE: {why}")),
+        RunJudgement::Passed => (Tone::Good, passed(summary)),
+    }
+}
+
+fn main_reason(reasons: &[Reason]) -> String {
+    let more = match reasons.len() {
+        0 | 1 => String::new(),
+        count => format!(" (1 of {count} reasons)"),
+    };
+    let reason = reasons.first().map(|Reason { what, measured, .. }| format!("{what}: {measured}"));
+    format!("{}{more}", reason.unwrap_or_else(|| "do not use these figures".to_owned()))
+}
+
+fn failed(summary: &RunSummary, broken: &[String]) -> String {
+    let all = summary.thresholds.len() + summary.bands.len();
+    format!("FAIL: {} of {all} bounds broken: {}", broken.len(), broken.join(", "))
+}
+
+fn passed(summary: &RunSummary) -> String {
+    const KEPT_UP: &str = "Plimsoll kept up; these figures describe the target";
+    match summary.thresholds.len() + summary.bands.len() {
+        0 => format!("VALID: {KEPT_UP}"),
+        1 => format!("PASS: the bound is kept. VALID: {KEPT_UP}"),
+        all => format!("PASS: all {all} bounds are kept. VALID: {KEPT_UP}"),
+    }
+}
