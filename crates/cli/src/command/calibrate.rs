@@ -1,7 +1,7 @@
 //! `plimsoll calibrate`: checks the accuracy of Plimsoll on this machine.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
@@ -13,6 +13,7 @@ use plimsoll_report::format::utc;
 use crate::console;
 use crate::exit::Exit;
 use crate::fd_limit::FdLimit;
+use crate::flags::ScreenFlags;
 
 const AFTER: &str = "\
 Examples:
@@ -21,7 +22,7 @@ Examples:
   plimsoll calibrate --only T18 --minutes 10
   plimsoll calibrate --show
 
-It takes a minute or two. Each test puts load on a reference server that knows the true figures, and compares; T5, T15 and T22 to T28 plant what must not lead to a false verdict. A line shows the test, its result, and the figure nearest to its bound. `not run` names the reason why a test could not run, which is not a pass; `elsewhere` marks a test that is not meant for this host. Reports of later runs quote the stored record. Run nothing else on the machine meanwhile: other load changes the result.
+It takes a minute or two. Each test puts load on a reference server that knows the true figures, and compares; T5, T15 and T22 to T28 plant what must not lead to a false verdict. `--full` prints a line for each test: its result, and the figure nearest to its bound. `not run` names the reason why a test could not run, which is not a pass; `elsewhere` marks a test that is not meant for this host. Reports of later runs quote the stored record. Run nothing else on the machine meanwhile: other load changes the result.
 
 Exit codes: 0 if all tests passed, else 3.";
 
@@ -48,6 +49,8 @@ pub(crate) struct Flags {
     /// `~/.local/state`; none with --only]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     record: Option<PathBuf>,
+    #[command(flatten)]
+    screen: ScreenFlags,
     /// Run as a reference server
     #[arg(long, hide = true)]
     serve: bool,
@@ -73,7 +76,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         Progress::Begun { experiment, number, of } => {
             console::eprint_line(&format!("{number}/{of} {} {}", experiment.id, experiment.title));
         }
-        Progress::Over(finding) if !flags.json && printed.is_ok() => {
+        Progress::Over(finding) if flags.screen.full && !flags.json && printed.is_ok() => {
             printed = console::print_line(&finding.to_string());
         }
         Progress::Over(_) => {}
@@ -111,13 +114,27 @@ impl Flags {
             console::print_line(&serde_json::to_string_pretty(&record)?)?;
             return Ok(exit_of(&record));
         }
-        let when = utc(record.taken_unix_s.saturating_mul(1_000_000_000));
-        console::print_line(&format!("calibrated {when} by plimsoll {}", record.tool_version))?;
-        for finding in &record.findings {
-            console::print_line(&finding.to_string())?;
+        if self.screen.full {
+            let when = utc(record.taken_unix_s.saturating_mul(1_000_000_000));
+            console::print_line(&format!("calibrated {when} by plimsoll {}", record.tool_version))?;
+            for finding in &record.findings {
+                console::print_line(&finding.to_string())?;
+            }
+        }
+        self.print_end(&record, None)?;
+        Ok(exit_of(&record))
+    }
+
+    /// Prints the screen; behind the lines of all tests only a line that sums them up, and the
+    /// verdict.
+    fn print_end(&self, record: &Record, path: Option<&Path>) -> Result<()> {
+        let mut screen = record.screen();
+        path.iter().for_each(|path| screen.file(&format!("record: {}", path.display())));
+        if !self.screen.full {
+            return Ok(console::print_screen(&screen)?);
         }
         console::print_line(&record.quote())?;
-        Ok(exit_of(&record))
+        Ok(console::print(&screen.end(console::screen_style()))?)
     }
 
     /// Stores and prints the record. With `--only` it is stored only in the file of `--record`: a
@@ -130,13 +147,10 @@ impl Flags {
         }
         if self.json {
             console::print_line(&serde_json::to_string_pretty(record)?)?;
-        } else {
-            console::print_line(&record.quote())?;
+            path.iter().for_each(|path| console::eprint_line(&format!("record: {}", path.display())));
+            return Ok(());
         }
-        if let Some(path) = path {
-            console::eprint_line(&format!("record: {}", path.display()));
-        }
-        Ok(())
+        self.print_end(record, path.as_deref())
     }
 }
 

@@ -16,7 +16,7 @@ use plimsoll_versus::Versus;
 use super::versus::WIDTH;
 use crate::console;
 use crate::exit::{Exit, UsageError};
-use crate::run_dir::{StoredPlan, file, release_of_killed};
+use crate::run_dir::{FILE_WIDTH, StoredPlan, file, release_of_killed};
 
 const AFTER: &str = "\
 Examples:
@@ -60,14 +60,14 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         return Ok(Exit::of_report(&summary));
     }
     let report = match flags.format {
-        Format::Text => text(&summary, console::style()),
+        Format::Text => text(&summary, console::full_style(FILE_WIDTH)),
         Format::Json => json(&summary)?,
         Format::Csv => csv(&summary)?,
         Format::Prometheus => prometheus(&summary),
         Format::Timeline => timeline_json(&timeline.ok_or_else(no_timeline)?)?,
     };
     if let (Format::Text, Some(versus)) = (flags.format, versus(&flags.run)?) {
-        let width = console::style().width.min(WIDTH);
+        let width = console::full_style(WIDTH).width;
         console::print_line(&plimsoll_versus::text(&versus, width))?;
     }
     console::print(&report)?;

@@ -37,6 +37,6 @@ pub use json::{json, read_json};
 pub use prometheus::prometheus;
 pub use rebuild::{Rebuilt, rebuild};
 pub use row::{ParsedRow, RowContext, RowNames, parse_row, write_row};
-pub use run_screen::{run_notes, run_screen};
+pub use run_screen::{run_notes, run_screen, run_stands_out, run_verdict};
 pub use text::{Style, text};
 pub use timeline::{read_timeline, timeline_json};

@@ -10,6 +10,9 @@ mod verdict;
 
 use plimsoll_metrics::RunSummary;
 
+pub use stands_out::items as run_stands_out;
+pub use verdict::run_verdict;
+
 use crate::format;
 use crate::screen::{Item, Rest, Screen, debug_build};
 use crate::text::{policy_sentence, requests};
@@ -28,7 +31,7 @@ pub fn run_screen(summary: &RunSummary, rest: Rest) -> Screen {
     if !total.policy_decisions.is_empty() {
         screen.fact(&policy_sentence(total));
     }
-    let (tone, text) = verdict::of(summary);
+    let (tone, text) = run_verdict(summary);
     screen.verdict(tone, &text);
     screen
 }

@@ -25,6 +25,9 @@ pub const LINES: usize = 23;
 /// Columns of a screen that is not printed on a terminal.
 pub const COLUMNS: usize = 80;
 
+/// Lines of a fact: the accounting is never cut for room.
+const FACT_LINES: usize = 2;
+
 /// The most things that are pointed out.
 const STANDS_OUT: usize = 3;
 
@@ -177,6 +180,18 @@ impl Screen {
         self.lines(style).into_iter().map(|line| line + "\n").collect()
     }
 
+    /// Its last lines alone, for below a full report: the files and the verdict.
+    pub fn end(&self, style: Style) -> String {
+        let lines = self.end_lines(style.width);
+        lines.iter().map(|line| line.painted(style.color) + "\n").collect()
+    }
+
+    fn end_lines(&self, width: usize) -> Vec<Line> {
+        let mut end: Vec<_> = self.files.iter().cloned().map(Line::plain).collect();
+        end.extend(self.verdict.iter().map(|verdict| verdict.line(width)));
+        end
+    }
+
     /// The lines, at most as many and as wide as the terminal's. Only the paths of files may be
     /// longer, so that they can be copied; the rows that they take are counted.
     pub fn lines(&self, style: Style) -> Vec<String> {
@@ -200,18 +215,22 @@ impl Screen {
             }
         }
         blocks.push(self.pointed_out(plan, width));
-        let plain = |texts: &[String], most| -> Vec<Line> {
-            let wrapped = texts.iter().flat_map(|text| hanging(text, width, most));
+        let plain = |texts: &[String]| -> Vec<Line> {
+            let wrapped = texts.iter().flat_map(|text| hanging(text, width, FACT_LINES));
             wrapped.map(Line::plain).collect()
         };
-        blocks.push(plain(&self.facts, plan.item_lines));
-        blocks.push(plain(&self.next, 2));
-        let mut end: Vec<_> = self.files.iter().cloned().map(Line::plain).collect();
-        end.extend(self.verdict.iter().map(|verdict| verdict.line(width)));
-        blocks.push(end);
+        blocks.push(plain(&self.facts));
+        blocks.push(plain(&self.next));
+        blocks.push(self.end_lines(width));
         blocks.retain(|block| !block.is_empty());
-        let between = if plan.blanks { vec![Line::default()] } else { Vec::new() };
-        blocks.join(&between[..])
+        let mut lines = Vec::new();
+        for (index, block) in blocks.into_iter().enumerate() {
+            if (1..=plan.blanks).contains(&index) {
+                lines.push(Line::default());
+            }
+            lines.extend(block);
+        }
+        lines
     }
 
     fn pointed_out(&self, plan: &Plan, width: usize) -> Vec<Line> {

@@ -1,8 +1,10 @@
 //! The report of a suite: the contents of `suite.json`, and the text for people.
 
+mod screen;
 mod text;
 
 use plimsoll_metrics::{Environment, Judgement};
+use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_report::table::Table;
 use serde::{Deserialize, Serialize};
 
@@ -225,6 +227,11 @@ impl Report {
         let nothing = self.measurements.is_empty().then(|| "nothing could be measured".to_owned());
         let missing = self.missing.iter().map(|what| format!("left out: {what}"));
         nothing.into_iter().chain(missing).chain(unusable).chain(open).collect()
+    }
+
+    /// What the end of the command shows; `rest` is where the whole report is.
+    pub fn screen(&self, rest: Rest) -> Screen {
+        screen::of(self, rest)
     }
 
     /// The report as text, wrapped at `width` columns.

@@ -10,6 +10,7 @@ mod order;
 mod policy;
 mod rounds;
 mod scenarios;
+mod screens;
 mod schedules;
 mod simulation;
 mod stopping;

@@ -39,7 +39,7 @@ pub(super) fn item(summary: &RunSummary) -> Option<Item> {
     };
     let sentences: Vec<_> = reasons.iter().map(sentence).collect();
     let first = reasons.first()?;
-    Some(Item::new(Tone::Unsure, &format!("-: {}", sentences.join("; "))).fix(first.fix()))
+    Some(Item::new(Tone::Unsure, &format!("no {}", sentences.join("; "))).fix(first.fix()))
 }
 
 /// The figures of a stage that are missing.
@@ -62,13 +62,13 @@ impl Why {
     fn sentence(self, figures: &str) -> String {
         match self {
             Self::Refused(Refusal::Generator) => {
-                format!("{figures} refused, the generator may have added more than 5 %")
+                format!("{figures}: refused, the generator may have added more than 5 %")
             }
             Self::Refused(Refusal::Censored) => {
-                format!("{figures} not known, too many requests had no end")
+                format!("{figures}: not known, too many requests had no end")
             }
             Self::TooFew(needed) => {
-                format!("{figures} needs {} requests in a stage", format::count(needed))
+                format!("{figures}: needs {} values in a stage", format::count(needed))
             }
         }
     }

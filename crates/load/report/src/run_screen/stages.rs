@@ -29,16 +29,16 @@ pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
 fn heading(summary: &RunSummary, metric: Metric) -> String {
     let whole = match metric {
         Metric::ServiceTime => "service time",
-        _ => "response time from the intended start",
+        _ => "response time",
     };
     let total = &summary.results.total;
     let has = |metric: Metric| total.distribution(metric).is_some();
     let parts = match (has(Metric::Ttft), has(Metric::Itl)) {
-        (true, true) => "; medians of TTFT and ITL",
-        (true, false) => "; median of TTFT",
+        (true, true) => "; TTFT and ITL are medians",
+        (true, false) => "; TTFT is a median",
         _ => "",
     };
-    format!("p50 and p99 of the {whole}{parts}")
+    format!("{whole} p50 and p99{parts}")
 }
 
 fn row(stage: &Group, metric: Metric) -> [String; HEAD.len()] {

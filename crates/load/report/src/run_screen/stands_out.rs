@@ -6,7 +6,8 @@ use super::{causes, missing};
 use crate::screen::{Item, Tone};
 use crate::text::stream_sentences;
 
-pub(super) fn items(summary: &RunSummary) -> Vec<Item> {
+/// What a reader of a run should see before using its figures, the most important first.
+pub fn items(summary: &RunSummary) -> Vec<Item> {
     let mut items = invalid(summary);
     items.extend(missing::item(summary));
     items.extend(causes::items(summary));

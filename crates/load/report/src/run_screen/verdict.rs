@@ -1,11 +1,11 @@
 //! The last line: the judgement of the run, with its main reason.
 
-use plimsoll_metrics::{Reason, RunJudgement, RunSummary, Validity};
+use plimsoll_metrics::{BandLevel, Reason, RunJudgement, RunSummary, Validity};
 
 use crate::screen::Tone;
 
-/// The verdict. That a run is invalid is said however it ended.
-pub(super) fn of(summary: &RunSummary) -> (Tone, String) {
+/// The verdict of a run. That it is invalid is said however it ended.
+pub fn run_verdict(summary: &RunSummary) -> (Tone, String) {
     let ended = match summary.judgement(false) {
         RunJudgement::Interrupted => Some("it was interrupted"),
         RunJudgement::TooManyErrors => Some("it was stopped: too many errors"),
@@ -42,14 +42,28 @@ fn main_reason(reasons: &[Reason]) -> String {
 
 fn failed(summary: &RunSummary, broken: &[String]) -> String {
     let all = summary.thresholds.len() + summary.bands.len();
-    format!("FAIL: {} of {all} bounds broken: {}", broken.len(), broken.join(", "))
+    format!("FAIL: {} of {all} {} broken: {}", broken.len(), unit(summary), broken.join(", "))
 }
 
 fn passed(summary: &RunSummary) -> String {
-    const KEPT_UP: &str = "Plimsoll kept up; these figures describe the target";
-    match summary.thresholds.len() + summary.bands.len() {
-        0 => format!("VALID: {KEPT_UP}"),
-        1 => format!("PASS: the bound is kept. VALID: {KEPT_UP}"),
-        all => format!("PASS: all {all} bounds are kept. VALID: {KEPT_UP}"),
+    let all = summary.thresholds.len() + summary.bands.len();
+    let degraded = summary.bands.iter().filter(|band| band.level == BandLevel::Degraded).count();
+    let but = if degraded > 0 { format!(", {degraded} degraded") } else { String::new() };
+    match all {
+        0 => "VALID: Plimsoll kept up; these figures describe the target".to_owned(),
+        all => format!(
+            "PASS: {} of {all} {} kept{but}. VALID: the figures describe the target",
+            all - degraded,
+            unit(summary)
+        ),
+    }
+}
+
+/// What the run was judged by.
+const fn unit(summary: &RunSummary) -> &'static str {
+    match (summary.bands.is_empty(), summary.thresholds.len()) {
+        (true, 1) => "threshold",
+        (true, _) => "thresholds",
+        (false, _) => "bounds",
     }
 }

@@ -54,6 +54,13 @@ impl Item {
         Self { word: word.to_owned(), ..Self::new(tone, text) }
     }
 
+    /// The same, said of one of several results.
+    #[must_use]
+    pub fn of(mut self, what: &str) -> Self {
+        self.text = format!("{}: {}", one_line(what), self.text);
+        self
+    }
+
     /// The same with what to do about it.
     #[must_use]
     pub fn fix(mut self, fix: &str) -> Self {

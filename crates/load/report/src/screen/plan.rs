@@ -5,11 +5,14 @@ use super::section::Section;
 /// Lines of a sentence, while there is room.
 const ITEM_LINES: usize = 2;
 
+/// Parts below the sections: what stands out, the facts, what comes next, the end.
+const PARTS_BELOW: usize = 4;
+
 /// How much is shown.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    /// Whether empty lines stand between the parts.
-    pub(super) blanks: bool,
+    /// Empty lines between the parts; those further up are the last to go.
+    pub(super) blanks: usize,
     /// Of each section.
     pub(super) shown: Vec<Shown>,
     /// Things that are pointed out.
@@ -30,7 +33,7 @@ impl Plan {
     pub(super) fn of(sections: &[Section], stands_out: usize) -> Self {
         let shown = |section: &Section| Shown { count: section.most(), least: section.least };
         Self {
-            blanks: true,
+            blanks: usize::MAX,
             shown: sections.iter().map(shown).collect(),
             stands_out,
             item_lines: ITEM_LINES,
@@ -42,7 +45,7 @@ impl Plan {
     /// sentences, rows down to one, and then all that is left.
     pub(super) fn give_way(&mut self) -> bool {
         let steps: [fn(&mut Self) -> bool; 7] = [
-            |plan| std::mem::take(&mut plan.blanks),
+            Self::drop_blank,
             |plan| plan.drop_row(|shown| shown.least),
             |plan| plan.point_out_less(2),
             |plan| std::mem::replace(&mut plan.item_lines, 1) > 1,
@@ -51,6 +54,14 @@ impl Plan {
             |plan| plan.drop_row(|_| 0),
         ];
         steps.into_iter().any(|step| step(self))
+    }
+
+    /// There are never more empty lines than sections and what stands below them.
+    fn drop_blank(&mut self) -> bool {
+        let most = self.shown.len() + PARTS_BELOW;
+        let can = self.blanks > 0;
+        self.blanks = self.blanks.min(most).saturating_sub(1);
+        can
     }
 
     fn point_out_less(&mut self, least: usize) -> bool {
