@@ -183,7 +183,10 @@ impl RunDir {
             reservation.release();
         }
         self.write(file::SUMMARY, contents.as_bytes())?;
-        self.write(file::TEXT, text(summary, Style { width: FILE_WIDTH, color: false }).as_bytes())?;
+        self.write(
+            file::TEXT,
+            text(summary, Style { width: FILE_WIDTH, color: false }).as_bytes(),
+        )?;
         self.write(file::CSV, csv(summary)?.as_bytes())?;
         self.write(file::PROMETHEUS, prometheus(summary).as_bytes())
     }

@@ -147,7 +147,8 @@ impl Flags {
         }
         if self.json {
             console::print_line(&serde_json::to_string_pretty(record)?)?;
-            path.iter().for_each(|path| console::eprint_line(&format!("record: {}", path.display())));
+            path.iter()
+                .for_each(|path| console::eprint_line(&format!("record: {}", path.display())));
             return Ok(());
         }
         self.print_end(record, path.as_deref())

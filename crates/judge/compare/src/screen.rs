@@ -14,7 +14,8 @@ const MOST: usize = 12;
 const CELLS: usize = 3;
 
 /// What to do about runs that must not be compared.
-const OBSTACLE: &str = "make the runs again alike; --allow-different NAME compares them as they are";
+const OBSTACLE: &str =
+    "make the runs again alike; --allow-different NAME compares them as they are";
 
 impl Comparison {
     /// The screen; what it leaves out is printed by `--full`.
@@ -33,8 +34,12 @@ impl Comparison {
         screen.stands_out(self.obstacles.iter().map(|why| Item::new(Tone::Bad, why).fix(OBSTACLE)));
         let failed = self.gates.iter().any(|gate| gate.judged.judgement == Judgement::Fail);
         let tone = if failed { Tone::Bad } else { Tone::Unsure };
+        // One advice for all gates that are open: it stands below the first.
+        let open = self.verdict == Verdict::Inconclusive;
+        let advice = self.advice().filter(|_| open).unwrap_or_default();
         let others = explanations(&self.gates).into_iter();
-        screen.stands_out(others.map(|text| Item::new(tone, &text)));
+        let others = others.zip(std::iter::once(advice).chain(std::iter::repeat(String::new())));
+        screen.stands_out(others.map(|(text, fix)| Item::new(tone, &text).fix(&fix)));
         let notes = self.change_sentences().into_iter().chain(self.notes.iter().cloned());
         let notes = notes.chain(self.worth_a_look(CELLS));
         screen.stands_out(notes.map(|text| Item::new(Tone::Unsure, &text)));

@@ -165,7 +165,9 @@ impl Comparison {
             }
             Verdict::Inconclusive if all == 0 => format!("{word}: there is no gate"),
             Verdict::Inconclusive => {
-                format!("{word}: {open} of {all} {gates} could not be decided{}", self.advice())
+                let advice = self.advice().map(|advice| format!("; {advice}"));
+                let advice = advice.unwrap_or_default();
+                format!("{word}: {open} of {all} {gates} could not be decided{advice}")
             }
         }
     }
@@ -178,23 +180,20 @@ impl Comparison {
         format!("{}{more}", names[..names.len().min(SHOWN)].join(", "))
     }
 
-    fn advice(&self) -> String {
+    /// What decides the gates that are open.
+    pub(crate) fn advice(&self) -> Option<String> {
         if self.base.len() + self.new.len() == 2
             && self.gates.iter().all(|g| g.judged.spread.is_none())
         {
-            return "; run each side 5 times, alternating, or give --history or --run-sd"
-                .to_owned();
+            let advice = "run each side 5 times, alternating, or give --history or --run-sd";
+            return Some(advice.to_owned());
         }
         let open =
             self.gates.iter().filter(|g| matches!(g.judged.judgement, Judgement::Inconclusive(_)));
-        match open.filter_map(|gate| gate.judged.runs_needed).max() {
-            Some(runs) => {
-                let runs = usize::try_from(runs).unwrap_or(usize::MAX);
-                let runs = runs.max(self.base.len().min(self.new.len()) + 1);
-                format!("; run each side {runs} times, alternating")
-            }
-            None => String::new(),
-        }
+        let runs = open.filter_map(|gate| gate.judged.runs_needed).max()?;
+        let runs = usize::try_from(runs).unwrap_or(usize::MAX);
+        let runs = runs.max(self.base.len().min(self.new.len()) + 1);
+        Some(format!("run each side {runs} times, alternating"))
     }
 }
 

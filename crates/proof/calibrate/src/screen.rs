@@ -18,7 +18,10 @@ impl Record {
         let mut screen = Screen::new(Rest::Flag);
         let build = if self.debug_build { "; DEBUG BUILD, many times slower" } else { "" };
         let taken = utc(self.taken_unix_s.saturating_mul(1_000_000_000));
-        screen.title(&format!("calibrate: plimsoll {} on {}, {taken}{build}", self.tool_version, self.host.name));
+        screen.title(&format!(
+            "calibrate: plimsoll {} on {}, {taken}{build}",
+            self.tool_version, self.host.name
+        ));
         let mut bad: Vec<_> = self.findings.iter().filter_map(not_passed).collect();
         bad.sort_by_key(|(tone, _)| std::cmp::Reverse(*tone));
         screen.judged("", "tests", bad.into_iter().map(|(_, item)| item).collect(), LEAST);
@@ -32,7 +35,8 @@ impl Record {
             let what = "generator and reference server shared a core";
             screen.stands_out([Item::new(Tone::Unsure, what).fix("allow this process two cores")]);
         }
-        if let Some(Floor { response_time_p50_us, response_time_p99_us, highest_rate }) = self.floor {
+        if let Some(Floor { response_time_p50_us, response_time_p99_us, highest_rate }) = self.floor
+        {
             screen.fact(&format!(
                 "floor of this host: response time p50 {}, p99 {}; one worker sends up to {:.0}/s",
                 time_us(response_time_p50_us),
@@ -65,10 +69,14 @@ impl Record {
         let failed = self.failed_tests();
         let ran = self.findings.iter().any(|finding| finding.result == ExperimentResult::Fail);
         match (self.passed(), failed.as_slice()) {
-            (true, _) => (Tone::Good, "PASS: the figures of Plimsoll are right on this host".to_owned()),
+            (true, _) => {
+                (Tone::Good, "PASS: the figures of Plimsoll are right on this host".to_owned())
+            }
             (false, []) => (Tone::Unsure, "INCONCLUSIVE: no test was run".to_owned()),
             (false, names) if ran => (Tone::Bad, format!("FAIL: {}", names.join(", "))),
-            (false, names) => (Tone::Unsure, format!("INCONCLUSIVE: not run: {}", names.join(", "))),
+            (false, names) => {
+                (Tone::Unsure, format!("INCONCLUSIVE: not run: {}", names.join(", ")))
+            }
         }
     }
 }

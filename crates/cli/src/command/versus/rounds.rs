@@ -12,7 +12,8 @@ use plimsoll_profile::{Plan, VersusPlan};
 use plimsoll_report::screen::Screen;
 use plimsoll_report::{Style, prometheus as summary_prometheus, text as summary_text};
 use plimsoll_versus::{
-    AddedThreshold, Decider, Facts, Versus, combine, csv, json, judge, outlook, prometheus, screen, text,
+    AddedThreshold, Decider, Facts, Versus, combine, csv, json, judge, outlook, prometheus, screen,
+    text,
 };
 
 use super::{WIDTH, upstream};

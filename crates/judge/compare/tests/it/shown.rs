@@ -41,9 +41,7 @@ fn screens(name: &str, screen: &Screen) {
 fn the_screens_fit_every_terminal() {
     screens("comparison", &example().screen());
     let (base, new) = turns(6, || PLAIN, || PLAIN);
-    let gates: Vec<_> = (1..=40)
-        .map(|n| (format!("ttft.p{}", 50 + n), "3%".to_owned()))
-        .collect();
+    let gates: Vec<_> = (1..=40).map(|n| (format!("ttft.p{}", 50 + n), "3%".to_owned())).collect();
     let options = Options { gates, ..Options::default() };
     let many = compare(&base, &new, &options, None).unwrap().screen();
     screens("many-gates", &many);

@@ -3,9 +3,9 @@
 
 use plimsoll_metrics::{Judgement, RunEnd, RunJudgement, RunSummary};
 use plimsoll_report::format;
+use plimsoll_report::run_notes;
 use plimsoll_report::screen::{Item, Rest, Rows, Screen, Tone, debug_build};
 use plimsoll_report::table::Table;
-use plimsoll_report::run_notes;
 
 use super::{blocks, ended, notes, other, times, title};
 use crate::result::{Claim, TargetResult, Versus};
@@ -140,7 +140,8 @@ fn broken(versus: &Versus) -> String {
 
 fn passed(versus: &Versus, summary: &RunSummary) -> String {
     const VALID: &str = "VALID: the differences describe the targets";
-    let bounds = versus.thresholds.len() + versus.compared().len() * usize::from(versus.margin.is_some());
+    let bounds =
+        versus.thresholds.len() + versus.compared().len() * usize::from(versus.margin.is_some());
     match (bounds, summary.metadata.run.ended) {
         (0, RunEnd::Decided) => format!("{VALID}; ended early, as it was decided"),
         (0, _) => VALID.to_owned(),

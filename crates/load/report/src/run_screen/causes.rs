@@ -59,7 +59,8 @@ fn failed(summary: &RunSummary, total: &Group) -> Item {
     let mut kinds: Vec<_> =
         classes.filter_map(|class| Some((*total.errors.get(class.name())?, class))).collect();
     kinds.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
-    let named = kinds.iter().take(NAMED).map(|(n, class)| format!("{} x {}", class.name(), count(*n)));
+    let named =
+        kinds.iter().take(NAMED).map(|(n, class)| format!("{} x {}", class.name(), count(*n)));
     let what = format!("failed: {}", named.collect::<Vec<_>>().join(", "));
     let first = kinds.first().map(|(_, class)| *class);
     let message = first.and_then(|class| message(summary, class.name()));

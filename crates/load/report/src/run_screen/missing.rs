@@ -23,7 +23,8 @@ enum Why {
 /// The reasons in a sentence, with the fix of the first one; `None` if no figure is missing.
 pub(super) fn item(summary: &RunSummary) -> Option<Item> {
     let metric = summary.metadata.headline_time();
-    let found: Vec<_> = measured_stages(summary).flat_map(|stage| of_stage(stage, metric)).collect();
+    let found: Vec<_> =
+        measured_stages(summary).flat_map(|stage| of_stage(stage, metric)).collect();
     let mut reasons: Vec<Why> = Vec::new();
     for (_, why) in &found {
         if !reasons.contains(why) {
@@ -44,7 +45,12 @@ pub(super) fn item(summary: &RunSummary) -> Option<Item> {
 
 /// The figures of a stage that are missing.
 fn of_stage(stage: &Group, metric: Metric) -> Vec<(&'static str, Why)> {
-    let times = [(metric, 0, "p50"), (metric, P99, "p99"), (Metric::Ttft, 0, "TTFT"), (Metric::Itl, 0, "ITL")];
+    let times = [
+        (metric, 0, "p50"),
+        (metric, P99, "p99"),
+        (Metric::Ttft, 0, "TTFT"),
+        (Metric::Itl, 0, "ITL"),
+    ];
     let of_time = |(metric, quantile, name): (Metric, usize, &'static str)| {
         let times = stage.distribution(metric)?;
         let why = match times.figure(&QUANTILES[quantile]) {

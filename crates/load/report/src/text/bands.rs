@@ -2,9 +2,9 @@
 
 use plimsoll_metrics::{BandLevel, BandResult, RunSummary};
 
-use crate::color::Color;
 use super::Page;
 use super::thresholds::value_in;
+use crate::color::Color;
 
 pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     bands(page, &summary.bands);

@@ -2,8 +2,8 @@
 
 use plimsoll_metrics::{Judgement, ThresholdResult, Unit};
 
-use crate::color::Color;
 use super::{Page, format};
+use crate::color::Color;
 
 pub(super) fn write(page: &mut Page, thresholds: &[ThresholdResult]) {
     if thresholds.is_empty() {

@@ -2,8 +2,8 @@
 
 use plimsoll_metrics::{Reason, Refusal, RefusedFigure, RunSummary, Validity};
 
-use crate::color::Color;
 use super::Page;
+use crate::color::Color;
 
 pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     page.line("");

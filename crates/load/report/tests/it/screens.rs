@@ -1,8 +1,6 @@
 //! The end of a run on a terminal of 24 lines.
 
-use plimsoll_measure::{
-    ErrorClass, Nanos, Outcome, Sample, StageId, StreamShape,
-};
+use plimsoll_measure::{ErrorClass, Nanos, Outcome, Sample, StageId, StreamShape};
 use plimsoll_metrics::{
     Band, InstrumentHealth, LoadModel, Recorder, RunEnd, RunMetadata, RunSummary, StageInfo,
     Threshold,
@@ -76,7 +74,8 @@ fn of_stages(count: u16) -> RunSummary {
         ..StageInfo::default()
     };
     let metadata = RunMetadata { stages: (0..count).map(stage).collect(), ..metadata() };
-    let ends = (1..=u64::from(count)).map(|n| plimsoll_measure::Moment::EPOCH + Nanos::from_secs(10 * n));
+    let ends =
+        (1..=u64::from(count)).map(|n| plimsoll_measure::Moment::EPOCH + Nanos::from_secs(10 * n));
     let mut recorder = Recorder::new(ends.collect());
     for stage in 0..count {
         let slow = if stage == count / 2 { 5 } else { 1 };
@@ -134,7 +133,8 @@ fn of_sixty_stages_the_first_the_last_and_the_worst_are_shown() {
 fn an_invalid_run_says_so_in_its_last_line() {
     let mut metadata = metadata();
     metadata.run.ended = RunEnd::Interrupted;
-    let health = InstrumentHealth { sink_written: Some(2_068), sink_overflowed: Some(12), ..health() };
+    let health =
+        InstrumentHealth { sink_written: Some(2_068), sink_overflowed: Some(12), ..health() };
     let summary = summary_of(late_samples(), metadata, health);
     check("invalid", &summary);
     let text = shown(&summary, 80);
@@ -166,7 +166,10 @@ fn a_target_that_nobody_reaches_is_no_pass() {
     check("unreachable", &summary);
     let text = shown(&summary, 80);
     assert!(text.contains("fix: start the target, or correct its URL"), "{text}");
-    assert!(text.ends_with("INCONCLUSIVE: no request was completed outside of warm-up\n"), "{text}");
+    assert!(
+        text.ends_with("INCONCLUSIVE: no request was completed outside of warm-up\n"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -195,9 +198,8 @@ fn merged_streams_and_bands_stand_out() {
 
 #[test]
 fn many_thresholds_leave_the_broken_ones() {
-    let mut bounds: Vec<_> = (1..40)
-        .map(|n| Threshold::parse("ttft", &format!("p(95)<{n}s")).unwrap())
-        .collect();
+    let mut bounds: Vec<_> =
+        (1..40).map(|n| Threshold::parse("ttft", &format!("p(95)<{n}s")).unwrap()).collect();
     bounds.push(Threshold::parse("success_rate", "value>0.999").unwrap());
     let summary = summary(metadata(), health());
     let judged = bounds.iter().map(|bound| bound.judge(&summary.results)).collect();
@@ -238,7 +240,9 @@ fn two_screens_in_one_share_the_lines_and_the_worse_verdict() {
         let mut table = Table::new(["", "p50"]);
         (0..30).for_each(|row| table.row([format!("row {row}"), "1ms".to_owned()]));
         screen.rows("", Rows { table, unit: "rows", first: vec![29], most: 30, ..Rows::default() });
-        screen.stands_out((0..10).map(|n| Item::new(Tone::Unsure, &format!("sentence {n}")).fix("a fix")));
+        screen.stands_out(
+            (0..10).map(|n| Item::new(Tone::Unsure, &format!("sentence {n}")).fix("a fix")),
+        );
         screen.verdict(verdict.0, verdict.1);
         screen
     };

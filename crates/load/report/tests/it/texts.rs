@@ -57,7 +57,8 @@ fn an_invalid_run_is_marked_before_any_figure() {
 fn at_any_width_no_line_is_wider_than_the_page_and_no_word_is_broken() {
     let mut metadata = metadata();
     metadata.run.ended = RunEnd::Interrupted;
-    metadata.stages[1].name = "a stage with a name that is longer than any table can take".to_owned();
+    metadata.stages[1].name =
+        "a stage with a name that is longer than any table can take".to_owned();
     let health = InstrumentHealth { sink_overflowed: Some(12), ..health() };
     let summary = summary_of(late_samples(), metadata, health);
     let words = |report: &str| -> std::collections::BTreeSet<String> {

@@ -8,7 +8,10 @@ fn finding(number: usize, result: ExperimentResult) -> Finding {
         experiment: format!("T{number}"),
         title: "known stall".to_owned(),
         result,
-        checks: vec![Check::within("p99", "ms", 899.3, 900.0, 9.0), Check::exact("count", 999, 1_000)],
+        checks: vec![
+            Check::within("p99", "ms", 899.3, 900.0, 9.0),
+            Check::exact("count", 999, 1_000),
+        ],
         notes: Vec::new(),
         seconds: 1.0,
     }
@@ -45,12 +48,15 @@ fn check(name: &str, record: &Record) -> String {
 fn what_passed_is_counted_and_what_did_not_is_named() {
     let text = check("passed", &record(|_| ExperimentResult::Pass));
     assert!(text.ends_with("PASS: the figures of Plimsoll are right on this host\n"), "{text}");
-    let text = check("failed", &record(|number| match number {
-        4 | 9 => ExperimentResult::Fail,
-        12 => ExperimentResult::NotRun("no second core".to_owned()),
-        18 => ExperimentResult::Elsewhere("with --full".to_owned()),
-        _ => ExperimentResult::Pass,
-    }));
+    let text = check(
+        "failed",
+        &record(|number| match number {
+            4 | 9 => ExperimentResult::Fail,
+            12 => ExperimentResult::NotRun("no second core".to_owned()),
+            18 => ExperimentResult::Elsewhere("with --full".to_owned()),
+            _ => ExperimentResult::Pass,
+        }),
+    );
     assert!(text.contains("FAIL     T4 known stall: count 999 (must be 1000)"), "{text}");
     assert!(text.contains("not run  T12 known stall: no second core"), "{text}");
     let verdict = "FAIL: T4 known stall, T9 known stall, T12 known stall\n";

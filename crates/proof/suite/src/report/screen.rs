@@ -112,7 +112,8 @@ fn accounting(report: &Report) -> String {
     let number = |count_of: usize| count(u64::try_from(count_of).unwrap_or(u64::MAX));
     let all = report.measurements.len();
     let usable = report.measurements.iter().filter(|result| result.why_unusable().is_none());
-    let mut parts = vec![format!("{} of {} measurements may be used", number(usable.count()), number(all))];
+    let mut parts =
+        vec![format!("{} of {} measurements may be used", number(usable.count()), number(all))];
     let compared = report.comparisons.len();
     if compared > 0 {
         let usable = report.comparisons.iter().filter(|result| result.why_unusable().is_none());
