@@ -12,9 +12,9 @@ const STORED: [usize; 3] = [60, 80, 120];
 /// The mark of words that were left out.
 const CUT: &str = "…";
 
-/// Compares a screen with `NAME-60.txt`, `NAME-80.txt` and `NAME-120.txt` in `folder`, and checks it
-/// at every width from 60 to 200: it has at most 24 lines, none is wider than the terminal, no word
-/// is broken, and the last line is the verdict. `whole` is what it would show with room for
+/// Compares a screen with `NAME-60.txt`, `NAME-80.txt` and `NAME-120.txt` in `folder`, and checks
+/// it at every width from 60 to 200: it has at most 24 lines, none is wider than the terminal, no
+/// word is broken, and the last line is the verdict. `whole` is what it would show with room for
 /// everything.
 ///
 /// # Panics

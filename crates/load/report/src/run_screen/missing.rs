@@ -4,9 +4,11 @@ use plimsoll_metrics::{
     BoundedFigure, Group, Metric, QUANTILES, Refusal, RunSummary, samples_needed,
 };
 
-use super::stages::P99;
 use crate::format;
 use crate::screen::{Item, Tone};
+
+/// The place of the 99th percentile in `QUANTILES`.
+pub(super) const P99: usize = 3;
 
 /// The stages of the screen: all but warm-up.
 pub(super) fn measured_stages(summary: &RunSummary) -> impl Iterator<Item = &Group> {

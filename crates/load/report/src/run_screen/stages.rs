@@ -2,7 +2,7 @@
 
 use plimsoll_metrics::{BoundedFigure, Group, Metric, QUANTILES, RunSummary};
 
-use super::missing::measured_stages;
+use super::missing::{P99, measured_stages};
 use crate::format::{self, DASH};
 use crate::screen::{Rows, Screen};
 use crate::table::Table;
@@ -59,9 +59,6 @@ fn row(stage: &Group, metric: Metric) -> [String; HEAD.len()] {
         tokens(stage).unwrap_or_default(),
     ]
 }
-
-/// Its place in `QUANTILES`.
-pub(super) const P99: usize = 3;
 
 /// A figure that may be used, or a dash.
 fn figure(figure: Option<BoundedFigure>, format: impl Fn(f64) -> String) -> String {
