@@ -66,10 +66,13 @@ pub struct Rows {
     pub drops_dashes: bool,
 }
 
+/// Its figures are many times too slow; the notes and reports say more.
+pub const DEBUG_BUILD: &str = "; DEBUG BUILD";
+
 /// What the title of a debug build says of its figures; empty for other builds.
 pub fn debug_build(environment: &Environment) -> &'static str {
     match environment.versions.get("build").map(String::as_str) {
-        Some("debug") => "; DEBUG BUILD, many times too slow",
+        Some("debug") => DEBUG_BUILD,
         _ => "",
     }
 }
@@ -195,7 +198,8 @@ impl Screen {
     /// The lines, at most as many and as wide as the terminal's. Only the paths of files may be
     /// longer, so that they can be copied; the rows that they take are counted.
     pub fn lines(&self, style: Style) -> Vec<String> {
-        let mut plan = Plan::of(&self.sections, self.stands_out.len().min(STANDS_OUT));
+        let stands_out = self.stands_out.len().min(STANDS_OUT);
+        let mut plan = Plan::of(&self.sections, stands_out, self.next.len());
         loop {
             let lines = self.laid_out(&plan, style.width);
             let rows: usize = lines.iter().map(|line| line.rows(style.width)).sum();
@@ -220,7 +224,7 @@ impl Screen {
             wrapped.map(Line::plain).collect()
         };
         blocks.push(plain(&self.facts));
-        blocks.push(plain(&self.next));
+        blocks.push(plain(&self.next[..plan.next]));
         blocks.push(self.end_lines(width));
         blocks.retain(|block| !block.is_empty());
         let mut lines = Vec::new();

@@ -33,6 +33,7 @@ pub(crate) use load::tokens;
 pub(crate) use policy::sentence as policy_sentence;
 pub(crate) use streams::sentences as stream_sentences;
 pub(crate) use thresholds::measured as threshold_measured;
+pub(crate) use validity::refused as refused_figures;
 
 /// How the text is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The end of a calibration on a screen: the tests that did not pass, the floor, and the verdict.
 
 use plimsoll_report::format::{count, time_us, utc};
-use plimsoll_report::screen::{Item, Rest, Rows, Screen, Tone};
+use plimsoll_report::screen::{DEBUG_BUILD, Item, Rest, Rows, Screen, Tone};
 use plimsoll_report::table::Table;
 
 use crate::finding::{ExperimentResult, Finding};
@@ -16,7 +16,7 @@ impl Record {
     /// What the end of the command shows; the line of each test is printed by `--full`.
     pub fn screen(&self) -> Screen {
         let mut screen = Screen::new(Rest::Flag);
-        let build = if self.debug_build { "; DEBUG BUILD, many times slower" } else { "" };
+        let build = if self.debug_build { DEBUG_BUILD } else { "" };
         let taken = utc(self.taken_unix_s.saturating_mul(1_000_000_000));
         screen.title(&format!(
             "calibrate: plimsoll {} on {}, {taken}{build}",

@@ -96,7 +96,7 @@ fn stands_out(versus: &Versus, summary: &RunSummary) -> Vec<Item> {
         .iter()
         .map(|why| {
             let text = format!("INVALID, and nothing is said of the targets: {why}");
-            Item::new(Tone::Bad, &text)
+            Item::new(Tone::Bad, &text).fix(fix(why))
         })
         .collect();
     let reasons = times::reasons(versus, &[versus.headline]);
@@ -108,6 +108,15 @@ fn stands_out(versus: &Versus, summary: &RunSummary) -> Vec<Item> {
     items.extend(sentences.map(|text| Item::new(Tone::Unsure, &text)));
     items.extend(run_notes(summary));
     items
+}
+
+/// What to do about a comparison that is invalid.
+fn fix(why: &str) -> &'static str {
+    if why.contains("generator") {
+        "give the generator more or idler cores, or lower the rate"
+    } else {
+        "look what else runs on these hosts, and repeat it"
+    }
 }
 
 /// The last line. That the comparison is invalid is said however it ended.

@@ -18,6 +18,8 @@ pub(super) fn measured_stages(summary: &RunSummary) -> impl Iterator<Item = &Gro
 /// Why a figure is missing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Why {
+    /// A rate that the generator may have held down.
+    HeldDown,
     Refused(Refusal),
     TooFew(u64),
 }
@@ -42,7 +44,7 @@ pub(super) fn item(summary: &RunSummary) -> Option<Item> {
     };
     let sentences: Vec<_> = reasons.iter().map(sentence).collect();
     let first = reasons.first()?;
-    Some(Item::new(Tone::Unsure, &format!("no {}", sentences.join("; "))).fix(first.fix()))
+    Some(Item::new(Tone::Unsure, &format!("-: {}", sentences.join("; "))).fix(first.fix()))
 }
 
 /// The figures of a stage that are missing.
@@ -62,28 +64,29 @@ fn of_stage(stage: &Group, metric: Metric) -> Vec<(&'static str, Why)> {
         Some((name, why))
     };
     let rate = stage.named_rate("achieved_rate").and_then(|rate| rate.refused);
-    let rate = rate.map(|why| ("sent/s", Why::Refused(why)));
+    let rate = rate.map(|_| ("sent/s", Why::HeldDown));
     times.into_iter().filter_map(of_time).chain(rate).collect()
 }
 
 impl Why {
     fn sentence(self, figures: &str) -> String {
         match self {
+            Self::HeldDown => format!("{figures} refused (the generator may have held it down)"),
             Self::Refused(Refusal::Generator) => {
-                format!("{figures}: refused, the generator may have added more than 5 %")
+                format!("{figures} refused (the generator may have added more than 5 %)")
             }
             Self::Refused(Refusal::Censored) => {
-                format!("{figures}: not known, too many requests had no end")
+                format!("{figures} not known (too many requests had no end)")
             }
             Self::TooFew(needed) => {
-                format!("{figures}: needs {} values in a stage", format::count(needed))
+                format!("too few values for {figures} (needs {})", format::count(needed))
             }
         }
     }
 
     const fn fix(self) -> &'static str {
         match self {
-            Self::Refused(Refusal::Generator) => {
+            Self::HeldDown | Self::Refused(Refusal::Generator) => {
                 "give the generator more or idler cores, or lower the load"
             }
             Self::Refused(Refusal::Censored) => {

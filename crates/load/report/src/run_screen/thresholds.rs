@@ -13,7 +13,7 @@ pub(super) fn add(screen: &mut Screen, summary: &RunSummary) {
     found.extend(summary.bands.iter().map(band));
     found.sort_by_key(|(tone, _)| std::cmp::Reverse(*tone));
     let least = found.iter().filter(|(tone, _)| *tone != Tone::Good).count().clamp(1, LEAST);
-    let unit = if summary.bands.is_empty() { "thresholds" } else { "thresholds and bands" };
+    let unit = if summary.bands.is_empty() { "thresholds" } else { "bounds" };
     screen.judged("", unit, found.into_iter().map(|(_, item)| item).collect(), least);
 }
 

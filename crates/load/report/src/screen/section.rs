@@ -109,7 +109,8 @@ impl Section {
         let left_out = self.all().saturating_sub(count);
         if left_out > 0 {
             let more = if count > 0 { "more " } else { "" };
-            let (unit, rest) = (self.unit, rest.words());
+            let unit = if left_out == 1 { self.unit.trim_end_matches('s') } else { self.unit };
+            let rest = rest.words();
             lines.push(Line::plain(format!("{left_out} {more}{unit} {rest}")));
         }
         lines

@@ -53,7 +53,7 @@ const NAMED: usize = 4;
 
 /// `3 of 24 figures refused: TTFT, Response time (the generator)`; `None` if there is none. The
 /// tables mark each of them.
-fn refused(summary: &RunSummary) -> Option<String> {
+pub(crate) fn refused(summary: &RunSummary) -> Option<String> {
     let (count, refused) = summary.results.refused_figures();
     let reasons = [
         (Refusal::Generator, "the generator may have added too much"),

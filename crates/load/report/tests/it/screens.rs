@@ -142,7 +142,7 @@ fn an_invalid_run_says_so_in_its_last_line() {
     assert!(last.starts_with("INVALID: results.jsonl: 12 rows lost"), "{text}");
     // The median TTFT of the closed stage is refused, and the reason stands below it.
     assert!(text.lines().any(|l| l.starts_with("8:10s ") && l.contains("  -  ")), "{text}");
-    assert!(text.contains("no TTFT, p99: refused, the generator may"), "{text}");
+    assert!(text.contains("! -: TTFT, p99 refused (the generator may"), "{text}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use plimsoll_metrics::Judgement;
 use plimsoll_report::format::{DASH, count};
-use plimsoll_report::screen::{Item, Rest, Rows, Screen, Tone};
+use plimsoll_report::screen::{DEBUG_BUILD, Item, Rest, Rows, Screen, Tone};
 use plimsoll_report::table::Table;
 
 use super::text::conclusion;
@@ -28,7 +28,7 @@ const REPEAT: &str = "repeat the suite on an idle host, or with --duration and -
 
 pub(super) fn of(report: &Report, rest: Rest) -> Screen {
     let mut screen = Screen::new(rest);
-    let build = if report.debug_build { "; DEBUG BUILD, many times too slow" } else { "" };
+    let build = if report.debug_build { DEBUG_BUILD } else { "" };
     let quick = if report.quick { " (--quick: rough figures)" } else { "" };
     screen.title(&format!("suite {}: {}{quick}{build}", report.suite, report.title));
     bounds(&mut screen, &report.bounds);
@@ -120,7 +120,7 @@ fn accounting(report: &Report) -> String {
         parts.push(format!("{} of {} comparisons", number(usable.count()), number(compared)));
     }
     if !report.skipped.is_empty() {
-        parts.push(format!("{} parts were left out", number(report.skipped.len())));
+        parts.push(format!("parts left out: {}", number(report.skipped.len())));
     }
     parts.join(", ")
 }
