@@ -114,12 +114,12 @@ impl Table {
         let mut used = 0;
         for column in figures {
             let needed = column.1 + GAP.len();
-            match parts.last_mut().filter(|_| names + used + needed <= layout.room()) {
-                Some(part) => part.push(*column),
-                None => {
-                    parts.push(vec![*column]);
-                    used = 0;
-                }
+            if let Some(part) = parts.last_mut().filter(|_| names + used + needed <= layout.room())
+            {
+                part.push(*column);
+            } else {
+                parts.push(vec![*column]);
+                used = 0;
             }
             used += needed;
         }
@@ -166,7 +166,8 @@ impl Part<'_> {
             let mut line = format!("{indent}{name:<width$}", width = self.names);
             for (column, width) in self.columns {
                 let cell = row.get(*column).map_or("", String::as_str);
-                line.push_str(&format!("{GAP}{:>width$}", cut(cell, *width)));
+                let padding = width.saturating_sub(length(cell));
+                line.extend([GAP, &" ".repeat(padding), &cut(cell, *width)]);
             }
             lines.push(line.trim_end().to_owned());
         }

@@ -94,7 +94,6 @@ impl Section {
             _ => heading.map(Line::plain).collect(),
         };
         match &self.body {
-            Body::Title => {}
             Body::Items(items) => {
                 let items = &items[..count.min(items.len())];
                 let column = items.iter().map(|item| item.word().len()).max().unwrap_or_default();
@@ -104,7 +103,7 @@ impl Section {
                 let table = rows.table_of(count);
                 lines.extend(table.lines(&rows.layout(width)).into_iter().map(Line::plain));
             }
-            Body::Table(_) => {}
+            Body::Title | Body::Table(_) => {}
         }
         let left_out = self.all().saturating_sub(count);
         if left_out > 0 {

@@ -9,6 +9,7 @@ use super::text::conclusion;
 use super::{Accepted, Report, Section, SuiteOutcome};
 use crate::bound::BoundResult;
 use crate::finding::Tone as FindingTone;
+use crate::result::MeasurementResult;
 
 /// Lines for the tables: of further ones only the titles are counted.
 const TABLE_LINES: usize = 12;
@@ -95,7 +96,7 @@ fn usable(table: &Table) -> Table {
 fn stands_out(report: &Report) -> Vec<Item> {
     let is_open = report.outcome(Accepted::default()) == SuiteOutcome::Inconclusive;
     let doubts = if is_open { report.doubts() } else { Vec::new() };
-    let fixed = report.measurements.iter().any(|result| result.is_only_invalid());
+    let fixed = report.measurements.iter().any(MeasurementResult::is_only_invalid);
     let fix = if fixed { REPEAT } else { "" };
     let doubts = doubts.iter().map(|doubt| Item::new(Tone::Unsure, doubt).fix(fix));
     let warnings = report.findings.iter().filter(|found| found.tone == FindingTone::Warning);
