@@ -129,7 +129,9 @@ impl Flags {
     /// verdict.
     fn print_end(&self, record: &Record, path: Option<&Path>) -> Result<()> {
         let mut screen = record.screen();
-        path.iter().for_each(|path| screen.file(&format!("record: {}", path.display())));
+        if let Some(path) = path {
+            screen.file(&format!("record: {}", path.display()));
+        }
         if !self.screen.full {
             return Ok(console::print_screen(&screen)?);
         }
@@ -147,8 +149,9 @@ impl Flags {
         }
         if self.json {
             console::print_line(&serde_json::to_string_pretty(record)?)?;
-            path.iter()
-                .for_each(|path| console::eprint_line(&format!("record: {}", path.display())));
+            if let Some(path) = &path {
+                console::eprint_line(&format!("record: {}", path.display()));
+            }
             return Ok(());
         }
         self.print_end(record, path.as_deref())
