@@ -13,14 +13,13 @@ use plimsoll_report::format::utc;
 use crate::console;
 use crate::exit::Exit;
 use crate::fd_limit::FdLimit;
-use crate::flags::ScreenFlags;
 
 const AFTER: &str = "\
 Examples:
   plimsoll calibrate
   plimsoll calibrate --only T4,T6
   plimsoll calibrate --only T18 --minutes 10
-  plimsoll calibrate --show
+  plimsoll calibrate --show --full
 
 It takes a minute or two. Each test puts load on a reference server that knows the true figures, and compares; T5, T15 and T22 to T28 plant what must not lead to a false verdict. `--full` prints a line for each test: its result, and the figure nearest to its bound. `not run` names the reason why a test could not run, which is not a pass; `elsewhere` marks a test that is not meant for this host. Reports of later runs quote the stored record. Run nothing else on the machine meanwhile: other load changes the result.
 
@@ -33,14 +32,15 @@ pub(crate) struct Flags {
     /// Run only these tests, like T4,T6 [default: all but T18]
     #[arg(long, value_name = "TESTS", value_delimiter = ',', value_parser = parse_test)]
     only: Vec<Experiment>,
-    /// Run longer tests and more of them, T18 included
+    /// Run longer tests and more of them, T18 included, and print a line for each; with --show
+    /// print the lines
     #[arg(long)]
     full: bool,
     /// Duration of the soak test (T18) in minutes; T18 runs with --full or --only T18
     #[arg(long, value_name = "N", default_value_t = 10)]
     minutes: u32,
     /// Show the stored result of this host again; nothing is run
-    #[arg(long, conflicts_with_all = ["only", "full", "minutes"])]
+    #[arg(long, conflicts_with_all = ["only", "minutes"])]
     show: bool,
     /// Print the record as JSON instead of the lines
     #[arg(long)]
@@ -49,8 +49,6 @@ pub(crate) struct Flags {
     /// `~/.local/state`; none with --only]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     record: Option<PathBuf>,
-    #[command(flatten)]
-    screen: ScreenFlags,
     /// Run as a reference server
     #[arg(long, hide = true)]
     serve: bool,
@@ -76,7 +74,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         Progress::Begun { experiment, number, of } => {
             console::eprint_line(&format!("{number}/{of} {} {}", experiment.id, experiment.title));
         }
-        Progress::Over(finding) if flags.screen.full && !flags.json && printed.is_ok() => {
+        Progress::Over(finding) if flags.full && !flags.json && printed.is_ok() => {
             printed = console::print_line(&finding.to_string());
         }
         Progress::Over(_) => {}
@@ -114,7 +112,7 @@ impl Flags {
             console::print_line(&serde_json::to_string_pretty(&record)?)?;
             return Ok(exit_of(&record));
         }
-        if self.screen.full {
+        if self.full {
             let when = utc(record.taken_unix_s.saturating_mul(1_000_000_000));
             console::print_line(&format!("calibrated {when} by plimsoll {}", record.tool_version))?;
             for finding in &record.findings {
@@ -132,7 +130,7 @@ impl Flags {
         if let Some(path) = path {
             screen.file(&format!("record: {}", path.display()));
         }
-        if !self.screen.full {
+        if !self.full {
             return Ok(console::print_screen(&screen)?);
         }
         console::print_line(&record.quote())?;
