@@ -1,7 +1,9 @@
 //! Output to the user: results on stdout, everything else on stderr.
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+use std::ops::RangeInclusive;
 
+use plimsoll_report::screen::{COLUMNS, Screen};
 use plimsoll_report::{Style, printable};
 use terminal_size::{Width, terminal_size_of};
 
@@ -18,17 +20,49 @@ pub(crate) fn print_line(line: &str) -> io::Result<()> {
     print(&format!("{line}\n"))
 }
 
-/// The style of reports on stdout. On a terminal: no wider than the terminal, and in colour unless
-/// `NO_COLOR` is set. Elsewhere: as in a file.
-pub(crate) fn style() -> Style {
-    let file = Style::default();
+/// How much of a result is printed at the end of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Show {
+    /// What fits a terminal of 80 x 24.
+    Screen,
+    /// Everything, as report.txt holds it.
+    Full,
+    /// Nothing yet: the command shows several results together.
+    Nothing,
+}
+
+/// The style of full reports on stdout: as wide as the terminal; elsewhere `file` columns wide, as
+/// in a file.
+pub(crate) fn full_style(file: usize) -> Style {
+    style_or(file)
+}
+
+/// The style of screens on stdout: as wide as the terminal, or as those that are common.
+pub(crate) fn screen_style() -> Style {
+    style_or(COLUMNS)
+}
+
+/// The style for stdout: in colour on a terminal, unless `NO_COLOR` is set. On a terminal that is
+/// narrower than a page can be, the terminal wraps the lines.
+fn style_or(columns: usize) -> Style {
+    const WIDTHS: RangeInclusive<usize> = 60..=200;
     let stdout = io::stdout();
     if !stdout.is_terminal() {
-        return file;
+        return Style { width: columns, color: false };
     }
     let colourless = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let columns = terminal_size_of(stdout).map_or(file.width, |(Width(columns), _)| columns.into());
-    Style { width: file.width.min(columns), color: !colourless }
+    let width = terminal_size_of(stdout).map_or(columns, |(Width(columns), _)| columns.into());
+    Style { width: width.clamp(*WIDTHS.start(), *WIDTHS.end()), color: !colourless }
+}
+
+/// Prints a screen.
+pub(crate) fn print_screen(screen: &Screen) -> io::Result<()> {
+    print(&screen.text(screen_style()))
+}
+
+/// Prints what stands below a full report: the files and the verdict.
+pub(crate) fn print_end(screen: &Screen) -> io::Result<()> {
+    print(&format!("\n{}", screen.end(screen_style())))
 }
 
 /// Writes a line to stderr, with control characters written out: it may quote a file or the target.

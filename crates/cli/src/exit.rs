@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use plimsoll_metrics::{BandLevel, Judgement, RunEnd, RunSummary};
+use plimsoll_metrics::{RunEnd, RunJudgement, RunSummary};
 use plimsoll_mock::MockError;
 use plimsoll_profile::Problems;
 
@@ -38,38 +38,13 @@ impl Exit {
     /// The outcome of a run. With `allow_invalid`, an invalid run can still pass or fail by its
     /// thresholds.
     pub(crate) fn of_run(summary: &RunSummary, allow_invalid: bool) -> Self {
-        let any_threshold = |wanted: fn(&Judgement) -> bool| {
-            summary.thresholds.iter().any(|result| wanted(&result.judgement))
-        };
-        if summary.metadata.run.ended == RunEnd::Interrupted {
-            return Self::Interrupted;
+        match summary.judgement(allow_invalid) {
+            RunJudgement::Passed => Self::Pass,
+            // The share of errors was a bound, and it was broken.
+            RunJudgement::Failed(_) | RunJudgement::TooManyErrors => Self::Fail,
+            RunJudgement::Invalid(_) | RunJudgement::Inconclusive(_) => Self::Invalid,
+            RunJudgement::Interrupted => Self::Interrupted,
         }
-        // The share of errors was a bound, and it was broken.
-        if summary.metadata.run.ended == RunEnd::TooManyErrors {
-            return Self::Fail;
-        }
-        if !(summary.validity.is_valid() || allow_invalid) {
-            return Self::Invalid;
-        }
-        let any_band = |wanted: fn(&BandLevel) -> bool| {
-            summary.bands.iter().any(|result| wanted(&result.level))
-        };
-        if any_threshold(|judgement| matches!(judgement, Judgement::Fail))
-            || any_band(|level| matches!(level, BandLevel::Critical))
-        {
-            return Self::Fail;
-        }
-        // A run without data never passes, even without thresholds. A request that was refused as
-        // expected is data.
-        let counters = &summary.results.total.counters;
-        let no_data = counters.completed == 0 && counters.as_expected == 0;
-        if no_data
-            || any_threshold(|judgement| matches!(judgement, Judgement::Inconclusive(_)))
-            || any_band(|level| matches!(level, BandLevel::Inconclusive(_)))
-        {
-            return Self::Invalid;
-        }
-        Self::Pass
     }
 
     /// The outcome of printing the report of a stored run: whether it is whole, not whether it is

@@ -8,6 +8,7 @@ use clap::{Args, ValueHint};
 use plimsoll_engine::{ProcessStat, WatchedProcess, listener};
 use plimsoll_profile::Overrides;
 
+use crate::console::Show;
 use crate::exit::UsageError;
 use crate::run_dir::RunDirOptions;
 use crate::session::RunOptions;
@@ -162,6 +163,8 @@ pub(crate) struct RunFlags {
     /// `gateway=4711` or by the port that it listens on like `gateway=:8080` (repeatable)
     #[arg(long, value_name = "NAME=PID|:PORT", value_parser = watched_process)]
     watch: Vec<WatchedProcess>,
+    #[command(flatten)]
+    screen: ScreenFlags,
 }
 
 /// Reads `NAME=PID` or `NAME=:PORT`.
@@ -183,6 +186,22 @@ pub(crate) fn watched_process(text: &str) -> Result<WatchedProcess, String> {
         return Err(format!("no process has the ID {pid}; find it with `pgrep -a NAME`"));
     }
     Ok(WatchedProcess { name: name.to_owned(), pid })
+}
+
+/// The flag for the end of a command.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct ScreenFlags {
+    /// Print the whole report, as report.txt holds it, instead of its main figures
+    #[arg(long)]
+    pub(crate) full: bool,
+}
+
+impl ScreenFlags {
+    /// How much is printed.
+    pub(crate) const fn show(self) -> Show {
+        if self.full { Show::Full } else { Show::Screen }
+    }
 }
 
 /// The flag for progress.
@@ -237,7 +256,13 @@ impl RunFlags {
     /// The options of a run that writes its files as `output` says, or none.
     pub(crate) fn options(&self, output: Option<RunDirOptions>) -> RunOptions {
         let watch = self.watch.clone();
-        RunOptions { output, probe: !self.no_probe, allow_invalid: self.allow_invalid, watch }
+        RunOptions {
+            output,
+            probe: !self.no_probe,
+            allow_invalid: self.allow_invalid,
+            watch,
+            show: self.screen.show(),
+        }
     }
 }
 

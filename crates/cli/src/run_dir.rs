@@ -53,6 +53,9 @@ pub(crate) mod file {
     pub(crate) const RESERVED: &str = ".reserved";
 }
 
+/// Columns of report.txt.
+pub(crate) const FILE_WIDTH: usize = 120;
+
 /// Free space below which the user is warned: room for about 1.5 million rows.
 const LOW_DISK_BYTES: u64 = 1 << 30;
 
@@ -189,7 +192,10 @@ impl RunDir {
             reservation.release();
         }
         self.write(file::SUMMARY, contents.as_bytes())?;
-        self.write(file::TEXT, text(summary, Style::default()).as_bytes())?;
+        self.write(
+            file::TEXT,
+            text(summary, Style { width: FILE_WIDTH, color: false }).as_bytes(),
+        )?;
         self.write(file::CSV, csv(summary)?.as_bytes())?;
         self.write(file::PROMETHEUS, prometheus(summary).as_bytes())
     }

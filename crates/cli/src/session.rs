@@ -14,17 +14,18 @@ use plimsoll_metrics::{
 };
 use plimsoll_profile::Plan;
 use plimsoll_report::format::{utc, utc_compact};
-use plimsoll_report::text;
+use plimsoll_report::screen::Rest;
+use plimsoll_report::{run_screen, text};
 use plimsoll_schedule::Load;
 use plimsoll_workload::{conversation_id, request_id};
 
-use crate::console;
+use crate::console::{self, Show};
 use crate::environment::EnvironmentScan;
 use crate::exit::{Exit, UsageError};
 use crate::fd_limit::FdLimit;
 use crate::progress::{ProgressView, StatusOutput};
 use crate::report_notes;
-use crate::run_dir::{self, BlockWatcher, PairFile, RowFile, RunDir, RunDirOptions};
+use crate::run_dir::{self, BlockWatcher, FILE_WIDTH, PairFile, RowFile, RunDir, RunDirOptions};
 use crate::secrets::Secrets;
 use crate::signal;
 
@@ -38,6 +39,8 @@ pub(crate) struct RunOptions {
     pub(crate) allow_invalid: bool,
     /// Processes whose CPU and memory use is reported.
     pub(crate) watch: Vec<WatchedProcess>,
+    /// How much of the result is printed.
+    pub(crate) show: Show,
 }
 
 /// The state that several runs of one process share: the terminal, the signals, the limits.
@@ -69,6 +72,14 @@ pub(crate) struct Measured {
     pub(crate) comparison: Comparison,
 }
 
+impl Measured {
+    /// Where a reader finds what a screen leaves out.
+    pub(crate) fn rest(&self) -> Rest {
+        let path = self.run_dir.as_ref().map(|run_dir| run_dir.path().display().to_string());
+        path.map_or(Rest::Flag, Rest::Folder)
+    }
+}
+
 /// What a comparison has besides its summary and its blocks.
 pub(crate) struct Comparison {
     /// By target: when it was taken out, after the run's start.
@@ -83,6 +94,8 @@ pub(crate) struct Comparison {
 pub(crate) struct FinishedRun {
     pub(crate) summary: RunSummary,
     pub(crate) exit: Exit,
+    /// Where its report is.
+    pub(crate) rest: Rest,
 }
 
 impl Session {
@@ -112,7 +125,7 @@ impl Session {
     /// The run could not be carried out. Errors of the target are in the summary instead.
     pub(crate) fn run_plan(&mut self, plan: Plan, options: &RunOptions) -> Result<FinishedRun> {
         let measured = self.measure(plan, options, &mut |_, _| Ok(None))?;
-        self.report(measured, options.allow_invalid)
+        self.report(measured, options)
     }
 
     /// Runs a plan. `before_load` is called when the probe is done, and may end it; what it gives
@@ -232,9 +245,14 @@ impl Session {
     }
 
     /// Prints the report before it writes the files: a full disk must not lose it.
-    fn report(&self, measured: Measured, allow_invalid: bool) -> Result<FinishedRun> {
+    fn report(&self, measured: Measured, options: &RunOptions) -> Result<FinishedRun> {
+        let rest = measured.rest();
         let Measured { summary, record, exemplars, run_dir, .. } = measured;
-        console::print(&text(&summary, console::style()))?;
+        match options.show {
+            Show::Screen => console::print_screen(&run_screen(&summary, rest.clone()))?,
+            Show::Full => console::print(&text(&summary, console::full_style(FILE_WIDTH)))?,
+            Show::Nothing => {}
+        }
         if let Some(run_dir) = run_dir {
             run_dir.write_summary(&summary)?;
             run_dir.write_record(&record)?;
@@ -243,13 +261,15 @@ impl Session {
             let summary = &summary;
             let page = plimsoll_page::Input { summary, timeline, exemplars, versus: None };
             run_dir.write_page(&page)?;
-            console::print_line(&format!("\nfiles: {}", run_dir.path().display()))?;
+        }
+        if options.show == Show::Full {
+            console::print_end(&run_screen(&summary, rest.clone()))?;
         }
         if summary.results.total.counters.completed == 0 {
             self.status.warn("no request was completed outside of warm-up");
         }
-        let exit = Exit::of_run(&summary, allow_invalid);
-        Ok(FinishedRun { summary, exit })
+        let exit = Exit::of_run(&summary, options.allow_invalid);
+        Ok(FinishedRun { summary, exit, rest })
     }
 }
 

@@ -1,7 +1,7 @@
 //! `plimsoll calibrate`: checks the accuracy of Plimsoll on this machine.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
@@ -19,9 +19,9 @@ Examples:
   plimsoll calibrate
   plimsoll calibrate --only T4,T6
   plimsoll calibrate --only T18 --minutes 10
-  plimsoll calibrate --show
+  plimsoll calibrate --show --full
 
-It takes a minute or two. Each test puts load on a reference server that knows the true figures, and compares; T5, T15 and T22 to T28 plant what must not lead to a false verdict. A line shows the test, its result, and the figure nearest to its bound. `not run` names the reason why a test could not run, which is not a pass; `elsewhere` marks a test that is not meant for this host. Reports of later runs quote the stored record. Run nothing else on the machine meanwhile: other load changes the result.
+It takes a minute or two. Each test puts load on a reference server that knows the true figures, and compares; T5, T15 and T22 to T28 plant what must not lead to a false verdict. `--full` prints a line for each test: its result, and the figure nearest to its bound. `not run` names the reason why a test could not run, which is not a pass; `elsewhere` marks a test that is not meant for this host. Reports of later runs quote the stored record. Run nothing else on the machine meanwhile: other load changes the result.
 
 Exit codes: 0 if all tests passed, else 3.";
 
@@ -32,14 +32,15 @@ pub(crate) struct Flags {
     /// Run only these tests, like T4,T6 [default: all but T18]
     #[arg(long, value_name = "TESTS", value_delimiter = ',', value_parser = parse_test)]
     only: Vec<Experiment>,
-    /// Run longer tests and more of them, T18 included
+    /// Run longer tests and more of them, T18 included, and print a line for each; with --show
+    /// print the lines
     #[arg(long)]
     full: bool,
     /// Duration of the soak test (T18) in minutes; T18 runs with --full or --only T18
     #[arg(long, value_name = "N", default_value_t = 10)]
     minutes: u32,
     /// Show the stored result of this host again; nothing is run
-    #[arg(long, conflicts_with_all = ["only", "full", "minutes"])]
+    #[arg(long, conflicts_with_all = ["only", "minutes"])]
     show: bool,
     /// Print the record as JSON instead of the lines
     #[arg(long)]
@@ -73,7 +74,7 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         Progress::Begun { experiment, number, of } => {
             console::eprint_line(&format!("{number}/{of} {} {}", experiment.id, experiment.title));
         }
-        Progress::Over(finding) if !flags.json && printed.is_ok() => {
+        Progress::Over(finding) if flags.full && !flags.json && printed.is_ok() => {
             printed = console::print_line(&finding.to_string());
         }
         Progress::Over(_) => {}
@@ -111,13 +112,29 @@ impl Flags {
             console::print_line(&serde_json::to_string_pretty(&record)?)?;
             return Ok(exit_of(&record));
         }
-        let when = utc(record.taken_unix_s.saturating_mul(1_000_000_000));
-        console::print_line(&format!("calibrated {when} by plimsoll {}", record.tool_version))?;
-        for finding in &record.findings {
-            console::print_line(&finding.to_string())?;
+        if self.full {
+            let when = utc(record.taken_unix_s.saturating_mul(1_000_000_000));
+            console::print_line(&format!("calibrated {when} by plimsoll {}", record.tool_version))?;
+            for finding in &record.findings {
+                console::print_line(&finding.to_string())?;
+            }
+        }
+        self.print_end(&record, None)?;
+        Ok(exit_of(&record))
+    }
+
+    /// Prints the screen; behind the lines of all tests only a line that sums them up, and the
+    /// verdict.
+    fn print_end(&self, record: &Record, path: Option<&Path>) -> Result<()> {
+        let mut screen = record.screen();
+        if let Some(path) = path {
+            screen.file(&format!("record: {}", path.display()));
+        }
+        if !self.full {
+            return Ok(console::print_screen(&screen)?);
         }
         console::print_line(&record.quote())?;
-        Ok(exit_of(&record))
+        Ok(console::print(&screen.end(console::screen_style()))?)
     }
 
     /// Stores and prints the record. With `--only` it is stored only in the file of `--record`: a
@@ -130,13 +147,12 @@ impl Flags {
         }
         if self.json {
             console::print_line(&serde_json::to_string_pretty(record)?)?;
-        } else {
-            console::print_line(&record.quote())?;
+            if let Some(path) = &path {
+                console::eprint_line(&format!("record: {}", path.display()));
+            }
+            return Ok(());
         }
-        if let Some(path) = path {
-            console::eprint_line(&format!("record: {}", path.display()));
-        }
-        Ok(())
+        self.print_end(record, path.as_deref())
     }
 }
 

@@ -10,10 +10,10 @@ use plimsoll_compare::{
 };
 use plimsoll_report::format::utc_compact;
 
-use super::suite::unix_nanos;
-use crate::console;
+use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
-use crate::run_dir::{RunDir, RunDirOptions, file};
+use crate::flags::ScreenFlags;
+use crate::run_dir::{RunDir, RunDirOptions, file, unix_nanos};
 
 const AFTER: &str = "\
 Examples:
@@ -111,17 +111,26 @@ struct Output {
     /// Write it as JSON, with everything
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "new")]
     json: Option<PathBuf>,
+    #[command(flatten)]
+    screen: ScreenFlags,
 }
+
+/// Columns of the whole text where it is not printed on a terminal.
+pub(super) const WIDTH: usize = 110;
 
 /// Compares the runs, prints the result and writes the files.
 pub(crate) fn run(flags: &Flags) -> Result<Exit> {
+    let show = flags.output.screen.show();
     let base = read(&flags.base)?;
     let options = flags.rules.options();
     let history = flags.rules.history.as_deref().map(History::read).transpose();
     let mut history = history.map_err(compare_error)?;
     if flags.new.is_empty() {
         let ahead = ahead(&base, &options, history.as_ref()).map_err(compare_error)?;
-        console::print(&ahead.text())?;
+        match show {
+            Show::Full => console::print(&ahead.text(console::full_style(WIDTH).width))?,
+            Show::Screen | Show::Nothing => console::print_screen(&ahead.screen())?,
+        }
         return Ok(if ahead.obstacles.is_empty() { Exit::Pass } else { Exit::Invalid });
     }
     let new = read(&flags.new)?;
@@ -136,7 +145,14 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         }
         comparison = judge(Some(history))?;
     }
-    console::print(&comparison.text())?;
+    match show {
+        Show::Full => console::print(&comparison.text(console::full_style(WIDTH).width))?,
+        Show::Screen | Show::Nothing => {
+            let mut screen = comparison.screen();
+            flags.output.files().for_each(|line| screen.file(&line));
+            console::print_screen(&screen)?;
+        }
+    }
     let passes = flags.rules.inconclusive == Inconclusive::Pass;
     flags.output.write(&comparison, passes)?;
     flags.output.store(&comparison)?;
@@ -172,6 +188,16 @@ impl Rules {
 }
 
 impl Output {
+    /// A line about the files that are written.
+    fn files(&self) -> impl Iterator<Item = String> {
+        let paths: Vec<_> = [&self.markdown, &self.junit, &self.json]
+            .into_iter()
+            .flatten()
+            .map(|path| path.display().to_string())
+            .collect();
+        (!paths.is_empty()).then(|| format!("files: {}", paths.join(", "))).into_iter()
+    }
+
     fn write(&self, comparison: &Comparison, inconclusive_passes: bool) -> Result<()> {
         if let Some(path) = &self.markdown {
             write(path, &comparison.markdown())?;
@@ -193,7 +219,7 @@ impl Output {
         let folder = RunDir::create(&options, &utc_compact(unix_nanos()), "compare")?;
         let json = serde_json::to_string_pretty(comparison)? + "\n";
         folder.write(file::COMPARISON, json.as_bytes())?;
-        folder.write(file::TEXT, comparison.text().as_bytes())?;
+        folder.write(file::TEXT, comparison.text(WIDTH).as_bytes())?;
         folder.write_html(|| plimsoll_page::comparison_page(comparison))?;
         console::print_line(&format!("\nfiles: {}", folder.path().display()))?;
         Ok(())

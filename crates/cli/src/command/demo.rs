@@ -8,11 +8,12 @@ use clap::Args;
 use plimsoll_gateway_server::{Gateway, Preset, Spec};
 use plimsoll_mock::Mock;
 use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
+use plimsoll_report::run_screen;
 
 use super::{mock, versus};
-use crate::console;
+use crate::console::{self, Show};
 use crate::exit::Exit;
-use crate::flags::{OutputFlags, ProgressFlags};
+use crate::flags::{OutputFlags, ProgressFlags, ScreenFlags};
 use crate::session::{RunOptions, Session};
 
 const AFTER: &str = "\
@@ -44,6 +45,8 @@ pub(crate) struct Flags {
     #[command(flatten)]
     output: OutputFlags,
     #[command(flatten)]
+    screen: ScreenFlags,
+    #[command(flatten)]
     progress: ProgressFlags,
 }
 
@@ -64,20 +67,31 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
         .info(&format!("the profile `{PROFILE}` runs through both, with the stages {STAGES}"));
     let plan = plan(gateway.addr())?;
     // The demo is not a measurement: on a busy machine the report says so, but the demo passes.
+    let show = flags.screen.show();
     let options = RunOptions {
         output: Some(flags.output.options()),
         probe: true,
         allow_invalid: true,
         watch: Vec::new(),
+        // Both results share a screen.
+        show: if show == Show::Screen { Show::Nothing } else { show },
     };
-    let exit = session.run_plan(plan, &options)?.exit;
-    if exit != Exit::Interrupted {
+    let finished = session.run_plan(plan, &options)?;
+    let mut screen = run_screen(&finished.summary, finished.rest);
+    if finished.exit != Exit::Interrupted {
         let added = added_plan(mock.addr(), gateway.addr())?;
         session.status().info("what does the gateway add? each request goes to it and past it");
-        versus::compare(&mut session, &added, options)?;
+        if let Some(compared) = versus::compare(&mut session, &added, options)? {
+            screen = screen.and(compared);
+        }
     }
-    console::print(NEXT)?;
-    Ok(exit)
+    screen.next(NEXT.map(str::to_owned));
+    if show == Show::Screen {
+        console::print_screen(&screen)?;
+    } else {
+        console::print(&format!("\nNext:\n  {}\n", NEXT.join("\n  ")))?;
+    }
+    Ok(finished.exit)
 }
 
 /// The comparison of the gateway with the provider itself.
@@ -102,16 +116,12 @@ fn gateway(provider: SocketAddr) -> Result<Gateway> {
     Gateway::spawn(&spec).context("the gateway of the demo did not start")
 }
 
-const NEXT: &str = "
-Next:
-  plimsoll run realistic --target https://gateway.example --key KEY --model NAME
-                                    load on your own target
-  plimsoll versus --direct URL --target a=URL --target b=URL
-                                    what gateways add, and which is better
-  plimsoll suite baseline --quick   how fast the reference gateway is on this machine
-  plimsoll doctor                   check this host for anything that would distort a measurement
-  plimsoll profile init             create a profile of your own
-";
+/// What to try after the demo.
+const NEXT: [&str; 3] = [
+    "plimsoll run realistic --target URL --key KEY --model NAME: your own target",
+    "plimsoll versus --direct URL --target a=URL --target b=URL: which gateway?",
+    "plimsoll doctor: is this host fit to measure? plimsoll --help: the rest",
+];
 
 fn plan(addr: SocketAddr) -> Result<Plan> {
     let overrides = Overrides {

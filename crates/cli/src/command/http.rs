@@ -9,7 +9,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_measure::Nanos;
 
-use crate::console;
+use crate::console::{self, Show};
 use crate::exit::Exit;
 use crate::flags::{LimitFlags, ProgressFlags, RunFlags, TlsFlags, parse_rate};
 use crate::run_dir::RunDirOptions;
@@ -113,18 +113,27 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     let plans = flags.urls.iter().map(|url| plan::build(flags, url)).collect::<Result<Vec<_>>>()?;
     let mut session = Session::open(flags.progress.quiet);
     let output = flags.out.clone().map(|out| RunDirOptions { out, rows: true, page: true });
-    let options = flags.run.options(output);
-    let (mut exit, mut summaries) = (Exit::Pass, Vec::new());
+    let mut options = flags.run.options(output);
+    let several = flags.urls.len() > 1;
+    if several && options.show == Show::Screen {
+        options.show = Show::Nothing;
+    }
+    let (mut exit, mut finished, mut failed) = (Exit::Pass, Vec::new(), None);
     for plan in plans {
-        if exit == Exit::Interrupted {
+        if exit == Exit::Interrupted || failed.is_some() {
             break;
         }
-        let finished = session.run_plan(plan, &options)?;
-        exit = exit.worst(finished.exit);
-        summaries.push(finished.summary);
+        match session.run_plan(plan, &options) {
+            Ok(run) => {
+                exit = exit.worst(run.exit);
+                finished.push(run);
+            }
+            Err(error) => failed = Some(error),
+        }
     }
-    if flags.urls.len() > 1 {
-        console::print(&table::side_by_side(flags.urls.iter().zip(&summaries)))?;
+    // What was measured is shown even where a later run could not be carried out.
+    if several && !finished.is_empty() {
+        console::print_screen(&table::side_by_side(&flags.urls, &finished))?;
     }
-    Ok(exit)
+    failed.map_or(Ok(exit), Err)
 }

@@ -13,11 +13,14 @@ use plimsoll_knee::{
 use plimsoll_measure::Nanos;
 use plimsoll_profile::{EnvVars, Overrides, Plan, Profile, Purpose, load};
 use plimsoll_report::format::utc_compact;
+use plimsoll_report::screen::Rest;
 
-use crate::console;
+use crate::console::{self, Show};
 use crate::exit::{Exit, UsageError};
-use crate::flags::{ProfileFlags, ProgressFlags, TargetFlags, parse_rate, parse_share};
-use crate::run_dir::{RunDir, RunDirOptions, unix_nanos};
+use crate::flags::{
+    ProfileFlags, ProgressFlags, ScreenFlags, TargetFlags, parse_rate, parse_share,
+};
+use crate::run_dir::{RunDir, RunDirOptions, file, unix_nanos};
 use crate::session::Session;
 
 const AFTER: &str = "\
@@ -55,6 +58,8 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "DIR", default_value = "runs", value_hint = ValueHint::DirPath)]
     #[arg(help_heading = "Output")]
     out: PathBuf,
+    #[command(flatten)]
+    screen: ScreenFlags,
     #[command(flatten)]
     progress: ProgressFlags,
 }
@@ -143,12 +148,15 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     session.handle_signals()?;
     let report = find(flags, &session, (&plan, provider.as_ref()), (search, started));
     let report = report.inspect_err(|_| run_dir.discard())?;
-    console::print(&report.text(console::style().width))?;
+    let rest = Rest::Folder(run_dir.path().display().to_string());
+    match flags.screen.show() {
+        Show::Full => console::print(&report.text(console::full_style(WIDTH).width, rest.clone()))?,
+        Show::Screen | Show::Nothing => console::print_screen(&report.screen(rest.clone()))?,
+    }
     let mut json = serde_json::to_vec_pretty(&report)?;
     json.push(b'\n');
     run_dir.write("knee.json", &json)?;
-    run_dir.write("report.txt", report.text(WIDTH).as_bytes())?;
-    console::print_line(&format!("files: {}", run_dir.path().display()))?;
+    run_dir.write(file::TEXT, report.text(WIDTH, rest).as_bytes())?;
     Ok(exit(&report))
 }
 

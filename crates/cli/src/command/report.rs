@@ -17,7 +17,7 @@ use super::suite_page;
 use super::versus::WIDTH;
 use crate::console;
 use crate::exit::{Exit, UsageError};
-use crate::run_dir::file;
+use crate::run_dir::{FILE_WIDTH, file};
 use found::{Found, Kind, find};
 use stored::{Stored, exemplars, read, versus};
 
@@ -82,14 +82,14 @@ fn of_run(flags: &Flags, folder: &Path) -> Result<Exit> {
         return Ok(Exit::of_report(summary));
     }
     let report = match flags.format {
-        Format::Text => text(&summary, console::style()),
+        Format::Text => text(&summary, console::full_style(FILE_WIDTH)),
         Format::Json => json(&summary)?,
         Format::Csv => csv(&summary)?,
         Format::Prometheus => prometheus(&summary),
         Format::Timeline => timeline_json(&timeline.ok_or_else(no_timeline)?)?,
     };
     if let (Format::Text, Some(versus)) = (flags.format, versus) {
-        let width = console::style().width.min(WIDTH);
+        let width = console::full_style(WIDTH).width;
         console::print_line(&plimsoll_versus::text(&versus, width))?;
     }
     console::print(&report)?;
@@ -107,7 +107,8 @@ fn of_comparison(flags: &Flags, path: &Path) -> Result<Exit> {
     let bytes = contents(path)?;
     let comparison = Comparison::read_json(&bytes).with_context(|| path.display().to_string())?;
     let page = || plimsoll_page::comparison_page(&comparison);
-    let shown = Shown { text: || comparison.text(), page };
+    let shown =
+        Shown { text: || comparison.text(console::full_style(super::compare::WIDTH).width), page };
     shown.print("comparison", flags, &bytes)
 }
 

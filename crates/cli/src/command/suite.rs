@@ -9,17 +9,18 @@ use plimsoll_engine::Control;
 use plimsoll_measure::Nanos;
 use plimsoll_profile::redacted_path;
 use plimsoll_report::format::utc_compact;
+use plimsoll_report::screen::Rest;
 use plimsoll_suite::{
     Accepted, ExternalTarget, Report, Suite, SuiteError, SuiteOptions, SuiteOutcome, become_child,
 };
 
 use crate::command::suite_page;
 use crate::command::versus::target::{TargetFlag, parse_direct, parse_named_or_not};
-use crate::console;
+use crate::console::{self, Show};
 use crate::environment;
 use crate::exit::{Exit, UsageError};
 use crate::fd_limit::FdLimit;
-use crate::flags::{ProgressFlags, parse_rate, watched_process};
+use crate::flags::{ProgressFlags, ScreenFlags, parse_rate, watched_process};
 use crate::run_dir::{RunDir, RunDirOptions, file, unix_nanos};
 use crate::session::last_calibration;
 use crate::signal;
@@ -141,6 +142,8 @@ pub(crate) struct Flags {
     #[arg(long, help_heading = "Output", requires = "targets")]
     allow_missing: bool,
     #[command(flatten)]
+    screen: ScreenFlags,
+    #[command(flatten)]
     progress: ProgressFlags,
 }
 
@@ -203,18 +206,29 @@ pub(crate) fn run(command: &SuiteCommand) -> Result<Exit> {
     let report = suite.run(&options, &control, &mut show_progress);
     let report = report.inspect_err(|_| run_dir.discard()).map_err(suite_error)?;
     let accepted = Accepted { invalid: flags.allow_invalid, missing: flags.allow_missing };
-    print_and_store(&report, &run_dir, accepted)
+    print_and_store(&report, &run_dir, accepted, flags.screen.show())
 }
 
 /// Prints the report before it writes the files: a full disk must not lose it.
-fn print_and_store(report: &Report, run_dir: &RunDir, accepted: Accepted) -> Result<Exit> {
-    console::print(&text_of(report))?;
+fn print_and_store(
+    report: &Report,
+    run_dir: &RunDir,
+    accepted: Accepted,
+    show: Show,
+) -> Result<Exit> {
+    let screen = report.screen(Rest::Folder(run_dir.path().display().to_string()));
+    match show {
+        Show::Full => console::print(&text_of(report))?,
+        Show::Screen | Show::Nothing => console::print_screen(&screen)?,
+    }
     let mut json = serde_json::to_vec_pretty(report)?;
     json.push(b'\n');
     run_dir.write(file::SUITE, &json)?;
     run_dir.write(file::TEXT, report.text(WIDTH).as_bytes())?;
     run_dir.write_html(|| suite_page::page(report))?;
-    console::print_line(&format!("\nfiles: {}", run_dir.path().display()))?;
+    if show == Show::Full {
+        console::print_end(&screen)?;
+    }
     Ok(match report.outcome(accepted) {
         SuiteOutcome::Pass | SuiteOutcome::Complete => Exit::Pass,
         SuiteOutcome::Fail => Exit::Fail,
@@ -225,7 +239,7 @@ fn print_and_store(report: &Report, run_dir: &RunDir, accepted: Accepted) -> Res
 
 /// The report for stdout.
 pub(super) fn text_of(report: &Report) -> String {
-    report.text(console::style().width.max(WIDTH))
+    report.text(console::full_style(WIDTH).width)
 }
 
 /// Width of the report in characters: its tables are wider than those of a single run.

@@ -11,6 +11,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum, ValueHint};
 use plimsoll_measure::Nanos;
 use plimsoll_profile::Plan;
+use plimsoll_report::screen::Screen;
 
 use crate::exit::Exit;
 use crate::flags::{OutputFlags, ProfileFlags, ProgressFlags, RunFlags, parse_rate, parse_share};
@@ -40,7 +41,7 @@ Exit codes:
     3  invalid (the control differs, Plimsoll did not keep up) or inconclusive
   130  interrupted";
 
-/// Columns of the result, everywhere.
+/// Columns of the result in files.
 pub(super) const WIDTH: usize = 80;
 
 #[derive(Args, Debug)]
@@ -128,10 +129,15 @@ enum Switch {
 
 pub(super) use plan::thresholds;
 
-/// Compares the targets of a plan, and prints the result.
-pub(super) fn compare(session: &mut Session, plan: &Plan, options: RunOptions) -> Result<Exit> {
+/// Compares the targets of a plan once, and gives the screen of the result.
+pub(super) fn compare(
+    session: &mut Session,
+    plan: &Plan,
+    options: RunOptions,
+) -> Result<Option<Screen>> {
     let thresholds = thresholds(plan)?;
-    rounds::run(session, plan, &rounds::Settings { thresholds, options, upstream_log: None })
+    let settings = rounds::Settings { thresholds, options, upstream_log: None };
+    Ok(rounds::run(session, plan, &settings)?.screen)
 }
 
 /// Compares the targets.
@@ -142,5 +148,6 @@ pub(crate) fn run(flags: &Flags) -> Result<Exit> {
     options.watch.extend(target::watched(&plan)?);
     let mut session = Session::open(flags.progress.quiet);
     let upstream_log = flags.comparison.upstream_log.as_deref();
-    rounds::run(&mut session, &plan, &rounds::Settings { thresholds, options, upstream_log })
+    let settings = rounds::Settings { thresholds, options, upstream_log };
+    Ok(rounds::run(&mut session, &plan, &settings)?.exit)
 }

@@ -32,7 +32,7 @@ max_tokens: 4
 
 /// Compares by a profile with these lines.
 fn versus(fixture: &Fixture, profile: &str) -> ProcessOutput {
-    fixture.plimsoll(&["versus", &profile_file(fixture, profile), "--quiet"])
+    fixture.plimsoll(&["versus", &profile_file(fixture, profile), "--quiet", "--full"])
 }
 
 fn profile_file(fixture: &Fixture, profile: &str) -> String {
@@ -151,7 +151,7 @@ fn a_run_that_may_end_when_it_is_decided_says_that_it_was_not() {
     let (direct, other) = (fixture.target(), mock(2));
     let target = format!("a=http://{}", other.addr());
     let args = ["versus", "--direct", &direct, "--target", &target, "-q", "--allow-invalid"];
-    let more = ["--rate", "20", "--for", "3s", "--decide", "--set", "versus.alone=0s"];
+    let more = ["--rate", "20", "--for", "3s", "--decide", "--set", "versus.alone=0s", "--full"];
     let output = fixture.plimsoll(&[&args[..], &more].concat());
     assert!(matches!(output.code, Some(0 | 3)), "{}{}", output.stdout, output.stderr);
     assert!(
@@ -181,7 +181,7 @@ fn a_run_ends_when_it_is_decided() {
     let (direct, other) = (fixture.target(), mock(22));
     let target = format!("a=http://{}", other.addr());
     let args = ["versus", "--direct", &direct, "--target", &target, "-q", "--allow-invalid"];
-    let more = ["--rate", "20", "--for", "2m", "--decide", "--set", "versus.alone=0s"];
+    let more = ["--rate", "20", "--for", "2m", "--decide", "--set", "versus.alone=0s", "--full"];
     let output = fixture.plimsoll(&[&args[..], &more].concat()).expect(0);
     assert!(output.stdout.contains("Ended early: decided after 20s of 120s"), "{}", output.stdout);
     let result = json(&fixture);

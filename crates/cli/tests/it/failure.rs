@@ -98,6 +98,7 @@ fn a_full_disk_is_an_error_and_the_report_is_still_printed() {
         .args(["-c", script, env!("CARGO_BIN_EXE_plimsoll")])
         .args([
             "run", "minimal", "--target", &target, "--key", "any", "--quiet", "--stages", "4:1s",
+            "--full",
         ])
         .output()
         .unwrap();

@@ -11,10 +11,12 @@ fn endpoints_are_loaded_one_after_another_and_compared() {
         (format!("{}/", fixture.target()), format!("{}/health?page=1", fixture.target()));
     let args = ["http", &slow, &fast, "-c", "4", "-d", "400ms", "--warmup", "100ms", "-q"];
     let output = fixture.plimsoll(&[&args[..], &["--allow-invalid"]].concat()).expect(0);
-    let table = output.stdout.split("Side by side").nth(1).unwrap();
-    let rows: Vec<_> = table.lines().skip(2).collect();
-    assert_eq!(rows.len(), 2, "{table}");
-    assert!(rows[0].ends_with(&slow) && rows[1].ends_with(&fast), "{table}");
+    output.expect_screen();
+    let rows: Vec<_> =
+        output.stdout.lines().filter(|line| line.starts_with(&fixture.target())).collect();
+    assert_eq!(rows.len(), 2, "{}", output.stdout);
+    assert!(rows[0].starts_with(&format!("{slow} ")), "{}", output.stdout);
+    assert!(rows[1].starts_with(&fast), "{}", output.stdout);
     assert!(fixture.mock.stats().requests > 10);
     // No files without --out.
     assert_eq!(fs::read_dir(fixture.folder.path()).unwrap().count(), 0);

@@ -30,7 +30,7 @@ type DecisionMatrix = BTreeMap<(String, String, String), u64>;
 
 fn run(fixture: &Fixture, gateway: &PolicyServer, args: &[&str]) -> ProcessOutput {
     let target = format!("http://{}", gateway.addr);
-    let fixed = ["run", "--target", &target, "--no-probe", "--quiet", "--allow-invalid"];
+    let fixed = ["run", "--target", &target, "--no-probe", "--quiet", "--allow-invalid", "--full"];
     fixture.plimsoll(&[&fixed, args].concat())
 }
 

@@ -25,8 +25,9 @@ const FILES: [&str; 10] = [
 fn a_run_within_its_thresholds_passes_and_writes_every_file() {
     let fixture = Fixture::with("other_models: {ttft: 5ms, gap: 1ms, output: 4}");
     let bound = "thresholds={success_rate: ['value>0.99'], completed: ['count>10']}";
-    let output =
-        fixture.run(&["minimal", "--stages", "w2:300ms,4:700ms", "--set", bound]).expect(0);
+    let output = fixture
+        .run(&["minimal", "--stages", "w2:300ms,4:700ms", "--set", bound, "--full"])
+        .expect(0);
 
     let run = fixture.only_run();
     let mut files: Vec<_> = fs::read_dir(&run)
@@ -41,7 +42,7 @@ fn a_run_within_its_thresholds_passes_and_writes_every_file() {
         "{name}"
     );
     assert!(output.stdout.contains(&format!("runs/{name}")), "{}", output.stdout);
-    // Stdout and report.txt have the same text.
+    // With --full, stdout and report.txt have the same text.
     assert!(output.stdout.starts_with(&fs::read_to_string(run.join("report.txt")).unwrap()));
 
     let rows = fs::read_to_string(run.join("results.jsonl")).unwrap();
@@ -57,6 +58,8 @@ fn a_run_within_its_thresholds_passes_and_writes_every_file() {
     // The host decides whether the run is valid; the report must say the same as the summary.
     let word = if summary.validity.is_valid() { "\nVALID" } else { "\nINVALID" };
     assert!(output.stdout.contains(word), "{}", output.stdout);
+    let verdict = if summary.validity.is_valid() { "PASS: 2 of 2" } else { "INVALID: " };
+    assert!(output.stdout.lines().last().unwrap().starts_with(verdict), "{}", output.stdout);
     assert_eq!(summary.metadata.run.ended, RunEnd::Complete);
     // The mock's own count: the load, and one probe.
     assert_eq!(fixture.mock.stats().requests, accounting.scheduled - accounting.never_sent + 1);
@@ -104,7 +107,11 @@ fn a_failed_threshold_exits_with_1_and_one_without_data_with_3() {
     ] {
         // Counts are exact on a busy host too, where times may be refused and the run invalid.
         let args = ["minimal", "--stages", "2:300ms", "--set", threshold];
-        fixture.run(&args).expect(code);
+        let output = fixture.run(&args).expect(code);
+        // The last line of the screen is the verdict that the exit code follows.
+        let verdict = output.expect_screen();
+        let word = ["PASS: ", "FAIL: ", "", "INCONCLUSIVE: "][usize::try_from(code).unwrap()];
+        assert!(verdict.starts_with(word) || verdict.starts_with("INVALID: "), "{verdict}");
     }
 }
 

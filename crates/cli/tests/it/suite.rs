@@ -17,7 +17,7 @@ use crate::support::{FAST, Fixture, ProcessOutput, command, wait_until};
 const SHORT: [&str; 6] = ["--quick", "--duration", "600ms", "--passes", "1", "--allow-invalid"];
 
 fn suite(fixture: &Fixture, name: &str, args: &[&str]) -> ProcessOutput {
-    fixture.plimsoll(&[&["suite", name], &SHORT[..], args].concat())
+    fixture.plimsoll(&[&["suite", name, "--full"], &SHORT[..], args].concat())
 }
 
 fn result(fixture: &Fixture) -> (PathBuf, Value) {
@@ -136,7 +136,7 @@ fn ctrl_c_ends_a_suite_and_reports_what_was_measured() {
     std::thread::park_timeout(Duration::from_millis(2_500));
     kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
     let output = ProcessOutput::from(child.wait_with_output().unwrap()).expect(130);
-    assert!(output.stdout.contains("INTERRUPTED"), "{}", output.stdout);
+    assert_eq!(output.expect_screen(), "INTERRUPTED: the measurements until then");
     let (_, json) = result(&fixture);
     assert_eq!(json["measurements"][0]["passes"].as_array().unwrap().len(), 1);
     assert_eq!(json["measurements"][1]["passes"].as_array().unwrap().len(), 0);
@@ -156,7 +156,7 @@ fn several_targets_get_the_same_requests_as_what_is_behind_them() {
     let targets = [format!("a=http://{}", fast.address), format!("b=http://{}", slow.address)];
     let direct = fixture.target();
     let args = ["suite", "tiers", "--direct", &direct, "--target", &targets[0], "--target"];
-    let load = [&*targets[1], "--quick", "-d", "200ms", "-c", "8"];
+    let load = [&*targets[1], "--quick", "-d", "200ms", "-c", "8", "--full"];
     let mut child = command(fixture.folder.path(), &[&args[..], &load].concat())
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())

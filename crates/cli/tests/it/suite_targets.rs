@@ -89,7 +89,7 @@ fn suite(name: &str, server: &Server, more: &[&str]) -> ProcessOutput {
     let fixture = Fixture::with(FAST);
     let target = format!("http://{}/team", server.address);
     let short = ["--quick", "--duration", "300ms", "--passes", "1", "-c", "4", "--allow-invalid"];
-    let args = [&["suite", name, "--target", &target], &short[..], more].concat();
+    let args = [&["suite", name, "--full", "--target", &target], &short[..], more].concat();
     fixture.plimsoll(&args)
 }
 

@@ -35,6 +35,19 @@ impl ProcessOutput {
     }
 }
 
+impl ProcessOutput {
+    /// Panics unless stdout fits a terminal of 80 x 24, and returns its last line. A path may be
+    /// wider, as those of temporary folders are.
+    #[track_caller]
+    pub(crate) fn expect_screen(&self) -> &str {
+        let lines: Vec<_> = self.stdout.lines().collect();
+        let is_wide = |line: &&&str| line.chars().count() > 80 && !line.starts_with("files: ");
+        let wide = lines.iter().find(is_wide);
+        assert!(lines.len() <= 24 && wide.is_none(), "{wide:?}:\n{}", self.stdout);
+        lines.last().unwrap()
+    }
+}
+
 impl From<Output> for ProcessOutput {
     fn from(output: Output) -> Self {
         Self {

@@ -2,6 +2,7 @@
 
 use plimsoll_metrics::{Gate, Margin, Worse};
 use plimsoll_report::format::wrap;
+use plimsoll_report::printable;
 use plimsoll_report::table::{Layout, Table};
 use plimsoll_stats::moments::variance;
 use plimsoll_stats::runs::{History as Spread, runs_needed};
@@ -44,6 +45,10 @@ pub struct Ahead {
     /// The gates.
     pub gates: Vec<AheadGate>,
 }
+
+/// What the last column is.
+pub(crate) const MEANS: &str = "With that many runs on each side, unchanged code passes each gate in 80 % of the cases. \
+                                Let old and new runs take turns.";
 
 /// Looks ahead: what a comparison with these old runs could see.
 ///
@@ -124,25 +129,33 @@ fn pooled(own: &[f64], history: Option<Spread>) -> Option<Spread> {
 }
 
 impl Ahead {
-    /// For people.
-    pub fn text(&self) -> String {
-        let runs = self.runs;
-        let s = if runs == 1 { "" } else { "s" };
-        let mut lines =
-            vec![format!("compare: {runs} old run{s}, no new ones: what a comparison could see")];
-        lines.extend(self.obstacles.iter().map(|why| format!("cannot be compared: {why}")));
+    /// For people, at most `width` columns wide.
+    pub fn text(&self, width: usize) -> String {
+        let mut lines = wrap(&self.headline(), width);
+        let obstacles = self.obstacles.iter().map(|why| format!("cannot be compared: {why}"));
+        lines.extend(obstacles.flat_map(|why| wrap(&why, width)));
         lines.push(String::new());
-        lines.extend(self.table().lines(&Layout { indent: 0, ..Layout::new(100) }));
-        let unknown = self.gates.iter().filter_map(|gate| Some((gate, gate.why_not.as_ref()?)));
-        lines.extend(unknown.map(|(gate, why)| format!("{}: {why}", gate.name)));
+        lines.extend(self.table().lines(&Layout { indent: 0, ..Layout::new(width) }));
+        lines.extend(self.unknown().flat_map(|why| wrap(&why, width)));
         lines.push(String::new());
-        let means = "With that many runs on each side, unchanged code passes each gate in 80 % of the \
-                     cases. Let old and new runs take turns.";
-        lines.extend(wrap(means, 80));
-        lines.into_iter().map(|line| line + "\n").collect()
+        lines.extend(wrap(MEANS, width));
+        let text: String = lines.into_iter().map(|line| line + "\n").collect();
+        printable(&text).into_owned()
     }
 
-    fn table(&self) -> Table {
+    pub(crate) fn headline(&self) -> String {
+        let runs = self.runs;
+        let s = if runs == 1 { "" } else { "s" };
+        format!("compare: {runs} old run{s}, no new ones: what a comparison could see")
+    }
+
+    /// Why gates could not be looked at.
+    pub(crate) fn unknown(&self) -> impl Iterator<Item = String> {
+        let unknown = self.gates.iter().filter_map(|gate| Some((gate, gate.why_not.as_ref()?)));
+        unknown.map(|(gate, why)| format!("{}: {why}", gate.name))
+    }
+
+    pub(crate) fn table(&self) -> Table {
         let each = self.runs.max(2);
         let sees = format!("{each} + {each} see");
         let mut table =

@@ -27,6 +27,7 @@ mod junit;
 pub mod machine;
 mod markdown;
 pub mod plan;
+mod screen;
 mod shown;
 mod simple;
 mod stored_run;

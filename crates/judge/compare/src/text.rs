@@ -2,6 +2,7 @@
 
 use plimsoll_metrics::{Judgement, Margin};
 use plimsoll_report::format::{utc, wrap};
+use plimsoll_report::printable;
 use plimsoll_report::table::{Layout, Table};
 
 use crate::comparison::{Comparison, Rule, Verdict};
@@ -10,29 +11,28 @@ use crate::gate_words;
 use crate::gates::{GateResult, SpreadSource};
 use crate::simple;
 
-/// Columns of sentences.
-const WIDTH: usize = 80;
-/// Columns of tables.
-const TABLE_WIDTH: usize = 110;
 /// Most cells that are shown; the file has all.
 const CELLS_SHOWN: usize = 8;
 
 impl Comparison {
-    /// The text: what was compared, the gates, what is worth a look, and the verdict.
-    pub fn text(&self) -> String {
-        let mut lines = paragraph(&self.headline());
-        lines.extend(self.obstacles.iter().flat_map(|why| item(why)));
+    /// The text, at most `width` columns wide: what was compared, the gates, what is worth a look,
+    /// and the verdict.
+    pub fn text(&self, width: usize) -> String {
+        let mut lines = wrap(&self.headline(), width);
+        lines.extend(self.obstacles.iter().flat_map(|why| item(why, width)));
         if !self.gates.is_empty() {
             lines.push(String::new());
-            lines.extend(self.table().lines(&Layout { indent: 0, ..Layout::new(TABLE_WIDTH) }));
-            lines.extend(explanations(&self.gates).iter().flat_map(|text| item(text)));
+            let layout = Layout { indent: 0, drops_dashes: true, ..Layout::new(width) };
+            lines.extend(self.table().lines(&layout));
+            lines.extend(explanations(&self.gates).iter().flat_map(|text| item(text, width)));
             lines.push(String::new());
         }
         let sentences = self.spread_sentence().into_iter().chain(self.worth_a_look(CELLS_SHOWN));
         let sentences = sentences.chain(self.change_sentences()).chain(self.notes.iter().cloned());
-        lines.extend(sentences.flat_map(|sentence| paragraph(&sentence)));
-        lines.extend(paragraph(&self.verdict_sentence()));
-        lines.into_iter().map(|line| line + "\n").collect()
+        lines.extend(sentences.flat_map(|sentence| wrap(&sentence, width)));
+        lines.extend(wrap(&self.verdict_sentence(), width));
+        let text: String = lines.into_iter().map(|line| line + "\n").collect();
+        printable(&text).into_owned()
     }
 
     /// The first line: what was compared.
@@ -60,20 +60,13 @@ impl Comparison {
         format!("compare: {}", parts.join(", "))
     }
 
-    /// The gates, a row for each.
+    /// The gates. The simple rule knows no interval, and nothing that it could see.
     pub(crate) fn table(&self) -> Table {
-        let simple = self.rule == Rule::Simple;
-        let head = ["gate", "base", "new", "change [95 %]", "margin", "could see", "verdict"];
-        let shown = |column: &usize| !(simple && *column == 5);
-        let cells = |row: Vec<String>| {
-            (0..row.len()).filter(shown).map(|column| row[column].clone()).collect::<Vec<_>>()
-        };
-        let mut table = Table::new(cells(head.map(str::to_owned).to_vec()));
+        let change = if self.rule == Rule::Simple { "change" } else { "change [95 %]" };
+        let head = ["gate", "base", "new", change, "margin", "could see", "verdict"];
+        let mut table = Table::new(head);
         for gate in &self.gates {
-            table.row(cells(row(gate).to_vec()));
-        }
-        if simple {
-            "change".clone_into(&mut table.head[3]);
+            table.row(row(gate));
         }
         table
     }
@@ -151,7 +144,8 @@ impl Comparison {
         let word = self.verdict.word();
         match self.verdict {
             _ if !self.obstacles.is_empty() => {
-                format!("{word}: these runs must not be compared; see above")
+                let why = self.obstacles.first().map_or("", String::as_str);
+                format!("{word}: these runs must not be compared: {why}")
             }
             Verdict::Pass if self.rule == Rule::Simple => {
                 format!(
@@ -171,7 +165,9 @@ impl Comparison {
             }
             Verdict::Inconclusive if all == 0 => format!("{word}: there is no gate"),
             Verdict::Inconclusive => {
-                format!("{word}: {open} of {all} {gates} could not be decided{}", self.advice())
+                let advice = self.advice().map(|advice| format!("; {advice}"));
+                let advice = advice.unwrap_or_default();
+                format!("{word}: {open} of {all} {gates} could not be decided{advice}")
             }
         }
     }
@@ -184,23 +180,20 @@ impl Comparison {
         format!("{}{more}", names[..names.len().min(SHOWN)].join(", "))
     }
 
-    fn advice(&self) -> String {
+    /// What decides the gates that are open.
+    pub(crate) fn advice(&self) -> Option<String> {
         if self.base.len() + self.new.len() == 2
             && self.gates.iter().all(|g| g.judged.spread.is_none())
         {
-            return "; run each side 5 times, alternating, or give --history or --run-sd"
-                .to_owned();
+            let advice = "run each side 5 times, alternating, or give --history or --run-sd";
+            return Some(advice.to_owned());
         }
         let open =
             self.gates.iter().filter(|g| matches!(g.judged.judgement, Judgement::Inconclusive(_)));
-        match open.filter_map(|gate| gate.judged.runs_needed).max() {
-            Some(runs) => {
-                let runs = usize::try_from(runs).unwrap_or(usize::MAX);
-                let runs = runs.max(self.base.len().min(self.new.len()) + 1);
-                format!("; run each side {runs} times, alternating")
-            }
-            None => String::new(),
-        }
+        let runs = open.filter_map(|gate| gate.judged.runs_needed).max()?;
+        let runs = usize::try_from(runs).unwrap_or(usize::MAX);
+        let runs = runs.max(self.base.len().min(self.new.len()) + 1);
+        Some(format!("run each side {runs} times, alternating"))
     }
 }
 
@@ -264,13 +257,9 @@ fn p_value(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
-fn paragraph(text: &str) -> Vec<String> {
-    wrap(text, WIDTH)
-}
-
-fn item(text: &str) -> Vec<String> {
+fn item(text: &str, width: usize) -> Vec<String> {
     let mut marks = std::iter::once("- ").chain(std::iter::repeat("  "));
-    wrap(text, WIDTH - 2)
+    wrap(text, width.saturating_sub(2))
         .into_iter()
         .map(|line| format!("{}{line}", marks.next().unwrap_or_default()))
         .collect()

@@ -1,7 +1,9 @@
 //! `knee.json`: the result with what it comes from, and its text.
 
-use plimsoll_report::format::{count, digits, time_or_dash};
-use plimsoll_report::table::{Layout, Table};
+use plimsoll_report::Style;
+use plimsoll_report::format::{digits, or_dash, time_or_dash};
+use plimsoll_report::screen::{Item, LINES, Rest, Rows, Screen, Tone};
+use plimsoll_report::table::Table;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -104,105 +106,139 @@ impl AtLeast {
 }
 
 impl KneeReport {
-    /// The text for a terminal of this width: the knee first, then what shows it.
-    pub fn text(&self, width: usize) -> String {
-        let mut lines = vec![self.headline(), String::new()];
-        lines.extend(plimsoll_report::format::wrap(&self.explanation(), width));
-        lines.push(String::new());
+    /// The screen: probes near the knee, what stands out, and the knee as the last line.
+    pub fn screen(&self, rest: Rest) -> Screen {
+        let mut screen = Screen::new(rest);
+        screen.title(&format!("knee: {} of {}", self.objective, self.target));
+        let rows = Rows {
+            table: self.table(),
+            unit: "probes",
+            first: self.by_nearness(),
+            most: SHOWN,
+            ..Rows::default()
+        };
+        screen.rows("", rows);
+        let doubts = self.knee.why.iter().map(|why| sentence(why));
+        screen.stands_out(
+            doubts.chain(self.provider_sentence()).map(|text| Item::new(Tone::Unsure, &text)),
+        );
+        if let Some(confirmed) = &self.knee.confirmed {
+            let load = self.load.text(confirmed.load);
+            let kept = share(&confirmed.kept);
+            screen.fact(&format!("confirmed: {:.0} s at {load} kept {kept}", confirmed.seconds));
+        }
+        screen.fact(&format!("{} probes in {:.0} s", self.probes.len(), self.took_s));
+        let (tone, verdict) = self.verdict();
+        screen.verdict(tone, &verdict);
+        screen
+    }
+
+    /// The same with every probe, for a file of this width.
+    pub fn text(&self, width: usize, rest: Rest) -> String {
+        let lines = self.probes.len() + LINES;
+        self.screen(rest).with_lines(lines).text(Style { width, color: false })
+    }
+
+    /// What was found, in a sentence.
+    pub fn headline(&self) -> String {
+        let text =
+            |load: Option<f64>| load.map_or_else(|| "-".to_owned(), |load| self.load.text(load));
+        let found = &self.knee;
+        let between = format!("[{}, {}]", text(found.low), text(found.high));
+        match found.kind {
+            Kind::Interval => format!("knee at {} {between}", text(found.load)),
+            Kind::Bracket => format!("knee between {} and {}", text(found.low), text(found.high)),
+            Kind::AtLeast => format!("knee at {} or more", text(found.low)),
+            Kind::NotEven => format!("knee below {}", text(found.high)),
+            Kind::Unstable => format!("no stable knee: {between} was found and not confirmed"),
+            Kind::Unknown => "the knee cannot be told".to_owned(),
+        }
+    }
+
+    /// The last line. Without a load that was asked for, a knee is a finding and no verdict.
+    fn verdict(&self) -> (Tone, String) {
+        let knee = self.headline();
+        if let Some(wanted) = self.at_least {
+            let load = self.load.text(wanted.load);
+            return match wanted.state {
+                State::Kept => (Tone::Good, format!("PASS: {knee}; at least {load} was asked for")),
+                State::Missed => {
+                    (Tone::Bad, format!("FAIL: {knee}; at least {load} was asked for"))
+                }
+                State::Unclear | State::Invalid => {
+                    (Tone::Unsure, format!("INCONCLUSIVE: {knee}; at least {load} was asked for"))
+                }
+            };
+        }
+        match self.knee.kind {
+            Kind::Interval | Kind::Bracket | Kind::AtLeast => {
+                (Tone::Good, format!("FOUND: {knee}"))
+            }
+            Kind::NotEven => (Tone::Bad, format!("FAIL: {knee}")),
+            Kind::Unstable | Kind::Unknown => (Tone::Unsure, format!("INCONCLUSIVE: {knee}")),
+        }
+    }
+
+    fn provider_sentence(&self) -> Option<String> {
+        let provider = self.provider.as_ref()?;
+        let load = self.load.text(provider.load);
+        Some(match provider.state {
+            State::Missed => {
+                format!("The provider itself misses the objective at {load}: it may be its knee")
+            }
+            State::Kept => {
+                format!("The provider itself keeps it at {load}: the limit is the target's")
+            }
+            State::Unclear | State::Invalid => {
+                format!("Of the provider itself, {load} shows nothing")
+            }
+        })
+    }
+
+    fn table(&self) -> Table {
         let mut table = Table::new(["load", "for", "kept", "p50", "p99", "in flight", "good", ""]);
-        for probe in self.shown() {
+        for probe in self.by_load() {
             table.row([
                 self.load.text(probe.load),
                 format!("{:.0} s", probe.seconds),
                 probe.kept.as_ref().map_or_else(|| "-".to_owned(), share),
                 time_or_dash(probe.figures.p50_ms),
                 time_or_dash(probe.figures.p99_ms),
-                probe.figures.in_flight.map_or_else(|| "-".to_owned(), digits),
-                probe
-                    .figures
-                    .goodput
-                    .map_or_else(|| "-".to_owned(), |good| format!("{}/s", digits(good))),
-                word(probe),
+                or_dash(probe.figures.in_flight, digits),
+                or_dash(probe.figures.goodput, |good| format!("{}/s", digits(good))),
+                word(probe).to_owned(),
             ]);
         }
-        lines.extend(table.lines(&Layout::new(width)));
-        if self.probes.len() > SHOWN {
-            lines.push(format!("{} probes in all: see knee.json", count(self.probes.len() as u64)));
-        }
-        lines.push(String::new());
-        lines.join("\n")
+        table
     }
 
-    /// The first line: what was found.
-    pub fn headline(&self) -> String {
-        let text =
-            |load: Option<f64>| load.map_or_else(|| "-".to_owned(), |load| self.load.text(load));
-        let found = &self.knee;
-        let between = format!("[{}, {}]", text(found.low), text(found.high));
-        let what = match found.kind {
-            Kind::Interval => format!("knee: {} {between}", text(found.load)),
-            Kind::Bracket => format!("knee: between {} and {}", text(found.low), text(found.high)),
-            Kind::AtLeast => format!("knee: at least {}", text(found.low)),
-            Kind::NotEven => format!("knee: below {}", text(found.high)),
-            Kind::Unstable => format!("no stable knee: {between} was found and not confirmed"),
-            Kind::Unknown => "knee: cannot be told".to_owned(),
-        };
-        format!("{what} for {}", self.objective)
-    }
-
-    fn explanation(&self) -> String {
-        let mut parts = Vec::new();
-        if let Some(confirmed) = &self.knee.confirmed {
-            let load = self.load.text(confirmed.load);
-            let kept = share(&confirmed.kept);
-            parts.push(format!("Confirmed: {:.0} s at {load} kept {kept}.", confirmed.seconds));
-        }
-        parts.extend(self.knee.why.as_ref().map(|why| format!("{}.", sentence(why))));
-        if let Some(provider) = &self.provider {
-            let load = self.load.text(provider.load);
-            parts.push(match provider.state {
-                State::Missed => format!("The provider itself misses the objective at {load}: this may be its knee, not the target's."),
-                State::Kept => format!("The provider itself keeps the objective at {load}: the limit is the target's."),
-                State::Unclear | State::Invalid => format!("Of the provider itself, {load} shows nothing."),
-            });
-        }
-        if let Some(wanted) = self.at_least {
-            let load = self.load.text(wanted.load);
-            parts.push(match wanted.state {
-                State::Kept => format!("PASS: it carries {load}."),
-                State::Missed => format!("FAIL: it does not carry {load}."),
-                State::Unclear | State::Invalid => {
-                    format!("INCONCLUSIVE: whether it carries {load} cannot be told.")
-                }
-            });
-        }
-        parts.push(format!("The search took {:.0} s.", self.took_s));
-        parts.join(" ")
-    }
-
-    /// The probes next to the knee, by their load.
-    fn shown(&self) -> Vec<&Probe> {
-        let centre = self.knee.load.or(self.knee.high).unwrap_or(1.0);
+    fn by_load(&self) -> Vec<&Probe> {
         let mut probes: Vec<_> = self.probes.iter().collect();
-        let distance = |probe: &Probe| (probe.load / centre).ln().abs();
-        probes.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
-        probes.truncate(SHOWN);
         probes.sort_by(|a, b| a.load.total_cmp(&b.load));
         probes
     }
+
+    /// The rows of the table, the nearest to the knee first.
+    fn by_nearness(&self) -> Vec<usize> {
+        let centre = self.knee.load.or(self.knee.high).unwrap_or(1.0);
+        let probes = self.by_load();
+        let mut rows: Vec<_> = (0..probes.len()).collect();
+        let distance = |row: &usize| (probes[*row].load / centre).ln().abs();
+        rows.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+        rows
+    }
 }
 
-/// Probes in the text.
+/// The most probes on the screen.
 const SHOWN: usize = 12;
 
-fn word(probe: &Probe) -> String {
-    let word = match probe.state {
+const fn word(probe: &Probe) -> &'static str {
+    match probe.state {
         State::Kept => "kept",
         State::Missed => "missed",
         State::Unclear => "unclear",
         State::Invalid => "INVALID",
-    };
-    word.to_owned()
+    }
 }
 
 /// `99.3 % [99.1, 99.5]`, with more digits near 100 %.

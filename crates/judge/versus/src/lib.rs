@@ -7,7 +7,7 @@
 //! - [`Facts`]: what is known of a run beside its blocks
 //! - [`judge`]: one round; [`combine`]: several rounds of the same plan
 //! - [`Versus`]: the result, as `versus.json` holds it
-//! - [`text()`], [`json()`], [`csv()`], [`prometheus()`]: shown
+//! - [`screen()`], [`text()`], [`json()`], [`csv()`], [`prometheus()`]: shown
 //! - [`outlook`]: before the run, what it cannot see; [`Decider`]: during it, whether it may end
 //!
 //! Differences are taken of pairs, never of two distributions; `docs/statistics.md` explains how.
@@ -62,5 +62,5 @@ pub use result::{
     TargetMatrix, TargetResult, Verdicts, Versus,
 };
 pub use role::Role;
-pub use text::text;
+pub use text::{screen, text};
 pub use threshold::AddedThreshold;

@@ -2,12 +2,15 @@
 
 mod notes;
 mod other;
+mod screen;
 mod times;
 
 use plimsoll_report::table::{Layout, Table};
 use plimsoll_report::{format, printable};
 
 use crate::result::{Stopping, Versus};
+
+pub use screen::screen;
 
 /// The result as text; lines are at most `width` columns wide where words can be broken.
 pub fn text(versus: &Versus, width: usize) -> String {
@@ -31,13 +34,13 @@ impl Page {
         self.lines.push(line.into());
     }
 
-    /// A paragraph whose further lines are indented. Intervals are not broken.
+    /// A paragraph whose further lines are indented.
     fn paragraph(&mut self, text: &str) {
         const INDENT: usize = 2;
-        let lines = format::wrap(&glued(text), self.width.saturating_sub(INDENT));
+        let lines = format::wrap(text, self.width.saturating_sub(INDENT));
         for (number, line) in lines.into_iter().enumerate() {
             let indent = if number > 0 { INDENT } else { 0 };
-            self.line(format!("{}{}", " ".repeat(indent), line.replace(GLUE, " ")));
+            self.line(format!("{}{line}", " ".repeat(indent)));
         }
     }
 
@@ -46,20 +49,19 @@ impl Page {
     }
 }
 
-/// Stands for a space at which no line is broken.
-const GLUE: char = '\u{1}';
-
-/// With the spaces within brackets glued.
-fn glued(text: &str) -> String {
-    let mut inside = false;
-    let glue = |c: char| {
-        inside = (inside || c == '[') && c != ']';
-        if inside && c == ' ' { GLUE } else { c }
-    };
-    text.chars().map(glue).collect()
+fn head(page: &mut Page, versus: &Versus) {
+    page.paragraph(&title(versus));
+    page.paragraph(&blocks(versus));
+    if let Some(stopping) = &versus.stopping {
+        page.paragraph(&ended(versus, stopping));
+    }
+    for how in &versus.unlike {
+        page.paragraph(&format!("UNLIKE: {how}"));
+    }
 }
 
-fn head(page: &mut Page, versus: &Versus) {
+/// What was compared, and how.
+fn title(versus: &Versus) -> String {
     let compared = versus.compared();
     let count = match compared.len() {
         1 => "1 target".to_owned(),
@@ -78,14 +80,7 @@ fn head(page: &mut Page, versus: &Versus) {
     if versus.same_host {
         parts.push("on this host".to_owned());
     }
-    page.paragraph(&format!("versus: {}", parts.join(", ")));
-    page.paragraph(&blocks(versus));
-    if let Some(stopping) = &versus.stopping {
-        page.paragraph(&ended(versus, stopping));
-    }
-    for how in &versus.unlike {
-        page.paragraph(&format!("UNLIKE: {how}"));
-    }
+    format!("versus: {}", parts.join(", "))
 }
 
 /// Whether it was decided before its time was over, and what intervals are shown.

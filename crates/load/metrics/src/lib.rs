@@ -72,7 +72,7 @@ pub use run_metadata::{
 pub use scope::Scope;
 pub use snapshot::Snapshot;
 pub use stream_diagnosis::{StreamDiagnosis, StreamWord};
-pub use summary::RunSummary;
+pub use summary::{RunJudgement, RunSummary};
 pub use threshold::{
     Band, BandLevel, BandResult, Gate, Judgement, Margin, Threshold, ThresholdResult, Worse,
 };

@@ -4,6 +4,7 @@
 mod cache_hits;
 mod evidence;
 mod interpretation;
+mod judgement;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,8 @@ use crate::run_metadata::RunMetadata;
 use crate::snapshot::Snapshot;
 use crate::threshold::{Band, BandResult, Threshold, ThresholdResult};
 use crate::validity::{Assessment, Reason, Validity, judge_health};
+
+pub use judgement::RunJudgement;
 
 /// Version of the layout of `summary.json`.
 pub const SCHEMA: &str = "plimsoll.summary/2";

@@ -27,6 +27,20 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(out + rest)
 }
 
+/// A text of one line in which every control character is written out, the colours of reports too;
+/// line ends and tabs are spaces. For texts of others in a page that has colours of its own.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => out.push(' '),
+            c if is_control(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// The value of a label in the Prometheus text format.
 pub fn escape_label(value: &str) -> String {
     value.replace('\\', r"\\").replace('"', r#"\""#).replace('\n', r"\n")
@@ -53,5 +67,10 @@ mod tests {
         ] {
             assert_eq!(printable(text), shown);
         }
+    }
+
+    #[test]
+    fn a_text_of_others_has_neither_lines_nor_colours_of_its_own() {
+        assert_eq!(one_line("a\n\x1b[1;32mVALID\x1b[0m"), "a \\u{1b}[1;32mVALID\\u{1b}[0m");
     }
 }

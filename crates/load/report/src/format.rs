@@ -174,17 +174,64 @@ pub fn seconds(seconds: f64) -> String {
     format!("{}s", (seconds * 10.0).round() / 10.0)
 }
 
-/// Lines of at most `width` characters, broken at spaces.
+/// Lines of at most `width` characters, broken at spaces. Intervals, `[5.70, 6.20]`, are not
+/// broken.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
+    for word in words(text) {
         match lines.last_mut() {
             Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
                 line.push(' ');
-                line.push_str(word);
+                line.push_str(&word);
             }
-            _ => lines.push(word.to_owned()),
+            _ => lines.push(word),
         }
+    }
+    lines
+}
+
+/// The words; an interval is one.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match words.last_mut() {
+            Some(low) if low.starts_with('[') && low.ends_with(',') && word.contains(']') => {
+                low.push(' ');
+                low.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
+/// The mark of a text that was cut.
+pub const CUT: &str = "…";
+
+/// A text of at most `width` characters; the end of a longer one is left out, even within a word.
+pub fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let short: String = text.chars().take(width.saturating_sub(1)).collect();
+    if width > 0 { short + CUT } else { short }
+}
+
+/// At most `most` lines of at most `width` characters, broken at spaces. Of a longer text the last
+/// words are left out, and [`CUT`] stands for them. Only a word that is wider than the page is cut.
+pub fn wrap_at_most(text: &str, width: usize, most: usize) -> Vec<String> {
+    let mut lines: Vec<_> = wrap(text, width).iter().map(|line| cut(line, width)).collect();
+    if lines.len() <= most {
+        return lines;
+    }
+    lines.truncate(most);
+    if let Some(last) = lines.last_mut() {
+        while last.chars().count() + 1 + CUT.chars().count() > width
+            && let Some(space) = last.rfind(' ')
+        {
+            last.truncate(space);
+        }
+        *last = format!("{} {CUT}", last.trim_end_matches([',', ';', ':', '.']));
     }
     lines
 }
@@ -342,5 +389,15 @@ mod tests {
     fn lines_are_broken_between_words() {
         assert_eq!(wrap("a bb ccc dddd", 6), ["a bb", "ccc", "dddd"]);
         assert_eq!(wrap("unbreakable", 4), ["unbreakable"]);
+        assert_eq!(wrap("by 5us [3, 7].", 10), ["by 5us", "[3, 7]."]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out_by_whole_words() {
+        let text = "INVALID: the rate of stage `a`: 5.00/s";
+        assert_eq!(wrap_at_most(text, 80, 1), [text]);
+        assert_eq!(wrap_at_most(text, 30, 1), ["INVALID: the rate of stage …"]);
+        assert_eq!(wrap_at_most(text, 18, 2), ["INVALID: the rate", "of stage `a` …"]);
+        assert_eq!((cut("unbreakable", 4).as_str(), cut("four", 4).as_str()), ("unb…", "four"));
     }
 }

@@ -1,6 +1,6 @@
 //! Reports: renders summaries, and writes and reads `results.jsonl`.
 //!
-//! - [`text`]: for people
+//! - [`text`]: for people, everything; [`run_screen`]: the same on a [`screen`] of 80 x 24
 //! - [`json`], [`csv`], [`prometheus`]: for machines, all from the one catalog of metrics
 //! - [`timeline_json`] and [`interval_log`]: what happened when
 //! - [`exemplars_json`]: single requests with all their times
@@ -12,6 +12,7 @@
 //! Nothing here knows how the load was generated.
 
 mod bounded_lines;
+mod color;
 mod csv;
 mod error;
 mod escape;
@@ -23,6 +24,8 @@ pub mod pairs;
 mod prometheus;
 mod rebuild;
 pub mod row;
+mod run_screen;
+pub mod screen;
 mod stored;
 pub mod table;
 mod text;
@@ -38,5 +41,6 @@ pub use json::{json, read_json};
 pub use prometheus::prometheus;
 pub use rebuild::{Rebuilt, rebuild};
 pub use row::{ParsedRow, RowContext, RowNames, parse_row, write_row};
+pub use run_screen::{run_notes, run_screen, run_stands_out, run_verdict};
 pub use text::{Style, text};
 pub use timeline::{read_timeline, timeline_json};

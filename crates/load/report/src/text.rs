@@ -4,7 +4,6 @@
 mod accounting;
 mod bands;
 mod breakdown;
-mod color;
 mod disturbed;
 mod environment;
 mod errors;
@@ -24,9 +23,17 @@ mod validity;
 
 use plimsoll_metrics::{Group, RunSummary};
 
+use crate::color::Color;
 use crate::escape::printable;
 use crate::{format, table};
-use color::Color;
+
+pub(crate) use bands::measured as band_measured;
+pub(crate) use headline::requests;
+pub(crate) use load::tokens;
+pub(crate) use policy::sentence as policy_sentence;
+pub(crate) use streams::sentences as stream_sentences;
+pub(crate) use thresholds::measured as threshold_measured;
+pub(crate) use validity::refused as refused_figures;
 
 /// How the text is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +69,9 @@ pub fn text(summary: &RunSummary, style: Style) -> String {
     environment::write(&mut page, &summary.metadata.environment);
     printable(&page.out).into_owned()
 }
+
+/// Of a text below its lead.
+const INDENT_BELOW: usize = 6;
 
 const WARMUP: &str = "Warm-up (in no total and no threshold)";
 
@@ -149,8 +159,13 @@ impl Page {
     }
 
     /// Adds a paragraph that begins with `lead`. Its further lines are indented by `width`, the
-    /// visible width of the lead.
+    /// visible width of the lead. Behind a lead that takes most of the page it begins below it.
     fn hang(&mut self, lead: &str, width: usize, text: &str) {
+        if width * 3 > self.style.width * 2 {
+            self.line(lead);
+            self.paragraph(INDENT_BELOW, text);
+            return;
+        }
         let lines = format::wrap(text, self.style.width.saturating_sub(width));
         for (index, line) in lines.iter().enumerate() {
             let indent = if index == 0 { lead.to_owned() } else { " ".repeat(width) };

@@ -19,6 +19,7 @@ mod mock_log;
 mod precise_wait;
 mod record;
 mod runner;
+mod screen;
 mod server;
 mod statistics;
 mod tool_process;

@@ -175,6 +175,7 @@ impl Record {
         });
         let build = if self.debug_build { "; debug build" } else { "" };
         let (failed, not_run) = (list("failed", &failed), list("not run", &not_run));
-        format!("{passed} tests passed{failed}{not_run}{floor}{build}")
+        let s = if passed == 1 { "" } else { "s" };
+        format!("{passed} test{s} passed{failed}{not_run}{floor}{build}")
     }
 }

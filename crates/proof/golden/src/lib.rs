@@ -4,6 +4,9 @@
 //! you commit it.
 
 pub mod schema_page;
+mod screens;
+
+pub use screens::check_screens;
 
 use std::fs;
 use std::path::Path;

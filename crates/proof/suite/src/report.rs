@@ -1,8 +1,10 @@
 //! The report of a suite: the contents of `suite.json`, and the text for people.
 
+mod screen;
 mod text;
 
 use plimsoll_metrics::{Environment, Judgement};
+use plimsoll_report::screen::{Rest, Screen};
 use plimsoll_report::table::Table;
 use serde::{Deserialize, Serialize};
 
@@ -246,9 +248,14 @@ impl Report {
         nothing.into_iter().chain(missing).chain(unusable).chain(open).collect()
     }
 
+    /// What the end of the command shows; `rest` is where the whole report is.
+    pub fn screen(&self, rest: Rest) -> Screen {
+        screen::of(self, rest)
+    }
+
     /// The outcome in a sentence, its word first, as in the text.
     pub fn conclusion(&self) -> String {
-        text::conclusion_sentence(self)
+        text::conclusion(self)
     }
 
     /// What the marks before and behind figures mean.

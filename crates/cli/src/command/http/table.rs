@@ -1,38 +1,64 @@
 //! The comparison of several endpoints.
 
-use plimsoll_metrics::{DistributionSummary, Metric, QUANTILES, RunSummary};
+use plimsoll_metrics::{BoundedFigure, DistributionSummary, Metric, QUANTILES};
 use plimsoll_profile::redacted_path;
-use plimsoll_report::format;
-use plimsoll_report::table::{Layout, Table};
+use plimsoll_report::format::{self, DASH};
+use plimsoll_report::screen::{Rest, Rows, Screen, debug_build};
+use plimsoll_report::table::Table;
+use plimsoll_report::{run_stands_out, run_verdict};
 
-const COLUMNS: [&str; 7] = ["done/s", "completed", "p50", "p90", "p99", "max", "URL"];
-/// URLs are the longest column: they come last, and are never truncated.
-const LAYOUT: Layout = Layout { indent: 0, names: COLUMNS.len() - 1, ..Layout::new(usize::MAX) };
+use crate::session::FinishedRun;
+
+const HEAD: [&str; 7] = ["", "done/s", "answered", "p50", "p90", "p99", "max"];
+
+/// The most endpoints that are shown.
+const MOST: usize = 10;
 
 /// One row for each endpoint; the times are those of the reports' headlines.
-pub(super) fn side_by_side<'a>(runs: impl Iterator<Item = (&'a String, &'a RunSummary)>) -> String {
-    let mut table = Table::new(COLUMNS);
-    let mut metric = Metric::ResponseTime;
-    for (url, summary) in runs {
-        // All have the same stages.
-        metric = summary.metadata.headline_time();
-        table.row(row(url, summary, metric));
+pub(super) fn side_by_side(urls: &[String], runs: &[FinishedRun]) -> Screen {
+    let folders = runs.iter().filter(|run| matches!(run.rest, Rest::Folder(_)));
+    let mut screen = Screen::new(Rest::Flag);
+    // All have the same stages.
+    let first = runs.first().map(|run| &run.summary);
+    let metric = first.map_or(Metric::ServiceTime, |summary| summary.metadata.headline_time());
+    let mut table = Table::new(HEAD);
+    for (url, run) in urls.iter().zip(runs) {
+        table.row(row(&redacted_path(url), run, metric));
     }
+    let build = first.map_or("", |summary| debug_build(&summary.metadata.environment));
+    screen.title(&format!("Side by side: {} endpoints, one after the other{build}", runs.len()));
     let times = if metric == Metric::ServiceTime { "service times" } else { "response times" };
-    format!("\nSide by side ({times})\n{}", table.text(&LAYOUT))
+    screen.rows(times, Rows { table, unit: "endpoints", most: MOST, ..Rows::default() });
+    for (url, run) in urls.iter().zip(runs) {
+        let path = redacted_path(url);
+        screen.stands_out(run_stands_out(&run.summary).into_iter().map(|item| item.of(&path)));
+        let (tone, text) = run_verdict(&run.summary);
+        let mut own = Screen::new(Rest::Flag);
+        own.verdict(tone, &text);
+        screen = screen.and(own);
+    }
+    folders.for_each(|run| {
+        if let Rest::Folder(path) = &run.rest {
+            screen.file(&format!("files: {path}"));
+        }
+    });
+    screen
 }
 
-fn row(url: &str, summary: &RunSummary, metric: Metric) -> [String; COLUMNS.len()] {
-    let total = &summary.results.total;
+fn row(url: &str, run: &FinishedRun, metric: Metric) -> [String; HEAD.len()] {
+    let total = &run.summary.results.total;
     let times = total.distribution(metric);
-    let figure = |index: usize| format::figure(times.and_then(|t| t.figure(&QUANTILES[index])));
+    let shown = |figure: Option<BoundedFigure>, format: fn(f64) -> String| {
+        figure.and_then(|figure| figure.usable()).map_or_else(|| DASH.to_owned(), format)
+    };
+    let time = |index: usize| shown(times.and_then(|t| t.figure(&QUANTILES[index])), format::time);
     [
-        format::rate_figure(total.named_rate("throughput")),
-        format!("{} of {}", total.counters.completed, total.counters.scheduled),
-        figure(0),
-        figure(1),
-        figure(3),
-        format::figure(times.map(DistributionSummary::max_figure)),
-        redacted_path(url),
+        url.to_owned(),
+        shown(total.named_rate("throughput"), format::digits),
+        format::share_of(total.rates.success_rate),
+        time(0),
+        time(1),
+        time(3),
+        shown(times.map(DistributionSummary::max_figure), format::time),
     ]
 }

@@ -9,16 +9,18 @@ use plimsoll_harness::facts::{self, After};
 use plimsoll_measure::{Clock as _, MonotonicClock, Nanos, RunId, Seed};
 use plimsoll_metrics::{Judgement, RunEnd};
 use plimsoll_profile::{Plan, VersusPlan};
+use plimsoll_report::screen::Screen;
 use plimsoll_report::{Style, prometheus as summary_prometheus, text as summary_text};
 use plimsoll_versus::{
-    AddedThreshold, Decider, Facts, Versus, combine, csv, json, judge, outlook, prometheus, text,
+    AddedThreshold, Decider, Facts, Versus, combine, csv, json, judge, outlook, prometheus, screen,
+    text,
 };
 
 use super::{WIDTH, upstream};
-use crate::console;
+use crate::console::{self, Show};
 use crate::exit::Exit;
 use crate::progress::StatusOutput;
-use crate::run_dir::{BlockWatcher, PairFile, RunDir, file};
+use crate::run_dir::{BlockWatcher, FILE_WIDTH, PairFile, RunDir, file};
 use crate::session::{Measured, RunOptions, Session};
 use crate::sleep::sleep;
 
@@ -33,29 +35,37 @@ pub(super) struct Settings<'f> {
     pub(super) upstream_log: Option<&'f Path>,
 }
 
-/// Carries out all rounds.
-pub(super) fn run(session: &mut Session, plan: &Plan, settings: &Settings<'_>) -> Result<Exit> {
+/// What came of all rounds.
+pub(super) struct Compared {
+    pub(super) exit: Exit,
+    /// The screen of the last one; `None` if there was none.
+    pub(super) screen: Option<Screen>,
+}
+
+/// Carries out all rounds, and shows the result after each.
+pub(super) fn run(session: &mut Session, plan: &Plan, settings: &Settings<'_>) -> Result<Compared> {
     let versus = plan.versus.clone().ok_or_else(|| anyhow!("the plan compares nothing"))?;
     let clock = MonotonicClock::start();
-    let (mut exit, mut rounds) = (Exit::Pass, Vec::new());
+    let (mut compared, mut rounds) = (Compared { exit: Exit::Pass, screen: None }, Vec::new());
     for round in 0..versus.rounds {
         if round > 0 {
             wait(session, &clock, versus.every, round);
         }
         if session.control().is_interrupted() {
-            return Ok(Exit::Interrupted);
+            return Ok(Compared { exit: Exit::Interrupted, ..compared });
         }
         let (measured, result) = one(session, of_round(plan, round)?, &versus, settings)?;
         rounds.push(result);
         let Some(all) = combine(&rounds) else { continue };
-        let last = show(session.status(), &measured, &all)?;
-        exit = exit_of(&measured, &all, settings.options.allow_invalid);
-        last.map_or(Ok(()), |path| console::print_line(&format!("\nfiles: {path}")))?;
+        let screen = screen(&all, &measured.summary, measured.rest());
+        show(session.status(), &measured, (&all, &screen), settings.options.show)?;
+        let exit = exit_of(&measured, &all, settings.options.allow_invalid);
+        compared = Compared { exit, screen: Some(screen) };
         if exit == Exit::Interrupted {
             break;
         }
     }
-    Ok(exit)
+    Ok(compared)
 }
 
 /// The plan of a round: with prompts, orders and ids of its own.
@@ -162,18 +172,36 @@ fn unlike(facts: &Facts) -> Vec<String> {
     facts.targets.iter().flat_map(of).collect()
 }
 
-/// Prints the result before it writes the files: a full disk must not lose it. Gives the folder.
-fn show(status: &StatusOutput, measured: &Measured, all: &Versus) -> Result<Option<String>> {
-    console::print(&text(all, WIDTH.min(console::style().width)))?;
-    for note in &measured.summary.metadata.notes {
-        console::print_line(&format!("NOTE: {note}"))?;
+/// Prints the result before it writes the files: a full disk must not lose it.
+fn show(
+    status: &StatusOutput,
+    measured: &Measured,
+    (all, screen): (&Versus, &Screen),
+    show: Show,
+) -> Result<()> {
+    match show {
+        Show::Screen => console::print_screen(screen)?,
+        Show::Full => {
+            let [own, runs] = [WIDTH, FILE_WIDTH].map(console::full_style);
+            console::print(&whole(measured, all, own.width, runs))?;
+        }
+        Show::Nothing => {}
     }
     if measured.summary.results.total.counters.completed == 0 {
         status.warn("no request was completed outside of warm-up");
     }
-    let Some(run_dir) = &measured.run_dir else { return Ok(None) };
-    write(run_dir, measured, all)?;
-    Ok(Some(run_dir.path().display().to_string()))
+    if let Some(run_dir) = &measured.run_dir {
+        write(run_dir, measured, all)?;
+    }
+    if show == Show::Full {
+        console::print_end(screen)?;
+    }
+    Ok(())
+}
+
+/// The comparison, and the report of its run below it.
+fn whole(measured: &Measured, all: &Versus, width: usize, style: Style) -> String {
+    format!("{}\n{}", text(all, width), summary_text(&measured.summary, style))
 }
 
 fn write(run_dir: &RunDir, measured: &Measured, all: &Versus) -> Result<()> {
@@ -183,8 +211,7 @@ fn write(run_dir: &RunDir, measured: &Measured, all: &Versus) -> Result<()> {
     run_dir.write_exemplars(&measured.exemplars)?;
     run_dir.write(file::VERSUS, json(all)?.as_bytes())?;
     run_dir.write(file::VERSUS_CSV, csv(all).as_bytes())?;
-    let style = Style::default();
-    let report = format!("{}\n{}", text(all, WIDTH), summary_text(summary, style));
+    let report = whole(measured, all, WIDTH, Style { width: FILE_WIDTH, color: false });
     run_dir.write(file::TEXT, report.as_bytes())?;
     let (timeline, exemplars) = (Some(&measured.record.timeline), Some(&measured.exemplars));
     let versus = Some(all);

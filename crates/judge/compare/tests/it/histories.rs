@@ -33,7 +33,7 @@ fn single_runs_are_judged_by_the_spread_of_the_history() {
         let (base, new) = turns(1, || PLAIN, || new);
         let gates = options(&[("ttft.p50", "3%"), ("ttft.p99", "3%")]);
         let found = compare(&base, &new, &gates, Some(&history)).unwrap();
-        assert_eq!(found.verdict, verdict, "{}", found.text());
+        assert_eq!(found.verdict, verdict, "{}", found.text(1_000));
         let gate = &found.gates[0];
         assert_eq!(gate.judged.spread, Some(SpreadSource::History));
         assert!((gate.judged.degrees_of_freedom.unwrap() - 16.0).abs() < 1e-9);
@@ -96,8 +96,8 @@ fn what_could_be_seen_is_said_beforehand() {
     assert!((gate.detectable.unwrap() - 0.0273).abs() < 2e-4, "{gate:?}");
     // (2.228 + 0.879) x 0.866 = 2.69 is less than ln 1.03 = 2.96; with 5 runs it is 3.03.
     assert_eq!(gate.runs_needed, Some(6));
-    assert!(found.text().contains("6 + 6 see"), "{}", found.text());
+    assert!(found.text(1_000).contains("6 + 6 see"), "{}", found.text(1_000));
     let single = ahead(&base[..1], &options(&[("ttft.p50", "3%")]), None).unwrap();
     assert_eq!(single.gates[0].runs_needed, None);
-    assert!(single.text().contains("says nothing about the spread"), "{}", single.text());
+    assert!(single.text(1_000).contains("says nothing about the spread"), "{}", single.text(1_000));
 }

@@ -16,7 +16,7 @@ fn single_runs_without_a_history_are_inconclusive_and_say_what_to_do() {
     let (base, new) = turns(1, || PLAIN, || slow);
     let found = compare(&base, &new, &options(&THREE), None).unwrap();
     assert_eq!(found.verdict, Verdict::Inconclusive);
-    let text = found.text().split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = found.text(1_000).split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "ttft.p99, throughput: one run on each side",
         "run each side 5 times, alternating",
@@ -31,7 +31,7 @@ fn single_runs_without_a_history_are_inconclusive_and_say_what_to_do() {
     let stated = Options { run_sd: Some(0.015), ..options(&THREE) };
     let found = compare(&base, &new, &stated, None).unwrap();
     assert_eq!(found.verdict, Verdict::Fail);
-    assert!(found.text().contains("stated by hand: --run-sd 1.5%"), "{}", found.text());
+    assert!(found.text(1_000).contains("stated by hand: --run-sd 1.5%"), "{}", found.text(1_000));
 }
 
 /// Changes one thing in the last new run, and expects the comparison to name it.
@@ -40,13 +40,13 @@ fn refused(change: impl Fn(&mut StoredRun), says: &str, name: &str) {
     change(new.last_mut().unwrap());
     let found = compare(&base, &new, &options(&THREE), None).unwrap();
     assert_eq!((found.verdict, found.gates.len()), (Verdict::Inconclusive, 0), "{says}");
-    assert!(found.text().contains(says), "{says} is not in {}", found.text());
+    assert!(found.text(1_000).contains(says), "{says} is not in {}", found.text(1_000));
     assert!(found.markdown().starts_with("**INCONCLUSIVE"), "{says}");
     let allowed = Options { allow_different: vec![name.to_owned()], ..options(&THREE) };
     if !name.is_empty() {
         let found = compare(&base, &new, &allowed, None).unwrap();
         assert_eq!(found.verdict, Verdict::Pass, "{name}");
-        assert!(found.text().contains(&format!("different {name}")) || name == "plan");
+        assert!(found.text(1_000).contains(&format!("different {name}")) || name == "plan");
     }
 }
 
@@ -122,7 +122,7 @@ fn what_differs_by_design_is_no_obstacle() {
         run.summary.metadata.environment.load_average = Some((1.0, 2.0, 3.0));
     }
     let found = compare(&base, &new, &options(&THREE), None).unwrap();
-    assert_eq!(found.verdict, Verdict::Pass, "{}", found.text());
+    assert_eq!(found.verdict, Verdict::Pass, "{}", found.text(1_000));
     assert!(found.cells.compared > 0);
 }
 
@@ -134,11 +134,11 @@ fn a_summary_without_its_plan_is_compared_by_the_hash() {
         run.plan = None;
     }
     let same = compare(&base, &new, &options(&THREE), None).unwrap();
-    assert_eq!(same.verdict, Verdict::Pass, "{}", same.text());
+    assert_eq!(same.verdict, Verdict::Pass, "{}", same.text(1_000));
     new[0].summary.metadata.run.plan_hash = "0123456789abcdef".to_owned();
     let other = compare(&base, &new, &options(&THREE), None).unwrap();
-    assert!(other.text().contains("different plan"), "{}", other.text());
-    assert!(other.text().contains("0123456789abcdef"), "{}", other.text());
+    assert!(other.text(1_000).contains("different plan"), "{}", other.text(1_000));
+    assert!(other.text(1_000).contains("0123456789abcdef"), "{}", other.text(1_000));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn runs_that_did_not_take_turns_are_noted() {
     let new: Vec<_> = (6..12).map(|number| run(number, PLAIN)).collect();
     let found = compare(&base, &new, &options(&THREE), None).unwrap();
     assert_eq!(found.alternating, Some(false));
-    assert!(found.text().contains("a drift of the machine looks like a change"));
+    assert!(found.text(1_000).contains("a drift of the machine looks like a change"));
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use plimsoll_compare::{Comparison, Options, compare};
+use plimsoll_compare::{Comparison, Options, ahead, compare};
+use plimsoll_report::Style;
+use plimsoll_report::screen::Screen;
 use serde_json::Value;
 
 use crate::support::{Figures, Noise, PLAIN, options, turns};
@@ -27,10 +29,36 @@ fn golden(name: &str, text: &str) {
     plimsoll_golden::check(path, text);
 }
 
+#[track_caller]
+fn screens(name: &str, screen: &Screen) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/screens");
+    let at = |width| Style { width, color: false };
+    let whole = screen.clone().with_lines(1_000).text(at(10_000));
+    plimsoll_golden::check_screens(path, name, &whole, |width| screen.text(at(width)));
+}
+
+#[test]
+fn the_screens_fit_every_terminal() {
+    screens("comparison", &example().screen());
+    let (base, new) = turns(6, || PLAIN, || PLAIN);
+    let gates: Vec<_> = (1..=40).map(|n| (format!("ttft.p{}", 50 + n), "3%".to_owned())).collect();
+    let options = Options { gates, ..Options::default() };
+    let many = compare(&base, &new, &options, None).unwrap().screen();
+    screens("many-gates", &many);
+    screens("ahead", &ahead(&base, &options, None).unwrap().screen());
+    let (mut base, new) = turns(1, || PLAIN, || PLAIN);
+    base[0].summary.metadata.environment.cpu_model = Some("\x1b[2Jbetter".to_owned());
+    let other = compare(&base, &new, &Options::default(), None).unwrap().screen();
+    screens("other-machine", &other);
+    let text = other.text(Style { width: 80, color: false });
+    assert!(text.contains("\\u{1b}[2Jbetter") && !text.contains('\x1b'), "{text}");
+    assert!(text.lines().last().unwrap().starts_with("INCONCLUSIVE: these runs must"), "{text}");
+}
+
 #[test]
 fn the_texts_equal_the_stored_ones() {
     let example = example();
-    golden("comparison.txt", &example.text());
+    golden("comparison.txt", &example.text(110));
     golden("comparison.md", &example.markdown());
     golden("comparison.xml", &example.junit(false).unwrap());
     let json = rounded(serde_json::to_value(&example).unwrap());
@@ -55,11 +83,14 @@ fn rounded(value: Value) -> Value {
 #[test]
 fn the_first_and_the_last_line_are_short_and_the_verdict_heads_the_markdown() {
     let example = example();
-    let text = example.text();
+    let text = example.text(110);
     for line in [text.lines().next().unwrap(), text.lines().last().unwrap()] {
         assert!(line.chars().count() <= 80, "{line}");
     }
-    assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");
+    for width in 60..=200 {
+        let text = example.text(width);
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
+    }
     assert!(example.markdown().starts_with("**FAIL"), "{}", example.markdown());
     assert_eq!(example.markdown(), self::example().markdown(), "the order is stable");
 }
@@ -86,7 +117,8 @@ fn the_simple_rule_is_labelled_as_what_it_is() {
     let (base, new) = turns(1, || PLAIN, || slow);
     let simple = Options { regress: Some(0.1), ..Options::default() };
     let found = compare(&base, &new, &simple, None).unwrap();
-    golden("simple.txt", &found.text());
+    golden("simple.txt", &found.text(110));
+    screens("simple", &found.screen());
     let failed: Vec<_> = found
         .gates
         .iter()

@@ -39,15 +39,7 @@ fn claims(page: &mut Page, versus: &Versus) {
         page.paragraph("No difference could be tested.");
         return;
     }
-    let tested = match versus.claims.len() {
-        1 => "1 comparison".to_owned(),
-        n => format!("{n} comparisons"),
-    };
-    let scope = match versus.rounds {
-        0 | 1 => "in this window".to_owned(),
-        rounds => format!("over {rounds} rounds"),
-    };
-    page.paragraph(&format!("Said at 5 % over {tested}, {scope}:"));
+    page.paragraph(&scope(versus));
     let (hold, open): (Vec<&Claim>, Vec<&Claim>) = versus.claims.iter().partition(|c| c.holds);
     if hold.is_empty() {
         page.paragraph("- no difference is proven");
@@ -65,6 +57,19 @@ fn claims(page: &mut Page, versus: &Versus) {
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
         page.paragraph(&format!("Open: {}{more}.", open.join("; ")));
     }
+}
+
+/// Over what the sentences hold.
+pub(super) fn scope(versus: &Versus) -> String {
+    let tested = match versus.claims.len() {
+        1 => "1 comparison".to_owned(),
+        n => format!("{n} comparisons"),
+    };
+    let scope = match versus.rounds {
+        0 | 1 => "in this window".to_owned(),
+        rounds => format!("over {rounds} rounds"),
+    };
+    format!("Said at 5 % over {tested}, {scope}:")
 }
 
 /// With many targets there are more sentences than anyone reads: then those on the headline figure
@@ -213,11 +218,17 @@ fn thresholds(page: &mut Page, versus: &Versus) {
 }
 
 fn threshold_line(threshold: &ThresholdResult) -> String {
+    let (word, what) = judged(threshold);
+    format!("{word}: {what}")
+}
+
+/// The judgement of a threshold in a word, and what was judged.
+pub(super) fn judged(threshold: &ThresholdResult) -> (&'static str, String) {
     let measured = format::time_or_dash(threshold.measured);
     let what = format!("{} {}: {measured}", threshold.metric, threshold.expression);
     match &threshold.judgement {
-        Judgement::Pass => format!("PASS: {what}"),
-        Judgement::Fail => format!("FAIL: {what}"),
-        Judgement::Inconclusive(why) => format!("INCONCLUSIVE: {what}; {why}"),
+        Judgement::Pass => ("PASS", what),
+        Judgement::Fail => ("FAIL", what),
+        Judgement::Inconclusive(why) => ("INCONCLUSIVE", format!("{what}; {why}")),
     }
 }

@@ -34,14 +34,21 @@ pub(super) fn write(page: &mut Page, versus: &Versus) {
     }
     page.line("");
     page.table(&table);
-    for target in versus.targets.iter().filter(|target| !target.failures.is_empty()) {
-        let part = |(word, count): (&String, &u64)| format!("{} {word}", format::count(*count));
+    for sentence in failures(versus) {
+        page.paragraph(&sentence);
+    }
+}
+
+/// How turns of targets failed, and which targets were taken out.
+pub(super) fn failures(versus: &Versus) -> Vec<String> {
+    let part = |(word, count): (&String, &u64)| format!("{} {word}", format::count(*count));
+    let failed = versus.targets.iter().filter(|target| !target.failures.is_empty());
+    let failed = failed.map(|target| {
         let parts: Vec<_> = target.failures.iter().map(part).collect();
-        page.paragraph(&format!("{} failed: {}", target.name, parts.join(", ")));
-    }
-    for target in &versus.targets {
-        if let Some(why) = &target.taken_out {
-            page.paragraph(&format!("{} was taken out {why}", target.name));
-        }
-    }
+        format!("{} failed: {}", target.name, parts.join(", "))
+    });
+    let taken_out = versus.targets.iter().filter_map(|target| {
+        target.taken_out.as_ref().map(|why| format!("{} was taken out {why}", target.name))
+    });
+    failed.chain(taken_out).collect()
 }

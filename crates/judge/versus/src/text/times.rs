@@ -1,7 +1,7 @@
 //! The table of times: each target's median, what it adds, and the shift of its p99.
 
 use plimsoll_report::format::{self, DASH};
-use plimsoll_report::table::{Layout, Table};
+use plimsoll_report::table::Table;
 
 use super::Page;
 use crate::figure::Figure;
@@ -10,22 +10,18 @@ use crate::role::Role;
 
 pub(super) fn write(page: &mut Page, versus: &Versus) {
     page.line("");
-    let mut table = Table::new(["", "p50", "added, median", "p99 shift"]);
+    let mut table = Table::new(HEAD);
     let figures = shown(versus);
     for figure in &figures {
+        table.row([figure.title()]);
         for target in &versus.targets {
-            table.row(row(versus, target, *figure));
+            let [name, figures @ ..] = row(versus, target, *figure);
+            table.row([format!("  {name}")].into_iter().chain(figures));
         }
     }
-    // Titles stand between the rows and do not make the column of names wide.
-    let mut lines = table.lines(&Layout { indent: 4, ..Layout::new(page.width) }).into_iter();
-    page.lines.extend(lines.next());
-    for figure in figures {
-        page.line(format!("  {}", figure.title()));
-        page.lines.extend(lines.by_ref().take(versus.targets.len()));
-    }
-    for reason in reasons(versus) {
-        page.paragraph(&reason);
+    page.table(&table);
+    for reason in reasons(versus, &figures) {
+        page.paragraph(&format!("-: {reason}."));
     }
 }
 
@@ -44,7 +40,11 @@ fn shown(versus: &Versus) -> Vec<Figure> {
     std::iter::once(versus.headline).chain(rest).collect()
 }
 
-fn row(versus: &Versus, target: &TargetResult, figure: Figure) -> [String; 4] {
+/// The columns of [`row`].
+pub(super) const HEAD: [&str; 4] = ["", "p50", "added, median", "p99 shift"];
+
+/// A target's median, what it adds, and the shift of its p99.
+pub(super) fn row(versus: &Versus, target: &TargetResult, figure: Figure) -> [String; 4] {
     let own = target.own(figure).and_then(|own| own.p50_ns);
     let find = |kind, quantile| {
         let two = (&*target.name, versus.reference());
@@ -78,17 +78,17 @@ fn control(versus: &Versus) -> String {
 }
 
 /// Why figures of the table are refused, each reason once.
-fn reasons(versus: &Versus) -> Vec<String> {
-    let figures = shown(versus)
-        .into_iter()
-        .flat_map(|figure| [(figure, Kind::Added, "p50"), (figure, Kind::Shift, "p99")]);
+pub(super) fn reasons(versus: &Versus, shown: &[Figure]) -> Vec<String> {
+    let figures = shown
+        .iter()
+        .flat_map(|&figure| [(figure, Kind::Added, "p50"), (figure, Kind::Shift, "p99")]);
     let cells = figures.flat_map(|cell| versus.targets.iter().map(move |target| (cell, target)));
     let of_cells = cells.filter_map(|(cell, target)| {
         let what = format!("{} {} of {}", cell.0.title(), cell.2, target.name);
         Some((refused(versus, target, cell)?, what))
     });
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    for (why, what) in medians(versus).chain(of_cells) {
+    for (why, what) in medians(versus, shown).chain(of_cells) {
         match reasons.iter_mut().find(|(known, _)| *known == why) {
             Some((_, figures)) => figures.push(what),
             None => reasons.push((why, vec![what])),
@@ -97,13 +97,16 @@ fn reasons(versus: &Versus) -> Vec<String> {
     let line = |(why, figures): (String, Vec<String>)| {
         let (first, more) = (&figures[0], figures.len() - 1);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("-: {why} ({first}{more}).")
+        format!("{why} ({first}{more})")
     };
     reasons.into_iter().map(line).collect()
 }
 
 /// Medians that are left out, with the reason.
-fn medians(versus: &Versus) -> impl Iterator<Item = (String, String)> {
+fn medians<'v>(
+    versus: &'v Versus,
+    shown: &'v [Figure],
+) -> impl Iterator<Item = (String, String)> + 'v {
     let own = |figure: Figure| {
         versus.targets.iter().filter_map(move |target| {
             let own = target.own(figure)?;
@@ -113,7 +116,7 @@ fn medians(versus: &Versus) -> impl Iterator<Item = (String, String)> {
             })
         })
     };
-    shown(versus).into_iter().flat_map(own)
+    shown.iter().copied().flat_map(own)
 }
 
 fn refused(

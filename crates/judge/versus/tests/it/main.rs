@@ -11,6 +11,7 @@ mod policy;
 mod rounds;
 mod scenarios;
 mod schedules;
+mod screens;
 mod simulation;
 mod stopping;
 mod thresholds;

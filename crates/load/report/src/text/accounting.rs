@@ -9,7 +9,7 @@ const HEADINGS: [&str; 10] = [
     "",
     "scheduled",
     "= completed",
-    "+ rejected",
+    "+ refused",
     "+ failed",
     "+ timed out",
     "+ cancelled",

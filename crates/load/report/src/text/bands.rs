@@ -3,8 +3,8 @@
 use plimsoll_metrics::{BandLevel, BandResult, RunSummary};
 
 use super::Page;
-use super::color::Color;
 use super::thresholds::value_in;
+use crate::color::Color;
 
 pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     bands(page, &summary.bands);
@@ -39,7 +39,7 @@ fn level(page: &Page, level: &BandLevel) -> String {
     }
 }
 
-fn measured(band: &BandResult) -> String {
+pub(crate) fn measured(band: &BandResult) -> String {
     match (&band.level, band.measured) {
         (BandLevel::Inconclusive(why), _) => why.clone(),
         (_, Some(value)) => format!("measured {}", value_in(band.unit, value)),

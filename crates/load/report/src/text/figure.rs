@@ -72,7 +72,7 @@ pub(super) fn write_bounds(page: &mut Page, groups: &[Labelled<'_>]) {
     }
     if !lines.is_empty() {
         page.line("");
-        page.line("Of this, the generator may have added up to:");
+        page.paragraph(0, "Of this, the generator may have added up to:");
         for line in &lines {
             page.paragraph(2, line);
         }

@@ -2,8 +2,8 @@
 
 use plimsoll_metrics::{RunEnd, RunSummary, TargetInfo};
 
-use super::color::Color;
 use super::{Page, format};
+use crate::color::Color;
 
 pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     let run = &summary.metadata.run;

@@ -22,7 +22,7 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
 }
 
 /// Every outcome by count; the rarer ones only if there are any.
-fn requests(total: &Group) -> String {
+pub(crate) fn requests(total: &Group) -> String {
     let counters = &total.counters;
     let mut outcomes = vec![
         format!("{} ok", format::count(counters.completed)),

@@ -13,7 +13,7 @@ const HEADINGS: [&str; 13] = [
     "done/s",
     "peak",
     "ok",
-    "rejected",
+    "refused",
     "failed",
     "timeout",
     "tokens/s",
@@ -50,7 +50,7 @@ fn row(label: &str, group: &Group, stages: &[StageInfo]) -> Vec<String> {
         format::share_of(rates.reject_rate),
         format::share_of(rates.failure_rate),
         format::share_of(rates.timeout_rate),
-        tokens(group),
+        tokens(group).unwrap_or_default(),
         per_second(group.counters.bytes_in),
         per_second(group.counters.bytes_out),
     ]
@@ -68,16 +68,17 @@ fn peak(group: &Group, stages: &[StageInfo]) -> Option<u64> {
     stages.iter().filter(mine).filter_map(|stage| stage.peak_in_flight).max()
 }
 
-/// Output tokens per second by source: `820` reported, `~820` estimated, or both.
-fn tokens(group: &Group) -> String {
+/// Output tokens per second by source: `820` reported, `~820` estimated, or both; `None` without
+/// any.
+pub(crate) fn tokens(group: &Group) -> Option<String> {
     let rates = &group.rates;
     let positive = |rate: Option<f64>| rate.filter(|rate| *rate > 0.0).map(format::digits);
     let reported = positive(rates.output_token_rate_reported_per_s);
     let estimated = positive(rates.output_token_rate_estimated_per_s);
     match (reported, estimated) {
-        (Some(reported), Some(estimated)) => format!("{reported} & ~{estimated}"),
-        (Some(reported), None) => reported,
-        (None, Some(estimated)) => format!("~{estimated}"),
-        (None, None) => "0".to_owned(),
+        (Some(reported), Some(estimated)) => Some(format!("{reported} & ~{estimated}")),
+        (Some(reported), None) => Some(reported),
+        (None, Some(estimated)) => Some(format!("~{estimated}")),
+        (None, None) => None,
     }
 }

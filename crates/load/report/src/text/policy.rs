@@ -28,7 +28,7 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     }
 }
 
-fn sentence(total: &Group) -> String {
+pub(crate) fn sentence(total: &Group) -> String {
     let counters = &total.counters;
     format!(
         "Policy correctness {}: {} of {} answered requests have the policy decision that their scenario \

@@ -2,8 +2,8 @@
 
 use plimsoll_metrics::{Judgement, ThresholdResult, Unit};
 
-use super::color::Color;
 use super::{Page, format};
+use crate::color::Color;
 
 pub(super) fn write(page: &mut Page, thresholds: &[ThresholdResult]) {
     if thresholds.is_empty() {
@@ -28,7 +28,7 @@ fn judgement_word(page: &Page, judgement: &Judgement) -> String {
     }
 }
 
-fn measured(threshold: &ThresholdResult) -> String {
+pub(crate) fn measured(threshold: &ThresholdResult) -> String {
     match (&threshold.judgement, threshold.measured) {
         (Judgement::Inconclusive(why), _) => why.clone(),
         (_, Some(value)) => format!("measured {}", value_in(threshold.unit, value)),

@@ -3,7 +3,7 @@
 use plimsoll_metrics::{Reason, Refusal, RefusedFigure, RunSummary, Validity};
 
 use super::Page;
-use super::color::Color;
+use crate::color::Color;
 
 pub(super) fn write(page: &mut Page, summary: &RunSummary) {
     page.line("");
@@ -12,9 +12,8 @@ pub(super) fn write(page: &mut Page, summary: &RunSummary) {
             let word = page.color(Color::Good, "VALID");
             match refused(summary) {
                 None => {
-                    page.line(&format!(
-                        "{word}: Plimsoll kept up; these figures describe the target"
-                    ));
+                    let text = "Plimsoll kept up; these figures describe the target";
+                    page.hang(&format!("{word}: "), "VALID: ".len(), text);
                 }
                 Some(text) => page.hang(&format!("{word}, "), "VALID, ".len(), &text),
             }
@@ -54,7 +53,7 @@ const NAMED: usize = 4;
 
 /// `3 of 24 figures refused: TTFT, Response time (the generator)`; `None` if there is none. The
 /// tables mark each of them.
-fn refused(summary: &RunSummary) -> Option<String> {
+pub(crate) fn refused(summary: &RunSummary) -> Option<String> {
     let (count, refused) = summary.results.refused_figures();
     let reasons = [
         (Refusal::Generator, "the generator may have added too much"),

@@ -8,6 +8,7 @@ mod policy;
 mod rebuilding;
 mod reference;
 mod rows;
+mod screens;
 mod support;
 mod texts;
 mod timelines;

@@ -52,16 +52,26 @@ fn an_invalid_run_is_marked_before_any_figure() {
     golden("report-invalid.txt", &report);
 }
 
+/// Words that are wider than the page cannot be helped: there are none here.
 #[test]
-fn no_line_is_wider_than_the_page() {
-    for width in [120, 160] {
-        let mut metadata = metadata();
-        metadata.stages[1].name =
-            "a stage with a name that is longer than any table can take".to_owned();
-        let report = text(&summary(metadata, health()), Style { width, color: false });
+fn at_any_width_no_line_is_wider_than_the_page_and_no_word_is_broken() {
+    let mut metadata = metadata();
+    metadata.run.ended = RunEnd::Interrupted;
+    metadata.stages[1].name =
+        "a stage with a name that is longer than any table can take".to_owned();
+    let health = InstrumentHealth { sink_overflowed: Some(12), ..health() };
+    let summary = summary_of(late_samples(), metadata, health);
+    let words = |report: &str| -> std::collections::BTreeSet<String> {
+        report.split_whitespace().map(str::to_owned).collect()
+    };
+    let at = |width| text(&summary, Style { width, color: false });
+    let wide = words(&at(1_000));
+    for width in (60..=200).step_by(5) {
+        let report = at(width);
         for line in report.lines() {
             assert!(line.chars().count() <= width, "{width}: {line}");
         }
+        assert_eq!(words(&report), wide, "{width}");
     }
 }
 

@@ -3,4 +3,5 @@
 
 mod experiments;
 mod record;
+mod screens;
 mod support;

@@ -20,7 +20,7 @@ fn the_record_is_kept_for_later_runs_on_this_host_only() {
     });
     assert_eq!((observed.join(" "), record.passed()), ("1/2 T17 T17 2/2 T19 T19".to_owned(), true));
     assert!(record.failed_tests().is_empty());
-    assert!(record.quote().starts_with("1 tests passed"), "{}", record.quote());
+    assert!(record.quote().starts_with("1 test passed"), "{}", record.quote());
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state/calibration.json");

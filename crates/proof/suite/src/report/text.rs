@@ -1,7 +1,8 @@
 //! The report as text: the conclusion, the tables, the findings and bounds, how to repeat it.
 
 use plimsoll_metrics::{Environment, Judgement};
-use plimsoll_report::format::bytes;
+use plimsoll_report::format::{bytes, wrap};
+use plimsoll_report::printable;
 use plimsoll_report::table::{Layout, Table};
 
 use super::{Accepted, Report, Section, SuiteOutcome};
@@ -18,13 +19,14 @@ const MAX_GATEWAYS: usize = 2;
 
 pub(super) fn render(report: &Report, width: usize) -> String {
     let mut page = Page { out: String::new(), width };
-    page.line(&format!("plimsoll suite {}: {}", report.suite, report.title));
+    page.hanging("", &format!("plimsoll suite {}: {}", report.suite, report.title));
     if report.debug_build {
-        page.line(
+        page.hanging(
+            "",
             "!!! DEBUG BUILD: EVERY FIGURE BELOW IS MANY TIMES TOO SLOW. Build with --release. !!!",
         );
     }
-    conclusion(&mut page, report);
+    write_conclusion(&mut page, report);
     page.list("Environment", &environment(report));
     for section in &report.sections {
         page.section(section);
@@ -39,12 +41,12 @@ pub(super) fn render(report: &Report, width: usize) -> String {
     }
     page.bullets("Left out", &report.skipped);
     page.heading("To repeat it");
-    page.line(&format!("  {}", report.command));
-    page.out
+    page.hanging("  ", &report.command);
+    printable(&page.out).into_owned()
 }
 
-/// The outcome in a sentence, its word first.
-pub(super) fn conclusion_sentence(report: &Report) -> String {
+/// The verdict in a sentence.
+pub(super) fn conclusion(report: &Report) -> String {
     match report.outcome(Accepted::default()) {
         SuiteOutcome::Pass => {
             "PASS: every measurement may be used, and every deciding bound is kept".to_owned()
@@ -62,24 +64,22 @@ pub(super) fn conclusion_sentence(report: &Report) -> String {
 /// What the marks before and behind figures mean.
 pub(super) const MARKS: &str = "[>=] the load's own core was (partly) the bottleneck: the throughput is a lower bound; do not use: [INVALID] Plimsoll was too slow, [ERRORS] too many answers were not the expected ones, [NOT RUN], figures with ! (the generator's own part may be too large) or ? (too many requests had no end)";
 
-fn conclusion(page: &mut Page, report: &Report) {
-    page.line(&conclusion_sentence(report));
+fn write_conclusion(page: &mut Page, report: &Report) {
+    page.hanging("", &conclusion(report));
     if report.outcome(Accepted::default()) == SuiteOutcome::Inconclusive {
         let doubts = report.doubts();
         for doubt in doubts.iter().take(MAX_DOUBTS) {
             page.hanging("  - ", doubt);
         }
         if doubts.len() > MAX_DOUBTS {
-            page.line(&format!(
-                "  - and {} more, see Findings and Bounds",
-                doubts.len() - MAX_DOUBTS
-            ));
+            let more = doubts.len() - MAX_DOUBTS;
+            page.hanging("  - ", &format!("and {more} more, see Findings and Bounds"));
         }
     }
     if report.quick {
-        page.line("--quick: measurements of about a second each; the figures are rough");
+        page.hanging("", "--quick: measurements of about a second each; the figures are rough");
     }
-    page.line(MARKS);
+    page.hanging("", MARKS);
 }
 
 /// The most reasons that are shown first.
@@ -163,20 +163,11 @@ impl Page {
     /// A paragraph that starts after `lead`. Its further lines are indented by the width of `lead`.
     fn hanging(&mut self, lead: &str, text: &str) {
         let indent = " ".repeat(lead.chars().count());
-        let mut line = lead.to_owned();
-        let mut empty = true;
-        for word in text.split_whitespace() {
-            if !empty && line.chars().count() + 1 + word.chars().count() > self.width {
-                self.line(&line);
-                (line, empty) = (indent.clone(), true);
-            }
-            if !empty {
-                line.push(' ');
-            }
-            line.push_str(word);
-            empty = false;
+        let lines = wrap(text, self.width.saturating_sub(indent.len()));
+        for (number, line) in lines.iter().enumerate() {
+            let lead = if number == 0 { lead } else { &indent };
+            self.line(&format!("{lead}{line}"));
         }
-        self.line(&line);
     }
 
     fn list(&mut self, title: &str, items: &[(String, String)]) {

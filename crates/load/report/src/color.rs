@@ -1,8 +1,8 @@
 //! ANSI colours.
 
 /// The colour of a word.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Color {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Color {
     Bold,
     Good,
     Bad,
@@ -11,7 +11,7 @@ pub(super) enum Color {
 
 impl Color {
     /// Wraps the text in the sequences that switch the colour on and off.
-    pub(super) fn wrap(self, text: &str) -> String {
+    pub(crate) fn wrap(self, text: &str) -> String {
         let code = match self {
             Self::Bold => "1",
             Self::Good => "1;32",

@@ -1,0 +1,89 @@
+//! The end of a comparison on a screen: the gates, what stands out, and the verdict.
+
+use plimsoll_metrics::Judgement;
+use plimsoll_report::screen::{Item, Rest, Rows, Screen, Tone};
+
+use crate::ahead::{Ahead, MEANS};
+use crate::comparison::{Comparison, Verdict};
+use crate::text::explanations;
+
+/// The most gates that are shown.
+const MOST: usize = 12;
+
+/// Parts of the runs that are pointed out.
+const CELLS: usize = 3;
+
+/// What to do about runs that must not be compared.
+const OBSTACLE: &str =
+    "make the runs again alike; --allow-different NAME compares them as they are";
+
+impl Comparison {
+    /// The screen; what it leaves out is printed by `--full`.
+    pub fn screen(&self) -> Screen {
+        let mut screen = Screen::new(Rest::Flag);
+        screen.title(&self.headline());
+        let rows = Rows {
+            table: self.table(),
+            unit: "gates",
+            first: self.by_importance(),
+            most: MOST,
+            drops_dashes: true,
+            ..Rows::default()
+        };
+        screen.rows("", rows);
+        screen.stands_out(self.obstacles.iter().map(|why| Item::new(Tone::Bad, why).fix(OBSTACLE)));
+        let failed = self.gates.iter().any(|gate| gate.judged.judgement == Judgement::Fail);
+        let tone = if failed { Tone::Bad } else { Tone::Unsure };
+        // One advice for all gates that are open: it stands below the first.
+        let open = self.verdict == Verdict::Inconclusive;
+        let advice = self.advice().filter(|_| open).unwrap_or_default();
+        let others = explanations(&self.gates).into_iter();
+        let others = others.zip(std::iter::once(advice).chain(std::iter::repeat(String::new())));
+        screen.stands_out(others.map(|(text, fix)| Item::new(tone, &text).fix(&fix)));
+        let notes = self.change_sentences().into_iter().chain(self.notes.iter().cloned());
+        let notes = notes.chain(self.worth_a_look(CELLS));
+        screen.stands_out(notes.map(|text| Item::new(Tone::Unsure, &text)));
+        self.spread_sentence().iter().for_each(|text| screen.fact(text));
+        screen.verdict(self.tone(), &self.verdict_sentence());
+        screen
+    }
+
+    const fn tone(&self) -> Tone {
+        match self.verdict {
+            Verdict::Pass => Tone::Good,
+            Verdict::Fail => Tone::Bad,
+            Verdict::Inconclusive => Tone::Unsure,
+        }
+    }
+
+    /// The gates that failed, then those that could not be decided, then the others.
+    fn by_importance(&self) -> Vec<usize> {
+        let rank = |index: &usize| match self.gates[*index].judged.judgement {
+            Judgement::Fail => 0,
+            Judgement::Inconclusive(_) => 1,
+            Judgement::Pass => 2,
+        };
+        let mut order: Vec<_> = (0..self.gates.len()).collect();
+        order.sort_by_key(rank);
+        order
+    }
+}
+
+impl Ahead {
+    /// The screen; what it leaves out is printed by `--full`.
+    pub fn screen(&self) -> Screen {
+        let mut screen = Screen::new(Rest::Flag);
+        screen.title(&self.headline());
+        let table = self.table();
+        screen.rows("", Rows { table, unit: "gates", most: MOST, ..Rows::default() });
+        screen.stands_out(self.obstacles.iter().map(|why| Item::new(Tone::Bad, why).fix(OBSTACLE)));
+        screen.stands_out(self.unknown().map(|why| Item::new(Tone::Unsure, &why)));
+        screen.fact(MEANS);
+        let (tone, verdict) = match self.obstacles.first() {
+            Some(why) => (Tone::Unsure, format!("INCONCLUSIVE: no base to compare with: {why}")),
+            None => (Tone::Good, "VALID: these runs may be compared with new ones".to_owned()),
+        };
+        screen.verdict(tone, &verdict);
+        screen
+    }
+}

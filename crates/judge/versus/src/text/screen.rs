@@ -1,0 +1,159 @@
+//! The end of a comparison on a screen: the targets with the headline differences, what may be
+//! said, what stands out, and the verdict.
+
+use plimsoll_metrics::{Judgement, RunEnd, RunJudgement, RunSummary};
+use plimsoll_report::format;
+use plimsoll_report::run_notes;
+use plimsoll_report::screen::{Item, Rest, Rows, Screen, Tone, debug_build};
+use plimsoll_report::table::Table;
+
+use super::{blocks, ended, notes, other, times, title};
+use crate::result::{Claim, TargetResult, Versus};
+
+/// Sentences that are left out last.
+const LEAST: usize = 3;
+
+/// The most targets that are shown.
+const MOST: usize = 10;
+
+/// The screen of a comparison; `summary` is that of its last run, `rest` where the report is.
+pub fn screen(versus: &Versus, summary: &RunSummary, rest: Rest) -> Screen {
+    let mut screen = Screen::new(rest);
+    let build = debug_build(&summary.metadata.environment);
+    screen.title(&format!("{}{build}", title(versus)));
+    targets(&mut screen, versus);
+    bounds(&mut screen, versus);
+    claims(&mut screen, versus);
+    screen.stands_out(stands_out(versus, summary));
+    screen.fact(&blocks(versus));
+    if let Some(stopping) = &versus.stopping {
+        screen.fact(&ended(versus, stopping));
+    }
+    let (tone, text) = verdict(versus, summary);
+    screen.verdict(tone, &text);
+    screen
+}
+
+fn targets(screen: &mut Screen, versus: &Versus) {
+    let head = times::HEAD.into_iter().chain(["failed", "CPU/req"]);
+    let mut table = Table::new(head);
+    for target in &versus.targets {
+        let row = times::row(versus, target, versus.headline);
+        table.row(row.into_iter().chain(rarer(versus, target)));
+    }
+    let (headline, reference) = (versus.headline.title(), versus.reference());
+    let heading = format!("{headline}, and its differences to {reference} with 95 % intervals");
+    screen.rows(&heading, Rows { table, unit: "targets", most: MOST, ..Rows::default() });
+}
+
+/// Failed turns, where a target has some, and the CPU time of a request.
+fn rarer(versus: &Versus, target: &TargetResult) -> [String; 2] {
+    let any_failed = versus.targets.iter().any(|target| target.failed > 0);
+    let failed = if any_failed { format::count(target.failed) } else { String::new() };
+    let cpu = target.cpu_ns_per_request.map(|nanos| format::time(nanos / 1e6));
+    [failed, cpu.unwrap_or_default()]
+}
+
+/// Thresholds and the margin, those that are broken first.
+fn bounds(screen: &mut Screen, versus: &Versus) {
+    let mut found: Vec<(Tone, &str, String)> = Vec::new();
+    found.extend(versus.thresholds.iter().map(|threshold| {
+        let tone = match threshold.judgement {
+            Judgement::Pass => Tone::Good,
+            Judgement::Fail => Tone::Bad,
+            Judgement::Inconclusive(_) => Tone::Unsure,
+        };
+        let (word, what) = notes::judged(threshold);
+        (tone, word, what)
+    }));
+    found.extend(versus.worse_than_margin.iter().map(|why| (Tone::Bad, "FAIL", why.clone())));
+    found.extend(versus.margin_unknown.iter().map(|w| (Tone::Unsure, "INCONCLUSIVE", w.clone())));
+    found.sort_by_key(|(tone, ..)| std::cmp::Reverse(*tone));
+    let item = |(tone, word, what): &(Tone, &str, String)| Item::judged(*tone, word, what);
+    screen.judged("", "bounds", found.iter().map(item).collect(), LEAST);
+}
+
+/// The sentences that hold; nothing of an invalid comparison.
+fn claims(screen: &mut Screen, versus: &Versus) {
+    if !versus.invalid.is_empty() || versus.claims.is_empty() {
+        return;
+    }
+    let (hold, open): (Vec<&Claim>, Vec<&Claim>) = versus.claims.iter().partition(|c| c.holds);
+    let sentence = |claim: &&Claim| Item::judged(Tone::Good, "", &claim.text);
+    let mut items: Vec<_> = hold.iter().map(sentence).collect();
+    if items.is_empty() {
+        items.push(Item::judged(Tone::Unsure, "", "no difference is proven"));
+    }
+    screen.judged(&notes::scope(versus), "differences", items, LEAST);
+    if !open.is_empty() {
+        screen.fact(&format!("{} more were tested and are not proven", open.len()));
+    }
+}
+
+fn stands_out(versus: &Versus, summary: &RunSummary) -> Vec<Item> {
+    let mut items: Vec<_> = versus
+        .invalid
+        .iter()
+        .map(|why| {
+            let text = format!("INVALID, and nothing is said of the targets: {why}");
+            Item::new(Tone::Bad, &text).fix(fix(why))
+        })
+        .collect();
+    let reasons = times::reasons(versus, &[versus.headline]);
+    if !reasons.is_empty() {
+        items.push(Item::new(Tone::Unsure, &format!("-: {}", reasons.join("; "))));
+    }
+    let unlike = versus.unlike.iter().map(|how| format!("unlike: {how}"));
+    let sentences = unlike.chain(other::failures(versus)).chain(versus.warnings.iter().cloned());
+    items.extend(sentences.map(|text| Item::new(Tone::Unsure, &text)));
+    items.extend(run_notes(summary));
+    items
+}
+
+/// What to do about a comparison that is invalid.
+fn fix(why: &str) -> &'static str {
+    if why.contains("generator") {
+        "give the generator more or idler cores, or lower the rate"
+    } else {
+        "look what else runs on these hosts, and repeat it"
+    }
+}
+
+/// The last line. That the comparison is invalid is said however it ended.
+fn verdict(versus: &Versus, summary: &RunSummary) -> (Tone, String) {
+    if let Some(why) = versus.invalid.first() {
+        return (Tone::Bad, format!("INVALID: {why}"));
+    }
+    match summary.judgement(true) {
+        RunJudgement::Interrupted => {
+            return (Tone::Unsure, "INTERRUPTED: compared is what there was until then".to_owned());
+        }
+        RunJudgement::Inconclusive(why) => return (Tone::Unsure, format!("INCONCLUSIVE: {why}")),
+        RunJudgement::TooManyErrors => {
+            return (Tone::Bad, "FAIL: stopped, because too many requests failed".to_owned());
+        }
+        RunJudgement::Failed(_) | RunJudgement::Invalid(_) | RunJudgement::Passed => {}
+    }
+    match versus.judgement_of_bounds() {
+        Judgement::Fail => (Tone::Bad, format!("FAIL: {}", broken(versus))),
+        Judgement::Inconclusive(why) => (Tone::Unsure, format!("INCONCLUSIVE: {why}")),
+        Judgement::Pass => (Tone::Good, passed(versus, summary)),
+    }
+}
+
+fn broken(versus: &Versus) -> String {
+    let failed = versus.thresholds.iter().filter(|found| found.judgement == Judgement::Fail);
+    let failed = failed.map(|found| format!("{} {}", found.metric, found.expression));
+    versus.worse_than_margin.iter().cloned().chain(failed).collect::<Vec<_>>().join(", ")
+}
+
+fn passed(versus: &Versus, summary: &RunSummary) -> String {
+    const VALID: &str = "VALID: the differences describe the targets";
+    let bounds =
+        versus.thresholds.len() + versus.compared().len() * usize::from(versus.margin.is_some());
+    match (bounds, summary.metadata.run.ended) {
+        (0, RunEnd::Decided) => format!("{VALID}; ended early, as it was decided"),
+        (0, _) => VALID.to_owned(),
+        _ => format!("PASS: every bound is kept. {VALID}"),
+    }
+}

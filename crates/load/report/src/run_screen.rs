@@ -1,0 +1,55 @@
+//! The end of a run on a screen: thresholds, a line for each stage, what stands out, the
+//! accounting, the files, and the verdict.
+
+mod causes;
+mod missing;
+mod stages;
+mod stands_out;
+mod thresholds;
+mod verdict;
+
+use plimsoll_metrics::RunSummary;
+
+pub use stands_out::items as run_stands_out;
+pub use verdict::run_verdict;
+
+use crate::format;
+use crate::screen::{Item, Rest, Screen, debug_build};
+use crate::text::{policy_sentence, requests};
+
+/// The screen of a run; `rest` is where its report is.
+pub fn run_screen(summary: &RunSummary, rest: Rest) -> Screen {
+    let mut screen = Screen::new(rest);
+    screen.title(&title(summary));
+    thresholds::add(&mut screen, summary);
+    stages::add(&mut screen, summary);
+    screen.stands_out(stands_out::items(summary));
+    let total = &summary.results.total;
+    if total.counters.scheduled > 0 {
+        screen.fact(&requests(total));
+    }
+    if !total.policy_decisions.is_empty() {
+        screen.fact(&policy_sentence(total));
+    }
+    let (tone, text) = run_verdict(summary);
+    screen.verdict(tone, &text);
+    screen
+}
+
+/// The notes of a run that change what its figures mean, and why requests failed.
+pub fn run_notes(summary: &RunSummary) -> Vec<Item> {
+    stands_out::notes(summary).chain(causes::messages(summary)).collect()
+}
+
+/// What was measured: the run, where its load went, and how much of it.
+fn title(summary: &RunSummary) -> String {
+    let metadata = &summary.metadata;
+    let target = match metadata.targets.as_slice() {
+        [target] if target.model.is_empty() => format!(" {}", target.url),
+        [target] => format!(" {}, model {}", target.url, target.model),
+        targets => format!(" {} targets", targets.len()),
+    };
+    let load: f64 = metadata.stages.iter().map(|stage| stage.duration_s).sum();
+    let build = debug_build(&metadata.environment);
+    format!("{}:{target}, {} of load{build}", metadata.run.name, format::seconds(load))
+}

@@ -1,0 +1,74 @@
+//! What a reader should see before using the figures, the most important first.
+
+use plimsoll_metrics::{Reason, RunSummary, StreamDiagnosis, StreamWord, Validity};
+
+use super::{causes, missing};
+use crate::screen::{Item, Tone};
+use crate::text::stream_sentences;
+
+/// What a reader of a run should see before using its figures, the most important first.
+pub fn items(summary: &RunSummary) -> Vec<Item> {
+    let mut items = invalid(summary);
+    items.extend(missing::item(summary));
+    items.extend(causes::items(summary));
+    items.extend(summary.results.total.streams.as_ref().and_then(streams));
+    items.extend(summary.interpretation.iter().filter_map(|sentence| interpretation(sentence)));
+    items.extend(summary.warnings.iter().map(|reason| {
+        let Reason { what, measured, bound, fix, .. } = reason;
+        Item::new(Tone::Unsure, &format!("{what}: {measured} (limit: {bound})")).fix(fix)
+    }));
+    items.extend(notes(summary));
+    items
+}
+
+/// The reasons of an invalid run that have different fixes.
+fn invalid(summary: &RunSummary) -> Vec<Item> {
+    let Validity::Invalid(reasons) = &summary.validity else { return Vec::new() };
+    let mut items = Vec::new();
+    let mut fixes: Vec<&str> = Vec::new();
+    for Reason { what, measured, bound, fix, .. } in reasons {
+        if !fixes.contains(&fix.as_str()) {
+            fixes.push(fix);
+            let text = format!("INVALID: {what}: {measured} (limit: {bound})");
+            items.push(Item::new(Tone::Bad, &text).fix(fix));
+        }
+    }
+    items
+}
+
+/// Streams that did not come as they should.
+fn streams(streams: &StreamDiagnosis) -> Option<Item> {
+    let ended_badly =
+        streams.cut + streams.no_end + streams.no_finish_reason + streams.fewer_tokens > 0;
+    let fix = match streams.shape() {
+        _ if ended_badly => "look for a timeout or a limit in the target, or a proxy before it",
+        StreamWord::Merged | StreamWord::BufferedWhole | StreamWord::Mixed => {
+            "switch the buffering of responses off, in the target or a proxy before it"
+        }
+        StreamWord::Stalled => "set TCP_NODELAY at the target or the proxy",
+        StreamWord::ReadLate => "give the generator more or idler cores: do not trust ITL",
+        _ => return None,
+    };
+    Some(Item::new(Tone::Unsure, &stream_sentences(streams)).fix(fix))
+}
+
+/// A warning sign; that there is none does not stand out.
+fn interpretation(sentence: &str) -> Option<Item> {
+    let healthy = ["Healthy", "No warning sign"].iter().any(|start| sentence.starts_with(start));
+    (!healthy).then(|| Item::new(Tone::Unsure, sentence))
+}
+
+/// Notes that change what the figures mean.
+pub(super) fn notes(summary: &RunSummary) -> impl Iterator<Item = Item> {
+    summary.metadata.notes.iter().filter_map(|note| of_note(note))
+}
+
+/// That a probe was sent does not; what it found, why
+/// requests failed and that this is a debug build is said elsewhere on the screen.
+fn of_note(note: &str) -> Option<Item> {
+    let is_said = note.contains("before the load, not counted")
+        || note.starts_with("DEBUG BUILD")
+        || note.contains("; the first message: ")
+        || note.starts_with("no probe request was sent");
+    (!is_said).then(|| Item::new(Tone::Unsure, note))
+}

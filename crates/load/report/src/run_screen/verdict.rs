@@ -1,0 +1,71 @@
+//! The last line: the judgement of the run, with its main reason.
+
+use plimsoll_metrics::{BandLevel, Reason, RunJudgement, RunSummary, Validity};
+
+use crate::screen::Tone;
+use crate::text::refused_figures;
+
+/// The verdict of a run. That it is invalid is said however it ended.
+pub fn run_verdict(summary: &RunSummary) -> (Tone, String) {
+    let ended = match summary.judgement(false) {
+        RunJudgement::Interrupted => Some("it was interrupted"),
+        RunJudgement::TooManyErrors => Some("it was stopped: too many errors"),
+        _ => None,
+    };
+    if let Validity::Invalid(reasons) = &summary.validity {
+        let ended = ended.map_or_else(String::new, |ended| format!("; {ended}"));
+        return (Tone::Bad, format!("INVALID: {}{ended}", main_reason(reasons)));
+    }
+    match summary.judgement(false) {
+        RunJudgement::Interrupted => {
+            (Tone::Unsure, "INTERRUPTED: the figures cover the time until then".to_owned())
+        }
+        RunJudgement::TooManyErrors => {
+            (Tone::Bad, "FAIL: stopped, because too many requests got no good answer".to_owned())
+        }
+        RunJudgement::Invalid(reasons) => {
+            (Tone::Bad, format!("INVALID: {}", main_reason(&reasons)))
+        }
+        RunJudgement::Failed(broken) => (Tone::Bad, failed(summary, &broken)),
+        RunJudgement::Inconclusive(why) => (Tone::Unsure, format!("INCONCLUSIVE: {why}")),
+        RunJudgement::Passed => (Tone::Good, passed(summary)),
+    }
+}
+
+fn main_reason(reasons: &[Reason]) -> String {
+    let more = match reasons.len() {
+        0 | 1 => String::new(),
+        count => format!(" (1 of {count} reasons)"),
+    };
+    let reason = reasons.first().map(|Reason { what, measured, .. }| format!("{what}: {measured}"));
+    format!("{}{more}", reason.unwrap_or_else(|| "do not use these figures".to_owned()))
+}
+
+fn failed(summary: &RunSummary, broken: &[String]) -> String {
+    let all = summary.thresholds.len() + summary.bands.len();
+    format!("FAIL: {} of {all} {} broken: {}", broken.len(), unit(summary), broken.join(", "))
+}
+
+fn passed(summary: &RunSummary) -> String {
+    let all = summary.thresholds.len() + summary.bands.len();
+    let degraded = summary.bands.iter().filter(|band| band.level == BandLevel::Degraded).count();
+    let but = if degraded > 0 { format!(", {degraded} degraded") } else { String::new() };
+    match (all, refused_figures(summary)) {
+        (0, None) => "VALID: Plimsoll kept up; these figures describe the target".to_owned(),
+        (0, Some(refused)) => format!("VALID, {refused}"),
+        (all, _) => format!(
+            "PASS: {} of {all} {} kept{but}. VALID: the figures describe the target",
+            all - degraded,
+            unit(summary)
+        ),
+    }
+}
+
+/// What the run was judged by.
+const fn unit(summary: &RunSummary) -> &'static str {
+    match (summary.bands.is_empty(), summary.thresholds.len()) {
+        (true, 1) => "threshold",
+        (true, _) => "thresholds",
+        (false, _) => "bounds",
+    }
+}

@@ -1,0 +1,293 @@
+//! The end of a command: what a terminal of 80 x 24 can hold, with the verdict as its last line.
+//!
+//! Each kind of result says what belongs on its screen, the most important first; how much of it
+//! is shown is decided here, for all of them. What is left out is counted: `3 more in report.txt`.
+//! Texts may come from targets: control characters are written out, and colours are our own alone.
+
+mod item;
+mod plan;
+mod section;
+
+use crate::text::Style;
+use plimsoll_metrics::Environment;
+
+use crate::color::Color;
+use crate::escape::one_line;
+use crate::format::wrap_at_most;
+use crate::table::Table;
+pub use item::{Item, Tone};
+use plan::Plan;
+use section::Section;
+
+/// Lines of a screen: those of a terminal of 24 without the one of its prompt.
+pub const LINES: usize = 23;
+
+/// Columns of a screen that is not printed on a terminal.
+pub const COLUMNS: usize = 80;
+
+/// Lines of a fact: the accounting is never cut for room.
+const FACT_LINES: usize = 2;
+
+/// The most things that are pointed out.
+const STANDS_OUT: usize = 3;
+
+/// Where a reader finds what the screen leaves out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// In the report.txt of this folder.
+    Folder(String),
+    /// Nothing was written: the flag `--full` prints it.
+    Flag,
+}
+
+impl Rest {
+    const fn words(&self) -> &'static str {
+        match self {
+            Self::Folder(_) => "in report.txt",
+            Self::Flag => "with --full",
+        }
+    }
+}
+
+/// Rows of a table, of which only some may be shown.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    /// The table.
+    pub table: Table,
+    /// What a row is, in the plural: `stages`.
+    pub unit: &'static str,
+    /// The rows by importance; those that are not named follow in their order.
+    pub first: Vec<usize>,
+    /// The most rows that are shown, however much room there is.
+    pub most: usize,
+    /// Whether columns that do not fit are left out, instead of following below.
+    pub drops_columns: bool,
+    /// Whether a column of dashes is left out, as an empty one is.
+    pub drops_dashes: bool,
+}
+
+/// Its figures are many times too slow; the notes and reports say more.
+pub const DEBUG_BUILD: &str = "; DEBUG BUILD";
+
+/// What the title of a debug build says of its figures; empty for other builds.
+pub fn debug_build(environment: &Environment) -> &'static str {
+    match environment.versions.get("build").map(String::as_str) {
+        Some("debug") => DEBUG_BUILD,
+        _ => "",
+    }
+}
+
+/// What the end of a command shows.
+#[derive(Clone, Debug)]
+pub struct Screen {
+    rest: Rest,
+    lines: usize,
+    sections: Vec<Section>,
+    stands_out: Vec<Item>,
+    facts: Vec<String>,
+    next: Vec<String>,
+    files: Vec<String>,
+    verdict: Option<Item>,
+}
+
+impl Screen {
+    /// A screen without anything; `rest` holds what it will leave out.
+    pub fn new(rest: Rest) -> Self {
+        let files = match &rest {
+            Rest::Folder(path) => vec![format!("files: {}", one_line(path))],
+            Rest::Flag => Vec::new(),
+        };
+        Self {
+            rest,
+            lines: LINES,
+            sections: Vec::new(),
+            stands_out: Vec::new(),
+            facts: Vec::new(),
+            next: Vec::new(),
+            files,
+            verdict: None,
+        }
+    }
+
+    /// Another number of lines than [`LINES`].
+    #[must_use]
+    pub const fn with_lines(mut self, lines: usize) -> Self {
+        self.lines = lines;
+        self
+    }
+
+    /// Adds what was measured, as a heading.
+    pub fn title(&mut self, text: &str) {
+        self.sections.push(Section::title(one_line(text)));
+    }
+
+    /// Adds sentences, each with its judgement, below a heading, which may be empty; `unit` is what
+    /// they are in the plural. The first `least` of them are left out last.
+    pub fn judged(&mut self, heading: &str, unit: &'static str, items: Vec<Item>, least: usize) {
+        if !items.is_empty() {
+            self.sections.push(Section::items(one_line(heading), unit, items, least));
+        }
+    }
+
+    /// Adds a table below a line that says what it shows, which may be empty.
+    pub fn rows(&mut self, heading: &str, rows: Rows) {
+        if !rows.table.rows.is_empty() {
+            self.sections.push(Section::table(one_line(heading), rows));
+        }
+    }
+
+    /// Adds what a reader should see before using the figures; the first ones are shown.
+    pub fn stands_out(&mut self, items: impl IntoIterator<Item = Item>) {
+        self.stands_out.extend(items);
+    }
+
+    /// Adds a line of facts, as the accounting is.
+    pub fn fact(&mut self, text: &str) {
+        self.facts.push(one_line(text));
+    }
+
+    /// Adds what the reader may do next.
+    pub fn next(&mut self, lines: impl IntoIterator<Item = String>) {
+        self.next.extend(lines);
+    }
+
+    /// Adds a line about a file that was written.
+    pub fn file(&mut self, line: &str) {
+        self.files.push(one_line(line));
+    }
+
+    /// Sets the last line, which begins with the word of the verdict.
+    pub fn verdict(&mut self, tone: Tone, text: &str) {
+        self.verdict = Some(Item::marked(tone, text));
+    }
+
+    /// This screen with another below it. Of their verdicts the worse one stands.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.sections.extend(other.sections);
+        self.stands_out.extend(other.stands_out);
+        self.facts.extend(other.facts);
+        self.next.extend(other.next);
+        self.files.extend(other.files);
+        self.rest = other.rest;
+        let severity = |item: &Item| item.severity();
+        let (mine, others) = (&self.verdict, &other.verdict);
+        if mine.as_ref().map(severity) <= others.as_ref().map(severity) {
+            self.verdict = other.verdict;
+        }
+        self
+    }
+
+    /// The text; each line ends with a line feed.
+    pub fn text(&self, style: Style) -> String {
+        self.lines(style).into_iter().map(|line| line + "\n").collect()
+    }
+
+    /// Its last lines alone, for below a full report: the files and the verdict.
+    pub fn end(&self, style: Style) -> String {
+        let lines = self.end_lines(style.width);
+        lines.iter().map(|line| line.painted(style.color) + "\n").collect()
+    }
+
+    fn end_lines(&self, width: usize) -> Vec<Line> {
+        let mut end: Vec<_> = self.files.iter().cloned().map(Line::plain).collect();
+        end.extend(self.verdict.iter().map(|verdict| verdict.line(width)));
+        end
+    }
+
+    /// The lines, at most as many and as wide as the terminal's. Only the paths of files may be
+    /// longer, so that they can be copied; the rows that they take are counted.
+    pub fn lines(&self, style: Style) -> Vec<String> {
+        let stands_out = self.stands_out.len().min(STANDS_OUT);
+        let mut plan = Plan::of(&self.sections, stands_out, self.next.len());
+        loop {
+            let lines = self.laid_out(&plan, style.width);
+            let rows: usize = lines.iter().map(|line| line.rows(style.width)).sum();
+            if rows <= self.lines || !plan.give_way() {
+                return lines.iter().map(|line| line.painted(style.color)).collect();
+            }
+        }
+    }
+
+    fn laid_out(&self, plan: &Plan, width: usize) -> Vec<Line> {
+        let mut blocks: Vec<Vec<Line>> = Vec::new();
+        for (section, shown) in self.sections.iter().zip(&plan.shown) {
+            let lines = section.lines(shown.count, width, plan.item_lines, &self.rest);
+            match blocks.last_mut().filter(|_| !section.stands_apart()) {
+                Some(block) => block.extend(lines),
+                None => blocks.push(lines),
+            }
+        }
+        blocks.push(self.pointed_out(plan, width));
+        let plain = |texts: &[String]| -> Vec<Line> {
+            let wrapped = texts.iter().flat_map(|text| hanging(text, width, FACT_LINES));
+            wrapped.map(Line::plain).collect()
+        };
+        blocks.push(plain(&self.facts));
+        blocks.push(plain(&self.next[..plan.next]));
+        blocks.push(self.end_lines(width));
+        blocks.retain(|block| !block.is_empty());
+        let mut lines = Vec::new();
+        for (index, block) in blocks.into_iter().enumerate() {
+            if (1..=plan.blanks).contains(&index) {
+                lines.push(Line::default());
+            }
+            lines.extend(block);
+        }
+        lines
+    }
+
+    fn pointed_out(&self, plan: &Plan, width: usize) -> Vec<Line> {
+        let shown = self.stands_out.iter().take(plan.stands_out);
+        let mut lines: Vec<_> =
+            shown.flat_map(|item| item.bullet(width, plan.item_lines)).collect();
+        let more = self.stands_out.len().saturating_sub(plan.stands_out);
+        if more > 0 {
+            let words = self.rest.words();
+            lines.push(Line::plain(format!("{more} more to look at {words}")));
+        }
+        lines
+    }
+}
+
+/// The lines of a text; those after the first are indented by two.
+fn hanging(text: &str, width: usize, most: usize) -> Vec<String> {
+    let indent = |(number, line): (usize, String)| match number {
+        0 => line,
+        _ => format!("  {line}"),
+    };
+    wrap_at_most(text, width.saturating_sub(2), most).into_iter().enumerate().map(indent).collect()
+}
+
+/// A line, and the part at its start that has a colour.
+#[derive(Clone, Debug, Default)]
+struct Line {
+    text: String,
+    painted: Option<(Color, usize)>,
+}
+
+impl Line {
+    const fn plain(text: String) -> Self {
+        Self { text, painted: None }
+    }
+
+    fn bold(text: String) -> Self {
+        let painted = Some((Color::Bold, text.len()));
+        Self { text, painted }
+    }
+
+    /// The rows that it takes on a terminal.
+    fn rows(&self, width: usize) -> usize {
+        self.text.chars().count().div_ceil(width.max(1)).max(1)
+    }
+
+    fn painted(&self, color: bool) -> String {
+        match self.painted {
+            Some((paint, length)) if color => {
+                let (word, rest) = self.text.split_at_checked(length).unwrap_or((&self.text, ""));
+                format!("{}{rest}", paint.wrap(word))
+            }
+            _ => self.text.clone(),
+        }
+    }
+}

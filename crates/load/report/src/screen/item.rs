@@ -1,0 +1,112 @@
+//! A sentence of a screen: its mark, its text, and what to do about it.
+
+use super::Line;
+use crate::color::Color;
+use crate::escape::one_line;
+use crate::format::wrap_at_most;
+
+/// What a word says of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tone {
+    /// As it should be.
+    Good,
+    /// Not known, or to be looked at.
+    Unsure,
+    /// Broken, or not to be used.
+    Bad,
+}
+
+impl Tone {
+    const fn color(self) -> Color {
+        match self {
+            Self::Good => Color::Good,
+            Self::Unsure => Color::Unsure,
+            Self::Bad => Color::Bad,
+        }
+    }
+}
+
+/// A sentence.
+#[derive(Clone, Debug)]
+pub struct Item {
+    tone: Tone,
+    /// The word before the text; empty for none.
+    word: String,
+    text: String,
+    fix: Option<String>,
+}
+
+impl Item {
+    /// A sentence that a reader should see.
+    pub fn new(tone: Tone, text: &str) -> Self {
+        Self { tone, word: String::new(), text: one_line(text), fix: None }
+    }
+
+    /// A sentence that begins with its judgement: `FAIL: what`.
+    pub fn marked(tone: Tone, text: &str) -> Self {
+        let text = one_line(text);
+        let word = text.split(|c: char| !c.is_ascii_uppercase()).next().unwrap_or_default();
+        Self { tone, word: word.to_owned(), text, fix: None }
+    }
+
+    /// A judgement and what was judged: `FAIL  what`.
+    pub fn judged(tone: Tone, word: &str, text: &str) -> Self {
+        Self { word: word.to_owned(), ..Self::new(tone, text) }
+    }
+
+    /// The same, said of one of several results.
+    #[must_use]
+    pub fn of(mut self, what: &str) -> Self {
+        self.text = format!("{}: {}", one_line(what), self.text);
+        self
+    }
+
+    /// The same with what to do about it.
+    #[must_use]
+    pub fn fix(mut self, fix: &str) -> Self {
+        self.fix = (!fix.is_empty()).then(|| format!("fix: {}", one_line(fix)));
+        self
+    }
+
+    pub(super) const fn severity(&self) -> Tone {
+        self.tone
+    }
+
+    /// One line, which begins with the word.
+    pub(super) fn line(&self, width: usize) -> Line {
+        let text = wrap_at_most(&self.text, width, 1).concat();
+        let painted = text.starts_with(&self.word).then_some((self.tone.color(), self.word.len()));
+        Line { text, painted }
+    }
+
+    /// The word in a column of `column` characters, and the text beside it.
+    pub(super) fn beside(&self, column: usize, width: usize, most: usize) -> Vec<Line> {
+        let lead = format!("{:<column$}  ", self.word);
+        self.lines(&lead, (self.tone.color(), self.word.len()), width, most)
+    }
+
+    /// The text behind a mark, and the fix below it.
+    pub(super) fn bullet(&self, width: usize, most: usize) -> Vec<Line> {
+        const MARK: &str = "! ";
+        let mut lines = self.lines(MARK, (self.tone.color(), 1), width, most);
+        if let Some(fix) = &self.fix {
+            let fix = wrap_at_most(fix, width.saturating_sub(MARK.len()), most);
+            lines.extend(fix.into_iter().map(|line| Line::plain(format!("  {line}"))));
+        }
+        lines
+    }
+
+    pub(super) fn word(&self) -> &str {
+        &self.word
+    }
+
+    fn lines(&self, lead: &str, painted: (Color, usize), width: usize, most: usize) -> Vec<Line> {
+        let indent = " ".repeat(lead.chars().count());
+        let wrapped = wrap_at_most(&self.text, width.saturating_sub(indent.len()), most);
+        let line = |(number, text): (usize, String)| match number {
+            0 => Line { text: format!("{lead}{text}"), painted: Some(painted) },
+            _ => Line::plain(format!("{indent}{text}")),
+        };
+        wrapped.into_iter().enumerate().map(line).collect()
+    }
+}

@@ -1,0 +1,101 @@
+//! How much of each part is shown, and what gives way first.
+
+use super::section::Section;
+
+/// Lines of a sentence, while there is room.
+const ITEM_LINES: usize = 2;
+
+/// Parts below the sections: what stands out, the facts, what comes next, the end.
+const PARTS_BELOW: usize = 4;
+
+/// How much is shown.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// Empty lines between the parts; those further up are the last to go.
+    pub(super) blanks: usize,
+    /// Of each section.
+    pub(super) shown: Vec<Shown>,
+    /// Things that are pointed out.
+    pub(super) stands_out: usize,
+    /// The most lines of a sentence.
+    pub(super) item_lines: usize,
+    /// Lines about what the reader may do next.
+    pub(super) next: usize,
+}
+
+/// The rows of a section that are shown, and how many of them are left out last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shown {
+    pub(super) count: usize,
+    all: usize,
+    least: usize,
+}
+
+impl Plan {
+    /// Everything.
+    pub(super) fn of(sections: &[Section], stands_out: usize, next: usize) -> Self {
+        let shown = |section: &Section| Shown {
+            count: section.most(),
+            all: section.all(),
+            least: section.least,
+        };
+        Self {
+            blanks: usize::MAX,
+            shown: sections.iter().map(shown).collect(),
+            stands_out,
+            item_lines: ITEM_LINES,
+            next,
+        }
+    }
+
+    /// Shows a little less; `false` if nothing is left that may go. The order: empty lines, rows
+    /// beyond the least of their section, all but two things that are pointed out, second lines of
+    /// sentences, what comes next but for a line, and then all that is left.
+    pub(super) fn give_way(&mut self) -> bool {
+        let steps: [fn(&mut Self) -> bool; 10] = [
+            Self::drop_blank,
+            |plan| plan.drop_row(|shown| shown.least),
+            |plan| plan.point_out_less(2),
+            |plan| std::mem::replace(&mut plan.item_lines, 1) > 1,
+            |plan| less(&mut plan.next, 1),
+            |plan| plan.point_out_less(1),
+            |plan| plan.drop_row(|_| 1),
+            |plan| plan.point_out_less(0),
+            |plan| less(&mut plan.next, 0),
+            |plan| plan.drop_row(|_| 0),
+        ];
+        steps.into_iter().any(|step| step(self))
+    }
+
+    /// There are never more empty lines than sections and what stands below them.
+    fn drop_blank(&mut self) -> bool {
+        let most = self.shown.len() + PARTS_BELOW;
+        let can = self.blanks > 0;
+        self.blanks = self.blanks.min(most).saturating_sub(1);
+        can
+    }
+
+    fn point_out_less(&mut self, least: usize) -> bool {
+        less(&mut self.stands_out, least)
+    }
+
+    /// Leaves out a row of the section that shows the most, of those with more than `least`. The
+    /// first row that is left out makes room only for the line that says so: two go at once.
+    fn drop_row(&mut self, least: impl Fn(&Shown) -> usize) -> bool {
+        let can = self.shown.iter_mut().filter(|shown| shown.count > least(shown));
+        let largest = can.max_by_key(|shown| shown.count);
+        let Some(shown) = largest else { return false };
+        let rows = if shown.count == shown.all { 2 } else { 1 };
+        shown.count = shown.count.saturating_sub(rows).max(least(shown));
+        true
+    }
+}
+
+/// One less, but not less than `least`; whether it could be.
+const fn less(count: &mut usize, least: usize) -> bool {
+    let can = *count > least;
+    if can {
+        *count -= 1;
+    }
+    can
+}

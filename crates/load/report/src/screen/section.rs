@@ -1,0 +1,139 @@
+//! A part of a screen, of whose rows some may be left out.
+
+use super::{Item, Line, Rest, Rows};
+use crate::escape::one_line;
+use crate::format::wrap_at_most;
+use crate::table::{Layout, Table};
+
+/// Rows of a table that are left out only when nothing else can be.
+const LEAST_ROWS: usize = 3;
+
+/// The column of names of a screen's tables is not narrower, unless its names are.
+const NARROWEST: usize = 10;
+
+/// A part of the screen.
+#[derive(Clone, Debug)]
+pub(super) struct Section {
+    heading: String,
+    unit: &'static str,
+    body: Body,
+    /// Rows that are left out last.
+    pub(super) least: usize,
+    /// The most rows that are shown.
+    most: usize,
+}
+
+/// What a part consists of.
+#[derive(Clone, Debug)]
+enum Body {
+    /// Nothing but its heading.
+    Title,
+    Items(Vec<Item>),
+    Table(Rows),
+}
+
+impl Section {
+    fn of(unit: &'static str, body: Body) -> Self {
+        Self { heading: String::new(), unit, body, least: 0, most: usize::MAX }
+    }
+
+    pub(super) fn items(
+        heading: String,
+        unit: &'static str,
+        items: Vec<Item>,
+        least: usize,
+    ) -> Self {
+        Self { heading, least, ..Self::of(unit, Body::Items(items)) }
+    }
+
+    pub(super) fn title(heading: String) -> Self {
+        Self { heading, ..Self::of("", Body::Title) }
+    }
+
+    pub(super) fn table(heading: String, mut rows: Rows) -> Self {
+        let cells = |row: &Vec<String>| row.iter().map(|cell| one_line(cell)).collect();
+        rows.table = Table {
+            head: cells(&rows.table.head),
+            rows: rows.table.rows.iter().map(cells).collect(),
+        };
+        let (unit, most) = (rows.unit, rows.most);
+        let least = LEAST_ROWS.min(most);
+        Self { heading, least, most, ..Self::of(unit, Body::Table(rows)) }
+    }
+
+    /// Whether an empty line stands before it, where there is room.
+    pub(super) const fn stands_apart(&self) -> bool {
+        !(matches!(self.body, Body::Items(_)) && self.heading.is_empty())
+    }
+
+    /// The number of its rows.
+    pub(super) fn all(&self) -> usize {
+        match &self.body {
+            Body::Title => 0,
+            Body::Items(items) => items.len(),
+            Body::Table(rows) => rows.table.rows.len(),
+        }
+    }
+
+    /// The most of them that are shown.
+    pub(super) fn most(&self) -> usize {
+        self.all().min(self.most)
+    }
+
+    /// The lines, with `count` rows of at most `item_lines` lines each, and how many are left out.
+    pub(super) fn lines(
+        &self,
+        count: usize,
+        width: usize,
+        item_lines: usize,
+        rest: &Rest,
+    ) -> Vec<Line> {
+        let heading = wrap_at_most(&self.heading, width, 2).into_iter();
+        let mut lines: Vec<_> = match self.body {
+            Body::Title => heading.map(Line::bold).collect(),
+            _ => heading.map(Line::plain).collect(),
+        };
+        match &self.body {
+            Body::Items(items) => {
+                let items = &items[..count.min(items.len())];
+                let column = items.iter().map(|item| item.word().len()).max().unwrap_or_default();
+                lines.extend(items.iter().flat_map(|item| item.beside(column, width, item_lines)));
+            }
+            Body::Table(rows) if count > 0 => {
+                let table = rows.table_of(count);
+                lines.extend(table.lines(&rows.layout(width)).into_iter().map(Line::plain));
+            }
+            Body::Title | Body::Table(_) => {}
+        }
+        let left_out = self.all().saturating_sub(count);
+        if left_out > 0 {
+            let more = if count > 0 { "more " } else { "" };
+            let unit = if left_out == 1 { self.unit.trim_end_matches('s') } else { self.unit };
+            let rest = rest.words();
+            lines.push(Line::plain(format!("{left_out} {more}{unit} {rest}")));
+        }
+        lines
+    }
+}
+
+impl Rows {
+    /// The table of the `count` most important rows, in their order.
+    fn table_of(&self, count: usize) -> Table {
+        let all = self.table.rows.len();
+        let others = (0..all).filter(|row| !self.first.contains(row));
+        let mut shown: Vec<_> = self.first.iter().copied().chain(others).take(count).collect();
+        shown.sort_unstable();
+        let rows = shown.into_iter().filter_map(|row| self.table.rows.get(row).cloned());
+        Table { head: self.table.head.clone(), rows: rows.collect() }
+    }
+
+    fn layout(&self, width: usize) -> Layout {
+        Layout {
+            indent: 0,
+            narrowest: NARROWEST,
+            drops_columns: self.drops_columns,
+            drops_dashes: self.drops_dashes,
+            ..Layout::new(width)
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The end of a run on a terminal of 24 lines.
+
+use plimsoll_measure::{ErrorClass, Nanos, Outcome, Sample, StageId, StreamShape};
+use plimsoll_metrics::{
+    Band, InstrumentHealth, LoadModel, Recorder, RunEnd, RunMetadata, RunSummary, StageInfo,
+    Threshold,
+};
+use plimsoll_report::screen::{Item, LINES, Rest, Rows, Screen, Tone};
+use plimsoll_report::table::Table;
+use plimsoll_report::{Style, run_screen};
+
+use crate::support::{
+    ended, health, late_samples, metadata, path, sample, samples, summary, summary_of,
+};
+
+const PLAIN: Style = Style { width: 80, color: false };
+
+/// Without the rows of the example run, whose number these runs do not have.
+fn own_health() -> InstrumentHealth {
+    InstrumentHealth { sink_offered: None, ..health() }
+}
+
+fn rest() -> Rest {
+    Rest::Folder("runs/20251121T012345Z-realistic".to_owned())
+}
+
+fn shown(summary: &RunSummary, width: usize) -> String {
+    run_screen(summary, rest()).text(Style { width, ..PLAIN })
+}
+
+#[track_caller]
+fn check(name: &str, summary: &RunSummary) {
+    let whole = run_screen(summary, rest()).with_lines(1_000);
+    let whole = whole.text(Style { width: 10_000, ..PLAIN });
+    plimsoll_golden::check_screens(path("tests/golden/screens"), name, &whole, |width| {
+        shown(summary, width)
+    });
+}
+
+/// A run of plain HTTP, as `http` makes it: no thresholds, no streams.
+fn plain_http(change: impl Fn(usize, Sample) -> Sample) -> RunSummary {
+    let mut metadata = metadata();
+    metadata.run.name = "http".to_owned();
+    metadata.stages.remove(2);
+    metadata.scenarios = vec!["get".to_owned()];
+    (metadata.targets[0].model, metadata.notes) = (String::new(), Vec::new());
+    metadata.targets[0].url = "http://127.0.0.1:8080/health".to_owned();
+    let mut recorder = Recorder::new(crate::support::stage_ends());
+    for index in 0..4_000_usize {
+        let service = 900 + (index as u64 * 577 % 1_000);
+        let mut one = sample(1, 0, 1_000_000 + index as u64 * 2_500, service);
+        one.stream = false;
+        one.timeline.first_token = None;
+        one.timeline.first_output_token = None;
+        one.timeline.last_token = None;
+        (one.usage, one.shape, one.finish_reason, one.events) = Default::default();
+        one.gaps = plimsoll_measure::GapSummary::default();
+        one.policy_decision = None;
+        let one = change(index, one);
+        recorder.scheduled(one.stage, one.scenario, one.target);
+        recorder.record(&one, &[], &[]);
+    }
+    RunSummary::build(metadata, own_health(), &recorder.take(), &[]).unwrap()
+}
+
+/// Open stages of ten seconds; the slowest and the one with errors are inside. Only the slowest and
+/// the last have enough requests for a 99th percentile.
+fn of_stages(count: u16) -> RunSummary {
+    let stage = |index: u16| StageInfo {
+        name: format!("@{}:10s", 10 * (index + 1)),
+        model: LoadModel::Open,
+        start_s: f64::from(index) * 10.0,
+        duration_s: 10.0,
+        ..StageInfo::default()
+    };
+    let metadata = RunMetadata { stages: (0..count).map(stage).collect(), ..metadata() };
+    let ends =
+        (1..=u64::from(count)).map(|n| plimsoll_measure::Moment::EPOCH + Nanos::from_secs(10 * n));
+    let mut recorder = Recorder::new(ends.collect());
+    for stage in 0..count {
+        let slow = if stage == count / 2 { 5 } else { 1 };
+        let turns = if slow > 1 || stage + 1 == count { 1_000 } else { 40 };
+        for turn in 0..turns {
+            let at = u64::from(stage) * 10_000_000 + turn * 10_000_000 / turns;
+            let service = slow * (50_000 + turn * 577 % 1_000 * 25);
+            let mut one = sample(stage, 0, at, service);
+            one.warmup = false;
+            one.conversation = plimsoll_measure::ConversationKey::arrival(at);
+            if stage == 2 && turn % 4 == 0 {
+                one = ended(one, Outcome::Failed(ErrorClass::ServerError), 503);
+            }
+            recorder.scheduled(StageId(stage), one.scenario, one.target);
+            let gaps = vec![Nanos::from_micros(service / 20); one.gaps.count as usize];
+            recorder.record(&one, &gaps, &[]);
+        }
+    }
+    RunSummary::build(metadata, own_health(), &recorder.take(), &[]).unwrap()
+}
+
+#[test]
+fn a_valid_run_whose_threshold_failed() {
+    check("failed", &summary(metadata(), health()));
+}
+
+#[test]
+fn an_endpoint_that_answers_everything() {
+    check("http", &plain_http(|_, one| one));
+}
+
+#[test]
+fn three_stages_are_all_shown() {
+    check("three-stages", &of_stages(3));
+    let text = shown(&of_stages(3), 80);
+    for stage in ["@10:10s", "@20:10s", "@30:10s"] {
+        assert_eq!(text.matches(&format!("\n{stage} ")).count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn of_sixty_stages_the_first_the_last_and_the_worst_are_shown() {
+    let summary = of_stages(60);
+    check("sixty-stages", &summary);
+    let text = shown(&summary, 80);
+    // The first, the one with errors, the slow one and the last, by their places above.
+    for stage in ["@10:10s", "@30:10s", "@310:10s", "@600:10s"] {
+        assert!(text.contains(&format!("\n{stage} ")), "{stage}:\n{text}");
+    }
+    assert!(text.contains("more stages in report.txt"), "{text}");
+    assert!(shown(&summary, 120).contains("50 more stages in report.txt"), "{text}");
+}
+
+#[test]
+fn an_invalid_run_says_so_in_its_last_line() {
+    let mut metadata = metadata();
+    metadata.run.ended = RunEnd::Interrupted;
+    let health =
+        InstrumentHealth { sink_written: Some(2_068), sink_overflowed: Some(12), ..health() };
+    let summary = summary_of(late_samples(), metadata, health);
+    check("invalid", &summary);
+    let text = shown(&summary, 80);
+    let last = text.lines().last().unwrap();
+    assert!(last.starts_with("INVALID: results.jsonl: 12 rows lost"), "{text}");
+    // The median TTFT of the closed stage is refused, and the reason stands below it.
+    assert!(text.lines().any(|l| l.starts_with("8:10s ") && l.contains("  -  ")), "{text}");
+    assert!(text.contains("! -: TTFT, p99 refused (the generator may"), "{text}");
+}
+
+#[test]
+fn an_interrupted_run_and_one_that_was_stopped() {
+    let of = |end| {
+        let mut metadata = metadata();
+        metadata.run.ended = end;
+        summary(metadata, health())
+    };
+    check("interrupted", &of(RunEnd::Interrupted));
+    check("stopped", &of(RunEnd::TooManyErrors));
+    let aborted = of(RunEnd::Aborted);
+    check("aborted", &aborted);
+    assert!(shown(&aborted, 80).contains("\nINVALID: end of the run: aborted"));
+}
+
+#[test]
+fn a_target_that_nobody_reaches_is_no_pass() {
+    let refused = |_: usize, one| ended(one, Outcome::Failed(ErrorClass::ConnectRefused), 0);
+    let summary = plain_http(refused);
+    check("unreachable", &summary);
+    let text = shown(&summary, 80);
+    assert!(text.contains("fix: start the target, or correct its URL"), "{text}");
+    assert!(
+        text.ends_with("INCONCLUSIVE: no request was completed outside of warm-up\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_nobody_may_answer_is_said_with_the_first_message_and_the_fix() {
+    let mut summary = plain_http(|_, one| ended(one, Outcome::Rejected(401), 401));
+    summary.metadata.notes =
+        vec!["4000 x status 401; the first message: \x1b[2JIncorrect key".to_owned()];
+    check("refused", &summary);
+    let text = shown(&summary, 80);
+    assert!(text.contains("401 x 4,000; \\u{1b}[2JIncorrect"), "{text}");
+    assert!(text.contains("0 ok, 4,000 refused (4xx), 0 failed"), "{text}");
+}
+
+#[test]
+fn merged_streams_and_bands_stand_out() {
+    let merged = samples().into_iter().map(|mut one| {
+        one.shape = one.shape.map(|_| StreamShape::Merged);
+        one
+    });
+    let mut summary = summary_of(merged.collect(), metadata(), health());
+    summary.thresholds.clear();
+    let bands = [("error_rate", "rate<0.1%|10%"), ("ttft", "p(95)<500ms|1s")];
+    let bands = bands.map(|(metric, bounds)| Band::parse(metric, bounds).unwrap());
+    check("bands", &summary.with_bands(&bands));
+}
+
+#[test]
+fn many_thresholds_leave_the_broken_ones() {
+    let mut bounds: Vec<_> =
+        (1..40).map(|n| Threshold::parse("ttft", &format!("p(95)<{n}s")).unwrap()).collect();
+    bounds.push(Threshold::parse("success_rate", "value>0.999").unwrap());
+    let summary = summary(metadata(), health());
+    let judged = bounds.iter().map(|bound| bound.judge(&summary.results)).collect();
+    let summary = RunSummary { thresholds: judged, ..summary };
+    let text = shown(&summary, 80);
+    assert!(text.lines().count() <= LINES, "{text}");
+    assert!(text.contains("FAIL  success_rate value>0.999: measured 98.52%"), "{text}");
+    assert!(text.contains("more thresholds in report.txt"), "{text}");
+}
+
+#[test]
+fn colours_are_those_of_the_words_and_a_target_has_none() {
+    let mut summary = summary(metadata(), health());
+    summary.metadata.notes = vec!["says \x1b[1;32mVALID\x1b[0m and \u{202e}more".to_owned()];
+    let coloured = run_screen(&summary, rest()).text(Style { width: 80, color: true });
+    assert!(coloured.contains("\x1b[1;31mFAIL\x1b[0m          error_rate rate<0.1%"), "{coloured}");
+    assert!(coloured.contains("\n\x1b[1;31mFAIL\x1b[0m: 1 of 4 thresholds broken"), "{coloured}");
+    let mut stripped = coloured;
+    for code in ["\x1b[0m", "\x1b[1m", "\x1b[1;31m", "\x1b[1;32m", "\x1b[1;33m"] {
+        stripped = stripped.replace(code, "");
+    }
+    assert_eq!(stripped, shown(&summary, 80));
+    assert!(!stripped.contains('\x1b') && !stripped.contains('\u{202e}'), "{stripped}");
+}
+
+#[test]
+fn without_files_the_rest_is_behind_a_flag() {
+    let text = run_screen(&of_stages(60), Rest::Flag).text(PLAIN);
+    assert!(text.contains("50 more stages with --full") && !text.contains("files: "), "{text}");
+}
+
+/// By hand: two titles of a line, a table of 30 rows, 10 sentences and a verdict.
+#[test]
+fn two_screens_in_one_share_the_lines_and_the_worse_verdict() {
+    let screen = |verdict: (Tone, &str)| {
+        let mut screen = Screen::new(rest());
+        screen.title("what was measured");
+        let mut table = Table::new(["", "p50"]);
+        (0..30).for_each(|row| table.row([format!("row {row}"), "1ms".to_owned()]));
+        screen.rows("", Rows { table, unit: "rows", first: vec![29], most: 30, ..Rows::default() });
+        screen.stands_out(
+            (0..10).map(|n| Item::new(Tone::Unsure, &format!("sentence {n}")).fix("a fix")),
+        );
+        screen.verdict(verdict.0, verdict.1);
+        screen
+    };
+    let both = screen((Tone::Bad, "INVALID: late")).and(screen((Tone::Good, "VALID: kept up")));
+    let lines = both.lines(PLAIN);
+    assert_eq!(lines.len(), LINES);
+    assert_eq!(lines.last().unwrap(), "INVALID: late");
+    let with = |part: &str| lines.iter().filter(|line| line.contains(part)).count();
+    assert_eq!((with("row 29"), with("row 0"), with("more rows in report.txt")), (2, 2, 2));
+    assert_eq!((with("! sentence"), with("fix: a fix"), with("17 more to look at")), (3, 3, 1));
+}

@@ -1,0 +1,4 @@
+//! Tests of the crate through its public API.
+#![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
+
+mod screens;

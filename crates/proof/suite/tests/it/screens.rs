@@ -1,0 +1,93 @@
+//! The end of a suite on a terminal of 24 lines, from stored results.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use plimsoll_metrics::Judgement;
+use plimsoll_report::Style;
+use plimsoll_report::screen::Rest;
+use plimsoll_suite::Report;
+
+fn path(relative: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(relative)
+}
+
+/// The result of a suite that was once carried out.
+fn stored(name: &str) -> Report {
+    let text = fs::read_to_string(path(&format!("fixtures/{name}.json"))).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn shown(report: &Report, width: usize) -> String {
+    let rest = Rest::Folder(format!("runs/{}-suite-{}", report.started, report.suite));
+    report.screen(rest).text(Style { width, color: false })
+}
+
+/// The screen at every width. Its tables leave out columns that do not fit, so that all of its
+/// words are found only on a very wide one.
+#[track_caller]
+fn check(name: &str, report: &Report) {
+    let rest = Rest::Folder(format!("runs/{}-suite-{}", report.started, report.suite));
+    let whole = report.screen(rest).with_lines(1_000);
+    let whole = whole.text(Style { width: 10_000, color: false });
+    plimsoll_golden::check_screens(path("golden"), name, &whole, |width| shown(report, width));
+}
+
+#[test]
+fn a_suite_without_bounds_is_complete() {
+    let report = stored("quick");
+    check("quick", &report);
+    let text = shown(&report, 80);
+    assert!(text.contains("moderate, 100 connections"), "{text}");
+    assert!(text.lines().last().unwrap().starts_with("COMPLETE: "), "{text}");
+}
+
+/// 11 of its 12 measurements are invalid.
+#[test]
+fn a_suite_whose_measurements_must_not_be_used_shows_none_of_their_rates() {
+    let report = stored("baseline");
+    check("baseline", &report);
+    let text = shown(&report, 120);
+    let row = text.lines().find(|line| line.contains("[INVALID] GET /health/live, 32")).unwrap();
+    assert!(!row.contains("5,477") && row.contains("  -"), "{text}");
+    assert!(text.contains("1 of 12 measurements may be used"), "{text}");
+    assert!(text.lines().last().unwrap().starts_with("INCONCLUSIVE: 11 of 12"), "{text}");
+}
+
+#[test]
+fn a_broken_bound_comes_first_and_an_interruption_last() {
+    let mut report = stored("quick");
+    let bound = |what: &str, judgement| {
+        let json = serde_json::json!({
+            "what": what, "measured": "12.0ms", "bound": "< 10.0ms", "judgement": judgement,
+            "decides": true,
+        });
+        serde_json::from_value(json).unwrap()
+    };
+    let pass = serde_json::to_value(Judgement::Pass).unwrap();
+    let fail = serde_json::to_value(Judgement::Fail).unwrap();
+    report.bounds = (1..30).map(|n| bound(&format!("a bound {n}"), pass.clone())).collect();
+    report.bounds.push(bound("p99 of \x1b[2Jchats", fail));
+    check("failed", &report);
+    let text = shown(&report, 80);
+    let line = "FAIL  p99 of \\u{1b}[2Jchats: 12.0ms, must be < 10.0ms";
+    assert_eq!(text.lines().find(|line| line.starts_with("FAIL")), Some(line), "{text}");
+    assert!(text.ends_with("FAIL: a deciding bound is broken, see Bounds\n"), "{text}");
+    report.interrupted = true;
+    check("interrupted", &report);
+}
+
+/// The full report: its lines are never wider than the page.
+#[test]
+fn the_report_fits_any_width() {
+    for name in ["quick", "baseline"] {
+        let mut report = stored(name);
+        // One word of a hundred characters.
+        report.setup.retain(|(name, _)| name != "build" && !name.starts_with("gateway"));
+        for width in 60..=200 {
+            let text = report.text(width);
+            let wide = text.lines().find(|line| line.chars().count() > width);
+            assert!(wide.is_none(), "{name} at {width}: {wide:?}");
+        }
+    }
+}
