@@ -49,9 +49,17 @@ pub struct Model {
 /// A part of a run that can be looked at.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
+    /// Empty for all requests.
     pub(crate) title: String,
     pub(crate) which: Which,
     pub(crate) history: History,
+}
+
+impl Part {
+    /// A title for what is shown of it.
+    pub(crate) fn titled(&self, what: &str) -> String {
+        if self.title.is_empty() { what.to_owned() } else { format!("{what}, {}", self.title) }
+    }
 }
 
 /// The requests of a part.
@@ -85,7 +93,7 @@ impl Model {
             let named = names.iter().enumerate().filter(|_| names.len() > 1);
             named.map(of).collect::<Vec<_>>()
         };
-        let mut parts = vec![part("all requests".to_owned(), Which::All)];
+        let mut parts = vec![part(String::new(), Which::All)];
         parts.extend(several(&facts.scenarios, "scenario", Which::Scenario));
         parts.extend(several(&facts.targets, "target", Which::Target));
         Self {

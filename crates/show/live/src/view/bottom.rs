@@ -21,7 +21,7 @@ const LATE_MS: f64 = 1.0;
 pub(super) fn draw(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
     let [left, middle, right] = columns(area, [38, 31, 31]);
     if let Some(part) = model.part(look) {
-        panel(&format!("outcomes so far, {}", part.title), &outcomes(part), left, buf);
+        panel(&part.titled("outcomes so far"), &outcomes(part), left, buf);
     }
     panel("processes", &processes(model, usize::from(middle.width)), middle, buf);
     panel("Plimsoll itself", &generator(model), right, buf);
@@ -39,7 +39,8 @@ pub(super) fn outcomes<'a>(part: &Part) -> Vec<Line<'a>> {
     let ended = ended.max(1) as f64;
     let row = |name: &str, number: u64, bad: Style| {
         let style = if number > 0 { bad } else { DIM };
-        figure(name, format!("{:>12} {:>8}", count(number), share(number as f64 / ended)), style)
+        let value = format!("{:>12} {:>8}", count(number), share(number as f64 / ended));
+        figure(name, value, style).style(if number > 0 { Style::new() } else { DIM })
     };
     let mut lines = vec![
         row("completed", counters.completed, Style::new()),
@@ -67,7 +68,7 @@ fn processes<'a>(model: &Model, width: usize) -> Vec<Line<'a>> {
         let cores = process.cores.map_or_else(|| "gone".to_owned(), cores);
         let memory = process.rss_bytes.map(|memory| bytes(memory as f64)).unwrap_or_default();
         let style = if process.cores.is_some() { Style::new() } else { BAD };
-        Line::styled(format!("{:<name$} {cores:>7} {memory:>9}", cut(&process.name, name)), style)
+        Line::styled(format!("{:<name$} {cores:>8} {memory:>8}", cut(&process.name, name)), style)
     };
     model.processes.iter().map(line).collect()
 }

@@ -61,6 +61,6 @@ fn content<'a>(model: &Model, look: Look) -> Vec<Line<'a>> {
     if look.part > 0 {
         content.push(Line::styled(part.title.clone(), BOLD));
     }
-    content.extend(bottom::outcomes(part));
+    content.extend(bottom::outcomes(part).into_iter().filter(|line| line.style != DIM));
     content
 }

@@ -17,7 +17,7 @@ const TEXT: [&str; 13] = [
     "",
     "Figures of the last second jump: the report has those of whole",
     "stages, with intervals. The verdict is what the data so far would",
-    "give; it may change until the end.",
+    "give; it may change until the end. Outcomes include the warm-up.",
     "",
     "The view may be closed, resized or lost: the load goes on.",
     "--ui bar shows one line instead, --ui lines suits a log file.",

@@ -1,5 +1,6 @@
 //! Stages and rates at the left, times over the last two minutes at the right.
 
+use plimsoll_measure::Nanos;
 use plimsoll_report::format::{count, digits, time as time_words};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -21,7 +22,8 @@ pub(super) fn draw(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
     let [left, right] = columns(area, [38, 62]);
     // Stages take the lines that they need, and leave the rest to the rates.
     let wanted = u16::try_from(model.facts.stages.len() + 2).unwrap_or(u16::MAX);
-    let [stages, rates] = rows(left, [wanted.min(left.height.saturating_sub(RATES)), u16::MAX]);
+    let room = Some(left.height.saturating_sub(RATES)).filter(|room| *room > 2).unwrap_or(0);
+    let [stages, rates] = rows(left, [wanted.min(room), u16::MAX]);
     draw_stages(model, stages, buf);
     draw_rates(model, look, rates, buf);
     draw_times(model, look, right, buf);
@@ -75,7 +77,7 @@ fn draw_rates(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
     if last.tokens > 0.0 {
         content.push(figure("tokens out", format!("{}/s", digits(last.tokens)), BOLD));
     }
-    panel(&format!("rates, last second, {}", part.title), &content, area, buf);
+    panel(&part.titled("last second"), &content, area, buf);
 }
 
 /// What the present stage plans.
@@ -90,13 +92,14 @@ fn planned<'a>(model: &Model, rate: f64) -> Line<'a> {
 /// Draws times over time, and those of the last second in figures.
 pub(super) fn draw_times(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
     let Some(part) = model.part(look).filter(|_| area.height > 5 && area.width > 30) else { return };
-    let title = format!("{}, per second, {}", model.facts.time.title(), part.title);
+    let title = part.titled(&format!("{}, second by second", model.facts.time.title()));
     let inner = framed(&cut(&title, usize::from(area.width).saturating_sub(6)), area, buf);
     let [chart, last] = rows(inner, [u16::MAX, 1]);
     let points: Vec<_> = part.history.points.iter().copied().collect();
-    draw_chart(&points, chart, buf);
+    let span = model.duration().as_secs_f64().clamp(20.0, SECONDS as f64);
+    draw_chart(&points, span, chart, buf);
     let now = part.history.last();
-    let mut spans = vec![Span::styled(" last second  ", DIM)];
+    let mut spans = vec![Span::styled(" ", DIM)];
     spans.extend(percentile_spans("", now.time));
     if now.ttft.is_some() {
         spans.extend(percentile_spans("  TTFT ", now.ttft));
@@ -115,7 +118,7 @@ fn percentile_spans<'a>(name: &str, values: Option<[f64; 2]>) -> [Span<'a>; 4] {
 }
 
 /// Lines of p50 and p99 on a logarithmic axis, the last second at the right.
-fn draw_chart(points: &[Point], area: Rect, buf: &mut Buffer) {
+fn draw_chart(points: &[Point], span: f64, area: Rect, buf: &mut Buffer) {
     let end = points.last().map_or(0.0, |point| point.at_s);
     let line = |which: fn([f64; 2]) -> f64| -> Vec<(f64, f64)> {
         let value = |point: &Point| Some((point.at_s - end, which(point.time?).max(1e-6).log10()));
@@ -136,9 +139,11 @@ fn draw_chart(points: &[Point], area: Rect, buf: &mut Buffer) {
     let set = |data, style| {
         Dataset::default().marker(Marker::Braille).graph_type(GraphType::Line).style(style).data(data)
     };
-    let labels = ["-2m", "-1m", "now"].map(|text| Span::styled(text, DIM));
+    let ago = |seconds: f64| format!("-{}", clock(Nanos::from_secs_f64(seconds)));
+    let labels = [ago(span), ago(span / 2.0), "now".to_owned()];
+    let labels = labels.map(|text| Span::styled(text, DIM));
     Chart::new(vec![set(&p99, P99), set(&p50, P50)])
-        .x_axis(Axis::default().bounds([-(SECONDS as f64), 0.0]).labels(labels).style(DIM))
+        .x_axis(Axis::default().bounds([-span, 0.0]).labels(labels).style(DIM))
         .y_axis(
             Axis::default()
                 .bounds([low, high])

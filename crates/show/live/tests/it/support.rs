@@ -1,5 +1,7 @@
 //! Runs to be shown.
 
+use std::sync::LazyLock;
+
 use plimsoll_live::{Difference, Look, Model, ProcessNow, RunFacts, SoFar, StageFacts, Update, draw};
 use plimsoll_measure::{
     ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, GeneratorShare, Moment,
@@ -100,6 +102,12 @@ pub(crate) fn second(second: u64, targets: usize) -> Snapshot {
     recorder.take()
 }
 
+/// A run of one target after 75 seconds.
+pub(crate) fn run() -> Model {
+    static RUN: LazyLock<Model> = LazyLock::new(|| model(&["gateway"], 75));
+    RUN.clone()
+}
+
 /// The run after so many seconds.
 pub(crate) fn model(targets: &[&str], seconds: u64) -> Model {
     let mut model = Model::new(facts(targets));
@@ -137,7 +145,8 @@ pub(crate) fn threshold(expression: &str, measured: f64, judgement: Judgement) -
 
 /// What there is to say after a minute of a comparison of three targets.
 pub(crate) fn comparison() -> Model {
-    let mut model = model(&["direct", "a", "b"], 75);
+    static RUN: LazyLock<Model> = LazyLock::new(|| model(&["direct", "a", "b"], 75));
+    let mut model = RUN.clone();
     model.judge(SoFar {
         invalid: Vec::new(),
         thresholds: vec![
