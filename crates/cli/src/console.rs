@@ -63,5 +63,6 @@ fn ignore_gone_reader(result: io::Result<()>) -> io::Result<()> {
 /// Whether stdout is a device, such as a terminal: one that is closed no longer says that it is
 /// one.
 fn is_device() -> bool {
-    fstat(io::stdout()).is_ok_and(|stat| SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT == SFlag::S_IFCHR)
+    fstat(io::stdout())
+        .is_ok_and(|stat| SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT == SFlag::S_IFCHR)
 }

@@ -79,9 +79,7 @@ pub(crate) fn on_interrupt(first: impl FnOnce() + Send + 'static) -> io::Result<
 
 /// From here on, `handle` receives every signal. The second Ctrl-C or SIGTERM ends the process at
 /// once; a closed terminal does not end it.
-pub(crate) fn on_run_signal(
-    mut handle: impl FnMut(RunSignal) + Send + 'static,
-) -> io::Result<()> {
+pub(crate) fn on_run_signal(mut handle: impl FnMut(RunSignal) + Send + 'static) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let guard = runtime.enter();
     let mut interrupt = signal(SignalKind::interrupt())?;

@@ -132,9 +132,9 @@ impl Full {
         let own = ProcessStat::of(std::process::id()).map(|stat| stat.cpu);
         let used = own.zip(std::mem::replace(&mut self.own, own));
         let seconds = progress.interval_length.as_secs_f64();
-        let used = used.filter(|_| seconds > 0.0).map(|(now, before)| {
-            now.saturating_sub(before).as_secs_f64() / seconds
-        });
+        let used = used
+            .filter(|_| seconds > 0.0)
+            .map(|(now, before)| now.saturating_sub(before).as_secs_f64() / seconds);
         let process = |process: &plimsoll_engine::ProcessNow| ProcessNow {
             name: process.name.clone(),
             cores: process.cores,

@@ -22,13 +22,16 @@ pub(crate) struct Steps {
 impl Steps {
     /// Shows steps that somebody may want to read later, too.
     pub(crate) fn begin(status: &StatusOutput) -> Self {
-        Self { bar: spinner(status), lines: matches!(status, StatusOutput::Lines) }
+        let bar = spinner(status);
+        bar.iter().for_each(|bar| bar.enable_steady_tick(TICK));
+        Self { bar, lines: matches!(status, StatusOutput::Lines) }
     }
 
     /// Shows a step of which a log needs no line.
     pub(crate) fn passing(status: &StatusOutput, text: &str) -> Self {
         let steps = Self { bar: spinner(status), lines: false };
         steps.step(text);
+        steps.bar.iter().for_each(|bar| bar.enable_steady_tick(TICK));
         steps
     }
 
@@ -68,6 +71,6 @@ fn spinner(status: &StatusOutput) -> Option<ProgressBar> {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template("{spinner:.cyan} {wide_msg} {elapsed}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-    bar.enable_steady_tick(TICK);
+    bar.set_message("starting");
     Some(bar)
 }

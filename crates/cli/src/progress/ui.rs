@@ -55,13 +55,17 @@ impl Ui {
         let terminal = io::stderr().is_terminal();
         let set = |name| env::var(name).is_ok_and(|value| !value.is_empty() && value != "false");
         let size = terminal_size_of(io::stderr());
-        Self::choose(flag, quiet, Stderr {
-            terminal,
-            size: size.map(|(Width(width), Height(height))| (width, height)),
-            capable: env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb"),
-            background: terminal && !is_foreground(),
-            ci: set("CI"),
-        })
+        Self::choose(
+            flag,
+            quiet,
+            Stderr {
+                terminal,
+                size: size.map(|(Width(width), Height(height))| (width, height)),
+                capable: env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb"),
+                background: terminal && !is_foreground(),
+                ci: set("CI"),
+            },
+        )
     }
 
     /// What needs a terminal and has none becomes lines.

@@ -46,10 +46,10 @@ fn bash_offers_profiles_and_files() {
         assert!(!offered.iter().any(|word| word.starts_with('-')), "{offered:?}");
     }
     assert_eq!(offered(&["plimsoll", "run", "reali"]), ["realistic", "realistic-own.yaml"]);
-    assert_eq!(offered(&["plimsoll", "profile", "show", "reali"]), [
-        "realistic",
-        "realistic-own.yaml"
-    ]);
+    assert_eq!(
+        offered(&["plimsoll", "profile", "show", "reali"]),
+        ["realistic", "realistic-own.yaml"]
+    );
     // Flags, suites and the values of flags are offered as before.
     assert!(offered(&["plimsoll", "run", "--sta"]).contains(&"--stages".to_owned()));
     let suites = offered(&["plimsoll", "suite", ""]);
@@ -57,23 +57,30 @@ fn bash_offers_profiles_and_files() {
         assert!(suites.iter().any(|word| word == suite), "no {suite} in {suites:?}");
     }
     assert!(offered(&["plimsoll", "run", "--ui", "fu"]).contains(&"full".to_owned()));
-    // Nothing matches: readline offers files by itself.
-    assert_eq!(offered(&["plimsoll", "run", "oth"]), [] as [&str; 0]);
+    assert_eq!(offered(&["plimsoll", "run", "oth"]), ["other.yaml"]);
+    assert_eq!(offered(&["plimsoll", "suite", "poli"]), ["policy"]);
     assert!(script("bash").contains("-F _plimsoll_and_files -o nosort -o bashdefault -o default"));
     let commands = offered(&["plimsoll", ""]);
     assert!(commands.contains(&"calibrate".to_owned()), "{commands:?}");
-    assert!(!commands.contains(&"terminal-guard".to_owned()), "{commands:?}");
+    for hidden in ["terminal-guard", "child"] {
+        assert!(!commands.iter().chain(&suites).any(|word| word == hidden), "{hidden}");
+    }
 }
 
 #[test]
 fn zsh_and_fish_offer_profiles_beside_files() {
     let names = builtin_names().collect::<Vec<_>>().join(" ");
     let zsh = script("zsh");
-    assert!(zsh.contains(&format!("\"profiles:built-in profile:({names})\" \"files:file:_files\"")));
+    assert!(
+        zsh.contains(&format!("\"profiles:built-in profile:({names})\" \"files:file:_files\""))
+    );
     assert!(!zsh.contains(&format!(":({names})'")), "a list without files is left");
     let uses = zsh.matches(":_plimsoll_profiles'").count();
     let fish = script("fish");
+    for script in [&zsh, &fish] {
+        assert!(!script.contains("'terminal-guard:") && !script.contains("-a \"terminal-guard\""));
+    }
     let lines = fish.lines().filter(|line| line.contains(&names)).count();
     assert!(uses >= 4 && lines == uses, "zsh {uses}, fish {lines}");
-    assert!(fish.contains("__fish_seen_subcommand_from run\" -a \""), "{fish}");
+    assert!(fish.contains("_from profile; and __fish_seen_subcommand_from show\" -a \""), "{fish}");
 }

@@ -15,7 +15,7 @@ fn keys_work_and_q_ends_the_run_with_a_report() {
     let fixture = Fixture::with(FAST);
     let mut terminal = Terminal::run(&fixture, LARGE, &["--stages", "4:60s"]);
     terminal.wait_for("verdict if it ended now");
-    terminal.wait_for("▶ 4:60s");
+    terminal.wait_for("▶ 4:1m");
     assert!(!terminal.is_restored());
     terminal.press("?");
     terminal.wait_for("this help");
@@ -45,9 +45,12 @@ fn signals_restore_the_terminal() {
     // Responses never come, so that an orderly end would take long.
     let fixture = Fixture::with("other_models: {ttft: 10m}");
     for (signals, code) in [(1, Some(130)), (2, Some(130)), (9, None)] {
-        let mut terminal =
-            Terminal::run(&fixture, LARGE, &["--stages", "4:60s", "--no-probe", "--set", "drain=200ms"]);
-        terminal.wait_for("▶ 4:60s");
+        let mut terminal = Terminal::run(
+            &fixture,
+            LARGE,
+            &["--stages", "4:60s", "--no-probe", "--set", "drain=200ms"],
+        );
+        terminal.wait_for("▶ 4:1m");
         match signals {
             1 => terminal.signal(Signal::SIGTERM),
             2 => {
@@ -67,7 +70,7 @@ fn signals_restore_the_terminal() {
 fn the_terminal_is_lent_while_the_run_is_suspended() {
     let fixture = Fixture::with(FAST);
     let mut terminal = Terminal::run(&fixture, LARGE, &["--stages", "2:60s"]);
-    terminal.wait_for("▶ 2:60s");
+    terminal.wait_for("▶ 2:1m");
     terminal.press("\x1a");
     terminal.wait_until_stopped();
     terminal.expect_restored();
@@ -113,13 +116,13 @@ fn a_terminal_that_is_closed_or_takes_nothing_does_not_stop_the_load() {
 #[test]
 fn a_small_terminal_gets_the_bar_and_its_lines_fit() {
     let fixture = Fixture::with(FAST);
-    let mut terminal = Terminal::run(&fixture, (60, 20), &["--stages", "2:1s"]);
+    let mut terminal = Terminal::run(&fixture, (60, 20), &["--stages", "2:2s"]);
     terminal.wait_for("stage 1/1");
     assert!(!terminal.text().contains("verdict if it ended now"));
     terminal.wait();
     terminal.expect_restored();
     // Asked for, the view is shown on the smallest terminal, too.
-    let mut terminal = Terminal::run(&fixture, (20, 5), &["--stages", "2:1s", "--ui", "full"]);
+    let mut terminal = Terminal::run(&fixture, (20, 5), &["--stages", "2:2s", "--ui", "full"]);
     terminal.wait_for("stage 1 of 1");
     terminal.wait();
     terminal.expect_restored();

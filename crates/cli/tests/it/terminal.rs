@@ -13,7 +13,7 @@ use nix::sys::termios::{Termios, tcgetattr};
 use nix::unistd::Pid;
 use vt100::Parser;
 
-use crate::support::{Fixture, command, wait_until};
+use crate::support::{Fixture, command, pause};
 
 /// A terminal, what is on its screen, and the program.
 pub(crate) struct Terminal {
@@ -46,13 +46,7 @@ impl Terminal {
         let end = || pty.slave.try_clone().unwrap();
         let child = child.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
         let parser = Parser::new(rows, columns, 0);
-        Self {
-            master: Some(File::from(pty.master)),
-            slave: Some(pty.slave),
-            parser,
-            before,
-            child,
-        }
+        Self { master: Some(File::from(pty.master)), slave: Some(pty.slave), parser, before, child }
     }
 
     /// Reads what was written until now.
@@ -61,7 +55,7 @@ impl Terminal {
         let mut bytes = [0; 65_536];
         loop {
             let mut wanted = [PollFd::new(master.as_fd(), PollFlags::POLLIN)];
-            if poll(&mut wanted, 5_u8).unwrap_or(0) == 0 {
+            if poll(&mut wanted, 0_u8).unwrap_or(0) == 0 {
                 return;
             }
             match master.read(&mut bytes) {
@@ -157,6 +151,17 @@ impl Terminal {
     pub(crate) fn expect_restored(&mut self) {
         assert!(wait_until(|| self.is_restored()), "not restored:\n{}", self.text());
     }
+}
+
+/// Waits for a condition, for half a minute. Returns whether it was met.
+fn wait_until(mut met: impl FnMut() -> bool) -> bool {
+    (0..5_000).any(|_| {
+        let is_met = met();
+        if !is_met {
+            pause();
+        }
+        is_met
+    })
 }
 
 impl Drop for Terminal {

@@ -5,8 +5,8 @@
 
 use plimsoll_measure::{Block, Nanos};
 use plimsoll_metrics::Judgement;
-use plimsoll_stats::interval::Estimate;
 use plimsoll_stats::Looks;
+use plimsoll_stats::interval::Estimate;
 use plimsoll_stats::looks::FIRST_LOOK;
 
 use crate::batching::Batching;
@@ -57,7 +57,13 @@ impl Decider {
     /// For a run of which this is known before the load.
     pub fn new(facts: &Facts) -> Self {
         let facts = Facts { looks: Looks::Always, ..facts.clone() };
-        Self { facts, blocks: Vec::new(), longest: Nanos::ZERO, next: FIRST_LOOK.into(), so_far: Vec::new() }
+        Self {
+            facts,
+            blocks: Vec::new(),
+            longest: Nanos::ZERO,
+            next: FIRST_LOOK.into(),
+            so_far: Vec::new(),
+        }
     }
 
     /// Adds blocks that ended. Tells when the run was decided, after its start, if it is: of each

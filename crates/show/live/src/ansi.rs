@@ -39,8 +39,7 @@ pub(crate) fn difference(old: &Buffer, new: &Buffer, colour: bool) -> String {
 
 fn write_style(out: &mut String, cell: &Cell, colour: bool) {
     out.push_str("\x1b[0");
-    let modifiers =
-        [(Modifier::BOLD, ";1"), (Modifier::DIM, ";2"), (Modifier::REVERSED, ";7")];
+    let modifiers = [(Modifier::BOLD, ";1"), (Modifier::DIM, ";2"), (Modifier::REVERSED, ";7")];
     for (modifier, code) in modifiers {
         if cell.modifier.contains(modifier) {
             out.push_str(code);
@@ -73,10 +72,7 @@ mod tests {
         assert_eq!(difference(&old, &new, true), "");
         new.set_string(2, 1, "ab", Style::new().fg(Color::Red));
         new.set_string(4, 1, "c", Style::new().add_modifier(Modifier::BOLD));
-        assert_eq!(
-            difference(&old, &new, true),
-            "\x1b[2;3H\x1b[0;31mab\x1b[0;1mc\x1b[0m"
-        );
+        assert_eq!(difference(&old, &new, true), "\x1b[2;3H\x1b[0;31mab\x1b[0;1mc\x1b[0m");
         assert_eq!(difference(&old, &new, false), "\x1b[2;3H\x1b[0mab\x1b[0;1mc\x1b[0m");
         assert_eq!(difference(&new, &new, true), "");
     }

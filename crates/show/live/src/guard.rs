@@ -12,11 +12,10 @@ use std::process::{Child, Command, Stdio};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::signal::{SigSet, Signal};
-use nix::sys::termios::{SetArg, tcgetattr, tcsetattr};
+use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 use nix::unistd::{getpgrp, tcgetpgrp};
 
 use crate::ansi;
-use crate::screen::viewing;
 
 /// The command that runs [`guard_terminal`].
 const COMMAND: &str = "terminal-guard";
@@ -31,6 +30,14 @@ pub fn is_foreground() -> bool {
         // Not the terminal that controls this process: it stops nobody.
         Err(error) => error == Errno::ENOTTY,
     }
+}
+
+/// The attributes of the view: keys come at once and are not echoed. Ctrl-C and Ctrl-Z remain
+/// signals.
+pub(crate) fn viewing(saved: &Termios) -> Termios {
+    let mut own = saved.clone();
+    own.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO);
+    own
 }
 
 /// The guard, as seen by the process that it guards.

@@ -13,12 +13,12 @@ use std::sync::{Mutex, TryLockError};
 
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, poll};
-use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
+use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::ansi;
-use crate::guard::{Guard, is_foreground};
+use crate::guard::{Guard, is_foreground, viewing};
 
 /// How long a frame may wait for a terminal that takes no characters, in milliseconds.
 const PATIENCE_MS: u16 = 50;
@@ -102,14 +102,6 @@ pub(crate) fn area() -> Option<Rect> {
 pub(crate) fn show(picture: Buffer) -> Result<(), Gone> {
     let Ok(mut screen) = SCREEN.lock() else { return Ok(()) };
     screen.as_mut().map_or(Ok(()), |screen| screen.show(picture))
-}
-
-/// The attributes of the view: keys come at once and are not echoed. Ctrl-C and Ctrl-Z remain
-/// signals.
-pub(crate) fn viewing(saved: &Termios) -> Termios {
-    let mut own = saved.clone();
-    own.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO);
-    own
 }
 
 impl Screen {

@@ -59,7 +59,8 @@ fn columns<const N: usize>(area: Rect, shares: [u16; N]) -> [Rect; N] {
     let (mut x, mut so_far) = (area.x, 0);
     shares.map(|share| {
         so_far += u32::from(share);
-        let end = area.x + u16::try_from(u32::from(area.width) * so_far / 100).unwrap_or(area.width);
+        let end =
+            area.x + u16::try_from(u32::from(area.width) * so_far / 100).unwrap_or(area.width);
         let column = Rect::new(x, area.y, end.saturating_sub(x), area.height);
         x = end;
         column

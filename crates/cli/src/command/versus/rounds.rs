@@ -12,7 +12,8 @@ use plimsoll_metrics::{Judgement, RunEnd};
 use plimsoll_profile::{Plan, VersusPlan};
 use plimsoll_report::{Style, prometheus as summary_prometheus, text as summary_text};
 use plimsoll_versus::{
-    AddedThreshold, Decider, DifferenceSoFar, Facts, Versus, combine, csv, json, judge, outlook, prometheus, text,
+    AddedThreshold, Decider, DifferenceSoFar, Facts, Versus, combine, csv, json, judge, outlook,
+    prometheus, text,
 };
 
 use super::{WIDTH, upstream};

@@ -74,7 +74,9 @@ impl Processes {
         let seconds = to.since(*from).as_secs_f64();
         let of_process = |(index, (process, _)): (usize, &(WatchedProcess, ProcessTree))| {
             let now = *after.get(index)?;
-            let used = now.zip(*before.get(index)?).map(|(now, before)| now.cpu.saturating_sub(before.cpu));
+            let used = now
+                .zip(*before.get(index)?)
+                .map(|(now, before)| now.cpu.saturating_sub(before.cpu));
             Some(ProcessNow {
                 name: process.name.clone(),
                 cores: used.filter(|_| seconds > 0.0).map(|used| used.as_secs_f64() / seconds),

@@ -91,7 +91,9 @@ fn planned<'a>(model: &Model, rate: f64) -> Line<'a> {
 
 /// Draws times over time, and those of the last second in figures.
 pub(super) fn draw_times(model: &Model, look: Look, area: Rect, buf: &mut Buffer) {
-    let Some(part) = model.part(look).filter(|_| area.height > 5 && area.width > 30) else { return };
+    let Some(part) = model.part(look).filter(|_| area.height > 5 && area.width > 30) else {
+        return;
+    };
     let title = part.titled(&format!("{}, second by second", model.facts.time.title()));
     let inner = framed(&cut(&title, usize::from(area.width).saturating_sub(6)), area, buf);
     let [chart, last] = rows(inner, [u16::MAX, 1]);
@@ -137,7 +139,11 @@ fn draw_chart(points: &[Point], span: f64, area: Rect, buf: &mut Buffer) {
     let (low, high) = (middle - half, middle + half);
     let label = |at: f64| Span::styled(format!("{:>6}", time_words(10_f64.powf(at))), DIM);
     let set = |data, style| {
-        Dataset::default().marker(Marker::Braille).graph_type(GraphType::Line).style(style).data(data)
+        Dataset::default()
+            .marker(Marker::Braille)
+            .graph_type(GraphType::Line)
+            .style(style)
+            .data(data)
     };
     let ago = |seconds: f64| format!("-{}", clock(Nanos::from_secs_f64(seconds)));
     let labels = [ago(span), ago(span / 2.0), "now".to_owned()];

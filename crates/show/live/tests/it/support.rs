@@ -2,7 +2,9 @@
 
 use std::sync::LazyLock;
 
-use plimsoll_live::{Difference, Look, Model, ProcessNow, RunFacts, SoFar, StageFacts, Update, draw};
+use plimsoll_live::{
+    Difference, Look, Model, ProcessNow, RunFacts, SoFar, StageFacts, Update, draw,
+};
 use plimsoll_measure::{
     ConnectPhases, ConversationKey, ErrorClass, FlowControl, GapSummary, GeneratorShare, Moment,
     Nanos, Outcome, Sample, ScenarioId, ServerReport, StageId, TargetId, Timeline, TokenCount,
