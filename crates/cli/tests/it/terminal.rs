@@ -52,7 +52,7 @@ impl Terminal {
     /// Reads what was written until now.
     fn read(&mut self) {
         let Some(master) = &mut self.master else { return };
-        let mut bytes = [0; 65_536];
+        let mut bytes = vec![0; 65_536];
         loop {
             let mut wanted = [PollFd::new(master.as_fd(), PollFlags::POLLIN)];
             if poll(&mut wanted, 0_u8).unwrap_or(0) == 0 {
